@@ -41,26 +41,23 @@ from helpers.widgets.attention_view import attention_view
 # can be photographed. A sentence that the model gets wrong is a good start too: "What does the model
 # do with a word that it has never seen?" (It breaks the word into pieces that it knows.)
 #
-# Take a vote on each prediction before you run the cell after it. In the attention map, people tend to read
-# rows and columns the wrong way round, so say explicitly that each row is a written token that attends to the
-# columns. The odd sentences work best as a game: a point for every right vote, and the last round is a
-# sentence from the class.
+# Take a vote on each prediction. People tend to read the rows and columns of the attention map the wrong way round,
+# so say it aloud. The odd sentences work best as a game: a point for every right vote, and the last round is a sentence
+# from the class.
 
 # %% [markdown]
 # ## What did you just see?
 #
 # The layers of a Transformer have two main parts. In **attention**, each token collects information from other
-# tokens: where its *query* matches another token's *key*, it takes a large share of that token's *value*. A
-# small **feed-forward** network then works on what each token has collected. At every ⊕ on the map, the result
-# of a part is added to the vector that went into it.
+# tokens. (The *queries*, *keys* and *values* on the map are how; lesson 03 builds them.) A small **feed-forward** network
+# then works on what each token has collected. At every ⊕, the result of a part is added to the vector that went into it.
 #
-# The upper half of the map, the **encoder**, reads; the lower half, the **decoder**, writes. Some models need
-# only one of them: lesson 12 has an encoder that works alone, lesson 14 a decoder that writes
-# stories. Transformers were invented for translation. Since then this stack of layers
-# has learned program code, pictures cut into patches, speech and proteins.
+# The upper half of the map, the **encoder**, reads French; the lower half, the **decoder**, writes English. Some models
+# need only one of them: lesson 12 has an encoder that works alone, lesson 14 a decoder that writes stories. Transformers
+# were invented for translation, and the same stack of layers has since learned program code, pictures, speech and proteins.
 #
-# The paper that introduced it in 2017 was called *Attention Is All You Need*. How many of our model's learned numbers,
-# then, are in attention?
+# The paper that introduced it in 2017 was called *Attention Is All You Need*. Do you believe the title? Here is how
+# many of our model's learned numbers are in attention:
 
 # %% tags=["hide-input"]
 # Count the learned numbers by kind.
@@ -71,9 +68,8 @@ for name, parameter in translator.model.named_parameters():
 share = {kind: f"{n / numbers.total():.0%}" for kind, n in numbers.items()}
 assert [round(100 * n / numbers.total()) for _, n in numbers.most_common(3)] == [48, 32, 21]
 notebook.tell(
-    f"""About half: {share["attention"]} of {numbers.total() / 1e6:.0f} million. The feed-forward networks have
-    {share["feed_forward"]} and the vectors of the tokens {share["embedding"]}. In most larger Transformers, feed-forward has
-    more than attention."""
+    f"""About half: {share["attention"]} of {numbers.total() / 1e6:.0f} million. Feed-forward has {share["feed_forward"]}, the
+    table with a vector per token {share["embedding"]}. In most larger Transformers, feed-forward has more than attention."""
 )
 
 # %% [markdown]
@@ -86,8 +82,8 @@ sentence = "Une petite fille en manteau rouge joue avec un chien noir."
 print(translator.translate(sentence))
 
 # %% [markdown]
-# In French it's *manteau rouge*, literally "coat red". The model can't simply go from left to right. Before it writes a
-# word, it shares out a **weight** of 1 among all the French words.
+# In French it's *manteau rouge*, literally "coat red", so the model can't simply go from left to right. Before it writes
+# a word, it divides a total **weight** of 1 among all the French words.
 
 # %%
 exercises.predict("where_it_looks_for_red")
@@ -118,15 +114,15 @@ notebook.tell(
     """This is an **attention map**. Each **row** is a *token* that the model wrote, each
     **column** one that it read; a token is a word or a piece of a rare word, and `▁` marks where a word
     begins. The darker a cell, the more weight that row gave to that column. *red* and *coat* cross
-    over. Now find the *a* before *red*. French has no article there, and the row has no obvious place to go: it spreads over
-    *Une*, *rouge* and *en*."""
+    over. Now find the *a* before *red*. French has no article there, so that row has no obvious place to look, and it
+    spreads over *Une*, *rouge* and *en*."""
 )
 
 # %% [markdown]
 # ### Your turn: find the bug
 #
-# Which French token does each English one look at most? `argmax` finds the *position* of the largest number, along one
-# dimension of a table. The function below looks along the wrong one. Run it as it is, read what the check says, and mend it.
+# Which French token does each English one look at most? `argmax` finds the *position* of the largest number along one
+# dimension of a table, here along the wrong one. Run the cell as it is, read what the check says, and mend it.
 
 # %% tags=["hide-input"]
 exercises.heading("alignment_from_weights")
@@ -150,20 +146,19 @@ print(exercises.whose("alignment_from_weights", did="linked"))
 assert read[looked_at[words["red"]]] == "▁rouge" and read[looked_at[words["coat"]]] == "▁manteau"
 
 # %% [markdown]
-# Those are the links that the model made while it was writing, and nobody ever told it which word translates which.
+# The model made those links while it was writing, and nobody ever told it which word translates which.
 #
-# The map above is an average. Each attention layer looks four times side by side, each time with numbers of its own, and
-# each of the four is called a **head**. Change the layer and the head below, and find a head in which most words
-# *don't* look at their translation.
+# The map above is an average. Each attention layer has four **heads**, which look side by side, each with learned
+# numbers of its own. Change the layer and the head below, and find one in which most words *don't* look at their
+# translation.
 #
 # <details><summary>Where do the pieces come from? (optional)</summary>
 #
-# Nobody chose the pieces. Before the translator was trained, a small program counted its training text. At first
-# every letter was a piece. Then the program joined the two pieces that occurred side by side most often,
-# counted everything again, joined the next pair, and so on, until there were 4,000 pieces. A frequent word like
-# *chien* has become one piece, while *framboise* (raspberry) still comes in four. This is called **byte-pair encoding**. If you'd like to do it yourself, [section 2 of
-# lesson 11](11_tokenizers.ipynb#2.-Which-pieces-do-we-need?) needs nothing from the lessons before it and
-# takes about ten minutes.
+# Nobody chose the pieces. Before the translator was trained, a small program went through its training text. At first
+# every letter was a piece. Then it joined the two pieces that occurred side by side most often, counted again, joined the
+# next pair, and so on, until there were 4,000. A frequent word like *chien* has become one piece, while *framboise*
+# (raspberry) still comes in four. This is **byte-pair encoding**, and [section 2 of
+# lesson 11](11_tokenizers.ipynb#2.-Which-pieces-do-we-need?) lets you do it yourself in ten minutes.
 #
 # </details>
 
@@ -174,8 +169,8 @@ attention_view(translator.attend(sentence), tab="cross", layer=2)
 # ## Can you trick it?
 #
 # Put a French sentence of your own between the quotes, and run the cell. All that the model has ever read is
-# 29,000 captions of photos, about people, dogs and bicycles. Bring it a sentence about politics, and it will
-# turn that into a caption too.
+# 29,000 photo captions about people, dogs and bicycles. Give it a sentence about politics, and you'll get a photo
+# caption.
 
 # %%
 yours = "Deux hommes mangent une pizza dans la rue."
@@ -236,16 +231,16 @@ words = {word: shares[translator.tokenizer.encode(word)[0]] for word in ("eating
 print("after The man is:", "  ".join(f"{word} {share:.2%}" for word, share in words.items()))
 assert found == "The man is eating pizza." and words["eating"] > 0.9 and words["not"] < 0.001
 notebook.tell(
-    """Where a sentence leaves a gap, or asks for a word that captions hardly ever use, the captions win. Otherwise
-    the model follows the sentence, however strange it is. Why it does so is what lessons 05 (positions), 08 (choosing the next
-    word) and 09 (what a model learns from its data) are about."""
+    """Twice the captions won: where the sentence left a gap, and where it asked for a word that captions hardly ever
+    use. The hungry pizza was translated as it stood. Lessons 05 (positions), 08 (choosing the next word) and 09 (learning
+    from data) show why."""
 )
 
 # %% [markdown]
 # ## How a lesson works
 #
-# **Predict.** Before a result that matters, the lesson asks what you expect. Lock in an answer, even if it's a guess: you
-# remember a result better once you've committed to one.
+# **Predict.** Before a result that matters, the lesson asks what you expect. Lock in an answer, even if it's a guess,
+# because you'll remember a result better once you've committed to one.
 #
 # **Your turn.** A few times per lesson there's code to write, with a check that says not only *whether* it's right but *what*
 # went wrong. Stuck? `exercises.hint("alignment_from_weights")` gives one hint at a time, and
@@ -264,9 +259,9 @@ exercises.my_parts()
 #
 # ## The course
 #
-# The line runs from 00 to 10, where your own Transformer translates, and on through 11 to 14, 16, 95, 18, 19 and 20. Lessons 15
-# (pictures) and 17 (music) branch off after 10; the pages 90 to 94 can be read at any time, and 96 when a model of your own
-# writes rubbish.
+# Lessons 00 to 10 are the main path, and at its end your own Transformer translates. It goes on through 11 to 14, 16, 95,
+# 18, 19 and 20. Lessons 15 (pictures) and 17 (music) branch off after 10. Read pages 90 to 94 at any time, and 96 when a
+# model of your own writes rubbish.
 #
 # <details><summary>The lessons and the question that each one answers</summary>
 #
@@ -302,15 +297,12 @@ exercises.my_parts()
 #
 # </details>
 #
-# You need to know some Python and to have met
-# matrices and gradients. You don't need a graphics card, and after the installation you don't need an
-# internet connection. The tokenizer and the data come with the course. If you know recurrent networks well, you can
-# skim lesson 01.
+# You need to know some Python and to have met matrices and gradients. You don't need a graphics card or, after the
+# installation, an internet connection. If you know recurrent networks well, you can skim lesson 01.
 #
 # ## Notation
 #
-# You needn't learn this table, because each lesson explains its letters. Come back when you've forgotten one.
-# Each letter means the same thing in every lesson, and rows are always tokens.
+# Each lesson explains its letters, so you needn't learn this table. Come back when you've forgotten one.
 #
 # <details><summary>The letters</summary>
 #
@@ -344,9 +336,8 @@ notebook.check_installation()
 # %% [markdown]
 # ## What comes next
 #
-# Before Transformers, recurrent networks read sentences word by word. In **lesson 01** you'll see such a
-# network translate, and measure three ways in which it fails. The rest of the course shows how Transformers
-# avoid them.
+# Before Transformers, recurrent networks read sentences word by word. In **lesson 01** you'll see one translate, and
+# measure three ways in which it fails.
 #
 # **References**
 #

@@ -7,7 +7,7 @@ QUESTIONS = []
 PREDICTIONS = [
     Prediction(
         "where_it_looks_for_red",
-        "The model has written *A little girl in a* and is about to write *red*. Which French word gets the most weight? (Averaged over the heads, the four looks of the last layer.)",
+        "The model has written *A little girl in a* and is about to write *red*. Which French word gets the most weight in the last layer? (It looks four times side by side, and we take the average.)",
         options={
             "manteau": (
                 "*manteau* (coat)",
@@ -23,7 +23,7 @@ PREDICTIONS = [
             ),
             "en": (
                 "*en* (in)",
-                "*en* stands where the English sentence has just been. The model looks further ahead.",
+                "*en* has just been translated, as *in*. The model looks further ahead.",
             ),
         },
         explain="*rouge* has more than nine tenths of the weight, although *manteau* stands before it: the model can look at the French words in any order.",

@@ -46,7 +46,7 @@ test = splits.test
 #
 # | minute | what | say, show, ask |
 # |---|---|---|
-# | 0 | hook | Read the French aloud, take the vote by show of hands. Don't explain the reveal yet, just leave it as a puzzle. |
+# | 0 | hook | Read the French aloud, vote by show of hands. Leave the reveal as a puzzle. |
 # | 4 | 1, reading | Draw the loop on the board. Ask: "Which of these numbers are learned?" (the two matrices and the bias; not the states). Then `rnn_step` and the pencil. |
 # | 13 | 2, writing | Point at the context vector in the picture and ask: "Where is the meaning of the sentence now?" Two minutes with the stepper, then the vote on the length. |
 # | 20 | 3, training | `teacher_forcing` is the *find the bug* of this lesson. Ask for more rows for the table ("What are the tokens of a chess game?"). |
@@ -64,8 +64,6 @@ test = splits.test
 # **What people get wrong.** They blame the *size* of the context vector alone (the gradient also has to pass
 # through it). They think that teacher forcing is part of the loss. They believe that attention makes an RNN
 # parallel.
-#
-# ***Practice*** works in pairs, too: about 20 minutes, and a model answer appears after each answer.
 
 # %%
 exercises.predict("a_clause_is_added")
@@ -129,9 +127,9 @@ n_known = len(translated_right(gru))
 lost = 1 - survived[1] / n_known
 notebook.tell(
     f"""*rabbit* has turned into *cows*, in a part of the sentence that nobody touched. A few words more, and the network is
-    writing about curious doctors and a grey table, in perfect English. Nor was it bad luck. Add three sentences to
-    one that the network knows how to translate: of {n_known} beginnings, {survived[3]} survive. Everything it writes
-    comes out of that one vector. To see what gets lost in there, we'll build such a network from its first line."""
+    writing about curious doctors and a grey table, in perfect English. It wasn't bad luck, either. We took {n_known} short
+    sentences that it translates perfectly and appended three more to each: {survived[3]} beginnings survived. Everything it
+    writes comes out of that one vector. To see what gets lost in there, we'll build such a network from its first line."""
 )
 notebook.claim(0.3 < lost < 0.45 and survived[3] < 0.35 * n_known)
 
@@ -140,7 +138,7 @@ notebook.claim(0.3 < lost < 0.45 and survived[3] < 0.35 * n_known)
 #
 # A layer expects a fixed number of inputs; sentences have four words or forty. A **recurrent network** gets around this
 # as you would at a long lecture: it takes one word at a time and keeps notes. The notes are a vector, the **hidden state**
-# $h$. At every step the network combines the new word with its notes and rewrites them, with weights that never change:
+# $h$. At every step the network combines the new word with its notes and rewrites them, using one set of weights for all steps:
 #
 # $$h_t = \tanh(x_t W_x + h_{t-1} W_h + b)$$
 #
@@ -205,12 +203,12 @@ print(exercises.whose("rnn_step", did="computed"))
 # French and English words don't come in pairs: *des vaches* is just *cows*, and *un chapeau noir* is *a black
 # hat*. The solution of 2014 is two recurrent networks (Cho et al. 2014a; Sutskever et al. 2014). The **encoder** reads
 # the whole French sentence, and its last state becomes the **context vector**. The **decoder** starts from
-# that vector and writes English, one word per step; each step reads the word it has just written
-# and, in Cho's version, which ours follows, the context vector again.
+# that vector and writes English, one word per step, reading the word that it wrote last. (In Cho's version and in ours,
+# each step reads the context vector again as well.)
 #
-# A learned matrix turns the decoder's state into one number per word of the **vocabulary**, its **logit**. The decoder
-# writes the word with the largest. (Lesson 02 turns such numbers into probabilities.) Two special tokens help: `<bos>`,
-# beginning of sequence, gives the decoder something to start from, and `<eos>`, end of sequence, lets it say that it's done.
+# A learned matrix turns the decoder's state into one number per word of the **vocabulary**, its **logit**, and the decoder
+# writes the word with the largest logit. Two special tokens help. The decoder starts from `<bos>`, beginning of sequence,
+# and writes `<eos>`, end of sequence, when it's done.
 
 # %% tags=["hide-input"]
 notebook.picture("context_vector")
@@ -222,14 +220,15 @@ notebook.picture("context_vector")
 notebook.picture("hidden_state_travelling")
 
 # %% [markdown]
-# Now squeeze it yourself. Our model's two networks are **GRUs**, whose step is more elaborate than ours, and its encoder reads
-# in both directions with 64 numbers each, so the context vector has 128. Let fewer of them through: which word is lost first?
+# Now squeeze the context vector yourself. Both networks of our model are **GRUs**, which take a more elaborate step than
+# `rnn_step`. The encoder reads in both directions, with 64 numbers each way, which makes 128. Let fewer of them
+# through. Which word is lost first?
 
 # %%
 RNNStepper(gru.model, gru.source, gru.target, "le petit chat voit un chien noir .")
 
 # %% [markdown]
-# Four words or forty, it's 128 numbers. How long can a sentence get?
+# Four words or forty, they have to fit into 128 numbers. How long can a sentence get before it no longer does?
 
 # %%
 exercises.predict("where_half_goes_wrong")
@@ -292,8 +291,7 @@ notebook.claim(
 )
 notebook.tell(
     """Hardly any short sentence goes wrong, and hardly any long one comes out right. **BLEU** (0 to 100), which counts
-    matching words and short phrases, falls more slowly: even in a ruined translation many words are still the
-    right ones."""
+    matching words and short phrases, falls more slowly, because many words of a ruined translation are still right."""
 )
 
 # %% [markdown]
@@ -305,15 +303,16 @@ notebook.tell(
 #
 # At each position the decoder predicts **the next token**: given the French sentence and the English words so
 # far, which word comes next? A **token** is what the network reads or writes in one step, here a word or a
-# full stop. The **loss** is $-\log p$ of the true next word, averaged over all positions: 0 for a model that is
-# certain and right. With the natural logarithm its unit is the **nat**.
+# full stop. The **loss** is $-\log p$ of the true next word, where $p$ is the probability that the decoder gave it (lesson 02
+# makes probabilities from logits). It's averaged over all positions, and a model that is certain and right has a loss of 0.
+# With the natural logarithm its unit is the **nat**.
 #
 # When the model translates, the English words so far are its own. In training we know better, and the decoder
-# reads the *true* previous word even where it would have written a different one. This is **teacher forcing**: no early mistake spoils the rest of the
-# sentence, and every position has a correct prefix to learn from.
+# reads the *true* previous word even where it would have written a different one. This is **teacher forcing**. No early
+# mistake spoils the rest of the sentence, and every position has a correct prefix to learn from.
 #
-# A colleague wrote the function that prepares the decoder's input, and trained for 60 steps. A translator usually has a
-# loss of about 1 by then.
+# A colleague wrote the function that prepares the decoder's input, and trained a translator with it for 60 steps. The loss
+# is usually about 1 by then.
 
 
 # %%
@@ -405,13 +404,13 @@ notebook.claim(
 )
 
 # %% [markdown]
-# Sixty steps are far too few for good translations. But it writes sentences, every one of them with an end, and its loss says
-# honestly how far it still has to go.
+# Sixty steps are far too few for good translations. But this model writes sentences, each of them with an end, and its loss
+# says honestly how far it still has to go.
 #
 # ### Everything is next-token prediction
 #
-# Tasks that turn one sequence into another are called **sequence transduction**. But write the *task* as
-# text, and one network that predicts the next token can do all of these:
+# Tasks that turn one sequence into another are called **sequence transduction**. Write the task into the sequence itself,
+# and a network that only predicts the next token can be trained for all of these:
 #
 # | task | what it reads | what comes next |
 # |---|---|---|
@@ -422,15 +421,14 @@ notebook.claim(
 # | sentiment | *the film was really silly . verdict :* | *bad* |
 # | a chat | your question | the answer, one token at a time |
 #
-# *Going deeper* trains one tiny network on the missing words and the sentiment together. BERT was trained on missing
-# words, GPT on the next token of plain text.
+# *Going deeper* trains one tiny network on the missing words and the sentiment together.
 #
 # ## 4. Three problems of recurrent networks
 #
 # ### Problem 1: sequential computation
 #
 # $h_t$ needs $h_{t-1}$, so step 512 waits for the 511 steps before it, however many cores you have. A layer
-# without recurrence can take all the words in one matrix product. What does the waiting cost?
+# without recurrence can process all the words in one matrix product. What does the waiting cost?
 
 # %%
 exercises.predict("loop_against_product")
@@ -488,7 +486,7 @@ notebook.tell(
 # In *la fleur que la femme regarde est rouge* ("the flower that the woman watches is red"), *rouge* depends
 # on *fleur*, six words back, and *la* on the word right after it. But no term in
 # $h_t = \tanh(x_t W_x + h_{t-1} W_h + b)$ relates two particular words. Every relation, near or far, has to
-# be packed into the same notes. What happens to the others when exactly one word changes?
+# be packed into the same notes. What happens to the other words when exactly one changes?
 
 # %%
 exercises.predict("one_colour_changes")
@@ -582,8 +580,10 @@ notebook.tell(
 # Before the network can learn that word 1 matters for the last state, training has to send a gradient back
 # through every step in between. Each step multiplies it by $W_h$ and by the slope of $\tanh$, which is at
 # most 1. If each step halves the gradient, $0.5^{25} \approx 0.00000003$ of it is left after 25 steps.
-# This is the **vanishing gradient**, and here it is, measured. The GRU and the **LSTM** (Hochreiter and Schmidhuber 1997) have **gates**,
-# numbers between 0 and 1, computed at every step with learned weights, that set how much of the old notes to keep.
+# This is the **vanishing gradient**.
+#
+# The GRU and the **LSTM** (Hochreiter and Schmidhuber 1997) were built against it. Their **gates**, numbers between 0
+# and 1 that each step computes with learned weights, set how much of the old notes to keep. Do they help?
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 # How much of the last state's gradient arrives how far back.
@@ -642,8 +642,8 @@ display(
     )
 )
 notebook.tell(
-    """Before training (left), next to nothing arrives from 25 words back. After training (right), the gradient travels far back in
-    all three networks, furthest in the two with gates. But 25 words still take 25 steps."""
+    """Before training (left), next to nothing arrives from 25 words back, with gates or without. After training (right), the
+    gradient travels far back in all three networks, furthest in the two with gates. But 25 words still take 25 steps."""
 )
 
 # %% [markdown]
@@ -671,8 +671,8 @@ exercises.my_parts()
 # **Next**: lesson 02 keeps *all* the encoder's states and lets the decoder look back. How many of the long
 # sentences will it get right?
 #
-# This picture shows where the course is going: a Transformer at work on a real sentence. It has
-# an encoder and a decoder too, but no loop over words, and no single vector between its two halves.
+# The picture shows where the course is going. A Transformer has an encoder and a decoder, too, but no loop over the words
+# that it reads and no single vector between its two halves.
 
 # %% tags=["nbval-ignore-output", "hide-input"]
 # The whole model; press play.
@@ -694,8 +694,7 @@ model_map(load_translator().trace("Un chien noir court."), tour="")
 # %% [markdown]
 # ## Practice
 #
-# This part takes about 20 minutes, at home or in pairs in class, plus the experiment at the end if you like.
-# Say each answer aloud before you type it. The model answer appears afterwards.
+# About 15 minutes, at home or in pairs. Say each answer aloud before you type it.
 
 # %%
 exercises.quiz("shape_of_states")
@@ -705,9 +704,6 @@ exercises.quiz("what_teacher_forcing_is")
 
 # %%
 exercises.quiz("why_recurrence_is_slow")
-
-# %%
-exercises.quiz("size_of_the_context")
 
 # %%
 exercises.quiz("three_problems_in_your_words")
@@ -727,10 +723,9 @@ exercises.quiz("everything_is_next_word")
 # %% [markdown]
 # ### Watch a model learn
 #
-# The trained model comes with the course. Here is its training on a tenth of the data, for one **epoch** (a single pass
-# through it). A model that guesses evenly among the vocabulary's 146 entries has a loss of $\log 146 \approx 5$ nats; watch
-# how soon this one is below. `toy_models.train_toy("gru", splits)` trains the full model in a few minutes. Interrupt it
-# whenever you like: it keeps what it has learned.
+# Here is the model's training on a tenth of the data, for one **epoch** (a single pass through it). Guessing evenly among
+# the vocabulary's 146 entries costs $\log 146 \approx 5$ nats. Watch how soon this one is below. The full model,
+# `toy_models.train_toy("gru", splits)`, takes a few minutes. Interrupt it whenever you like: it keeps what it has learned.
 
 # %% tags=["nbval-ignore-output"]
 small = splits._replace(train=splits.train[:2000])
@@ -744,28 +739,19 @@ print(
 notebook.claim(sum(losses[-10:]) / 10 < 0.8 * losses[0] and len(gru.target) == 146)
 
 # %% [markdown]
-# ### An experiment of your own
-#
-# Sutskever et al. (2014) fed the source sentence **backwards** and gained several points of BLEU. Train a
-# unidirectional GRU both ways: in `Encoder` in `helpers/models/seq2seq.py` set `bidirectional=False`, use
-# `config.d_hidden` instead of `config.d_hidden // 2`, and restart the kernel. For the second run, reverse
-# each source with `pair._replace(source=pair.source[::-1])`. Compare the two length curves. Which words does
-# the model translate better?
-#
 # ## Going deeper
 #
 # Optional, about 40 minutes. No later lesson depends on it.
 #
 # ### Gates: what an LSTM adds
 #
-# The **LSTM** (Hochreiter and Schmidhuber 1997) reduces this problem by *adding*. Next to the hidden state it
+# The LSTM reduces problem 3 by *adding*. Next to the hidden state it
 # keeps a second vector, the **cell state** $c$, which passes from step to step without any matrix or $\tanh$:
 #
 # $$c_t = f_t \odot c_{t-1} + i_t \odot g_t \qquad h_t = o_t \odot \tanh(c_t)$$
 #
-# $g$ is the new content, computed as in a plain network. $f$, $i$ and $o$ are **gates**: numbers between 0
-# and 1, computed from the word and the old state, each with learned weights and a sigmoid. The forget gate
-# $f$ sets how much of the old cell to keep, the input gate $i$ how much new content to add, and the output
+# $g$ is the new content, computed as in a plain network. $f$, $i$ and $o$ are gates, computed from the word and the old
+# state, each with learned weights and a sigmoid. The forget gate $f$ sets how much of the old cell to keep, the input gate $i$ how much new content to add, and the output
 # gate $o$ how much of the cell to show. The symbol $\odot$ multiplies entry by entry.
 
 # %% tags=["hide-input"]
@@ -776,23 +762,17 @@ notebook.picture("lstm_cell")
 # $f$ is near 1, most of the gradient reaches the early words. The **GRU** (Cho et al. 2014a), which our
 # translator uses, is a simpler relative with two gates and no separate cell.
 
-# %%
-exercises.predict("fresh_lstm")
-
 # %% tags=["hide-input", "nbval-ignore-output"]
 # Three fresh LSTMs as PyTorch makes them, and one whose forget gates start open.
 arriving = [gradient_by_distance(fresh("lstm", seed))[25].item() for seed in range(3)]
 opened = gradient_by_distance(fresh("lstm", forget_bias=3))[25].item()
-exercises.reveal(
-    "fresh_lstm", "most" if max(arriving) > 0.5 else "some" if max(arriving) > 0.001 else "nothing"
-)
 notebook.claim(max(arriving) < 1e-3 and opened > 0.5)
 print("fresh, three seeds:", ", ".join(f"{share:.0e}" for share in arriving))
 print(f"with forget gates that start at 0.95: {opened:.2f}")
 notebook.tell(
-    r"""A few millionths arrive. The gates of a fresh LSTM are the sigmoid of something near 0, so $f \approx 0.5$, and nearly half of
-    the gradient is lost at every step. Open the forget gates at the start (0.95, from a bias of 3), and most of it arrives
-    before any training. Jozefowicz et al. (2015) recommend such a start, with a bias of 1."""
+    r"""Why, then, did so little arrive in the LSTM that wasn't trained? Its gates are the sigmoid of something near 0, so $f \approx 0.5$,
+    and nearly half of the gradient is lost at every step. Open the forget gates at the start (0.95, from a bias of 3), and most
+    of it arrives before any training. Jozefowicz et al. (2015) recommend such a start, with a bias of 1."""
 )
 
 # %%
@@ -813,8 +793,8 @@ exercises.check("lstm_step", lstm_step)
 # %% [markdown]
 # ### One network, two tasks
 #
-# Two rows of section 3's table, the missing word and the sentiment, on a single GRU that reads and predicts. It learns
-# from 2,400 sentences with a gap and 1,200 tiny film reviews.
+# Section 3's table claims that one network can be trained for several tasks. Here a single GRU learns two of them, from 2,400
+# sentences with a gap and 1,200 tiny film reviews.
 
 # %% tags=["hide-input"]
 rng = random.Random(0)
@@ -926,14 +906,6 @@ notebook.tell(
 )
 
 # %% [markdown]
-# **Try it (2 min).** Find a sentence that this little network gets wrong. Its vocabulary contains only the
-# words of the toy sentences and the reviews above.
-
-# %% tags=["nbval-ignore-output"]
-for word, chance in list(next_token("the ___ sleep . missing :").items())[:5]:
-    print(f"{chance:.0%} {word}")
-
-# %% [markdown]
 # ### How much of the fall is bad luck?
 #
 # A longer sentence offers more chances for a mistake. Suppose the model made them at one rate per word, wherever the
@@ -1019,7 +991,8 @@ notebook.claim(lost["GRU, looking back"] == 0 and min(lost[name] for name, _ in 
 # %% [markdown]
 # ### An alternative to the loop: convolutions
 #
-# A convolution combines each position with a few of its neighbours, at all positions at once. Nobody waits. The number of positions that it combines is the **kernel** size.
+# A convolution combines each position with a few of its neighbours, at all positions at once, and nothing has to wait. The
+# number of positions that it combines is the **kernel** size.
 # ConvS2S (Gehring et al. 2017), ByteNet (Kalchbrenner et al. 2016) and WaveNet (van den Oord et al. 2016) are
 # built this way. One layer covers only a few positions, but every further layer widens the view, and
 # **dilated** convolutions skip positions (1, 2, 4, 8 …) so that it widens faster.
@@ -1028,8 +1001,7 @@ notebook.claim(lost["GRU, looking back"] == 0 and min(lost[name] for name, _ in 
 notebook.picture("dilated_convolutions")
 
 # %% [markdown]
-# You don't have to trust the drawing, because the gradient of the last output shows which inputs it depends
-# on.
+# The gradient of the last output shows which inputs it depends on.
 
 
 # %%
@@ -1134,12 +1106,7 @@ notebook.picture("path_lengths")
 exercises.quiz("path_lengths")
 
 # %% [markdown]
-# ### Myth or fact?
-#
-# **"Attention reduces the distance to a logarithm."** Dilated convolutions do that, as the plot above shows. With
-# attention the distance is one, whatever the length.
-#
-# **"A Transformer is a CNN plus attention."** What would you answer?
+# One more sentence that you'll hear: "A Transformer is a CNN plus attention." What would you answer?
 
 # %%
 exercises.quiz("is_a_transformer_a_cnn")

@@ -103,22 +103,6 @@ PREDICTIONS = [
         too_high="It isn't that bad: most of the sentence stays.",
     ),
     Prediction(
-        name="fresh_lstm",
-        prompt="Take an LSTM that has *not* been trained yet, exactly as PyTorch creates it. How much of the gradient of its last state reaches the word 25 steps back, as a share of what reaches the last word?",
-        options={
-            "nothing": ("less than a thousandth", "After 25 steps next to nothing is left."),
-            "some": (
-                "between a thousandth and a half",
-                "A trained one reaches that. A fresh one doesn't.",
-            ),
-            "most": (
-                "more than a half",
-                "That's what an LSTM *can* do, once its forget gates are open.",
-            ),
-        },
-        explain="A fresh forget gate is the sigmoid of something near 0, so about 0.5, and 0.5 multiplied by itself 25 times is three hundred-millionths.",
-    ),
-    Prediction(
         name="layers_to_32",
         prompt="Two words are 32 positions apart. How many layers of *dilated* convolutions (kernel 3, dilations 1, 3, 9, 27, …) does it take, if each layer looks back, before the output at the later word can depend on the earlier one?",
         unit="layers",
@@ -130,26 +114,6 @@ PREDICTIONS = [
 ]
 
 QUESTIONS = [
-    Question(
-        "size_of_the_context",
-        "A GRU encoder with a hidden state of 128 numbers reads a sentence of 40 words. How many numbers does a decoder without attention receive about that sentence?",
-        "number",
-        [
-            wrong(
-                "5120",
-                "That would be all 40 states. Without attention the decoder gets only the last one.",
-            ),
-            wrong(
-                "40", "One number per word? The state has 128 numbers, however long the sentence."
-            ),
-            wrong(
-                "3.2",
-                "128 / 40 is the share per word. The question was how many numbers there are in all.",
-            ),
-        ],
-        answer=128,
-        why="The last state has 128 numbers, for 4 words and for 40. That is the bottleneck.",
-    ),
     Question(
         "why_recurrence_is_slow",
         "A recurrent network reads 100 words. Why does a machine with more cores hardly help?",

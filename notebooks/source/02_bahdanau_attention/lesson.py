@@ -1,12 +1,12 @@
 # %% [markdown]
 # # Bahdanau attention
 #
-# Somebody shows you a French sentence of 25 words, takes the paper away, and asks for the English. That's
-# what we did to the network of lesson 01, and it failed as you would have: the gist survived and the details
-# didn't. A translator keeps the paper on the desk. Before writing a word, you glance back at the part you need.
+# Imagine that you're shown a French sentence of 25 words, the paper is taken away, and you're asked for the English. That's
+# what we did to the network of lesson 01, and it failed as you would have, because the gist survived and the details
+# didn't. A translator keeps the paper on the desk and glances back at the part that comes next.
 #
-# In 2014 Bahdanau, Cho and Bengio let a network glance back. Here are lesson 01's model and theirs, both trained on
-# lesson 01's sentences, for as many epochs and from one **seed** (the number that random numbers start from).
+# In 2014 Bahdanau, Cho and Bengio let a network glance back. Here are lesson 01's model and theirs. Both were trained on
+# the same sentences for the same number of epochs, from one **seed** (the number that random numbers start from).
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -49,14 +49,8 @@ def exact_by_length(name):
 # **49 minutes.** Hook, curve and warm-up 7 · 1 one glance back 27 · 2 the whole decoder and its map 11 · 3 cost and what's
 # left, with the map of the model 4.
 #
-# **Say first**: there's one idea today. The decoder compares its state with every source word, turns the
-# scores into weights, and mixes the words' vectors. Every lesson up to 10 uses this idea again.
-#
-# **Draw and leave up**: the four lines of section 1 (score, weights, context, next state). Point at one of them whenever
-# somebody asks where a number comes from.
-#
-# **Analogies that work**: listening to a recording that you can rewind to any part · following a recipe with
-# a finger on the current line.
+# **Draw and leave up**: the four lines of section 1 (score, weights, context, next state). They're today's one idea, and
+# every lesson up to 10 uses it again.
 #
 # **If you're running late**: skip the stepper, and find the bug in `attention_context` together, aloud. Don't skip the
 # curve, and don't skip the loop in section 2.
@@ -111,15 +105,15 @@ exercises.warm_up(2)
 # ## 1. Which word do I need now?
 #
 # In lesson 01 the decoder lived on a single vector. Now the encoder keeps a state for every source word, $h_1, \dots,
-# h_S$. It reads in both directions, and each $h_i$ joins the two halves, which is why a state knows what comes before
-# its word *and* what comes after.
+# h_S$. It reads in both directions and joins the two halves, so each $h_i$ depends on what comes before its word *and* on
+# what comes after.
 
 # %% tags=["hide-input"]
 notebook.picture("bidirectional_encoder")
 
 # %% [markdown]
 # Before each word that it writes, the decoder weighs all of these states. This is the model that we're about to build,
-# already trained; a thicker line is a larger weight:
+# already trained. The thicker the line, the larger the weight.
 
 # %% tags=["hide-input"]
 # The weights behind the lines.
@@ -280,9 +274,8 @@ exercises.check("attention_context", attention_context)
 # %% [markdown]
 # ## 2. The whole decoder, and where it looked
 #
-# You have all four lines. Your first function computes $e = v^\top \tanh(W s + U h)$, your second $\alpha =
-# \mathrm{softmax}(e)$ and $c = \sum \alpha h$, and PyTorch's `GRUCell` takes the step to the next $s$. This is the whole
-# decoder, one turn of the loop per word:
+# You now have all four lines. Your first function computes the scores, your second the weights and the context, and
+# PyTorch's `GRUCell` takes the step to the next $s$. This is the whole decoder, one turn of the loop per word:
 
 # %%
 score, mix = exercises.mine("additive_scores"), exercises.mine("attention_context")
@@ -302,8 +295,9 @@ class LookingDecoder(nn.Module):
 
 
 # %% [markdown]
-# The folded cell puts the trained weights into it and lets it write a test sentence. Its rows of weights make an **alignment
-# map**: a row per written word (the queries), a column per source word (the keys). The row labelled *red* was computed before *red* was written. Here are the sentence and its translation:
+# The folded cell puts the trained weights into it and gives it a test sentence with its translation. The decoder's weights
+# make an **alignment map**, with a row per written word (the queries) and a column per source word (the keys). The row
+# labelled *red* was computed before *red* was written.
 
 # %%
 pair = next(p for p in splits.test if "rouge" in p.source and 7 <= len(p.source) <= 9)
@@ -355,21 +349,20 @@ display(
 )
 notebook.tell(
     """*red* looks at *rouge*, and the noun after it goes one word *back*. Nobody told the model about French adjectives. Looking
-    there made the next word easier to predict, and the loss asks for nothing else. (The logits are those of
-    the course's model to four decimals.)"""
+    there made the next word easier to predict, and the loss asks for nothing else."""
 )
 
 # %% [markdown]
-# Now make it look elsewhere: press another French word. Or type a sentence of your own.
+# Now press another French word and make the decoder look there, or type a sentence of your own.
 
 # %%
 BahdanauStepper(looking.model, looking.source, looking.target, " ".join(pair.source))
 
 # %% [markdown]
-# A map as pretty as that proves little. But in our toy corpus we know which word translates which, and can mark it: link every
-# English word to the French word with the most weight, and count the wrong links. This is the **alignment error rate** (Och
-# and Ney 2003). Linking the words in order, along the diagonal, scores 0.55; perfect is 0. The model itself
-# translates nearly every sentence without a mistake.
+# A pretty map proves little. But in our toy corpus we know which word translates which, so instead of just looking at the
+# map, we can score it. Link every English word to the French word with the most weight, and count the wrong links. This is
+# the **alignment error rate** (Och and Ney 2003). A perfect map has 0, and linking the words in order, along the diagonal,
+# has 0.55. Remember that this model translates nearly every sentence without a mistake.
 
 # %%
 exercises.predict("alignment_error_of_the_model")
@@ -401,18 +394,18 @@ exercises.reveal("alignment_error_of_the_model", measured=error)
 notebook.claim(abs(diagonal - 0.55) < 0.005)
 notebook.claim(concat_error < 0.5 * error < 0.5 * diagonal)
 notebook.tell(
-    f"""Every fourth link is wrong, and the translations are right. How can that be? Look at the four lines: the score of
-    step $t$ uses $s_{{t-1}}$, a state that has *not yet read* the word just written. The query lags one word behind, and it
-    often finds a neighbour of the word it needs, which will do, since encoder states know their neighbours too.
+    f"""About every fourth link is wrong, and the translations are right. How can that be? In the four lines, the score of
+    step $t$ uses $s_{{t-1}}$, a state that has *not yet read* the word just written. The query lags one word behind and
+    often finds a neighbour of the word it needs. That will do, because an encoder state carries its neighbours, too.
     A model that attends **after** its step, with nearly the same formula, makes fewer than half as many wrong links
-    ({concat_error:.2f} against {error:.2f}). That order is Luong's (2015); *Going deeper* has three such models."""
+    ({concat_error:.2f} against {error:.2f}). That order is Luong's (2015), and *Going deeper* has three such models."""
 )
 
 # %% [markdown]
 # ## 3. What does it cost, and what is left?
 #
-# Every target word is scored against every source word: $T \times S$ scores. Hold that against the three
-# problems of lesson 01.
+# Every target word is scored against every source word, which makes $T \times S$ scores. What do they buy? Here are the
+# three problems of lesson 01 again.
 #
 # | problem of recurrent networks | between the two sentences | within each sentence |
 # |---|---|---|
@@ -441,8 +434,8 @@ for n, least in seconds.items():
 # %% [markdown]
 # ### You are here
 #
-# Here's the whole model of this lesson as it translates one sentence. Press play, and open the attention at
-# any word. You now know how to compute every score you see.
+# Here's the whole model as it translates one sentence. Press play, and open the attention at any word. You can now
+# compute every score you see.
 
 # %% tags=["nbval-ignore-output"]
 model_map(looking.trace("le chat noir voit le chien ."), written=2)
@@ -453,7 +446,7 @@ exercises.my_parts()
 # %% [markdown]
 # ### What to take away
 #
-# - The encoder keeps all its states, each of them read in both directions. Before every word, the decoder attends to all.
+# - The encoder reads in both directions and keeps all its states. Before every word, the decoder attends to all of them.
 # - A score compares one query (the decoder's state) with one key (an encoder state) and depends on both.
 # - A softmax turns scores into weights; the context is the sum of the *weighted values*.
 # - A map can be scored. A model can translate well with maps that are poor alignments.
@@ -465,8 +458,8 @@ exercises.my_parts()
 #
 # <details><summary>Fine print</summary>
 #
-# Every model here was trained once, with one seed. *additive* and *concat* differ in the order of attention and step, but
-# not only in that, so their alignment errors support the explanation of the lag without proving it.
+# Every model here was trained once, with one seed. The two whose alignment errors we compared differ in more than the order
+# of attention and step, so the numbers support the explanation of the lag without proving it.
 # </details>
 
 # %% [markdown]
@@ -485,9 +478,6 @@ exercises.quiz("bahdanau_shape")
 
 # %%
 exercises.quiz("order_of_a_step")
-
-# %%
-exercises.quiz("cost_of_attention")
 
 # %% tags=["hide-input"]
 exercises.heading("general_scores")
@@ -536,9 +526,9 @@ notebook.show_source(attention.AdditiveAttention.forward)
 #
 # Bahdanau's decoder looks and then steps. Luong et al. (2015) turned that round: step first, then attend with the new
 # state $s_t$, and predict the word from context and state together, $\tilde h_t = \tanh(W_c [c_t; s_t])$. In their
-# best models $\tilde h_t$ is also read by the next step, so that the decoder knows where it has looked already. They
-# call this **input feeding**. Our models leave it out, and in return all their recurrent steps can run before any
-# attention. The paper compares three scores with Bahdanau's:
+# best models the next step also reads $\tilde h_t$, which tells it where the decoder has already looked. They call this
+# **input feeding**. Our models leave it out, and in return all their recurrent steps can run before any attention. The
+# paper compares three scores, here beside Bahdanau's:
 #
 # | score | formula | needs |
 # |---|---|---|
@@ -560,10 +550,10 @@ notebook.claim(toy_models.load_toy("dot").n_parameters < fixed.n_parameters)
 
 # %% [markdown]
 # All four translate long sentences almost without a mistake, and only their maps tell them apart. *dot* even has fewer
-# parameters than lesson 01's model, which had no attention at all: in Luong's decoder no context enters the GRU, and
-# its matrices are narrower.
+# parameters than lesson 01's model, which had no attention at all. No context enters the GRU in Luong's decoder, so its
+# matrices are narrower.
 #
-# Wrong links come in two kinds. Some lag by a word, for the reason in section 2. Others are idle. *It* is always
+# Wrong links come in two kinds. Some lag by a word, for the reason in section 2. Others do no harm: *it* is always
 # followed by *is too* in this corpus, and while the model writes those two words, its weight can go anywhere.
 
 
@@ -592,10 +582,10 @@ assert shares["additive"][0] > shares["dot"][0] and shares["additive"][1] < shar
 # ### Hard attention
 #
 # Picking the single best state sounds simpler than mixing all of them. But nudge a score a little, and the pick stays
-# what it was: no change, no gradient. Such **hard attention** can't be trained by backpropagation alone. Xu et al.
+# what it was, so there's no gradient. Such **hard attention** can't be trained by backpropagation alone. Xu et al.
 # (2015) used REINFORCE, a method of reinforcement learning that tries picks at random and favours those that turned
-# out well. They wrote captions, with the regions of a picture as their source, and our layer takes regions as readily
-# as words:
+# out well. Their model wrote captions, and its source was a grid of regions of a picture. Our layer takes regions as
+# readily as words:
 
 # %%
 notebook.set_seed(0)
@@ -606,13 +596,6 @@ print("context", tuple(context.shape), "weights", tuple(weights.shape))
 
 # %% tags=["hide-input"]
 assert weights.shape == (1, 196) and context.shape == (1, 512)
-
-# %% [markdown]
-# ### Try it yourself
-#
-# Luong et al. also tried a *window* of source words ("local attention"). Keep only the five positions around
-# the largest weight, set the others to zero and renormalise. Does the model get fewer sentences exactly
-# right? What about three positions, or only one?
 
 # %% [markdown]
 # **References**

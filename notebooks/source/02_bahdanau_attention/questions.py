@@ -50,22 +50,6 @@ QUESTIONS = [
         ],
     ),
     Question(
-        "cost_of_attention",
-        "A source of 30 words is translated into 20 words. How many scores does the decoder's attention compute?",
-        "number",
-        [
-            wrong(
-                "50",
-                "That is the number of words. Every target word needs a score for every source word.",
-            ),
-            wrong("30", "That is one step of the decoder. There are 20."),
-            wrong("900", "Source with source: that would be self-attention in the encoder."),
-            wrong("400", "Target with target: that would be self-attention in the decoder."),
-        ],
-        answer=600,
-        why="20 × 30: every target word needs a score for every source word.",
-    ),
-    Question(
         "bahdanau_shape",
         "At one step of the decoder the query is (B, D_q) and the keys are (B, S, D_k); both are projected to the width A. What is the shape of tanh(…), before the product with v?",
         "shape",
@@ -201,9 +185,8 @@ PREDICTIONS = [
         high=100,
         unit="%",
         close=0.06,
-        too_low="The sentence no longer has to fit into a fixed number of entries, so its length "
-        "hardly matters.",
-        too_high="Nearly, but a few long sentences still contain a mistake.",
+        too_low="The sentence no longer has to fit into one vector, so its length hardly matters.",
+        too_high="A few long sentences still contain a mistake.",
         explain="This is the average over the two longest groups, 21 to 30 and 31 to 40 words.",
         ask_why=True,
     ),

@@ -4,8 +4,8 @@
 # *She sat on the **bank** of the river. She paid the money into the **bank**.*
 #
 # You read two different words and hardly noticed. A language model looks *bank* up in a table and finds
-# the same 384 numbers both times. Six layers later the two vectors have parted: their cosine similarity,
-# which is 1 for vectors that point the same way, has fallen to 0.82. Something carried information into *bank*.
+# the same vector both times. Six layers later the two have parted. Their cosine similarity, which is 1 for vectors
+# that point the same way, has fallen to 0.82, so something must have carried information into *bank*.
 #
 # From where? Hide one word of the first sentence from all the others, and watch whether the two banks move
 # back together.
@@ -85,8 +85,6 @@ def empty_plane(ax, title, across, up, x_name="", y_name=""):
 # and section 4 at minute 36. *Practice* is for home; *Going deeper* is for people who ask about kernels, hard
 # look-ups or the diagonal.
 #
-# **Say first**: attention answers one question, namely what a word should take from its neighbours.
-#
 # **Draw one picture and leave it up**: the plane of section 3, nouns to the right, adjectives upwards. In section 2
 # *car* and *red* stand at right angles on it. In section 3 one matrix turns *car* upwards. In section 4 the model
 # draws the same picture by itself.
@@ -147,9 +145,9 @@ display(
     )
 )
 notebook.tell(
-    """Hiding *river* closes half of the gap on its own, from 0.82 to 0.91; hiding *sat* does nothing. Switch
-    attention off altogether and the two vectors are practically one again (0.996). Whatever made *bank* a river bank came in through attention, most of all from a word three places
-    further on."""
+    """Hiding *river* alone closes half of the gap, while hiding *sat* does nothing. Switch attention off altogether, and the
+    two vectors are practically one again (0.996). Whatever made *bank* a river bank came in through attention, most of
+    it from a word three places further on."""
 )
 
 # %%
@@ -158,14 +156,14 @@ exercises.warm_up(3)
 # %% [markdown]
 # ## 1. A number for how well two things match
 #
-# Picture a film service. It knows two numbers about every film, how funny it is and how frightening, and two about
-# every viewer: how much they enjoy each, negative for what they avoid. To guess how a viewer will like a film,
-# multiply matching numbers and add the products. That's the **dot product**. Minus times minus is plus: somebody at −2 for horror
-# gains 4 from a film that is itself at −2, as cosy as they come.
+# Picture a film service. It knows two numbers about every film, how funny it is and how frightening. It also knows how
+# much every viewer enjoys each of the two, as a negative number for what they avoid. To guess how a viewer will like a
+# film, multiply matching numbers and add the products. That's the **dot product**. Minus times minus is plus, so a viewer
+# with −2 for horror gains 4 from a film that has −2 as well, one as cosy as they come.
 #
 # Below, the query is a viewer and the keys are two films, with *funny* to the right and *frightening* upwards. Two
-# arrows score high when they are long and point the same way, 0 at right angles, less than 0 in opposing directions. **Try** to
-# find a viewer who scores both films 0 or less.
+# arrows score high when they are long and point the same way, 0 at right angles, and less than 0 in opposing directions.
+# **Try** to find a viewer who scores both films 0 or less.
 
 # %%
 DotProducts(q_x=1.5, q_y=-2.0, a_x=1.0, a_y=2.0, b_x=-0.8, b_y=-2.0)
@@ -173,8 +171,8 @@ DotProducts(q_x=1.5, q_y=-2.0, a_x=1.0, a_y=2.0, b_x=-0.8, b_y=-2.0)
 # %% [markdown]
 # ## 2. Every word looks at every word
 #
-# Words have vectors too. Here are five, with five made-up features each. Suppose that *car* is to find out what kind of
-# car it is, from *small* and *red*.
+# Words have vectors, too. Here are five, with five made-up features each. Suppose that *car* should learn from *small* and
+# *red* what kind of car it is.
 
 # %%
 words = ["the", "small", "red", "car", "stops"]
@@ -246,17 +244,17 @@ display(
     )
 )
 notebook.tell(
-    """*car* keeps 0.40 for itself and shares the rest evenly: its adjectives count no more than *the*. *small* and
-    *red*, on the other hand, found each other, so *red* is now a little small. A dot product between the words
-    themselves rewards what is **alike**, and nothing is as like a word as the word itself. *car* doesn't need more nouns. It
-    needs to ask for something that it isn't."""
+    """*car* keeps 0.40 of the weight and spreads the rest evenly, so its adjectives count no more than *the*. *small* and
+    *red* did find each other, and *red* is now a little small. A dot product between the words themselves rewards what
+    is **alike**, and nothing here is as like a word as the word itself. But *car* doesn't need more nouns. It needs to ask
+    for something that it isn't."""
 )
 
 # %% [markdown]
 # ## 3. A question of its own
 #
-# On the left below are the arrows of *car* and its adjectives, as far as *noun* and *adjective* go. They
-# are at right angles, which is why they scored 0. To find *red*, *car* has to ask with an arrow that isn't its own, one that points
+# On the left below are the arrows of *car* and its adjectives, drawn by their first two features. They are at right
+# angles, which is why they scored 0. To find *red*, *car* has to ask with an arrow that isn't its own, one that points
 # upwards, where the adjectives are.
 #
 # A matrix can do that. $W_Q$ has a row per feature, and its row *noun* says which question nouns ask. Put 4 under
@@ -294,11 +292,10 @@ notebook.figure(
 )
 
 # %% [markdown]
-# Query and key of *car* are now two arrows, and only the query follows the adjectives. The matching is
-# one-sided, too: *car* looks for *red* while *red*, whose query is zero, looks for nothing
-# in particular.
+# *car* now has two arrows, and only its query points at the adjectives. The matching is one-sided, too. *car* looks for
+# *red*, while *red*, whose query is zero, looks for nothing in particular.
 #
-# What should *red* pass on? It matched because it's an adjective, but *car* can't use that. It can use the colour.
+# What should *red* pass on? It matched because it's an adjective, but *car* has no use for that. It needs the colour.
 # A third matrix picks what a word passes on, its **value**.
 
 # %%
@@ -307,8 +304,9 @@ w_v[3, 3] = w_v[4, 4] = 1  # size and redness pass, the rest doesn't
 values = x @ w_v  # (T, D)
 
 # %% [markdown]
-# Query, keys, values: what's left is to score, to weight and to mix. The scores are first divided by $\sqrt{d_k}$,
-# where $d_k$ is the number of entries in a key, here 2. Lesson 04 shows what goes wrong otherwise.
+# With queries, keys and values in place, one word can attend: score the keys, turn the scores into weights, mix the
+# values. Divide the scores by $\sqrt{d_k}$ before the softmax, where $d_k$ is the number of entries in a key, here 2.
+# Lesson 04 shows what goes wrong otherwise.
 #
 # ### Your turn
 
@@ -354,13 +352,13 @@ display(
     )
 )
 notebook.tell(
-    """*car* takes 0.46 of *small* and 0.46 of *red*, and its arrow moves to smallish and reddish. The mixture of values is
-    its **context**. We *add* it to the word: the context alone holds a size and a colour, and nothing in it says
-    *noun*. Lesson 07 builds that addition, the residual connection."""
+    """*car* takes nearly half of *small* and nearly half of *red*, and its arrow moves to smallish and reddish. The mixture
+    of values is its **context**. We *add* it to the word, because the context alone holds a size and a colour, and nothing
+    in it says *noun*. Lesson 07 builds that addition, the residual connection."""
 )
 
 # %% [markdown]
-# The whole of it in motion:
+# And in motion, from the words to the context:
 
 # %% tags=["hide-input"]
 notebook.picture("queries_in_one_plane")
@@ -382,18 +380,17 @@ exercises.reveal(
 assert abs(redness - 0.31) < 0.01
 notebook.tell(
     f"""It falls to {redness:.2f}, though *shiny* says nothing about colour. A row of weights always sums to 1, and
-    three adjectives now share what two shared before. One row of weights can only share;
-    lesson 06 starts from there."""
+    three adjectives now share what two shared before. Lesson 06 starts from this limit."""
 )
 
 # %% [markdown]
 # ## 4. Nobody draws these arrows
 #
-# We chose three matrices by hand. A model starts with random ones and has to find them. It needs a task where
-# finding them is the only way. French marks its adjectives: in *la petite voiture verte cache le grand arbre noir*
-# (the small green car hides the big black tree) *petite* and *verte* belong to the feminine *voiture*, *grand*
-# and *noir* to the masculine *arbre*. We point at one of the two nouns and ask for its size and colour, which the
-# model has to answer from that noun's context alone.
+# We chose three matrices by hand. A model starts with random ones and has to find better ones, for which it needs a task
+# that can't be solved without them. French offers one, because it marks its adjectives. In *la petite voiture verte cache
+# le grand arbre noir* (the small green car hides the big black tree), *petite* and *verte* belong to the feminine
+# *voiture*, *grand* and *noir* to the masculine *arbre*. We point at one of the two nouns and ask for its size and colour,
+# and the model has to answer from that noun's context alone.
 #
 # Embeddings and matrices are random at first, and nothing tells the model where to look. Queries and keys have two
 # entries again, so that we can draw them.
@@ -548,14 +545,14 @@ display(
 )
 notebook.tell(
     """The eight arrows lie in two bundles, one per gender, and each bundle points at the adjectives that agree with it.
-    That's the plane of section 3, except that nobody drew it: matrices and embeddings were found from the right
-    answers alone, in all five runs. The crosses are the keys of the other words, safely out of the way. A query needs
-    no resemblance to the noun it came from. It only has to point at what that noun is looking for."""
+    That's the plane of section 3, except that nobody drew it. In all five runs, training found matrices and embeddings
+    like these from the right answers alone. The crosses are the keys of the other words, safely out of the way. A query
+    needn't resemble the noun that it came from. It only has to point at what that noun is looking for."""
 )
 
 # %% [markdown]
-# English doesn't mark its adjectives. Put the sentences into English, change nothing else, and train again. In *the small
-# green car hides the big black tree*, what size and colour is the *car*?
+# English doesn't mark its adjectives. Translate the sentences, change nothing else, and train again. In *the small green
+# car hides the big black tree*, what size and colour is the *car*?
 
 # %%
 exercises.predict("with_a_second_noun")
@@ -571,17 +568,17 @@ print(f"French, all nine words weighed alike: {share_of_even:.0f}%")
 print(f"English: {share_of_english:.0f}%")
 notebook.tell(
     """In English the head is no better than one that weighs all nine words alike. It finds the adjectives, but
-    nothing in the vector of *green* says that it stands beside *car*. A word's *place* is in none of the
-    vectors. You could shuffle the sentence and every word would get exactly the context it got before. Lesson 05
-    writes the place in."""
+    nothing in the vector of *green* says that it stands beside *car*. A word's *position* is in none of the
+    vectors. You could shuffle the sentence, and every word would get exactly the context it got before. Lesson 05
+    adds the position."""
 )
 
 # %% [markdown]
 # ### Where a word's vector comes from
 #
-# Our embeddings started at random and were trained with the matrices, which is how a Transformer gets its own. Look
-# what such a table knows afterwards: these are a word's nearest neighbours in a table of random numbers, where training
-# starts, and in MiniLM's, where it ended.
+# Our embeddings started at random and were trained together with the matrices, and that's how a Transformer gets its own.
+# What has such a table learned by the end? Here are the nearest neighbours of four words, in a table of random numbers,
+# where training starts, and in MiniLM's.
 
 # %% tags=["hide-input"]
 # Nearest neighbours by cosine, in a random table and in MiniLM's.
@@ -602,13 +599,13 @@ notebook.table(rows, ["", "random table", "trained table"])
 # %% [markdown]
 # You can also train the table alone, before there is any model. **word2vec** (2013) learns vectors that predict a
 # word's neighbours in a text, and **GloVe** (2014) fits them to counts of which words occur together. Both end in
-# one vector per word, whatever the sentence, as MiniLM's table does: its *bank* stands among *banks* and *banking* even with
-# a river in the sentence. Attention is what repairs that.
+# one vector per word, whatever the sentence, and so does MiniLM's table. Its *bank* lies among *banks* and *banking* even
+# beside a river. Attention repairs that.
 #
 # ## 5. The six steps, with a pencil
 #
-# Here's the whole computation once more, for *the* in *the cat sleeps*, with numbers that fit on paper: **project** to
-# query, keys and values, **score**, **scale**, **softmax**, **weight** the values, **sum**.
+# Now do it once on paper, for *the* in *the cat sleeps*, in six steps: **project** to query, keys and values, **score**,
+# **scale**, **softmax**, **weight** the values, **sum**.
 
 # %%
 tokens = ["the", "cat", "sleeps"]
@@ -648,8 +645,8 @@ print("PyTorch's operator agrees: yes")
 #
 # ### You are here
 #
-# The highlighted part is what you've just built: self-attention, once per layer in the encoder. Every small square
-# is one table of weights. Click on one, then on a score to see the dot product behind it, entry by entry.
+# The highlighted part is what you've just built, self-attention. Every small square is one table of weights. Click on one,
+# then on a score to see the dot product behind it, entry by entry.
 
 # %% tags=["nbval-ignore-output"]
 model_map(load_translator().trace("Un chien noir court."), here="self-attention", tour="03")
@@ -664,7 +661,7 @@ exercises.my_parts()
 # - The weights mix the **values**. What a word is matched on and what it passes on can differ.
 # - The mixture is the word's context. It's added to the word, which keeps what it was.
 # - Query, key and value are three *projections* of a word's vector, by three learned matrices.
-# - Nothing here knows the order of the words.
+# - Without positions and without a mask, the order of the words makes no difference.
 #
 # $$\mathrm{context} = \sum_j \mathrm{softmax}_j\!\left(\frac{q \cdot k_j}{\sqrt{d_k}}\right) v_j$$
 #
@@ -672,20 +669,16 @@ exercises.my_parts()
 #
 # <details><summary>Fine print</summary>
 #
-# *Bank* is an unusually clear case; *Going deeper* tries six other nouns, most of which hardly split. MiniLM was
-# trained to represent whole sentences, not to tell a noun's senses apart. The French head needs only two
-# directions because the task asks for two bundles; the paper's heads have 64 (lesson 06). The figures in section 4
-# are of five training runs each. Shuffling the words only shuffles the outputs as long as no position is written
-# into the vectors and no causal mask (lesson 04) is in force.
+# *Bank* is an unusually clear case; *Going deeper* tries six other nouns, most of which hardly split. The French head needs
+# only two directions because the task asks for two bundles; the paper's heads have 64 (lesson 06). The figures in section 4
+# are of five training runs each. Shuffling the words only shuffles the outputs as long as no position is added to the
+# vectors and no causal mask (lesson 04) is used.
 # </details>
 
 # %% [markdown]
 # ## Practice
 #
-# About forty minutes, the easiest first.
-
-# %%
-exercises.quiz("sign_of_a_dot_product")
+# About half an hour, the easiest first.
 
 # %%
 exercises.quiz("what_the_weights_multiply")
@@ -703,8 +696,8 @@ exercises.quiz("six_steps")
 # %% [markdown]
 # ### Find the bug
 #
-# A look-up like that of section 3, for a noun that asks to be kept away from adjectives. It prints the noun's weights
-# and its context. Neither can be right. What did the function do?
+# Here is a look-up like that of section 3, for a noun that wants to avoid adjectives. The cell prints the noun's weights and
+# its context, and neither can be right. What did the function do?
 
 # %% tags=["hide-input"]
 exercises.heading("soft_lookup")
@@ -723,9 +716,6 @@ for result in soft_lookup(torch.tensor([1.0, -3]), keys, values)[::-1]:
 
 # %% tags=["hide-input"]
 exercises.check("soft_lookup", soft_lookup)
-
-# %%
-exercises.quiz("what_permuting_does")
 
 # %%
 exercises.quiz("shape_of_one_context")
@@ -820,14 +810,14 @@ print("within a sense minus between senses:", gap_of_each)
 assert nearest >= 12 and gaps["bank"] > 2 * sorted(gaps.values())[-3] > 0
 
 # %% [markdown]
-# *Bank* passes, and *seal* splits as clearly. The other five hardly split at all. MiniLM was trained to represent
-# whole *sentences*, and a sentence can be told apart by its other words.
+# *Bank* splits clearly and so does *seal*. The other five hardly split at all. MiniLM was trained to represent whole
+# *sentences*, and a sentence can be told apart by its other words.
 #
 # ### Without matrices, a word looks at itself
 #
-# In section 2 *car* favoured itself, on five vectors that we had made up. Is it so with real embeddings? Here are those
-# of a small Transformer that was trained on lesson 01's toy corpus, in a thousand sentences, and then MiniLM's, which
-# has matrices.
+# In section 2 *car* favoured itself, on five vectors that we had made up. Do learned embeddings do that, too? Here are
+# those of a small Transformer that was trained on lesson 01's toy corpus, in a thousand sentences. MiniLM's weights, which
+# come from matrices, follow for comparison.
 
 # %% tags=["hide-input"]
 toy = load_toy("transformer")
@@ -854,15 +844,14 @@ assert 0.4 < own < 0.55 and even < 0.1 and own_scaled > 0.99
 assert 0.45 < on_cls < 0.55 and abs(on_itself - on_others) < 0.01
 
 # %% [markdown]
-# A vector's dot product with itself is its squared length, and no other vector of that length scores more. Without
-# matrices the diagonal wins. With them, in MiniLM, half of a word's weight goes to the special token [CLS] (lesson 06
-# explains why), and a word gets no more of its own weight than any other token does.
+# A vector's dot product with itself is its squared length, and no other vector of that length scores more, so without
+# matrices the diagonal wins. In MiniLM, half of a word's weight goes to the special token [CLS] (lesson 06 explains why),
+# and a word gets no more of its own weight than any other token does.
 #
 # ### A soft dictionary, and a hard one
 #
 # A Python dictionary returns the value of the key that *equals* the query. Attention compares the query with all keys
-# and mixes all values. Divide the scores by a **temperature** before the softmax, and you can turn the one into the
-# other:
+# and mixes all values. Divide the scores by a **temperature** before the softmax, and attention can turn into a dictionary:
 
 # %%
 hard_keys = torch.tensor([[1.0, 0.0], [0.7, 0.7], [0.0, 1.0]])  # (S=3, K=2)
@@ -878,7 +867,7 @@ for temperature in (10, 1, 0.1, 0.001):
 assert gradient.norm() < 1e-6  # at a temperature of 0.001
 
 # %% [markdown]
-# Near zero, the best key takes everything, and the gradient has died on the way. That's lesson 02's hard attention.
+# Near zero, the best key takes everything and the gradient vanishes. That's lesson 02's hard attention.
 
 # %%
 SoftmaxTemperature()
@@ -920,24 +909,9 @@ exercises.check("kernel_regression", kernel_regression)
 # A single matrix for queries and keys would make the scores symmetric: if *car* matched *red*, *red* would match *car*
 # just as well. Two matrices let a noun look for its adjectives without the adjectives looking back, and the third
 # separates what a word is matched on from what it passes on.
-
-# %%
-notebook.set_seed(0)
-some, other = torch.randn(2, 3, 3)
-one_matrix, two_matrices = (tiny @ some) @ (tiny @ some).T, (tiny @ some) @ (tiny @ other).T
-print("symmetric with one matrix: ", torch.allclose(one_matrix, one_matrix.T))
-print("symmetric with two:        ", torch.allclose(two_matrices, two_matrices.T))
-
-# %% [markdown]
-# The paper's embeddings have 512 numbers and its queries only 64. Attention itself doesn't need the smaller width. But
-# lesson 06 runs it eight times side by side, and eight small heads have exactly as many parameters as one of full
-# width.
-
-# %% tags=["hide-input"]
-assert torch.allclose(one_matrix, one_matrix.T) and not torch.allclose(two_matrices, two_matrices.T)
-one_full, eight_small = 3 * 512 * 512, 8 * 3 * 512 * 64
-print(f"one of full width: {one_full:,} parameters; eight small ones: {eight_small:,}")
-assert one_full == eight_small
+#
+# The paper's embeddings have 512 numbers and its queries only 64. Attention itself doesn't need the smaller width, but
+# lesson 06 runs it eight times side by side, and eight small heads have exactly as many parameters as one of full width.
 
 # %% [markdown]
 # **References**

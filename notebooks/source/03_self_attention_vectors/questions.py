@@ -4,25 +4,26 @@ from helpers.exercises.content import Prediction, Question, right, wrong
 
 QUESTIONS = [
     Question(
-        "sign_of_a_dot_product",
-        "Two vectors have a large negative dot product. What does that tell you?",
+        "where_embeddings_come_from",
+        "Where do the input vectors of a Transformer's words come from?",
         "single",
         [
             right(
-                "They point in opposing directions, more than a right angle apart.",
-                "Yes, and neither of them is very short, or the product wouldn't be large.",
+                "From a table that is learned with everything else.",
+                "Yes. It could start from word2vec or GloVe, but it doesn't have to.",
             ),
             wrong(
-                "They have nothing to do with each other.",
-                "A dot product near 0 would say that: the two are at right angles.",
+                "From word2vec or GloVe, which are trained beforehand and stay fixed.",
+                "That used to be common. In a Transformer the table starts at random and is trained with the model.",
             ),
             wrong(
-                "There is a mistake, because a similarity is never negative.",
-                "A distance is never negative, but a dot product can be.",
+                "From features that somebody chose for each word.",
+                "We made up our vectors by hand to see what a dot product does. In a real model "
+                "they're learned.",
             ),
             wrong(
-                "They are far apart, whatever their directions.",
-                "That is about distance. (10, 0) and (1, 0) are far apart, and their dot product is positive.",
+                "From one-hot vectors, one dimension per word, used as they are.",
+                "A one-hot vector picks a row of the table, and the model works with that row.",
             ),
         ],
     ),
@@ -63,29 +64,6 @@ QUESTIONS = [
         ],
         answer=4,
         why="The query is (1, 0, 1) · W_Q = (2, 0, 1), the key of *cat* (0, 2, 1) · W_K = (2, 1, 0), and 2·2 + 0·1 + 1·0 = 4.",
-    ),
-    Question(
-        "what_permuting_does",
-        "You shuffle the words of a sentence and apply self-attention without positions and without a mask. What happens to the outputs?",
-        "single",
-        [
-            right(
-                "They are the same vectors, in the new order.",
-                "Yes, exactly the same. Self-attention treats its input as a set.",
-            ),
-            wrong(
-                "They change, because every word now has other neighbours.",
-                "Nothing in the computation uses neighbours. Only the vectors count.",
-            ),
-            wrong(
-                "They are the same vectors, in the old order.",
-                "Each output belongs to a word, and it moves when that word moves.",
-            ),
-            wrong(
-                "They change, and differently for each shuffle.",
-                "Every output is still the same mixture of the same words.",
-            ),
-        ],
     ),
     Question(
         "shape_of_one_context",
@@ -141,30 +119,6 @@ QUESTIONS = [
         ],
     ),
     Question(
-        "where_embeddings_come_from",
-        "Where do the input vectors of a Transformer's words come from?",
-        "single",
-        [
-            right(
-                "From a table that is learned with everything else.",
-                "Yes. It could start from word2vec or GloVe, but it doesn't have to.",
-            ),
-            wrong(
-                "From word2vec or GloVe, which are trained beforehand and stay fixed.",
-                "That used to be common. In a Transformer the table starts at random and is trained with the model.",
-            ),
-            wrong(
-                "From features that somebody chose for each word.",
-                "We made up our vectors by hand to see what a dot product does. In a real model "
-                "they're learned.",
-            ),
-            wrong(
-                "From one-hot vectors, one dimension per word, used as they are.",
-                "A one-hot vector picks a row of the table, and the model works with that row.",
-            ),
-        ],
-    ),
-    Question(
         "temperature_to_zero",
         "Divide the scores by a temperature that goes to 0. What does the soft look-up become? And why not use that, if we want one answer?",
         "open",
@@ -191,7 +145,7 @@ PREDICTIONS = [
             "river": ("river", "It says more about this *bank* than any other word."),
             "of": (
                 "of",
-                "Not a bad guess: *the bank of* is a pattern, and hiding *of* moves the vector more than hiding *sat* does.",
+                "Not a bad guess, because hiding *of* moves the vector more than hiding *sat* does.",
             ),
             "sat": (
                 "sat",
@@ -248,7 +202,7 @@ PREDICTIONS = [
             ),
             "two": (
                 "in two directions, one per gender",
-                "All that a noun has to tell its adjectives by is their gender.",
+                "A noun can tell its own adjectives from the others only by their gender.",
             ),
             "one": (
                 "in one direction, all together",

@@ -4,7 +4,7 @@
 # Eight cards lie on a table, each with a letter and a digit. *Which digit is on the card with the K?* One query
 # for the letter, a key and a value per card: that is lesson 03's attention, and it ought to be an easy exam.
 #
-# Two models sit it, three runs each. They are built alike, start from equal numbers and see identical cards.
+# Two models sit it, three runs each. They are built alike, start from the same random weights and see the same cards.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -36,9 +36,6 @@ torch.set_num_threads(1)  # tensors this small gain nothing from a second one
 # %% [markdown] tags=["notes"]
 # **47 minutes.** Hook and warm-up 5 · 1 matrices 9 · 2 the square root 13 · 3 masks 15 · 4 cost and the map 5.
 # The rest of the exercises are for home, `padding_mask` among them.
-#
-# **Say first**: today we compute what we computed in lesson 03, but for all words together. Most of the hour
-# goes into two details that people get wrong: the square root and the mask.
 #
 # **Show** the two curves of the hook and collect explanations on the board before anybody reads on. Come back to
 # them at the end of section 2, when the learners' own scores mend model B.
@@ -126,9 +123,9 @@ display(
 )
 
 # %% [markdown]
-# After 80 steps, model A reads nearly every card, and model B is hardly better than guessing. There is a single
-# difference between them: A divides each score by 22.6 before the softmax, and B doesn't. How can one division
-# decide whether a model learns? Keep that question, because your own code will mend model B in section 2.
+# After 80 steps, model A reads nearly every card, and model B is hardly better than guessing. Only one thing sets them
+# apart: A divides each score by 22.6 before the softmax, and B doesn't. How can one division decide whether a model
+# learns? Keep that question, because your own code will mend model B in section 2.
 
 # %%
 exercises.warm_up(4)
@@ -136,10 +133,10 @@ exercises.warm_up(4)
 # %% [markdown]
 # ## 1. All words at once
 #
-# Lesson 03 let one word ask at a time. A paragraph of 128 words has a query and a key per word, and nobody wants
-# 16,384 dot products in a Python loop. A few matrix products do all of it. Here are *the cat sleeps* and the three
-# small matrices again. The word vectors are the **rows** of a matrix $X$, and a product treats each row by
-# itself: multiply one row by $W_Q$ for one query, or all of $X$ for all queries.
+# Lesson 03 let one word ask at a time. In a paragraph of 128 words that makes 16,384 dot products, and nobody wants them
+# in a Python loop. A few matrix products do all of it. Here are *the cat sleeps* and the three small matrices again. The
+# word vectors are the **rows** of a matrix $X$, and a product treats each row by itself. Multiply one row by $W_Q$ for one
+# query, or all of $X$ for all queries.
 
 # %%
 tokens = ["the", "cat", "sleeps"]
@@ -205,8 +202,8 @@ exercises.check("scaled_scores", scaled_scores)
 # ## 2. Why divide by $\sqrt{d_k}$?
 #
 # Back to model B. Before any training its queries and keys are random, and random vectors are easy to make: draw a
-# query and sixteen keys, compute the scores, apply a softmax. As long as the vectors have 4 entries, the weights come
-# out nicely spread, and the strongest key gets 43% on average. Model B's have 512. Draw those from the very same
+# query and sixteen keys, compute the scores, apply a softmax. With 4 entries per vector the weights come out nicely
+# spread, and the strongest key gets 43% on average. Model B's vectors have 512 entries. Draw them from the same
 # distribution.
 
 # %%
@@ -256,7 +253,7 @@ display(
     )
 )
 notebook.tell(
-    """Model B starts out like that: nearly all its weight is on one card, and usually a wrong one."""
+    """Model B starts out like that, with nearly all its weight on one card, and usually a wrong one."""
 )
 
 # %% [markdown]
@@ -270,10 +267,10 @@ for d_k in (4, 64, 512):
 
 # %% [markdown]
 # A typical score therefore lies about $\sqrt d$ away from zero, 22.6 at $d = 512$, and a softmax over numbers like 23
-# and −18 is as good as decided. A decided softmax can't be argued with. Nudge a losing
-# score, and its weight stays at zero; nudge the winning one, and its weight stays at 1. No change means no
-# gradient, and without a gradient model B has nothing to learn from. Such a softmax is called **saturated**.
-# Dividing by $\sqrt d$ brings the variance back to 1, whatever the width.
+# and −18 is as good as decided. You can't argue with a decided softmax. Nudge a losing score, and its weight stays
+# near zero; nudge the winning one, and its weight stays near 1. Where nothing changes there's no gradient, and model B has
+# next to nothing to learn from. Such a softmax is called **saturated**. Dividing by $\sqrt d$ brings the variance back to
+# 1, whatever the width.
 #
 # Try it on random vectors. Pull their ends to make them longer, and watch the scores spread and the gradient
 # shrink. Drag a dot: does its weight follow? Divide by $\sqrt{d_k}$ and drag it again.
@@ -301,8 +298,8 @@ if score.__name__ != "<lambda>":  # not the switch
     print(exercises.whose("scaled_scores", did="scored"))
 
 # %% [markdown]
-# One more question about B. A gradient that is nearly zero isn't zero. What happens if we are patient and train
-# model B, undivided as it was, for 400 steps?
+# But a gradient that is nearly zero isn't zero. What happens if we are patient, and train model B without the division for
+# 400 steps?
 
 # %%
 exercises.predict("a_patient_model_b")
@@ -326,20 +323,19 @@ display(
     )
 )
 notebook.tell(
-    """B passes after all, several times later than A: here and there two scores come close enough to let some
-    gradient through. Dividing by 512 overdoes it, because then all cards start out with almost equal weights. And
-    the trouble can return. In large models queries and keys grow during training until the scores are huge
-    again, which is why some models normalise both (*QK-norm*: Henry et al. 2020, Dehghani et al. 2023)."""
+    """B passes after all, several times later than A, because here and there two scores come close enough to let some
+    gradient through. Dividing by 512 overdoes it: then all cards start out with almost equal weights. And the trouble can
+    return. In some large models queries and keys grow during training until the scores are huge again, so their makers
+    normalise both (*QK-norm*: Henry et al. 2020, Dehghani et al. 2023)."""
 )
 
 # %% [markdown]
 # ## 3. Who is allowed to attend to whom?
 #
-# A model that writes is trained to predict each next word of a sentence that it can see in full. It could simply
-# copy the answer from one place further on. To prevent that, a word is **allowed to attend** only to itself and to
-# earlier words. Itself is fine, because the word to predict is the *next* one: at *cat* the model has read *the
-# cat* and must say *sleeps*. As a matrix of booleans, query by key, this is the **causal mask**. `True` means
-# allowed.
+# A model that writes is trained on whole sentences, to predict each word from the words before it. If attention reached the
+# words after it, the model could simply copy the answer. That is why a word is **allowed to attend** only to itself and to
+# earlier words. (It can attend to itself, because what it has to predict is the *next* word: at *cat* the model has read
+# *the cat* and must say *sleeps*.) As a matrix of booleans, query by key, this is the **causal mask**. `True` means allowed.
 
 # %%
 causal = masks.causal_mask(4)
@@ -363,8 +359,8 @@ exercises.check("causal_mask", causal_mask)
 
 # %% [markdown]
 # Where does the mask go? The obvious place is at the end: compute the weights as always, then set the forbidden
-# ones to zero. To test it, change the *last* of four words and see which outputs move. If the future is hidden, the
-# first three don't.
+# ones to zero. To test it, change the *last* of four words. If the future is hidden, the first three outputs stay what
+# they were.
 
 
 # %%
@@ -399,7 +395,7 @@ print("outputs that moved:", leaking.tolist())
 assert leaking.all()
 notebook.tell(
     """The future leaks, although every forbidden weight is zero. It leaks through the **denominator** of the
-    softmax, which still sums over all words, so that what remains no longer sums to 1."""
+    softmax, which still sums over all words. The weights that remain no longer sum to 1."""
 )
 
 # %% [markdown]
@@ -420,8 +416,8 @@ assert moved(hidden_before).tolist() == [False, False, False, True]
 
 # %% [markdown]
 # There's a second reason to hide words. Sentences in a batch rarely have the same length, and the shorter ones are
-# filled up with `<pad>`, which no word should attend to. A **padding mask** takes care of it, and a logical *and*
-# joins it to the causal one.
+# filled up with `<pad>`, which no word should attend to. A **padding mask** hides it, and a logical *and* joins the two
+# masks.
 
 # %%
 token_ids = torch.tensor([[5, 8, 6, 7], [9, 4, 0, 0]])  # (B=2, S=4), the id of <pad> is 0
@@ -430,10 +426,9 @@ both = padding & causal  # (B, 1, 1, S) & (T, S) -> (B, 1, T, S)
 print(both[1, 0].int())
 
 # %% [markdown]
-# The two dimensions of size 1 stand for heads (lesson 06) and queries, all of which skip those keys. You'll write
-# `padding_mask` yourself in *Practice*.
-
-# %% [markdown]
+# The two dimensions of size 1 stand for heads (lesson 06) and queries, because the mask is the same for all of them. You'll
+# write `padding_mask` yourself in *Practice*.
+#
 # ### Your turn (9 min)
 #
 # Everything together, from an empty function: scores, square root, mask, softmax, mixture.
@@ -528,26 +523,16 @@ torch.testing.assert_close(tested[0][real], expected[real], atol=1e-4, rtol=1e-4
 assert read_by(undivided)[1] > 1.4 * tested[1] and 1.1 * tested[1] < read_by(zeroed)[1]
 assert (tested[2][:, 0].triu(1) == 0).all()
 notebook.tell(
-    """The logits agree with the translator's own, up to rounding. Neither switch raises an error. Leave out the
-    square root, and the maps turn nearly black and white while the loss rises by more than a half. Put the mask
-    at the wrong end, and the rows of the map no longer sum to 1, which the loss notices as well."""
+    """The logits agree with the translator's own, up to rounding. Now try the switches, neither of which raises an error.
+    Leave out the square root, and the maps turn nearly black and white while the loss rises by more than a half. Mask
+    after the softmax, and the rows of the map no longer sum to 1, so the loss rises as well."""
 )
-
-# %% tags=["hide-input"]
-notebook.set_seed(0)
-many = torch.randn(3, 2, 2, 4, 8, dtype=torch.float64)  # q, k, v of B=2, H=2, T=S=4, K=8
-for mask in (None, causal, padding, both):
-    ours, own_weights = attention.scaled_dot_product_attention(*many, mask)
-    torch.testing.assert_close(
-        ours, F.scaled_dot_product_attention(*many, attn_mask=mask), atol=1e-12, rtol=0
-    )
-    torch.testing.assert_close(own_weights.sum(-1), torch.ones(2, 2, 4, dtype=torch.float64))
 
 # %% [markdown]
 # ## 4. What does it cost?
 #
-# The formula holds two matrix products, one for the scores and one for the mixture. PyTorch can count their
-# multiplications for us. Give the layer a longer text:
+# The formula has two matrix products, one for the scores and one for the mixture. PyTorch can count their multiplications
+# for us. Give the layer a longer text:
 
 # %%
 exercises.predict("twice_the_length")
@@ -572,15 +557,15 @@ for n in (1024, 2048):
     print(f"{n} words: {attention_products(n):,.0f} multiplications, {n * n:,} weights to store")
 assert growth == 4 and attention_products(1024) == 2 * 1024**2 * 64
 notebook.tell(
-    """All $n$ words meet all $n$ words, which makes $n^2$ dot products of $d$ multiplications, and mixing the
-    values costs as much again: $2 n^2 d$. Nobody notices as long as texts are single sentences, but whole books make it
-    the main problem. Lesson 16 is about what can be done."""
+    """All $n$ words meet all $n$ words, which makes $n^2$ dot products of $d$ multiplications each. Mixing the values costs
+    as much again, $2 n^2 d$ in all. You won't notice it in a sentence, but in a whole book it becomes the main problem.
+    Lesson 16 is about what can be done."""
 )
 
 # %% [markdown]
 # ### You are here
 #
-# Open the head that is highlighted, and you'll find this lesson's steps with the numbers of a trained model.
+# Open the highlighted head, and you'll find this lesson's steps with the numbers of a trained model.
 
 # %% tags=["nbval-ignore-output"]
 model_map(translator.trace("Un chien noir court."), here="head", tour="04")
@@ -592,10 +577,9 @@ exercises.my_parts()
 # <details><summary><b>Fine print</b></summary>
 #
 # You'll also see $\mathrm{softmax}(Q^\top K)$ with a softmax over columns. Authors who write this store words as
-# *columns*, and everything is transposed. With words as rows, as here and in PyTorch, it's $Q K^\top$ with a softmax
-# over rows. · The exam is one task at one width with one learning rate; the bands run from the best to the worst of three
-# runs. With the paper's heads, 64 wide, the effect is milder. · Independent entries with variance 1 are what a layer
-# has at the start of training. Nothing keeps them so later.
+# *columns*, so everything is transposed. · The exam is one task at one width with one learning rate; the bands run from the
+# best to the worst of three runs. With the paper's heads, 64 wide, the effect is milder. · Entries are roughly independent
+# with variance 1 at the start of training. Nothing keeps them so later.
 #
 # </details>
 #
@@ -603,7 +587,8 @@ exercises.my_parts()
 #
 # - Words are rows: $Q = X W_Q$, $K = X W_K$, $V = X W_V$. Row $i$ of every result belongs to word $i$.
 # - The softmax runs along each row, over the keys.
-# - Dividing by $\sqrt{d_k}$ keeps the size of the scores, and with it the gradient, independent of the width.
+# - At the start of training, dividing by $\sqrt{d_k}$ makes the size of the scores independent of the width, so the
+#   softmax isn't saturated.
 # - A mask sets **scores** to $-\infty$ **before** the softmax. In this course `True` means allowed.
 # - To find a leak, change a word and see which outputs change.
 # - Attention costs about $2 n^2 d$ multiplications and $n^2$ weights.
@@ -617,7 +602,7 @@ exercises.my_parts()
 # %% [markdown]
 # ## Practice
 #
-# About 25 minutes, the easiest first.
+# About 20 minutes, the easiest first.
 
 # %%
 exercises.quiz("why_root_d_k")
@@ -628,7 +613,7 @@ exercises.quiz("where_the_mask_goes")
 # %% [markdown]
 # ### The other mask
 #
-# Once yours passes, run the translator of section 3 again: it hides its padding with it.
+# Once yours passes, run the translator of section 3 again, and it will use your mask.
 
 # %% tags=["hide-input"]
 exercises.heading("padding_mask")
@@ -648,9 +633,6 @@ exercises.check("padding_mask", padding_mask)
 
 # %%
 MaskBuilder()
-
-# %%
-exercises.quiz("order_of_the_steps")
 
 # %%
 exercises.quiz("how_many_scores")
@@ -710,8 +692,8 @@ exercises.quiz("why_not_zero_afterwards")
 #
 # ### Two interfaces in PyTorch
 #
-# PyTorch offers attention twice, as `F.scaled_dot_product_attention` and as `nn.MultiheadAttention`. Give the second
-# one our causal mask, and then its opposite.
+# PyTorch offers attention twice, as `F.scaled_dot_product_attention` and as `nn.MultiheadAttention`. Give the latter our
+# causal mask, and then its opposite.
 
 # %%
 layer = nn.MultiheadAttention(8, 1, batch_first=True)
@@ -732,8 +714,8 @@ assert (by_layer[0].nan_to_num()[causal] == 0).all()
 #
 # ### A word that isn't allowed to attend to anything
 #
-# No bug is needed for that: a sentence of nothing but padding will do. Every score in its rows is $-\infty$, and the
-# softmax divides 0 by 0. Three ways of dealing with it:
+# It doesn't take a bug to empty a whole row, because a sentence of nothing but padding will do. Every score in its rows is
+# $-\infty$, and the softmax divides 0 by 0. Three ways of dealing with it:
 
 # %%
 nothing = torch.zeros(1, 4, dtype=torch.bool)
@@ -754,13 +736,12 @@ assert (F.scaled_dot_product_attention(q_1, k_1, k_1, attn_mask=nothing) == 0).a
 # %% [markdown]
 # A plain $-\infty$ returns `nan`, which spoils every weight of the model at the next training step. The popular
 # $-10^9$ hides the problem: the row becomes uniform, and the word takes the average of everything it isn't allowed to
-# see. The course's function returns zeros with a zero gradient, as PyTorch's **fused** operator does, which runs all
+# see. The course's function returns zeros with a zero gradient, and so does PyTorch's **fused** operator, which runs all
 # the steps in a single pass.
 #
-# That operator saves more than trouble: it never *stores* the matrix of weights. For a version of your own, work
-# through the keys in blocks of 16, keep the largest score so far, the sum of exponentials and the weighted sum of
-# values, and rescale the two sums whenever the largest score changes (Milakov and Gimelshein 2018). That's the core of
-# FlashAttention (Dao et al. 2022).
+# The fused operator never has to *store* the matrix of weights. It works through the keys in blocks, keeps the largest
+# score so far, the sum of exponentials and the weighted sum of values, and rescales the two sums whenever the largest
+# score changes (Milakov and Gimelshein 2018). That's the core of FlashAttention (Dao et al. 2022).
 #
 # ### Attention against recurrence
 #
@@ -786,14 +767,13 @@ assert 4 * 16 * d * d > 16 * one_step  # the plain one is always cheaper
 # %% [markdown]
 # Attention needs fewer multiplications than a GRU up to $n = d$ words and fewer than an LSTM up to $n = 2d$. A plain
 # recurrent layer always needs fewer. (The paper's table compares $n^2 d$ with $n d^2$, without constants and
-# projections.) What attention has on its side is lesson 01's measurement: a few large products, and no step that
-# waits for another.
+# projections.) Attention's real advantage is the one that lesson 01 measured: a few large products, and no step that waits
+# for another.
 #
 # ### Which part saturates?
 #
-# Gradients reach a layer of attention on two paths. One leads through the scores and the softmax, and it is the one
-# that dries up. The other leads to the values. The output is *linear* in them, and the gradient of each value is
-# scaled by its weight:
+# Gradients pass through attention on two paths. The one through the scores and the softmax is the one that dries up. The
+# other leads to the values. The output is *linear* in them, and the gradient of each value is scaled by its weight:
 
 # %%
 scores = torch.tensor([2.0, 1.0, 0.5])

@@ -67,20 +67,6 @@ QUESTIONS = [
         ],
     ),
     Question(
-        "order_of_the_steps",
-        "Put the steps of self-attention in the order of the paper and of our code.",
-        "order",
-        answer=[
-            "project to queries, keys and values",
-            "dot products of queries and keys",
-            "divide by √d_k",
-            "mask what isn't allowed to be seen",
-            "softmax over the keys",
-            "mix the values",
-        ],
-        why="Project, score, scale, mask, softmax, mix. Scaling and masking could be swapped, as long as both come before the softmax.",
-    ),
-    Question(
         "cheaper_than_recurrence",
         "Compare self-attention with a recurrent layer of the same width. Which of these are true?",
         "multiple",
@@ -184,15 +170,15 @@ PREDICTIONS = [
         "Model B, undivided, trains for 400 steps. Where does its loss end, when guessing costs 2.3?",
         options={
             "stuck": (
-                "above 2, not far from where guessing leaves it",
+                "above 2, hardly better than guessing",
                 "A gradient of exactly zero would leave it there.",
             ),
             "half": (
-                "between 0.5 and 2, with about half of it learned",
+                "between 0.5 and 2, with half of the cards read",
                 "That is where it is after 200 or 300 steps, on its way down.",
             ),
             "late": (
-                "below 0.5, with most of the cards read rightly",
+                "below 0.5, with most of the cards read",
                 "It needs several times as many steps as model A.",
             ),
         },

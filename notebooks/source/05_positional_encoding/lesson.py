@@ -77,9 +77,6 @@ def train_reverser(positions, steps=200):
 # **48 minutes.** Hook, training and warm-up 7 · 1 a bag of words 2 · 2 from numbers to waves 17 ·
 # 3 moving is rotating 7 · 4 added 8 · 5 two other ways and the map 7.
 #
-# **Say first**: we gave up reading in order because it was slow. So now the model doesn't know the order of
-# the words. We can give it the order with a single table, added once.
-#
 # **Ask before showing anything**: "You're allowed to change only the input vectors. How do you tell the
 # model that *dog* is the first word?" The usual answers are: append the number, add the number, use
 # one-hot positions. Keep them on the board. Section 2 tries numbers and one-hot rows, and section 4 asks whether to
@@ -102,7 +99,7 @@ exercises.reveal("reverse_without_positions", measured=without_positions)
 notebook.claim(abs(without_positions - 100 / 7) < 3)
 notebook.tell(
     """One time in seven. In the reversed word no letter is where it was before, which leaves seven candidates,
-    and *which* of them is right depends on where they are."""
+    and which of them is right depends on where they are."""
 )
 
 # %%
@@ -143,13 +140,13 @@ assert not torch.allclose(layer(*[shuffled] * 3, hidden)[0], layer(*[x] * 3, hid
 # Not a single digit changes, and the layer can't tell who bites whom. Without a causal mask, attention is
 # **permutation equivariant**: shuffle the words, and the outputs are shuffled along with them. (Under a causal mask
 # a word can at least notice *how many* words it's allowed to see.) A recurrent network had the order for free,
-# because it read the words one by one. We gave that up for speed. Now the order has to be written *into the
-# vectors*.
+# because it read the words one by one. We gave that up for speed, and now the order has to go into the vectors
+# themselves.
 #
 # ## 2. From numbers to waves
 #
-# The obvious thing to write is the position's number: add 0 to every entry of the first word, 1 to the second,
-# and so on. It's one line of code.
+# The obvious thing to add is the position's number: 0 to every entry of the first word, 1 to the second, and so on.
+# It's one line of code.
 #
 # ### Your turn (2 min)
 
@@ -179,12 +176,13 @@ assert F.cosine_similarity(dogs[300], cats[300], dim=0) > 0.9999
 assert F.cosine_similarity(dogs[300], dogs[3], dim=0) < 0.99
 
 # %% [markdown]
-# At position 300 a cat is a dog. The position is so large that it drowns the word. A fraction, $p/T$, stays small,
-# and we'll try it in a moment. The paper does something less obvious, and you know it from counting in bits.
-# As you count 0, 1, 2, 3, …, the last digit flips at every step, the one before it at every second step, the next
-# at every fourth. No digit ever exceeds 1, and no two numbers look alike. **Sinusoidal positions** do this with
-# waves instead of digits. Columns come in pairs, a sine and a cosine of one frequency, and each pair is slower
-# than the pair before.
+# At position 300 a cat is a dog, because the position is so large that it drowns the word. A fraction, $p/T$, stays small,
+# and we'll try it in a moment.
+#
+# The paper does something less obvious, and you know it from counting in bits. As you count 0, 1, 2, 3, …, the last digit
+# flips at every step, the one before it at every second step, the next at every fourth. No digit ever exceeds 1, and no two
+# numbers look alike. **Sinusoidal positions** do this with waves instead of digits. Columns come in pairs, a sine and a
+# cosine of one frequency, and each pair is slower than the pair before.
 #
 # $$PE_{(p,\,2i)} = \sin\frac{p}{10000^{2i/D}} \qquad PE_{(p,\,2i+1)} = \cos\frac{p}{10000^{2i/D}}$$
 #
@@ -213,8 +211,8 @@ def sinusoidal_positions(max_len, d_model):
 exercises.check("sinusoidal_positions", sinusoidal_positions)
 
 # %% [markdown]
-# Your table now feeds the model that couldn't reverse eight letters. The last line is a switch to the
-# fractions, $p/8$ in a column of their own.
+# Your table now feeds the model that couldn't reverse eight letters. The last line is a switch. It feeds the model fractions
+# instead, $p/8$ in a column of their own.
 
 # %%
 sinusoidal_positions = exercises.mine("sinusoidal_positions")  # yours, once it has passed
@@ -230,15 +228,15 @@ if not torch.equal(table, fractions):
 if torch.allclose(table.float(), exercises.reference("sinusoidal_positions")(8, 64)):
     notebook.claim(with_positions > 95 and train_reverser(fractions) < 25)
 notebook.tell(
-    """One table, added once, and the model reverses practically every letter. Fractions leave it hardly better
-    than nothing, after as many training steps."""
+    """One table, added once, and the model puts practically every letter where it belongs. With fractions it's hardly
+    better than with nothing after the same number of training steps."""
 )
 
 # %% [markdown]
-# Why do waves succeed where fractions fail? A head finds things by dot products, and the simplest thing that it could
-# ask about a position is *are you number 7?* It asks by multiplying the position's encoding with one vector, the best
-# there is, and saying yes above a threshold. Three encodings compete over 64 positions: $p/T$, a row of sinusoids, and a
-# one-hot vector.
+# Why do waves succeed where fractions fail? Attention finds things by dot products, and the simplest question about a
+# position is *are you number 7?* Take the dot product of the position's encoding with one vector, the best there is, and
+# read it as a yes above some threshold. Which encodings of 64 positions allow that: $p/T$, a row of sinusoids, or a one-hot
+# vector?
 
 # %%
 exercises.predict("is_it_position_seven")
@@ -291,14 +289,14 @@ display(
     )
 )
 notebook.tell(
-    """A multiple of $p/T$ only ever goes up, or only ever down. Where it says yes to 7, it says yes to everything on
-    one side of 7 as well. A one-hot vector keeps a column just for 7, and needs a new one for every position. The
-    sinusoids need no such column: a row's largest dot product is the one with itself."""
+    """A multiple of $p/T$ only ever goes up, or only ever down, so a yes to 7 is a yes to everything on one side of 7 as
+    well. A one-hot vector keeps a column just for 7, and needs a new one for every position. The sinusoids need no such
+    column, because a row's largest dot product is the one with itself."""
 )
 
 # %% [markdown]
-# Here is the table. Its left columns tell neighbours apart, and those in the middle tell the beginning from the end. The
-# slow ones on the right seem to do nothing yet. They wait for longer texts, and thanks to them no two of 5,000 rows come
+# Here is the table. Its left columns tell neighbours apart, and the middle ones tell the beginning from the end. The slow
+# columns on the right hardly change over 64 positions. They come into play in longer texts, where no two of 5,000 rows come
 # near each other.
 
 # %% tags=["hide-input"]
@@ -342,16 +340,16 @@ display(
     )
 )
 notebook.tell(
-    """Every line parallel to the diagonal has a single colour: only the **distance** counts. The product is largest
-    at distance zero and fades in ripples, to the left as to the right. Telling the two sides apart is left to $W_Q$
-    and $W_K$."""
+    """Every line parallel to the diagonal has a single colour, so only the **distance** counts. The product is largest
+    at distance zero and fades in ripples on both sides alike. To tell left from right, a model needs $W_Q$ and $W_K$."""
 )
 
 # %% [markdown]
-# Picture a pair of columns as the tip of a clock hand. Each step turns the hand by one fixed angle. Let two hands move
-# on together, and the angle between them stays, which is why only their distance shows. Let all of them move on by $k$
-# positions, and each turns by $k$ times its angle, wherever it started. One matrix of rotations therefore moves *any*
-# position by $k$, and a model that has learned this matrix can attend to "the word before" from everywhere in the text.
+# Picture a pair of columns as the tip of a clock hand. Each step turns the hand by one fixed angle. Move two positions on
+# together, and the angle between their hands stays what it was, which is why only the distance counts. A move by $k$
+# positions turns each pair's hand by $k$ times its angle, wherever it started. One matrix of rotations therefore moves
+# *any* position by $k$, and a model that has learned this matrix can attend to "the word before" from everywhere in the
+# text.
 #
 # **Try:** set the shift to the wavelength. By what angle does the hand turn? Then choose pair 15. How far does its
 # hand move?
@@ -370,8 +368,8 @@ exercises.quiz("why_sine_and_cosine")
 #
 # $$x_p = \sqrt{D}\, e_{w_p} + PE_p, \qquad (B, T, D) + (T, D)$$
 #
-# The paper gives no reason for the factor. Embeddings are often initialised with entries of size about
-# $1/\sqrt D$, and then the factor brings them up to the size of the sines.
+# The paper gives no reason for the factor. If the embeddings start with entries of size about $1/\sqrt D$, as is common,
+# it brings them up to the size of the sines.
 #
 # ### Your turn: find the bug (4 min)
 #
@@ -392,8 +390,8 @@ def add_positions(embeddings, table):
 exercises.check("add_positions", add_positions)
 
 # %% [markdown]
-# Adding looks reckless. Once two numbers are added, nobody can take them apart again. Two long *vectors* are another
-# matter, because random directions in many dimensions are almost at right angles. Your function adds each of 600 random
+# Adding looks reckless. Once two numbers are added, nobody can take them apart again. With two long *vectors* that can
+# work, because random directions in many dimensions are almost at right angles. Your function adds each of 600 random
 # words to each of 40 positions. Then we fit a *linear* map on half of the sums and let it read the position back from the
 # other half.
 
@@ -448,9 +446,9 @@ notebook.claim(accuracy[64][0] < accuracy[256][0] < accuracy[512][0])  # the wid
 notebook.claim(all(beside[2] > beside[0] for beside in accuracy.values()))
 notebook.tell(
     """At the paper's width the linear map recovers practically every word and most of the positions; a narrow model's
-    sums are harder to read. But nothing is *lost* in them. Ask which of all the sums is the nearest, and every word and every position comes
-    back even at the smallest width, although we blurred each entry a little first. What adding costs is convenience
-    for linear readers, and a wider model buys it back."""
+    sums are harder to read. But nothing is *lost* in them. Ask which of all the sums is the nearest, and every word and
+    every position comes back even at the smallest width, although we blurred each entry a little first. Adding only makes
+    the two harder to read for a linear map, and less so the wider the model is."""
 )
 
 # %% [markdown]
@@ -467,9 +465,9 @@ except ValueError as error:
     print(error)
 
 # %% [markdown]
-# **Rotary positions** (RoPE, Su et al. 2021) take the rotation of section 3 at its word. They turn each pair of
-# entries of a query and of a key by an angle that grows with the position. Nothing is added, and the values
-# stay as they are. Below, one query and one key visit each of 50 positions.
+# **Rotary positions** (RoPE, Su et al. 2021) use the rotation of section 3 directly. They turn each pair of entries of a
+# query and of a key by an angle that grows with the position. Nothing is added, and the values stay as they are. Below,
+# one query and one key visit each of 50 positions.
 
 # %%
 notebook.set_seed(0)
@@ -522,8 +520,7 @@ exercises.my_parts()
 #
 # - Without positions and without a causal mask, self-attention is permutation equivariant: shuffled words give
 #   shuffled outputs.
-# - Sinusoids give every position a row of bounded numbers, from fast waves to slow ones. One dot product can single
-#   out a position.
+# - A row of the sinusoidal table is made of waves, from fast to slow. One dot product can single out a position.
 # - Moving by $k$ positions is a rotation that doesn't depend on where you start, and the dot product of
 #   two positions depends on their distance.
 # - Positions are **added** to the embeddings, along the sequence: $\sqrt{D}\,e + PE$.
@@ -537,7 +534,7 @@ exercises.my_parts()
 # %% [markdown]
 # ## Practice
 #
-# About half an hour, the easiest first.
+# About 25 minutes, the easiest first.
 
 # %%
 exercises.quiz("fast_and_slow_columns")
@@ -550,9 +547,6 @@ exercises.quiz("which_axis")
 
 # %%
 exercises.quiz("who_uses_what")
-
-# %%
-exercises.quiz("angle_after_two_steps")
 
 # %%
 exercises.quiz("position_beyond_the_table")
@@ -571,8 +565,8 @@ def shift_matrix(k, d_model):
 exercises.check("shift_matrix", shift_matrix)
 
 # %% [markdown]
-# With this matrix for $k = -1$ as its $W_Q$, scaled up so that one weight clearly wins, a head attends to the word
-# before, wherever it stands:
+# With this matrix for $k = -1$ as $W_Q$, scaled up so that one weight clearly wins, every word attends to the word before
+# it:
 
 # %%
 back = exercises.mine("shift_matrix")(-1, 64).double()  # yours, once it has passed
@@ -586,7 +580,7 @@ for k in (1, 5, 50):
 assert one_back[1:].diagonal().min() > 0.95
 
 # %% [markdown]
-# Lesson 06 meets a trained head that attends to the previous word. Its model has learned positions, and does it in
+# In lesson 06 you'll meet a trained head that attends to the previous word. Its model has learned positions and does it in
 # another way.
 
 # %% tags=["hide-input"]
@@ -618,9 +612,9 @@ exercises.quiz("add_or_concatenate")
 #
 # ### Bits and waves
 #
-# The comparison with binary numbers can be taken literally. Below, the bits of each position stand next to four sines,
-# each reduced to which *half* of its wave it's in. For this comparison every sine is half as fast as the next; the
-# real table uses another factor.
+# You can take the comparison with binary numbers literally. Below, the bits of each position are printed beside four sines,
+# each reduced to which *half* of its wave it's in. Here every sine is half as fast as the next; the real table uses another
+# factor.
 
 # %%
 for position in range(8):
@@ -635,8 +629,7 @@ notebook.picture("sinusoids")
 # %% [markdown]
 # ### Is it added or concatenated?
 #
-# Suppose half of the width were reserved for the word and half for the position. Would a linear map read them more
-# easily?
+# Suppose we reserved half of the width for the word and half for the position. Would a linear map read them more easily?
 
 # %% tags=["hide-input"]
 for width, (a, b, c, d) in accuracy.items():
@@ -669,8 +662,8 @@ torch.testing.assert_close(halves @ halves.T, interleaved @ interleaved.T)
 
 # %% [markdown]
 # The figure puts all sines before all cosines, and its last frequency is 1/10000, where the formula has 1/100. It was
-# drawn with a program (Tensor2Tensor) that does both. Neither harms a model: columns in another order have
-# the same dot products, and the choice of frequencies is free. But don't debug your table against that picture.
+# drawn with a program (Tensor2Tensor) that does both. Neither change harms a model, because dot products don't depend on the
+# order of the columns and the choice of frequencies is free. But don't debug your table against that picture.
 
 # %% [markdown]
 # ### Myth or fact?
@@ -686,12 +679,6 @@ print(f"lengths of MiniLM's position vectors: {lengths.min():.2f} to {lengths.ma
 sinusoid_lengths = sinusoidal_positions(512, 384).norm(dim=1)
 assert (sinusoid_lengths - sinusoid_lengths[0]).abs().max() < 1e-3
 assert lengths.max() > 1.2 * lengths.min()
-
-# %% [markdown]
-# ### Try it yourself
-#
-# Train the reverser on eight letters and test it on twelve, once with sinusoids and once with rotary
-# positions in every layer. Does either of them generalise to twelve letters? Why, or why not?
 
 # %% [markdown]
 # **References**

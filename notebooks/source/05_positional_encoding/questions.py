@@ -123,19 +123,6 @@ QUESTIONS = [
         ],
     ),
     Question(
-        "angle_after_two_steps",
-        "The first pair of columns rotates by 1 radian per position. Its point at position 0 is (sin 0, cos 0) = (0, 1). What is its sine at position 2, to two decimals?",
-        "number",
-        [
-            wrong("0.84", "That is the sine at position 1."),
-            wrong("-0.42", "That is the cosine at position 2."),
-            wrong("0.03", "That is the sine of two degrees. The angles are in radians."),
-        ],
-        answer=0.909,
-        tolerance=0.01,
-        why="sin 2 = 0.91.",
-    ),
-    Question(
         "when_order_does_not_matter",
         "Name a task for which a model without positions is just right, and one for which it is hopeless. What about guessing the mood of a film review?",
         "open",
@@ -147,7 +134,7 @@ QUESTIONS = [
     ),
     Question(
         "add_or_concatenate",
-        "Going deeper measures that the position can be read back better if word and position are concatenated. Why do most models add all the same?",
+        "Going deeper measures that the position can be read back better if word and position are concatenated. Why did the Transformer of 2017, BERT and GPT-2 add all the same?",
         "open",
         answer="Because adding needs no extra width. Concatenation reserves a fixed part of the "
         "width for positions, while a model that adds can learn how many directions to "
@@ -173,7 +160,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "is_it_position_seven",
-        "For which encodings does one dot product and one threshold answer *is p = 7?* rightly at all 64 positions?",
+        "For which encodings can one dot product and one threshold answer *is p = 7?* correctly at all 64 positions?",
         options={
             "alone": (
                 "for one-hot vectors only",
@@ -223,7 +210,7 @@ PREDICTIONS = [
         close=0.08,
         explain="Random directions in 512 dimensions are almost at right angles: most of the position can still be read, and the 600 words blur the difference between neighbours a little.",
         too_low="Vectors aren't numbers: what is added can often be taken apart again.",
-        too_high="The right angles are only almost right.",
+        too_high="The directions are only almost at right angles.",
     ),
     Prediction(
         "rotary_scores",

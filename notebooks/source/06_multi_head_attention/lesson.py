@@ -7,9 +7,9 @@
 # *Animal* is what *it* refers to, and *tired* is how you knew: write *wide* in its place, and *it* becomes the
 # street.
 #
-# A trained model has to find both words as well. MiniLM, a small BERT that reads English, has 72 chances: twelve
-# attention maps, called **heads**, in each of its six layers, and every one of them has a row of weights for *it*. Did
-# one of these rows find both?
+# A trained model has to find both words as well. MiniLM, a small BERT that reads English, has 72 chances, because each of
+# its six layers computes twelve attention maps, called **heads**, and each of them has a row of weights for *it*. Did any
+# of these rows find both?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -47,14 +47,9 @@ from helpers.widgets.model_map import model_map
 # matrix 13 · 3 the output matrix and the whole layer 14 · 4 trained heads 5 · 5 switching off and the map 8.
 # Section 3 begins at minute 23 and section 5 at minute 42. Everything under *Practice* is homework.
 #
-# **Say first**: nothing about attention itself changes today. We run lesson 04's attention several times
-# side by side, and most of the hour goes into bookkeeping that people get wrong and into what the
-# trained heads turn out to do.
-#
 # **Show** in section 2, on the board: six rows of eight numbers, with a vertical line after the fourth column.
 # Point at the two halves whenever somebody says "head". Say before sections 3 and 4 which model comes next: the
-# numbers in sections 3 and 5 are the translator's, those at the start and in section 4 are MiniLM's, and the
-# heads of other models do different things.
+# numbers in sections 3 and 5 are the translator's, those at the start and in section 4 are MiniLM's.
 #
 # **Ask**
 #
@@ -73,8 +68,6 @@ from helpers.widgets.model_map import model_map
 # - They reshape without transposing, or forget the transpose on the way back. The shape is still right, so let
 #   them draw the translator's maps with the switch in section 3.
 # - They divide by the root of the model's width. Each head has keys of width $K$, so it's $\sqrt K$.
-#
-# The answers to the predictions are discussed in the cells that reveal them.
 #
 # **If you're running late** at minute 23, do `merge_heads` together on the board and set
 # `multi_head_attention` as homework, which saves ten minutes; the translator then runs on the tested version. In
@@ -134,8 +127,8 @@ display(
     )
 )
 notebook.tell(
-    """No row comes close. Two heads of layer 6 share the work instead: head 12 looks mainly at *animal* (67%),
-    head 10 mainly at *tired*."""
+    """No row comes close. In layer 6, two heads share the work instead. Head 12 looks mainly at *animal*, and head 10 at
+    *tired* more than at any other word."""
 )
 
 # %%
@@ -155,10 +148,12 @@ print(scores.softmax(-1))
 # word. Whatever *tired* gains, *animal* loses. And the row returns one vector, in which the two values are
 # stirred together like two paints: you see the mixture, not which colour came from which pot.
 #
-# Mixing is harmless as long as only the contents matter. But *Mary gave Susan roses* isn't *Susan gave Mary
-# roses*, and if *gave* puts half of its weight on each of the two people, both sentences leave it with one mixture. Could training find cleverer weights? The next cell trains one model with a single row and
-# another with two rows of half the width, five times each. They read sentences like these, made from 24 names
-# with positions added, and must name giver and receiver from the context of *gave* alone.
+# Often the mixture is enough. But *Mary gave Susan roses* isn't *Susan gave Mary roses*, and if *gave* puts half of its
+# weight on each of the two people, it ends up with the same mixture in both sentences.
+#
+# Could training find cleverer weights? The next cell trains one model with a single row and another with two rows of half
+# the width, five times each. They read sentences like these, made from 24 names, with positions added,
+# and must name giver and receiver from the context of *gave* alone.
 
 # %% tags=["hide-input"]
 mary_susan, even = torch.eye(2), torch.tensor([0.5, 0.5])
@@ -258,7 +253,7 @@ display(
 )
 notebook.tell(
     """One row does better than it should. The middle run names both people in about six sentences of seven, by a
-    trick: its row favours some names over others, and the mixture betrays where the favoured name stands. When the
+    trick. Its row favours some names over others, and the mixture betrays where the favoured name stands. When the
     trick fails, giver and receiver are swapped. Two rows need no trick. Every run is nearly perfect, and nobody told
     the rows to take one question each, *who gives?* and *who receives?*"""
 )
@@ -290,8 +285,8 @@ for head in heads:
 by_list = torch.cat(contexts, dim=-1) @ w_o  # (1, 6, 8) @ (8, 8) -> (1, 6, 8)
 
 # %% [markdown]
-# That's the complete layer. What slows it down is the loop, and the cure is lesson 04's: turn many small
-# products into one. Put the $W_Q$ of both heads next to each other, and a single product computes all queries.
+# That's the complete layer. The loop makes it slow, and the cure is lesson 04's: turn many small products into one. Put
+# the $W_Q$ of both heads next to each other, and a single product computes all queries.
 
 # %%
 w_q, w_k, w_v = (torch.cat([head[name] for head in heads], dim=1) for name in "qkv")  # (D, H·K)
@@ -334,8 +329,8 @@ print("as in the list:", torch.allclose(second, x[0] @ heads[1]["q"], atol=1e-5)
 print(exercises.whose("split_heads", did="split"))
 
 # %% [markdown]
-# Two steps, only to turn the shape (1, 6, 8) into (1, 2, 6, 4)? A single `all_queries.reshape(1, 2, 6, 4)` has
-# that shape as well.
+# Why take two steps to turn the shape (1, 6, 8) into (1, 2, 6, 4)? A single `all_queries.reshape(1, 2, 6, 4)` has that
+# shape as well.
 
 # %%
 exercises.predict("torn_split")
@@ -366,7 +361,7 @@ assert (right_way % 10 > 4).all() and (right_way // 10 == torch.arange(1, 7)[:, 
 # Attention now runs on all heads at once, because it treats them as one more batch dimension. Afterwards the
 # heads have to be joined again, so that each word has one row of $D$ numbers. Undo the two steps in reverse.
 #
-# Nothing is added or lost on the way, which is why a layer with eight heads of width 64 has exactly as many
+# The matrices only moved next to each other. That is why a layer with eight heads of width 64 has exactly as many
 # parameters as a layer with one head of width 512.
 
 # %% tags=["hide-input"]
@@ -392,12 +387,7 @@ print(exercises.whose("split_heads", "merge_heads", did="split and merged"))
 
 # %% tags=["hide-input"]
 torch.testing.assert_close(by_split, by_list, atol=1e-4, rtol=1e-4)
-wide_x, wide_o = x.double(), w_o.double()
-q, k, v = (
-    torch.einsum("btd,dhk->bhtk", wide_x, w.double().unflatten(1, (H, K))) for w in (w_q, w_k, w_v)
-)
-a = (torch.einsum("bhtk,bhsk->bhts", q, k) / math.sqrt(K)).softmax(-1)
-by_einsum = torch.einsum("bhts,bhsk,hkd->btd", a, v, wide_o.unflatten(0, (H, K)))
+wide_x = x.double()
 ours = MultiHeadAttention(D, H).double()
 theirs = nn.MultiheadAttention(D, H, batch_first=True).double()
 with torch.no_grad():  # nn.Linear stores its matrices transposed, hence the .T
@@ -409,17 +399,16 @@ with torch.no_grad():  # nn.Linear stores its matrices transposed, hence the .T
     theirs.out_proj.weight.copy_(w_o.T)
     from_ours, our_weights = ours(wide_x, wide_x, wide_x, need_weights=True)
     from_theirs, their_weights = theirs(wide_x, wide_x, wide_x, average_attn_weights=False)
-torch.testing.assert_close(by_einsum, by_list.double(), atol=1e-4, rtol=1e-4)
-torch.testing.assert_close(from_ours, by_einsum)
-torch.testing.assert_close(from_theirs, by_einsum)
+torch.testing.assert_close(from_ours, by_list.double(), atol=1e-4, rtol=1e-4)
+torch.testing.assert_close(from_theirs, from_ours)
 torch.testing.assert_close(our_weights, their_weights)
 print("PyTorch's nn.MultiheadAttention, given these matrices, returns the same numbers: yes")
 
 # %% [markdown]
 # ## 3. What is $W_O$ for?
 #
-# Once the heads are side by side, the result has the right shape. Why multiply by one more matrix? Suppose the
-# *first* head finds something else, and watch which of a word's eight numbers notice.
+# Once the heads are side by side, the result has the right shape. Why multiply by one more matrix? Change what the
+# *first* head found, and watch which of a word's eight numbers change.
 
 # %%
 side_by_side = merge_heads(context)  # (1, 6, 8)
@@ -435,13 +424,13 @@ parts = context @ w_o.unflatten(0, (H, K))  # (B, H, T, D)
 torch.testing.assert_close(parts.sum(1), by_split, atol=1e-4, rtol=1e-4)
 
 # %% [markdown]
-# Without $W_O$ the first head would be shut into four of the eight coordinates. $W_O$ opens the door. Cut it into
-# blocks of rows, $K$ for the first head and $K$ for the second, and the product becomes a *sum over the heads*:
+# Without $W_O$ the first head would be shut into four of the eight coordinates. Now cut $W_O$ into blocks of rows, $K$ for
+# the first head and $K$ for the second, and the product becomes a *sum over the heads*:
 #
 # $$\mathrm{Concat}(Z_1, …, Z_H)\, W_O = Z_1 W_O^{(1)} + … + Z_H W_O^{(H)}$$
 #
-# You'll read both that heads are concatenated and that heads are added. It's one calculation, written in two
-# ways, and lesson 20 uses the second to read what a single head writes. Here it is for one word, in whole numbers.
+# You'll read both that heads are concatenated and that heads are added. It's one calculation, written in two ways.
+# Lesson 20 uses the sum to read what a single head writes. Here it is for one word, in whole numbers.
 
 # %% tags=["hide-input"]
 notebook.picture("heads_added")
@@ -468,9 +457,9 @@ def multi_head_attention(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
 exercises.check("multi_head_attention", multi_head_attention)
 
 # %% [markdown]
-# Tidy test cases are one thing, a trained model is another. The next cell puts your layer into the course's
-# translator. It takes the place of all six self-attentions and works with their trained matrices, four heads each. The
-# last line is a switch: remove its `#`, and every split and merge becomes a bare reshape.
+# Now for a trained model. The next cell puts your layer into the course's translator, in place of all six self-attentions,
+# with their trained matrices and four heads each. The last line is a switch: remove its `#`, and every split and merge
+# becomes a bare reshape.
 
 
 # %%
@@ -566,8 +555,8 @@ notebook.tell(
 # %% [markdown]
 # ## 4. What do trained heads do?
 #
-# Back to MiniLM. At the start we looked inside layer 6. Across all layers, *it* gives most to *animal* in layer 4,
-# head 2 (68%), and most to *tired* in layer 3, head 2 (71%). Now swap the last word:
+# Back to MiniLM. At the start we looked inside layer 6. Across all layers, *animal* gets most of its weight from *it* in
+# layer 4, head 2 (68%), and *tired* in layer 3, head 2 (71%). Now swap the last word:
 #
 # *The animal didn't cross the street because it was too **wide**.*
 
@@ -596,9 +585,9 @@ assert abs(before["animal"] - 0.68) < 0.01 and now["animal"] < 0.35
 assert now["animal"] > now["street"] > before["street"]
 assert on_wide > 0.8 and link(wide, "[CLS]")[animal_head] > 0.3
 notebook.tell(
-    """One word at the end of the sentence takes more than half of the weight away from *animal*. Little of it
+    """One word at the end of the sentence takes more than half of the weight away from *animal*, but little of it
     moves to *street*. Most goes to [CLS], the special token in front of every text. The head that looked at
-    *tired* now looks at *wide*, even more firmly. Don't expect the whole textbook story from one head."""
+    *tired* now looks at *wide*, even more firmly. One head doesn't tell the whole textbook story."""
 )
 
 # %% [markdown]
@@ -608,9 +597,8 @@ notebook.tell(
 #
 # ## 5. Does a head matter? Switch it off
 #
-# A map is easy to believe. Here is a head of the translator's cross-attention, where English words attend to
-# French ones. It reads like a dictionary: averaged over twenty captions, its rows put 84% of their weight on a single
-# token.
+# A map is easy to believe. Here is a head of the translator's cross-attention, where English words attend to French ones.
+# Over twenty captions, its rows put 84% of their weight on a single token, so it reads like a dictionary.
 
 # %% tags=["nbval-ignore-output", "hide-input"]
 # the map, and the loss without each head: click to see it
@@ -651,9 +639,8 @@ notebook.figure(
 )
 
 # %% [markdown]
-# Silence this head: let it add nothing to the sum, and measure how much worse the translator predicts the
-# English captions. With all heads on, its loss is about 0.4 **nats** per token. (A nat is the unit of a loss
-# that is computed with natural logarithms.)
+# Silence this head by letting it add nothing to the sum, and measure how much worse the translator predicts the English
+# captions. With all heads on, its loss is about 0.4 **nats** per token (lesson 01's unit).
 
 # %%
 exercises.predict("a_sharp_head")
@@ -690,15 +677,15 @@ display(
     )
 )
 notebook.tell(
-    """The translator doesn't miss it. A map is a *hypothesis* about what a model uses, and switching off is the
-    test. The figure shows all 36 heads, silenced one by one: most can be spared, as Michel et al. (2019) found
+    """The translator doesn't miss it. A map is a *hypothesis* about what a model uses, and switching the head off is the
+    test. In the figure all 36 heads are silenced, one at a time. Most can be spared, as Michel et al. (2019) found
     in far larger models. The exceptions are in the cross-attention, the decoder's only view of the French
     sentence, and the costliest of all is also the sharpest."""
 )
 
 # %% [markdown]
-# Each button below is a head. Find the smallest set that changes a translation when you switch it off, then
-# switch off the whole cross-attention.
+# Each button below is a head. Find the smallest set of heads that changes a translation, then switch off the whole
+# cross-attention.
 
 # %% tags=["nbval-ignore-output"]
 HeadSwitches(translator, CAPTIONS[:4])
@@ -740,7 +727,7 @@ exercises.my_parts()
 # %% [markdown]
 # ## Practice
 #
-# About 30 minutes, the easiest first.
+# About 25 minutes, the easiest first.
 
 # %%
 exercises.quiz("what_a_head_sees")
@@ -758,7 +745,7 @@ exercises.quiz("order_of_split_and_transpose")
 exercises.quiz("what_a_map_shows")
 
 # %% [markdown]
-# Click *it* and step through MiniLM's heads. Which others put most of their weight on *tired*?
+# Click *it* and step through MiniLM's heads. In which others is *tired* the darkest?
 
 # %% tags=["nbval-ignore-output"]
 attention_view(minilm.attend(tired), layer=3, head=1, selected=10)  # counted from 0, as in Python
@@ -848,8 +835,8 @@ weight = weight.copy_(kept)
 assert evaluate(model, pairs) == whole
 
 # %% [markdown]
-# For comparison, here's the course's own class. It has four matrices, one per projection. It returns the weights
-# only if you ask for them with `need_weights`, because lesson 04's fused operator never stores them.
+# Here's the course's own class. It returns the weights only if you ask for them with `need_weights`, because PyTorch's
+# fused operator never stores them.
 
 # %%
 notebook.show_source(MultiHeadAttention)
@@ -919,10 +906,9 @@ assert all(0.88 < rest < 0.99 for _, rest in of_minilm)
 assert all(0.77 < rest < 0.84 for _, rest in of_translator)
 
 # %% [markdown]
-# Two heads by themselves hardly get in each other's way. A head against all the others together is another matter:
-# between them they fill nearly the whole space, and almost everything it writes lies where others write too. Random
-# directions would do about as well. The heads don't divide the space among themselves, and whatever reads the sum has
-# to tell them apart.
+# Two heads by themselves overlap little. But all the others together fill nearly the whole space, so almost everything that
+# a head writes lies where others write, too. Random directions would overlap about as much. The heads don't divide the
+# space among themselves, and whatever reads the sum has to tell them apart.
 #
 # ### Antecedents, counted
 #
@@ -975,10 +961,10 @@ assert accuracy[best] > 0.9 and both_nouns[best] < 0.05
 assert accuracy[animal_head] < 0.75 and both_nouns[animal_head] > 0.5
 
 # %% [markdown]
-# The winner isn't the head that looked best on the first pair. It hardly glances at either noun, and the right one wins
-# by very little. Layer 4, head 2, which puts most of its weight on the two, is right less often.
+# The winner isn't the head that looked best on the first pair. Its *it* puts little weight on either noun, and the right
+# one wins by very little. Layer 4, head 2, which puts most of its weight on the two, is right less often.
 #
-# Whoever picks the best of 72 also picks the luckiest. Eight fresh reasons will show how much of the lead was luck:
+# If you pick the best of 72, you also pick the luckiest. Eight fresh reasons will show how much of the lead was luck:
 # *thirsty, lazy, sick, shy* for the animal, and *icy, steep, crowded, slippery* for the place.
 
 # %%
@@ -1007,9 +993,8 @@ notebook.tell(
 # ### A head for singular and plural
 #
 # *The dog near the cats **is** old. The dogs near the cat **are** old.* A verb has to agree with its subject, and
-# another noun stands closer. Does some head of MiniLM attend from the verb to the noun that agrees? And does
-# its weight follow when we swap *is* and *are*, which makes the sentence wrong but the question clearer? We search
-# all 72 heads with four nouns, then test the best one with four others.
+# another noun stands closer. Does some head of MiniLM attend from the verb to the noun that agrees? And does its weight
+# follow if we swap *is* and *are*? We search all 72 heads with four nouns, then test the best one with four others.
 
 
 # %% tags=["hide-input"]
@@ -1044,8 +1029,8 @@ assert number_head == (1, 3)
 assert new_written[number_head] > 0.95 and 0.6 < new_swapped[number_head] < 0.8
 
 # %% [markdown]
-# Layer 2, head 4 goes back to the noun that agrees, practically always in correct sentences. Swap the verb, and most of
-# the time it turns to the other noun: in this model, at least, there is a head that cares about number.
+# In correct sentences, layer 2, head 4 practically always favours the noun that agrees. Swap the verb, and most of the time
+# it favours the other noun. In this model, at least, one head responds to number.
 #
 # ### Jobs that can be scored
 #
@@ -1072,8 +1057,8 @@ print(f"{'the word itself':>14}: {itself:.0%}, averaged over all 72 heads")
 assert jobs["previous word"].max() > 0.9 and jobs["previous word"].argmax() < 12 and itself < 0.1
 
 # %% [markdown]
-# The head for the previous word sits in the first layer. And the last line settles a question from lesson 03: a word
-# keeps only a small share of its weight for itself.
+# The head for the previous word is in the first layer. And as in lesson 03, a word keeps only a small share of its weight
+# for itself.
 #
 # ### Eighteen heads at once
 
@@ -1099,23 +1084,20 @@ rank_correlation = torch.corrcoef(ranks.float())[0, 1]
 print(f"rank correlation of sharpness and loss, 12 cross heads: {rank_correlation:+.2f}")
 notebook.claim(0.3 < rank_correlation < 0.8)
 notebook.tell(
-    """Alone, none of the eighteen was missed. Together they are, because while one head is silent, others do its work. The
-    last line ranks the cross-attention heads twice, by sharpness and by what the loss rises without them: 1 would
-    mean that both rankings agree, 0 that they have nothing to do with each other. A sharp map is a hint that a head
+    """Alone, none of the eighteen was missed. Together they are, because while one head is silent, others can do its work.
+    The last line ranks the cross-attention heads twice, by sharpness and by how much the loss rises without them. If the
+    rankings agreed, it would be 1; if they had nothing to do with each other, 0. A sharp map is a hint that a head
     matters, and section 5 showed that it's no proof."""
 )
 
 # %% [markdown]
-# **To try**: silence heads *greedily*, always choosing the head whose absence raises the loss least, and plot
-# the loss against the number of silent heads. Voita et al. (2019) learn which ones to prune.
-#
 # ### Is attention explanation?
 #
-# Two papers are often quoted on this: "Attention is not Explanation" (Jain and Wallace 2019) and "Attention is not not
+# Two papers are often quoted on this, "Attention is not Explanation" (Jain and Wallace 2019) and "Attention is not not
 # Explanation" (Wiegreffe and Pinter 2019). Both studied *recurrent* encoders with a single attention layer on top,
 # mainly as text classifiers. The first found other weights that lead to nearly the same prediction. The second
 # answered that such weights count as a rival explanation only if a whole model can learn them. Neither is about the
-# heads of a Transformer: cite them for their method, not for a result about BERT.
+# heads of a Transformer, so cite them for their method, not for a result about BERT.
 
 # %% [markdown]
 # **References**
@@ -1127,8 +1109,6 @@ notebook.tell(
 #   section 2 follows one in Alammar (2018), "The Illustrated Transformer".
 # - Clark, Khandelwal, Levy, Manning (2019), "What Does BERT Look At?", arXiv:1906.04341.
 # - Michel, Levy, Neubig (2019), "Are Sixteen Heads Really Better than One?", arXiv:1905.10650.
-# - Voita, Talbot, Moiseev, Sennrich, Titov (2019), "Analyzing Multi-Head Self-Attention",
-#   arXiv:1905.09418.
 # - Jain, Wallace (2019), "Attention is not Explanation", arXiv:1902.10186; Wiegreffe, Pinter (2019),
 #   "Attention is not not Explanation", arXiv:1908.04626.
 # - Wang et al. (2020), "MiniLM", arXiv:2002.10957.

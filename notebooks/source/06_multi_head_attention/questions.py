@@ -4,6 +4,20 @@ from helpers.exercises.content import Prediction, Question, right, wrong
 
 QUESTIONS = [
     Question(
+        "parameters_of_heads",
+        "A layer of width 512 goes from 8 heads of width 64 to 16 heads of width 32. What happens to its number of parameters?",
+        "single",
+        [
+            right(
+                "It stays the same.",
+                "Yes. There are twice as many heads, and each is half as wide.",
+            ),
+            wrong("It doubles.", "There are twice as many heads, but each is half as wide now."),
+            wrong("It halves.", "Each head is half as wide, but there are twice as many now."),
+            wrong("Only W_O gets larger.", "W_O is 512 × 512 in both cases."),
+        ],
+    ),
+    Question(
         "shape_of_w_o",
         "D = 512, 8 heads of 64. What is the shape of W_O?",
         "shape",
@@ -43,20 +57,6 @@ QUESTIONS = [
                 "The word's embedding, but not its position, which was added later.",
                 "Positions were added before the first layer, so every head sees them.",
             ),
-        ],
-    ),
-    Question(
-        "parameters_of_heads",
-        "A layer of width 512 goes from 8 heads of width 64 to 16 heads of width 32. What happens to its number of parameters?",
-        "single",
-        [
-            right(
-                "It stays the same.",
-                "Yes. There are twice as many heads, and each is half as wide.",
-            ),
-            wrong("It doubles.", "There are twice as many heads, but each is half as wide now."),
-            wrong("It halves.", "Each head is half as wide, but there are twice as many now."),
-            wrong("Only W_O gets larger.", "W_O is 512 × 512 in both cases."),
         ],
     ),
     Question(
@@ -254,6 +254,6 @@ PREDICTIONS = [
                 "It isn't only luck: the head keeps a part of its lead.",
             ),
         },
-        explain="The best of 72 is partly lucky, and luck doesn't carry over to new sentences. What is left is what the head really does.",
+        explain="The best of 72 is partly lucky, and luck doesn't carry over to new sentences. What is left is closer to what the head can do.",
     ),
 ]

@@ -6,7 +6,7 @@
 #
 # To see what becomes of a sentence on the way up, split every vector in two. One part is the average over the sentence,
 # which all of its words share. The rest is the word's **own**, and at the start that's nearly everything. Attention mixes
-# words, and with every layer some of it has to go. How fast?
+# words, so with every layer some of a word's own part has to go. How fast?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -41,9 +41,6 @@ from helpers.widgets.shape_tracer import ShapeTracer
 # **43 minutes.** Hook, the picture 5 · 1 paths 4 · 2 norm 9 · warm-up 3 · 3 feed-forward, one whole layer 8 ·
 # 4 depth 6 · 5 decoder and the map 8.
 #
-# **Say first**: today is about everything around attention, and about why a stack of six such layers can be
-# trained at all.
-#
 # **Show** the picture of the whole architecture, and come back to it at the start of every section. Ask
 # people to point: "Which box are we building now?"
 #
@@ -59,8 +56,7 @@ from helpers.widgets.shape_tracer import ShapeTracer
 # and T in its shape?" (only the cross-attention's weights)
 #
 # **What people get wrong**: they divide the variance by n − 1; they put the norm on the skip path; they let
-# decoder layer *i* read encoder layer *i*; they put cross-attention last. For the answers to the predictions,
-# see the reveals.
+# decoder layer *i* read encoder layer *i*; they put cross-attention last.
 
 # %%
 words = torch.randn(8, 10, 64)  # (B=8, S=10, D=64): 8 sentences of 10 random words
@@ -116,15 +112,14 @@ display(
     )
 )
 notebook.tell(
-    """After two layers a twentieth is left, and after four nothing but rounding errors. Ten words have become ten copies
+    """After two layers a few percent are left, and after four nothing but rounding errors. Ten words have become ten copies
     of one vector, and no later layer can tell them apart. Dong et al. (2021) prove that attention on its own loses
     the differences this fast."""
 )
 
 # %% [markdown]
-# Attention, then, isn't all you need. Here is the paper's whole model, with everything that surrounds the
-# attention. You've already built the embeddings, the positions and the attention itself. Today we add the
-# rest, box by box.
+# Attention, then, isn't all you need. Here is the paper's whole model. You've already built the embeddings, the positions
+# and the attention. Today we add everything that surrounds them, box by box.
 
 # %% tags=["hide-input"]
 notebook.picture("whole_architecture")
@@ -132,13 +127,13 @@ notebook.picture("whole_architecture")
 # %% [markdown]
 # ## 1. How does a word keep its own information?
 #
-# One plus sign rescues the stack. In place of $\mathrm{Sublayer}(x)$ we pass on
+# A single plus sign rescues the stack. Instead of $\mathrm{Sublayer}(x)$ we pass on
 #
 # $$x + \mathrm{Sublayer}(x)$$
 #
 # so that $x$ itself goes around the sublayer, along the blue lines of the picture. This is called a **residual path**
-# or *skip path* (He et al. 2016). A sublayer no longer has to reproduce everything that a word's vector already
-# contained, because all it computes is what to *add*.
+# or *skip path* (He et al. 2016). A sublayer no longer has to reproduce what a word's vector already contained. It only
+# computes what to *add*.
 #
 # Put such a path around each of the twelve attention layers, and the words stay different for far longer. But
 # something happens to the size of their vectors.
@@ -191,11 +186,10 @@ notebook.tell(
 # %% [markdown]
 # ## 2. How do we keep the size in check?
 #
-# No output layer can make sense of numbers in the thousands. **Layer normalisation** brings every vector back to one
-# size before a sublayer reads it (Ba et al. 2016). It
-# takes *one* word's vector, subtracts the mean of its entries and divides by their standard deviation. The
-# entries then have mean 0 and a typical size of 1, however large they came in. Two learned vectors, a *gain*
-# and a *bias*, then move each entry to the scale and centre that suit the next sublayer:
+# Numbers in the thousands saturate every softmax (lesson 04). **Layer normalisation** brings the vectors back to one size
+# (Ba et al. 2016). It takes *one* word's vector, subtracts the mean of its entries and divides by their standard deviation.
+# The entries then have mean 0 and a typical size of 1, however large they were before. Two learned vectors, a *gain* and a
+# *bias*, then give each entry the scale and centre that suit the next sublayer:
 #
 # $$\mathrm{LayerNorm}(x) = \text{gain} \cdot \frac{x - \text{mean}}{\sqrt{\text{variance} + \varepsilon}} + \text{bias}$$
 #
@@ -221,7 +215,7 @@ exercises.check("layer_norm", layer_norm)
 # %% [markdown]
 # Where should the norm go? The paper puts it on the sum, an order that's called **post-norm**. Most models
 # since then, our translator among them, normalise only what the sublayer reads. In this **pre-norm** order
-# nothing ever touches the path itself, and $x$ runs from the bottom of the stack to the top.
+# nothing on the path itself changes $x$, from the bottom of the stack to the top.
 
 # %% tags=["hide-input"]
 notebook.picture("residual_and_norm")
@@ -257,9 +251,9 @@ exercises.warm_up(7)
 #
 # $$\mathrm{FFN}(x) = \max(0,\; x W_1 + b_1)\, W_2 + b_2$$
 #
-# It works on **each position by itself**, with the same weights at every position, and no word affects another
-# here. The drawing makes it look like a small extra. In the paper it widens 512 numbers to 2,048 and back, and
-# two thirds of an encoder layer's parameters are in it.
+# It works on **each position by itself**, with the same weights at every position, so no word affects another here. In the
+# drawing it looks like a small extra. In fact the paper's network widens 512 numbers to 2,048 and narrows them back, and it
+# has two thirds of an encoder layer's parameters.
 #
 # ### Your turn (3 min)
 
@@ -288,8 +282,8 @@ exercises.check("feed_forward", feed_forward)
 # %% [markdown]
 # ### A layer of your own
 #
-# Two paths, two norms, attention and a feed-forward network: that's an encoder layer. You wrote the attention in
-# lesson 06 and the rest today. Let's put your three functions together and give them the trained weights of our translator.
+# Two paths, two norms, attention and a feed-forward network make an encoder layer. You wrote the attention in lesson 06 and
+# the rest today. Let's put your three functions together and give them the trained weights of our translator.
 
 # %%
 norm, residual, ffn = map(exercises.mine, ("layer_norm", "residual_pre_norm", "feed_forward"))
@@ -337,7 +331,7 @@ print(exercises.whose("layer_norm", "residual_pre_norm", "feed_forward", did="tr
 notebook.claim(apart < 1e-4 and translate_from(memory) == translator.translate(CAPTIONS[0][0]))
 
 # %% [markdown]
-# Now break it. From every layer of this trained encoder we take one thing away and leave everything else alone.
+# Now break it. We take one thing away from every layer of this trained encoder and leave everything else alone.
 
 # %%
 exercises.predict("what_it_survives")
@@ -385,19 +379,19 @@ print("without the network in the decoder's layers:", f"   {mute[:90]}", sep="\n
 assert bleu["ffn"] > 30 > 10 > max(bleu["relu"], bleu["paths"], bleu["norms"])
 assert mute != translator.translate(french[1])
 notebook.tell(
-    """Leaving a step out is gentler than doing it wrong. That doesn't make the network idle: take it out of the
-    *decoder's* layers, which choose the words, and the second caption stutters."""
+    """In this encoder, leaving a step out does less harm than doing it wrong. That doesn't make the network useless. Take it
+    out of the *decoder's* layers, which choose the words, and the second caption stutters."""
 )
 
 # %% [markdown]
 # ## 4. How deep can a stack be?
 #
 # The encoder is a stack of $N$ such layers, each reading what the one below returned. The paper chose $N = 6$ and a
-# width $d_{model}$ of 512. No formula says so: these are **hyperparameters**, which people choose by trying. The paper calls its
-# layers *identical*, meaning alike in structure, each with weights of its own.
+# width $d_{model}$ of 512. Such numbers are **hyperparameters**, which people choose by trying. The paper calls its layers
+# *identical*, meaning alike in structure, each with weights of its own.
 #
-# Does a deep stack need its norms? Here's a small translator of our toy corpus, with four layers on each side. We take
-# every norm out, change nothing else, and train both versions for 34 steps, each with three seeds.
+# Does a deep stack need its norms? Take a small translator of our toy corpus, with four layers on each side. We remove
+# every norm, change nothing else, and train both versions for 34 steps, each with three seeds.
 
 # %%
 versions = {"norms": (True, 1.0), "no norms": (False, 1.0)}  # name: norms?, scale at the start
@@ -487,10 +481,10 @@ if complete(histories, 6):
     notebook.claim(max(h.validation_losses[-1] for h in histories["norms"]) < 4)
 
 # %% [markdown]
-# Without norms the very first loss is absurd, and no run recovers: the sums grew layer by layer, as in section 1. That
-# looks like proof that a deep stack needs norms. But is it the norm that's missing, or is it the start that's reckless?
-# We could also begin modestly. Multiply the last matrix of every sublayer by 0.1, so that each layer adds little at
-# first, and use no norm at all.
+# Without norms the very first loss is absurd, because the sums grew layer by layer, as in section 1, and no run recovers.
+# That looks like proof that a deep stack needs norms. But perhaps the start was just too reckless. We could also begin
+# modestly: multiply the last matrix of every sublayer by 0.1, so that each layer adds little at first, and use no norm at
+# all.
 
 # %%
 exercises.predict("careful_start")
@@ -530,12 +524,12 @@ if complete(histories, 9):
         )
     )
 notebook.tell(
-    """Every careful run ends below every run with norms. What depth needs is a sensible size to start from, and a
-    norm is one way of having it. Zhang et al. (2019) trained residual networks of 10,000 layers without a
-    single norm, with nothing but a careful start.
+    """Every careful run ends below every run with norms. These stacks needed vectors of a sensible size to start from, and
+    a norm is one way to have them. Zhang et al. (2019) trained residual networks of up to 10,000 layers without a single
+    norm, with nothing but a careful start.
 
-    Why, then, does nearly every model have norms? Because they forgive. At twenty times this learning rate all
-    of our models with norms still learn, and none of the careful ones does. *Going deeper* runs both."""
+    Why, then, does nearly every model have norms? Because norms forgive. At twenty times this learning rate all our models
+    with norms still learn, and none of the careful ones does. *Going deeper* runs both."""
 )
 
 # %% [markdown]
@@ -544,8 +538,8 @@ notebook.tell(
 # Each word that the decoder writes depends on two things: the words written so far and the source sentence. A
 # decoder layer therefore has two kinds of attention. Self-attention reads the target, under a causal mask that
 # hides the future. **Cross-attention** reads the source, with queries from the target and with keys and values
-# from the encoder's output, which is called the **memory**. That makes three uses of attention in the model. All
-# share one piece of code, and only the inputs and the mask differ.
+# from the encoder's output, which is called the **memory**. The model therefore uses attention in three ways, with one
+# piece of code, and only the inputs and the mask differ.
 
 # %% tags=["hide-input"]
 notebook.picture("three_uses_of_attention")
@@ -624,7 +618,7 @@ exercises.my_parts()
 # %% [markdown]
 # ## Practice
 #
-# About 30 minutes, the easiest first.
+# About 25 minutes, the easiest first.
 
 # %%
 exercises.quiz("name_the_parts")
@@ -633,19 +627,10 @@ exercises.quiz("name_the_parts")
 exercises.quiz("sublayers_in_order")
 
 # %%
-exercises.quiz("where_the_norm_stands")
-
-# %%
 exercises.quiz("pencil_norm")
 
 # %%
 exercises.quiz("what_layer_norm_sees")
-
-# %%
-exercises.quiz("three_uses")
-
-# %%
-exercises.quiz("what_dropout_does")
 
 # %% [markdown]
 # ### The paper's order
@@ -664,9 +649,8 @@ def residual_post_norm(x, sublayer, norm):
 exercises.check("residual_post_norm", residual_post_norm)
 
 # %% [markdown]
-# Which of the two orders is the paper's? Many drawings say pre-norm, but section 3.1 has $\mathrm{LayerNorm}(x +
-# \mathrm{Sublayer}(x))$. From outside, your two functions can be told apart by the size of what comes back, when what
-# goes in is three times too large.
+# Many drawings of the paper's model show pre-norm, but its section 3.1 has $\mathrm{LayerNorm}(x + \mathrm{Sublayer}(x))$.
+# Feed both of your functions vectors that are three times too large, and the size of the result tells them apart.
 
 # %%
 too_large, unit = 3 * torch.randn(1, 5, 16), lambda h: F.layer_norm(h, [16])
@@ -699,7 +683,7 @@ def decoder_mask(target_ids, pad_id):
 exercises.check("decoder_mask", decoder_mask)
 
 # %% [markdown]
-# Four words, *a* to *d*, with padding in front of them. This is what the mask lets each of them attend to:
+# Here are four words, *a* to *d*, with padding in front of them. Each row shows what one of them is allowed to attend to:
 
 # %%
 ids = torch.tensor([[PAD, PAD, 20, 21, 22, 23]])
@@ -763,9 +747,9 @@ exercises.check("leaky_decoder", leaky_decoder)
 # %% [markdown]
 # ### Every shape on the way
 #
-# Press play or drag the slider to follow a sentence through our translator. One kind of tensor has both $S$ and $T$ in
-# its shape. Which, and what do its rows and columns stand for? Then press *Break it* at a few steps, and say which two
-# dimensions don't fit before you read PyTorch's message.
+# Press play or drag the slider to follow a sentence through our translator. Which kind of tensor has both $S$ and $T$ in its
+# shape, and what do its rows and columns stand for? Then press *Break it* at a few steps, and say which two dimensions
+# don't fit before you read PyTorch's message.
 
 # %% tags=["hide-input"]
 notebook.set_seed(0)
@@ -811,8 +795,8 @@ assert 39_500 < (64.5e6 - (total - embedding_parameters)) / 512 < 40_300
 assert round(12 * feed_forward_parameters / total, 1) == 0.4
 assert 0.28 < embedding_parameters / total < 0.32
 notebook.tell(
-    """The paper's table says 65 million and we count 63. Rounding doesn't explain it, and the paper doesn't say how it
-    counted. Two fifths of the parameters are in the feed-forward networks, and almost a third are in the embedding."""
+    """The paper's table says 65 million and we count 63. Rounding doesn't explain the difference, and the paper doesn't say
+    how it counted. Two fifths of the parameters are in the feed-forward networks, and almost a third in the embedding."""
 )
 
 # %% [markdown]
@@ -846,12 +830,12 @@ if complete(large_steps, 4):
 
 # %% [markdown]
 # With norms, the larger steps even help. Without them every run blows up, because nothing brings the vectors back once a
-# step has made them large. A norm doesn't make a step worth more. It lets you take larger ones, and be careless about
-# the start, which for many people is what *faster* means.
+# step has made them large. In this model, a norm doesn't make a step worth more. It lets you take larger steps from a
+# careless start, and that's what many people mean by *faster*.
 #
 # ### The gradient, layer by layer
 #
-# How much of the loss's gradient reaches the early layers? Twelve fresh layers, one batch, one backward pass: we
+# How much of the loss's gradient reaches the early layers? We send one batch through twelve fresh layers and back, and
 # measure the gradient's length at the first feed-forward matrix of every layer.
 
 # %%
@@ -922,16 +906,16 @@ display(
     )
 )
 notebook.tell(
-    """Pre-norm's sum grows from layer to layer, and a late layer changes it only a little: a small gradient. Post-norm
-    brings every layer's output back to size 1, and its last layers feel a large gradient while the whole stack is
-    still random. Xiong et al. (2020) see in this the reason why the paper's model needs a *warm-up*, small steps at
-    first (lesson 09). Liu et al. (2020) dispute that unequal gradients are the cause."""
+    """In pre-norm the sum grows from layer to layer, so a late layer changes it only a little and has a small gradient.
+    Post-norm brings every layer's output back to size 1, and its last layers have a large gradient while the whole stack is
+    still random. Xiong et al. (2020) explain with this why the paper's model needs a *warm-up*, small steps at first
+    (lesson 09). Liu et al. (2020) dispute that unequal gradients are the cause."""
 )
 
 # %% [markdown]
-# Take the paths away, and the gradient at this matrix is *not* small, because the norms keep the vectors at size 1.
-# Look for the damage elsewhere, at the queries and keys of the last layer. There the gradient is next to nothing: all
-# words have become one vector by then, and it makes no difference where they look.
+# Take the paths away, and the gradient at this matrix is *not* small, because the norms keep the vectors at size 1. The
+# damage shows at the queries and keys of the last layer, where the gradient is next to nothing. By then all words have
+# become one vector, and it makes no difference where they look.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 print(" " * 20, "gradient at W_Q, W_K    own share after layers 2, 4, 12")
@@ -948,8 +932,7 @@ for name, (stack, outputs) in fresh.items():
 
 # %% [markdown]
 # The path slows the mixing down without stopping it. After twelve fresh layers, almost half of a vector is the word's
-# own in pre-norm, and a twentieth in post-norm. Because both versions are called *the Transformer*, `norm_first` has no
-# default in our code.
+# own in pre-norm, and a twentieth in post-norm.
 #
 # ### Dropout
 #
@@ -967,9 +950,8 @@ print(f"zero: {(dropped == 0).float().mean():.1%}   the others: {dropped.max():.
 assert abs((dropped == 0).float().mean() - 0.25) < 0.01 and abs(dropped.mean() - 1) < 0.02
 assert torch.equal(dropout.eval()(torch.ones(100)), torch.ones(100))
 
-# %% [markdown]
-# **To try.** *RMSNorm* (Zhang and Sennrich 2019) leaves out the mean and the bias. Put it into an `EncoderLayer` in
-# place of both norms and repeat the gradient plot. What changes, and how many parameters does the base model save?
+# %%
+exercises.quiz("what_dropout_does")
 
 # %% [markdown]
 # **References**
@@ -979,11 +961,8 @@ assert torch.equal(dropout.eval()(torch.ones(100)), torch.ones(100))
 # - Dong, Cordonnier, Loukas (2021), "Attention is not all you need: Pure attention loses rank doubly
 #   exponentially with depth", arXiv:2103.03404.
 # - He, Zhang, Ren, Sun (2016), "Deep Residual Learning for Image Recognition", arXiv:1512.03385.
-# - Lan et al. (2019), "ALBERT: A Lite BERT for Self-supervised Learning of Language Representations",
-#   arXiv:1909.11942.
 # - Liu, Liu, Gao, Chen, Han (2020), "Understanding the Difficulty of Training Transformers",
 #   arXiv:2004.08249.
 # - Zhang, Dauphin, Ma (2019), "Fixup Initialization: Residual Learning Without Normalization",
 #   arXiv:1901.09321.
 # - Xiong et al. (2020), "On Layer Normalization in the Transformer Architecture", arXiv:2002.04745.
-# - Zhang, Sennrich (2019), "Root Mean Square Layer Normalization", arXiv:1910.07467.

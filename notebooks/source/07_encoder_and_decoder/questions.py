@@ -27,41 +27,6 @@ QUESTIONS = [
         ],
     ),
     Question(
-        "where_the_norm_stands",
-        "Match each formula with its name.",
-        "match",
-        answer={
-            "LN(x + f(x))": "post-norm, the paper of 2017",
-            "x + f(LN(x))": "pre-norm, most models since",
-            "LN(x) + f(LN(x))": "neither: the skip path is normalised",
-        },
-        why="In both post-norm and pre-norm the skip path carries x itself.",
-    ),
-    Question(
-        "three_uses",
-        "Where do queries, keys and values come from in cross-attention?",
-        "single",
-        [
-            right(
-                "Queries from the decoder, keys and values from the encoder's output.",
-                "Yes. The decoder is the side that generates, so it has the queries, and the "
-                "source has the keys and values.",
-            ),
-            wrong(
-                "Queries from the encoder, keys and values from the decoder.",
-                "It's the other way round: the side that generates has the queries.",
-            ),
-            wrong(
-                "Queries, keys and values all from the encoder's output.",
-                "That is the encoder's own self-attention.",
-            ),
-            wrong(
-                "Queries and keys from the decoder, values from the encoder.",
-                "Every key needs its value, so both come from the encoder.",
-            ),
-        ],
-    ),
-    Question(
         "what_dropout_does",
         "Which of these are true of dropout with p = 0.1?",
         "multiple",

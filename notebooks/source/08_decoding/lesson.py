@@ -6,7 +6,8 @@
 #
 # > People wait for the train in a large **train**.
 #
-# But a *gare* is a station. The model wasn't far off. After *a large train* it put *station* second, behind the full stop. We took the first, and there the sentence ended.
+# But a *gare* is a station. The model wasn't far off. After *a large train* it ranked *station* second, behind the full
+# stop. We took the first, and there the sentence ended.
 #
 # No layer of lesson 07 chooses a word. The layers return one vector per position, and how vectors become words is up to
 # us. Today you'll get a better sentence out of this very model without changing a single weight.
@@ -41,9 +42,6 @@ batch = translator.encode(french)
 # **50 minutes.** Hook and warm-up 4 · 1 logits and your greedy decoder 12 · 2 what learning costs 14 · 3 beam 9 ·
 # 4 sampling 8 · 5 cache and map 5. Part of that is waiting, and everything under *Practice* is homework.
 #
-# **Say first**: the model is finished and its weights stay as they are. Today we only decide how to turn its
-# output into words.
-#
 # **Show**: after the pencil task, have somebody draw the tree with A and B on the board, and leave it there for
 # the beam.
 #
@@ -54,7 +52,7 @@ batch = translator.encode(french)
 # **If you're running late**: show the cache's figure without the vote.
 #
 # **Mistakes to expect**: a softmax outputs log-probabilities · top-k changes the likeliest token · the cache
-# keeps queries too. For the predictions, see the reveals.
+# keeps queries too.
 
 # %%
 exercises.warm_up(8)
@@ -64,9 +62,9 @@ exercises.warm_up(8)
 #
 # The decoder ends with one vector per position, but we need one number per token of the vocabulary. The last
 # layer is therefore a matrix with one row per token, and the dot product of a token's row with the vector is
-# that token's score, its **logit**. Our translator already owns such a matrix: its embedding, whose rows turn tokens
-# into vectors at the input. It uses them a second time to turn vectors into scores, which is called **weight tying**
-# (Press and Wolf 2017) and saves a million parameters.
+# that token's score, its **logit**. Our translator already has such a matrix, its embedding, whose rows turn tokens into
+# vectors at the input. Using these rows a second time, to turn vectors into scores, is called **weight tying** (Press and
+# Wolf 2017) and saves a million parameters.
 
 # %% tags=["hide-input"]
 assert model.output_proj.weight is model.tgt_embedding.weight is model.src_embedding.weight
@@ -102,9 +100,9 @@ assert (columns[2] >= 0).all() and (columns[1] <= 0).all() and (logits > 0).any(
 assert abs(columns[2][best[0]] - 0.49) < 0.01 and abs(columns[2][best[1]] - 0.34) < 0.01
 
 # %% [markdown]
-# Logits can be any numbers. A softmax turns them into **probabilities**, which are positive and sum to 1. The
-# logarithms of those are **log-probabilities**, and they are never positive. All three agree on the winner, which means
-# that you won't notice a mix-up if you only look at the winner.
+# Logits can be any numbers. A softmax turns them into **probabilities**, which are positive and sum to 1. Their logarithms
+# are **log-probabilities**, which are never positive. All three agree on the winner, so you won't notice a mix-up if you
+# look at nothing else.
 #
 # Taking the winner is called **greedy decoding**: take the likeliest token, append it, ask again, and stop at
 # `<eos>`.
@@ -156,12 +154,12 @@ print(exercises.whose("greedy_decode", did="written"))
 # %% [markdown]
 # ## 2. Does it also learn one token at a time?
 #
-# Your loop makes one pass per token, because each chosen token is the next input. The recurrent decoder of
-# lesson 01 had to go step by step even in training, when the whole translation is known: each of its states is
-# computed from the state before.
+# Your loop makes one pass per token, because each chosen token is the next input. The recurrent decoder of lesson 01 had to
+# go step by step even in training, when the whole translation is known, because each of its states is computed from the
+# state before.
 #
 # A Transformer's decoder has no such state. All that a position needs from the past is the tokens before it, and
-# in training we have them. We feed in the whole target at once, and take care of two things. The target is
+# in training we have them. We feed in the whole target at once, with two precautions. The target is
 # **shifted right** by one, so that each position reads the tokens *before* the one it should predict. They are
 # the true tokens even where the model would have chosen others, which is lesson 01's **teacher forcing**. And the
 # **causal mask** of lesson 04 keeps every position from attending to what comes after it.
@@ -178,11 +176,11 @@ assert translator.translate("Une grande gare") == "A large train station"
 notebook.picture("training_and_inference_decoder")
 
 # %% [markdown]
-# It says *train* both times. In training that costs something at its own position, and the next prediction starts
-# from the truth again. In writing, *train* becomes part of the prefix, and whatever follows has to live with it. (This
-# time the model is lucky and goes on with *station*.)
+# It says *train* both times. In training the mistake raises the loss at its own position, and the next position reads the
+# true word anyway. In writing, *train* becomes part of the prefix, and whatever follows has to live with it. (This time
+# the model is lucky and goes on with *station*.)
 #
-# For the loss, a sentence is as many exercises as it has tokens. Here are the first four of twelve:
+# A sentence holds as many exercises for the model as it has tokens. Here are the first four of twelve:
 
 # %%
 english = tokenizer.encode("People are waiting for the train in a large station.", eos=True)
@@ -191,7 +189,7 @@ for t in range(1, 5):
     print(" ".join(pieces[:t]), "→", pieces[t])
 
 # %% [markdown]
-# One pass for all of them is far cheaper than one pass each. But does it come to the same predictions?
+# One pass for all of them is far cheaper than one pass each. But does it make the same predictions?
 
 # %%
 exercises.predict("one_pass_or_many")
@@ -216,15 +214,15 @@ print(f"{len(english)} passes against one: the largest difference of two logits 
 assert len(english) == 12
 torch.testing.assert_close(one_pass, many, atol=1e-4, rtol=1e-4)
 notebook.tell(
-    """That's why a Transformer can learn from all positions at once. Writing gains nothing: there the next input
-    doesn't exist until it has been chosen, and every token takes a pass of its own."""
+    """That's why a Transformer can learn from all positions at once. When it writes, the next input doesn't exist until it
+    has been chosen, so every token still takes a pass of its own."""
 )
 
 # %% [markdown]
-# All answers but the last are also inputs to the pass, where a model might find them instead of learning English. Do we
-# need both precautions against that, or would one do? Let three tiny models predict the throws of a 20-sided *die*. An
-# honest one can't get below $\log 20 = 3.0$, because nobody can predict a fair die. One model has mask and shift, one has
-# no mask, and one has no shift.
+# In that one pass, nearly every answer is also an input, so a model could learn to look it up. Do we need both precautions
+# against that, or would one do? Let three tiny models predict the throws of a 20-sided *die*. An honest one can't get below
+# $\log 20 = 3.0$, because nobody can predict a fair die. One model has mask and shift, one has no mask, and one has no
+# shift.
 
 # %%
 exercises.predict("loss_on_dice")
@@ -266,9 +264,9 @@ notebook.set_seed(0)
 notebook.claim(min(dice["mask and shift"]) > 2.9 and max(dice["no shift"]) < 0.1)
 notebook.claim(max(dice["no mask"]) < 0.8)
 notebook.tell(
-    """Without the shift, input $t$ *is* target $t$, and a position is allowed to attend to itself. Without the mask, target
-    $t$ stands one position to the right, as the next input. (The last target is never an input. Being wrong there
-    alone keeps this loss off 0.)
+    """Without the shift, input $t$ *is* target $t$, and a position is allowed to attend to itself. Without the mask, a
+    position can attend to the next one, whose input is target $t$. (Only the last target is never an input, which keeps
+    this loss above 0.)
 
     Both training losses look wonderful, and both models have only learned to copy. When they have to write, the
     answer isn't there to be copied."""
@@ -277,8 +275,8 @@ notebook.tell(
 # %% [markdown]
 # ### Your turn: find the bug (3 min)
 #
-# The loss below trains a masked decoder to do the wrong thing. The print-out shows it with two decoders: one only
-# repeats its inputs, the other predicts every next token perfectly.
+# The loss below trains a masked decoder to do the wrong thing. The print-out shows what it says about two decoders, one that
+# only repeats its inputs and one that predicts every next token perfectly.
 
 # %% tags=["hide-input"]
 exercises.heading("next_token_loss")
@@ -364,7 +362,7 @@ assert abs(probability_of(by_greedy) - 0.216) < 1e-9 and abs(probability_of(by_b
 # Greedy starts with A, the likelier beginning, and never finds out that B leads to a likelier sentence. **Beam search**
 # hedges its bets. Instead of one prefix it keeps the best few, here two. At every step it tries
 # every continuation of both and keeps the best two *overall*. A prefix that reaches `<eos>` is set aside, and at
-# the end the finished sentences are compared. The picture adds log-probabilities, which comes to multiplying probabilities:
+# the end the finished sentences are compared. The picture adds log-probabilities instead of multiplying probabilities:
 
 # %% tags=["hide-input"]
 notebook.picture("beam_tree")
@@ -396,12 +394,12 @@ with torch.inference_mode():
 assert texts[0] == greedy_text == written + "." and tokenizer.decode(wide.ids) == greedy_text
 assert any("station" in text for text in texts)
 notebook.tell(
-    """Even a beam of 100 returns what greedy wrote. The search works as it should: the likeliest sentence just isn't the best
-    one."""
+    """Even a beam of 100 returns what greedy wrote. There's nothing wrong with the search. The likeliest sentence just isn't
+    the best one."""
 )
 
 # %% [markdown]
-# Nor is the comparison fair. Every additional token adds a negative number to the sum, which favours short
+# The comparison isn't fair, either. Every additional token adds a negative number to the sum, which favours short
 # sentences. A **length penalty** makes up for it by dividing the sum for a sentence of $n$ tokens by
 # $((5 + n)/6)^{\alpha}$ (Wu et al. 2016). For our translator, $\alpha = 1.4$ was chosen on **validation data**, sentences kept out of
 # training for such choices.
@@ -424,9 +422,9 @@ assert abs(translator.card["test_bleu_beam_4"] - 53.5) < 0.05
 #
 # ## 4. Can we let chance decide?
 #
-# A translation should be right. A story or a chat reply shouldn't come out alike every time, and for those we **draw**
-# the next token, each with the probability that the model assigns to it. Our translator is sure-footed: at half of the
-# positions its best token has 90% and more. What could go wrong?
+# A translation should be right. A story or a chat reply shouldn't come out alike every time, so we **draw** its next token,
+# each token with the probability that the model assigns to it. Our translator is usually sure of itself: at half of the
+# positions its best token has 90% or more. What could go wrong?
 
 # %%
 exercises.predict("captions_with_a_rare_token")
@@ -470,9 +468,8 @@ notebook.claim(35 < share < 62 and ordered[:, 0].median() >= 0.9)
 notebook.claim(0.045 < 1 - ordered[:, :20].sum(-1).mean() < 0.065)
 notebook.claim(9 < sum(map(len, own)) / 20 < 15)
 notebook.tell(
-    """About half of them contain one. A single draw hardly ever lands that far out, but a caption is a dozen draws. Not
-    every rare token is wrong. Yet one strange token is enough, because the rest of the sentence has to live with
-    it."""
+    """About half of them contain one. A single draw hardly ever lands that far out, but a caption takes a dozen draws. And
+    one strange token is enough, because the rest of the sentence has to live with it."""
 )
 
 # %% [markdown]
@@ -519,7 +516,7 @@ for k in (4000, 20, 2):
 print(exercises.whose("top_k_filter", did="filtered"))
 
 # %% [markdown]
-# Top-k keeps $k$ tokens whether the model is sure or not. How many top-p keeps depends on how the probability is
+# Top-k keeps $k$ tokens whether the model is sure or not. The number that top-p keeps depends on how the probability is
 # spread. *Practice* has the filter, a dial to turn, and one surprise.
 
 # %% [markdown]
@@ -566,8 +563,7 @@ notebook.figure(
 )
 
 # %% [markdown]
-# The map shows where all of this happens in the whole model. After the tour, press *play* to watch the model
-# write the caption.
+# The map shows where this happens in the whole model. After the tour, press *play* to watch the model write the caption.
 
 # %%
 model_map(translator.trace(sentence), here="decoding", tour="08")
@@ -606,7 +602,7 @@ exercises.my_parts()
 # %% [markdown]
 # ## Practice
 #
-# About 40 minutes, the easiest first.
+# About 35 minutes, the easiest first.
 
 # %%
 exercises.quiz("shape_of_the_logits")
@@ -622,9 +618,6 @@ exercises.quiz("top_p_keeps")
 
 # %%
 exercises.quiz("what_the_cache_keeps")
-
-# %%
-exercises.quiz("beam_without_penalty")
 
 # %% tags=["hide-input"]
 exercises.heading("next_token_probabilities")
@@ -659,8 +652,8 @@ def beam_step(log_probs, beam_scores, beam_size):
 exercises.check("beam_step", beam_step)
 
 # %% [markdown]
-# This loop calls your step until no prefix is left, and sets the finished sentences aside. Add the length penalty where
-# it ranks them, and see whether *station* wins.
+# This loop calls your step until no prefix is left, and sets the finished sentences aside. Add the length penalty where the
+# loop ranks them, and see whether *station* wins.
 
 # %%
 choose = exercises.mine("beam_step")
@@ -704,8 +697,8 @@ def top_p_filter(logits, p):
 exercises.check("top_p_filter", top_p_filter)
 
 # %% [markdown]
-# Use it on *A little girl in a red coat is playing with a black dog.* The model is as sure of the full stop as it is of
-# *red*, 92% each.
+# Use it on *A little girl in a red coat is playing with a black dog.* The model gives the full stop 92%, exactly as much as
+# *red*.
 
 # %%
 exercises.predict("kept_at_the_full_stop")
@@ -774,13 +767,7 @@ exercises.quiz("when_to_sample")
 # %% [markdown]
 # ## Going deeper
 #
-# Optional, about five minutes. Nothing later depends on it.
-#
-# ### A filter of your own
-#
-# *Min-p* keeps every token whose probability is at least a given fraction of the likeliest one's. Write it as a
-# filter, and follow it through the caption above: how many tokens does it keep at the full stop, and how many does
-# top-p?
+# Optional. Nothing later depends on it.
 #
 # ### Myth or fact?
 #

@@ -76,28 +76,6 @@ QUESTIONS = [
         ],
     ),
     Question(
-        "beam_without_penalty",
-        "A beam search ranks sentences by the plain sum of their log-probabilities. Which ones does it prefer?",
-        "single",
-        [
-            right(
-                "Short ones, because every additional token lowers the sum.",
-                "Yes. A length penalty makes up for it.",
-            ),
-            wrong(
-                "Long ones.", "A long sentence has more terms, but every one of them is negative."
-            ),
-            wrong(
-                "Those with rare words.",
-                "Rare words have low probabilities, so they lower the sum most.",
-            ),
-            wrong(
-                "None in particular.",
-                "A log-probability is never positive, so each token costs something.",
-            ),
-        ],
-    ),
-    Question(
         "shape_of_the_logits",
         "A batch of 4 target sentences, padded to 20 tokens; a vocabulary of 4000. What is the shape of the logits in training?",
         "shape",

@@ -101,7 +101,7 @@ QUESTIONS = [
             ),
             wrong(
                 "It starts at its highest value, then falls with the inverse square root of the step.",
-                "That leaves out the warm-up, without which Adam's first steps are too large.",
+                "That leaves out the warm-up, with which the 2017 paper begins.",
             ),
             wrong(
                 "It rises and falls like half a cosine.",
@@ -221,7 +221,7 @@ PREDICTIONS = [
         options={
             "a bit": (
                 "by 0.15 to 0.5 nats",
-                "In such a short run, you'd expect the model to lose time learning the padding. But it has learned the padding after a few steps.",
+                "You'd expect the model to lose time learning the padding. But it has learned the padding after a few steps.",
             ),
             "same": ("by less than 0.15 nats", "Yes, if it's behind at all."),
             "worse": (
