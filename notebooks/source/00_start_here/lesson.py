@@ -155,8 +155,8 @@ assert read[looked_at[words["red"]]] == "▁rouge" and read[looked_at[words["coa
 # <details><summary>Where do the pieces come from? (optional)</summary>
 #
 # Nobody chose the pieces. Before the translator was trained, a small program went through its training text. At first
-# every letter was a piece. Then it joined the two pieces that occurred side by side most often, counted again, joined the
-# next pair, and so on, until there were 4,000. A frequent word like *chien* has become one piece, while *framboise*
+# every letter was a piece. Then the program joined the two pieces that occurred side by side most often, counted again,
+# joined the next pair, and so on, until there were 4,000. A frequent word like *chien* has become one piece, while *framboise*
 # (raspberry) still comes in four. This is **byte-pair encoding**, and [section 2 of
 # lesson 11](11_tokenizers.ipynb#2.-Which-pieces-do-we-need?) lets you do it yourself in ten minutes.
 #
@@ -169,7 +169,7 @@ attention_view(translator.attend(sentence), tab="cross", layer=2)
 # ## Can you trick it?
 #
 # Put a French sentence of your own between the quotes, and run the cell. All that the model has ever read is
-# 29,000 photo captions about people, dogs and bicycles. Give it a sentence about politics, and you'll get a photo
+# 29,000 photo captions, mostly about people, dogs and bicycles. Give it a sentence about politics, and you'll get a photo
 # caption.
 
 # %%

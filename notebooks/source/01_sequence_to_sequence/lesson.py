@@ -228,7 +228,7 @@ notebook.picture("hidden_state_travelling")
 RNNStepper(gru.model, gru.source, gru.target, "le petit chat voit un chien noir .")
 
 # %% [markdown]
-# Four words or forty, they have to fit into 128 numbers. How long can a sentence get before it no longer does?
+# Four words or forty, a sentence has to fit into 128 numbers. How long can it get before the translation suffers?
 
 # %%
 exercises.predict("where_half_goes_wrong")
@@ -940,8 +940,8 @@ assert expected(4 * n_wrong) > 2 * measured and easy > 0.75 and hard < 0.1
 
 # %% [markdown]
 # Bad luck explains little of it. The rate itself is uncertain, because so few short sentences go wrong, but even at
-# four times that rate the estimate stays far above what we measured. Whether 128 numbers are too few, or the network
-# was trained too little to use them well, this experiment can't tell.
+# four times that rate the estimate stays far above what we measured. The experiment can't tell whether 128 numbers are
+# too few, or whether the network was trained too little to use them well.
 #
 # ### Lost beginnings and changed colours in other models
 #

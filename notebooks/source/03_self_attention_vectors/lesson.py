@@ -132,8 +132,9 @@ axes.annotate("nothing hidden", (4.5, nothing_hidden), xytext=(0, 4), textcoords
               ha="right")  # fmt: skip
 axes.plot(range(len(hideable)), list(without.values()), "o", color=plots.BLUE, markersize=10)
 for place, height in enumerate(without.values()):
-    axes.annotate(f"{height:.2f}", (place, height), xytext=(0, 9), textcoords="offset points",
-                  ha="center")  # fmt: skip
+    below = height < nothing_hidden - 0.002  # the dashed line would strike the number through
+    axes.annotate(f"{height:.2f}", (place, height), xytext=(0, -18 if below else 9), ha="center",
+                  textcoords="offset points")  # fmt: skip
 axes.set_xticks(range(len(hideable)), hideable)
 axes.set(xlim=(-0.5, len(hideable) - 0.4), ylim=(0.78, 0.94), title="similarity, one word hidden")
 display(
@@ -281,7 +282,7 @@ plane(right, keys[1:2], plots.ORANGE, ["keys of small and red"])
 plane(right, keys[3:4], plots.ORANGE, ["key of car"])
 right.annotate("", (0.15, 3.3), (3.0, 0.45), arrowprops={
     "arrowstyle": "->", "color": plots.GREY, "connectionstyle": "arc3,rad=0.35"})  # fmt: skip
-right.annotate("$W_Q$ turns nouns", (1.75, 2.6), color=plots.GREY)
+right.annotate("$W_Q$ turns nouns", (2.3, 3.0), color=plots.GREY)
 assert (queries[[0, 1, 2, 4]] == 0).all() and (keys @ queries[3]).tolist() == [0, 4, 4, 0, 0]
 notebook.figure(
     fig,
@@ -512,7 +513,7 @@ for gender, mark in enumerate("os"):
     plane(left, nouns, plots.BLUE)
     kind = ["masculine", "feminine"][gender]
     left.plot(*forms.T, mark, color=plots.ORANGE, markersize=8, label=f"{kind} adjectives")
-    left.annotate(f"{kind} nouns", (nouns.mean(0) * 0.5).tolist(), xytext=(10, (8, 26)[gender]),
+    left.annotate(f"{kind} nouns", (nouns.mean(0) * 0.5).tolist(), xytext=((10, 18), (30, 22))[gender],
                   textcoords="offset points", color=plots.BLUE)  # fmt: skip
 rest = ["le", "la", "cache", *NOUNS[0].values(), *NOUNS[1].values()]
 left.plot(

@@ -102,6 +102,10 @@ def draw_losses(runs, every=10, scale="linear"):
     ax.set_ylim(-0.15, 3.2)
     ax.set_xscale(scale)
     plots.labelled_lines(steps, curves, ax=ax, x_label="training steps", y_label="loss")
+    if scale == "log":  # the curves end in each other's way, so their names stand in a legend
+        for name in list(ax.texts):
+            name.remove()
+        ax.legend(ax.get_lines()[1:], curves, loc="lower left")
     ax.annotate(
         "guessing", (steps[-1], math.log(10)), (0, 4), textcoords="offset points", ha="right"
     )

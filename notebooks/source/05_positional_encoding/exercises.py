@@ -390,6 +390,7 @@ EXERCISES = [
                     "The rotation is right, but the two of each pair have changed places. Put a cos − b sin first."),
         ],
         also_right=[_complex, _by_pairs],
+        pytorch="`x[:, 0::2]` and `x[:, 1::2]` are the even and the odd columns; `torch.stack([a, b], dim=-1).flatten(-2)` weaves two such halves together again.",
         hints=[
             "even, odd = x[..., 0::2], x[..., 1::2] gives the two members of all pairs.",
             "(a, b) turned by an angle is (a cos − b sin, a sin + b cos).",

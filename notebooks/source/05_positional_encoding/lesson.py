@@ -345,8 +345,8 @@ notebook.tell(
 )
 
 # %% [markdown]
-# Picture a pair of columns as the tip of a clock hand. Each step turns the hand by one fixed angle. Move two positions on
-# together, and the angle between their hands stays what it was, which is why only the distance counts. A move by $k$
+# Picture a pair of columns as the tip of a clock hand. Each step turns the hand by one fixed angle. If two positions
+# move on together, the angle between their hands stays what it was, which is why only the distance counts. A move by $k$
 # positions turns each pair's hand by $k$ times its angle, wherever it started. One matrix of rotations therefore moves
 # *any* position by $k$, and a model that has learned this matrix can attend to "the word before" from everywhere in the
 # text.

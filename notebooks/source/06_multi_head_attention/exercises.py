@@ -273,6 +273,7 @@ EXERCISES = [
             _answers_in_a_loop,
             lambda scores, values: torch.einsum("hs,sk->hk", torch.softmax(scores, dim=1), values),
         ],
+        pytorch="`t.softmax(dim=-1)` makes every row sum to 1, `dim=0` every column.",
         hints=[
             "Along which dimension does the softmax run, so that each row sums to 1?",
             "scores.softmax(-1) makes every row sum to 1. The result is (H, S).",
@@ -570,6 +571,7 @@ EXERCISES = [
             lambda w, h, n: w * (torch.arange(len(w)) // (len(w) // n) != h)[:, None],
             lambda w, h, n: torch.cat([part * (i != h) for i, part in enumerate(w.chunk(n, dim=0))], dim=0),
         ],
+        pytorch="`w.clone()` is a copy that you can write into. `w.unflatten(0, (H, -1))` is a view with a dimension for the heads: what you write into a view lands in the tensor behind it.",
         hints=[
             "When the heads are concatenated, which rows of W_O is the output of head h multiplied by?",
             "Rows h·K to (h+1)·K, with K = len(w_o) // n_heads.",

@@ -555,8 +555,8 @@ notebook.tell(
 # %% [markdown]
 # ## 4. What do trained heads do?
 #
-# Back to MiniLM. At the start we looked inside layer 6. Across all layers, *animal* gets most of its weight from *it* in
-# layer 4, head 2 (68%), and *tired* in layer 3, head 2 (71%). Now swap the last word:
+# Back to MiniLM. At the start we looked inside layer 6. Across all layers, the row of *it* with the most weight on *animal*
+# is in layer 4, head 2 (68%), and the one with the most on *tired* in layer 3, head 2 (71%). Now swap the last word:
 #
 # *The animal didn't cross the street because it was too **wide**.*
 

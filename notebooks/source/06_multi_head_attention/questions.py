@@ -129,8 +129,8 @@ QUESTIONS = [
         "have been trained without that head. During training, many heads mean many "
         "chances to find a useful relation, and the other heads can take over what one of "
         "them did. Also, removing heads one at a time is different from removing them "
-        "all at once. The fair test is to train both models. Small models with one head "
-        "usually do a little worse. And you'd save hardly anything, because the "
+        "all at once. The fair test is to train both models. In the 2017 paper's own test, one "
+        "head was 0.9 BLEU worse than eight. And you'd save hardly anything, because the "
         "parameters and the matrix products stay the same. You'd only have fewer maps.",
     ),
 ]

@@ -278,6 +278,7 @@ EXERCISES = [
             lambda hidden, table: F.linear(hidden, table).softmax(-1),
             lambda hidden, table: torch.einsum("btd,vd->btv", hidden, table).log_softmax(-1).exp(),
         ],
+        pytorch="`t.T` turns a matrix on its side; `t.softmax(dim=-1)` works along the last dimension.",
         hints=[
             "A token's logit is the dot product of its row of the table with the decoder's vector.",
             "hidden is (B, T, D) and table is (V, D). Which of the two has to be transposed so "
@@ -497,6 +498,7 @@ EXERCISES = [
                     "The rest is set to 0, and a logit of 0 still has a probability. Use −∞."),
         ],
         also_right=[_top_p_by_loop, _top_p_by_rank],
+        pytorch="`t.sort(dim=-1, descending=True)` returns sorted values and where they came from; `t.cumsum(dim=-1)` adds up from the left; `t.scatter(-1, indices, values)` puts sorted entries back in their places.",
         hints=[
             "ordered, order = logits.sort(dim=-1, descending=True); the softmax of ordered gives their probabilities.",
             "before = probabilities.cumsum(-1) - probabilities is the total of the likelier tokens. A token is dropped if that total is already p or more.",
@@ -541,6 +543,7 @@ EXERCISES = [
                     "The flat index is divided by the number of beams. In a flattened (beams, V), divide by the size of the vocabulary: index // V is the beam."),
         ],
         also_right=[_beam_by_sorting, _beam_by_where],
+        pytorch="`a[:, None]` makes a column, so that each row gets a number of its own; `t.flatten().topk(n)` returns the n largest values and their positions; `//` and `%` turn a flat position into a row and a column.",
         hints=[
             "totals = beam_scores[:, None] + log_probs has the shape (beams, V).",
             "totals.flatten().topk(beam_size) searches all of them together.",

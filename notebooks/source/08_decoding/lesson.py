@@ -422,8 +422,8 @@ assert abs(translator.card["test_bleu_beam_4"] - 53.5) < 0.05
 #
 # ## 4. Can we let chance decide?
 #
-# A translation should be right. A story or a chat reply shouldn't come out alike every time, so we **draw** its next token,
-# each token with the probability that the model assigns to it. Our translator is usually sure of itself: at half of the
+# A translation should be right. A story or a chat reply shouldn't come out alike every time, so there we **draw** the next
+# token, with the probabilities that the model assigns. Our translator is usually sure of itself: at half of the
 # positions its best token has 90% or more. What could go wrong?
 
 # %%
@@ -468,8 +468,8 @@ notebook.claim(35 < share < 62 and ordered[:, 0].median() >= 0.9)
 notebook.claim(0.045 < 1 - ordered[:, :20].sum(-1).mean() < 0.065)
 notebook.claim(9 < sum(map(len, own)) / 20 < 15)
 notebook.tell(
-    """About half of them contain one. A single draw hardly ever lands that far out, but a caption takes a dozen draws. And
-    one strange token is enough, because the rest of the sentence has to live with it."""
+    """About half of them contain one. A single draw hardly ever lands that far out, but a caption takes a dozen draws. Not
+    every rare token is wrong, but one strange token is enough, because the rest of the sentence has to live with it."""
 )
 
 # %% [markdown]
@@ -697,7 +697,7 @@ def top_p_filter(logits, p):
 exercises.check("top_p_filter", top_p_filter)
 
 # %% [markdown]
-# Use it on *A little girl in a red coat is playing with a black dog.* The model gives the full stop 92%, exactly as much as
+# Use it on *A little girl in a red coat is playing with a black dog.* The model gives the full stop 92%, about as much as
 # *red*.
 
 # %%

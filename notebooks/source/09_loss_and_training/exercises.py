@@ -256,6 +256,7 @@ EXERCISES = [
             lambda counts: torch.distributions.Categorical(counts / counts.sum()).entropy(),
             lambda counts: counts.sum().log() - (counts * counts.log()).sum() / counts.sum(),
         ],
+        pytorch="`t / t.sum()` turns counts into shares; `t.log()` is the natural logarithm.",
         hints=[
             "shares = counts / counts.sum() sums to 1.",
             "A word with the share f has a loss of −log f, and f is also the share of positions "
@@ -408,6 +409,7 @@ EXERCISES = [
             Mistake("spread over the wrong classes only + nothing taken away", PLACE, "return one_hot + (1 - one_hot) * epsilon / (vocab_size - 1)"),
         ],
         also_right=[_smooth_by_mixing, _smooth_by_filling],
+        pytorch="`F.one_hot(ids, n)` adds a last dimension of size n with a single 1 per id, in whole numbers; `.float()` makes them fractions.",
         hints=[
             "F.one_hot(targets, vocab_size) gives a row of zeros with a single 1 per target.",
             "There are two things to add: (1 − ε) times the one-hot row, and ε times the even distribution, 1/V per class.",
@@ -499,6 +501,7 @@ EXERCISES = [
                 / sum(counts.tolist())
             ),
         ],
+        pytorch="`(a * b).sum()` adds up products; `t.exp()` is e to that power.",
         hints=[
             "How large is the loss of all the tokens of one batch together?",
             "Divide the sum of all losses by the number of all tokens, then take the exponential.",

@@ -3,10 +3,9 @@
 #
 # *Eight heads are eight ideas about the same word, right?* This page collects questions like that one. Some
 # are meant for discussion in a first lecture, and others are what people still ask afterwards. Read a
-# question, say your answer aloud in a sentence or two, and only then read ours. Each answer ends with a link
-# to the section of the course that shows it, and some answers come with a few lines to run. If a link opens a
-# lesson at its beginning, click it once more, because JupyterLab finds the section only when the lesson is
-# already open.
+# question, say your answer aloud in a sentence or two, and only then read ours. Each answer links to the section that
+# shows it. If a link opens a lesson at its beginning, click it once more, because JupyterLab finds the section only when
+# the lesson is already open.
 #
 # The page ends with credits and further reading.
 
@@ -28,29 +27,28 @@ notebook.set_seed(0)
 
 # %% [markdown] tags=["notes"]
 # Use one or two of these as the closing question of a lesson. Pairs answer in three sentences, then compare
-# with the page. These are good for a debate: *Why √d and not d?* (04), *Is it concatenated or added?* (05,
-# and again for the heads in 06), *Why does the decoder need the shift if it has the mask?* (08). The whole
-# page is about **50 minutes** of reading.
+# with the page. These are good for a debate: *Why √d and not d?* (04), *Is it concatenated or added?* (05), *Why does the
+# decoder need the shift if it has the mask?* (08). The whole page is about **45 minutes** of reading.
 
 # %% [markdown]
 # ## Lesson 01: Sequence to sequence
 #
 # ### Which of the three problems does attention solve, and which doesn't it?
 #
-# *Between* the two sentences, it solves two of the three. No explicit modelling of long- and short-range dependencies,
-# which shows as the bottleneck: solved, because every target word has a score for every source word. The distance between
-# positions: solved, because it's one step from any target word to any source word. Sequential computation remains: each weight waits for
-# the decoder's state before it. And *within* each sentence, where recurrent networks still read and write, all three
-# remain until lesson 03 drops the recurrence.
+# *Between* the two sentences, it solves two of the three. Long- and short-range dependencies now have an explicit model,
+# because every target word has a score for every source word, and the bottleneck is gone. The distance between positions
+# is gone, too, because it's one step from any target word to any source word. Sequential computation remains, because each
+# weight waits for the decoder's state before it. And *within* each sentence, where recurrent networks still read and
+# write, all three problems remain until lesson 03 drops the recurrence.
 #
 # **Shown in** [lesson 02, What does it cost, and what is left?](02_bahdanau_attention.ipynb#3.-What-does-it-cost,-and-what-is-left?).
 #
 # ### Why not simply make the context vector bigger?
 #
-# You can, and it might help. Lesson 01 is careful here: its experiment can't tell whether 128 numbers are too
-# few, or whether the network wasn't trained enough to use them well. Whatever the size, though, a sentence of
-# forty words has to fit into as many numbers as a sentence of four. Attention removes that constraint. In
-# lesson 02 it costs 14% more parameters, and after as many epochs the long sentences come out right.
+# You can, and it might help. Lesson 01 can't tell whether 128 numbers are too few, or whether the network wasn't trained
+# enough to use them well. But whatever the size, a sentence of forty words has to fit into as many numbers as a sentence
+# of four. Attention removes that constraint. In lesson 02 it costs 14% more parameters, and after the same number of epochs
+# nearly all long sentences come out right.
 #
 # **Shown in** [lesson 01, How much of the fall is bad luck?](01_sequence_to_sequence.ipynb#How-much-of-the-fall-is-bad-luck?).
 #
@@ -58,32 +56,13 @@ notebook.set_seed(0)
 #
 # Yes, once you write the task as text. The line *the film was really silly . verdict :* has a next word, and
 # a model that was trained on such lines can predict that word. Lesson 01 trains one small network on missing
-# words and on film reviews at the same time, and you can try both. The model does need such lines in its
-# training data, because writing a task as text doesn't teach it the answer.
+# words and on film reviews at the same time. The model does need such lines in its training data, because writing a task
+# as text doesn't teach it the answer.
 #
 # **Shown in** [lesson 01, One network, two tasks](01_sequence_to_sequence.ipynb#One-network,-two-tasks).
 
 # %% [markdown]
 # ## Lesson 02: Bahdanau attention
-#
-# ### Is the context the sum of the weights?
-#
-# No, although you'll find it written like that. The weights come out of a softmax, so their sum is always 1
-# and tells you nothing about the sentence. The context is a sum of *vectors*: each encoder state is
-# multiplied by its weight, and the results are added. The sum is as wide as one encoder state.
-
-# %%
-weights = torch.tensor([2.0, 0.5, 1.0]).softmax(dim=-1)
-states = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 1.0]])  # (S=3, D_h=2)
-print(f"sum of the weights: {weights.sum():.2f}")
-print("context:", [round(c, 2) for c in (weights @ states).tolist()])
-
-# %% tags=["hide-input"]
-assert math.isclose(weights.sum(), 1, abs_tol=1e-6)
-torch.testing.assert_close(weights @ states, sum(w * h for w, h in zip(weights, states)))
-
-# %% [markdown]
-# **Shown in** [lesson 02, Which word do I need now?](02_bahdanau_attention.ipynb#1.-Which-word-do-I-need-now?).
 #
 # ### Is attention the same thing as alignment?
 #
@@ -100,8 +79,8 @@ torch.testing.assert_close(weights @ states, sum(w * h for w, h in zip(weights, 
 # Most summaries mention the score: Bahdanau uses a small network with a tanh, while Luong compares three
 # scores, one of which is the plain dot product. The other difference is *when* the decoder attends. Bahdanau's
 # decoder attends before its recurrent step, with a query that doesn't yet include the word it has just written.
-# Luong's takes the step first. Lesson 02 puts Bahdanau's model beside one with nearly his formula that attends after
-# the step, and finds less than half the alignment error (in one training run of each).
+# Luong's takes the step first. In lesson 02, a model with nearly Bahdanau's formula that attends after the step has less
+# than half the alignment error of his (one training run each).
 #
 # **Shown in** [lesson 02, Luong's three scores](02_bahdanau_attention.ipynb#Luong's-three-scores).
 #
@@ -171,9 +150,9 @@ assert all(max(p.shape) == 16 for p in layer.parameters())
 # ### Why √d, and not d?
 #
 # We want scores of one typical size, whatever the width. A score is a sum of $d$ products, and with independent entries
-# of variance 1 its *variance* is $d$. The typical size is the root of that. Dividing by $\sqrt d$ brings it back to 1,
-# while dividing by $d$ makes the scores so small that all keys weigh nearly alike. The argument is about the start of
-# training: in a trained model the entries aren't independent any more.
+# of variance 1 its *variance* is $d$, so its typical size is $\sqrt d$. Dividing by $\sqrt d$ brings it back to 1, while
+# dividing by $d$ makes the scores so small that all keys weigh nearly alike. This argument holds at the start of training.
+# In a trained model the entries aren't independent any more.
 
 # %%
 q, k = torch.randn(2, 10_000, 512)
@@ -330,26 +309,6 @@ assert same
 # **Shown in** [lesson 06, What do trained heads
 # do?](06_multi_head_attention.ipynb#4.-What-do-trained-heads-do?).
 #
-# ### Are the heads concatenated or added?
-#
-# The paper says that they're concatenated and then multiplied by $W_O$. As with positions, that's the same as
-# a sum: multiply each head's output by *its own* rows of $W_O$ and add the results. So both answers are
-# right, as long as you don't leave out $W_O$. Without it, each head could write only to its own slice of the
-# vector.
-
-# %%
-first, second = torch.randn(2, 5, 4)  # the outputs of two heads, (T=5, K=4) each
-w_o = torch.randn(8, 8)
-concatenated = torch.cat([first, second], dim=-1) @ w_o
-added = first @ w_o[:4] + second @ w_o[4:]
-print("the same result:", torch.allclose(concatenated, added, atol=1e-5))
-
-# %% tags=["hide-input"]
-torch.testing.assert_close(concatenated, added, atol=1e-5, rtol=1e-5)
-
-# %% [markdown]
-# **Shown in** [lesson 06](06_multi_head_attention.ipynb), section 3.
-#
 # ### Does the attention map show why the model said that?
 #
 # Not by itself. The map shows where the weight went, which is only a hypothesis about what the model used. To
@@ -391,14 +350,6 @@ assert 0.6 < size / total < 0.7
 #
 # **Shown in** [lesson 07, How does a word keep its own information?](07_encoder_and_decoder.ipynb#1.-How-does-a-word-keep-its-own-information?).
 #
-# ### Which encoder layer does the third decoder layer read?
-#
-# It reads the last one, like every other decoder layer. Drawings with parallel arrows suggest that layer 3
-# reads layer 3, but there's only one memory, the output of the whole encoder. The decoder layers do compute
-# different keys and values from the memory, because each has its own $W_K$ and $W_V$.
-#
-# **Shown in** [lesson 07, What does a decoder layer add?](07_encoder_and_decoder.ipynb#5.-What-does-a-decoder-layer-add?).
-#
 # ### Why six layers? Why 512?
 #
 # Because the authors of the paper chose those numbers. No formula gives you the depth, the width and the number of
@@ -409,9 +360,10 @@ assert 0.6 < size / total < 0.7
 #
 # ### Does a deep model need layer norm?
 #
-# It needs vectors of a sensible size, and a norm is one way of having them. In lesson 07 a model of four layers without
-# norms is hopeless, until its output matrices start at a tenth of their usual size. Then it learns faster than the
-# model with norms. What norms buy is tolerance: they let you take steps with which the careful model blows up.
+# It needs vectors of a sensible size, and a norm is one way to have them. In lesson 07 a model of four layers without
+# norms is hopeless, until its output matrices start at a tenth of their usual size. At the same learning rate it then
+# learns faster than the model with norms. But norms are more tolerant, and they survive steps with which the careful model
+# blows up.
 #
 # **Shown in** [lesson 07, How deep can a stack be?](07_encoder_and_decoder.ipynb#4.-How-deep-can-a-stack-be?).
 
@@ -468,33 +420,24 @@ assert all(target[t] not in inputs[: t + 1] for t in range(4))
 # If 2.3 is below both, the model has learned to use the words it reads. As a perplexity, 2.3 is about 10, so
 # the model is as unsure as if it chose among ten equally likely tokens. But first make sure that padding
 # isn't counted. In lesson 09 a loss of 1.8 looks good, and on the real words it's 3.7.
-
-# %%
-print(f"perplexity at a loss of 2.3: {math.exp(2.3):.3g}")
-print(f"loss of an even guess among 10,000 tokens: {math.log(10_000):.3g}")
-
-# %% tags=["hide-input"]
-assert 9.9 < math.exp(2.3) < 10 and 9.2 < math.log(10_000) < 9.22
-
-# %% [markdown]
+#
 # **Shown in** [lesson 09, Is 1.8 a good loss?](09_loss_and_training.ipynb#2.-Is-1.8-a-good-loss?).
 #
 # ### Label smoothing teaches wrong answers. Why would anyone want that?
 #
 # Because it stops the model from becoming overconfident. No finite logits give a probability of exactly 1, so
 # without smoothing the model is rewarded for becoming ever more certain. A smoothed target asks for about 0.9
-# and spreads the rest evenly. The paper reports that this makes the perplexity worse and BLEU better. It also
-# means that the loss can't reach zero any more: with 37,000 tokens and a smoothing of 0.1, even a perfect
-# model has a loss of 1.38.
+# and spreads the rest evenly. The paper reports that this makes the perplexity worse and BLEU better. The loss can no
+# longer reach zero, either. With 37,000 tokens and a smoothing of 0.1, even a perfect model has a loss of 1.38.
 #
 # **Shown in** [lesson 09, What did the paper add?](09_loss_and_training.ipynb#5.-What-did-the-paper-add?).
 #
 # ### Why does the learning rate start low?
 #
 # In some models it has to. Lesson 09 trains a small post-norm model at the paper's rate: with the slow rise it learns,
-# and without it all three runs stop at the frequencies of the words. *Why* is still argued about. Adam's estimate of a
-# gradient's size rests on few batches at first. And the last layers of a fresh post-norm model get large gradients
-# (Xiong et al. 2020), although Liu et al. (2020) dispute that they're the cause.
+# and without it all three runs stop at the frequencies of the words. *Why* is still debated. Adam's estimate of a
+# gradient's size rests on few batches at first. And the last layers of a fresh post-norm model have large gradients
+# (Xiong et al. 2020), although Liu et al. (2020) dispute that these are the cause.
 #
 # **Shown in** [lesson 09, What did the paper add?](09_loss_and_training.ipynb#5.-What-did-the-paper-add?) and [lesson
 # 07, The gradient, layer by layer](07_encoder_and_decoder.ipynb#The-gradient,-layer-by-layer).
@@ -543,16 +486,16 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 #
 # ### Why can't BERT write?
 #
-# It was trained to fill gaps, and it fills them by looking at both sides. Somebody who writes has only the left side.
-# You could append a [MASK] and ask for the last word, but BERT has hardly seen a sentence that ends in the middle.
+# It was trained to fill gaps by looking at both sides, and when you write, there's only the left side. You could append a
+# [MASK] and ask for the last word, but BERT has hardly seen a sentence that ends in the middle.
 #
 # **Shown in** [lesson 12, How do you train a model that only reads?](12_bert.ipynb#1.-How-do-you-train-a-model-that-only-reads?).
 #
 # ### Is retrieval just attention over documents?
 #
-# The picture fits: the question is a query, each paragraph has a key, and what you get back is its text. But retrieval
-# picks the best few and drops the rest, while attention mixes everything and can be trained through. That's why lesson
-# 13 trains its finder and its reader separately.
+# The picture fits: the question is a query, each paragraph has a key, and you get back its text. But retrieval picks the
+# best few paragraphs and drops the rest, so no gradient passes through the choice, while attention mixes everything. That's
+# why lesson 13 trains its finder and its reader separately.
 #
 # **Shown in** [lesson 13, Which of 110 paragraphs?](13_find_and_point.ipynb#1.-Which-of-110-paragraphs?).
 #
@@ -560,16 +503,16 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 #
 # ### How can predicting the next token answer questions?
 #
-# Write the task as a text whose continuation is the answer. Whoever predicts such texts well has to get the task right.
-# How much of that a model learns depends on what its training text contains, and lesson 14 measures it on a model that
-# has read nothing but stories.
+# Write the task as a text whose continuation is the answer. To predict such texts well, a model has to get the task right.
+# How much of that it learns depends on its training text, and lesson 14 measures it on a model that has read nothing but
+# stories.
 #
 # **Shown in** [lesson 14, How does a GPT write, and what can it do?](14_gpt.ipynb#5.-How-does-a-GPT-write,-and-what-can-it-do?).
 #
 # ### What's the token of a picture?
 #
 # A square patch, flattened and multiplied by one matrix. From there on the encoder is that of lesson 07. Nothing in it
-# knows that a picture has two dimensions, so the positions have to be learned.
+# says that a picture has two dimensions, and the model learns that along with its positions.
 #
 # **Shown in** [lesson 15, What are the words of a picture?](15_vision_transformer.ipynb#1.-What-are-the-words-of-a-picture?).
 #
@@ -592,41 +535,41 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 #
 # ### Does a chat model know who is speaking?
 #
-# It sees one long text with marks in it, and has been trained on texts with just these marks. Leave the marks out and it
-# does what it did before that training: it continues your text.
+# It reads one long text with marks in it, and has been trained on texts with just these marks. Leave the marks out, and
+# it does what it did before that training, which is to continue your text.
 #
 # **Shown in** [lesson 18, Whose turn is it?](18_from_gpt_to_assistant.ipynb#1.-Whose-turn-is-it?).
 #
-# ### Does training on preferences make the good answers likelier?
-#
-# Not necessarily. The loss asks that the better answer gains more than the worse one, and both may lose.
-#
-# **Shown in** [lesson 18, From a pair to a loss](18_from_gpt_to_assistant.ipynb#From-a-pair-to-a-loss).
-#
-# ## Lesson 19, and what comes after
+# ## Lessons 19 and 20, and what comes after
 #
 # ### Is a language model of today still the Transformer of 2017?
 #
-# Look at the list of its parts: embeddings, attention, a feed-forward network, paths and norms, over and over. What
-# changed is inside them. Norms without a mean, a gate in the feed-forward network, rotated queries and keys, several
-# heads that share their keys. Lesson 19 puts these into your own file one after the other, and asks the model's own loss
+# In its outline, yes: embeddings, then layers of attention and feed-forward networks with paths and norms. The changes are
+# inside. The norms subtract no mean, the feed-forward network has a gate, queries and keys are rotated, and several heads
+# share their keys. Lesson 19 puts these changes into your own file one after the other, and the model's own loss tells you
 # which one is still missing.
 #
 # **Shown in** [lesson 19, Today's weights, yesterday's parts](19_a_real_model.ipynb#2.-Today's-weights,-yesterday's-parts).
 #
 # ### It answers without having been trained on my task. How?
 #
-# With examples in the input. A model that has learned to continue texts continues a list of examples in their spirit,
-# and not a single weight changes. How well it does depends on the model: lesson 14's story writer hardly can, and lesson
-# 19's does.
+# With examples in the input. A model that has learned to continue texts also continues a list of examples, and not a
+# single weight changes. How well depends on the model: lesson 14's story writer hardly can, and lesson 19's does.
 #
 # **Shown in** [lesson 19, Examples in the input](19_a_real_model.ipynb#6.-Examples-in-the-input).
 #
+# ### How can I find out where a model keeps a fact?
+#
+# Run it on two sentences that differ in one word, copy a single vector from one run into the other, and see whether the
+# answer changes. In lesson 20 the capital depends on the country's vector until layer 23, where one head brings most of it
+# to the last word. Most isn't all, because other heads cover for it, so no single place keeps the fact.
+#
+# **Shown in** [lesson 20, Where is Paris until then?](20_look_inside.ipynb#4.-Where-is-Paris-until-then?).
+#
 # ### My model runs, trains and writes rubbish. Where do I look?
 #
-# Not at the loss. Ask what each output depends on: change one token and see which outputs move. A leak, a mask that
-# isn't used, a mixed-up batch all show in that one experiment, and the first module that moves when it shouldn't is
-# where to look.
+# Not at the loss. Ask what each output depends on: change one token and see which outputs change. A leak, an unused mask
+# and a mixed-up batch all show in that one experiment. The first module that changes when it shouldn't is where to look.
 #
 # **Shown in** [page 96, Three probes](96_the_clinic.ipynb#1.-Three-probes).
 
@@ -692,7 +635,7 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 #   what goes wrong with them, best after lesson 18.
 #
 # Models change faster than this page. For what's new, read the technical report of an open model that was released
-# this year, with lesson 95 beside it: most of its changes will be there.
+# this year, with lesson 95 beside it.
 #
 # **References**
 #
