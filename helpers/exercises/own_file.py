@@ -8,6 +8,7 @@ or left out is kept in ``my_transformer_versions``.
 
 import ast
 import builtins
+import itertools
 import symtable
 from dataclasses import dataclass
 
@@ -124,8 +125,10 @@ class Own:
 
 
 def _apart(lines):
-    """Put an empty line in front, except before a function: those of a section stand together."""
-    return lines if not lines or lines[0].startswith("def ") else ["", *lines]
+    """Put an empty line in front, except before a function of up to three lines."""
+    body = list(itertools.takewhile(lambda line: not line or line[0] == " ", lines[1:]))
+    is_short = "".join(lines[:1]).startswith("def ") and len(list(filter(None, body))) < 3
+    return lines if is_short or not lines else ["", *lines]
 
 
 def keep(name, answer):

@@ -6,7 +6,7 @@ from helpers.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, tint
 from helpers.widgets.readable import xml_text
 from helpers.widgets.svg import Sheet
 
-WIDTH, HEIGHT, ROOM = 232, 46, 72  # of a box, and from one box to the next
+WIDTH, HEIGHT, ROOM = 256, 46, 72  # of a box, and from one box to the next
 ATTENTION = (
     "scaled_dot_product_attention", "split_heads", "merge_heads", "multi_head_attention",
     "MultiHeadAttention",

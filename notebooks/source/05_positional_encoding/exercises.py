@@ -278,7 +278,7 @@ EXERCISES = [
             "The even columns, table[:, 0::2], hold the sine of these angles. And the odd columns?",
             "table[:, 0::2] = angle.sin() and table[:, 1::2] = angle.cos(). Or torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1), which interleaves them at once.",
         ],
-        look_at="stack makes pairs (max_len, D/2, 2), and flatten lays them out in turn, so there is no loop over columns.",
+        look_at="A sine takes each value twice per turn. The cosine of the angle tells the two apart, which is why every frequency has two columns.",
     ),
     Exercise(
         name="add_positions",

@@ -450,7 +450,7 @@ EXERCISES = [
             "The last of them is the smallest that is kept: values[..., -1:].",
             "logits.masked_fill(logits < smallest_kept, -math.inf)",
         ],
-        look_at="The slice -1: keeps the dimension, so that the comparison broadcasts along the vocabulary.",
+        look_at="Each row has a limit of its own, its k-th largest logit, and the limit needs a last dimension of 1 to be compared with a row.",
     ),
     Exercise(
         name="top_p_filter",

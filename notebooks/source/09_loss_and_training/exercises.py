@@ -374,7 +374,7 @@ EXERCISES = [
             "real = targets != pad_id says what counts. Multiply by it, sum, and divide by real.sum().",
             "-(picked * real).sum() / real.sum()",
         ],
-        look_at="clamp(min=1) takes care of a batch of nothing but padding: the loss is 0 there, where 0/0 would turn every weight of the model into NaN.",
+        look_at="Watch out for a batch of nothing but padding: 0/0 would turn every weight of the model into NaN, which the course's loss avoids by dividing by at least 1.",
     ),
     Exercise(
         name="smooth_targets",

@@ -8,6 +8,7 @@ PAD, BOS, EOS = 0, 1, 2
 # Before the paper: Bahdanau et al. (2015), section 3.1, and self-attention word by word
 def additive_scores(query, keys, w_query, w_key, v):
     return torch.tanh((query @ w_query)[:, None] + keys @ w_key) @ v
+
 def attention_context(scores, values, mask=None):
     if mask is not None:
         scores = scores.masked_fill(~mask, -math.inf)
@@ -149,6 +150,7 @@ class Transformer(nn.Module):
 # Sections 5.3 and 5.4: the learning rate, eq. (3), the loss, and smoothed targets
 def warmup_rate(step, d_model, warmup_steps):
     return d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)
+
 def cross_entropy(logits, targets, pad_id):
     picked = logits.log_softmax(-1).gather(-1, targets[..., None])[..., 0]
     real = targets != pad_id
@@ -161,6 +163,7 @@ def batches_of(pairs, n_batches, size=32):
     pad = lambda rows: nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], True, PAD)
     for _ in range(n_batches):
         yield tuple(map(pad, zip(*random.choices(pairs, k=size))))
+
 def train(model, batches, warmup_steps=150, show=print):
     optimizer, losses = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98)), []
     for step, (src_ids, tgt_ids) in enumerate(batches, start=1):
@@ -179,12 +182,14 @@ def greedy_decode(step, bos_id, eos_id, max_len):
     while len(ids) <= max_len and (len(ids) == 1 or ids[-1] != eos_id):
         ids.append(int(step(ids).argmax()))
     return ids[1:]
+
 def translate(model, src_ids, bos_id, eos_id, max_len, cache=None):
     memory, mask = model.encode(src_ids), padding_mask(src_ids, model.pad_id)
     step = lambda ids: model.decode(torch.tensor([ids]), memory, mask, cache)[0, -1]
     return greedy_decode(step, bos_id, eos_id, max_len)
 def top_k_filter(logits, k):
     return logits.masked_fill(logits < logits.topk(k).values[..., -1:], -math.inf)
+
 def top_p_filter(logits, p):
     probabilities, order = logits.softmax(-1).sort(dim=-1, descending=True)
     dropped = probabilities.cumsum(-1) - probabilities >= p
@@ -197,6 +202,7 @@ def beam_step(log_probs, beam_scores, beam_size):
 def words_of(text):
     parts = re.findall(r" ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s", " " + text.strip())
     return [part.encode().decode("latin-1") for part in parts]  # one character per byte
+
 def to_ids(text, pieces):
     numbers, ids = {piece: i for i, piece in enumerate(pieces)}, []
     for word in words_of(text):
