@@ -35,7 +35,7 @@ from notebooks.copies import learners_copy
 from notebooks.reading import whole
 from teaching import reports
 from teaching.handing_back import hand_back
-from teaching.needed import needed
+from teaching.needed import UNREADABLE, needed
 from teaching.sandbox import (
     SECONDS,
     Sandbox,
@@ -116,13 +116,14 @@ def read_submission(path: Path) -> Submission:
     whole(notebook, lesson)
     old = notebook.metadata.get("course") not in (None, template.metadata["course"])
     known = {cell.id: cell for cell in template.cells}
+    same = {cell.source: cell for cell in template.cells}  # some editors write no ids
     # Every part that the lesson checks counts, whether its cell is still there or not.
     checks = {name: variable for c in template.cells for name, variable in CHECK.findall(c.source)}
     cells, remarks = [], ["is a copy of another version of the lesson"] if old else []
     for cell in notebook.cells:
         if cell.cell_type != "code":
             continue
-        original = known.get(cell.get("id"))
+        original = known.get(cell.get("id"), same.get(cell.source))
         own = original is None or original.source != cell.source
         if (
             own
@@ -149,9 +150,16 @@ def read_submission(path: Path) -> Submission:
 
 @functools.cache  # a class hands in hundreds of notebooks
 def _lessons():
-    """Find each lesson's name and the ids of its cells, in the notebooks as they are stored."""
+    """Find each lesson's name, the ids of its cells and its texts, in the notebooks as stored."""
     built = {path.stem: json.loads(path.read_bytes()) for path in NOTEBOOKS.glob("[0-8]*.ipynb")}
-    return {name: {cell["id"] for cell in built[name]["cells"]} for name in sorted(built)}
+    return {
+        name: {mark for cell in built[name]["cells"] for mark in (cell["id"], _text(cell))}
+        for name in sorted(built)
+    }
+
+
+def _text(cell):
+    return "".join(cell["source"])
 
 
 @functools.cache
@@ -161,8 +169,8 @@ def _template(lesson):
 
 def _lesson_of(notebook):
     """Find the lesson that shares most cells with a notebook, and its learner's copy."""
-    ids = {cell.get("id") for cell in notebook.cells}
-    shared = {name: len(ids & known) for name, known in _lessons().items()}
+    found = {cell.get("id") for cell in notebook.cells} | set(map(_text, notebook.cells))
+    shared = {name: len(found & known) for name, known in _lessons().items()}
     best = max(shared, key=shared.get)
     if shared[best] < 5:
         raise ValueError("is no copy of a lesson: hardly any of its cells are known")
@@ -177,7 +185,7 @@ def _defines(source):
         return True
     try:
         body = ast.parse(source).body
-    except SyntaxError:
+    except UNREADABLE:
         return False
     kinds = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
     return any(isinstance(node, kinds) for node in body) and not CHECK.search(source)
@@ -186,11 +194,10 @@ def _defines(source):
 def _without_checks(source):
     """Leave out the statements that only show something of the exercises."""
     try:
-        tree = ast.parse(source)
-    except SyntaxError:
+        kept = [node for node in ast.parse(source).body if not _shows(node)]
+        return ast.unparse(ast.Module(kept, []))
+    except UNREADABLE:
         return source
-    kept = [node for node in tree.body if not _shows(node)]
-    return ast.unparse(ast.Module(kept, []))
 
 
 def _shows(node):

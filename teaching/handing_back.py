@@ -5,6 +5,7 @@ import re
 from helpers.exercises.own_file import FILE, Own
 from helpers.exercises.own_text import parts_of, tested
 from helpers.machine.atomic_writes import atomic_write
+from teaching.needed import UNREADABLE
 
 
 def hand_back(submission, rows, folder):
@@ -23,7 +24,7 @@ def hand_back(submission, rows, folder):
     for cell in submission.cells:
         try:
             written |= parts_of(cell["source"])
-        except SyntaxError:  # a magic, or a cell that was left half done
+        except UNREADABLE:  # a magic, or a cell that was left half done
             continue
     for cell in submission.cells:
         for name, variable in cell["check"].items():

@@ -7,6 +7,8 @@ import ast
 import symtable
 from dataclasses import dataclass
 
+# What Python raises at a text that it can't run either, 20,000 terms deep for instance.
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 DEFINITION = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
 
 
@@ -88,7 +90,7 @@ def _names(source):
     """Find the names that a piece of a cell binds, and those that it takes from outside."""
     try:
         table = symtable.symtable(source, "<cell>", "exec")
-    except (SyntaxError, ValueError):  # it can't run either
+    except UNREADABLE:
         return set(), set()
     binds = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
     uses = {s.get_name() for s in table.get_symbols() if s.is_referenced()}

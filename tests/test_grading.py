@@ -277,7 +277,7 @@ def test_one_bad_file_costs_nobody_else_a_row(tmp_path):
     right = solved(["causal_mask"])
     nbformat.write(right, folder / "ada" / "work.ipynb")
     nbformat.write(right, folder / "bo" / "work.ipynb")
-    deep = with_cell(template(), "x = " + "1 + " * 20_000 + "1")
+    deep = with_cell(solved(["causal_mask"]), "x = " + "1 + " * 20_000 + "1")
     nbformat.write(deep, folder / "deep.ipynb")
     nbformat.write(with_cell(template(), "=cmd()"), folder / "=formula.ipynb")
     (folder / "link.ipynb").symlink_to(folder / "ada" / "work.ipynb")
@@ -285,17 +285,23 @@ def test_one_bad_file_costs_nobody_else_a_row(tmp_path):
     names = {row["submission"] for row in rows}
     assert names == {"ada/work", "bo/work", "deep", "link", "=formula"}
     passed = {(r["submission"], r["part"]) for r in rows if r["passed"] == 1}
-    assert passed == {("ada/work", "causal_mask"), ("bo/work", "causal_mask")}
+    assert passed == {
+        ("ada/work", "causal_mask"),
+        ("bo/work", "causal_mask"),
+        ("deep", "causal_mask"),
+    }
     with (tmp_path / "grades.csv").open(encoding="utf-8") as file:
         kept = list(csv.DictReader(file))
     assert len(kept) == len(rows)
     assert not any(value.startswith(("=", "+", "@")) for row in kept for value in row.values())
 
 
-def test_ids_as_colab_writes_them_are_found(tmp_path):
+@pytest.mark.parametrize("kept", [True, False])
+def test_ids_as_colab_writes_them_are_found_and_needn_t_be_there(tmp_path, kept):
     notebook = solved(["causal_mask"])
     for cell in notebook.cells:
-        cell.metadata["id"] = cell.pop("id")
+        name = cell.pop("id")
+        cell.metadata |= {"id": name} if kept else {}
     notebook.nbformat_minor = 4
     (tmp_path / "colab.ipynb").write_text(nbformat.writes(notebook), encoding="utf-8")
     assert grade.read_submission(tmp_path / "colab.ipynb").lesson == LESSON
