@@ -2,8 +2,8 @@
 # # Bahdanau attention
 #
 # Imagine that you're shown a French sentence of 25 words, the paper is taken away, and you're asked for the English. That's
-# what we did to the network of lesson 01, and it failed as you would have, because the gist survived and the details
-# didn't. A translator keeps the paper on the desk and glances back at the part that comes next.
+# what we did to the network of lesson 01, and it failed as you would have. The gist survived, the details didn't. A
+# translator keeps the paper on the desk and glances back at the part that comes next.
 #
 # In 2014 Bahdanau, Cho and Bengio let a network glance back. Here are lesson 01's model and theirs. Both were trained on
 # the same sentences for the same number of epochs, from one **seed** (the number that random numbers start from).
@@ -131,7 +131,7 @@ notebook.picture("decoder_looking_back")
 # To get weights we need two things. The first is a **score** per source word, any number at all, larger for words
 # that are needed now. The second turns scores into weights. Take three scores, 2, 1 and 0, and raise $e$ to each: 7.4, 2.7
 # and 1, all of them positive. Divide by their sum, 11.1, and you have 0.67, 0.24 and 0.09, which sum to 1. That's a
-# **softmax**. Only differences count in it: add 5 to all three scores, and the weights stay what they were.
+# **softmax**. Only differences between scores matter: add 5 to all three, and the weights stay what they were.
 #
 # The score comes from a small network that sees **one pair** at a time, the decoder's state $s$ and one encoder state
 # $h_i$. The two come from different networks, and their entries mean different things. Two learned matrices, $W$ and
@@ -151,8 +151,8 @@ notebook.picture("bahdanau_step")
 # s_t &= \mathrm{GRU}(s_{t-1}, [y_{t-1}; c_t]) && \text{step on, with the previous word } y_{t-1}
 # \end{aligned}$$
 #
-# Three names come with it, and they stay for the rest of the course. Think of looking something up: the decoder's state
-# is the **query**, the vectors it's compared with are the **keys**, and the vectors that come back, mixed, are the **values**. Attention
+# Three names belong to these lines, and they stay for the rest of the course. Think of looking something up: the decoder's
+# state is the **query**, the vectors it's compared with are the **keys**, and the vectors that come back, mixed, are the **values**. Attention
 # retrieves, except that it returns a mixture instead of one hit. Here each encoder state is both a key and a value.
 #
 # ### Your turn

@@ -557,8 +557,8 @@ for way in ("windows", "performances", "drummers"):
 # likely. In the short training of [lesson 18](18_from_gpt_to_assistant.ipynb#From-a-pair-to-a-loss) you can watch both
 # gains.
 #
-# **50 · "A chat model remembers the conversation."** It reads the whole chat again for every reply, because all of it
-# is in the prompt.
+# **50 · "A chat model remembers the conversation."** Its weights don't change while you chat. The whole conversation is
+# part of every prompt, and a cache only saves computing it anew.
 
 # %% [markdown]
 # ## Lesson 20: Look inside
