@@ -17,21 +17,13 @@ def _draw_weights(generator):
     return [(shares(2, 3),), (shares(4, 6),), (shares(5, 7),)]
 
 
-def _alignment_by_loops(weights):
-    rows = weights.reshape(-1, weights.shape[-1]).tolist()
-    best = [row.index(max(row)) for row in rows]
-    return torch.tensor(best).reshape(weights.shape[:-1])
-
-
 # fmt: off
 EXERCISES = [
     Exercise(
-        name="alignment_from_weights",
-        title="which source token each written token looks at",
+        name="alignment_from_weights", title="which source token each written token looks at",
         task="For every row return the position of the largest weight. A row belongs to a written token, a column to a token that was read.",
         minutes=3, difficulty=1, importance=2,
-        reference=alignment_from_weights,
-        draw=_draw_weights,
+        reference=alignment_from_weights, draw=_draw_weights,
         mistakes=[
             Mistake("down the columns", "argmax(dim=-1)", "argmax(dim=-2)",
                     "This finds, for every token that was read, the written token that looks at it most: one result per column. The exercise asks for one per row. Which dimension runs along a row?"),
@@ -39,22 +31,12 @@ EXERCISES = [
                     "This is how much weight the best word has. The exercise asks for its position: argmax."),
             Mistake("a dimension of size 1 kept", "dim=-1", "dim=-1, keepdim=True",
                     "The shape is (T, 1). One position per row is (T,), so leave out keepdim."),
-            Mistake("least instead of most", "argmax(dim=-1)", "argmin(dim=-1)",
-                    "This is the word with the least weight. Use argmax."),
             Mistake("counted from 1", "return", "result + 1",
                     "The positions are counted from 1. Here, as everywhere in Python, they start at 0."),
             Mistake("average position", "return", "(weights * torch.arange(weights.shape[-1])).sum(-1)",
                     "This is the average position. A word that attends to the first and to the last source word would be aligned with the middle, which it doesn't attend to."),
-            Mistake("one position for everything", "dim=-1", "",
-                    "argmax() without a dimension searches the whole table and gives one number. Ask for one per row: dim=-1."),
-            Mistake("a table of ones", "return", "(weights == weights.amax(-1, keepdim=True)).long()",
-                    "This marks the best word in each row with a 1. The exercise asks for its position, one number per row."),
         ],
-        also_right=[
-            _alignment_by_loops,
-            lambda w: w.sort(dim=-1, descending=True).indices[..., 0],
-            lambda w: w.topk(1).indices.squeeze(-1),
-        ],
+        also_right=[lambda w: w.sort(dim=-1, descending=True).indices[..., 0]],
         pytorch="`t.argmax(dim=0)` finds the position of the largest number in each column of a table, `t.argmax(dim=-1)` in each row: the last dimension is the one that runs along a row.",
         then="The next cell links the words of the map with it.",
         hints=["Take one row. At which position is the largest number?", "weights.argmax(dim=-1)"],

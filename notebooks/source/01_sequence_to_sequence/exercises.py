@@ -73,14 +73,6 @@ def _rnn_by_concatenation(x, hidden, w_x, w_h, bias):
     return 2 * torch.sigmoid(2 * (both + bias)) - 1
 
 
-def _rnn_by_loops(x, hidden, w_x, w_h, bias):
-    rows = []
-    for word, state in zip(x, hidden, strict=True):
-        columns = range(len(bias))
-        rows.append([(word @ w_x[:, j] + state @ w_h[:, j] + bias[j]).tanh() for j in columns])
-    return torch.stack([torch.stack(row) for row in rows])
-
-
 def _draw_lstm(generator):
     def normal(*shape):
         return torch.randn(shape, generator=generator) * 0.8
@@ -98,32 +90,11 @@ def _lstm_by_pytorch(x, hidden, cell, w_x, w_h, bias):
     return torch.func.functional_call(layer, parameters, (x, (hidden, cell)))
 
 
-def _lstm_by_slices(x, hidden, cell, w_x, w_h, bias):
-    d = cell.shape[-1]
-    both = torch.cat([x, hidden], dim=-1) @ torch.cat([w_x, w_h]) + bias
-    keep, add, show = (1 / (1 + torch.exp(-both[:, k * d : (k + 1) * d])) for k in (1, 0, 3))
-    new = keep * cell + add * torch.tanh(both[:, 2 * d : 3 * d])
-    return show * torch.tanh(new), new
-
-
 def _draw_targets(generator):
     def ids(*shape):
         return torch.randint(4, 90, shape, generator=generator)
 
     return [(ids(2, 3), 1), (ids(3, 5), 1), (ids(4, 6), 99), (ids(1, 7), 3)]
-
-
-def _shift_by_roll(target_ids, bos_id):
-    shifted = target_ids.roll(1, dims=1)
-    shifted[:, 0] = bos_id
-    return shifted
-
-
-def _offsets(kernel_size, dilations):
-    """List every distance that a path through the taps can have."""
-    taps = [torch.arange(kernel_size) * d for d in dilations]
-    paths = torch.cartesian_prod(*taps).reshape(-1, len(dilations))
-    return {sum(path) for path in paths.tolist()}
 
 
 TAKEN_APART = "tanh is applied to each product. Add first, then apply tanh once, to the sum."
@@ -132,158 +103,86 @@ SHIFT_WAY = "Shifted the wrong way: each position now holds the word after the o
 # fmt: off
 EXERCISES = [
     Exercise(
-        name="rnn_step",
-        title="one step of a recurrent network",
+        name="rnn_step", title="one step of a recurrent network",
         task="Add what the new word and the old state contribute, and apply tanh to the sum. Rows times matrices: x @ w_x.",
         minutes=4, difficulty=1, importance=4,
-        reference=rnn_step,
-        draw=_draw_rnn,
+        reference=rnn_step, draw=_draw_rnn,
         mistakes=[
             Mistake("recurrent weights transposed", "@ w_h", "@ w_h.T",
                     "w_h is used the wrong way round. Rows times matrices: hidden @ w_h, without .T."),
             Mistake("no tanh", "torch.tanh", "",
                     "The sum is returned as it is. Without tanh the whole loop is one linear map, and its numbers can grow without bound. Apply torch.tanh to the sum."),
-            Mistake("sigmoid instead of tanh", "tanh", "sigmoid",
-                    "A sigmoid squashes into the range 0 to 1. This cell's state lies between −1 and 1: torch.tanh."),
-            Mistake("ReLU instead of tanh", "tanh", "relu",
-                    "ReLU cuts off negative numbers and lets positive ones grow. This cell uses torch.tanh."),
             Mistake("bias forgotten", " + bias", "",
                     "The bias isn't added. It belongs in the sum, before tanh."),
             Mistake("bias outside the tanh", " + bias)", ") + bias",
                     "The bias is added after tanh. It belongs in the sum that tanh squashes."),
-            Mistake("old state ignored", " + hidden @ w_h", "",
-                    "The result doesn't depend on the old state, so the network remembers nothing. Add hidden @ w_h."),
-            Mistake("new word ignored", "x @ w_x + ", "",
-                    "The result doesn't depend on x, so the network ignores its input. Add x @ w_x."),
-            Mistake("old state added again", "return", "hidden + result",
-                    "The old state is added once more, outside tanh. That's a residual connection, which comes in lesson 07; this cell has none."),
             Mistake("tanh of each product", "return", "torch.tanh(x @ w_x) + torch.tanh(hidden @ w_h) + bias", TAKEN_APART),
-            Mistake("tanh of each product, bias inside", "return", "torch.tanh(x @ w_x + bias) + torch.tanh(hidden @ w_h)",
-                    "tanh is applied twice, once to each part. Add all three first, then apply tanh once, to the sum."),
             Mistake("old state outside the tanh", "return", "torch.tanh(x @ w_x + bias) + hidden @ w_h",
                     "The old state's contribution is added after tanh. It belongs in the sum that tanh squashes."),
             Mistake("tanh of the new word only", "return", "torch.tanh(x @ w_x) + hidden @ w_h + bias",
                     "Only x @ w_x goes through tanh. Add all three first, then apply tanh to the sum."),
-            Mistake("old state without its matrix", "hidden @ w_h", "hidden",
-                    "The old state is added as it is. Multiply it by its own matrix first: hidden @ w_h."),
         ],
-        also_right=[_rnn_by_concatenation, _rnn_by_loops],
-        hints=[
-            "There are three things to add, all of shape (B, D_h): two products of a row and a matrix, and a bias.",
-            "The word is multiplied by w_x and the state by w_h. The rows are the batch, so nothing has to be transposed.",
-            "torch.tanh(x @ w_x + hidden @ w_h + bias)",
-        ],
+        also_right=[_rnn_by_concatenation],
+        hints=["There are three things to add, all of shape (B, D_h): two products of a row and a matrix, and a bias.",
+               "The word is multiplied by w_x and the state by w_h. The rows are the batch, so nothing has to be transposed.",
+               "torch.tanh(x @ w_x + hidden @ w_h + bias)"],
         pytorch="`x @ w` multiplies (B, D_in) with (D_in, D_h) into (B, D_h); adding a bias of shape (D_h,) adds it to every row.",
         then="The next cells run it as a loop over four words.",
         look_at="Every step uses the same w_x, w_h and bias. So nothing in a step depends on its "
                 "position, and the next step can't start before this one has ended.",
     ),
     Exercise(
-        name="teacher_forcing",
-        title="the decoder's input in training",
+        name="teacher_forcing", title="the decoder's input in training",
         task="Turn the target ids into the decoder's input: shifted one position to the right, with the begin-of-sentence token in front, in the same shape.",
         minutes=4, difficulty=2, importance=5,
-        reference=teacher_forcing,
-        draw=_draw_targets,
+        reference=teacher_forcing, draw=_draw_targets,
         mistakes=[
             Mistake("not shifted", "return", "target_ids",
                     "This is the target itself, so the decoder would be given the very word it's supposed to predict. Shift one position to the right."),
             Mistake("shifted to the left", "return", "torch.cat([target_ids[:, 1:], bos], dim=1)",
                     SHIFT_WAY + "The decoder needs the word before."),
-            Mistake("first word overwritten", "target_ids[:, :-1]", "target_ids[:, 1:]",
-                    "The first word is replaced, but the others haven't moved. Everything moves one position to the right, and the last word drops out."),
-            Mistake("last word not dropped", "target_ids[:, :-1]", "target_ids",
-                    "There is one word too many. The last target is never an input, because nothing comes after it: target_ids[:, :-1]."),
             Mistake("no begin of sentence", "return", "target_ids[:, :-1]",
                     "The begin-of-sentence token is missing in front, so the first word would have no input."),
             Mistake("last word put in front", "return", "target_ids.roll(1, dims=1)",
-                    "torch.roll moves the last word round to the front, so the decoder's first "
-                    "input is the end of the sentence. Put bos_id there."),
-            Mistake("rolled through the batch", "return", "target_ids.roll(1)",
-                    "roll without dims treats all sentences as one long row. Say dims=1, and put bos_id in front."),
-            Mistake("first word kept", "[bos,", "[target_ids[:, :1],",
-                    "The shift is right, but the first position still holds the first word. Put bos_id there."),
+                    "torch.roll moves the last word round to the front, so the decoder's first input is the end of the sentence. Put bos_id there."),
             Mistake("along the batch", "[:, :1]", "[:1]",
                     "The shift goes from sentence to sentence. Positions are dimension 1: dim=1, and [:, :-1].",
                     also=(("target_ids[:, :-1]], dim=1", "target_ids[:-1]], dim=0"),)),
-            Mistake("zero in front", ", bos_id)\n", ", 0)\n",
-                    "The first id is 0, which means padding in this course. Use bos_id."),
-            Mistake("begin of sentence taken to be 1", ", bos_id)\n", ", 1)\n",
-                    "The first id is always 1. It's 1 in this course, but the function is told which id to use: bos_id."),
-            Mistake("copied while it is read", "target_ids[:, :-1]]", "target_ids[:, :1].expand(-1, target_ids.shape[1] - 1)]",
-                    "The first word has been copied along the whole row, because a tensor was shifted into itself and overwritten before it was read. Read from target_ids and write into a new tensor, or use torch.cat."),
             Mistake("rolled to the left", "return", "target_ids.roll(-1, dims=1)",
                     SHIFT_WAY + "Shift to the right, and put bos_id in front."),
             Mistake("first word dropped", "return", "target_ids[:, 1:]",
                     "The first word is gone. It's the last one that drops out, [:, :-1], and bos_id comes in front."),
-            Mistake("begin of sentence at the end", "return", "torch.cat([target_ids[:, :-1], bos], dim=1)",
-                    "bos_id is at the end, and nothing has moved. It belongs in front: torch.cat([bos, target_ids[:, :-1]], dim=1)."),
         ],
-        also_right=[_shift_by_roll, lambda ids, bos: torch.tensor([[bos, *row[:-1]] for row in ids.tolist()])],
-        hints=[
-            "Write it for one sentence: targets 5 8 2 need inputs 1 5 8, if 1 begins a sentence.",
-            "target_ids[:, :-1] is everything but the last word. What has to come before it, and in which shape?",
-            "torch.cat([torch.full_like(target_ids[:, :1], bos_id), target_ids[:, :-1]], dim=1)",
-        ],
+        also_right=[lambda ids, bos: torch.tensor([[bos, *row[:-1]] for row in ids.tolist()])],
+        hints=["Write it for one sentence: targets 5 8 2 need inputs 1 5 8, if 1 begins a sentence.",
+               "target_ids[:, :-1] is everything but the last word. What has to come before it, and in which shape?",
+               "torch.cat([torch.full_like(target_ids[:, :1], bos_id), target_ids[:, :-1]], dim=1)"],
         pytorch="`target_ids[:, :1]` is the first column, `target_ids[:, :-1]` all but the last. `torch.full_like(a, x)` is a tensor like a, filled with x, and `torch.cat([a, b], dim=1)` puts b to the right of a.",
         then="The next cell trains a translator with it.",
         look_at="full_like copies dtype and device. In teacher forcing, the inputs and the "
                 "targets are the same words, one position apart.",
     ),
     Exercise(
-        name="lstm_step",
-        title="one step of an LSTM",
+        name="lstm_step", title="one step of an LSTM",
         task="The first line gives four sums. Turn three of them into gates with sigmoid and the candidate g into new content with tanh, update the cell by adding, and let the output gate decide what the new hidden state shows. Return the hidden state and the cell, in this order.",
         minutes=6, difficulty=2, importance=3,
-        reference=lstm_step,
-        draw=_draw_lstm,
+        reference=lstm_step, draw=_draw_lstm,
         mistakes=[
             Mistake("input and forget gate swapped", "i, f, g, o = (x", "f, i, g, o = (x",
                     "The input gate and the forget gate have changed places. The first quarter of the sums is the input gate i, the second the forget gate f."),
             Mistake("candidate and output gate swapped", "i, f, g, o = (x", "i, f, o, g = (x",
                     "The candidate and the output gate have changed places. The third quarter of the sums is the candidate g, the last one the output gate o."),
-            Mistake("no tanh on the candidate", "g.tanh()", "g",
-                    "The candidate g enters the cell without a tanh. Take its tanh first, so "
-                    "that one step adds at most 1 or −1 to each entry."),
-            Mistake("sigmoid on the candidate", "g.tanh()", "g.sigmoid()",
-                    "The candidate g went through a sigmoid, like the gates. The candidate is "
-                    "new content, which can be negative, so use tanh."),
             Mistake("tanh on the gates", "i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()", "i.tanh(), f.tanh(), g.tanh(), o.tanh()",
                     "The gates went through tanh. A gate says what share to let through, from 0 "
                     "to 1, so i, f and o need a sigmoid."),
             Mistake("gates not squashed", "i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()", "i, f, g.tanh(), o",
-                    "The gates are used as raw sums. A gate says what share to let through, so "
-                    "squash i, f and o into the range 0 to 1 with a sigmoid."),
-            Mistake("gates and candidate not squashed", "    i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()\n", "",
-                    "i, f, g and o are used as the raw sums. Before you put them into the formulas, the gates i, f and o need a sigmoid and the candidate g a tanh."),
-            Mistake("no tanh on the cell", "cell.tanh()", "cell",
-                    "The hidden state shows the raw cell. Squash the cell with tanh before the output gate multiplies it."),
-            Mistake("tanh kept in the cell", "cell = f * cell + i * g", "cell = (f * cell + i * g).tanh()",
-                    "The cell itself went through tanh. That would squash the memory at each step, which is just what an LSTM avoids: only the hidden state gets the tanh."),
-            Mistake("forget gate missing", "f * cell", "cell",
-                    "The old cell is kept whole. Multiply it by the forget gate f before you add the new content."),
-            Mistake("input gate missing", "i * g", "g",
-                    "The whole candidate is added to the cell. Multiply it by the input gate i, "
-                    "which decides how much is added."),
-            Mistake("output gate missing", "o * cell.tanh()", "cell.tanh()",
-                    "The hidden state shows the whole cell. Multiply its tanh by the output gate o."),
-            Mistake("multiplied instead of added", "f * cell + i * g", "f * cell * (i * g)",
-                    "Old and new content are multiplied. Adding them is the point of the LSTM: the old content passes through unless the forget gate shrinks it."),
-            Mistake("one gate for both", "i * g", "(1 - f) * g",
-                    "You add 1 − f of the candidate. That's how a GRU does it, with one gate for both. An LSTM has a separate input gate i."),
-            Mistake("hidden state instead of cell", "f * cell", "f * hidden",
-                    "The forget gate multiplies the old hidden state. In an LSTM it multiplies "
-                    "the old cell."),
-            Mistake("old cell shown", "cell = f * cell + i * g\n    hidden = o * cell.tanh()", "hidden = o * cell.tanh()\n    cell = f * cell + i * g",
-                    "The hidden state was made from the old cell. Update the cell first, then show it."),
+                    "The gates are used as raw sums. A gate says what share to let through, so squash i, f and o into the range 0 to 1 with a sigmoid."),
             Mistake("returned in the other order", "return hidden, cell", "return cell, hidden",
                     "Both states are right, but in the other order. Return the hidden state first, then the cell."),
-            Mistake("old state ignored", " + hidden @ w_h", "",
-                    "The gates don't depend on the old hidden state. Add hidden @ w_h to the sums."),
             Mistake("bias forgotten", " + bias)", ")",
                     "The bias is missing from the four sums."),
         ],
-        also_right=[_lstm_by_pytorch, _lstm_by_slices],
+        also_right=[_lstm_by_pytorch],
         hints=[
             "Three of the four sums become gates, which say what share to let through. Which "
             "function gives numbers from 0 to 1?",
@@ -294,8 +193,7 @@ EXERCISES = [
         look_at="Follow the old cell through the step: it's multiplied by f and something is added, with no matrix and no tanh in between. With f near 1 it arrives at the next step almost unchanged, and so does the gradient on its way back.",
     ),
     Exercise(
-        name="receptive_field",
-        title="how far a stack of convolutions reaches",
+        name="receptive_field", title="how far a stack of convolutions reaches",
         task="Return how many positions one output of the stack spans: from the earliest position it depends on to the last, both included, and all in between. (Dilations 1, 2, 4, … leave none of them out.)",
         minutes=5, difficulty=2, importance=2,
         reference=receptive_field,
@@ -305,40 +203,23 @@ EXERCISES = [
                     "Every layer counts the same here. A layer with dilation d reaches (kernel_size − 1) · d further."),
             Mistake("widths multiplied", "return", "kernel_size ** len(dilations)",
                     "The widths are multiplied, but each layer only adds to the reach. The sum grows like a power only if the dilations double."),
-            Mistake("dilations multiplied", "return", "1 + (kernel_size - 1) * math.prod(dilations)",
-                    "The dilations are multiplied. Each layer adds its own reach, (kernel_size − 1) · d, so they are summed."),
-            Mistake("dilations taken to double", "return", "1 + (kernel_size - 1) * (2 ** len(dilations) - 1)",
-                    "This takes the dilations to be 1, 2, 4, …. They can be any list, so add them up."),
             Mistake("the position itself forgotten", "1 + sum", "sum",
                     "One too few. Which position depends on itself, whatever the kernel?"),
             Mistake("kernel times dilations", "return", "kernel_size * sum(dilations)",
                     "Each layer counts all its k taps. Only the k − 1 gaps reach further, and the position itself counts once, at the end."),
-            Mistake("kernel one too wide", "(kernel_size - 1)", "kernel_size",
-                    "A kernel of size k has k − 1 gaps between its taps, and only the gaps reach further."),
-            Mistake("last layer only", "return", "1 + (kernel_size - 1) * dilations[-1]",
-                    "This is the reach of the last layer alone. The layers below add theirs."),
-            Mistake("both sides counted", "1 + sum", "1 + 2 * sum",
-                    "The reach is counted twice. A kernel covers (k − 1) · d further positions in all, wherever its middle is."),
             Mistake("widths added", "return", "sum((kernel_size - 1) * dilation + 1 for dilation in dilations)",
                     "The position itself is counted once per layer. It counts once in all, because only what reaches further is added."),
-            Mistake("kernel times layers", "return", "kernel_size * len(dilations)",
-                    "The taps are counted, layer by layer. They overlap, and dilation moves them apart: each layer reaches (kernel_size − 1) · d further."),
             Mistake("begins with the kernel", "1 + sum", "kernel_size + sum",
                     "The count starts with a whole kernel, so the first layer counts twice. Start with one position."),
-            Mistake("kernel forgotten", "(kernel_size - 1) * dilation ", "dilation ",
-                    "Every kernel is taken to have two taps. One of size k has k − 1 steps of d between its taps."),
         ],
-        also_right=[lambda k, ds: (k - 1) * sum(ds) + 1, lambda k, ds: max(_offsets(k, ds)) + 1],
-        hints=[
-            "One layer with kernel 3 and dilation 1 spans three positions. With dilation 2 the taps (the positions that the kernel reads) are two apart, so the span is five.",
-            "Each layer adds (kernel_size − 1) · dilation to the span so far. Where do you start?",
-            "1 + sum((kernel_size - 1) * dilation for dilation in dilations)",
-        ],
+        also_right=[lambda k, ds: (k - 1) * sum(ds) + 1],
+        hints=["One layer with kernel 3 and dilation 1 spans three positions. With dilation 2 the taps (the positions that the kernel reads) are two apart, so the span is five.",
+               "Each layer adds (kernel_size − 1) · dilation to the span so far. Where do you start?",
+               "1 + sum((kernel_size - 1) * dilation for dilation in dilations)"],
         look_at="With dilations 1, 2, 4, … the sum doubles with each layer, so distance n takes about log n layers. Without dilation it takes n/(k − 1), and with attention one.",
     ),
     Exercise(
-        name="layers_needed",
-        title="how many layers link two words",
+        name="layers_needed", title="how many layers link two words",
         task="A convolution without dilation looks at each position and at the kernel_size − 1 before it. Return how many layers it takes until a position depends on the one that is distance steps before it.",
         minutes=4, difficulty=2, importance=2,
         reference=layers_needed,
@@ -350,31 +231,17 @@ EXERCISES = [
                     "You rounded down (round() does so too where the remainder is half or less), so the last layer stops short of the word. A fraction of a layer has to become a whole one."),
             Mistake("not rounded", "math.ceil", "",
                     "There is no such thing as a fraction of a layer: round up."),
-            Mistake("one step too short", "ceil(distance", "ceil((distance - 1)",
-                    "This stops one step short of the word. It's distance steps back, and all of them have to be covered."),
-            Mistake("one layer too many", "return", "distance // (kernel_size - 1) + 1",
-                    "This is one too many where the distance divides evenly: round up only if there's a remainder. (Or distance + 1 was divided, but there are distance steps to cover.)"),
             Mistake("remainder added", "return", "distance // (kernel_size - 1) + distance % (kernel_size - 1)",
                     "The remainder is added as it is. Whatever steps are left over, one more layer covers them: round up."),
-            Mistake("as if dilated", "return", "max(1, math.ceil(math.log(distance + 1, kernel_size)))",
-                    "That is the count for dilations 1, k, k², …. Without dilation every layer adds the same k − 1 steps."),
             Mistake("one step a layer", "return", "distance",
                     "That is a recurrent network, one step at a time. A kernel of size k covers k − 1 steps per layer."),
             Mistake("kernel, rounded down", "return", "distance // kernel_size",
                     "Divided by the kernel and rounded down. A layer reaches k − 1 steps back, and a fraction of a layer has to become a whole one."),
-            Mistake("one more than needed", "return", "result + 1",
-                    "Always one too many. The input isn't a layer; the first layer already reaches k − 1 steps back."),
-            Mistake("multiplied", "return", "distance * (kernel_size - 1)",
-                    "The longer the kernel, the fewer layers it takes: divide."),
-            Mistake("half a kernel", "(kernel_size - 1)", "(kernel_size // 2)",
-                    "That is for a kernel that looks to both sides. This one only looks back, k − 1 steps."),
         ],
-        also_right=[lambda n, k: -(-n // (k - 1)), lambda n, k: (n + k - 2) // (k - 1)],
-        hints=[
-            "One layer with a kernel of 3 reaches 2 steps back. Two layers?",
-            "Each layer adds kernel_size − 1 steps. How many of them make up the distance, rounded up?",
-            "math.ceil(distance / (kernel_size - 1)), with import math above it",
-        ],
+        also_right=[lambda n, k: -(-n // (k - 1))],
+        hints=["One layer with a kernel of 3 reaches 2 steps back. Two layers?",
+               "Each layer adds kernel_size − 1 steps. How many of them make up the distance, rounded up?",
+               "math.ceil(distance / (kernel_size - 1)), with import math above it"],
         look_at="The count grows in proportion to the distance, like n/(k − 1). With dilation it grows like a logarithm, and attention needs one layer at any distance.",
     ),
 ]

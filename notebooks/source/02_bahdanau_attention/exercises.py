@@ -24,10 +24,6 @@ def attention_context(scores, values, mask=None):
 
 def general_scores(query, keys, w):
     """Score with one matrix in between: (B, D_q), (B, S, D_k), (D_q, D_k) -> (B, S)."""
-    return (keys @ (query @ w)[:, :, None]).squeeze(-1)
-
-
-def _general(query, keys, w):
     asked = query @ w
     scores = (asked[:, None] * keys).sum(-1)
     return scores
@@ -75,21 +71,6 @@ def _additive_by_concatenation(query, keys, w_query, w_key, v):
     return (both.tanh() * v).sum(-1)
 
 
-def _additive_by_loops(query, keys, w_query, w_key, v):
-    rows = [
-        torch.stack([torch.tanh(w_query.T @ q + w_key.T @ key).dot(v) for key in states])
-        for q, states in zip(query, keys, strict=True)
-    ]
-    return torch.stack(rows)
-
-
-def _context_by_product(scores, values, mask=None):
-    if mask is not None:
-        scores = scores + torch.where(mask, 0.0, -math.inf)
-    weights = torch.softmax(scores, 1)
-    return (weights[:, None] @ values).squeeze(1), weights
-
-
 def _context_by_exp(scores, values, mask=None):
     powers = scores.exp() if mask is None else scores.exp() * mask
     weights = powers / powers.sum(1, keepdim=True)
@@ -117,145 +98,86 @@ WEIGHTS_APART = (
 # fmt: off
 EXERCISES = [
     Exercise(
-        name="additive_scores",
-        title="Bahdanau's score",
+        name="additive_scores", title="Bahdanau's score",
         task="Score every encoder state against the decoder's state: v · tanh(query w_query + key w_key). Rows times matrices.",
         minutes=8, difficulty=3, importance=5,
-        reference=additive_scores,
-        draw=_draw_additive,
+        reference=additive_scores, draw=_draw_additive,
         mistakes=[
-            Mistake("encoder states ignored", " + keys @ w_key", " + 0 * (keys @ w_key)",
-                    "Every source word gets the same score, because the encoder's states aren't used. The score depends on the decoder's state and on each encoder state. Add keys @ w_key."),
-            Mistake("decoder state ignored", "(query @ w_query)[:, None] + ", "",
-                    "The decoder's state isn't used, so every target word would attend to the same source words. Add the query's part: (query @ w_query)[:, None]."),
             Mistake("no tanh", "torch.tanh", "",
                     "There is no tanh. Then the query adds the same number to every score, the softmax cancels it, and the decoder's state has no effect. Apply torch.tanh to the sum."),
             Mistake("tanh at the end", "torch.tanh", "",
-                    "tanh is applied to the finished score. Apply it to the sum, before the "
-                    "product with v.",
+                    "tanh is applied to the finished score. Apply it to the sum, before the product with v.",
                     also=(("hidden @ v", "torch.tanh(hidden @ v)"),)),
             Mistake("tanh of each part", "torch.tanh((query @ w_query)[:, None] + keys @ w_key)", "torch.tanh(query @ w_query)[:, None] + torch.tanh(keys @ w_key)",
                     "tanh is applied to query and key separately. Then they never interact, and the query adds the same number to every score. Add first, then apply tanh."),
-            Mistake("sigmoid instead of tanh", "tanh", "sigmoid",
-                    "A sigmoid squashes into the range 0 to 1. Bahdanau's network uses tanh, between −1 and 1."),
-            Mistake("multiplied instead of added", "[:, None] + keys @ w_key", "[:, None] * (keys @ w_key)",
-                    "Query and key are multiplied. Products are Luong's idea; this score is called additive because the two are added."),
             Mistake("v ignored", "hidden @ v", "hidden.sum(-1)",
                     "The hidden layer is summed as it is. Its entries are weighted by v: hidden @ v."),
             Mistake("an axis too many", "hidden @ v", "(hidden @ v)[..., None]",
                     "The shape is (B, S, 1). One number per source word is (B, S): hidden @ v, with v as a vector, leaves no dimension behind."),
-            Mistake("an axis too many for the keys", " + keys @ w_key", " + (keys @ w_key)[:, None]",
-                    "The keys have been given a dimension of size 1, like the query. They already have a dimension for the source words, so keys @ w_key is enough."),
             Mistake("softmax too early", "return", "result.softmax(-1)", SOFTMAX_TOO_EARLY),
-            Mistake("tanh of the query alone", "torch.tanh((query @ w_query)[:, None] + keys @ w_key)", "torch.tanh(query @ w_query)[:, None] + keys @ w_key",
-                    "tanh is applied to the query alone. Add first, then apply tanh."),
-            Mistake("tanh of the keys alone", "torch.tanh((query @ w_query)[:, None] + keys @ w_key)", "(query @ w_query)[:, None] + torch.tanh(keys @ w_key)",
-                    "tanh is applied to the keys alone. Add first, then apply tanh."),
         ],
-        also_right=[_additive_by_concatenation, _additive_by_loops],
-        hints=[
-            "Query and keys are first brought to the same width A. What shapes do query @ w_query and keys @ w_key have?",
-            "(B, A) and (B, S, A). The query needs a dimension of size 1 for the source words, [:, None], and broadcasting does the rest.",
-            "torch.tanh((query @ w_query)[:, None] + keys @ w_key) @ v",
-        ],
+        also_right=[_additive_by_concatenation],
+        hints=["Query and keys are first brought to the same width A. What shapes do query @ w_query and keys @ w_key have?",
+               "(B, A) and (B, S, A). The query needs a dimension of size 1 for the source words, [:, None], and broadcasting does the rest.",
+               "torch.tanh((query @ w_query)[:, None] + keys @ w_key) @ v"],
         pytorch="`a[:, None]` turns (B, A) into (B, 1, A), and adding that to (B, S, A) adds it to every one of the S rows. `x @ v` with shapes (B, S, A) and (A,) has shape (B, S).",
         then="Section 2 runs it inside the trained model and draws where every word looked.",
         look_at="keys @ w_key doesn't depend on the query. It can be computed once per sentence and reused at every step of the decoder, which is what the course's module does.",
     ),
     Exercise(
-        name="attention_context",
-        title="from scores to a context",
+        name="attention_context", title="from scores to a context",
         task="Return the context and the weights. If there is a mask, it is True where there is a word to attend to.",
         minutes=8, difficulty=2, importance=5,
-        reference=attention_context,
-        draw=_draw_context,
+        reference=attention_context, draw=_draw_context,
         mistakes=[
             Mistake("still as it was", "dim=-1", "dim=0", WEIGHTS_APART, also=(("-math.inf", "0.0"),)),
             Mistake("softmax over the batch", "dim=-1", "dim=0",
-                    "The softmax runs from sentence to sentence. The weights over the words of "
-                    "each sentence should sum to 1: dim=-1."),
+                    "The softmax runs from sentence to sentence. The weights over the words of each sentence should sum to 1: dim=-1."),
             Mistake("no softmax", MASK, "",
                     "The scores multiply the values as they are. A softmax must first turn them into weights that are positive and sum to 1.",
                     also=((".softmax(dim=-1)", ""),)),
-            Mistake("mask ignored", "if mask is not None", "if False",
-                    "The mask has no effect, so padding gets weight. Where it is False, set the score to −∞ before the softmax."),
-            Mistake("mask inverted", "~mask", "mask",
-                    "The mask is used the wrong way round, so only padding is attended to. scores.masked_fill(~mask, -torch.inf) fills where it is False."),
             Mistake("weights set to zero afterwards", "scores = scores.masked_fill", "weights = weights.masked_fill",
                     "The weights are masked after the softmax, so a row no longer sums to 1, because padding still counts in the denominator. Set the scores to −∞ before it.",
                     also=(("-math.inf", "0.0"), ("    weights = scores.softmax(dim=-1)\n", ""), ("    if mask", "    weights = scores.softmax(dim=-1)\n    if mask"))),
-            Mistake("−∞ among the weights", "scores = scores.masked_fill", "weights = weights.masked_fill",
-                    "The −∞ comes after the softmax, so the weights themselves become −∞ and the context does too. Mask the scores, and then take the softmax.",
-                    also=(("    weights = scores.softmax(dim=-1)\n", ""), ("    if mask", "    weights = scores.softmax(dim=-1)\n    if mask"))),
-            Mistake("masked scores set to zero", "-math.inf", "0.0",
-                    "A score of 0 still gets weight, because exp(0) is 1. Use −∞, whose exp is 0."),
-            Mistake("plain average", "(weights[:, :, None] * values).sum(dim=1)", "values.mean(1)",
-                    "The context is the plain average of the values. Each value has its own weight, so multiply before you sum."),
-            Mistake("likeliest word only", "(weights[:, :, None] * values).sum(dim=1)", "values[range(len(values)), weights.argmax(1)]",
-                    "The context is the value of the single best word. Bahdanau's attention mixes all of them, which is why it has a gradient: weights times values, summed."),
-            Mistake("not summed", ".sum(dim=1)", "",
-                    "The values are weighted but not summed. One context per sentence has the shape (B, D_v): .sum(dim=1)."),
             Mistake("no axis for the words", "(weights[:, :, None] * values).sum(dim=1)", "weights @ values",
                     "weights @ values mixes every sentence with every other. Give the weights a dimension: (weights[:, None] @ values)[:, 0]."),
             Mistake("results exchanged", "return", "weights, context",
                     "Both are right, but in the wrong order. Return first the context, then the weights."),
-            Mistake("scores instead of weights", "    weights =", "    given = scores\n    weights =",
-                    "The context is right. The second result should be the weights, and these are the scores.",
-                    also=(("return context, weights", "return context, given"), (MASK, ""), ("scores.softmax", "(scores if mask is None else scores.masked_fill(~mask, -math.inf)).softmax"))),
-            Mistake("only the values hidden", "scores = scores.masked_fill(~mask, -math.inf)", "values = values * mask[..., None]",
-                    "Padding's values are set to zero, but padding still takes its share of the weight. Hide its scores."),
         ],
-        also_right=[_context_by_product, _context_by_exp],
-        hints=[
-            "There are three steps: mask, softmax, mix. Only the first one needs the mask.",
-            "scores.masked_fill(~mask, -torch.inf) hides padding, and softmax(dim=-1) distributes the weight over the words of each sentence.",
-            "weights[:, :, None] has a dimension for the width of the values. Multiply by values, and sum over the words, dim=1.",
-            "context = (weights[:, :, None] * values).sum(dim=1); return context, weights",
-        ],
+        also_right=[_context_by_exp],
+        hints=["There are three steps: mask, softmax, mix. Only the first one needs the mask.",
+               "scores.masked_fill(~mask, -torch.inf) hides padding, and softmax(dim=-1) distributes the weight over the words of each sentence.",
+               "weights[:, :, None] has a dimension for the width of the values. Multiply by values, and sum over the words, dim=1.",
+               "context = (weights[:, :, None] * values).sum(dim=1); return context, weights"],
         pytorch="`scores.masked_fill(~mask, x)` writes x wherever mask is False. `softmax(dim=-1)` sums to 1 along the last dimension, `dim=0` along the first.",
         then="The decoder below calls it once per word.",
         look_at="Nothing here depends on how the scores were computed. These lines work for "
                 "Bahdanau, for Luong and, with one more dimension, for the Transformer.",
     ),
     Exercise(
-        name="general_scores",
-        title="Luong's general score",
+        name="general_scores", title="Luong's general score",
         task="Score every encoder state with one matrix in between: query · w · key. The widths of query and keys differ.",
         minutes=6, difficulty=2, importance=3,
-        reference=general_scores,
-        plain=_general,
-        draw=_draw_general,
+        reference=general_scores, draw=_draw_general,
         mistakes=[
-            Mistake("tanh of the query", "query @ w\n", "torch.tanh(query @ w)\n",
-                    "There is a tanh after w. This score has no such layer: query @ w multiplies the keys as it is."),
-            Mistake("axis of size 1 kept", "sum(-1)", "sum(-1, keepdim=True)",
-                    "The shape is (B, S, 1). One number per source word is (B, S): squeeze(-1)."),
             Mistake("not summed", ".sum(-1)", "",
                     "The terms of the dot product are there, but not yet summed. Add .sum(dim=-1)."),
             Mistake("every sentence with every other", "return", "torch.einsum('ak,bsk->abs', asked, keys)", ALL_WITH_ALL),
-            Mistake("every sentence with every other, keys first", "return", "torch.einsum('ak,bsk->bas', asked, keys)", ALL_WITH_ALL),
             Mistake("every sentence with every other, words before queries", "return", "keys @ asked.T", ALL_WITH_ALL),
-            Mistake("tanh as in Bahdanau's score", "return", "torch.tanh(scores)",
-                    "There is a tanh around the score. Luong's general score is a plain product, and its numbers can be as large as they like."),
             Mistake("divided by the root of the width", "sum(-1)", "sum(-1) / math.sqrt(keys.shape[-1])",
-                    "The scores are divided by √D_k. Scaling was introduced with the Transformer "
-                    "(lesson 04), and Luong's scores aren't scaled."),
+                    "The scores are divided by √D_k. Scaling was introduced with the Transformer (lesson 04), and Luong's scores aren't scaled."),
             Mistake("lengths divided out", "return", "torch.cosine_similarity(asked[:, None], keys, dim=-1)",
                     "This is the cosine, which divides by the lengths of the vectors. A dot product keeps them."),
             Mistake("softmax too early", "return", "scores.softmax(-1)", SOFTMAX_TOO_EARLY),
-            Mistake("squeeze without an axis", "return", "scores.squeeze()",
-                    "squeeze() drops every dimension of size 1, the batch's too when there is one sentence. Say which: squeeze(-1)."),
         ],
         also_right=[
             lambda q, k, w: torch.einsum("bq,qk,bsk->bs", q, w, k),
             lambda q, k, w: ((k @ w.T) * q[:, None]).sum(-1),
             _general_by_loops,
         ],
-        hints=[
-            "query @ w has the width of a key, so it can be multiplied with each key by a dot product.",
-            "keys is (B, S, D_k). A column (B, D_k, 1) on its right gives (B, S, 1).",
-            "(keys @ (query @ w)[:, :, None]).squeeze(-1)",
-        ],
+        hints=["query @ w has the width of a key, so it can be multiplied with each key by a dot product.",
+               "keys is (B, S, D_k). A column (B, D_k, 1) on its right gives (B, S, 1).",
+               "(keys @ (query @ w)[:, :, None]).squeeze(-1)"],
         pytorch="`(keys @ q[:, :, None]).squeeze(-1)` multiplies (B, S, D) with (B, D, 1) and drops the last dimension again.",
         look_at="w is the only parameter: D_q · D_k numbers, and no layer in between. With w the identity it's Luong's dot score, which requires both widths to agree.",
     ),

@@ -28,7 +28,8 @@ def draw_query_keys_values(generator):
 
 def simple_self_attention(x):
     """Turn every word into a mixture of all words, weighted by similarity: (T, D) -> (T, D)."""
-    weights = (x @ x.T).softmax(dim=-1)
+    scores = x @ x.T
+    weights = scores.softmax(dim=-1)
     return weights @ x
 
 
@@ -36,39 +37,12 @@ def attend(query, keys, values):
     """Look one query up: (K,), (S, K), (S, D_v) -> context (D_v,), weights (S,)."""
     scores = keys @ query / math.sqrt(query.shape[-1])
     weights = scores.softmax(dim=-1)
-    return weights @ values, weights
-
-
-def one_word(x, i, w_q, w_k, w_v):
-    """Run self-attention for word i of x (T, D), projections included: -> (D_v,)."""
-    query, keys, values = x[i] @ w_q, x @ w_k, x @ w_v
-    weights = (keys @ query / query.shape[-1] ** 0.5).softmax(dim=-1)
-    return weights @ values
-
-
-def kernel_regression(x, known_x, known_y, width):
-    """Estimate y at x (T,) as an average of known values (S,), near ones counting most."""
-    scores = -((x[:, None] - known_x) ** 2) / (2 * width**2)
-    return scores.softmax(dim=-1) @ known_y
-
-
-# The solutions as a learner would write them; known mistakes are edits of these texts.
-
-
-def _simple(x):
-    scores = x @ x.T
-    weights = scores.softmax(dim=-1)
-    return weights @ x
-
-
-def _attend(query, keys, values):
-    scores = keys @ query / math.sqrt(query.shape[-1])
-    weights = scores.softmax(dim=-1)
     context = weights @ values
     return context, weights
 
 
-def _one_word(x, i, w_q, w_k, w_v):
+def one_word(x, i, w_q, w_k, w_v):
+    """Run self-attention for word i of x (T, D), projections included: -> (D_v,)."""
     query = x[i] @ w_q
     keys = x @ w_k
     values = x @ w_v
@@ -77,7 +51,8 @@ def _one_word(x, i, w_q, w_k, w_v):
     return weights @ values
 
 
-def _regress(x, known_x, known_y, width):
+def kernel_regression(x, known_x, known_y, width):
+    """Estimate y at x (T,) as an average of known values (S,), near ones counting most."""
     distance = x[:, None] - known_x
     scores = -(distance**2) / (2 * width**2)
     weights = scores.softmax(dim=-1)
@@ -149,127 +124,54 @@ ROW_TWICE = (
 # fmt: off
 EXERCISES = [
     Exercise(
-        name="soft_lookup",
-        title="find the bug: a soft look-up",
+        name="soft_lookup", title="find the bug: a soft look-up",
         task="Something in the printed numbers can't be. Find out what the function does wrong, and mend it.",
-        minutes=4,
-        difficulty=2,
-        importance=5,
-        reference=soft_lookup,
-        draw=draw_query_keys_values,
+        minutes=4, difficulty=2, importance=5,
+        reference=soft_lookup, draw=draw_query_keys_values,
         mistakes=[
-            Mistake(
-                "still as it was",
-                "scores.softmax(dim=-1)",
-                "scores / scores.sum()",
-                "Look at the printed numbers. What do weights have to be? And how many entries does a value have?",
-                also=(("weights @ values", "weights @ keys"),),
-            ),
-            Mistake(
-                "divided by the sum",
-                "scores.softmax(dim=-1)",
-                "scores / scores.sum()",
-                "Dividing by the sum makes the weights add up to 1, but a negative score stays a negative weight, and the sum may be close to zero. A softmax makes them positive first.",
-            ),
-            Mistake(
-                "mixes the keys",
-                "weights @ values",
-                "weights @ keys",
-                "The weights mix the keys. A key is only there to be compared; what a word passes on is its value.",
-            ),
-            Mistake(
-                "absolute scores",
-                "scores.softmax(dim=-1)",
-                "scores.abs() / scores.abs().sum()",
-                "The weights are positive now, but a key that points away from the query gets as much weight as one that points towards it. Use a softmax.",
-            ),
-            Mistake(
-                "ReLU",
-                "scores.softmax(dim=-1)",
-                "scores.relu() / scores.relu().sum()",
-                "Negative scores get no weight at all, and if every score is negative this is 0/0. Use a softmax.",
-            ),
-            Mistake(
-                "no weights",
-                "scores.softmax(dim=-1)",
-                "scores",
-                "These are still scores: they can be negative and don't sum to 1. A softmax turns them into weights.",
-            ),
-            Mistake(
-                "sigmoid",
-                "scores.softmax(dim=-1)",
-                "scores.sigmoid()",
-                "A sigmoid looks at each score by itself, so the weights don't sum to 1. The keys have to compete, and a softmax makes them.",
-            ),
-            Mistake(
-                "log-softmax",
-                "scores.softmax(dim=-1)",
-                "scores.log_softmax(dim=-1)",
-                "These are logarithms of the weights. Use softmax itself.",
-            ),
-            Mistake(
-                "exponential without a sum",
-                "scores.softmax(dim=-1)",
-                "scores.exp()",
-                "The exponential makes the scores positive, but nothing makes them sum to 1 yet. Divide by their sum, or use a softmax.",
-            ),
-            Mistake(
-                "hard look-up",
-                "scores.softmax(dim=-1)",
-                "(scores == scores.max()).to(scores.dtype)",
-                "The best key gets all the weight. A soft look-up gives every key a share.",
-            ),
-            Mistake(
-                "mean of the values",
-                "weights @ values",
-                "values.mean(0)",
-                "Every value counts the same here, so the weights have no effect. Multiply each value by its weight and add them up: weights @ values.",
-            ),
+            Mistake("still as it was", "scores.softmax(dim=-1)", "scores / scores.sum()",
+                    "Look at the printed numbers. What do weights have to be? And how many entries does a value have?",
+                    also=(("weights @ values", "weights @ keys"),)),
+            Mistake("divided by the sum", "scores.softmax(dim=-1)", "scores / scores.sum()",
+                    "Dividing by the sum makes the weights add up to 1, but a negative score stays a negative weight, and the sum may be close to zero. A softmax makes them positive first."),
+            Mistake("mixes the keys", "weights @ values", "weights @ keys",
+                    "The weights mix the keys. A key is only there to be compared; what a word passes on is its value."),
+            Mistake("absolute scores", "scores.softmax(dim=-1)", "scores.abs() / scores.abs().sum()",
+                    "The weights are positive now, but a key that points away from the query gets as much weight as one that points towards it. Use a softmax."),
+            Mistake("exponential without a sum", "scores.softmax(dim=-1)", "scores.exp()",
+                    "The exponential makes the scores positive, but nothing makes them sum to 1 yet. Divide by their sum, or use a softmax."),
+            Mistake("hard look-up", "scores.softmax(dim=-1)", "(scores == scores.max()).to(scores.dtype)",
+                    "The best key gets all the weight. A soft look-up gives every key a share."),
         ],
         also_right=[
             lambda query, keys, values: (
                 (lambda w: ((w[:, None] * values).sum(0), w))((keys * query).sum(-1).softmax(0))
             ),
-            lambda query, keys, values: (
-                (lambda e: ((e / e.sum()) @ values, e / e.sum()))((keys @ query).exp())
-            ),
         ],
-        hints=[
-            "One of the weights is below zero, and the context is as wide as a key. Which line makes each of them?",
-            "The softmax of lesson 02 turns any scores into positive weights that sum to 1.",
-            "The weights say how much to take from each word. Which of keys and values is what a word passes on?",
-        ],
+        hints=["One of the weights is below zero, and the context is as wide as a key. Which line makes each of them?",
+               "The softmax of lesson 02 turns any scores into positive weights that sum to 1.",
+               "The weights say how much to take from each word. Which of keys and values is what a word passes on?"],
         pytorch="`scores.softmax(dim=-1)` makes the last dimension positive with the sum 1.",
         look_at="Keys are used once, in the scores. After that only the weights and the values matter.",
     ),
     Exercise(
-        name="simple_self_attention",
-        title="self-attention without parameters",
+        name="simple_self_attention", title="self-attention without parameters",
         task="Score every word against every word, turn each row into weights, and mix the words. No scaling, nothing to learn.",
         minutes=6, difficulty=2, importance=5,
+<<<<<<< HEAD
         then="Below, your function shows whom *car* takes from.",
         reference=simple_self_attention,
         plain=_simple,
         draw=_draw_rows,
+=======
+        reference=simple_self_attention, draw=_draw_rows,
+>>>>>>> 1b3bd4a (Five to seven known mistakes an exercise; one text of each solution)
         mistakes=[
             Mistake("divided by √D", "x @ x.T", "x @ x.T / math.sqrt(x.shape[-1])",
                     "The scores are scaled. That's right once we get to the six steps, but this first version has no scaling."),
             Mistake("softmax over the wrong axis", "dim=-1", "dim=0", ROW_TWICE),
             Mistake("no softmax", ".softmax(dim=-1)", "",
                     "The raw scores mix the words. A softmax must first turn each row into weights that are positive and sum to 1."),
-            Mistake("softmax over all scores at once", "scores.softmax(dim=-1)", "scores.flatten().softmax(0).view_as(scores)",
-                    "All weights together sum to 1. The weights of each word sum to 1 by "
-                    "themselves, so apply a softmax per row."),
-            Mistake("sigmoid instead of softmax", "softmax(dim=-1)", "sigmoid()",
-                    "Each score is squashed separately, so a row doesn't sum to 1. A softmax lets the words compete."),
-            Mistake("divided by the sum", "scores.softmax(dim=-1)", "scores / scores.sum(-1, keepdim=True)",
-                    "The scores are divided by their sum without exp. Scores can be negative, and then so are these weights. softmax applies exp first."),
-            Mistake("divided by the sum, dimension lost", "scores.softmax(dim=-1)", "scores / scores.sum(-1)",
-                    "The scores are divided by their sum without exp, so weights can be negative. And without keepdim=True it's the wrong sum that divides: column j is divided by the sum of row j. Use a softmax."),
-            Mistake("not divided by the sum", "softmax(dim=-1)", "exp()",
-                    "The exponentials aren't divided by their sum, so a row doesn't sum to 1. softmax does both."),
-            Mistake("cosine instead of dot product", "x @ x.T", "torch.cosine_similarity(x[:, None], x[None], dim=-1)",
-                    "The vectors are normalised to length 1 before they are compared. A plain dot product counts their lengths too: x @ x.T."),
             Mistake("weights instead of the mixture", "return", "weights",
                     "These are the weights, (T, T). One product is missing, because the weights mix the words: weights @ x."),
             Mistake("own word left out", "scores.softmax", "scores.masked_fill(torch.eye(len(x)).bool(), -math.inf).softmax",
@@ -282,48 +184,34 @@ EXERCISES = [
             lambda x: torch.einsum("ts,sd->td", torch.einsum("td,sd->ts", x, x).softmax(1), x),
             lambda x: torch.nn.functional.scaled_dot_product_attention(x[None], x[None], x[None], scale=1.0)[0],
         ],
-        hints=[
-            "Three lines: scores (T, T), weights (T, T), result (T, D).",
-            "x @ x.T holds the dot product of every word with every word.",
-            "weights = (x @ x.T).softmax(dim=-1), then weights @ x.",
-        ],
+        hints=["Three lines: scores (T, T), weights (T, T), result (T, D).",
+               "x @ x.T holds the dot product of every word with every word.",
+               "weights = (x @ x.T).softmax(dim=-1), then weights @ x."],
         pytorch="`a @ b` multiplies matrices, `x.T` exchanges rows and columns, and `scores.softmax(dim=-1)` makes every row positive with the sum 1.",
         look_at="x appears three times: as the queries, as the keys and as the values. In the "
                 "next exercise these are three different tensors.",
     ),
     Exercise(
-        name="attend",
-        title="one query, steps 2 to 6",
+        name="attend", title="one query, steps 2 to 6",
         task="Look up one query among keys and values: score, divide by √d_k, softmax, weight, sum. Return context and weights.",
         minutes=8, difficulty=2, importance=5,
+<<<<<<< HEAD
         then="The next cell moves *car* with it.",
         reference=attend,
         plain=_attend,
         draw=_draw_lookup,
+=======
+        reference=attend, draw=_draw_lookup,
+>>>>>>> 1b3bd4a (Five to seven known mistakes an exercise; one text of each solution)
         mistakes=[
             Mistake("no scaling", " / math.sqrt(query.shape[-1])", "",
                     "The scores aren't divided by √d_k. Divide by math.sqrt(query.shape[-1]) before the softmax."),
             Mistake("divided by d_k", "math.sqrt(query.shape[-1])", "query.shape[-1]", WITHOUT_ROOT),
-            Mistake("divided by √3 always", "query.shape[-1]", "3",
-                    "√3 belonged to the lesson's example. Take the width of this query: math.sqrt(query.shape[-1])."),
-            Mistake("divided by the root of the values' width", "query.shape[-1]", "values.shape[-1]",
-                    "The root is taken of a value's width. The score multiplies query and key, so take their width."),
-            Mistake("divided after the softmax", " / math.sqrt(query.shape[-1])", "",
-                    "The softmax comes before the division, so the weights no longer sum to 1. Divide the scores, then apply the softmax.",
-                    also=(("softmax(dim=-1)", "softmax(dim=-1) / math.sqrt(query.shape[-1])"),)),
-            Mistake("divided by the root of the number of keys", "query.shape[-1]", "len(keys)",
-                    "The root is taken of the number of keys. What counts is the width of a key, d_k."),
             Mistake("keys instead of values", "weights @ values", "weights @ keys",
                     "The weights mix the keys. Keys are only for matching; what gets mixed are the values: weights @ values."),
             Mistake("no softmax", ".softmax(dim=-1)", "", NO_SOFTMAX),
-            Mistake("sigmoid instead of softmax", "softmax(dim=-1)", "sigmoid()",
-                    "Each score is squashed separately, so the weights don't sum to 1. A softmax lets the keys compete."),
-            Mistake("only the best key", "scores.softmax(dim=-1)", "torch.nn.functional.one_hot(scores.argmax(), len(keys)).float()",
-                    "This is a hard look-up, with all the weight on one key. The soft one gives every key its share, and has a gradient."),
             Mistake("values not summed", "weights @ values", "weights[:, None] * values",
                     "The values are weighted but not added up, which is the last of the six steps. weights @ values does both."),
-            Mistake("scores instead of weights", "return", "context, scores",
-                    "The context is right. The second result should be the weights, after the softmax, and these are the scores."),
             Mistake("results exchanged", "return", "weights, context", EXCHANGED),
         ],
         also_right=[
@@ -333,53 +221,26 @@ EXERCISES = [
                 (k * q).sum(1).div(len(q) ** 0.5).softmax(0),
             ),
         ],
-        hints=[
-            "One score per key: keys @ query has shape (S,).",
-            "Divide by math.sqrt(query.shape[-1]), then .softmax(dim=-1): these are the weights.",
-            "weights @ values is the weighted sum; return it and the weights.",
-        ],
+        hints=["One score per key: keys @ query has shape (S,).",
+               "Divide by math.sqrt(query.shape[-1]), then .softmax(dim=-1): these are the weights.",
+               "weights @ values is the weighted sum; return it and the weights."],
         pytorch="`keys @ query` with shapes (S, K) and (K,) has shape (S,). `math.sqrt(query.shape[-1])` is the root of the last dimension. `weights @ values` with shapes (S,) and (S, D_v) has shape (D_v,).",
         look_at="keys @ query is a matrix times a vector, so it gives all scores at once, without a loop. In lesson 04 the query becomes a matrix too.",
     ),
     Exercise(
-        name="one_word",
-        title="all six steps for one word",
+        name="one_word", title="all six steps for one word",
         task="Word i attends to its whole sentence: project to a query, to keys and to values, then steps 2 to 6, as in attend. Return the context.",
         minutes=6, difficulty=3, importance=5,
-        reference=one_word,
-        plain=_one_word,
-        draw=_draw_word,
+        reference=one_word, draw=_draw_word,
         mistakes=[
-            Mistake("another word", "x[i] @", "x[0 if i else -1] @",
-                    "This is another word's context. The query comes from row i of x, and from that row alone."),
-            Mistake("always the first word", "x[i]", "x[0]",
-                    "The query is that of word 0. Take row i: x[i] @ w_q."),
             Mistake("only its own key and value", "return", "x[i] @ w_v",
                     "Word i attends to itself alone. Keys and values come from all rows of x."),
-            Mistake("one query matrix for both", "x @ w_k", "x @ w_q",
-                    "The keys were made with W_Q. W_K makes them, because a word's key can differ from its query."),
-            Mistake("divided by √D", "query.shape[-1]", "x.shape[-1]",
-                    "The root is taken of the words' width D. The vectors in the dot product are narrower: take the width of the query."),
-            Mistake("divided by √D_v", "query.shape[-1]", "values.shape[-1]",
-                    "The root is taken of the values' width. The score multiplies query and key, so take their width."),
-            Mistake("query and key exchanged", "x[i] @ w_q", "x[i] @ w_k",
-                    "The two projections are exchanged, or column i of the scores was taken instead of row i. W_Q makes the query of word i, W_K the keys of all words.",
-                    also=(("keys = x @ w_k", "keys = x @ w_q"),)),
             Mistake("no scaling", " / query.shape[-1] ** 0.5", "",
                     "The scores aren't divided by the square root of the query's width."),
             Mistake("keys instead of values", "weights @ values", "weights @ keys",
                     "The weights multiply the keys. Keys are only for matching; what gets mixed are the values, x @ w_v."),
             Mistake("values not projected", "weights @ values", "weights @ x",
                     "The weights multiply the words themselves. Project them first: the values are x @ w_v."),
-            Mistake("one key matrix for both", "x[i] @ w_q", "x[i] @ w_k",
-                    "The query was made with W_K. Then every word looks for words like itself; W_Q lets it look for something else."),
-            Mistake("no softmax", ".softmax(dim=-1)", "", NO_SOFTMAX),
-            Mistake("divided by d_k", " ** 0.5", "", WITHOUT_ROOT),
-            Mistake("divided after the softmax", " / query.shape[-1] ** 0.5", "",
-                    "The softmax comes before the division, so the weights no longer sum to 1. Divide the scores first.",
-                    also=(("softmax(dim=-1)", "softmax(dim=-1) / query.shape[-1] ** 0.5"),)),
-            Mistake("a column of the weights", "return", "((x @ w_q) @ keys.T / query.shape[-1] ** 0.5).softmax(-1)[:, i] @ values",
-                    "This is column i, which says how much weight each word gives to word i. The weights that word i gives are row i."),
             Mistake("every word", "x[i] @ w_q", "x @ w_q",
                     "These are the contexts of all words. The exercise asks only for that of word i, whose query is x[i] @ w_q.",
                     also=(("keys @ query", "query @ keys.T"),)),
@@ -392,22 +253,17 @@ EXERCISES = [
                 (x @ q)[None, i : i + 1], (x @ k)[None], (x @ v)[None]
             )[0, 0],
         ],
-        hints=[
-            "query = x[i] @ w_q has K numbers. Keys and values are computed for every word at once.",
-            "keys @ query / query.shape[-1] ** 0.5 holds one score per word. Apply the softmax, then mix the values.",
-            "((x @ w_k) @ (x[i] @ w_q) / w_q.shape[1] ** 0.5).softmax(dim=-1) @ (x @ w_v)",
-        ],
+        hints=["query = x[i] @ w_q has K numbers. Keys and values are computed for every word at once.",
+               "keys @ query / query.shape[-1] ** 0.5 holds one score per word. Apply the softmax, then mix the values.",
+               "((x @ w_k) @ (x[i] @ w_q) / w_q.shape[1] ** 0.5).softmax(dim=-1) @ (x @ w_v)"],
         pytorch="`x[i]` is row i, a vector; `x[i] @ w_q` with shapes (D,) and (D, K) has shape (K,).",
         look_at="Only the query depends on i. Keys and values are the same for every query, so lesson 04 computes them once for the whole sentence.",
     ),
     Exercise(
-        name="kernel_regression",
-        title="attention as kernel regression",
+        name="kernel_regression", title="attention as kernel regression",
         task="At each x, average the known y. The weight of a known point is exp(−distance² / (2 · width²)), divided by the sum of all of them.",
         minutes=7, difficulty=3, importance=2,
-        reference=kernel_regression,
-        plain=_regress,
-        draw=_draw_regression,
+        reference=kernel_regression, draw=_draw_regression,
         mistakes=[
             Mistake("over the wrong axis", "dim=-1", "dim=0",
                     "The softmax runs over the points to be estimated. They have to sum to 1 over the known points: dim=-1."),
@@ -415,36 +271,20 @@ EXERCISES = [
                     "The distance is squared and the width isn't, so the two have different units. Square it too: 2 * width**2."),
             Mistake("brackets forgotten", "(2 * width**2)", "2 * width**2",
                     "Without brackets Python divides by 2 and then multiplies by width². Write / (2 * width**2)."),
-            Mistake("one sum for all", "scores.softmax(dim=-1)", "scores.flatten().softmax(0).view_as(scores)",
-                    "All the weights together sum to 1. The weights for each x should sum to 1 separately, so divide row by row, dim=-1."),
             Mistake("factor 2 forgotten", "(2 * width**2)", "width**2",
                     "The 2 in 2 · width² is missing."),
-            Mistake("distance not squared", "distance**2", "distance.abs()",
-                    "The distance isn't squared. With the plain distance this is Laplace's kernel, which has a sharp peak."),
             Mistake("far points count most", "-(distance", "(distance",
                     "The minus sign is missing, so the most distant points get the most weight."),
-            Mistake("not divided by the sum", "softmax(dim=-1)", "exp()",
-                    "The weights don't sum to 1. Divide by their sum; a softmax of −distance² / (2 · width²) does both at once."),
             Mistake("nearest point only", "return", "known_y[distance.abs().argmin(1)]",
                     "Only the nearest point counts. That's the limit of a very small width."),
-            Mistake("exp, and then a softmax", "scores.softmax", "scores.exp().softmax",
-                    "exp is applied twice, because softmax already applies it. Either exp and divide by the sum, or softmax of the exponent."),
-            Mistake("2 squared too", "(2 * width**2)", "(2 * width) ** 2",
-                    "The 2 is squared as well, which makes 4 · width². Only the width is squared."),
-            Mistake("width left out", "(2 * width**2)", "2",
-                    "The width has no effect. Divide by 2 · width²."),
-            Mistake("no 2, width not squared", "(2 * width**2)", "width",
-                    "Two things are missing in the denominator. Compare it with the formula: a 2, and a square."),
         ],
         also_right=[
             lambda x, kx, ky, w: (lambda p: (p * ky).sum(1) / p.sum(1))(torch.exp(-0.5 * ((x[:, None] - kx[None]) / w) ** 2)),
             lambda x, kx, ky, w: torch.stack([(-0.5 * ((one - kx) / w) ** 2).softmax(0).dot(ky) for one in x]),
         ],
-        hints=[
-            "x[:, None] - known_x holds every difference: one row per x, one column per known point.",
-            "exp divided by the sum of exp is a softmax. What is it a softmax of?",
-            "(-(x[:, None] - known_x) ** 2 / (2 * width**2)).softmax(dim=-1) @ known_y",
-        ],
+        hints=["x[:, None] - known_x holds every difference: one row per x, one column per known point.",
+               "exp divided by the sum of exp is a softmax. What is it a softmax of?",
+               "(-(x[:, None] - known_x) ** 2 / (2 * width**2)).softmax(dim=-1) @ known_y"],
         pytorch="`x[:, None] - known_x` with shapes (T, 1) and (S,) is every difference, (T, S).",
         look_at="Queries are the x, keys the known x, values the known y. Only the score differs: it's based on a distance instead of a dot product. The width is a temperature.",
     ),

@@ -10,7 +10,8 @@ from helpers.transformer import attention, masks
 
 def scaled_scores(query, key):
     """Compare every query with every key: (..., T, K), (..., S, K) -> (..., T, S)."""
-    return query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    return scores
 
 
 def suspiciously_good(query, key, value):
@@ -22,11 +23,6 @@ def suspiciously_good(query, key, value):
 
 
 # The solutions as a learner would write them; known mistakes are edits of these texts.
-
-
-def _scores(query, key):
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
-    return scores
 
 
 def _attention(query, key, value, mask=None):
@@ -88,19 +84,6 @@ def _einsum(query, key, value, mask=None):
     return torch.einsum("...ts,...sv->...tv", weights, value), weights
 
 
-def _by_exp(query, key, value, mask=None):
-    scores = (query / math.sqrt(query.shape[-1])).matmul(key.mT)
-    powers = (scores - scores.amax(-1, keepdim=True)).exp()
-    if mask is not None:
-        powers = powers * mask
-    weights = powers / powers.sum(-1, keepdim=True)
-    return weights.matmul(value), weights
-
-
-def _loop_mask(length):
-    return torch.tensor([[column <= row for column in range(length)] for row in range(length)])
-
-
 def _scores_kept(query, key, value, mask=None):
     """Neither softmax nor mask."""
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
@@ -120,15 +103,6 @@ ALWAYS_THREE = (
     "√3 belongs to the example in section 1. Take the width from the tensor: "
     "math.sqrt(query.shape[-1])."
 )
-BY_QUERIES = (
-    "The scores are divided by the square root of the number of queries. What counts is the width "
-    "of a query: query.shape[-1]."
-)
-BY_KEYS = (
-    "The scores are divided by the square root of the number of keys. What counts is the width of "
-    "a key, the last dimension."
-)
-TIMES_ROOT = "The scores are multiplied by √d_k. Divide instead, to make them smaller."
 BETWEEN = (
     "The batch must stay first and the keys last, so the two new dimensions go in between: "
     "[:, None, None, :]."
@@ -137,24 +111,18 @@ BETWEEN = (
 SCALES = [
     Mistake("no scaling", ROOT, "", NO_SCALING),
     Mistake("divided by √3 always", ROOT, "/ math.sqrt(3)", ALWAYS_THREE),
-    Mistake("scaled by the number of queries", ROOT, "/ math.sqrt(query.shape[-2])", BY_QUERIES),
-    Mistake("scaled by the number of keys", ROOT, "/ math.sqrt(key.shape[-2])", BY_KEYS),
-    Mistake("multiplied", ROOT, "* math.sqrt(query.shape[-1])", TIMES_ROOT),
     Mistake("divided by the width", ROOT, "/ query.shape[-1]",
             "The scores are divided by d_k, which leaves them far too small when keys are wide. Take its square root. Their variance is d_k, so their typical size is √d_k."),
 ]
 
 EXERCISES = [
     Exercise(
-        name="scaled_scores",
-        title="scaled scores",
+        name="scaled_scores", title="scaled scores",
         task="Compare every query with every key by a dot product, and divide by √d_k. The dots in (..., T, K) stand for any leading dimensions, so swap only the last two.",
         pytorch="`torch.zeros(2, 3, 4).transpose(-2, -1)` swaps the last two dimensions: (2, 4, 3). `x.T` would reverse all of them. `x.shape[-1]` is the size of the last dimension.",
         then="Section 2 mends model B with it.",
         minutes=3, difficulty=2, importance=5,
-        reference=scaled_scores,
-        plain=_scores,
-        draw=draw_scores,
+        reference=scaled_scores, draw=draw_scores,
         mistakes=[
             *SCALES,
             Mistake("transposed", "query @ key.transpose(-2, -1)", "key @ query.transpose(-2, -1)",
@@ -169,162 +137,77 @@ EXERCISES = [
                 / math.sqrt(k.shape[-1])
             ),
         ],
-        hints=[
-            "A matrix product holds the dot products of all rows with all columns. Which of the two matrices has to be transposed?",
-            "key.transpose(-2, -1) swaps the last two dimensions and leaves batch dimensions alone.",
-            "query @ key.transpose(-2, -1), divided by math.sqrt(query.shape[-1]).",
-        ],
+        hints=["A matrix product holds the dot products of all rows with all columns. Which of the two matrices has to be transposed?",
+               "key.transpose(-2, -1) swaps the last two dimensions and leaves batch dimensions alone.",
+               "query @ key.transpose(-2, -1), divided by math.sqrt(query.shape[-1])."],
         look_at="The dimensions are counted from the end, so the same line works for one sentence, for a batch, and for a batch of heads.",
     ),
     Exercise(
-        name="suspiciously_good",
-        title="find the bug: suspiciously good",
+        name="suspiciously_good", title="find the bug: suspiciously good",
         task="Every word is supposed to attend to itself and to earlier words only. There are two "
              "mistakes, and the printed weights show both. Find them and fix them.",
-        minutes=4,
-        difficulty=3,
-        importance=5,
-        reference=suspiciously_good,
-        draw=draw_one_sentence,
+        minutes=4, difficulty=3, importance=5,
+        reference=suspiciously_good, draw=draw_one_sentence,
         mistakes=[
-            Mistake(
-                "still as it was",
-                ".tril()",
-                ".triu()",
-                "Compare the printed weights with the task. To which words is each word allowed to give weight? And what should each row sum to?",
-                also=(
-                    (
-                        "scores.masked_fill(~allowed, -math.inf).softmax(dim=-1)",
-                        "scores.softmax(dim=-1) * allowed",
-                    ),
-                ),
-            ),
-            Mistake(
-                "looks at the future",
-                ".tril()",
-                ".triu()",
-                "triu() keeps the upper triangle, so every word attends to itself and to *later* words. The lower triangle, tril(), holds the earlier ones.",
-            ),
-            Mistake(
-                "mask after the softmax",
-                "scores.masked_fill(~allowed, -math.inf).softmax(dim=-1)",
-                "scores.softmax(dim=-1) * allowed",
-                "The forbidden weights are set to zero after the softmax, so the forbidden scores are still in the denominator and the rows don't sum to 1. Set the scores to −∞ before the softmax.",
-            ),
-            Mistake(
-                "mask inverted",
-                "~allowed",
-                "allowed",
-                "The scores that are allowed get −∞ and the forbidden ones are kept. masked_fill fills where its mask is True, so it needs ~allowed.",
-            ),
-            Mistake(
-                "scores set to zero",
-                "-math.inf",
-                "0.0",
-                "A forbidden score of 0 still gets a weight, because e⁰ = 1. It has to be −∞.",
-            ),
-            Mistake(
-                "not even itself",
-                ".tril()",
-                ".tril(-1)",
-                "The diagonal is forbidden as well, so no word attends to itself, and the first word has nothing to attend to.",
-            ),
-            Mistake(
-                "one word of the future",
-                ".tril()",
-                ".tril(1)",
-                "One later word is still allowed. tril() without an argument ends at the diagonal.",
-            ),
-            Mistake("softmax over the wrong axis", "dim=-1", "dim=0", WRONG_AXIS),
-            Mistake("no scaling", "/ math.sqrt(query.shape[-1])", "", NO_SCALING),
-            Mistake(
-                "no mask",
-                ".masked_fill(~allowed, -math.inf)",
-                "",
-                "The mask isn't used, so every word attends to the whole sentence, the future included.",
-            ),
-            Mistake(
-                "mixes the keys",
-                "weights @ value",
-                "weights @ key",
-                "The weights mix the keys here. They belong on the values.",
-            ),
-            Mistake(
-                "renormalised afterwards",
-                "scores.masked_fill(~allowed, -math.inf).softmax(dim=-1)",
-                "(scores.softmax(dim=-1) * allowed).softmax(dim=-1)",
-                "A second softmax makes the rows sum to 1 again, but it also turns every zero into a weight. One softmax is enough, after the forbidden scores are −∞.",
-            ),
+            Mistake("still as it was", ".tril()", ".triu()",
+                    "Compare the printed weights with the task. To which words is each word allowed to give weight? And what should each row sum to?",
+                    also=(("scores.masked_fill(~allowed, -math.inf).softmax(dim=-1)", "scores.softmax(dim=-1) * allowed"),)),
+            Mistake("looks at the future", ".tril()", ".triu()",
+                    "triu() keeps the upper triangle, so every word attends to itself and to *later* words. The lower triangle, tril(), holds the earlier ones."),
+            Mistake("mask after the softmax",
+                    "scores.masked_fill(~allowed, -math.inf).softmax(dim=-1)", "scores.softmax(dim=-1) * allowed",
+                    "The forbidden weights are set to zero after the softmax, so the forbidden scores are still in the denominator and the rows don't sum to 1. Set the scores to −∞ before the softmax."),
+            Mistake("mask inverted", "~allowed", "allowed",
+                    "The scores that are allowed get −∞ and the forbidden ones are kept. masked_fill fills where its mask is True, so it needs ~allowed."),
+            Mistake("scores set to zero", "-math.inf", "0.0",
+                    "A forbidden score of 0 still gets a weight, because e⁰ = 1. It has to be −∞."),
+            Mistake("renormalised afterwards",
+                    "scores.masked_fill(~allowed, -math.inf).softmax(dim=-1)", "(scores.softmax(dim=-1) * allowed).softmax(dim=-1)",
+                    "A second softmax makes the rows sum to 1 again, but it also turns every zero into a weight. One softmax is enough, after the forbidden scores are −∞."),
         ],
         also_right=[
             lambda query, key, value: attention.scaled_dot_product_attention(
                 query, key, value, masks.causal_mask(len(query))
             ),
-            lambda query, key, value: (lambda w: (w @ value, w))(
-                (
-                    query @ key.T / math.sqrt(query.shape[-1])
-                    + torch.full((len(query),) * 2, -math.inf).triu(1)
-                ).softmax(-1)
-            ),
         ],
-        hints=[
-            "In the printed weights, which words does the first word attend to? And what does each row sum to?",
-            "tril() keeps the lower triangle of a matrix, triu() the upper one.",
-            "scores.masked_fill(~allowed, -math.inf) has to come before the softmax.",
-        ],
+        hints=["In the printed weights, which words does the first word attend to? And what does each row sum to?",
+               "tril() keeps the lower triangle of a matrix, triu() the upper one.",
+               "scores.masked_fill(~allowed, -math.inf) has to come before the softmax."],
         look_at="The mask appears once, before the softmax. After the softmax, nothing needs to "
                 "be corrected.",
     ),
     Exercise(
-        name="scaled_dot_product_attention",
-        title="scaled dot-product attention",
+        name="scaled_dot_product_attention", title="scaled dot-product attention",
         task="Return the context and the weights. If there is a mask, it is True where a query is allowed to attend; here every query is allowed to attend to something.",
         pytorch="`torch.tensor([1., 2.]).masked_fill(torch.tensor([False, True]), -math.inf)` is a new tensor, [1., -inf]. `return a, b` returns two results.",
         then="The next cell puts it into every layer of the translator.",
         minutes=9, difficulty=3, importance=5,
-        reference=attention.scaled_dot_product_attention,
-        plain=_attention,
-        draw=draw_attention,
+        reference=attention.scaled_dot_product_attention, plain=_attention, draw=draw_attention,
         mistakes=[
             *SCALES,
             Mistake("softmax over the wrong axis", "softmax(-1)", "softmax(-2)", WRONG_AXIS),
-            Mistake("softmax over the first axis", "softmax(-1)", "softmax(0)", WRONG_AXIS),
-            Mistake("softmax over axis 1", "softmax(-1)", "softmax(1)", WRONG_AXIS),
-            Mistake("−∞ after the softmax", "    weights = scores.softmax(-1)\n", "",
-                    "The weights are set to −∞ where the mask is False. It's the scores that should be, before the softmax.", also=( ("    if mask", "    weights = scores.softmax(-1)\n    if mask"), ("scores = scores.masked_fill", "weights = weights.masked_fill"), )),
             Mistake("mask ignored", "if mask is not None", "if False",
                     "The mask has no effect. Where it is False, set the score to −∞ before the softmax. masked_fill returns a new tensor, so assign it: scores = scores.masked_fill(...)."),
             Mistake("mask inverted", "~mask", "mask",
                     "The mask is used the wrong way round. True means allowed to attend, and scores.masked_fill(~mask, -math.inf) fills where it is False."),
             Mistake("weights set to zero afterwards", "    weights = scores.softmax(-1)\n", "",
                     "The weights are masked after the softmax, so the rows no longer sum to 1, because the hidden scores still count in the denominator. Set the scores to −∞ before it.", also=( ("    if mask", "    weights = scores.softmax(-1)\n    if mask"), ("scores = scores.masked_fill", "weights = weights.masked_fill"), ("-math.inf", "0.0"), )),
-            Mistake("masked scores set to zero", "-math.inf", "0.0",
-                    "A score of 0 still gets weight, because exp(0) is 1. Use −∞, whose exp is 0."),
             Mistake("no softmax", _scores_kept,
                     "The scores multiply the values as they are. A softmax must first turn them into weights that are positive and sum to 1."),
-            Mistake("no softmax, −∞ kept", "scores.softmax(-1)", "scores",
-                    "You return scores in place of weights, −∞ among them. A softmax must turn them into weights that are positive and sum to 1."),
-            Mistake("scaled after the softmax", ROOT, "",
-                    "The division comes after the softmax, so the weights no longer sum to 1, and the softmax has already saturated. Divide the scores.", also=(("softmax(-1)", "softmax(-1) / math.sqrt(query.shape[-1])"),)),
         ],
-        also_right=[_einsum, _by_exp],
-        hints=[
-            "There are three steps: scores, weights, context. You've already written the first.",
-            "If there is a mask, it goes between scores and softmax: scores.masked_fill(~mask, -math.inf).",
-            "weights = scores.softmax(dim=-1); context = weights @ value; return both.",
-        ],
+        also_right=[_einsum],
+        hints=["There are three steps: scores, weights, context. You've already written the first.",
+               "If there is a mask, it goes between scores and softmax: scores.masked_fill(~mask, -math.inf).",
+               "weights = scores.softmax(dim=-1); context = weights @ value; return both."],
         look_at="The course's helper passes the mask to masked_softmax, which also takes care of rows that aren't allowed to attend to anything.",
     ),
     Exercise(
-        name="causal_mask",
-        title="causal mask",
+        name="causal_mask", title="causal mask",
         task="Return a (length, length) boolean matrix whose row t is True up to and including column t.",
         pytorch="`torch.ones(2, 2).tril()` keeps the lower triangle: [[1, 0], [1, 1]]. `.bool()` turns 1 into True and 0 into False.",
         then="The next cell tries to hide the future with it, and section 3's last cell puts it into the translator.",
         minutes=3, difficulty=1, importance=5,
-        reference=masks.causal_mask,
-        plain=_causal,
-        draw=lambda generator: [(2,), (3,), (5,)],
+        reference=masks.causal_mask, plain=_causal, draw=lambda generator: [(2,), (3,), (5,)],
         mistakes=[
             Mistake("future instead of past", "tril()", "triu()",
                     "Every position attends to itself and to the future. Keep the lower triangle."),
@@ -334,31 +217,22 @@ EXERCISES = [
                     "The diagonal is missing. A position is allowed to attend to itself; otherwise the first one could attend to nothing at all."),
             Mistake("one step into the future", "tril()", "tril(1)",
                     "Every position sees one step too far, so it can read the very word that it should predict."),
-            Mistake("everything allowed", ".tril()", "",
-                    "Nothing is hidden. Keep the lower triangle: tensor.tril()."),
             Mistake("only itself", "return", "torch.eye(length).bool()",
                     "A position attends to itself and to nothing before it. The whole lower triangle is allowed."),
         ],
-        also_right=[
-            _loop_mask,
-            lambda n: torch.arange(n)[None, :] <= torch.arange(n)[:, None],
-        ],
-        hints=[
-            "Write the matrix for length 3 on paper. The rows are queries.",
-            "torch.tril keeps the lower triangle of a matrix, diagonal included.",
-            "torch.ones(length, length, dtype=torch.bool).tril()",
-        ],
+        also_right=[lambda n: torch.arange(n)[None, :] <= torch.arange(n)[:, None]],
+        hints=["Write the matrix for length 3 on paper. The rows are queries.",
+               "torch.tril keeps the lower triangle of a matrix, diagonal included.",
+               "torch.ones(length, length, dtype=torch.bool).tril()"],
         look_at="The dtype is boolean from the start, because the attention refuses a matrix of ones and zeros.",
     ),
     Exercise(
-        name="padding_mask",
-        title="padding mask",
+        name="padding_mask", title="padding mask",
         task="Turn ids (B, S) into a (B, 1, 1, S) boolean mask that is True where there is a token.",
         pytorch="`torch.tensor([5, 0]) != 0` compares entry by entry: [True, False]. `x[:, None]` inserts a dimension of size 1 after the first: (2, 3) becomes (2, 1, 3).",
         then="At the end of this section it runs in the translator.",
         minutes=3, difficulty=2, importance=4,
-        reference=masks.padding_mask,
-        plain=_padding,
+        reference=masks.padding_mask, plain=_padding,
         draw=lambda generator: [
             (torch.tensor([[5, 7, 0], [4, 0, 0]]), 0),
             (torch.tensor([[1, 2, 9, 9], [3, 0, 4, 9]]), 9),
@@ -374,19 +248,13 @@ EXERCISES = [
             Mistake("queries instead of keys", "[:, None, None, :]", "[:, None, :, None]",
                     "The shape is (B, 1, S, 1), which hides queries. Keys are the last dimension."),
             Mistake("axes in front", "[:, None, None, :]", "[None, None]", BETWEEN),
-            Mistake("axes behind", "[:, None, None, :]", "[:, :, None, None]", BETWEEN),
             Mistake("pad id taken to be 0", "pad_id\n", "0\n",
                     "The ids are compared with 0, and padding isn't 0 everywhere. The argument pad_id says what it is."),
         ],
-        also_right=[
-            lambda ids, pad: ids.ne(pad).unsqueeze(1).unsqueeze(1),
-            lambda ids, pad: torch.logical_not(ids == pad).view(ids.shape[0], 1, 1, ids.shape[1]),
-        ],
-        hints=[
-            "Compare the ids with pad_id: that gives a boolean tensor of shape (B, S).",
-            "x[:, None] inserts a dimension of size 1 after the first.",
-            "(token_ids != pad_id)[:, None, None, :]",
-        ],
+        also_right=[lambda ids, pad: ids.ne(pad).unsqueeze(1).unsqueeze(1)],
+        hints=["Compare the ids with pad_id: that gives a boolean tensor of shape (B, S).",
+               "x[:, None] inserts a dimension of size 1 after the first.",
+               "(token_ids != pad_id)[:, None, None, :]"],
         look_at="The dimensions of size 1 cost no memory, because broadcasting repeats them for every head and every query.",
     ),
 ]

@@ -24,8 +24,9 @@ def draw_rows(generator):
 
 def add_positions(embeddings, table):
     """Scale the embeddings by √D and add one row of the table per position."""
-    length, d_model = embeddings.shape[-2:]
-    return embeddings * math.sqrt(d_model) + table[:length]
+    scaled = embeddings * math.sqrt(embeddings.shape[-1])
+    rows = table[: embeddings.shape[1]]
+    return scaled + rows
 
 
 def shift_matrix(k, d_model):
@@ -40,9 +41,11 @@ def shift_matrix(k, d_model):
 
 def rotate_pairs(x, angles):
     """Turn features 2i and 2i+1 of row t by angles[t, i]."""
-    even, odd = x[..., 0::2], x[..., 1::2]
+    a, b = x[..., 0::2], x[..., 1::2]
     cos, sin = angles.cos(), angles.sin()
-    return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)
+    first = a * cos - b * sin
+    second = a * sin + b * cos
+    return torch.stack([first, second], dim=-1).flatten(-2)
 
 
 # The solutions as a learner would write them; known mistakes are edits of these texts.
@@ -56,36 +59,12 @@ def _table(max_len, d_model):
     return torch.stack([first, second], dim=-1).flatten(1)
 
 
-def _added(embeddings, table):
-    scaled = embeddings * math.sqrt(embeddings.shape[-1])
-    rows = table[: embeddings.shape[1]]
-    return scaled + rows
-
-
-def _rotated(x, angles):
-    a, b = x[..., 0::2], x[..., 1::2]
-    cos, sin = angles.cos(), angles.sin()
-    first = a * cos - b * sin
-    second = a * sin + b * cos
-    return torch.stack([first, second], dim=-1).flatten(-2)
-
-
 def _by_loops(max_len, d_model):
     table = torch.zeros(max_len, d_model)
     for p in range(max_len):
         for i in range(0, d_model, 2):
             table[p, i] = math.sin(p / 10000 ** (i / d_model))
             table[p, i + 1] = math.cos(p / 10000 ** (i / d_model))
-    return table
-
-
-def _by_columns(max_len, d_model):
-    table = torch.zeros(max_len, d_model)
-    angle = torch.outer(
-        torch.arange(max_len).float(),
-        torch.exp(-math.log(10000.0) * torch.arange(0, d_model, 2) / d_model),
-    )
-    table[:, 0::2], table[:, 1::2] = angle.sin(), angle.cos()
     return table
 
 
@@ -129,15 +108,6 @@ def _by_pairs(x, angles):
     return torch.stack(rows)
 
 
-def _shift_by_index(k, d_model):
-    matrix = torch.zeros(d_model, d_model)
-    for i in range(0, d_model, 2):
-        angle = k / 10000 ** (i / d_model)
-        matrix[i, i] = matrix[i + 1, i + 1] = math.cos(angle)
-        matrix[i, i + 1], matrix[i + 1, i] = -math.sin(angle), math.sin(angle)
-    return matrix
-
-
 def _shift_halves(k, d_model):
     angle = k * 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)
     cos, sin = torch.diag(angle.cos()), torch.diag(angle.sin())
@@ -152,98 +122,39 @@ def _shift_by_fit(k, d_model):
 # fmt: off
 EXERCISES = [
     Exercise(
-        name="add_position_number",
-        title="add the number of the position",
+        name="add_position_number", title="add the number of the position",
         task="Fill the gap: every entry of the first row stays, every entry of the second row increases by 1, and so on. Which shape do the positions need, so that broadcasting adds them along the rows?",
         pytorch="`torch.arange(3)` is [0, 1, 2]; `[:, None]` makes it a column of shape (3, 1). Broadcasting: (3, 1) + (3, 5) adds one number to each row.",
         then="The next cell puts a dog at position 300 with it.",
-        minutes=2,
-        difficulty=2,
-        importance=3,
-        reference=add_position_number,
-        draw=draw_rows,
+        minutes=2, difficulty=2, importance=3,
+        reference=add_position_number, draw=draw_rows,
         mistakes=[
-            Mistake(
-                "along the width",
-                "positions[:, None]",
-                "torch.arange(x.shape[1])",
-                "The first *column* gets 0, the second gets 1. A position belongs to a row: positions[:, None] has the shape (T, 1), and broadcasting repeats it along the columns.",
-            ),
-            Mistake(
-                "counted from 1",
-                "torch.arange(len(x))",
-                "torch.arange(1, len(x) + 1)",
-                "The first word gets 1 instead of 0. Positions are counted from 0 here, as everywhere in Python.",
-            ),
-            Mistake(
-                "multiplied",
-                "x + positions[:, None]",
-                "x * positions[:, None]",
-                "The rows are multiplied by their positions, so the first word disappears. The task is to add.",
-            ),
-            Mistake(
-                "subtracted",
-                "x + positions[:, None]",
-                "x - positions[:, None]",
-                "The position is subtracted. Every entry of row p should increase by p.",
-            ),
-            Mistake(
-                "only the first entry",
-                "x + positions[:, None]",
-                "torch.cat([x[:, :1] + positions[:, None], x[:, 1:]], dim=1)",
-                "Only the first entry of each row has changed. Here every entry of row p increases by p.",
-            ),
-            Mistake(
-                "backwards",
-                "positions[:, None]",
-                "positions.flip(0)[:, None]",
-                "The last word gets 0 and the first one the largest number. It should be the other way round.",
-            ),
-            Mistake(
-                "the same for all",
-                "positions[:, None]",
-                "len(x)",
-                "Every word gets the same number added, so nothing tells the positions apart. Row p gets p.",
-            ),
-            Mistake(
-                "scaled to 1",
-                "positions[:, None]",
-                "positions[:, None] / len(x)",
-                "The positions are divided by the length, so the same word at the same position gets a different vector in a longer sentence. The task asks for the plain number.",
-            ),
-            Mistake(
-                "words left out",
-                "x + positions[:, None]",
-                "positions[:, None].expand_as(x).to(x.dtype)",
-                "These are the positions alone. They have to be added to x.",
-            ),
-            Mistake(
-                "appended",
-                "x + positions[:, None]",
-                "torch.cat([x, positions[:, None].to(x.dtype)], dim=1)",
-                "The number is appended as one more column. Here it's added, and the shape stays as it is.",
-            ),
+            Mistake("along the width", "positions[:, None]", "torch.arange(x.shape[1])",
+                    "The first *column* gets 0, the second gets 1. A position belongs to a row: positions[:, None] has the shape (T, 1), and broadcasting repeats it along the columns."),
+            Mistake("counted from 1", "torch.arange(len(x))", "torch.arange(1, len(x) + 1)",
+                    "The first word gets 1 instead of 0. Positions are counted from 0 here, as everywhere in Python."),
+            Mistake("only the first entry",
+                    "x + positions[:, None]", "torch.cat([x[:, :1] + positions[:, None], x[:, 1:]], dim=1)",
+                    "Only the first entry of each row has changed. Here every entry of row p increases by p."),
+            Mistake("the same for all", "positions[:, None]", "len(x)",
+                    "Every word gets the same number added, so nothing tells the positions apart. Row p gets p."),
+            Mistake("words left out", "x + positions[:, None]", "positions[:, None].expand_as(x).to(x.dtype)",
+                    "These are the positions alone. They have to be added to x."),
+            Mistake("appended", "x + positions[:, None]", "torch.cat([x, positions[:, None].to(x.dtype)], dim=1)",
+                    "The number is appended as one more column. Here it's added, and the shape stays as it is."),
         ],
-        also_right=[
-            lambda x: torch.stack([row + p for p, row in enumerate(x)]),
-            lambda x: x + torch.arange(len(x)).unsqueeze(1),
-            lambda x: (x.T + torch.arange(len(x))).T,
-        ],
-        hints=[
-            "x has the shape (T, D) and positions has (T,). Broadcasting lines up the *last* dimensions.",
-            "positions[:, None] has the shape (T, 1).",
-        ],
+        also_right=[lambda x: torch.stack([row + p for p, row in enumerate(x)])],
+        hints=["x has the shape (T, D) and positions has (T,). Broadcasting lines up the *last* dimensions.",
+               "positions[:, None] has the shape (T, 1)."],
         look_at="[:, None] makes a column of the positions. You'll use the same trick for masks and for the table of sinusoids.",
     ),
     Exercise(
-        name="sinusoidal_positions",
-        title="the table of sinusoids",
+        name="sinusoidal_positions", title="the table of sinusoids",
         task="Column 2i holds sin(p / 10000^(2i/D)), and column 2i+1 the cosine of the same angle.",
         pytorch="`angle.sin()` and `angle.cos()` work entry by entry. `table[:, 0::2]` are the columns 0, 2, 4, …, `table[:, 1::2]` the columns 1, 3, 5, …",
         then="The next cell trains the model that must reverse with it.",
         minutes=6, difficulty=3, importance=4,
-        reference=positions.sinusoidal_positions,
-        plain=_table,
+        reference=positions.sinusoidal_positions, plain=_table,
         draw=lambda generator: [(3, 4), (6, 8), (10, 6)],
         mistakes=[
             Mistake("columns counted as pairs", _by_column_number(2),
@@ -252,110 +163,69 @@ EXERCISES = [
                     "Columns 2i and 2i+1 share one frequency. Yours gives the cosine a slower frequency of its own."),
             Mistake("not interleaved", "return", "torch.cat([first, second], dim=1)",
                     "All sines are on the left and all cosines on the right. The exercise asks for them alternately: sine, cosine, sine, cosine. (Both layouts are in use; a model only has to stick to one.)"),
-            Mistake("cosine first", "first, second = angle.sin(), angle.cos()", "first, second = angle.cos(), angle.sin()",
-                    "Sine and cosine have changed places. Put the sine into the even columns."),
             Mistake("exponent i/D", "torch.arange(0, d_model, 2) / d_model", "torch.arange(0, d_model, 2) / d_model / 2",
                     "The exponent is i/D. The formula has 2i/D, where i counts pairs of columns."),
             Mistake("exponent counted twice", "torch.arange(0, d_model, 2) / d_model", "2 * torch.arange(0, d_model, 2) / d_model",
                     "The exponent is twice as large as it should be. If i already steps 0, 2, 4, …, the exponent is i/D and not 2i/D."),
-            Mistake("positions from 1", "torch.arange(max_len)", "torch.arange(1, max_len + 1)",
-                    "The first row is position 1. Positions are counted from 0, where every sine is 0 and every cosine 1."),
             Mistake("sine everywhere", "angle.cos()\n", "angle.sin()\n",
                     "Every column is a sine. The second of each pair is a cosine; without it, moving along wouldn't be a rotation."),
-            Mistake("no position in the angle", "position / 10000**exponent", "0 * position + 1 / 10000**exponent",
-                    "Every row is the same, because the angle is the frequency alone. The angle is position times frequency."),
-            Mistake("no frequency in the angle", "position / 10000**exponent", "position + 0 * exponent",
-                    "All pairs have the same wave, because the angle is the position alone. The angle is position times frequency, so every pair has its own."),
-            Mistake("degrees", "position / 10000**exponent", "position / 10000**exponent * math.pi / 180",
-                    "The angles are taken as degrees and turned into radians. They are in radians already, so leave the factor π/180 out."),
-            Mistake("base 1000", "10000", "1000", "The slowest wave is too fast: compare the base with the paper's."),
-            Mistake("cosine everywhere", "= angle.sin()", "= angle.cos()",
-                    "Every column is a cosine. The first of each pair is a sine."),
         ],
-        also_right=[_by_loops, _by_columns],
-        hints=[
-            "A column of positions (max_len, 1) times a row of frequencies (D/2,) is the table of angles, with one column per pair.",
-            "The even columns, table[:, 0::2], hold the sine of these angles. And the odd columns?",
-            "table[:, 0::2] = angle.sin() and table[:, 1::2] = angle.cos(). Or torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1), which interleaves them at once.",
-        ],
-        look_at="A sine takes each value twice per turn. The cosine of the angle tells the two apart, which is why every frequency has two columns.",
+        also_right=[_by_loops],
+        hints=["A column of positions (max_len, 1) times a row of frequencies (D/2,) is the table of angles, with one column per pair.",
+               "The even columns, table[:, 0::2], hold the sine of these angles. And the odd columns?",
+               "table[:, 0::2] = angle.sin() and table[:, 1::2] = angle.cos(). Or torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1), which interleaves them at once."],
+        look_at="stack makes pairs (max_len, D/2, 2), and flatten lays them out in turn, so there is no loop over columns.",
     ),
     Exercise(
-        name="add_positions",
-        title="positions enter the model",
+        name="add_positions", title="positions enter the model",
         task="Scale the embeddings (B, T, D) by √D and add row p of the table to word p of every sentence.",
         pytorch="Broadcasting: (2, 3, 4) + (3, 4) adds the second tensor to both of the first's, (2, 3, 4) + (2, 1, 4) one row to all three.",
         then="The next cell adds 24,000 words and positions with it.",
         minutes=4, difficulty=2, importance=5,
-        reference=add_positions,
-        plain=_added,
-        draw=_draw_added,
+        reference=add_positions, draw=_draw_added,
         mistakes=[
             Mistake("still as it was", "table[: embeddings.shape[1]]", "table[: embeddings.shape[0], None]",
                     "Call the function with embeddings that are all 0. Which row of the table does each word get? And what should be multiplied by √D?", also=(("return", "embeddings + rows * math.sqrt(embeddings.shape[-1])"),)),
             Mistake("along the batch", "table[: embeddings.shape[1]]", "table[: embeddings.shape[0], None]",
                     "The rows of the table were added along the batch, so every word of a sentence got the same vector. They belong along the sequence."),
             Mistake("embeddings not scaled", " * math.sqrt(embeddings.shape[-1])", "",
-                    "The embeddings aren't multiplied by √D. They are initialised small, so the "
-                    "positions would drown them out."),
-            Mistake("positions scaled too", "return", "(embeddings + rows) * math.sqrt(embeddings.shape[-1])",
-                    "The positions are multiplied by √D too. Only the embeddings should be."),
-            Mistake("divided", "embeddings * math", "embeddings / math",
-                    "The embeddings are divided by √D. Here they are multiplied by it."),
-            Mistake("concatenated", "return", "torch.cat([scaled, rows.expand(embeddings.shape)], -1)",
-                    "The positions are concatenated to the embeddings, and the width has doubled. They should be added."),
+                    "The embeddings aren't multiplied by √D. They are initialised small, so the positions would drown them out."),
             Mistake("one row for all words", "table[: embeddings.shape[1]]", "table[embeddings.shape[1]]",
                     "Every word gets the same row of the table. A colon is missing: table[:length] is the first rows, one per word."),
-            Mistake("the last rows of the table", "table[: embeddings.shape[1]]", "table[-embeddings.shape[1] :]",
-                    "The rows come from the end of the table. Word 0 takes row 0."),
             Mistake("√D on the positions", "return", "embeddings + rows * math.sqrt(embeddings.shape[-1])",
                     "The positions are multiplied by √D, and the embeddings aren't. It should be the other way round."),
             Mistake("positions forgotten", "return", "scaled",
                     "The embeddings are scaled, but no position is added, so this is still a bag of words."),
-            Mistake("scaled by √T", "math.sqrt(embeddings.shape[-1])", "math.sqrt(embeddings.shape[1])",
-                    "The embeddings are multiplied by the root of the sequence length. D is their width: embeddings.shape[-1]."),
-            Mistake("scaled by D", "math.sqrt(embeddings.shape[-1])", "embeddings.shape[-1]",
-                    "The embeddings are multiplied by D, so at D = 512 they drown the positions. Take its square root."),
         ],
         also_right=[
             lambda e, t: t[None, : e.shape[1]] + e * e.shape[-1] ** 0.5,
             lambda e, t: torch.stack([s * math.sqrt(s.shape[-1]) + t[: len(s)] for s in e]),
         ],
-        hints=[
-            "The table can be longer than the sentence: take its first T rows.",
-            "(B, T, D) + (T, D) broadcasts over the batch by itself.",
-            "embeddings * math.sqrt(embeddings.shape[-1]) + table[:embeddings.shape[1]]",
-        ],
+        hints=["The table can be longer than the sentence: take its first T rows.",
+               "(B, T, D) + (T, D) broadcasts over the batch by itself.",
+               "embeddings * math.sqrt(embeddings.shape[-1]) + table[:embeddings.shape[1]]"],
         look_at="No dimension has to be inserted: broadcasting aligns the last dimensions, and the missing one is the batch.",
     ),
     Exercise(
-        name="shift_matrix",
-        title="moving is rotating",
+        name="shift_matrix", title="moving is rotating",
         task="Return the (D, D) matrix with table[p] @ matrix = table[p + k] for every position p of the sinusoids. Build it from sin(a + b) and cos(a + b): a 2 × 2 rotation per pair of columns, and zeros elsewhere.",
         pytorch="`torch.block_diag(a, b)` puts matrices along the diagonal, with zeros elsewhere.",
         then="The next cell makes a head of it that attends to the word before.",
         minutes=5, difficulty=2, importance=2,
-        reference=shift_matrix,
-        draw=lambda generator: [(1, 2), (1, 4), (3, 6), (2, 6)],
+        reference=shift_matrix, draw=lambda generator: [(1, 2), (1, 4), (3, 6), (2, 6)],
         mistakes=[
             Mistake("turned the other way", "(k * frequency)", "(-k * frequency)",
                     "This matrix moves by −k. Swap the signs of the two sines, or transpose it: the table's rows are on the left of the matrix."),
-            Mistake("same frequency everywhere", "(k * frequency)", "(k * torch.ones_like(frequency))",
-                    "Every pair turns by the same angle. Pair i turns by k · 10000^(−2i/D)."),
             Mistake("moved by one", "(k * frequency)", "frequency",
                     "This moves by one position, whatever k is. Multiply the angles by k."),
-            Mistake("no sine", "sin, cos = math.sin(angle)", "sin, cos = 0.0",
-                    "Only the cosines are there. Turning a pair needs the sines off the diagonal too."),
             Mistake("both sines positive", "-sin]", "sin]",
                     "Both sines have the same sign, so this is no rotation. One of them is negative."),
-            Mistake("exponent i/D", "d_model, 2) / d_model", "d_model, 2) / d_model / 2",
-                    "The exponent is i/D. Pair i has the frequency 10000^(−2i/D)."),
             Mistake("sine and cosine swapped", "sin, cos =", "cos, sin =",
                     "Sine and cosine have changed places. The cosines are on the diagonal, because for k = 0 nothing moves."),
             Mistake("pairs are halves", _shift_halves,
                     "This fits a table with all sines on the left and all cosines on the right. In ours they are interleaved, so each pair gets a 2 × 2 block: torch.block_diag."),
         ],
-        also_right=[_shift_by_index, _shift_by_fit],
+        also_right=[_shift_by_fit],
         hints=[
             "Take one pair (sin a, cos a). Expand sin(a + b) and cos(a + b) with the angle "
             "addition formulas.",
@@ -365,13 +235,10 @@ EXERCISES = [
         look_at="The position p appears nowhere, so one matrix works for all positions.",
     ),
     Exercise(
-        name="rotate_pairs",
-        title="rotary positions",
+        name="rotate_pairs", title="rotary positions",
         task="Turn features (a, b) = (2i, 2i+1) of row t by angles[t, i]: a cos − b sin, a sin + b cos. (The pairs in shift_matrix are (sin, cos), so its matrix turns the other way.)",
         minutes=6, difficulty=3, importance=3,
-        reference=rotate_pairs,
-        plain=_rotated,
-        draw=_draw_turns,
+        reference=rotate_pairs, draw=_draw_turns,
         mistakes=[
             Mistake("not interleaved again", "torch.stack([first, second], dim=-1).flatten(-2)", "torch.cat([first, second], dim=-1)",
                     "The rotation is right, but the result lists the first members of all pairs, then the second ones. Put the two of each pair next to each other again."),
@@ -384,18 +251,11 @@ EXERCISES = [
                     "Both rows have a plus. In a rotation one of the two sines has a minus."),
             Mistake("second feature from the turned first", "second = a", "second = first",
                     "The second feature was computed from the first one after its turn. Both use the old values."),
-            Mistake("second feature left alone", "second = a * sin + b * cos", "second = b",
-                    "Only the first of each pair has changed. The second becomes a sin + b cos."),
-            Mistake("first and second swapped", "[first, second]", "[second, first]",
-                    "The rotation is right, but the two of each pair have changed places. Put a cos − b sin first."),
         ],
         also_right=[_complex, _by_pairs],
-        pytorch="`x[:, 0::2]` and `x[:, 1::2]` are the even and the odd columns; `torch.stack([a, b], dim=-1).flatten(-2)` weaves two such halves together again.",
-        hints=[
-            "even, odd = x[..., 0::2], x[..., 1::2] gives the two members of all pairs.",
-            "(a, b) turned by an angle is (a cos − b sin, a sin + b cos).",
-            "torch.stack([first, second], dim=-1).flatten(-2) interleaves the pairs again.",
-        ],
+        hints=["even, odd = x[..., 0::2], x[..., 1::2] gives the two members of all pairs.",
+               "(a, b) turned by an angle is (a cos − b sin, a sin + b cos).",
+               "torch.stack([first, second], dim=-1).flatten(-2) interleaves the pairs again."],
         look_at="It's the same combination of stack and flatten as for the sinusoids.",
     ),
 ]

@@ -10,7 +10,8 @@ from helpers.transformer import attention, masks
 
 def split_heads(x, n_heads):
     """Cut the last axis into heads: (B, T, D) -> (B, H, T, K)."""
-    return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)
+    parts = x.unflatten(-1, (n_heads, -1))
+    return parts.transpose(1, 2)
 
 
 def merge_heads(x):
@@ -27,9 +28,11 @@ def multi_head_attention(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
 
 def silence_head(w_o, head, n_heads):
     """Return W_O with the rows of one head at zero, so that the head contributes nothing."""
-    width = w_o.shape[0] // n_heads
+    width = len(w_o) // n_heads
+    start = head * width
+    stop = (head + 1) * width
     silent = w_o.clone()
-    silent[head * width : (head + 1) * width] = 0
+    silent[start:stop] = 0
     return silent
 
 
@@ -58,11 +61,6 @@ def head_contributions(context, w_o):
 # The solutions as a learner would write them; known mistakes are edits of these texts.
 
 
-def _split(x, n_heads):
-    parts = x.unflatten(-1, (n_heads, -1))
-    return parts.transpose(1, 2)
-
-
 def _layer(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
     query = split_heads(x @ w_q, n_heads)
     key = split_heads(x @ w_k, n_heads)
@@ -74,15 +72,6 @@ def _layer(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
     context = weights @ value
     merged = merge_heads(context)
     return merged @ w_o
-
-
-def _silenced(w_o, head, n_heads):
-    width = len(w_o) // n_heads
-    start = head * width
-    stop = (head + 1) * width
-    silent = w_o.clone()
-    silent[start:stop] = 0
-    return silent
 
 
 def _draw_split(generator):
@@ -161,37 +150,9 @@ def _list_of_heads(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
     return torch.cat(contexts, dim=-1) @ w_o
 
 
-def _einsum(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
-    q, k, v = (
-        torch.einsum("btd,dhk->bhtk", x, w.unflatten(1, (n_heads, -1))) for w in (w_q, w_k, w_v)
-    )
-    scores = torch.einsum("bhtk,bhsk->bhts", q, k) / math.sqrt(q.shape[-1])
-    if mask is not None:
-        scores = torch.where(mask, scores, -math.inf)
-    return torch.einsum(
-        "bhts,bhsk,hkd->btd", scores.softmax(-1), v, w_o.unflatten(0, (n_heads, -1))
-    )
-
-
-def _interleaved(x, n_heads):
-    return x.unflatten(-1, (-1, n_heads)).permute(0, 3, 1, 2)
-
-
 def _view_only(x, n_heads):
     batch, length, width = x.shape
     return x.reshape(batch, n_heads, length, width // n_heads)
-
-
-def _by_head(x, n_heads):
-    return x.unflatten(-1, (n_heads, -1))
-
-
-def _answers_in_a_loop(scores, values):
-    rows = []
-    for row in scores:
-        shares = row.exp() / row.exp().sum()
-        rows.append((shares[:, None] * values).sum(0))
-    return torch.stack(rows)
 
 
 def _in_own_columns(context):
@@ -211,136 +172,77 @@ def _own_columns_only(context, w_o):
     return head_contributions(context, w_o) * _in_own_columns(torch.ones_like(context))
 
 
-def _contributions_in_a_loop(context, w_o):
-    width = context.shape[-1]
-    parts = [
-        context[:, head] @ w_o[head * width : (head + 1) * width]
-        for head in range(context.shape[1])
-    ]
-    return torch.stack(parts, dim=1)
-
-
-def _split_with(function):
-    """Spell the edits that replace split_heads for query, key and value."""
-    names = ("query", "key", "value")
-    return tuple((f"{n} = split_heads", f"{n} = {function}") for n in names)
-
-
 MERGE = "merge_heads(context)"
-SPLIT_VIEW, SPLIT_ALTERNATING, SPLIT_IN_PLACE = (
-    _split_with(f) for f in ("_view_only", "_interleaved", "_by_head")
-)
+SPLIT_VIEW = tuple((f"{n} = split_heads", f"{n} = _view_only") for n in ("query", "key", "value"))
 MERGE_VIEW = (MERGE, "context.reshape(x.shape)")
 CUT = "x.unflatten(-1, (n_heads, -1))"
-BEGINS = "Another head is silent. Count from 0: head h begins at row h · K."
-
 # fmt: off
 EXERCISES = [
     Exercise(
-        name="one_unit_each",
-        title="one unit of weight each",
+        name="one_unit_each", title="one unit of weight each",
         task="Turn every row of scores into weights of its own, and mix the values with each row.",
         minutes=2, difficulty=1, importance=4,
-        reference=one_unit_each,
-        draw=_draw_rows,
+        reference=one_unit_each, draw=_draw_rows,
         mistakes=[
             Mistake("rows compete", "softmax(-1)", "softmax(0)",
-                    "The softmax runs down the columns, so the rows compete for each word. The "
-                    "weights of each row should sum to 1: softmax(-1)."),
+                    "The softmax runs down the columns, so the rows compete for each word. The weights of each row should sum to 1: softmax(-1)."),
             Mistake("one unit for all rows", "scores.softmax(-1)", "scores.flatten().softmax(0).reshape(scores.shape)",
                     "The weights of all rows together sum to 1. Those of each row should sum to "
                     "1: softmax(-1)."),
-            Mistake("no softmax", "scores.softmax(-1)", "scores",
-                    "The scores mix the values as they are. A softmax turns them into weights that are positive and sum to 1."),
             Mistake("not normalised", "scores.softmax(-1)", "scores.exp()",
                     "The exponentials aren't divided by their sum, so the weights of a row don't sum to 1."),
-            Mistake("answers added up", "return", "result.sum(0)",
-                    "The rows' answers were added up. Keep one answer per row: (H, K)."),
-            Mistake("answers averaged", "return", "result.mean(0)",
-                    "The rows' answers were averaged. Keep one answer per row: (H, K)."),
-            Mistake("first row only", "return", "result[0]",
-                    "This is the first row's answer. There is one per row: (H, K)."),
             Mistake("weights returned", "return", "weights",
                     "These are the weights. Use them to mix the values: weights @ values."),
             Mistake("transposed", "return", "result.T",
                     "This is (K, H). The rows of the result are the answers: (H, K)."),
-            Mistake("every row gets the average", "weights @ values", "weights.mean(0, keepdim=True).expand_as(weights) @ values",
-                    "The rows' weights were averaged before mixing, so all answers are the same. Each row mixes with its own weights."),
-            Mistake("scaled", "scores.softmax(-1)", "(scores / math.sqrt(values.shape[-1])).softmax(-1)",
-                    "The scores were divided by a square root. Here they are given as they are, so the softmax comes first."),
         ],
-        also_right=[
-            _answers_in_a_loop,
-            lambda scores, values: torch.einsum("hs,sk->hk", torch.softmax(scores, dim=1), values),
-        ],
-        pytorch="`t.softmax(dim=-1)` makes every row sum to 1, `dim=0` every column.",
-        hints=[
-            "Along which dimension does the softmax run, so that each row sums to 1?",
-            "scores.softmax(-1) makes every row sum to 1. The result is (H, S).",
-            "scores.softmax(-1) @ values",
-        ],
+        also_right=[lambda scores, values: torch.einsum("hs,sk->hk", torch.softmax(scores, dim=1), values)],
+        hints=["Along which dimension does the softmax run, so that each row sums to 1?",
+               "scores.softmax(-1) makes every row sum to 1. The result is (H, S).",
+               "scores.softmax(-1) @ values"],
         look_at="The code doesn't depend on the number of rows. A second question only needs a "
                 "second row of scores.",
     ),
     Exercise(
-        name="split_heads",
-        title="split into heads",
+        name="split_heads", title="split into heads",
         task="Cut the last dimension into n_heads parts of equal width: (B, T, D) to (B, H, T, K).",
         minutes=4, difficulty=2, importance=5,
         pytorch="`torch.zeros(2, 6).unflatten(-1, (3, 2))` cuts the last dimension in two: (2, 3, 2). `x.transpose(0, 2)` swaps dimensions 0 and 2. With -1 for one of the sizes, PyTorch works it out.",
-        reference=split_heads,
-        plain=_split,
-        draw=_draw_split,
+        reference=split_heads, draw=_draw_split,
         then="The next cell splits all queries of a sentence with it.",
         mistakes=[
             Mistake("reshaped without transposing", _view_only,
                     "The shape is right and the numbers aren't, because a reshape straight to (B, H, T, K) tears words apart. Cut the last dimension first, (B, T, H, K), then swap T and H."),
-            Mistake("features before words, then reshaped", "return", "x.transpose(1, 2).reshape(parts.transpose(1, 2).shape)",
-                    "Words and features were swapped before the reshape, so a head gets numbers of several words in one row. Cut the last dimension first, (B, T, H, K), then swap T and H."),
             Mistake("not transposed", ".transpose(1, 2)", "",
                     "This is (B, T, H, K). Attention works on the last two dimensions, which have to be words and width: swap T and H."),
-            Mistake("width and heads swapped", ".transpose(1, 2)", ".transpose(2, 3)",
-                    "This is (B, T, K, H): the last two dimensions were swapped. Attention works on words and width, so swap T and H instead."),
             Mistake("words and width swapped", ".transpose(1, 2)", ".transpose(1, 3)",
                     "This is (B, K, H, T): words and width were swapped. The width stays last, so swap T and H instead."),
-            Mistake("batch and words swapped", ".transpose(1, 2)", ".transpose(0, 1)",
-                    "This is (T, B, H, K): batch and words were swapped. The batch stays in front, so swap T and H instead."),
             Mistake("heads and width exchanged", CUT, "x.unflatten(-1, (-1, n_heads)).transpose(-2, -1)",
                     "The last dimension was cut as (K, H), so head 0 took every H-th feature. A head's features lie next to each other: (H, K)."),
             Mistake("K parts of H", CUT, "x.unflatten(-1, (-1, n_heads))",
                     "The last dimension was cut into K parts of H numbers. Cut it into H parts of K: unflatten(-1, (n_heads, -1)). (torch.split expects the size of a part, torch.chunk the number of parts.)"),
-            Mistake("width first", "return", "parts.permute(0, 2, 3, 1)",
-                    "This is (B, H, K, T). Words come before the width."),
-            Mistake("batch and heads exchanged", "return", "parts.permute(2, 0, 1, 3)",
-                    "This is (H, B, T, K). The batch stays in front."),
         ],
         also_right=[
             lambda x, h: torch.stack(x.chunk(h, dim=-1), dim=1),
             lambda x, h: x.view(*x.shape[:2], h, x.shape[-1] // h).permute(0, 2, 1, 3),
         ],
-        hints=[
-            "It takes two steps: cut the last dimension in two, then swap two dimensions.",
-            "x.unflatten(-1, (n_heads, -1)) cuts (B, T, D) into (B, T, H, K).",
-            "x.unflatten(-1, (n_heads, -1)).transpose(1, 2)",
-        ],
+        hints=["It takes two steps: cut the last dimension in two, then swap two dimensions.",
+               "x.unflatten(-1, (n_heads, -1)) cuts (B, T, D) into (B, T, H, K).",
+               "x.unflatten(-1, (n_heads, -1)).transpose(1, 2)"],
         look_at="Nothing is copied: both steps only change how the numbers are read.",
     ),
     Exercise(
-        name="merge_heads",
-        title="merge the heads",
+        name="merge_heads", title="merge the heads",
         task="Undo the split: (B, H, T, K) to (B, T, D), head 0 first.",
         minutes=3, difficulty=2, importance=5,
         pytorch="`torch.zeros(2, 3, 4).flatten(-2)` joins the last two dimensions: (2, 12). `x.transpose(0, 2)` swaps dimensions 0 and 2.",
-        reference=merge_heads,
-        draw=_draw_merge,
+        reference=merge_heads, draw=_draw_merge,
         then="The next cell joins the heads with it and compares the result with the list.",
         mistakes=[
             Mistake("reshaped without transposing", "return", "x.reshape(x.shape[0], x.shape[2], -1)",
                     "The shape is right and the numbers aren't, because words from different positions were joined. Swap H and T first, then flatten."),
             Mistake("words joined too", ".flatten(-2)", ".flatten(1)",
                     "flatten(1) joins everything from dimension 1 on, so the words end up in one long vector. Join only the last two dimensions: flatten(-2)."),
-            Mistake("not flattened", ".flatten(-2)", "",
-                    "This is (B, T, H, K). Join the last two dimensions with flatten(-2)."),
             Mistake("heads interleaved", "return", "x.permute(0, 2, 3, 1).flatten(-2)",
                     "The heads' features alternate. All of head 0's features come first, then head 1's."),
             Mistake("heads summed", "return", "x.sum(1)",
@@ -348,25 +250,18 @@ EXERCISES = [
             Mistake("heads averaged", "return", "x.mean(1)",
                     "The heads were averaged to (B, T, K). They should be concatenated."),
         ],
-        also_right=[
-            lambda x: torch.cat(x.unbind(1), dim=-1),
-            lambda x: x.permute(0, 2, 1, 3).reshape(x.shape[0], x.shape[2], -1),
-        ],
-        hints=[
-            "Do the steps of the split backwards: swap, then join.",
-            "x.transpose(1, 2) is (B, T, H, K).",
-            "x.transpose(1, 2).flatten(-2)",
-        ],
+        also_right=[lambda x: torch.cat(x.unbind(1), dim=-1)],
+        hints=["Do the steps of the split backwards: swap, then join.",
+               "x.transpose(1, 2) is (B, T, H, K).",
+               "x.transpose(1, 2).flatten(-2)"],
         look_at="The order matters. Flattening first would join the words of one head.",
     ),
     Exercise(
-        name="mixed_up_heads",
-        title="find the bug: mixed-up heads",
+        name="mixed_up_heads", title="find the bug: mixed-up heads",
         task="Several heads attend, and their contexts are put side by side. There are two "
              "mistakes. The print-out below the function shows one of them. Find both and fix them.",
         minutes=4, difficulty=3, importance=5,
-        reference=mixed_up_heads,
-        draw=_draw_bug,
+        reference=mixed_up_heads, draw=_draw_bug,
         mistakes=[
             Mistake("still as it was", "context.transpose(1, 2).flatten(-2)", "context.reshape(x.shape)",
                     "Compare every printed row with 1, 2, 3, 4: which of its numbers belong to another word? The other mistake can't show while all scores are 0.", also=(("math.sqrt(query.shape[-1])", "math.sqrt(x.shape[-1])"),)),
@@ -374,28 +269,10 @@ EXERCISES = [
                     "The reshape joins vectors of different words, because the heads come before the words in (B, H, T, K). Swap back with transpose(1, 2), then flatten(-2)."),
             Mistake("swapped words and features", "context.transpose(1, 2).flatten(-2)", "context.mT.reshape(x.shape)",
                     "This swaps the words with the features of a head. The dimensions to swap are the heads and the words: transpose(1, 2)."),
-            Mistake("divided by √D", "math.sqrt(query.shape[-1])", "math.sqrt(x.shape[-1])",
-                    "The scores are divided by √D, the model's width. The vectors in the dot product belong to one head and are K wide: query.shape[-1]."),
             Mistake("no scaling", " / math.sqrt(query.shape[-1])", "",
                     "The scores aren't divided by √d_k any more. Divide by math.sqrt(query.shape[-1])."),
             Mistake("divided by K", "math.sqrt(query.shape[-1])", "query.shape[-1]",
                     "The scores are divided by the width of a head, which leaves them far too small. Take its square root."),
-            Mistake("divided by √H", "math.sqrt(query.shape[-1])", "math.sqrt(n_heads)",
-                    "The scores are divided by the square root of the number of heads. The scale "
-                    "depends on the width of one head's query."),
-            Mistake("divided by √T", "math.sqrt(query.shape[-1])", "math.sqrt(query.shape[-2])",
-                    "The scores are divided by the square root of the number of words. The width is the last dimension: query.shape[-1]."),
-            Mistake("heads interleaved", "context.transpose(1, 2).flatten(-2)", "context.permute(0, 2, 3, 1).flatten(-2)",
-                    "The heads' features alternate. All features of the first head come first, then those of the second."),
-            Mistake("not flattened", ".flatten(-2)", "",
-                    "The result is (B, T, H, K). Join the last two dimensions with flatten(-2)."),
-            Mistake("heads summed", "context.transpose(1, 2).flatten(-2)", "context.sum(1)",
-                    "The heads were added up. They should be put side by side."),
-            Mistake("softmax over the queries", "softmax(-1)", "softmax(-2)",
-                    "The softmax runs over the queries. Each query's weights sum to 1 over the keys: softmax(-1)."),
-            Mistake("softmax over the heads", "softmax(-1)", "softmax(1)",
-                    "The softmax runs over the heads, so they compete. The weights of each head "
-                    "should sum to 1 per query: softmax(-1)."),
             Mistake("mixes the keys", "@ value", "@ key",
                     "The weights mix the keys here. They belong on the values."),
         ],
@@ -403,45 +280,26 @@ EXERCISES = [
             lambda x, w_q, w_k, w_v, n_heads: multi_head_attention(
                 x, w_q, w_k, w_v, torch.eye(x.shape[-1]), n_heads
             ),
-            lambda x, w_q, w_k, w_v, n_heads: _list_of_heads(
-                x, w_q, w_k, w_v, torch.eye(x.shape[-1]), n_heads
-            ),
         ],
-        hints=[
-            "In the print-out, every row should be 1, 2, 3, 4. Which numbers are where they belong, and which have moved to another word?",
-            "context is (B, H, T, K). To put the heads side by side per word, T has to come before H.",
-            "context.transpose(1, 2).flatten(-2), and math.sqrt(query.shape[-1]) for the scale.",
-        ],
+        hints=["In the print-out, every row should be 1, 2, 3, 4. Which numbers are where they belong, and which have moved to another word?",
+               "context is (B, H, T, K). To put the heads side by side per word, T has to come before H.",
+               "context.transpose(1, 2).flatten(-2), and math.sqrt(query.shape[-1]) for the scale."],
         look_at="Neither mistake raises an error. To find such mistakes, use an input for which "
                 "you know the right answer beforehand.",
     ),
     Exercise(
-        name="head_contributions",
-        title="what each head adds",
+        name="head_contributions", title="what each head adds",
         pytorch="`torch.zeros(6, 5).unflatten(0, (2, 3))` cuts the first dimension in two: (2, 3, 5).",
         task="Multiply each head's context by its own K rows of W_O. Summed over the heads, the results give the layer's output.",
         minutes=4, difficulty=3, importance=4,
-        reference=head_contributions,
-        draw=_draw_contributions,
+        reference=head_contributions, draw=_draw_contributions,
         mistakes=[
-            Mistake("W_O transposed", "w_o.unflatten", "w_o.T.unflatten",
-                    "These are columns of W_O. The concatenated heads are multiplied as rows times matrix, so each head is multiplied by its own rows."),
             Mistake("rows interleaved", "w_o.unflatten(0, (context.shape[1], -1))", "w_o.unflatten(0, (-1, context.shape[1])).transpose(0, 1)",
                     "Each head got every H-th row of W_O. The heads are concatenated one after the other, so a head's K rows lie together: (H, K), not (K, H)."),
             Mistake("heads added up", "return", "result.sum(1)",
                     "This is already the sum over the heads. The exercise asks for each head's part, (B, H, T, D)."),
-            Mistake("heads added up, dimension kept", "return", "result.sum(1, keepdim=True)",
-                    "This is the sum over the heads with a dimension of size 1. The exercise asks for each head's part, (B, H, T, D)."),
-            Mistake("heads averaged", "return", "result.mean(1)",
-                    "This is the average over the heads. The exercise asks for each head's part, (B, H, T, D)."),
             Mistake("first head's rows for all", "context @ rows", "context @ rows[0]",
                     "Every head was multiplied by the first K rows of W_O. Each head has rows of its own."),
-            Mistake("rows in reverse", "context @ rows", "context @ rows.flip(0)",
-                    "The first head was multiplied by the last K rows of W_O. Head h begins at row h · K."),
-            Mistake("next head's rows", "context @ rows", "context @ rows.roll(1, 0)",
-                    "Each head was multiplied by the rows of the head beside it. Head h begins at row h · K."),
-            Mistake("words before heads", "return", "result.transpose(1, 2)",
-                    "This is (B, T, H, D). The heads come before the words: (B, H, T, D)."),
             Mistake("divided by the number of heads", "return", "result / context.shape[1]",
                     "The parts were divided by the number of heads, so their sum is too small. Heads are added up, not averaged."),
             Mistake("without W_O", _without_w_o,
@@ -451,30 +309,22 @@ EXERCISES = [
         ],
         also_right=[
             lambda context, w_o: torch.einsum("bhtk,hkd->bhtd", context, w_o.unflatten(0, (context.shape[1], -1))),
-            _contributions_in_a_loop,
         ],
-        hints=[
-            "The D rows of W_O belong to the heads in turn: the first K to the first head, the next K to the second.",
-            "unflatten(0, (H, K)) cuts the rows into heads and leaves the columns alone. The number of heads is context.shape[1], and -1 lets PyTorch work out K.",
-            "w_o.unflatten(0, (context.shape[1], -1)), then context @ rows.",
-        ],
+        hints=["The D rows of W_O belong to the heads in turn: the first K to the first head, the next K to the second.",
+               "unflatten(0, (H, K)) cuts the rows into heads and leaves the columns alone. The number of heads is context.shape[1], and -1 lets PyTorch work out K.",
+               "w_o.unflatten(0, (context.shape[1], -1)), then context @ rows."],
         look_at="(B, H, T, K) @ (H, K, D): the matrix product runs once per head, and broadcasting repeats it over the batch.",
     ),
     Exercise(
-        name="multi_head_attention",
-        title="multi-head attention",
+        name="multi_head_attention", title="multi-head attention",
         task="Project, split, attend, merge, apply W_O. All weights are (D, D), rows times matrices. "
              "`split_heads`, `merge_heads` and `scaled_dot_product_attention` are there to be called.",
         minutes=9,
         pytorch="`context, weights = scaled_dot_product_attention(query, key, value, mask)` works on the last two dimensions and leaves those in front alone. `x @ w` multiplies every row of x by w.",
         difficulty=4, importance=5,
-        reference=multi_head_attention,
-        plain=_layer,
-        draw=_draw_layer,
+        reference=multi_head_attention, plain=_layer, draw=_draw_layer,
         then="The next cell puts it into the translator and draws its maps.",
         mistakes=[
-            Mistake("divided by √D", "math.sqrt(query.shape[-1])", "math.sqrt(x.shape[-1])",
-                    "The scores are divided by √d_model. The vectors in the dot product are one head wide, so divide by √(D / H)."),
             Mistake("no scaling", " / math.sqrt(query.shape[-1])", "",
                     "The scores aren't divided by √d_k, the square root of a head's width."),
             Mistake("W_O forgotten", "return", "merged",
@@ -483,71 +333,33 @@ EXERCISES = [
                     "The split tears words apart: cut the last dimension, then transpose.", also=SPLIT_VIEW[1:]),
             Mistake("merged without transposing", *MERGE_VIEW,
                     "The merge joins the wrong numbers: transpose back before flattening."),
-            Mistake("one head", lambda x, q, k, v, o, n_heads, mask=None: multi_head_attention(x, q, k, v, o, 1, mask),
-                    "This is one head of full width. Split into n_heads first."),
             Mistake("each head sees a slice of x", _sliced_input,
                     "Each head got its own slice of the embedding. Project the whole vector; only the projections are split."),
             Mistake("keys instead of values", "weights @ value", "weights @ key",
                     "The weights mixed the keys. They should mix the values."),
             Mistake("mask ignored", "if mask is not None", "if False",
                     "The mask has no effect. Where it is False, the score becomes −∞."),
-            Mistake("mask turned round", "~mask", "mask",
-                    "The mask is the wrong way round. Where it is True a word is allowed to attend, so fill where it is False: scores.masked_fill(~mask, -math.inf)."),
-            Mistake("projections transposed", "w_q, n_heads", "w_q.T, n_heads",
-                    "You multiplied by the transposed matrices. Here it's rows times matrices, x @ w_q; only nn.Linear stores them the other way.",
-                    also=(("w_k, n_heads", "w_k.T, n_heads"), ("w_v, n_heads", "w_v.T, n_heads"), ("merged @ w_o", "merged @ w_o.T"))),
-            Mistake("heads attend across themselves", *SPLIT_IN_PLACE[0],
-                    "The dimensions of words and heads weren't swapped, so within each word the heads attend to each other. The last two dimensions must be words and width: transpose(1, 2) after the cut, and back before the join.",
-                    also=(*SPLIT_IN_PLACE[1:], (MERGE, "context.flatten(-2)"))),
-            Mistake("split and merged without transposing", *SPLIT_VIEW[0],
-                    "Split and merge undo each other, but between them words are torn apart, because a reshape straight to (B, H, T, K) isn't a split. Cut the last dimension, (B, T, H, K), then swap T and H; swap back before you join.",
-                    also=(*SPLIT_VIEW[1:], MERGE_VIEW)),
-            Mistake("heads interleaved", *SPLIT_ALTERNATING[0],
-                    "Head 0 took every H-th column. A head's columns lie next to each other: cut the last dimension as (H, K), not (K, H).",
-                    also=(*SPLIT_ALTERNATING[1:], (MERGE, "context.permute(0, 2, 3, 1).flatten(-2)"))),
-            Mistake("softmax over the queries", "softmax(-1)", "softmax(-2)",
-                    "The softmax runs over the queries. Each query's row sums to one: softmax(-1)."),
-            Mistake("softmax over the heads", "softmax(-1)", "softmax(1)",
-                    "The softmax runs over the heads. Each row of each head sums to one: softmax(-1)."),
             Mistake("mask after the softmax", "    weights = scores.softmax(-1)\n", "",
                     "The weights were set to zero after the softmax, so the rows no longer sum to one. Set the scores to −∞ before it.",
                     also=(("    if mask", "    weights = scores.softmax(-1)\n    if mask"), ("scores = scores.masked_fill", "weights = weights.masked_fill"), ("-math.inf", "0"))),
-            Mistake("masked with 0", "-math.inf", "0.0",
-                    "Hidden scores were set to 0, which still gets weight, because e⁰ = 1. Set them to −∞."),
-            Mistake("queries and keys exchanged", "w_q, n_heads", "w_k, n_heads",
-                    "Queries and keys are exchanged. The query should be x @ w_q, the key x @ w_k, and scores = query @ key.transpose(-2, -1).",
-                    also=(("key = split_heads(x @ w_k", "key = split_heads(x @ w_q"),)),
-            Mistake("divided by K", "math.sqrt(query.shape[-1])", "query.shape[-1]",
-                    "The scores are divided by d_k, that is, by its root twice. Divide once by the root, √(D / H)."),
-            Mistake("W_O transposed", "merged @ w_o", "merged @ w_o.T",
-                    "Only w_o is transposed. Here it's rows times matrices like the others: merged @ w_o."),
             Mistake("values not projected", "x @ w_v", "x",
                     "The words themselves were mixed. What gets mixed are the values, x @ w_v."),
         ],
-        also_right=[_list_of_heads, _einsum],
-        hints=[
-            "You have the three parts: split_heads, the attention of lesson 04, merge_heads. If you skipped the first two, take ours: split_heads, merge_heads = exercises.mine('split_heads'), exercises.mine('merge_heads').",
-            "query = split_heads(x @ w_q, n_heads), likewise key and value.",
-            "context, _ = scaled_dot_product_attention(query, key, value, mask); then merge_heads(context) @ w_o.",
-        ],
+        also_right=[_list_of_heads],
+        hints=["You have the three parts: split_heads, the attention of lesson 04, merge_heads. If you skipped the first two, take ours: split_heads, merge_heads = exercises.mine('split_heads'), exercises.mine('merge_heads').",
+               "query = split_heads(x @ w_q, n_heads), likewise key and value.",
+               "context, _ = scaled_dot_product_attention(query, key, value, mask); then merge_heads(context) @ w_o."],
         look_at="The attention itself doesn't know about heads: to it, they are one more batch dimension.",
     ),
     Exercise(
-        name="silence_head",
-        title="silence a head",
+        name="silence_head", title="silence a head",
         task="Change W_O (rows times matrices) so that one head adds nothing to the output. Heads are counted from 0.",
         minutes=4, difficulty=2, importance=3,
-        reference=silence_head,
-        plain=_silenced,
-        draw=_draw_silence,
+        reference=silence_head, draw=_draw_silence,
         then="The next cell silences the translator's costliest head with it.",
         mistakes=[
             Mistake("columns instead of rows", "silent[start:stop]", "silent[:, start:stop]",
                     "The columns were set to zero, which silences part of the output for all heads. A head's output is multiplied by its own rows of W_O."),
-            Mistake("all but this head", "return", "w_o - silent",
-                    "Only this head is left, and all others are silent. It should be the other way round."),
-            Mistake("the next head", "start = head", "start = (head + 1) % n_heads", BEGINS,
-                    also=(("stop = (head + 1) * width", "stop = start + width"),)),
             Mistake("counted from 1", "start = head * width", "start = max(head - 1, 0) * width",
                     "The head before was silenced. Heads are counted from 0 here: head h begins at row h · K.",
                     also=(("(head + 1)", "head"),)),
@@ -556,14 +368,8 @@ EXERCISES = [
             Mistake("begins at row h", "start = head * width", "start = head",
                     "K rows are zero, but they begin at row h. Every head before this one has K rows: begin at row h · K.",
                     also=(("(head + 1) * width", "head + width"),)),
-            Mistake("all heads from this one on", "start:stop", "start:",
-                    "This head and all after it are silent, but its rows end at (h + 1) · K."),
-            Mistake("all heads up to this one", "start:stop", ":stop",
-                    "This head and all before it are silent, but its rows begin at h · K."),
             Mistake("rows taken out", "return", "torch.cat([w_o[:start], w_o[stop:]])",
                     "The rows are gone, so the concatenated heads no longer fit W_O. Set them to zero instead."),
-            Mistake("one row only", "silent[start:stop]", "silent[head]",
-                    "Only a single row is zero. A head has K = D / H rows."),
             Mistake("every H-th row", "silent[start:stop]", "silent[head::n_heads]",
                     "Every H-th row is zero, as if heads were interleaved. A head's rows lie together."),
         ],
@@ -571,12 +377,9 @@ EXERCISES = [
             lambda w, h, n: w * (torch.arange(len(w)) // (len(w) // n) != h)[:, None],
             lambda w, h, n: torch.cat([part * (i != h) for i, part in enumerate(w.chunk(n, dim=0))], dim=0),
         ],
-        pytorch="`w.clone()` is a copy that you can write into. `w.unflatten(0, (H, -1))` is a view with a dimension for the heads: what you write into a view lands in the tensor behind it.",
-        hints=[
-            "When the heads are concatenated, which rows of W_O is the output of head h multiplied by?",
-            "Rows h·K to (h+1)·K, with K = len(w_o) // n_heads.",
-            "Copy first: silent = w_o.clone(); silent[head * K : (head + 1) * K] = 0.",
-        ],
+        hints=["When the heads are concatenated, which rows of W_O is the output of head h multiplied by?",
+               "Rows h·K to (h+1)·K, with K = len(w_o) // n_heads.",
+               "Copy first: silent = w_o.clone(); silent[head * K : (head + 1) * K] = 0."],
         look_at="clone() comes first; without it the caller's matrix would be changed.",
     ),
 ]

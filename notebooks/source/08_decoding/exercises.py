@@ -25,22 +25,15 @@ def next_token_loss(decode, ids):
 def greedy_decode(step, bos_id, eos_id, max_len):
     """Take the likeliest token until the sentence ends."""
     ids = [bos_id]
-    while len(ids) <= max_len and (len(ids) == 1 or ids[-1] != eos_id):
-        ids.append(int(step(ids).argmax()))
-    return ids[1:]
-
-
-# The solutions as a learner would write them; known mistakes are edits of these texts.
-
-
-def _greedy(step, bos_id, eos_id, max_len):
-    ids = [bos_id]
     for _ in range(max_len):
         token = int(step(ids).argmax())
         ids.append(token)
         if token == eos_id:
             break
     return ids[1:]
+
+
+# The solutions as a learner would write them; known mistakes are edits of these texts.
 
 
 def _top_k(logits, k):
@@ -94,11 +87,6 @@ def _draw_loss(generator):
         )
         for seed, vocab_size, rows, length in [(0, 5, 1, 4), (1, 7, 2, 6), (2, 9, 3, 5)]
     ]
-
-
-def _loss_by_picking(decode, ids):
-    log_probs = decode(ids)[:, :-1].log_softmax(-1)
-    return -log_probs.gather(-1, ids[:, 1:, None]).mean()
 
 
 def _model(seed, eos_at, bos_id=1, eos_id=2, bos_at=-1):
@@ -158,27 +146,6 @@ def _draw_top_p(generator):
     ]
 
 
-def _top_p_by_loop(logits, p):
-    out = torch.full_like(logits, -math.inf)
-    flat, kept = logits.reshape(-1, logits.shape[-1]), out.reshape(-1, logits.shape[-1])
-    for row, target in zip(flat, kept, strict=True):
-        total = 0.0
-        for token in row.softmax(-1).argsort(descending=True).tolist():
-            target[token] = row[token]
-            total += row.softmax(-1)[token].item()
-            if total >= p:
-                break
-    return kept.reshape(logits.shape)
-
-
-def _top_p_by_threshold(logits, p):
-    probabilities = logits.softmax(-1)
-    ordered = probabilities.sort(-1, descending=True).values
-    needed = ordered.cumsum(-1) - ordered < p
-    least = torch.where(needed, ordered, 1.0).amin(-1, keepdim=True)
-    return torch.where(probabilities >= least, logits, -math.inf)
-
-
 def _top_p_by_rank(logits, p):
     probabilities = logits.softmax(-1)
     larger = logits[..., None, :] > logits[..., :, None]
@@ -198,12 +165,6 @@ def _draw_beam(generator):
     ]
 
 
-def _beam_each_sorted(log_probs, beam_scores, beam_size):
-    best = (beam_scores[:, None] + log_probs).max(-1)
-    scores, beams = best.values.topk(beam_size)
-    return scores, beams, best.indices[beams]
-
-
 def _beam_each(log_probs, beam_scores, beam_size):
     best = (beam_scores[:, None] + log_probs).max(-1)
     beams = torch.arange(beam_size)
@@ -220,16 +181,6 @@ def _beam_by_sorting(log_probs, beam_scores, beam_size):
     return torch.tensor(scores), torch.tensor(beams), torch.tensor(tokens)
 
 
-def _beam_by_where(log_probs, beam_scores, beam_size):
-    totals = (log_probs.T + beam_scores).T
-    flat = totals.reshape(-1).argsort(descending=True)[:beam_size]
-    return (
-        totals.reshape(-1)[flat],
-        flat.div(totals.shape[1], rounding_mode="floor"),
-        flat.remainder(totals.shape[1]),
-    )
-
-
 DROPPED = "dropped, -math.inf"
 BACK = "    dropped = dropped.scatter(-1, order, dropped)\n"
 NOT_FINITE = (
@@ -243,12 +194,10 @@ ORDER = (
 # fmt: off
 EXERCISES = [
     Exercise(
-        name="next_token_probabilities",
-        title="from vectors to probabilities",
+        name="next_token_probabilities", title="from vectors to probabilities",
         task="hidden (B, T, D) holds the decoder's vectors, and table (V, D) one row per token of the vocabulary. Return the probability of every token at every position, (B, T, V).",
         minutes=3, difficulty=1, importance=4,
-        reference=next_token_probabilities,
-        draw=_draw_hidden,
+        reference=next_token_probabilities, draw=_draw_hidden,
         mistakes=[
             Mistake("log-probabilities", "logits.softmax", "logits.log_softmax",
                     "These are log-probabilities, which are never positive. The exercise asks for probabilities: softmax."),
@@ -256,29 +205,16 @@ EXERCISES = [
                     "These are the logits. A softmax turns them into probabilities."),
             Mistake("softmax over the positions", "dim=-1", "dim=-2",
                     "The softmax runs over the positions. At each position the probabilities of all tokens must sum to 1, so it runs over the vocabulary: dim=-1."),
-            Mistake("softmax over the batch", "dim=-1", "dim=0",
-                    "The softmax runs over the sentences of the batch. It should run over the vocabulary: dim=-1."),
             Mistake("one winner", "logits.softmax(dim=-1)", "F.one_hot(logits.argmax(-1), logits.shape[-1]).float()",
-                    "The likeliest token gets all the probability, so the choice has already "
-                    "been made. The exercise asks for the distribution to choose from."),
+                    "The likeliest token gets all the probability, so the choice has already been made. The exercise asks for the distribution to choose from."),
             Mistake("the token instead of its probability", "logits.softmax(dim=-1)", "logits.argmax(-1)",
                     "These are token ids, one per position. The exercise asks for the probability of every token."),
             Mistake("sigmoid", "logits.softmax(dim=-1)", "logits.sigmoid()",
                     "A sigmoid looks at each logit alone, so the probabilities at a position don't sum to 1. Use a softmax over the vocabulary."),
             Mistake("not normalised", "logits.softmax(dim=-1)", "logits.exp()",
                     "The exponentials aren't divided by their sum, so they don't sum to 1."),
-            Mistake("divided without exp", "logits.softmax(dim=-1)", "logits / logits.sum(-1, keepdim=True)",
-                    "The logits are divided by their sum. Logits can be negative; a softmax takes their exponentials first."),
-            Mistake("the least likely is likeliest", "logits.softmax", "(-logits).softmax",
-                    "The largest logit gets the smallest probability here. Take the softmax of the logits as they are."),
-            Mistake("scaled like attention", "hidden @ table.T", "hidden @ table.T / math.sqrt(table.shape[-1])",
-                    "The logits are divided by √D. That is done to attention scores; here the model learns the size of its logits itself."),
         ],
-        also_right=[
-            lambda hidden, table: F.linear(hidden, table).softmax(-1),
-            lambda hidden, table: torch.einsum("btd,vd->btv", hidden, table).log_softmax(-1).exp(),
-        ],
-        pytorch="`t.T` turns a matrix on its side; `t.softmax(dim=-1)` works along the last dimension.",
+        also_right=[lambda hidden, table: F.linear(hidden, table).softmax(-1)],
         hints=[
             "A token's logit is the dot product of its row of the table with the decoder's vector.",
             "hidden is (B, T, D) and table is (V, D). Which of the two has to be transposed so "
@@ -288,75 +224,42 @@ EXERCISES = [
         look_at="The table is the embedding itself: the same rows that turned tokens into vectors turn vectors into tokens.",
     ),
     Exercise(
-        name="next_token_loss",
-        title="find the bug: a loss that rewards copying",
+        name="next_token_loss", title="find the bug: a loss that rewards copying",
         task="ids (B, T + 1) begin with bos; decode(inputs), with inputs (B, T), returns logits "
              "(B, T, V) from a decoder with a causal mask. Return the mean loss of predicting "
              "each next token. Which of the two printed losses should be the low one?",
         pytorch="`ids[:, :-1]` drops the last column, `ids[:, 1:]` the first. `x.flatten(0, 1)` turns (B, T, V) into (B · T, V).",
         minutes=3, difficulty=2, importance=5,
         then="The next cell measures our translator with it.",
-        reference=next_token_loss,
-        draw=_draw_loss,
+        reference=next_token_loss, draw=_draw_loss,
         mistakes=[
             Mistake("still as it was", "ids[:, 1:]", "ids[:, :-1]",
                     "Compare the two printed losses. A decoder that repeats its input gets the lowest loss. Which token is position t supposed to predict?"),
             Mistake("probabilities", "decode(inputs)", "decode(inputs).softmax(-1)",
-                    "F.cross_entropy is given probabilities, to which it applies a second "
-                    "softmax. Give it the logits."),
-            Mistake("nll_loss of probabilities", "return", "F.nll_loss(logits.softmax(-1).flatten(0, 1), targets.flatten())",
-                    "F.nll_loss is given probabilities, and it expects log-probabilities. F.cross_entropy of the logits does both steps."),
+                    "F.cross_entropy is given probabilities, to which it applies a second softmax. Give it the logits."),
             Mistake("shifted the wrong way", "ids[:, :-1], ids[:, 1:]", "ids[:, 1:], ids[:, :-1]",
-                    "Inputs and targets have changed places, so the model is trained to predict "
-                    "the token that came before."),
+                    "Inputs and targets have changed places, so the model is trained to predict the token that came before."),
             Mistake("all later tokens, no bos", "ids[:, :-1], ids[:, 1:]", "ids[:, 1:], ids[:, 1:]",
                     "bos isn't given to the decoder, and input t is target t. The inputs are all tokens but the last."),
             Mistake("two tokens ahead", "ids[:, :-1], ids[:, 1:]", "ids[:, :-2], ids[:, 2:]",
                     "The target is two tokens ahead. Shift by one."),
             Mistake("only the last token", "logits.flatten(0, 1), targets.flatten()", "logits[:, -1], targets[:, -1]",
                     "Only the last position counts. One pass gives a prediction at every position, so take the mean over all of them."),
-            Mistake("only the first token", "logits.flatten(0, 1), targets.flatten()", "logits[:, 0], targets[:, 0]",
-                    "Only the first position counts. Take the mean over all positions."),
-            Mistake("summed", "return", "result * targets.numel()",
-                    "The losses are added up, so long batches would count more. Take the mean."),
-            Mistake("not averaged", "targets.flatten()", 'targets.flatten(), reduction="none"',
-                    "These are the losses of all tokens. The exercise asks for their mean."),
-            Mistake("smoothed", "targets.flatten()", "targets.flatten(), label_smoothing=0.1",
-                    "This is the smoothed loss of lesson 09. Here the target is one token."),
-            Mistake("targets in another order", "targets.flatten()", "targets.T.flatten()",
-                    "The targets are flattened position by position, and the logits sentence by sentence. Flatten both in the same order."),
-            Mistake("wrong sign", "return", "-result",
-                    "The loss is negative, and it falls as the model gets worse. Turn the sign round: a loss is −log p."),
-            Mistake("perplexity", "return", "result.exp()",
-                    "This is the exponential of the loss, its perplexity. Return the loss."),
         ],
-        also_right=[
-            _loss_by_picking,
-            lambda decode, ids: F.nll_loss(
-                decode(ids[:, :-1]).log_softmax(-1).transpose(1, 2), ids[:, 1:]
-            ),
-        ],
-        hints=[
-            "Look at the two lines that are printed: a decoder that only repeats its input should have a high loss.",
-            "At position t the decoder has read inputs up to t. Which token is it supposed to predict?",
-            "targets = ids[:, 1:]",
-        ],
+        also_right=[lambda decode, ids: F.nll_loss(decode(ids[:, :-1]).log_softmax(-1).transpose(1, 2), ids[:, 1:])],
+        hints=["Look at the two lines that are printed: a decoder that only repeats its input should have a high loss.",
+               "At position t the decoder has read inputs up to t. Which token is it supposed to predict?",
+               "targets = ids[:, 1:]"],
         look_at="One slice drops the last token, the other drops the first. That is the whole shift.",
     ),
     Exercise(
-        name="greedy_decode",
-        title="greedy decoding",
+        name="greedy_decode", title="greedy decoding",
         task="Start from `[bos_id]`. Keep appending the likeliest next token until it is `eos_id` or you have `max_len` of them. Return what you added.",
         pytorch="`torch.tensor([0.1, 2.0, 0.5]).argmax()` is `tensor(1)`, the place of the largest entry; `.item()` makes it a plain 1. `break` leaves a loop.",
         minutes=6, difficulty=2, importance=5,
         then="The next cell lets it write with our translator.",
-        reference=greedy_decode,
-        plain=_greedy,
-        draw=_draw_greedy,
+        reference=greedy_decode, draw=_draw_greedy,
         mistakes=[
-            Mistake("bos kept, and counted", "range(max_len)", "range(max_len - 1)",
-                    "The begin-of-sentence token is in the result and counts towards max_len. Leave it out; max_len counts generated tokens.",
-                    also=(("ids[1:]", "ids"),)),
             Mistake("only bos is passed on", "step(ids)", "step([bos_id])",
                     "Every step gets [bos_id] alone. Append each token, and pass all ids so far."),
             Mistake("bos kept", "ids[1:]", "ids",
@@ -367,138 +270,74 @@ EXERCISES = [
                     "The loop goes on after the end of the sentence. Leave it once eos_id has been generated."),
             Mistake("one token too many", "range(max_len)", "range(max_len + 1)",
                     "One token more than max_len is generated if the sentence doesn't end by itself."),
-            Mistake("one token too few", "range(max_len)", "range(max_len - 1)",
-                    "One token fewer than max_len is generated if the sentence doesn't end by itself."),
-            Mistake("the logit instead of its token", "int(step(ids).argmax())", "step(ids).max().item()",
-                    "max gives the largest logit itself. The token is the place where it is: argmax."),
-            Mistake("one logit picked out", "step(ids).argmax()", "step(ids)[-1].argmax()",
-                    "step(ids) holds the logits of the next token only, (V,). With [-1] a single number is left, and its argmax is always 0."),
-            Mistake("the least likely token", "argmax", "argmin",
-                    "The smallest logit is chosen. Take the largest: argmax."),
             Mistake("only the last token is passed on", "step(ids)", "step(ids[-1:])",
                     "The step function gets only the last token. It needs all ids so far, beginning with bos."),
-            Mistake("max_len ignored", "range(max_len)", "range(max_len + 40)",
-                    "max_len isn't used. Generate at most max_len tokens, because the sentence might never end."),
-            Mistake("bos taken to be 1", "[bos_id]", "[1]",
-                    "The ids begin with 1. It's 1 in this course, but the function is told which id to use: bos_id."),
-            Mistake("eos taken to be 2", "== eos_id", "== 2",
-                    "The loop ends with token 2. It's 2 in this course, but the function is told which id to use: eos_id."),
         ],
         also_right=[
-            _greedy,
+            greedy_decode,
             lambda step, bos_id, eos_id, max_len: decoding.greedy(
                 lambda prefix, rows: step(prefix[0].tolist())[None], 1, bos_id, eos_id, max_len
             )[0],
         ],
-        hints=[
-            "Begin with ids = [bos_id], and loop at most max_len times.",
-            "token = int(step(ids).argmax()); append it; leave the loop if it is eos_id.",
-            "Return ids[1:]: everything but bos.",
-        ],
+        hints=["Begin with ids = [bos_id], and loop at most max_len times.",
+               "token = int(step(ids).argmax()); append it; leave the loop if it is eos_id.",
+               "Return ids[1:]: everything but bos."],
         look_at="The whole prefix is passed to each step. A cache makes that affordable.",
     ),
     Exercise(
-        name="top_k_filter",
-        title="top-k",
+        name="top_k_filter", title="top-k",
         task="Keep the k largest logits of each row, and set the rest to −∞.",
         pytorch="`x.topk(2)` has `.values` and `.indices` of the two largest entries of each row, largest first. `x.masked_fill(mask, -math.inf)` puts −∞ where mask is True.",
         minutes=5, difficulty=2, importance=3,
         then="The next cell draws captions through it.",
-        reference=decoding.top_k_filter,
-        plain=_top_k,
-        draw=_draw_top_k,
+        reference=decoding.top_k_filter, plain=_top_k, draw=_draw_top_k,
         mistakes=[
             Mistake("a mask returned", "return", "logits >= smallest_kept", A_MASK),
             Mistake("the k largest dropped", "logits < smallest_kept", "logits >= smallest_kept",
                     "The k largest are set to −∞ and the rest is kept. It's the other way round: compare with <."),
-            Mistake("only the largest kept", "[..., -1:]", "[..., :1]",
-                    "Only the largest is kept, because the comparison is with values[..., :1]. The k-th largest is the last: values[..., -1:]."),
-            Mistake("the smallest number", "-math.inf", "torch.finfo(logits.dtype).min",
-                    "The rest is set to the smallest number that the dtype has. The exercise asks for −∞ itself, -math.inf."),
-            Mistake("the k smallest", "topk(k, dim=-1)", "topk(k, dim=-1, largest=False)",
-                    "The k smallest are kept, and the rest is set to −∞. Keep the k largest.", also=(("logits <", "logits >"),)),
-            Mistake("the smallest kept", "return", "logits.masked_fill(logits > logits.topk(k, -1, largest=False).values[..., -1:], math.inf)",
-                    "The k smallest are kept, or the signs are the wrong way round."),
             Mistake("rest set to zero", "-math.inf", "0.0",
                     "The rest is set to 0. A logit of 0 still has a probability, because exp(0) is 1. Use −∞."),
-            Mistake("the k-th dropped too", "logits < smallest_kept", "logits <= smallest_kept",
-                    "The k-th largest is dropped too: compare with <, not <=."),
             Mistake("−1e9 instead of −∞", "-math.inf", "-1e9", NOT_FINITE),
             Mistake("result sorted", "return", "result.sort(-1, descending=True).values",
                     "The result is sorted. Every logit keeps its place."),
-            Mistake("the first k", "logits < smallest_kept", "torch.arange(logits.shape[-1]) >= k",
-                    "These are the first k of the vocabulary, not the k largest."),
-            Mistake("one too many", "topk(k,", "topk(min(k + 1, logits.shape[-1]),",
-                    "One token more than k is kept."),
-            Mistake("probabilities returned", "return", "result.softmax(-1)",
-                    "These are probabilities. The exercise asks for logits; the softmax comes later."),
             Mistake("only the k values returned", "return", "logits.topk(k, dim=-1).values",
                     "These are the k values, no longer in their places. Keep the shape (..., V)."),
-            Mistake("counted from the smallest", "logits.topk(k, dim=-1).values[..., -1:]", "logits.sort(-1).values[..., min(k, logits.shape[-1] - 1)][..., None]",
-                    "sort begins with the smallest, so [..., k] is the wrong end. The k-th largest is at [..., -k]."),
             Mistake("one threshold for all rows", "logits.topk(k, dim=-1).values[..., -1:]", "logits.topk(k, dim=-1).values.min()",
                     "All rows share one threshold. Each row has its own: the last of its k values, values[..., -1:]."),
-            Mistake("largest of the whole batch", "logits.topk(k, dim=-1).values[..., -1:]", "logits.flatten().topk(k).values[-1]",
-                    "The k largest of all rows together are kept. Each row keeps its own."),
         ],
         also_right=[
             lambda x, k: torch.full_like(x, -math.inf).scatter(-1, x.topk(k, -1).indices, x.topk(k, -1).values),
-            lambda x, k: torch.where(x >= x.sort(-1, descending=True).values[..., k - 1 : k], x, -math.inf),
         ],
-        hints=[
-            "logits.topk(k, dim=-1).values holds the k largest, in order.",
-            "The last of them is the smallest that is kept: values[..., -1:].",
-            "logits.masked_fill(logits < smallest_kept, -math.inf)",
-        ],
-        look_at="Each row has a limit of its own, its k-th largest logit, and the limit needs a last dimension of 1 to be compared with a row.",
+        hints=["logits.topk(k, dim=-1).values holds the k largest, in order.",
+               "The last of them is the smallest that is kept: values[..., -1:].",
+               "logits.masked_fill(logits < smallest_kept, -math.inf)"],
+        look_at="The slice -1: keeps the dimension, so that the comparison broadcasts along the vocabulary.",
     ),
     Exercise(
-        name="top_p_filter",
-        title="top-p",
+        name="top_p_filter", title="top-p",
         task="Keep the smallest set of likeliest tokens whose probabilities reach p, and set the rest to −∞.",
         minutes=9, difficulty=4, importance=3,
         then="The next reveal counts what it keeps, token by token.",
-        reference=decoding.top_p_filter,
-        plain=_top_p,
-        draw=_draw_top_p,
+        reference=decoding.top_p_filter, plain=_top_p, draw=_draw_top_p,
         mistakes=[
-            Mistake("−1e9 instead of −∞", "-math.inf", "-1e9", NOT_FINITE),
             Mistake("a mask returned", "return", "~dropped", A_MASK),
-            Mistake("the likeliest dropped", DROPPED, "~dropped, -math.inf",
-                    "What should be kept is dropped, and the rest is kept: invert the mask."),
-            Mistake("the sum reaches 1 − p", "before >= p", "before >= 1 - p",
-                    "The sum stops at 1 − p. Keep tokens until their probabilities add up to p."),
             Mistake("min-p", DROPPED, "logits.softmax(-1) < p * logits.softmax(-1).amax(-1, keepdim=True), -math.inf",
                     "This is min-p, where each probability is compared with the largest one. In top-p the running sum counts, likeliest first."),
             Mistake("the token that reaches p is dropped", "before >= p", "probabilities.cumsum(-1) > p",
                     "The token with which the sum reaches p is dropped, so what's left doesn't reach p. Keep it. Compare p with the total of the likelier tokens, leaving out the token itself."),
             Mistake("mask in sorted order", BACK, "",
                     "The mask is in sorted order, and the logits aren't. Scatter it back with the order that sort returned."),
-            Mistake("gather instead of scatter", "dropped.scatter(-1, order, dropped)", "dropped.gather(-1, order)",
-                    "gather reads from the places in `order`. To write to those places, use scatter."),
-            Mistake("only the first kept by hand", "before >= p", "(probabilities.cumsum(-1) > p) & (torch.arange(logits.shape[-1]) > 0)",
-                    "The token that reaches p is still dropped, and keeping the first one by hand isn't enough. Compare the sum before each token."),
             Mistake("threshold on each probability", DROPPED, "logits.softmax(-1) < 1 - p, -math.inf",
-                    "Each token's own probability is compared with a number. Use the running sum "
-                    "instead, likeliest first."),
-            Mistake("ties kept", _top_p_by_threshold,
-                    "This keeps every token that is as likely as the last one needed. In a tie that's more than the smallest set: look at an input whose probabilities are all equal. Decide by a token's place in the order instead."),
+                    "Each token's own probability is compared with a number. Use the running sum instead, likeliest first."),
             Mistake("p as a threshold", DROPPED, "logits.softmax(-1) < p, -math.inf",
                     "Each token's own probability is compared with p. Use the running sum instead, likeliest first."),
-            Mistake("not in order", DROPPED, "logits.softmax(-1).cumsum(-1) - logits.softmax(-1) >= p, -math.inf",
-                    "The sum runs in the order of the vocabulary. Sort first, likeliest first."),
             Mistake("not put back in place", BACK, "",
                     "The result is sorted. Put every logit back in its place: scatter, with the order that sort returned.",
                     also=(("return logits", "return ordered"),)),
-            Mistake("least likely first", "descending=True", "descending=False",
-                    "The sum begins with the least likely token. Sort in descending order."),
-            Mistake("probabilities returned", "return", "result.softmax(-1)",
-                    "These are probabilities. The exercise asks for logits."),
             Mistake("rest set to zero", "-math.inf", "0.0",
                     "The rest is set to 0, and a logit of 0 still has a probability. Use −∞."),
         ],
-        also_right=[_top_p_by_loop, _top_p_by_rank],
-        pytorch="`t.sort(dim=-1, descending=True)` returns sorted values and where they came from; `t.cumsum(dim=-1)` adds up from the left; `t.scatter(-1, indices, values)` puts sorted entries back in their places.",
+        also_right=[_top_p_by_rank],
         hints=[
             "ordered, order = logits.sort(dim=-1, descending=True); the softmax of ordered gives their probabilities.",
             "before = probabilities.cumsum(-1) - probabilities is the total of the likelier tokens. A token is dropped if that total is already p or more.",
@@ -508,47 +347,28 @@ EXERCISES = [
         look_at="Nothing comes before the first token, so it is always kept, even if its probability is above p.",
     ),
     Exercise(
-        name="beam_step",
-        title="one step of a beam search",
+        name="beam_step", title="one step of a beam search",
         task="From log-probabilities (beams, V) and the beams' scores (beams,), return scores, beam_index and token_id of the best beam_size continuations, best first.",
         minutes=9, difficulty=4, importance=3,
         then="The next cell searches for the station with it.",
-        reference=decoding.beam_step,
-        plain=_beam,
-        draw=_draw_beam,
+        reference=decoding.beam_step, plain=_beam, draw=_draw_beam,
         mistakes=[
             Mistake("token not taken apart", "flat % vocab_size", "flat",
                     "token_id is still the flat index. Take the remainder: flat % V."),
-            Mistake("probabilities returned", "return scores", "return scores.exp()",
-                    "The scores are probabilities. Return the sums of log-probabilities as they are."),
-            Mistake("only the new token's score", "return scores", "return scores - beam_scores[beam_index]",
-                    "Beams and tokens are right, but the scores are those of the new token alone. Return the totals."),
             Mistake("token, beam, scores", "return", "token_id, beam_index, scores", ORDER),
             Mistake("best of each beam", _beam_each,
                     "Each beam keeps its own best continuation. They should compete, so put all continuations of all beams in one list."),
-            Mistake("best of each beam, sorted", _beam_each_sorted,
-                    "Each beam offers its best continuation only. A beam's second best can beat another's best, so put all continuations of all beams in one list."),
             Mistake("probabilities added", "+ log_probs", "+ log_probs.exp()",
                     "exp() turned the log-probabilities into probabilities. Add them as they are."),
-            Mistake("scores last", "return", "beam_index, token_id, scores", ORDER),
             Mistake("old scores forgotten", "beam_scores[:, None] + log_probs", "log_probs",
                     "The beams' scores so far aren't added. A continuation's score is the sum along its path."),
-            Mistake("scores multiplied", "+ log_probs", "* log_probs",
-                    "Scores are multiplied. Probabilities multiply; their logarithms add."),
             Mistake("beam and token exchanged", "return", "scores, token_id, beam_index",
                     "beam_index and token_id have changed places."),
-            Mistake("worst first", "return", "scores.flip(0), beam_index.flip(0), token_id.flip(0)",
-                    "The order is worst first. topk returns the best first."),
-            Mistake("divided by the number of beams", "log_probs.shape[-1]", "len(beam_scores)",
-                    "The flat index is divided by the number of beams. In a flattened (beams, V), divide by the size of the vocabulary: index // V is the beam."),
         ],
-        also_right=[_beam_by_sorting, _beam_by_where],
-        pytorch="`a[:, None]` makes a column, so that each row gets a number of its own; `t.flatten().topk(n)` returns the n largest values and their positions; `//` and `%` turn a flat position into a row and a column.",
-        hints=[
-            "totals = beam_scores[:, None] + log_probs has the shape (beams, V).",
-            "totals.flatten().topk(beam_size) searches all of them together.",
-            "flat index // V is the beam, flat index % V the token.",
-        ],
+        also_right=[_beam_by_sorting],
+        hints=["totals = beam_scores[:, None] + log_probs has the shape (beams, V).",
+               "totals.flatten().topk(beam_size) searches all of them together.",
+               "flat index // V is the beam, flat index % V the token."],
         look_at="In the helper all dimensions are counted from the end, so a batch of sentences goes through at once.",
     ),
 ]

@@ -12,7 +12,8 @@ from helpers.transformer import losses
 
 def perplexity(mean_losses, counts):
     """Turn the mean losses of batches (N,) with that many tokens (N,) into one perplexity."""
-    mean = (mean_losses * counts).sum() / counts.sum()
+    total = (mean_losses * counts).sum()
+    mean = total / counts.sum()
     return mean.exp()
 
 
@@ -60,12 +61,6 @@ def _rate(step, d_model, warmup_steps):
     falling = step**-0.5
     rate = min(rising, falling)
     return d_model**-0.5 * rate
-
-
-def _perplexity(mean_losses, counts):
-    total = (mean_losses * counts).sum()
-    mean = total / counts.sum()
-    return mean.exp()
 
 
 def _draw_tokens(generator):
@@ -126,30 +121,9 @@ def _draw_perplexity(generator):
     ]
 
 
-def _loss_by_loops(logits, targets, pad_id):
-    found = []
-    for sentence, words in zip(logits, targets.tolist(), strict=True):
-        for row, word in zip(sentence, words, strict=True):
-            if word != pad_id:
-                found.append(row.exp().sum().log() - row[word])
-    return torch.stack(found).mean()
-
-
 def _smooth_by_mixing(targets, vocab_size, epsilon):
     even = torch.full((vocab_size,), 1 / vocab_size)
     return torch.lerp(torch.eye(vocab_size)[targets], even, epsilon)
-
-
-def _smooth_by_filling(targets, vocab_size, epsilon):
-    rows = torch.full((*targets.shape, vocab_size), epsilon / vocab_size)
-    return rows.scatter(-1, targets[..., None], 1 - epsilon + epsilon / vocab_size)
-
-
-def _rate_by_cases(step, d_model, warmup_steps):
-    peak = 1 / math.sqrt(d_model * warmup_steps)
-    if step < warmup_steps:
-        return peak * step / warmup_steps
-    return peak * math.sqrt(warmup_steps / step)
 
 
 def _after(falls):
@@ -173,61 +147,38 @@ LIKE_F = (
 # fmt: off
 EXERCISES = [
     Exercise(
-        name="token_losses",
-        title="one loss per token",
+        name="token_losses", title="one loss per token",
         task="Return −log p of the right word at each position.",
         pytorch="`x.log_softmax(-1)` is the logarithm of the softmax along the last dimension. `x.gather(-1, targets[:, None])` picks one number per row, at the target's column: (T, V) and (T, 1) give (T, 1), and `.squeeze(-1)` makes it (T,).",
         minutes=4, difficulty=2, importance=5,
         then="The next cell finds with it where our translator hesitates.",
-        reference=token_losses,
-        draw=_draw_tokens,
+        reference=token_losses, draw=_draw_tokens,
         mistakes=[
             Mistake("sign forgotten", "-picked", "picked",
                     "These are the log-probabilities, which are negative. A loss is minus that, so that a lower loss is better."),
-            Mistake("softmax instead of log_softmax", "log_softmax", "softmax",
-                    "The logarithm is missing, so this is minus the probability. Use log_softmax."),
             Mistake("no softmax", ".log_softmax(-1)", "",
                     "The logits are used as if they were log-probabilities. log_softmax(-1) turns them into log-probabilities."),
-            Mistake("logarithm of the logits", "log_softmax(-1)", "log()",
-                    "This is the logarithm of the logits, which can be negative and then gives NaN. The softmax is missing: log_softmax(-1)."),
-            Mistake("softmax over the positions", "log_softmax(-1)", "log_softmax(0)",
-                    "The softmax runs over the positions. At each position the words of the vocabulary share the probability, so it runs along the last dimension."),
             Mistake("softmax twice", "logits.log_softmax", "logits.softmax(-1).log_softmax",
                     "The logits go through a softmax and then through log_softmax, which contains one already. Pass it the logits."),
             Mistake("averaged", "return", "result.mean()",
                     "This is the mean over the sentence. The exercise asks for one loss per token, without averaging."),
-            Mistake("summed", "return", "result.sum()",
-                    "This is the sum over the sentence. The exercise asks for one loss per token."),
-            Mistake("in bits", "return", "result / math.log(2)",
-                    "The logarithm has base 2, so these are bits. The course counts in nats, with the natural logarithm."),
             Mistake("probability of the right word", "-picked", "picked.exp()",
                     "These are the probabilities of the right words. The loss is minus their logarithm."),
-            Mistake("one over the probability", "return", "result.exp()",
-                    "This is one over the probability, the perplexity of each token. Leave out the exponential."),
             Mistake("one minus the probability", "-picked", "1 - picked.exp()",
                     "This is 1 − p, which is never more than 1. The loss is −log p, which grows without limit as p goes to 0."),
-            Mistake("the favourite instead of the target", "log_probs.gather(-1, targets[:, None]).squeeze(-1)", "log_probs.amax(-1)",
-                    "This takes the likeliest word of each row, right or wrong. It should be the target's."),
         ],
-        also_right=[
-            lambda logits, targets: F.cross_entropy(logits, targets, reduction="none"),
-            lambda logits, targets: logits.exp().sum(-1).log() - logits[torch.arange(len(targets)), targets],
-        ],
-        hints=[
-            "The first gap turns logits into log-probabilities, along the words of the vocabulary. Lesson 08 has a function for it.",
-            "The second gap needs only a sign: a factor of 1 or −1.",
-            "log_probs = logits.log_softmax(-1), and at the end multiply what gather picked by -1.",
-        ],
+        also_right=[lambda logits, targets: F.cross_entropy(logits, targets, reduction="none")],
+        hints=["The first gap turns logits into log-probabilities, along the words of the vocabulary. Lesson 08 has a function for it.",
+               "The second gap needs only a sign: a factor of 1 or −1.",
+               "log_probs = logits.log_softmax(-1), and at the end multiply what gather picked by -1."],
         look_at="log_softmax is safer than a softmax followed by a logarithm: a very small probability would be rounded to 0, and its logarithm would be −∞.",
     ),
     Exercise(
-        name="unigram_entropy",
-        title="unigram entropy",
+        name="unigram_entropy", title="unigram entropy",
         task="Turn counts into shares that sum to 1, and return −Σ f log f in nats. Every count is at least 1.",
         minutes=3, difficulty=2, importance=3,
         then="The next cell compares French with English.",
-        reference=unigram_entropy,
-        draw=_draw_counts,
+        reference=unigram_entropy, draw=_draw_counts,
         mistakes=[
             Mistake("sign forgotten", "-(", "(",
                     "The sign is missing. Logarithms of shares are negative, and the entropy is minus their weighted mean."),
@@ -235,28 +186,14 @@ EXERCISES = [
                     "The counts are used as they are. Divide them by their sum first, so that they become shares."),
             Mistake("not weighted", "(shares * shares.log()).sum()", "shares.log().mean()",
                     "Every word has the same weight here. A frequent word adds its loss more often: multiply each logarithm by its share, then sum."),
-            Mistake("mean instead of sum", ".log()).sum()", ".log()).mean()",
-                    "The shares are already weights that sum to 1, so a sum is the weighted mean. You divided by V once more."),
             Mistake("in bits", "return", "result / math.log(2)",
                     "The logarithm has base 2, so this is in bits. Use the natural logarithm."),
-            Mistake("perplexity", "return", "result.exp()",
-                    "This is the perplexity, the exponential of the entropy. Leave out the exp."),
             Mistake("log V", "return", "torch.tensor(float(len(counts))).log()",
                     "This is log V, the landmark of a model that doesn't even know how frequent the words are."),
             Mistake("softmax of the counts", "counts / counts.sum()", "counts.float().softmax(-1)",
                     "A softmax exaggerates the differences between the counts. Shares are counts divided by their sum."),
-            Mistake("not summed", ".log()).sum()", ".log())",
-                    "This is one number per word. The entropy is their sum."),
-            Mistake("no logarithm", "shares.log()", "shares",
-                    "The logarithm is missing. A word with the share f costs −log f each time it occurs."),
-            Mistake("divided by the number of words in the vocabulary", "counts / counts.sum()", "counts / len(counts)",
-                    "The counts are divided by how many different words there are. Divide by the sum of all counts."),
         ],
-        also_right=[
-            lambda counts: torch.distributions.Categorical(counts / counts.sum()).entropy(),
-            lambda counts: counts.sum().log() - (counts * counts.log()).sum() / counts.sum(),
-        ],
-        pytorch="`t / t.sum()` turns counts into shares; `t.log()` is the natural logarithm.",
+        also_right=[lambda counts: torch.distributions.Categorical(counts / counts.sum()).entropy()],
         hints=[
             "shares = counts / counts.sum() sums to 1.",
             "A word with the share f has a loss of −log f, and f is also the share of positions "
@@ -267,13 +204,11 @@ EXERCISES = [
                 "entropy is never above log V.",
     ),
     Exercise(
-        name="flattering_loss",
-        title="find the bug: a loss that flatters",
+        name="flattering_loss", title="find the bug: a loss that flatters",
         task="It should be the mean of −log p of the targets over the real tokens. Read the two "
              "printed numbers, then fix the two mistakes.",
         minutes=4, difficulty=3, importance=5,
-        reference=flattering_loss,
-        draw=_draw_log_probs,
+        reference=flattering_loss, draw=_draw_log_probs,
         mistakes=[
             Mistake("still as it was", "log_probs.gather(-1, targets[..., None]).squeeze(-1)", "log_probs.amax(-1)",
                     "Compare the two printed losses. Should a model that's sure of a wrong word have such a low loss? And should columns of padding change it?", also=((".sum() / real.sum()", ".mean()"),)),
@@ -281,30 +216,15 @@ EXERCISES = [
                     "amax picks the model's favourite word, right or wrong, so a model that is sure of nonsense has hardly any loss. Pick the target's log-probability, with gather."),
             Mistake("divided by all positions", ".sum() / real.sum()", ".mean()",
                     "Padding is set to zero, but mean() still divides by all positions, so more padding gives a lower loss. Divide the sum by real.sum()."),
-            Mistake("every target at every position", "log_probs.gather(-1, targets[..., None]).squeeze(-1)", "log_probs[..., targets]",
-                    "log_probs[..., targets] picks the targets of all positions at every position. gather picks one number per position: log_probs.gather(-1, targets[..., None]).squeeze(-1)."),
             Mistake("sign forgotten", "-(", "(",
                     "The loss is negative, and it falls as the model gets worse. Put a minus in front of the mean."),
             Mistake("padding counted", "targets != pad_id", "torch.ones_like(targets)",
                     "Padding counts as if it were a word. Only positions with targets != pad_id are real."),
-            Mistake("only padding counted", "!= pad_id", "== pad_id",
-                    "This is the loss of the padding alone. Turn the mask round."),
-            Mistake("not divided", " / real.sum()", "",
-                    "This is the sum over the real tokens. Divide it by how many there are, real.sum()."),
-            Mistake("padding taken to be 0", "!= pad_id", "!= 0",
-                    "The targets are compared with 0, and padding isn't 0 everywhere. The argument pad_id says what it is."),
             Mistake("averaged by sentence first", "return", "-((picked * real).sum(1) / real.sum(1)).mean()",
                     "Each sentence is averaged first, then the sentences, so a word in a short sentence counts for more. Take one mean over all real tokens."),
-            Mistake("padding in the sum", "(picked * real).sum()", "picked.sum()",
-                    "You divide by the number of real tokens, but padding is still in the sum. Multiply by real first."),
-            Mistake("all words of the vocabulary averaged", "log_probs.gather(-1, targets[..., None]).squeeze(-1)", "log_probs.mean(-1)",
-                    "This averages the log-probabilities of all words. Only the target's counts."),
-            Mistake("the least likely word", "log_probs.gather(-1, targets[..., None]).squeeze(-1)", "log_probs.amin(-1)",
-                    "This picks the least likely word of each position. It should be the target."),
         ],
         also_right=[
             lambda log_probs, targets, pad: F.nll_loss(log_probs.flatten(0, 1), targets.flatten(), ignore_index=pad),
-            lambda log_probs, targets, pad: -log_probs.gather(-1, targets[..., None]).squeeze(-1)[targets != pad].mean(),
         ],
         hints=[
             "The model gives nearly all of the probability to a wrong word, but the loss is "
@@ -315,28 +235,17 @@ EXERCISES = [
         look_at="Two counts have to agree: what is in the sum and what you divide by. Both are the real tokens.",
     ),
     Exercise(
-        name="cross_entropy",
-        title="cross-entropy over real tokens",
+        name="cross_entropy", title="cross-entropy over real tokens",
         task="Average −log p(target) over the positions that aren't padding. The input is logits.",
         pytorch="`targets[..., None]` adds a dimension at the end, (B, T) to (B, T, 1), which `gather(-1, …)` needs. A bool tensor counts as 0 and 1: `x * real` zeroes the rest, and `real.sum()` counts.",
         minutes=6, difficulty=3, importance=5,
         then="The next cells compare it with PyTorch's, and train with it.",
-        reference=losses.cross_entropy,
-        plain=_loss,
-        draw=_draw_loss,
+        reference=losses.cross_entropy, plain=_loss, draw=_draw_loss,
         mistakes=[
-            Mistake("the favourite instead of the target", "log_probs.gather(-1, targets[..., None]).squeeze(-1)", "log_probs.amax(-1)",
-                    "This takes the model's favourite word at every position, right or wrong. Pick the target's log-probability, with gather."),
-            Mistake("logarithm of the mean", "return", "-((picked.exp() * real).sum() / real.sum()).log()",
-                    "The probabilities are averaged first, and then comes the logarithm. It's the other way round: each token's loss is −log p, and the losses are averaged."),
-            Mistake("padding's logits set to zero", "return", "F.cross_entropy((logits * real[..., None]).flatten(0, 1), targets.flatten())",
-                    "Logits of zero at the padding make every word equally likely there, so padding still costs log V nats. Leave those positions out of the mean."),
             Mistake("sign forgotten", "-kept", "kept",
                     "The sign is missing. Logarithms of probabilities are negative, so minimising this would make the model worse. Put a minus in front."),
             Mistake("padding counted", "targets != pad_id", "torch.ones_like(targets)",
                     "Padding counts as if it were a word, so the model is rewarded for writing nothing. Take the mean over targets != pad_id only."),
-            Mistake("all words of the vocabulary averaged", "return", "-log_probs[real].mean()",
-                    "The log-probabilities of all words are averaged. Only the target's counts: pick it, with gather."),
             Mistake("divided by all positions", "real.sum()", "real.numel()",
                     "Padding adds nothing to the sum, and yet the sum is divided by all positions. Divide by how many are real: (targets != pad_id).sum()."),
             Mistake("averaged by sentence first", "return", "-(kept.sum(1) / real.sum(1)).mean()",
@@ -345,88 +254,52 @@ EXERCISES = [
                     "The logits go through a softmax and then through log_softmax, which contains one already. The second one makes everything nearly equal. Pass it the logits."),
             Mistake("summed instead of averaged", " / real.sum()", "",
                     "This is the sum. A batch with more words would count for more, and you'd have to adapt the learning rate. Divide by the number of real tokens."),
-            Mistake("no softmax", ".log_softmax(-1)", "",
-                    "The logits are used as if they were log-probabilities. log_softmax(-1) turns them into log-probabilities."),
-            Mistake("no logarithm", "log_softmax", "softmax",
-                    "This is minus the probability. The loss is minus its logarithm, which grows without bound as the probability of the right word goes to 0."),
-            Mistake("in bits", "return", "loss / math.log(2)",
-                    "The logarithm has base 2, so this is in bits. The course, like F.cross_entropy, counts in nats, with the natural logarithm."),
-            Mistake("softmax over the positions", "log_softmax(-1)", "log_softmax(1)",
-                    "The softmax runs over the positions of a sentence. At each position the words of the vocabulary share the probability: the last dimension."),
-            Mistake("padding taken to be 0", "!= pad_id", "!= 0",
-                    "The targets are compared with 0, and padding isn't 0 everywhere. The argument pad_id says what it is."),
             Mistake("not averaged", "return", "-kept",
                     "This is one loss per position. Training needs a single number: their mean over the real tokens."),
-            Mistake("divided by the real positions only", "kept.sum()", "picked.sum()",
-                    "The number of real tokens is right, but padding is still in the sum. Set its losses to zero before you add up."),
-            Mistake("only padding counted", "!= pad_id", "== pad_id",
-                    "This is the loss of the padding alone. Turn the mask round. Real tokens are targets != pad_id."),
-            Mistake("perplexity", "return", "loss.exp()",
-                    "This is the perplexity, the exponential of the loss. Leave out the exp."),
         ],
         also_right=[
             lambda logits, targets, pad: F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=pad),
-            _loss_by_loops,
         ],
-        hints=[
-            "log_softmax(-1) turns logits into log-probabilities. From each position you need one of them: the target's.",
-            "log_probs.gather(-1, targets[..., None]).squeeze(-1) picks them, in the shape (B, T).",
-            "real = targets != pad_id says what counts. Multiply by it, sum, and divide by real.sum().",
-            "-(picked * real).sum() / real.sum()",
-        ],
-        look_at="Watch out for a batch of nothing but padding: 0/0 would turn every weight of the model into NaN, which the course's loss avoids by dividing by at least 1.",
+        hints=["log_softmax(-1) turns logits into log-probabilities. From each position you need one of them: the target's.",
+               "log_probs.gather(-1, targets[..., None]).squeeze(-1) picks them, in the shape (B, T).",
+               "real = targets != pad_id says what counts. Multiply by it, sum, and divide by real.sum().",
+               "-(picked * real).sum() / real.sum()"],
+        look_at="clamp(min=1) takes care of a batch of nothing but padding: the loss is 0 there, where 0/0 would turn every weight of the model into NaN.",
     ),
     Exercise(
-        name="smooth_targets",
-        title="label smoothing",
+        name="smooth_targets", title="label smoothing",
         task="Give the right class 1 − ε and spread ε evenly over all classes, the right one included. Every row sums to 1.",
         minutes=5, difficulty=2, importance=3,
         then="The next reveal computes its floor from your target.",
-        reference=losses.smooth_targets,
-        plain=_smooth,
-        draw=_draw_targets,
+        reference=losses.smooth_targets, plain=_smooth, draw=_draw_targets,
         mistakes=[
             Mistake("not smoothed", PLACE, "return one_hot.float()",
                     "These are the plain targets, all on the right class. Take ε away from it and spread it."),
             Mistake("rows sum to more than 1", "epsilon / vocab_size", "epsilon / (vocab_size - 1)",
                     "ε is divided by V − 1 but given to all V classes, so the rows sum to more than 1. Divide by vocab_size."),
             Mistake("spread over the wrong classes only", PLACE, "return kept + (1 - one_hot) * epsilon / (vocab_size - 1)", LIKE_F),
-            Mistake("right class left out of the share", PLACE, "return kept + (1 - one_hot) * share",
-                    "The rows don't sum to 1. The right class gets its share of ε too: 1 − ε + ε/V."),
             Mistake("nothing taken away", " * (1 - epsilon)", "",
-                    "The rows sum to 1 + ε. Before you spread ε, subtract it from the right "
-                    "class: one_hot * (1 − ε)."),
+                    "The rows sum to 1 + ε. Before you spread ε, subtract it from the right class: one_hot * (1 − ε)."),
             Mistake("all of ε to every class", PLACE, "return one_hot + (1 - one_hot) * epsilon",
                     "Every class gets the whole ε. It should be shared: ε / vocab_size each."),
-            Mistake("ε and 1 − ε swapped", "    one_hot =", "    epsilon = 1 - epsilon\n    one_hot =",
-                    "ε and 1 − ε have changed places, so the right class keeps only ε. With ε = 0 it should have everything."),
             Mistake("nothing spread", "kept + share", "kept",
                     "ε is taken from the right class and given to none, so the rows sum to 1 − ε. Add ε / vocab_size to every class."),
             Mistake("all of ε to every wrong class", PLACE, "return kept + (1 - one_hot) * epsilon",
                     "Every wrong class gets the whole ε, so the rows sum to more than 1. It's shared among all classes: ε / vocab_size each."),
-            Mistake("everything even", PLACE, "return torch.full_like(kept, 1 / vocab_size)",
-                    "All classes are equal. The right one has 1 − ε more than the others."),
-            Mistake("spread over the wrong classes only + nothing taken away", PLACE, "return one_hot + (1 - one_hot) * epsilon / (vocab_size - 1)"),
         ],
-        also_right=[_smooth_by_mixing, _smooth_by_filling],
-        pytorch="`F.one_hot(ids, n)` adds a last dimension of size n with a single 1 per id, in whole numbers; `.float()` makes them fractions.",
-        hints=[
-            "F.one_hot(targets, vocab_size) gives a row of zeros with a single 1 per target.",
-            "There are two things to add: (1 − ε) times the one-hot row, and ε times the even distribution, 1/V per class.",
-            "F.one_hot(targets, vocab_size) * (1 - epsilon) + epsilon / vocab_size",
-        ],
+        also_right=[_smooth_by_mixing],
+        hints=["F.one_hot(targets, vocab_size) gives a row of zeros with a single 1 per target.",
+               "There are two things to add: (1 − ε) times the one-hot row, and ε times the even distribution, 1/V per class.",
+               "F.one_hot(targets, vocab_size) * (1 - epsilon) + epsilon / vocab_size"],
         look_at="The rows sum to 1, whatever the leading dimensions. F.cross_entropy never builds them, because the even part is the mean of all log-probabilities, which costs no memory.",
     ),
     Exercise(
-        name="warmup_rate",
-        title="the learning rate of the paper",
+        name="warmup_rate", title="the learning rate of the paper",
         task="Compute d_model^−0.5 · min(step^−0.5, step · warmup_steps^−1.5). Steps are counted from 1.",
         pytorch="In Python `2**-0.5` is 2 to the power of −0.5, and `min(a, b)` the smaller of two numbers.",
         minutes=4, difficulty=1, importance=3,
         then="The next cell trains a small model at your rate.",
-        reference=training.warmup_rate,
-        plain=_rate,
-        draw=_draw_steps,
+        reference=training.warmup_rate, plain=_rate, draw=_draw_steps,
         mistakes=[
             Mistake("no warm-up", "min(rising, falling)", "falling",
                     "There is no warm-up, so the rate is highest at the first step, when Adam's estimates are poorest. Take the smaller of the two curves."),
@@ -434,45 +307,24 @@ EXERCISES = [
                     "The rate doesn't depend on the model's width. Wider models get a lower rate: d_model ** -0.5."),
             Mistake("larger instead of smaller", "min(", "max(",
                     "This takes the larger of the two curves: high at first, and then rising for ever. Take min."),
-            Mistake("exponential decay", _after(lambda rises: math.exp(1 - rises)),
-                    "After the warm-up the rate falls exponentially. The paper's falls as one over the square root of the step, which is far slower."),
             Mistake("linear decay", _after(lambda rises: max(2 - rises, 0)),
                     "After the warm-up the rate falls in a straight line. The paper's falls as step^−0.5 and never reaches 0."),
-            Mistake("cosine decay", _after(lambda rises: (1 + math.cos(math.pi * min(rises - 1, 1))) / 2),
-                    "After the warm-up the rate falls like a cosine, as in many later models. The paper's falls as step^−0.5 and never reaches 0."),
-            Mistake("width always 512", "d_model**-0.5", "512**-0.5", "512 is the paper's width. Take d_model."),
             Mistake("no decay", "falling = step**-0.5", "falling = warmup_steps**-0.5",
                     "After the warm-up the rate stays constant. It should fall as step^−0.5."),
-            Mistake("falls as one over the step", "falling = step**-0.5", "falling = warmup_steps**0.5 / step",
-                    "After the warm-up the rate falls as 1/step. It should be one over the square root."),
-            Mistake("root of the width forgotten", "d_model**-0.5", "d_model**-1",
-                    "The rate is divided by d_model itself, so a wide model learns far too slowly. Take the square root: d_model ** -0.5."),
-            Mistake("multiplied by the root of the width", "d_model**-0.5", "d_model**0.5",
-                    "Wider models get a higher rate here. The exponent is negative: d_model ** -0.5."),
-            Mistake("counted from 0", "    rising =", "    step = step + 1\n    rising =",
-                    "Every rate comes one step early, as if the steps were counted from 0. Use step as it is."),
             Mistake("warm-up too steep", "warmup_steps**-1.5", "warmup_steps**-1",
                     "The two curves don't meet at the end of the warm-up. The straight line has the slope warmup_steps ** -1.5."),
         ],
-        also_right=[
-            _rate_by_cases,
-            lambda step, d, warmup: min(1 / math.sqrt(step), step / warmup**1.5) / math.sqrt(d),
-        ],
-        hints=[
-            "There are two curves: one rises in a straight line, one falls as one over a square root. Which of them is lower before they meet?",
-            "In Python x^−0.5 is x ** -0.5.",
-            "d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)",
-        ],
+        also_right=[lambda step, d, warmup: min(1 / math.sqrt(step), step / warmup**1.5) / math.sqrt(d)],
+        hints=["There are two curves: one rises in a straight line, one falls as one over a square root. Which of them is lower before they meet?",
+               "In Python x^−0.5 is x ** -0.5.",
+               "d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)"],
         look_at="At step = warmup_steps both curves give warmup_steps^−0.5, which is what the exponent −1.5 is for. The peak is then 1/√(d_model · warmup_steps).",
     ),
     Exercise(
-        name="perplexity",
-        title="perplexity of several batches",
+        name="perplexity", title="perplexity of several batches",
         task="Each batch has a mean loss in nats per token and a number of real tokens. Return the perplexity of all tokens together.",
         minutes=4, difficulty=2, importance=3,
-        reference=perplexity,
-        plain=_perplexity,
-        draw=_draw_perplexity,
+        reference=perplexity, draw=_draw_perplexity,
         mistakes=[
             Mistake("all batches alike", "total / counts.sum()", "mean_losses.mean()",
                     "Every batch counts the same, however few tokens it has. Every token should count the same, so weight each mean by its count."),
@@ -483,14 +335,8 @@ EXERCISES = [
                     "This is the mean loss. Perplexity is its exponential: the number of equally likely words that would give the same loss."),
             Mistake("base 2", "mean.exp()", "2**mean",
                     "This is 2 to the loss, which would be right for a loss in bits. For nats the base is e: exp."),
-            Mistake("losses taken for sums", "mean_losses * counts", "mean_losses",
-                    "The losses are treated as sums over their tokens. They are means: multiply each by its count first."),
-            Mistake("divided by the number of batches", "counts.sum()", "len(counts)",
-                    "The sum over all tokens is divided by the number of batches. Divide by the number of tokens: counts.sum()."),
             Mistake("not divided", " / counts.sum()", "",
                     "This is e to the loss of all tokens together, which is one over the probability of the whole text. Divide by the number of tokens first: counts.sum()."),
-            Mistake("one over it", "return", "1 / result",
-                    "This is below 1: it's the (geometric) mean of the probabilities of the right tokens. Perplexity is one over that, so take exp of the loss itself, without a minus."),
             Mistake("one for each batch", "return", "mean_losses.exp()",
                     "This is one perplexity per batch. The exercise asks for one number over all tokens."),
         ],
@@ -501,12 +347,9 @@ EXERCISES = [
                 / sum(counts.tolist())
             ),
         ],
-        pytorch="`(a * b).sum()` adds up products; `t.exp()` is e to that power.",
-        hints=[
-            "How large is the loss of all the tokens of one batch together?",
-            "Divide the sum of all losses by the number of all tokens, then take the exponential.",
-            "((mean_losses * counts).sum() / counts.sum()).exp()",
-        ],
+        hints=["How large is the loss of all the tokens of one batch together?",
+               "Divide the sum of all losses by the number of all tokens, then take the exponential.",
+               "((mean_losses * counts).sum() / counts.sum()).exp()"],
         look_at="The exponential comes last. It's never below 1, and a model that gives every "
                 "word the same probability has perplexity V.",
     ),

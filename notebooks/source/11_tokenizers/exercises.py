@@ -198,64 +198,10 @@ def _draw_log_probs(generator):
 # Wrong answers that no edit makes.
 
 
-def _one_per_letter(words, ids, unk_id):
-    return [i for word in words for i in ([ids[word]] if word in ids else [unk_id] * len(word))]
-
-
-def _until_unknown(words, ids, unk_id):
-    return [ids[word] for i, word in enumerate(words) if all(w in ids for w in words[: i + 1])]
-
-
-def _all_or_nothing(words, ids, unk_id):
-    found = words_to_ids(words, ids, unk_id)
-    return [unk_id] * len(found) if any(word not in ids for word in words) else found
-
-
-def _new_ids(words, ids, unk_id):
-    ids = dict(ids)
-    return [ids.setdefault(word, max(ids.values()) + 1) for word in words]
-
-
 def _across_words(words, counts):
     return best_pair(
         [sum((ids * count for ids, count in zip(words, counts, strict=True)), [])], [1]
     )
-
-
-def _by_score(words, counts):
-    pairs, single = Counter(), Counter()
-    for ids, count in zip(words, counts, strict=True):
-        for piece in ids:
-            single[piece] += count
-        for pair in pairwise(ids):
-            pairs[pair] += count
-    score = {p: n / single[p[0]] / single[p[1]] for p, n in pairs.items()}
-    return list(max(pairs, key=lambda pair: (score[pair], -pair[0], -pair[1])))
-
-
-def _most_frequent_pieces(words, counts):
-    single = Counter()
-    for ids, count in zip(words, counts, strict=True):
-        for piece in ids:
-            single[piece] += count
-    return (sorted(single, key=lambda piece: (-single[piece], piece)) * 2)[:2]
-
-
-def _merge_from_the_right(ids, pair, new_id):
-    return merge_pair(ids[::-1], pair[::-1], new_id)[::-1]
-
-
-def _merge_the_last(ids, pair, new_id):
-    places = [i for i in range(len(ids) - 1) if (ids[i], ids[i + 1]) == pair]
-    return ids[: places[-1]] + [new_id] + ids[places[-1] + 2 :] if places else list(ids)
-
-
-def _each_gets_the_new_id(ids, pair, new_id):
-    ids = list(ids)
-    for i in range(len(ids) - 1):
-        if (ids[i], ids[i + 1]) == pair:
-            ids[i] = ids[i + 1] = new_id
-    return ids
 
 
 def _from_left_once(ids, merges):
@@ -277,17 +223,6 @@ def _shortest_piece(word, ids, unk_id):
     return found
 
 
-def _from_the_end(word, ids, unk_id):
-    found, end = [], len(word)
-    while end:
-        starts = [s for s in range(end) if ("##" if s else "") + word[s:end] in ids]
-        if not starts:
-            return [unk_id]
-        found.insert(0, ids[("##" if starts[0] else "") + word[starts[0] : end]])
-        end = starts[0]
-    return found
-
-
 def _longest_first(word, log_probs):
     total, ends, start = 0.0, [], 0
     while start < len(word):
@@ -298,38 +233,9 @@ def _longest_first(word, log_probs):
     return total, ends
 
 
-def _likeliest_piece_first(word, log_probs):
-    total, ends, start = 0.0, [], 0
-    while start < len(word):
-        known = [e for e in range(start + 1, len(word) + 1) if word[start:e] in log_probs]
-        end = max(known, key=lambda e: log_probs[word[start:e]])
-        total += log_probs[word[start:end]]
-        ends.append(end)
-        start = end
-    return total, ends
-
-
-def _sum_over_cuts(word, log_probs):
-    total = [1.0]
-    for end in range(1, len(word) + 1):
-        known = [i for i in range(end) if word[i:end] in log_probs]
-        total.append(sum(total[i] * math.exp(log_probs[word[i:end]]) for i in known))
-    return math.log(total[-1]), likeliest_cut(word, log_probs)[1]
-
-
 def _padded_left(rows, pad_id):
     ids, mask = pad_and_mask([row[::-1] for row in rows], pad_id)
     return ids.flip(1), mask.flip(1)
-
-
-def _too_short(rows, pad_id):
-    shortest = min(map(len, rows))
-    return pad_and_mask([row[:shortest] for row in rows], pad_id)
-
-
-def _to_512(rows, pad_id):
-    ids = torch.tensor([row + [pad_id] * (512 - len(row)) for row in rows])
-    return ids, ids != pad_id
 
 
 EVERY_PAIR = "Both ids have to fit, the left one and the right one."
@@ -338,225 +244,124 @@ NO_FIT = "A word whose rest can't be cut is unknown as a whole: return [unk_id] 
 # fmt: off
 EXERCISES = [
     Exercise(
-        name="words_to_ids",
-        title="words to ids",
+        name="words_to_ids", title="words to ids",
         task="Look up the id of every word. Words that aren't in the dictionary all get unk_id. A dictionary's .get(key, default) returns the default if the key is missing.",
         minutes=2, difficulty=1, importance=3,
-        reference=words_to_ids,
-        draw=_draw_look_up,
+        reference=words_to_ids, draw=_draw_look_up,
         mistakes=[
             Mistake("unknown words dropped", "for word in words", "for word in words if word in ids",
                     "Unknown words are left out, so the sentence becomes shorter and the model can't even see that something is missing. Give them unk_id."),
-            Mistake("stops at the first unknown", _until_unknown,
-                    "The sentence ends at the first unknown word. Give it unk_id and go on."),
             Mistake("always 0", "ids.get(word, unk_id)", "ids.get(word, 0)",
                     "Unknown words get 0, whatever unk_id is. In many vocabularies 0 is the padding."),
-            Mistake("always 1", "ids.get(word, unk_id)", "ids.get(word, 1)",
-                    "Unknown words get 1, whatever unk_id is."),
             Mistake("new id for an unknown word", "ids.get(word, unk_id)", "ids.get(word, len(ids))",
                     "An unknown word gets len(ids), the number of entries, as its id. The model may have no vector for it, or the vector of another word. Use unk_id."),
-            Mistake("list grows", _new_ids,
-                    "Unknown words get new ids. But the model has no vectors for them: its table was made with the vocabulary. Use unk_id."),
-            Mistake("one unknown per letter", _one_per_letter,
-                    "An unknown word becomes one unk_id per letter. One for the whole word is enough."),
             Mistake("all unknown", "ids.get(word, unk_id)", "unk_id",
                     "Every word is unknown here. Look it up first: ids.get(word, unk_id)."),
-            Mistake("whole sentence unknown", _all_or_nothing,
-                    "One unknown word makes the whole sentence unknown here. Only the word itself should get unk_id."),
-            Mistake("place in the sentence", "return", "[i if word in ids else unk_id for i, word in enumerate(words)]",
-                    "These are the words' positions in the sentence. Take their ids from the dictionary."),
             Mistake("places in the list", "ids.get(word, unk_id)", "list(ids).index(word) if word in ids else unk_id",
                     "These are the words' positions in the dictionary. Their ids are the values stored there."),
             Mistake("each word once", "for word in words", "for word in dict.fromkeys(words)",
                     "A word that occurs twice is looked up once. The sentence has to keep its length."),
-            Mistake("sorted", "return", "sorted(result)", "The ids are sorted, so the order of the words is lost."),
-            Mistake("reversed", "return", "result[::-1]", "The ids come in reverse order."),
         ],
         also_right=[
             lambda words, ids, unk_id: torch.tensor([{**dict.fromkeys(words, unk_id), **ids}[w] for w in words]),
-            lambda words, ids, unk_id: _looked_up_one_by_one(words, ids, unk_id),
         ],
-        hints=[
-            "ids.get(word) returns the id, or None if the word isn't in the dictionary. What should it return then?",
-            "ids.get(word, unk_id)",
-        ],
+        hints=["ids.get(word) returns the id, or None if the word isn't in the dictionary. What should it return then?",
+               "ids.get(word, unk_id)"],
         look_at="All unknown words share one id, and so one vector. Whatever set them apart is lost at this line.",
     ),
     Exercise(
-        name="best_pair",
-        title="the most frequent pair",
+        name="best_pair", title="the most frequent pair",
         task="Each word comes once, as a list of ids, together with how often it occurs. Return the two ids that are neighbours most often. If two pairs are equally frequent, take the one with the smaller ids; the minus signs in the last line do that.",
         minutes=3, difficulty=1, importance=5,
-        reference=best_pair,
-        draw=_draw_words,
+        reference=best_pair, draw=_draw_words,
         mistakes=[
             Mistake("each word once", "+= count", "+= 1",
                     "Every word counts once, however often it occurs. A pair inside a frequent word should count as often as the word."),
             Mistake("overwritten", "+= count", "= count",
                     "Each count replaces the one before, so only the last word with this pair counts. Add them up with +=."),
-            Mistake("times the length", "+= count", "+= count * len(ids)",
-                    "Long words count more here. A pair counts once each time it occurs, whatever the length of the word."),
-            Mistake("two places apart", "ids[1:]", "ids[2:]",
-                    "These ids have another one between them. Neighbours are ids[i] and ids[i + 1], so the second list starts at 1."),
             Mistake("paired with itself", "ids[1:]", "ids",
                     "Each id is paired with itself. Its right neighbour comes from the list without its first id, ids[1:]."),
-            Mistake("left neighbour", "zip(ids, ids[1:]", "zip(ids[1:], ids",
-                    "The pairs are the wrong way round: (right, left). The piece on the left comes first."),
-            Mistake("first pair only", "zip(ids, ids[1:]", "zip(ids[:1], ids[1:]",
-                    "Only the first pair of each word is counted."),
-            Mistake("last pair only", "zip(ids, ids[1:]", "zip(ids[-2:-1], ids[-1:]",
-                    "Only the last pair of each word is counted."),
             Mistake("order forgotten", "pairs[pair] += count", "pairs[min(pair), max(pair)] += count",
                     "The pairs (1, 2) and (2, 1) share one count. Order matters: *at* and *ta* are different pieces."),
-            Mistake("the rarest pair", "(pairs[pair],", "(-pairs[pair],",
-                    "This is the rarest pair. The most frequent one saves the most tokens."),
             Mistake("ties to the larger", "-pair[0], -pair[1]", "pair[0], pair[1]",
                     "Among equally frequent pairs this takes the largest. The tie goes to the smallest, so both ids need a minus sign."),
             Mistake("counts ignored", "(pairs[pair], -pair[0], -pair[1])", "(-pair[0], -pair[1])",
                     "The counts aren't used, so this is simply the smallest pair."),
             Mistake("the largest ids", "(pairs[pair], -pair[0], -pair[1])", "pair",
                     "The counts aren't used, so this is simply the pair with the largest ids. The tuple has to begin with pairs[pair]."),
-            Mistake("first word only", "zip(words, counts", "zip(words[:1], counts[:1]",
-                    "Only the first word is counted. Is the return inside the loop?"),
-            Mistake("last word only", "zip(words, counts", "zip(words[-1:], counts[-1:]",
-                    "Only the last word is counted. Is a new counter made inside the loop?"),
             Mistake("across words", _across_words,
                     "The words are joined first, so the end of one and the beginning of the next count as a pair. No piece reaches across words, so count inside each word."),
-            Mistake("WordPiece's score", _by_score,
-                    "The counts are divided by how frequent the two pieces are. That's the score in WordPiece's training. Byte-pair encoding uses the plain count."),
-            Mistake("two frequent pieces", _most_frequent_pieces,
-                    "These are the two most frequent ids, which need not be neighbours. Count pairs."),
         ],
         also_right=[
             lambda words, counts: (lambda pairs: min(pairs, key=lambda p: (-pairs[p], p)))(
                 Counter({p: sum(c * list(pairwise(w)).count(p) for w, c in zip(words, counts, strict=True))
                          for w in words for p in pairwise(w)})
             ),
-            lambda words, counts: torch.tensor(
-                sorted(Counter(p for w, c in zip(words, counts, strict=True) for _ in range(c) for p in pairwise(w)).items(),
-                       key=lambda item: (-item[1], item[0]))[0][0]
-            ),
         ],
-        hints=[
-            "ids[1:] is the list without its first id. Lay it alongside ids, and every id is paired with its right neighbour.",
-            "max compares tuples by their first entry, so the count has to come first.",
-            "zip(ids, ids[1:]), and pairs[pair] in the last line.",
-        ],
+        hints=["ids[1:] is the list without its first id. Lay it alongside ids, and every id is paired with its right neighbour.",
+               "max compares tuples by their first entry, so the count has to come first.",
+               "zip(ids, ids[1:]), and pairs[pair] in the last line."],
         look_at="zip stops at the shorter list, so the last id, which has no right neighbour, is left out without a special case.",
     ),
     Exercise(
-        name="merge_pair",
-        title="merge a pair",
+        name="merge_pair", title="merge a pair",
         task="Go through ids from left to right. Wherever the two ids of pair follow each other, put new_id in their place. In [4, 4, 4] the pair (4, 4) is merged once, and the last 4 stays.",
         minutes=5, difficulty=2, importance=5,
-        reference=merge_pair,
-        draw=_draw_merge,
+        reference=merge_pair, draw=_draw_merge,
         mistakes=[
             Mistake("right piece kept", "i += 2", "i += 1",
                     "After a merge the right id is looked at once more, so it stays in the list. Both ids are used up, so move on by two."),
             Mistake("only the first", "            i += 2", "            return merged + ids[i + 2 :]",
                     "Only the first occurrence is merged. Go on until the end of the list."),
-            Mistake("only the last", _merge_the_last, "Only the last occurrence is merged. All of them should be, from left to right."),
-            Mistake("from the right", _merge_from_the_right,
-                    "Of three equal ids in a row, the last two are merged. Work from the left, as the library does, or text will be cut differently from what the model has learned."),
-            Mistake("pair reversed", "== pair", "== pair[::-1]",
-                    "The pair is merged in reverse order: right before left."),
             Mistake("either order", "tuple(ids[i : i + 2]) == pair", "sorted(ids[i : i + 2]) == sorted(pair)",
                     "The pair is merged in either order. (1, 2) and (2, 1) spell different pieces."),
             Mistake("left id alone", "tuple(ids[i : i + 2]) == pair", "ids[i] == pair[0]", f"Only the left id is compared. {EVERY_PAIR}"),
-            Mistake("right id alone", "tuple(ids[i : i + 2]) == pair", "ids[i + 1 : i + 2] == [pair[1]]", f"Only the right id is compared. {EVERY_PAIR}"),
-            Mistake("deleted", "merged.append(new_id)", "pass", "The pair disappears and nothing takes its place. Append new_id."),
             Mistake("added behind the pair", "merged.append(new_id)", "merged += [*pair, new_id]",
                     "The pair stays and the new id is added to it. It should take the pair's place."),
-            Mistake("left id kept", "merged.append(new_id)", "merged.append(pair[0])",
-                    "The pair becomes its left id. The merged piece has an id of its own, new_id."),
-            Mistake("one new id for each", _each_gets_the_new_id,
-                    "Each of the two ids is replaced, so the list keeps its length. Two ids become one."),
             Mistake("last id lost", "while i < len(ids)", "while i < len(ids) - 1",
                     "The loop stops before the last id, so an id that isn't merged is lost at the end."),
-            Mistake("never equal", lambda ids, pair, new_id: list(ids),
-                    "Nothing is merged. A slice of a list is a list, and a list is never equal to a tuple: [1, 2] == (1, 2) is False. Use tuple(ids[i : i + 2]) or compare the two ids one by one."),
-            Mistake("others skipped", "            i += 1", "            i += 2",
-                    "After an id that isn't merged, the next one is skipped. Move on by one there."),
-            Mistake("all the others dropped", "merged.append(ids[i])", "pass", "The ids outside the pair are lost. They stay as they are."),
         ],
-        also_right=[
-            lambda ids, pair, new_id: _merged_by_index(ids, pair, new_id),
-            lambda ids, pair, new_id: _merged_by_memory(ids, pair, new_id),
-        ],
-        hints=[
-            "A for loop can't skip an element. A while loop with its own i can.",
-            "At each i there are two cases: ids[i] and ids[i + 1] are the pair (append new_id, move on by two), or they aren't (append ids[i], move on by one).",
-            "if tuple(ids[i : i + 2]) == pair: merged.append(new_id); i += 2, else: merged.append(ids[i]); i += 1",
-        ],
+        also_right=[lambda ids, pair, new_id: _merged_by_index(ids, pair, new_id)],
+        hints=["A for loop can't skip an element. A while loop with its own i can.",
+               "At each i there are two cases: ids[i] and ids[i + 1] are the pair (append new_id, move on by two), or they aren't (append ids[i], move on by one).",
+               "if tuple(ids[i : i + 2]) == pair: merged.append(new_id); i += 2, else: merged.append(ids[i]); i += 1"],
         look_at="At the last id, ids[i : i + 2] holds a single id, so it can't be equal to a pair and needs no special case.",
     ),
     Exercise(
-        name="impatient_cut",
-        title="find the bug: the impatient cut",
+        name="impatient_cut", title="find the bug: the impatient cut",
         task="The dictionary merges says what each pair becomes; the smaller the new id, the earlier it was learned. A word should be cut by always making the merge that was learned first, until none is possible. Compare the printed results, then fix the two mistakes.",
         minutes=4, difficulty=3, importance=5,
-        reference=impatient_cut,
-        draw=_draw_cut,
+        reference=impatient_cut, draw=_draw_cut,
         mistakes=[
             Mistake("leftmost pair first", "min(known, key=merges.get)", "known[0]",
                     "The leftmost known pair is merged first. The order of learning decides: the smallest new id comes first, min(known, key=merges.get)."),
             Mistake("new pairs never seen", "        known = [pair for pair in pairwise(ids) if pair in merges]", "        known = [pair for pair in known if pair != first]",
                     "The list of known pairs is made once, so a pair that contains a freshly merged piece is never found. Look for known pairs again after every merge."),
-            Mistake("new pairs never seen, one at a time", "        known = [pair for pair in pairwise(ids) if pair in merges]", "        known = known[1:]",
-                    "The list of known pairs is only shortened, so a pair that contains a freshly merged piece is never found. Look for known pairs again after every merge."),
             Mistake("last learned first", "min(known, key=merges.get)", "max(known, key=merges.get)",
                     "The merge that was learned last is made first. Take the smallest new id."),
-            Mistake("rightmost pair first", "min(known, key=merges.get)", "known[-1]",
-                    "The rightmost known pair is merged first. The order of learning decides."),
             Mistake("smallest ids first", "min(known, key=merges.get)", "min(known)",
                     "This takes the pair with the smallest ids. What counts is when it was learned: key=merges.get."),
-            Mistake("largest ids first", "min(known, key=merges.get)", "max(known)",
-                    "This takes the pair with the largest ids. What counts is when it was learned: key=merges.get."),
             Mistake("one merge only", "while known:", "if known:",
                     "Only one merge is made. Go on as long as there's a known pair."),
-            Mistake("left piece remains", "merges[first])", "first[0])",
-                    "The merged pair gets the id of its left piece. Its new id is merges[first]."),
-            Mistake("right piece remains", "merges[first])", "first[1])",
-                    "The merged pair gets the id of its right piece. Its new id is merges[first]."),
-            Mistake("last id left out", "    known = [pair for pair in pairwise(ids) if pair in merges]\n    while", "    known = [pair for pair in pairwise(ids[:-1]) if pair in merges]\n    while",
-                    "The last id of the word is never looked at, so it can't be merged.", also=(("        known = [pair for pair in pairwise(ids) if", "        known = [pair for pair in pairwise(ids[:-1]) if"),)),
             Mistake("still as it was", _from_left_once,
                     "Compare the two columns of the table, piece by piece. Which merge should be made first? And which pairs are there after it?"),
-            Mistake("nothing merged", lambda ids, merges: list(ids), "The ids come back as they were: nothing was merged."),
         ],
-        also_right=[
-            lambda ids, merges: _by_rank(ids, merges),
-            lambda ids, merges: _by_sorted_merges(ids, merges),
-        ],
-        hints=[
-            "Which of the known pairs does the training merge first? And which one does known[0] take?",
-            "After a merge, ids has changed. Is the list of known pairs still right?",
-            "first = min(known, key=merges.get), and at the end of the loop, build known again in the same way as above it.",
-        ],
+        also_right=[lambda ids, merges: _by_rank(ids, merges)],
+        hints=["Which of the known pairs does the training merge first? And which one does known[0] take?",
+               "After a merge, ids has changed. Is the list of known pairs still right?",
+               "first = min(known, key=merges.get), and at the end of the loop, build known again in the same way as above it."],
         look_at="The same line builds the list before the loop and at its end. Every merge can create a pair that wasn't there before.",
     ),
     Exercise(
-        name="pad_and_mask",
-        title="a batch with its attention mask",
+        name="pad_and_mask", title="a batch with its attention mask",
         task="Fill the rows with pad_id on the right, up to the longest row of this batch. Return the ids as a tensor (B, S) and a boolean mask (B, S) that is True where there's a token and False on padding.",
         minutes=4, difficulty=2, importance=5,
-        reference=pad_and_mask,
-        draw=_draw_rows,
+        reference=pad_and_mask, draw=_draw_rows,
         mistakes=[
-            Mistake("padded to 512", _to_512,
-                    "Every row is filled up to 512. The longest row of this batch is enough, and a model needs far less time for it."),
-            Mistake("cut to the shortest", _too_short, "The rows are cut to the shortest one, and words are lost. Fill the others up to the longest."),
             Mistake("padded on the left", _padded_left, "The padding comes first. BERT and this course pad on the right, so that the first token is at position 0."),
             Mistake("mask inverted", "i < len(row)", "i >= len(row)", "True marks the padding. Here True means that there's a token, which may be attended to."),
-            Mistake("last token hidden", "i < len(row)", "i < len(row) - 1", "The last token of every row is hidden too. Positions count from 0, so the tokens are those with i < len(row)."),
-            Mistake("first padding visible", "i < len(row)", "i <= len(row)", "One padding position per row is still visible. Positions count from 0: i < len(row)."),
-            Mistake("first token hidden", "i < len(row)", "0 < i < len(row)", "The first token is hidden as well. Positions count from 0."),
             Mistake("nothing hidden", "i < len(row)", "True", "The mask is True everywhere, so the padding would be read like words."),
             Mistake("padded with 0", "[pad_id]", "[0]", "The rows are filled with 0 whatever pad_id is. Other tokenizers use a different id for padding."),
-            Mistake("last token repeated", "[pad_id]", "row[-1:]", "The rows are filled with their own last token. Use pad_id."),
-            Mistake("one column too many", "longest = max(len(row) for row in rows)", "longest = max(len(row) for row in rows) + 1",
-                    "There's a column of nothing but padding at the end. The longest row needs none."),
             Mistake("by the first row's length", "i < len(row)", "i < len(rows[0])", "Every row's mask has the length of the first row. Take each row's own length."),
             Mistake("transposed", "return", "(result[0].T, result[1].T)", "The axes are swapped: (S, B). Each sentence is a row, so the batch comes first."),
         ],
@@ -564,86 +369,50 @@ EXERCISES = [
             lambda rows, pad_id: (lambda ids: (ids, torch.arange(ids.shape[1]) < torch.tensor([[len(r)] for r in rows])))(
                 torch.nn.utils.rnn.pad_sequence([torch.tensor(r) for r in rows], batch_first=True, padding_value=pad_id)
             ),
-            lambda rows, pad_id: _padded_by_filling(rows, pad_id),
         ],
-        hints=[
-            "First the length of the longest row: max(len(row) for row in rows).",
-            "A list times a number repeats it: [pad_id] * 3 is a list of three padding ids, and [pad_id] * 0 is an empty list.",
-            "row + [pad_id] * (longest - len(row)), and for the mask [i < len(row) for i in range(longest)].",
-        ],
+        hints=["First the length of the longest row: max(len(row) for row in rows).",
+               "A list times a number repeats it: [pad_id] * 3 is a list of three padding ids, and [pad_id] * 0 is an empty list.",
+               "row + [pad_id] * (longest - len(row)), and for the mask [i < len(row) for i in range(longest)]."],
         look_at="The mask comes from the lengths and not from ids != pad_id, so it would stay right even if pad_id occurred as a real token.",
     ),
     Exercise(
-        name="wordpiece_encode",
-        title="WordPiece, the longest piece first",
+        name="wordpiece_encode", title="WordPiece, the longest piece first",
         task="Cut one word from the left, always taking the longest piece that is in the dictionary ids. A piece that doesn't begin the word is written with ## in front, such as ##able. If the rest of the word can't be cut, the whole word becomes [unk_id]. Return the ids.",
         minutes=8, difficulty=3, importance=4,
-        reference=wordpiece_encode,
-        draw=_draw_wordpiece,
+        reference=wordpiece_encode, draw=_draw_wordpiece,
         mistakes=[
             Mistake("shortest piece", _shortest_piece, "This takes the shortest known piece each time. WordPiece takes the longest, so try the whole rest first and shorten it."),
-            Mistake("from the end", _from_the_end, "This cuts from the end of the word. WordPiece goes from left to right, which can give different pieces."),
             Mistake("no ##", '"##" if start else ""', '""', "The pieces inside a word are looked up without ##. *able* at the beginning and *##able* inside a word are different pieces."),
             Mistake("## everywhere", '"##" if start else ""', '"##"', "The first piece is looked up with ## as well. Only pieces that don't begin the word have it."),
-            Mistake("## the wrong way round", '"##" if start else ""', '"" if start else "##"', "The first piece gets ## and the others don't. It's the other way round."),
             Mistake("unknown rest only", "return [unk_id]", "return [*found, unk_id]", f"The pieces before the unknown rest are kept. {NO_FIT}"),
             Mistake("unknown rest dropped", "return [unk_id]", "return found", f"The rest is silently left out. {NO_FIT}"),
             Mistake("no list for an unknown word", "return [unk_id]", "return unk_id", "For an unknown word this returns the bare number. Return a list, as for every other word: [unk_id]."),
-            Mistake("always unknown", lambda word, ids, unk_id: [unk_id], "Every word is unknown here. Does a piece ever reach the end of the word? word[start:end] stops before end, so end has to start at len(word)."),
-            Mistake("nothing for an unknown word", "return [unk_id]", "return []", "An unknown word disappears. The model should at least see that there's a word: return [unk_id]."),
             Mistake("only the letter unknown", "            return [unk_id]", "            found.append(unk_id)\n            start += 1\n            continue", f"Only the letter that doesn't fit becomes unknown. {NO_FIT}"),
-            Mistake("unknown per letter", "return [unk_id]", "return [unk_id] * len(word)", "There's one unknown per letter. The whole word is one unknown token."),
-            Mistake("first piece only", "        start = end", "        break", "Only the first piece is returned. Carry on after it until the end of the word."),
             Mistake("overlapping pieces", "        start = end", "        start += 1", "The next piece begins one letter further on, so the pieces overlap. It should begin where the last one ended: start = end."),
-            Mistake("last letter left out", 'else "", len(word)', 'else "", len(word) - 1', "The whole rest of the word is never tried. Start with end = len(word).", also=(("while start < len(word)", "while start < len(word) - 1"),)),
-            Mistake("whole word or nothing", "            end -= 1", "            end = start", "If the whole rest isn't known, this gives up. Shorten the piece by one letter and try again."),
-            Mistake("in reverse order", "return", "result[::-1]", "The ids come in reverse order."),
         ],
-        also_right=[
-            lambda word, ids, unk_id: _wordpiece_by_recursion(word, ids, unk_id),
-            lambda word, ids, unk_id: _wordpiece_by_for(word, ids, unk_id),
-        ],
-        hints=[
-            "Two loops: the outer one moves start to the right, the inner one moves end to the left until word[start:end] is known.",
-            'The text to look up is word[start:end] for the first piece, and "##" + word[start:end] for all others.',
-            "If end has come down to start, no piece fits: return [unk_id]. Otherwise append its id and set start = end.",
-        ],
+        also_right=[lambda word, ids, unk_id: _wordpiece_by_recursion(word, ids, unk_id)],
+        hints=["Two loops: the outer one moves start to the right, the inner one moves end to the left until word[start:end] is known.",
+               'The text to look up is word[start:end] for the first piece, and "##" + word[start:end] for all others.',
+               "If end has come down to start, no piece fits: return [unk_id]. Otherwise append its id and set start = end."],
         look_at="Nothing ever goes back. If the longest first piece leads into a dead end, the word is unknown, even if a shorter first piece would have worked.",
     ),
     Exercise(
-        name="likeliest_cut",
-        title="the likeliest cut (Viterbi)",
+        name="likeliest_cut", title="the likeliest cut (Viterbi)",
         task="log_probs has the log probability of every piece, all single letters included. A cut's log probability is the sum of its pieces' log probabilities. Find the word's likeliest cut. Return its log probability and the list of places where its pieces end: cutting abc into a and bc gives [1, 3].",
         minutes=12, difficulty=4, importance=3,
-        reference=likeliest_cut,
-        draw=_draw_log_probs,
+        reference=likeliest_cut, draw=_draw_log_probs,
         mistakes=[
             Mistake("longest piece first", _longest_first, "This takes the longest known piece from the left, as WordPiece does. The likeliest cut may begin with a shorter one."),
-            Mistake("likeliest piece first", _likeliest_piece_first, "This takes the likeliest next piece each time. A likely beginning can force an unlikely rest, so compare whole cuts."),
             Mistake("the unlikeliest cut", "best.append(max(scores))", "best.append(min(scores))", "This is the least likely cut. Take the largest log probability, the one nearest to 0.", also=(("scores.index(max(scores))", "scores.index(min(scores))"),)),
-            Mistake("last piece alone", "best[i] + log_probs", "log_probs", "Only the last piece counts. Add the best score of everything before it, best[i]."),
             Mistake("scores multiplied", "best[i] + log_probs", "(best[i] or 1) * log_probs", "Log probabilities are multiplied here. Probabilities multiply, so their logs add up."),
-            Mistake("the best so far, wherever", "best[i] + log_probs", "max(best[1:] or [0.0]) + log_probs", "The piece is added to the best score anywhere in the word. It has to be the score of the part that ends where this piece begins, best[i]."),
-            Mistake("the score before this piece", "best[i] + log_probs", "best[i - 1] + log_probs", "best[i] is the score of the first i letters, and the piece word[i:end] comes right after them."),
-            Mistake("first known begin", "known[scores.index(max(scores))]", "known[0]", "The start noted for each end is always the first possible one, so the way back follows the longest last piece and not the best one."),
-            Mistake("last known begin", "known[scores.index(max(scores))]", "known[-1]", "The start noted for each end is always the last possible one, so every piece is a single letter."),
             Mistake("begins in place of ends", "ends.insert(0, end)", "ends.insert(0, begins[end])", "These are the places where pieces begin. Return where they end, so the last number is the length of the word."),
-            Mistake("lengths in place of ends", "ends.insert(0, end)", "ends.insert(0, end - begins[end])", "These are the lengths of the pieces. Return the places where they end."),
             Mistake("ends in reverse order", "ends.insert(0, end)", "ends.append(end)", "The ends are collected from the back, so they come in reverse order. Insert each at the front."),
-            Mistake("last end missing", "ends, end = [], len(word)", "ends, end = [], begins[len(word)]", "The last piece is missing: it ends at the end of the word."),
-            Mistake("all cuts summed", _sum_over_cuts, "This adds the probabilities of all cuts. Viterbi's algorithm keeps only the best one: max in place of the sum."),
             Mistake("a probability", "return best[-1], ends", "return math.exp(best[-1]), ends", "This is the probability itself. Return its log, the sum of the pieces' logs."),
-            Mistake("averaged over the pieces", "return best[-1], ends", "return best[-1] / len(ends), ends", "The score is divided by the number of pieces. The log probability of the cut is the plain sum."),
         ],
-        also_right=[
-            lambda word, log_probs: _viterbi_forwards(word, log_probs),
-            lambda word, log_probs: _viterbi_recursive(word, log_probs),
-        ],
-        hints=[
-            "Work through the word from left to right and keep, for each place, the best score of everything before it: best[0] = 0.",
-            "The best cut up to `end` has a last piece word[i:end]. Its score is best[i] plus that piece's log probability; try every i.",
-            "For each end, note the i that won. To recover the cut, start at len(word) and jump to the i noted there, then to the i noted for that place, and so on until you reach 0.",
-        ],
+        also_right=[lambda word, log_probs: _viterbi_forwards(word, log_probs)],
+        hints=["Work through the word from left to right and keep, for each place, the best score of everything before it: best[0] = 0.",
+               "The best cut up to `end` has a last piece word[i:end]. Its score is best[i] plus that piece's log probability; try every i.",
+               "For each end, note the i that won. To recover the cut, start at len(word) and jump to the i noted there, then to the i noted for that place, and so on until you reach 0."],
         look_at="A word of 20 letters has half a million cuts. The loop tries at most 210 pieces, because the best cut of a part never depends on what follows.",
     ),
 ]
@@ -653,16 +422,6 @@ EXERCISES = [
 # The same written differently, for the tests.
 
 
-def _looked_up_one_by_one(words, ids, unk_id):
-    found = []
-    for word in words:
-        if word in ids:
-            found.append(ids[word])
-        else:
-            found.append(unk_id)
-    return found
-
-
 def _merged_by_index(ids, pair, new_id):
     ids, i = list(ids), 0
     while i < len(ids) - 1:
@@ -670,17 +429,6 @@ def _merged_by_index(ids, pair, new_id):
             ids[i : i + 2] = [new_id]
         i += 1
     return torch.tensor(ids)
-
-
-def _merged_by_memory(ids, pair, new_id):
-    merged, joined = [], True
-    for piece in ids:
-        if not joined and (merged[-1], piece) == tuple(pair):
-            merged[-1], joined = new_id, True
-        else:
-            merged.append(piece)
-            joined = False
-    return merged
 
 
 def _by_rank(ids, merges):
@@ -693,41 +441,12 @@ def _by_rank(ids, merges):
         ids[i : i + 2] = [new_id]
 
 
-def _by_sorted_merges(ids, merges):
-    for pair, new_id in sorted(merges.items(), key=lambda item: item[1]):
-        ids = merge_pair(ids, pair, new_id)
-    return torch.tensor(ids)
-
-
-def _padded_by_filling(rows, pad_id):
-    ids = torch.full((len(rows), max(map(len, rows))), pad_id)
-    mask = torch.zeros(ids.shape, dtype=torch.bool)
-    for i, row in enumerate(rows):
-        ids[i, : len(row)] = torch.tensor(row)
-        mask[i, : len(row)] = True
-    return ids, mask
-
-
 def _wordpiece_by_recursion(word, ids, unk_id, prefix=""):
     for end in range(len(word), 0, -1):
         if prefix + word[:end] in ids:
             rest = _wordpiece_by_recursion(word[end:], ids, unk_id, "##")
             return [unk_id] if rest == [unk_id] else [ids[prefix + word[:end]], *rest]
     return [unk_id] if word else []
-
-
-def _wordpiece_by_for(word, ids, unk_id):
-    found, rest = [], word
-    while rest:
-        for end in range(len(rest), 0, -1):
-            piece = ("##" if found else "") + rest[:end]
-            if piece in ids:
-                break
-        else:
-            return [unk_id]
-        found.append(ids[piece])
-        rest = rest[end:]
-    return torch.tensor(found)
 
 
 def _viterbi_forwards(word, log_probs):
@@ -739,14 +458,3 @@ def _viterbi_forwards(word, log_probs):
                 if score > best[end][0]:
                     best[end] = score, [*best[begin][1], end]
     return best[-1]
-
-
-def _viterbi_recursive(word, log_probs):
-    if not word:
-        return 0.0, []
-    found = []
-    for begin in range(len(word)):
-        if word[begin:] in log_probs:
-            score, ends = _viterbi_recursive(word[:begin], log_probs)
-            found.append((score + log_probs[word[begin:]], [*ends, len(word)]))
-    return max(found)

@@ -35,11 +35,17 @@ def span_scores(start_logits, end_logits, max_len):
 
 def best_span(start_logits, end_logits, in_text, max_len):
     """Find the best valid span inside the text, as [start, end], both included."""
-    starts = start_logits.masked_fill(~in_text, -math.inf)
-    ends = end_logits.masked_fill(~in_text, -math.inf)
-    scores = span_scores(starts, ends, max_len)
-    best = scores.argmax().item()
-    return [best // len(scores), best % len(scores)]
+    n = len(start_logits)
+    place = torch.arange(n)
+    start_logits = start_logits.masked_fill(~in_text, -math.inf)
+    end_logits = end_logits.masked_fill(~in_text, -math.inf)
+    length = place[None, :] - place[:, None] + 1
+    valid = (length >= 1) & (length <= max_len)
+    scores = start_logits[:, None] + end_logits[None, :]
+    best = scores.masked_fill(~valid, -math.inf).argmax().item()
+    start = best // n
+    end = best % n
+    return [start, end]
 
 
 def answer_characters(offsets, start, end):
@@ -71,23 +77,6 @@ def windows(n_tokens, size, stride):
     most = max(n_tokens - size, 0) + stride
     starts = range(0, most, stride)
     return [[start, min(start + size, n_tokens)] for start in starts]
-
-
-# The solutions as a learner would write them; known mistakes are edits of these texts.
-
-
-def _span(start_logits, end_logits, in_text, max_len):
-    n = len(start_logits)
-    place = torch.arange(n)
-    start_logits = start_logits.masked_fill(~in_text, -math.inf)
-    end_logits = end_logits.masked_fill(~in_text, -math.inf)
-    length = place[None, :] - place[:, None] + 1
-    valid = (length >= 1) & (length <= max_len)
-    scores = start_logits[:, None] + end_logits[None, :]
-    best = scores.masked_fill(~valid, -math.inf).argmax().item()
-    start = best // n
-    end = best % n
-    return [start, end]
 
 
 def _draw_retrieve(generator):
@@ -206,33 +195,10 @@ def _by_cosine(query, vectors, k):
     return similarity.argsort(descending=True)[:k]
 
 
-def _by_sorting(query, vectors, k):
-    lengths = vectors.square().sum(-1).sqrt()
-    scored = [
-        ((v @ query / n).item(), i) for i, (v, n) in enumerate(zip(vectors, lengths, strict=True))
-    ]
-    return torch.tensor([i for _, i in sorted(scored, reverse=True)[:k]])
-
-
 def _by_rank(similarity, right, k):
     own = similarity.gather(1, right[:, None])
     rank = (similarity > own).sum(-1)
     return (rank < k).float().mean()
-
-
-def _by_counting(similarity, right, k):
-    order = similarity.argsort(dim=-1, descending=True)
-    hits = sum(int(r) in row[:k].tolist() for row, r in zip(order, right, strict=True))
-    return hits / len(right)
-
-
-def _spans_in_a_loop(start_logits, end_logits, max_len):
-    n = len(start_logits)
-    scores = torch.full((n, n), -math.inf)
-    for start in range(n):
-        for end in range(start, min(start + max_len, n)):
-            scores[start, end] = start_logits[start] + end_logits[end]
-    return scores
 
 
 def _spans_by_tril(start_logits, end_logits, max_len):
@@ -259,38 +225,13 @@ def _best_of_the_cut(start_logits, end_logits, in_text, max_len):
     return torch.tensor([start + first, end + first])
 
 
-def _loss_by_picking(start_logits, end_logits, start, end):
-    rows = torch.arange(len(start))
-    log_start, log_end = start_logits.log_softmax(-1), end_logits.log_softmax(-1)
-    return -(log_start[rows, start] + log_end[rows, end]).mean() / 2
-
-
 def _loss_at_once(start_logits, end_logits, start, end):
     return F.cross_entropy(torch.cat([start_logits, end_logits]), torch.cat([start, end]))
-
-
-def _f1_by_removing(predicted, true):
-    left, shared = list(true), 0
-    for word in predicted:
-        if word in left:
-            left.remove(word)
-            shared += 1
-    return 2 * shared / (len(predicted) + len(true))
 
 
 def _f1_by_counting(predicted, true):
     shared = sum(min(predicted.count(word), true.count(word)) for word in set(predicted))
     return shared / (0.5 * (len(predicted) + len(true)))
-
-
-def _windows_by_walking(n_tokens, size, stride):
-    found, start = [], 0
-    while True:
-        stop = min(start + size, n_tokens)
-        found.append((start, stop))
-        if stop == n_tokens:
-            return found
-        start += stride
 
 
 def _windows_by_count(n_tokens, size, stride):
@@ -305,13 +246,6 @@ def _best_start_first(start_logits, end_logits, in_text, max_len):
     return [start, int(end_logits.masked_fill(~(in_text & allowed), -math.inf).argmax())]
 
 
-def _best_end_first(start_logits, end_logits, in_text, max_len):
-    end = int(end_logits.masked_fill(~in_text, -math.inf).argmax())
-    allowed = torch.zeros_like(in_text)
-    allowed[max(end - max_len + 1, 0) : end + 1] = True
-    return [int(start_logits.masked_fill(~(in_text & allowed), -math.inf).argmax()), end]
-
-
 def _pointing_nowhere(start_logits, end_logits, in_text, max_len):
     scores = start_logits[:, None] + end_logits[None, :]
     best = scores.masked_fill(~in_text, -math.inf).argmax().item()
@@ -321,217 +255,116 @@ def _pointing_nowhere(start_logits, end_logits, in_text, max_len):
 # fmt: off
 EXERCISES = [
     Exercise(
-        name="retrieve",
-        title="find the paragraph",
+        name="retrieve", title="find the paragraph",
         task="query (D,) is the question's vector and vectors (N, D) holds one row per paragraph. Return the row numbers of the k rows with the highest cosine similarity, the best first, (k,).",
         minutes=4, difficulty=2, importance=5,
-        reference=retrieve,
-        draw=_draw_retrieve,
+        reference=retrieve, draw=_draw_retrieve,
         mistakes=[
             Mistake("lengths count", "    vectors = F.normalize(vectors, dim=-1)\n", "",
                     "The vectors are compared by their dot products, so a long vector wins over a similar one. Divide every row by its length first."),
             Mistake("normalised over the paragraphs", "F.normalize(vectors, dim=-1)", "F.normalize(vectors, dim=0)",
                     "Each column of the matrix has length 1 now. The vectors are the rows, so use dim=-1."),
-            Mistake("centred instead of normalised", "F.normalize(vectors, dim=-1)", "vectors - vectors.mean(-1, keepdim=True)",
-                    "The mean was subtracted from every row, and the rows still have different lengths. Divide each one by its length."),
-            Mistake("divided by the sum", "F.normalize(vectors, dim=-1)", "vectors / vectors.abs().sum(-1, keepdim=True)",
-                    "Every row was divided by the sum of its absolute entries. A vector's length is the root of the sum of squares."),
-            Mistake("divided by the squared length", "F.normalize(vectors, dim=-1)", "vectors / vectors.square().sum(-1, keepdim=True)",
-                    "Every row was divided by its squared length. Take the square root first."),
-            Mistake("divided by the largest entry", "F.normalize(vectors, dim=-1)", "vectors / vectors.abs().amax(-1, keepdim=True)",
-                    "Every row was divided by its largest entry, so rows still have different lengths. Divide by the length."),
             Mistake("the least similar", "topk(k)", "topk(k, largest=False)",
                     "These are the k least similar paragraphs. Take the largest similarities."),
-            Mistake("the sign ignored", "similarity.topk", "similarity.abs().topk",
-                    "The sign was dropped, so paragraphs that point the opposite way count as similar."),
             Mistake("similarities returned", "topk(k).indices", "topk(k).values",
                     "These are the similarities. The exercise asks for the paragraphs' row numbers: indices."),
-            Mistake("worst of the k first", "return", "result.flip(0)",
-                    "These are the right k paragraphs with the best one last. The best comes first."),
             Mistake("in the paragraphs' order", "return", "result.sort().values",
                     "These are the right k paragraphs in the order of the list. Put the most similar first."),
-            Mistake("counted from 1", "return", "result + 1",
-                    "Rows are counted from 0 in Python, and yours are counted from 1."),
-            Mistake("one only", "return", "result[:1].expand(k)",
-                    "The best paragraph is returned k times. topk gives k different ones."),
             Mistake("nearest by distance", "return", "(given - query).norm(dim=-1).topk(k, largest=False).indices",
                     "The paragraphs are ordered by distance, which depends on their lengths too. Compare directions.",
                     also=(("    vectors = F.normalize", "    given = vectors\n    vectors = F.normalize"),)),
         ],
-        also_right=[_by_cosine, _by_sorting],
-        hints=[
-            "A cosine similarity is the dot product of two vectors of length 1.",
-            "vectors.norm(dim=-1) is the length of every row, (N,). With keepdim=True it's (N, 1), so that each row is divided by its own length.",
-            "vectors.norm(dim=-1, keepdim=True), and k",
-        ],
+        also_right=[_by_cosine],
+        hints=["A cosine similarity is the dot product of two vectors of length 1.",
+               "vectors.norm(dim=-1) is the length of every row, (N,). With keepdim=True it's (N, 1), so that each row is divided by its own length.",
+               "vectors.norm(dim=-1, keepdim=True), and k"],
         look_at="The question's own length doesn't matter: it scales all similarities alike.",
     ),
     Exercise(
-        name="recall_at_k",
-        title="recall at k",
+        name="recall_at_k", title="recall at k",
         task="similarity (Q, N) compares Q questions with N paragraphs, and right (Q,) is each question's paragraph. For what share of the questions is it among the k most similar?",
         minutes=5, difficulty=2, importance=4,
-        reference=recall_at_k,
-        draw=_draw_recall,
+        reference=recall_at_k, draw=_draw_recall,
         mistakes=[
             Mistake("the first k paragraphs", "similarity.topk(k, dim=-1).indices", "torch.arange(k).expand(len(similarity), k)",
                     "These are the first k paragraphs of the list, whatever the similarities say. topk finds the most similar."),
-            Mistake("the least similar", "topk(k, dim=-1)", "topk(k, dim=-1, largest=False)",
-                    "This looks among the k least similar paragraphs. Take the largest similarities."),
             Mistake("one too many", "topk(k, dim=-1)", "topk(k + 1, dim=-1)",
                     "This looks among k + 1 paragraphs. Counted from 0, the first k ranks are 0 to k − 1."),
-            Mistake("only the first place", "topk(k, dim=-1)", "topk(1, dim=-1)",
-                    "Only the most similar paragraph counts here, so this is recall at 1 whatever k is."),
             Mistake("divided by k", "return", "result / k",
                     "The hits are divided by k as well. There's one right paragraph per question, so the share is the number of hits divided by the number of questions."),
             Mistake("hits counted", "hits.float().mean()", "hits.float().sum()",
                     "This is the number of hits. Divide it by the number of questions."),
-            Mistake("one per question", "hits.float().mean()", "hits.float()",
-                    "This says for every question whether it was found. Return the share, one number."),
-            Mistake("in percent", "return", "100 * result",
-                    "This is a percentage. The exercise asks for a share between 0 and 1."),
-            Mistake("the misses", "return", "1 - result",
-                    "This is the share that was missed."),
             Mistake("all k have to be right", "any(-1)", "all(-1)",
                     "All k paragraphs would have to be the right one. It's enough that one of them is."),
             Mistake("at the k-th place", "topk(k, dim=-1).indices", "topk(k, dim=-1).indices[:, -1:]",
                     "Only the paragraph in place k counts here. All places from 1 to k should."),
-            Mistake("a hit anywhere", "(found == right[:, None]).any(-1)", "torch.isin(right, found)",
-                    "A paragraph counts as found if it's among the first k of any question. It has to be among the first k of its own question."),
-            Mistake("reciprocal rank", "return", "((found == right[:, None]) / torch.arange(1, k + 1)).sum(-1).mean()",
-                    "A hit in the second place counts half here. Recall at k counts every hit among the first k as one."),
         ],
-        also_right=[_by_rank, _by_counting],
-        hints=[
-            "similarity.topk(k, dim=-1).indices is (Q, k): the numbers of the k most similar paragraphs, one row per question.",
-            "Compare them with right[:, None], and ask whether any of the k is equal.",
-            "(similarity.topk(k, dim=-1).indices == right[:, None]).any(-1).float().mean()",
-        ],
+        also_right=[_by_rank],
+        hints=["similarity.topk(k, dim=-1).indices is (Q, k): the numbers of the k most similar paragraphs, one row per question.",
+               "Compare them with right[:, None], and ask whether any of the k is equal.",
+               "(similarity.topk(k, dim=-1).indices == right[:, None]).any(-1).float().mean()"],
         look_at="Recall at N is always 1, so a recall means nothing without its k and its N.",
     ),
     Exercise(
-        name="span_scores",
-        title="score every span",
+        name="span_scores", title="score every span",
         task="start_logits and end_logits are (S,). Return scores (S, S): start_logits[i] + end_logits[j] in row i and column j, and −∞ where the end comes before the start or the span has more than max_len tokens.",
         minutes=4, difficulty=2, importance=5,
-        reference=span_scores,
-        draw=_draw_spans,
+        reference=span_scores, draw=_draw_spans,
         mistakes=[
             Mistake("end before start", "(start <= end) & (end - start < max_len)", "end - start < max_len",
                     "A span can end before it starts here. Require start <= end."),
-            Mistake("end before start within reach", "(start <= end) & (end - start < max_len)", "(end - start).abs() < max_len",
-                    "Because of the absolute value a span can end before it starts. Require start <= end."),
-            Mistake("no single tokens", "start <= end", "start < end",
-                    "An answer of one token is excluded. It starts and ends in the same place: start <= end."),
             Mistake("one token too long", "end - start < max_len", "end - start <= max_len",
                     "A span from i to j has j − i + 1 tokens, so the longest ones have one token too many."),
-            Mistake("one token too short", "end - start < max_len", "end - start < max_len - 1",
-                    "A span from i to j has j − i + 1 tokens, so spans of exactly max_len are excluded."),
             Mistake("any length", " & (end - start < max_len)", "",
                     "Even the whole text is allowed as a span here. Allow at most max_len tokens, and take that number from the argument: a fixed limit such as 30 excludes nothing in a text this short."),
-            Mistake("only the length counts", "(start <= end) & (end - start < max_len)", "end - start == max_len - 1",
-                    "Only spans of exactly max_len tokens are left. Shorter ones are allowed too."),
-            Mistake("mask upside down", "masked_fill(~valid", "masked_fill(valid",
-                    "The valid spans are set to −∞ and the others kept. Fill where valid is False."),
             Mistake("invalid spans score 0", "~valid, -math.inf", "~valid, 0.0",
                     "Invalid spans score 0, which can be more than a valid span scores. Use -math.inf."),
-            Mistake("a large negative number", "~valid, -math.inf", "~valid, -1e9",
-                    "Invalid spans score −1e9. The exercise asks for −∞ itself, -math.inf."),
-            Mistake("multiplied", "start_logits[:, None] + end_logits[None, :]", "start_logits[:, None] * end_logits[None, :]",
-                    "The logits are multiplied, so two negative ones would make a good span. Add them instead."),
-            Mistake("rows are ends", "start_logits[:, None] + end_logits[None, :]", "end_logits[:, None] + start_logits[None, :]",
-                    "The end logits run down the rows. Row i is for spans that start at i."),
-            Mistake("ends down the rows too", "end_logits[None, :]", "end_logits[:, None]",
-                    "Start and end logits both run down the rows, so end_logits[i] is added to start_logits[i]. The ends belong to the columns: end_logits[None, :]."),
-            Mistake("start against max_len", "start <= end", "start <= max_len",
-                    "max_len limits a span's length, not its place in the text. A span is valid only if start <= end."),
             Mistake("transposed", "return", "result.T",
                     "Rows are ends here. Row i and column j belong to the span from i to j."),
-            Mistake("starts only", " + end_logits[None, :]", " + 0 * end_logits[None, :]",
-                    "The end's logit isn't added, so every end is as good as any other."),
-            Mistake("ends only", "start_logits[:, None] + end", "0 * start_logits[:, None] + end",
-                    "The start's logit isn't added, so every start is as good as any other."),
-            Mistake("averaged", "return", "result / 2",
-                    "This is the mean of the two logits. The exercise asks for their sum."),
             Mistake("the mask returned", "return", "valid",
                     "This says which spans are valid. Return the scores, with −∞ where it is False."),
         ],
-        also_right=[_spans_in_a_loop, _spans_by_tril],
-        hints=[
-            "start_logits[:, None] + end_logits[None, :] makes all S × S sums.",
-            "A span mustn't end before it starts. And how many tokens does a span from i to j have?",
-            "end_logits[None, :], then (start <= end) & (end - start < max_len)",
-        ],
+        also_right=[_spans_by_tril],
+        hints=["start_logits[:, None] + end_logits[None, :] makes all S × S sums.",
+               "A span mustn't end before it starts. And how many tokens does a span from i to j have?",
+               "end_logits[None, :], then (start <= end) & (end - start < max_len)"],
         look_at="The valid spans are a band above the diagonal: a causal mask flipped over and cut off at max_len.",
     ),
     Exercise(
-        name="best_span",
-        title="find the bug: pointing nowhere",
+        name="best_span", title="find the bug: pointing nowhere",
         task="Return [start, end] of the best valid span, both included: inside the text (in_text is (S,), True for the text's own tokens), not ending before it starts, and at most max_len tokens long. Fix the two mistakes.",
         minutes=5, difficulty=3, importance=5,
-        reference=best_span,
-        plain=_span,
-        draw=_draw_best,
+        reference=best_span, draw=_draw_best,
         mistakes=[
             Mistake("still as it was", _pointing_nowhere,
                     "The first printed span begins in the question, and the second one ends before it starts. Which cells of scores have to be −∞ to rule that out?"),
             Mistake("two argmaxes", "return", "[int(start_logits.argmax()), int(end_logits.argmax())]",
                     "Start and end are chosen independently, so the end can come before the start or far after it. (One argmax over all sums does the same as two argmaxes.) Set the pairs that aren't valid spans to −∞ first."),
-            Mistake("two argmaxes anywhere", "return", "[int(start_logits.argmax()), int(end_logits.argmax())]",
-                    "Start and end are chosen on their own, and they can lie in the question. Set the logits outside the text to −∞, then choose the best valid pair.",
-                    also=(("start_logits = start_logits.masked_fill(~in_text, -math.inf)", "start_logits = start_logits"), ("end_logits = end_logits.masked_fill(~in_text, -math.inf)", "end_logits = end_logits"))),
-            Mistake("two argmaxes in order", "return", "sorted([int(start_logits.argmax()), int(end_logits.argmax())])",
-                    "Start and end are chosen on their own and then put in order, which makes a start out of an end. Choose the best valid pair."),
             Mistake("in the question too", "start_logits = start_logits.masked_fill(~in_text, -math.inf)", "start_logits = start_logits",
                     "The span can lie in the question. Set the logits to −∞ wherever in_text is False.",
                     also=(("end_logits = end_logits.masked_fill(~in_text, -math.inf)", "end_logits = end_logits"),)),
-            Mistake("from the question into the text", "start_logits = start_logits.masked_fill(~in_text, -math.inf)", "start_logits = start_logits",
-                    "The span can start in the question. Set the start logits to −∞ there as well."),
             Mistake("behind the text", "end_logits = end_logits.masked_fill(~in_text, -math.inf)", "end_logits = end_logits",
                     "The span can end on the last [SEP], after the text. Set the end logits to −∞ outside the text as well."),
-            Mistake("outside the text only", "start_logits.masked_fill(~in_text", "start_logits.masked_fill(in_text",
-                    "in_text is True for the tokens of the text, and just those are excluded. Fill where it is False: ~in_text.",
-                    also=(("end_logits.masked_fill(~in_text", "end_logits.masked_fill(in_text"),)),
             Mistake("end before start", "(length >= 1) & (length <= max_len)", "length <= max_len",
                     "The end can come before the start. A span has at least one token."),
-            Mistake("no single tokens", "length >= 1", "length > 1",
-                    "An answer of a single token is excluded. It starts and ends in the same place."),
             Mistake("any length", " & (length <= max_len)", "",
                     "The span can be longer than max_len."),
-            Mistake("one token too long", "length <= max_len", "length <= max_len + 1",
-                    "The longest spans have one token too many: from i to j there are j − i + 1."),
-            Mistake("one token too short", "length <= max_len", "length < max_len",
-                    "Spans of exactly max_len tokens are excluded."),
-            Mistake("end not included", "end = best % n", "end = best % n + 1",
-                    "Your end is the token after the last one. Here the end belongs to the span."),
             Mistake("exchanged", "[start, end]", "[end, start]",
                     "Start and end have changed places. Rows are starts, so start = best // n."),
-            Mistake("length instead of end", "[start, end]", "[start, end - start + 1]",
-                    "The second number is the length of the span. The exercise asks for its last token."),
-            Mistake("counted within the text", "return", "[start - int(in_text.nonzero()[0]), end - int(in_text.nonzero()[0])]",
-                    "Your positions are counted from the text's first token. Count from [CLS]."),
-            Mistake("products of logits", "start_logits[:, None] + end_logits[None, :]", "start_logits[:, None].clamp(min=-99) * end_logits[None, :].clamp(min=-99)",
-                    "The logits are multiplied, so two negative ones make a good span. Add them."),
             Mistake("best start, then its end", _best_start_first,
                     "The best start is chosen first, and then an end for it. Another start may have a better pair: compare the sums of all valid pairs."),
-            Mistake("best end, then its start", _best_end_first,
-                    "The best end is chosen first, and then a start for it. Another end may have a better pair: compare the sums of all valid pairs."),
         ],
         also_right=[_best_in_a_loop, _best_of_the_cut],
-        hints=[
-            "Look at what it printed. Where does the span start, and where does it end?",
-            "First set the logits outside the text to −∞. Then span_scores(start_logits, end_logits, max_len) scores every pair.",
-            "best = scores.argmax().item(); start, end = best // S, best % S",
-        ],
+        hints=["Look at what it printed. Where does the span start, and where does it end?",
+               "First set the logits outside the text to −∞. Then span_scores(start_logits, end_logits, max_len) scores every pair.",
+               "best = scores.argmax().item(); start, end = best // S, best % S"],
         look_at="One argmax over all pairs replaces two. Starts and ends both need the mask: without it an answer can begin in the question or end on the last [SEP].",
     ),
     Exercise(
-        name="answer_characters",
-        title="back to the text",
+        name="answer_characters", title="back to the text",
         task="offsets (S, 2) holds, for every token, its first character in the text and the one after its last. For the answer from token start to token end (included), return [first, after], so that text[first:after] is the answer.",
         minutes=2, difficulty=1, importance=4,
-        reference=answer_characters,
-        draw=_draw_offsets,
+        reference=answer_characters, draw=_draw_offsets,
         mistakes=[
             Mistake("last token missing", "offsets[end][1]", "offsets[end][0]",
                     "You stop where the last token begins, so it's missing. Its own end is offsets[end][1]."),
@@ -539,47 +372,24 @@ EXERCISES = [
                     "You begin after the first token. It begins at offsets[start][0]."),
             Mistake("end not included", "offsets[end][1]", "offsets[end - 1][1]",
                     "You stop one token too early. The end belongs to the answer."),
-            Mistake("one token too many", "offsets[end][1]", "offsets[end + 1][1]",
-                    "You take one token more than the answer has. The end is its last token."),
-            Mistake("up to the next token", "offsets[end][1]", "offsets[end + 1][0]",
-                    "You stop where the next token begins, so the space before it is included. Stop at offsets[end][1]."),
-            Mistake("starts one token early", "offsets[start][0]", "offsets[start - 1][0]",
-                    "You begin one token too early."),
-            Mistake("starts after the token before", "offsets[start][0]", "offsets[start - 1][1]",
-                    "You begin where the token before ends, so the space in front is included. Begin at offsets[start][0]."),
-            Mistake("one character short", "int(after)", "int(after) - 1",
-                    "The last character is missing. The second offset is already the one after the last."),
-            Mistake("one character too many", "int(after)", "int(after) + 1",
-                    "There's one character too many. text[first:after] doesn't include `after`."),
             Mistake("length instead of end", "int(after)]", "int(after) - int(first)]",
                     "The second number is the length. The exercise asks for the character after the last."),
-            Mistake("first token only", "offsets[end][1]", "offsets[start][1]",
-                    "Only the first token is covered. The answer ends with the token `end`."),
-            Mistake("last token only", "offsets[start][0]", "offsets[end][0]",
-                    "Only the last token is covered. The answer begins with the token `start`."),
             Mistake("tokens, not characters", "return", "[start, end + 1]",
                     "These count tokens. Offsets turn them into characters."),
             Mistake("from the beginning", "[int(first)", "[0",
                     "You begin with the text's first character."),
         ],
-        also_right=[
-            lambda offsets, start, end: offsets[[start, end], [0, 1]],
-            lambda offsets, start, end: (offsets[start, 0].item(), offsets[end, 1].item()),
-        ],
-        hints=[
-            "Where does the token `start` begin?",
-            "It begins at offsets[start][0]. The answer stops where the token `end` does.",
-            "[offsets[start][0], offsets[end][1]]",
-        ],
+        also_right=[lambda offsets, start, end: offsets[[start, end], [0, 1]]],
+        hints=["Where does the token `start` begin?",
+               "It begins at offsets[start][0]. The answer stops where the token `end` does.",
+               "[offsets[start][0], offsets[end][1]]"],
         look_at="The tokens between start and end aren't needed: the text is still there, with all its spaces and accents.",
     ),
     Exercise(
-        name="span_loss",
-        title="the loss of pointing",
+        name="span_loss", title="the loss of pointing",
         task="Logits are (B, S); start and end (B,) are the right positions. Return the mean of the two cross-entropies, averaged over the batch.",
         minutes=4, difficulty=2, importance=4,
-        reference=span_loss,
-        draw=_draw_loss,
+        reference=span_loss, draw=_draw_loss,
         mistakes=[
             Mistake("added up", "(start_loss + end_loss) / 2", "start_loss + end_loss",
                     "The two losses are added. The exercise asks for their mean."),
@@ -587,50 +397,24 @@ EXERCISES = [
                     "Only the start counts, so the end's logits would never be trained."),
             Mistake("end only", "(start_loss + end_loss) / 2", "end_loss",
                     "Only the end counts, so the start's logits would never be trained."),
-            Mistake("targets exchanged", "F.cross_entropy(start_logits, start)", "F.cross_entropy(start_logits, end)",
-                    "The start's logits are compared with the end and the other way round.",
-                    also=(("F.cross_entropy(end_logits, end)", "F.cross_entropy(end_logits, start)"),)),
             Mistake("one target for both", "F.cross_entropy(end_logits, end)", "F.cross_entropy(end_logits, start)",
                     "Both are compared with the start. The end's logits belong to the end."),
             Mistake("multiplied", "(start_loss + end_loss) / 2", "start_loss * end_loss",
                     "The losses are multiplied. Log-probabilities of two events add up; take the mean."),
-            Mistake("summed over the batch", "F.cross_entropy(start_logits, start)", "F.cross_entropy(start_logits, start, reduction='sum')",
-                    "The losses are summed over the batch, so large batches would count more. Take the mean.",
-                    also=(("F.cross_entropy(end_logits, end)", "F.cross_entropy(end_logits, end, reduction='sum')"),)),
-            Mistake("one loss per question", "F.cross_entropy(start_logits, start)", "F.cross_entropy(start_logits, start, reduction='none')",
-                    "There's one loss per question. Return their mean, one number.",
-                    also=(("F.cross_entropy(end_logits, end)", "F.cross_entropy(end_logits, end, reduction='none')"),)),
-            Mistake("probabilities", "F.cross_entropy(start_logits, start)", "F.cross_entropy(start_logits.softmax(-1), start)",
-                    "F.cross_entropy is given probabilities, so a softmax is taken of a softmax. Give it the logits.",
-                    also=(("F.cross_entropy(end_logits, end)", "F.cross_entropy(end_logits.softmax(-1), end)"),)),
-            Mistake("wrong sign", "return", "-result",
-                    "The sign is wrong: a loss is −log p, which is never negative."),
             Mistake("the larger of the two", "(start_loss + end_loss) / 2", "torch.maximum(start_loss, end_loss)",
                     "Only the larger of the two losses counts. Take their mean."),
-            Mistake("softmax over the batch", "F.cross_entropy(start_logits, start)", "F.nll_loss(start_logits.log_softmax(0), start)",
-                    "The softmax runs over the batch. The positions of one text compete, so it belongs on the last dimension.",
-                    also=(("F.cross_entropy(end_logits, end)", "F.nll_loss(end_logits.log_softmax(0), end)"),)),
-            Mistake("probability instead of its logarithm", "return", "1 - ((-start_loss).exp() + (-end_loss).exp()) / 2",
-                    "This is one minus a probability. The loss is minus its logarithm, as F.cross_entropy computes it."),
-            Mistake("smoothed", "F.cross_entropy(start_logits, start)", "F.cross_entropy(start_logits, start, label_smoothing=0.1)",
-                    "The targets are smoothed, as in lesson 09. Here each target is a single position.",
-                    also=(("F.cross_entropy(end_logits, end)", "F.cross_entropy(end_logits, end, label_smoothing=0.1)"),)),
         ],
-        also_right=[_loss_by_picking, _loss_at_once],
-        hints=[
-            "Pointing at one of S positions is a classification with S classes.",
-            "F.cross_entropy takes logits (B, S) and positions (B,), and averages over the batch.",
-            "(F.cross_entropy(start_logits, start) + F.cross_entropy(end_logits, end)) / 2",
-        ],
+        also_right=[_loss_at_once],
+        hints=["Pointing at one of S positions is a classification with S classes.",
+               "F.cross_entropy takes logits (B, S) and positions (B,), and averages over the batch.",
+               "(F.cross_entropy(start_logits, start) + F.cross_entropy(end_logits, end)) / 2"],
         look_at="In training, start and end are two separate classifications. Nothing ties them together until the span is chosen.",
     ),
     Exercise(
-        name="token_f1",
-        title="F1 of two answers",
+        name="token_f1", title="F1 of two answers",
         task="predicted and true are lists of words, already in lower case and without articles. Return the F1 score, 2 · precision · recall / (precision + recall), where a repeated word counts as often as it occurs in both; return 0 if they share no word.",
         minutes=5, difficulty=2, importance=4,
-        reference=token_f1,
-        draw=_draw_f1,
+        reference=token_f1, draw=_draw_f1,
         mistakes=[
             Mistake("precision", "2 * precision * recall / (precision + recall)", "precision",
                     "This is the precision, the share of the predicted words that are right. Predicting a single right word would score 1, however long the true answer is."),
@@ -638,46 +422,26 @@ EXERCISES = [
                     "This is the recall, the share of the true words that were found. Predicting the whole text would score 1."),
             Mistake("arithmetic mean", "2 * precision * recall / (precision + recall)", "(precision + recall) / 2",
                     "This is the arithmetic mean. F1 is the harmonic mean, which stays near the smaller of the two."),
-            Mistake("geometric mean", "2 * precision * recall / (precision + recall)", "(precision * recall) ** 0.5",
-                    "This is the geometric mean. F1 is the harmonic mean: 2 · precision · recall / (precision + recall)."),
-            Mistake("product", "2 * precision * recall / (precision + recall)", "precision * recall",
-                    "This is the product. Divide by the sum and multiply by 2."),
             Mistake("without the 2", "2 * precision", "precision",
                     "The factor 2 is missing, so an exact answer would score one half."),
-            Mistake("the smaller of the two", "2 * precision * recall / (precision + recall)", "min(precision, recall)",
-                    "This is the smaller of precision and recall. F1 is their harmonic mean."),
             Mistake("each word once", "(Counter(predicted) & Counter(true)).total()", "len(set(predicted) & set(true))",
                     "Every word counts once in the shared words, though it may occur twice in both answers."),
-            Mistake("sets of words", "    shared =", "    predicted, true = set(predicted), set(true)\n    shared =",
-                    "Both answers were turned into sets, so a repeated word counts once. Count it as often as it occurs in both."),
-            Mistake("every match counts", "(Counter(predicted) & Counter(true)).total()", "sum(word in true for word in predicted)",
-                    "A word that is predicted twice counts twice, even if the true answer has it only once. Counter(predicted) & Counter(true) takes the smaller count."),
-            Mistake("in the same place only", "(Counter(predicted) & Counter(true)).total()", "sum(a == b for a, b in zip(predicted, true))",
-                    "A word counts only if it's in the same place in both. The order doesn't matter for F1."),
             Mistake("exact match", "return", "float(predicted == true)",
                     "This is exact match, 1 or 0. F1 gives partial credit."),
             Mistake("overlap by union", "return", "shared / (len(predicted) + len(true) - shared)",
                     "This is the overlap divided by the union (Jaccard). F1 divides twice the overlap by the sum of the two lengths."),
-            Mistake("in percent", "return", "100 * result",
-                    "This is a percentage. The exercise asks for a number between 0 and 1."),
-            Mistake("the number of shared words", "return", "float(shared)",
-                    "This is the number of shared words. Divide it by the two lengths for precision and recall."),
         ],
-        also_right=[_f1_by_removing, _f1_by_counting],
-        hints=[
-            "How many words do both have? Counter(a) & Counter(b) keeps the smaller count of every word.",
-            "precision = shared / len(predicted), recall = shared / len(true).",
-            "(Counter(predicted) & Counter(true)).total() counts the shared words. If there are none, return 0.0 before you divide.",
-        ],
+        also_right=[_f1_by_counting],
+        hints=["How many words do both have? Counter(a) & Counter(b) keeps the smaller count of every word.",
+               "precision = shared / len(predicted), recall = shared / len(true).",
+               "(Counter(predicted) & Counter(true)).total() counts the shared words. If there are none, return 0.0 before you divide."],
         look_at="You get the same number if you divide twice the number of shared words by the sum of the two lengths.",
     ),
     Exercise(
-        name="windows",
-        title="windows over a long text",
+        name="windows", title="windows over a long text",
         task="Cut a text of n_tokens into windows of at most `size` tokens, each starting `stride` tokens after the one before (stride is never more than size). Return a list of [start, stop], stop not included; end with the first window that reaches the end of the text.",
         minutes=6, difficulty=3, importance=3,
-        reference=windows,
-        draw=_draw_windows,
+        reference=windows, draw=_draw_windows,
         mistakes=[
             Mistake("no overlap", "range(0, most, stride)", "range(0, n_tokens, size)",
                     "Each window starts where the one before ends, so an answer on the border is cut in two. Start every `stride` tokens."),
@@ -685,35 +449,17 @@ EXERCISES = [
                     "The stride is used as the overlap here. It's the distance from one start to the next."),
             Mistake("one window too many", "range(0, most, stride)", "range(0, n_tokens, stride)",
                     "Some windows only repeat the end of an earlier one. Stop with the first window that reaches the end."),
-            Mistake("the rest left out", "max(n_tokens - size, 0) + stride", "max(n_tokens - size, 0) + 1",
-                    "The last tokens are in no window, because only full windows are kept. The last one can be shorter."),
             Mistake("beyond the end", "min(start + size, n_tokens)", "start + size",
                     "The last window goes beyond the end of the text. Stop at n_tokens."),
             Mistake("stop included", "return", "[[start, min(start + size, n_tokens) - 1] for start in starts]",
                     "Your stop is the last token. Return the one after it, as Python's slices do."),
-            Mistake("one token too long", "min(start + size, n_tokens)", "min(start + size + 1, n_tokens)",
-                    "A window has size + 1 tokens."),
-            Mistake("one token too short", "min(start + size, n_tokens)", "min(start + size - 1, n_tokens)",
-                    "A window has size − 1 tokens."),
             Mistake("starts only", "return", "[start for start in starts]",
                     "These are the starts. Return [start, stop] for every window."),
-            Mistake("lengths instead of stops", "return", "[[start, min(start + size, n_tokens) - start] for start in starts]",
-                    "The second number is the window's length. Return where it stops."),
-            Mistake("first window only", "return", "result[:1]",
-                    "This is the first window. Go on until one reaches the end."),
-            Mistake("last window missing", "return", "result[:-1] or result",
-                    "The last window is missing, so the end of the text is never read."),
-            Mistake("last window moved back", "return", "[[max(min(start, n_tokens - size), 0), min(start + size, n_tokens)] for start in starts]",
-                    "The last window was moved back to be full. That's a fine idea, but here every window starts `stride` tokens after the one before."),
-            Mistake("counted from 1", "return", "[[start + 1, min(start + size, n_tokens) + 1] for start in starts]",
-                    "Tokens are counted from 1. Count from 0."),
         ],
-        also_right=[_windows_by_walking, _windows_by_count],
-        hints=[
-            "Start at 0. A window stops at start + size, or at the end of the text if that comes first.",
-            "Go on from start + stride until a window's stop is n_tokens.",
-            "In a loop: stop = min(start + size, n_tokens), append [start, stop], break if stop == n_tokens, else start += stride.",
-        ],
+        also_right=[_windows_by_count],
+        hints=["Start at 0. A window stops at start + size, or at the end of the text if that comes first.",
+               "Go on from start + stride until a window's stop is n_tokens.",
+               "In a loop: stop = min(start + size, n_tokens), append [start, stop], break if stop == n_tokens, else start += stride."],
         look_at="Two windows share size − stride tokens, so every answer of at most that many tokens is whole in one of them.",
     ),
 ]

@@ -8,8 +8,6 @@ import torch.nn.functional as F
 
 from helpers.exercises.model import Exercise, Mistake
 
-# The solutions as a learner would write them; known mistakes are edits of these texts.
-
 
 def patchify(images, patch_size):
     """Cut pictures into patches, row by row: (B, C, height, width) -> (B, N, C·P·P)."""
@@ -155,35 +153,6 @@ def _draw_sizes(generator):
 # The same written differently.
 
 
-def _patches_in_loops(images, patch_size):
-    height, width = images.shape[2:]
-    patches = [
-        images[:, :, top : top + patch_size, left : left + patch_size].flatten(1)
-        for top in range(0, height, patch_size)
-        for left in range(0, width, patch_size)
-    ]
-    return torch.stack(patches, dim=1)
-
-
-def _pictures_in_loops(patches, patch_size, n_rows):
-    n_columns = patches.shape[1] // n_rows
-    squares = patches.unflatten(2, (-1, patch_size, patch_size)).unbind(1)
-    rows = [torch.cat(squares[r * n_columns : (r + 1) * n_columns], dim=-1) for r in range(n_rows)]
-    return torch.cat(rows, dim=-2)
-
-
-def _class_token_by_hand(patches, class_token):
-    tokens = patches.new_zeros(len(patches), patches.shape[1] + 1, patches.shape[2])
-    tokens[:, 0] = class_token
-    tokens[:, 1:] = patches
-    return tokens
-
-
-def _answer_by_steps(patches, class_token, positions, encode, w):
-    tokens = add_class_token(patches, class_token) + positions
-    return torch.einsum("bd,dc->bc", encode(tokens).select(1, 0), w)
-
-
 def _score_in_loops(table, n_columns):
     hits = 0
     for i, one in enumerate(table):
@@ -192,27 +161,6 @@ def _score_in_loops(table, n_columns):
         (r, c), (s, d) = divmod(i, n_columns), divmod(alike.argmax().item(), n_columns)
         hits += abs(r - s) + abs(c - d) == 1
     return torch.tensor(hits / len(table))
-
-
-def _rollout_by_renormalising(weights):
-    layers = weights.mean(1) + torch.eye(weights.shape[-1])
-    layers = layers / layers.sum(-1, keepdim=True)
-    return torch.linalg.multi_dot(list(layers.flip(0)))
-
-
-def _parameters_layer_by_layer(
-    image_size, patch_size, n_channels, n_classes, d_model, n_layers, d_ff
-):
-    def linear(n_in, n_out):
-        return (n_in + 1) * n_out
-
-    norm = 2 * d_model
-    total = linear(n_channels * patch_size**2, d_model)
-    total += d_model * (2 + (image_size // patch_size) ** 2)
-    for _ in range(n_layers):
-        total += norm + 3 * linear(d_model, d_model) + linear(d_model, d_model)
-        total += norm + linear(d_model, d_ff) + linear(d_ff, d_model)
-    return total + norm + linear(d_model, n_classes)
 
 
 def _parameters_in_one_sum(image_size, patch_size, n_channels, n_classes, d_model, n_layers, d_ff):
@@ -229,12 +177,10 @@ JOIN = "torch.cat([first, patches], dim=1)"
 # fmt: off
 EXERCISES = [
     Exercise(
-        name="patchify",
-        title="cut a picture into patches",
+        name="patchify", title="cut a picture into patches",
         task="Cut pictures (B, C, height, width) into square patches with a side of patch_size, row by row, and flatten each patch by channel, then row, then column.",
         minutes=4, difficulty=3, importance=5,
-        reference=patchify,
-        draw=_draw_patchify,
+        reference=patchify, draw=_draw_patchify,
         mistakes=[
             Mistake("torn", "return", "images.flatten(1).unflatten(1, (result.shape[1], -1))",
                     "The shape is right and the numbers aren't, because a reshape straight to (B, N, C·P·P) reads the picture line by line. Cut rows and columns first, then bring the two numbers of the grid together."),
@@ -242,236 +188,133 @@ EXERCISES = [
                     "The dimensions weren't reordered before flattening. A patch needs its own C, P and P next to each other at the end: permute(0, 2, 4, 1, 3, 5)."),
             Mistake("column by column", TO_GRID, "grid.permute(0, 4, 2, 1, 3, 5)",
                     "The patches run down the columns. We read a picture as we read a page, row by row: rows before columns."),
-            Mistake("pixels transposed", TO_GRID, "grid.permute(0, 2, 4, 1, 5, 3)",
-                    "Inside each patch, rows and columns are exchanged. The row of a pixel (dimension 3) comes before its column (dimension 5)."),
-            Mistake("channels last", TO_GRID, "grid.permute(0, 2, 4, 3, 5, 1)",
-                    "The channels vary fastest here. A patch is flattened by channel first, then row, then column, as a convolution's kernel is."),
-            Mistake("gaps exchanged", TO_GRID, "grid.permute(0, 2, 3, 1, 4, 5)",
-                    "Dimensions 3 and 4 have changed places. Dimension 4 counts the columns of the grid and comes right after the rows; dimension 3 counts the rows of pixels inside a patch, so it comes after the channel."),
             Mistake("grid kept", ".flatten(1, 2)", "",
                     "This is (B, rows, columns, C·P·P). The encoder expects a list of tokens, so flatten the two dimensions of the grid into one."),
             Mistake("pixels not flattened", ".flatten(3)", "",
                     "Each patch is still a little picture (C, P, P). Flatten it into one vector, because a token is a vector."),
             Mistake("every n-th row", "images.unflatten(2, (-1, patch_size))", "images.unflatten(2, (patch_size, -1))",
                     "The height was cut as (P, rows). P counts the rows of pixels inside a patch, so it comes last: (-1, patch_size)."),
-            Mistake("every n-th column", "rows.unflatten(4, (-1, patch_size))", "rows.unflatten(4, (patch_size, -1))",
-                    "The width was cut as (P, columns). The part inside a patch comes last: (-1, patch_size)."),
-            Mistake("patches as columns", "return", "result.transpose(1, 2)",
-                    "This is (B, C·P·P, N), as a convolution would have it. In our course tokens are rows: (B, N, C·P·P)."),
-            Mistake("patches before the batch", "return", "result.transpose(0, 1)",
-                    "This is (N, B, C·P·P). The batch comes first."),
-            Mistake("last patch first", "return", "result.flip(1)",
-                    "The patches run from the bottom right to the top left. Start at the top left."),
-            Mistake("one number per patch", "return", "result.mean(-1, keepdim=True)",
-                    "Each patch was averaged to one number. Keep all of its C·P·P numbers; the linear layer decides what to do with them."),
         ],
-        also_right=[
-            lambda images, size: F.unfold(images, size, stride=size).transpose(1, 2),
-            _patches_in_loops,
-        ],
-        hints=[
-            "Cut the height in two with unflatten, then the width: (B, C, rows, P, columns, P).",
-            "Then bring the dimensions into the order (B, rows, columns, C, P, P), which are numbers 0, 2, 4, 1, 3, 5.",
-            "grid.permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2)",
-        ],
+        also_right=[lambda images, size: F.unfold(images, size, stride=size).transpose(1, 2)],
+        hints=["Cut the height in two with unflatten, then the width: (B, C, rows, P, columns, P).",
+               "Then bring the dimensions into the order (B, rows, columns, C, P, P), which are numbers 0, 2, 4, 1, 3, 5.",
+               "grid.permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2)"],
         look_at="It's split_heads again: cut a dimension in two, move the parts, and never reshape across a dimension that has to move.",
     ),
     Exercise(
-        name="unpatchify",
-        title="put the picture back together",
+        name="unpatchify", title="put the picture back together",
         task="Undo patchify: patches (B, N, C·P·P) and the number of rows in the grid give pictures (B, C, height, width).",
         minutes=5, difficulty=3, importance=3,
-        reference=unpatchify,
-        draw=_draw_unpatchify,
+        reference=unpatchify, draw=_draw_unpatchify,
         mistakes=[
             Mistake("reshaped", "return", "patches.reshape(result.shape)",
                     "The shape is right and the picture is torn, because a reshape writes the patches one after the other along the lines. Build the grid first, then move the dimensions."),
             Mistake("not permuted", TO_IMAGE, "grid.permute(0, 3, 1, 2, 4, 5)",
                     "A patch's rows have to come right after the grid's rows, and its columns right after the grid's columns: (B, C, rows, P, columns, P)."),
-            Mistake("pixels transposed", TO_IMAGE, "grid.permute(0, 3, 1, 5, 2, 4)",
-                    "Every patch is mirrored along its diagonal. Rows of pixels (dimension 4) belong to the rows of the grid."),
             Mistake("grid transposed", TO_IMAGE, "grid.permute(0, 3, 2, 4, 1, 5)",
                     "The patches were put back column by column. They are in the order in which we read, row by row."),
-            Mistake("everything transposed", TO_IMAGE, "grid.permute(0, 3, 2, 5, 1, 4)",
-                    "The whole picture is mirrored along its diagonal. Height comes before width."),
             Mistake("rows and columns exchanged", "(n_rows, -1)", "(-1, n_rows)",
                     "n_rows was used as the number of columns. The grid is (rows, columns)."),
-            Mistake("pixels dilated", TO_IMAGE, "grid.permute(0, 3, 4, 1, 5, 2)",
-                    "Pixels and grid are in the wrong order: neighbouring pixels of a patch landed far apart. For height and width alike, the dimension of the grid comes before that of the pixels."),
             Mistake("channels last", "return", "result.permute(0, 2, 3, 1)",
                     "This is (B, height, width, C), as matplotlib likes it. In PyTorch the channels come before height and width."),
-            Mistake("upside down", "return", "result.flip(2)",
-                    "The picture is upside down. The first row of patches is the top."),
-            Mistake("mirrored", "return", "result.flip(3)",
-                    "The picture is mirrored. The first patch of a row is the left one."),
             Mistake("width not joined", "image.flatten(4).flatten(2, 3)", "image.flatten(2, 3)",
                     "Columns of the grid and columns of the pixels are still apart. Join them, too."),
-            Mistake("one long row", "grid.permute(0, 3, 1, 4, 2, 5)", "grid.flatten(1, 2)[:, None].permute(0, 3, 1, 4, 2, 5)",
-                    "All patches landed in one long row. Use n_rows to build the grid first."),
         ],
         also_right=[
-            _pictures_in_loops,
             lambda patches, size, n_rows: F.fold(
                 patches.transpose(1, 2),
                 (n_rows * size, patches.shape[1] // n_rows * size), size, stride=size,
             ),
         ],
-        hints=[
-            "Go backwards: first unflatten each patch into (C, P, P), then the list of patches into (rows, columns).",
-            "From (B, rows, columns, C, P, P) to (B, C, rows, P, columns, P) it's permute(0, 3, 1, 4, 2, 5).",
-            "Then flatten rows with P, and columns with P.",
-        ],
+        hints=["Go backwards: first unflatten each patch into (C, P, P), then the list of patches into (rows, columns).",
+               "From (B, rows, columns, C, P, P) to (B, C, rows, P, columns, P) it's permute(0, 3, 1, 4, 2, 5).",
+               "Then flatten rows with P, and columns with P."],
         look_at="Nothing is lost on the way into patches and back. If the model loses something, that happens later.",
     ),
     Exercise(
-        name="add_class_token",
-        title="put a class token in front",
+        name="add_class_token", title="put a class token in front",
         task="Put the same learned vector class_token (D,) in front of every picture's patches (B, N, D).",
         minutes=3, difficulty=1, importance=5,
-        reference=add_class_token,
-        draw=_draw_class_token,
+        reference=add_class_token, draw=_draw_class_token,
         mistakes=[
             Mistake("at the end", "[first, patches]", "[patches, first]",
                     "The class token is at the end. Here it comes first, so that its place doesn't depend on the number of patches."),
             Mistake("added to the patches", "return", "patches + class_token",
                     "The class token was added to every patch. It's a token of its own: concatenate it, so that the sequence gets longer by one."),
-            Mistake("instead of the first patch", "[first, patches]", "[first, patches[:, 1:]]",
-                    "The class token replaced the first patch. Keep all N patches, so that there are N + 1 tokens."),
             Mistake("average in front", "class_token.expand(len(patches), 1, -1)", "patches.mean(1, keepdim=True)",
                     "This puts the average of the patches in front. The class token is a learned vector, the same for every picture."),
-            Mistake("zeros in front", "class_token.expand(len(patches), 1, -1)", "torch.zeros(len(patches), 1, len(class_token))",
-                    "There are zeros in front. Use class_token."),
-            Mistake("ones in front", "class_token.expand(len(patches), 1, -1)", "torch.ones(len(patches), 1, len(class_token))",
-                    "There are ones in front. Use class_token."),
             Mistake("along the features", JOIN, "torch.cat([first.expand(patches.shape), patches], dim=2)",
                     "The class token was joined to each patch along the features, which doubles the width. Join along the tokens: dim=1."),
             Mistake("along the batch", JOIN, "torch.cat([class_token.expand(1, *patches.shape[1:]), patches], dim=0)",
                     "This adds a picture to the batch that consists of class tokens. Join along the tokens: dim=1."),
-            Mistake("twice", "[first, patches]", "[first, patches, first]",
-                    "There is a class token at both ends. One in front is enough."),
             Mistake("the class token alone", JOIN, "first",
                     "Only the class token came back. The patches follow it."),
-            Mistake("the patches alone", JOIN, "patches",
-                    "Only the patches came back. Put the class token in front of them."),
-            Mistake("first picture only", JOIN, "torch.cat([first, patches], dim=1)[:1]",
-                    "Only the first picture is left. Every picture of the batch gets the class token."),
-            Mistake("scaled", JOIN, "torch.cat([first * math.sqrt(patches.shape[-1]), patches], dim=1)",
-                    "The class token was multiplied by √D. Lesson 07 did that with word embeddings; here the vector goes in as it is."),
         ],
-        also_right=[
-            _class_token_by_hand,
-            lambda patches, token: torch.cat([token.repeat(len(patches), 1, 1), patches], dim=1),
-        ],
-        hints=[
-            "Both parts need three dimensions before you can join them.",
-            "class_token.expand(len(patches), 1, -1) has the shape (B, 1, D) and copies nothing.",
-            "torch.cat([class_token.expand(len(patches), 1, -1), patches], dim=1)",
-        ],
+        also_right=[lambda patches, token: torch.cat([token.repeat(len(patches), 1, 1), patches], dim=1)],
+        hints=["Both parts need three dimensions before you can join them.",
+               "class_token.expand(len(patches), 1, -1) has the shape (B, 1, D) and copies nothing.",
+               "torch.cat([class_token.expand(len(patches), 1, -1), patches], dim=1)"],
         look_at="The first token holds nothing about the picture yet. Whatever it holds after the last layer came in through attention.",
     ),
     Exercise(
-        name="stuck_answer",
-        title="find the bug: every picture gets the same answer",
+        name="stuck_answer", title="find the bug: every picture gets the same answer",
         task="Repair the classifier, so that its logits depend on the picture. One line is wrong.",
         minutes=3, difficulty=2, importance=4,
-        reference=stuck_answer,
-        draw=_draw_stuck,
+        reference=stuck_answer, draw=_draw_stuck,
         mistakes=[
             Mistake("still as it was", "encoded[:, 0] @ w", "tokens[:, 0] @ w",
                     "Compare the three printed rows: they're the same, although the pictures differ. Follow one picture through the function, line by line. Does anything that's computed from it reach the logits?"),
             Mistake("last token", "encoded[:, 0]", "encoded[:, -1]",
                     "This reads the last patch. The class token is the first of the tokens."),
-            Mistake("first patch", "encoded[:, 0]", "encoded[:, 1]",
-                    "This reads the first patch. The class token comes before it, at place 0."),
             Mistake("mean of all tokens", "encoded[:, 0]", "encoded.mean(1)",
                     "This averages all tokens. It works in practice, too, but here the class token alone gives the answer."),
-            Mistake("mean of the patches", "encoded[:, 0]", "encoded[:, 1:].mean(1)",
-                    "This averages the patches, which many models do. Here the class token gives the answer."),
-            Mistake("maximum of the tokens", "encoded[:, 0]", "encoded.amax(1)",
-                    "This takes the largest number of each feature. Read the class token alone."),
-            Mistake("encoded twice", "encode(tokens)", "encode(encode(tokens))",
-                    "The encoder ran twice."),
             Mistake("positions left out", "dim=1) + positions", "dim=1)",
                     "The positions got lost. That line was right."),
-            Mistake("positions twice", "encode(tokens)", "encode(tokens + positions)",
-                    "The positions were added twice. They're in the tokens already."),
             Mistake("no position for the class token", "torch.cat([first, patches], dim=1) + positions", "torch.cat([first, patches + positions[1:]], dim=1)",
                     "The class token got no position. Row 0 of the table is its own; that line was right."),
-            Mistake("without the class token", "encode(tokens)", "encode(tokens[:, 1:])",
-                    "The encoder didn't get the class token, so place 0 is the first patch now."),
             Mistake("class token at the end", "[first, patches]", "[patches, first]",
                     "The class token moved to the end, and place 0 is a patch now. Only the last line was wrong."),
-            Mistake("probabilities", "return", "result.softmax(-1)",
-                    "These are probabilities. The loss of lesson 09 expects logits."),
-            Mistake("first picture only", "encoded[:, 0]", "encoded[0, 0]",
-                    "This is the first picture's answer. The colon keeps all pictures: encoded[:, 0]."),
         ],
         also_right=[
-            _answer_by_steps,
             lambda patches, token, positions, encode, w: (
                 encode(add_class_token(patches, token) + positions) @ w
             )[:, 0],
         ],
-        hints=[
-            "Which part of the last line could be the same for every picture?",
-            "The encoder's result isn't used at all.",
-            "return encoded[:, 0] @ w",
-        ],
+        hints=["Which part of the last line could be the same for every picture?",
+               "The encoder's result isn't used at all.",
+               "return encoded[:, 0] @ w"],
         look_at="Such a model trains without any error message, and learns how frequent the classes are.",
     ),
     Exercise(
-        name="grid_score",
-        title="score the table of positions",
+        name="grid_score", title="score the table of positions",
         task="For every position, find the other one whose vector is most similar (cosine). Return the share of positions for which that's a direct neighbour in the grid: above, below, left or right.",
         minutes=3, difficulty=3, importance=3,
-        reference=grid_score,
-        draw=_draw_tables,
+        reference=grid_score, draw=_draw_tables,
         mistakes=[
             Mistake("lengths left in", "table / table.norm(dim=-1, keepdim=True)", "table",
                     "A plain dot product favours long vectors. Cosine similarity divides every row by its length first."),
-            Mistake("columns normalised", "table.norm(dim=-1, keepdim=True)", "table.norm(dim=0, keepdim=True)",
-                    "The features were normalised, not the positions. Each row is divided by its own length: dim=-1."),
             Mistake("itself included", "similarity.fill_diagonal_(-2)", "",
                     "The score is 0 whatever the table, so no position ever counts. Three mistakes can cause that: the diagonal isn't left out, so every position is most similar to itself; the columns are computed with // in place of %; or the sum of the two differences isn't compared with 1."),
             Mistake("diagonal neighbours counted", "rows + columns == 1", "torch.maximum(rows, columns) == 1",
                     "Diagonal neighbours were counted as well. Direct ones differ by one row or by one column, so the two differences add up to 1."),
             Mistake("neighbours in the row only", "(rows + columns == 1)", "((rows == 0) & (columns == 1))",
                     "Only left and right were counted. Above and below are neighbours, too."),
-            Mistake("neighbours in the column only", "(rows + columns == 1)", "((rows == 1) & (columns == 0))",
-                    "Only above and below were counted. Left and right are neighbours, too."),
             Mistake("reading order", "(rows + columns == 1)", "((place - nearest).abs() == 1)",
                     "This counts positions that follow each other in the list. The last one of a row and the first one of the next aren't neighbours in the grid, and those above and below are missing."),
-            Mistake("within two steps", "rows + columns == 1", "rows + columns <= 2",
-                    "Positions two steps away were counted as well. A direct neighbour is one step away."),
-            Mistake("same row or column", "rows + columns == 1", "rows * columns == 0",
-                    "The whole row and the whole column were counted. A direct neighbour is one step away."),
-            Mistake("a count", ".float().mean()", ".float().sum()",
-                    "This is a number of positions. Divide by how many there are."),
-            Mistake("the others", "return", "1 - result",
-                    "This is the share of positions whose most similar position is *not* a neighbour."),
             Mistake("rows counted as columns", "place // n_columns - nearest // n_columns", "place // (len(table) // n_columns) - nearest // (len(table) // n_columns)",
                     "The row of a position is place // n_columns, because a row has n_columns positions."),
-            Mistake("distance of vectors", "unit @ unit.T", "-torch.cdist(table, table)",
-                    "This compares by distance, in which the vectors' lengths count. Compare directions, by cosine."),
         ],
-        also_right=[
-            _score_in_loops,
-            lambda table, n: _score_in_loops(F.normalize(table, dim=-1), n),
-        ],
-        hints=[
-            "Divide every row by its length; then table @ table.T holds all cosines. Put −2 on the diagonal.",
-            "argmax(-1) gives the most similar position. Its row is place // n_columns, its column place % n_columns.",
-            "Direct neighbours: the difference of rows plus the difference of columns is 1.",
-        ],
+        also_right=[lambda table, n: _score_in_loops(F.normalize(table, dim=-1), n)],
+        hints=["Divide every row by its length; then table @ table.T holds all cosines. Put −2 on the diagonal.",
+               "argmax(-1) gives the most similar position. Its row is place // n_columns, its column place % n_columns.",
+               "Direct neighbours: the difference of rows plus the difference of columns is 1."],
         look_at="For a random table the score is about 4 in 48, because a position has up to four neighbours among 48 others.",
     ),
     Exercise(
-        name="attention_rollout",
-        title="roll the attention out",
+        name="attention_rollout", title="roll the attention out",
         task="Average the heads of each layer, average the result with the identity for the residual connection, and multiply all layers, the first one on the right: (layers, H, T, T) to (T, T).",
         minutes=5, difficulty=3, importance=4,
-        reference=attention_rollout,
-        draw=_draw_maps,
+        reference=attention_rollout, draw=_draw_maps,
         mistakes=[
             Mistake("wrong order", "mixed @ rollout", "rollout @ mixed",
                     "The product runs the wrong way round. Row t of a layer's map says how token t mixes the tokens of the layer below, so later layers go on the left."),
@@ -479,50 +322,29 @@ EXERCISES = [
                     "The residual connection is missing. A token keeps its own vector and adds what attention found, so mix in the identity."),
             Mistake("not halved", "(layer + identity) / 2", "layer + identity",
                     "The rows sum to 2 per layer. Divide by 2, so that they sum to 1."),
-            Mistake("identity first and halved alone", "(layer + identity) / 2", "layer + identity / 2",
-                    "Only the identity was halved. Halve the sum of both: brackets."),
             Mistake("heads at their maximum", "weights.mean(1)", "weights.amax(1)",
                     "The largest weight of the heads was taken. Here the heads are averaged, so that the rows still sum to 1."),
-            Mistake("heads summed", "weights.mean(1)", "weights.sum(1)",
-                    "The heads were summed, so their rows sum to H. Average them."),
-            Mistake("first head only", "weights.mean(1)", "weights[:, 0]",
-                    "Only the first head was used. Average all heads of a layer."),
-            Mistake("layers averaged", "weights.mean(1)", "weights.mean(0)",
-                    "The layers were averaged, and the loop ran over heads. Dimension 0 holds the layers, dimension 1 the heads."),
             Mistake("last layer only", "mixed @ rollout", "mixed",
                     "Each round of the loop overwrites the product so far. Multiply by that product instead."),
             Mistake("layers added", "mixed @ rollout", "mixed + rollout",
                     "The layers were added up. One layer reads what the layer below wrote, so the maps are multiplied."),
-            Mistake("entry by entry", "mixed @ rollout", "mixed * rollout",
-                    "The maps were multiplied entry by entry. A path leads through any token in between, so it's a matrix product."),
-            Mistake("transposed", "return", "result.T",
-                    "Rows and columns are exchanged. Row t holds the shares of the input tokens in output t."),
-            Mistake("class token only", "return", "result[0]",
-                    "This is the first row alone. Return the whole matrix (T, T)."),
-            Mistake("residual as three quarters", "(layer + identity) / 2", "(layer + 3 * identity) / 4",
-                    "The residual connection has three quarters of the weight. Here it should have one half."),
         ],
         also_right=[
-            _rollout_by_renormalising,
             lambda weights: functools.reduce(
                 lambda below, layer: 0.5 * layer.mean(0) @ below + 0.5 * below, weights,
                 torch.eye(weights.shape[-1]),
             ),
         ],
-        hints=[
-            "weights.mean(1) averages the heads; then loop over the layers.",
-            "mixed = (layer + torch.eye(T)) / 2 is one layer with its residual connection.",
-            "rollout = mixed @ rollout, starting from torch.eye(T).",
-        ],
+        hints=["weights.mean(1) averages the heads; then loop over the layers.",
+               "mixed = (layer + torch.eye(T)) / 2 is one layer with its residual connection.",
+               "rollout = mixed @ rollout, starting from torch.eye(T)."],
         look_at="Values, feed-forward networks and norms don't appear in it at all. It follows weights, not information.",
     ),
     Exercise(
-        name="vit_parameters",
-        title="count a Vision Transformer",
+        name="vit_parameters", title="count a Vision Transformer",
         task="Count all numbers that a ViT learns: patch projection, class token, positions, the layers with their biases and norms, the last norm, and the head.",
         minutes=6, difficulty=3, importance=3,
-        reference=vit_parameters,
-        draw=_draw_sizes,
+        reference=vit_parameters, draw=_draw_sizes,
         mistakes=[
             Mistake("one vector short", "(n_patches + 1) * d_model", "n_patches * d_model",
                     "Exactly D numbers are missing. Four things have that size: the class token, its own row in the table of positions, the bias of the patch projection, and the gain or the bias of the last norm."),
@@ -530,29 +352,19 @@ EXERCISES = [
                     "That's the number of patches along one side. The grid has that many squared."),
             Mistake("channels forgotten", "n_channels * patch_size**2", "patch_size**2",
                     "A patch holds P · P numbers per channel."),
-            Mistake("patch side not squared", "patch_size**2 * d_model", "patch_size * d_model",
-                    "A patch has P · P pixels."),
             Mistake("no output projection", "4 * (d_model * d_model + d_model)", "3 * (d_model * d_model + d_model)",
                     "There is a fourth matrix besides those of query, key and value: W_O."),
-            Mistake("four vectors short per layer", "4 * (d_model * d_model + d_model)", "4 * d_model * d_model",
-                    "Exactly 4 · D numbers are missing per layer. Two things have that size: the biases of the four projections, and the gains and biases of the layer's two norms."),
             Mistake("no biases in the feed-forward network", "d_model * d_ff + d_ff + d_ff * d_model + d_model", "d_model * d_ff + d_ff * d_model",
                     "Both linear layers of the feed-forward network have a bias, of d_ff and of D numbers."),
             Mistake("one norm per layer", "2 * (d_model + d_model)", "d_model + d_model",
                     "Exactly 2 · D numbers are missing per layer. A layer has two norms, one per sublayer, and each learns a gain and a bias, D numbers each, which makes 4 · D."),
             Mistake("no last norm", "last = d_model + d_model + d_model", "last = d_model",
                     "A pre-norm model has one more norm after the last layer: 2 · D numbers."),
-            Mistake("no bias in the head", "d_model * n_classes + n_classes", "d_model * n_classes",
-                    "The head has a bias, one number per class."),
-            Mistake("one layer", "n_layers * (attention", "(attention",
-                    "That's one layer. Multiply by n_layers."),
         ],
-        also_right=[_parameters_layer_by_layer, _parameters_in_one_sum],
-        hints=[
-            "A linear layer from a to b has a · b + b numbers; a norm has 2 · D.",
-            "Outside the layers: the projection C·P²·D + D, the class token D, positions (N + 1)·D, the last norm 2·D, the head D·n_classes + n_classes.",
-            "Per layer: 4 · (D² + D) + (D·F + F) + (F·D + D) + 2 · 2D.",
-        ],
+        also_right=[_parameters_in_one_sum],
+        hints=["A linear layer from a to b has a · b + b numbers; a norm has 2 · D.",
+               "Outside the layers: the projection C·P²·D + D, the class token D, positions (N + 1)·D, the last norm 2·D, the head D·n_classes + n_classes.",
+               "Per layer: 4 · (D² + D) + (D·F + F) + (F·D + D) + 2 · 2D."],
         look_at="The number of heads isn't an argument, and with the patch size only the projection and the positions change.",
     ),
 ]

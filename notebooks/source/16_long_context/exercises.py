@@ -7,10 +7,6 @@ import torch.nn.functional as F
 
 from helpers.exercises.model import Exercise, Mistake
 from helpers.models import efficient, patterns
-from helpers.transformer.attention import scaled_dot_product_attention
-
-# The solutions as a learner would write them; known mistakes are edits of these texts, and the
-# package's own functions have to pass as other right answers.
 
 
 def cache_size(n_tokens, n_layers, n_heads, d_head, bytes_per_number=2):
@@ -150,51 +146,10 @@ def draw_step(generator):
     return cases
 
 
-def _softmax_instead(query, key, value):
-    return scaled_dot_product_attention(query, key, value)[0]
-
-
-def _quadratic(query, key, value):
-    weights = efficient.feature_map(query) @ efficient.feature_map(key).mT
-    return weights / weights.sum(-1, keepdim=True) @ value
-
-
-def _strided_by_loop(length, stride):
-    return torch.tensor(
-        [
-            [s <= t and (t - s < stride or (t - s) % stride == 0) for s in range(length)]
-            for t in range(length)
-        ]
-    )
-
-
-def _global_by_or(length, window, n_global):
-    place = torch.arange(length)
-    first = place < n_global
-    near = (place[:, None] - place).abs() < window
-    return near | first | first[:, None]
-
-
-def _tiles_at_once(query, keys, values):
-    return (keys @ query / len(query) ** 0.5).softmax(-1) @ values
-
-
-def _tiles_without_maximum(query, keys, values):
-    powers = (keys @ query / math.sqrt(len(query))).exp()
-    parts = zip(powers.split(3), values.split(3), strict=True)
-    return sum(p @ v for p, v in parts) / powers.sum()
-
-
 def _step_by_sums(largest, total, scores):
     everything = total * largest.exp() + scores.exp().sum(-1)
     new = torch.cat([largest[:, None], scores], -1).max(-1).values
     return new, everything / new.exp()
-
-
-def _step_by_logarithms(largest, total, scores):
-    new = torch.where(largest > scores.amax(-1), largest, scores.amax(-1))
-    both = torch.logaddexp(largest + total.log(), scores.logsumexp(-1))
-    return new, (both - new).exp()
 
 
 TO_THE_FUTURE = (
@@ -203,10 +158,6 @@ TO_THE_FUTURE = (
 )
 NOT_ITSELF = (
     "The diagonal is missing. A position is allowed to attend to itself, so 0 counts: >= 0."
-)
-REVERSED = (
-    "The matrix is transposed: its rows are keys here, so every query sees the future. `back` is "
-    "the query's place minus the key's."
 )
 NOT_DIVIDED = (
     "The weights don't sum to 1. Divide by the sum of the weights, which is φ(q) · Σ φ(k), or "
@@ -224,8 +175,7 @@ FEATURES = "F.elu(query) + 1, F.elu(key) + 1"
 # fmt: off
 EXERCISES = [
     Exercise(
-        name="cache_size",
-        title="the size of a cache",
+        name="cache_size", title="the size of a cache",
         task="Count the bytes that a decoder's cache needs for a text of n_tokens tokens: keys and values, per layer and head, each d_head numbers wide.",
         minutes=2, difficulty=1, importance=4,
         reference=cache_size,
@@ -233,48 +183,25 @@ EXERCISES = [
         mistakes=[
             Mistake("keys only", "2 * numbers", "numbers",
                     "Only the keys are counted, or only the values. The cache holds both, so there is a factor of 2."),
-            Mistake("queries too", "2 * numbers", "3 * numbers",
-                    "Queries are counted as well. A query is used once, for the newest token, and then thrown away."),
             Mistake("one layer", " * n_layers", "",
                     "This is the cache of a single layer. Every layer has keys and values of its own."),
             Mistake("one head", " * n_heads", "",
                     "This is the cache of a single head. Every head has keys and values of its own."),
-            Mistake("one token", "n_tokens * ", "",
-                    "This is the cache of a single token. It's needed for every token of the text."),
-            Mistake("one number per head", " * d_head", "",
-                    "A key isn't a single number. It is d_head numbers wide, and so is a value."),
             Mistake("numbers, not bytes", " * bytes_per_number", "",
                     "These are numbers. Each takes bytes_per_number bytes."),
-            Mistake("two bytes always", "* bytes_per_number", "* 2",
-                    "The 2 bytes are the default. Take bytes_per_number, which can be another number."),
-            Mistake("four bytes always", "* bytes_per_number", "* 4",
-                    "4 bytes are a 32-bit number. Take bytes_per_number."),
-            Mistake("bits", "* bytes_per_number", "* 8 * bytes_per_number",
-                    "These are bits. The question asks for bytes."),
             Mistake("every pair of tokens", "n_tokens * n_layers", "n_tokens * n_tokens * n_layers",
                     "This grows with the square of the length, as the weights do. The cache holds keys and values, one of each per token."),
-            Mistake("heads counted twice", "n_heads * d_head", "n_heads * n_heads * d_head",
-                    "The number of heads appears twice. All heads together are n_heads · d_head wide."),
         ],
-        also_right=[
-            efficient.cache_size,
-            lambda n_tokens, n_layers, n_heads, d_head, bytes_per_number=2: sum(
-                n_tokens * n_heads * d_head * bytes_per_number for _ in ("keys", "values") for _ in range(n_layers)
-            ),
-        ],
-        hints=[
-            "Start with one token in one layer and one head: how many numbers are its key and its value together?",
-            "2 * d_head numbers per token, layer and head. Multiply by all three counts, then by the bytes per number.",
-        ],
+        also_right=[efficient.cache_size],
+        hints=["Start with one token in one layer and one head: how many numbers are its key and its value together?",
+               "2 * d_head numbers per token, layer and head. Multiply by all three counts, then by the bytes per number."],
         look_at="Everything is multiplied, so halving any one of the factors halves the cache. Grouped-query attention reduces n_heads, 8-bit numbers the bytes, and a window n_tokens.",
     ),
     Exercise(
-        name="window_mask",
-        title="a sliding window",
+        name="window_mask", title="a sliding window",
         task="`back` says how many positions a key is behind its query. Allow the query itself and the positions before it, `window` positions in all, and none of the future.",
         minutes=2, difficulty=2, importance=4,
-        reference=window_mask,
-        draw=lambda generator: [(4, 2), (6, 3), (7, 5), (9, 4)],
+        reference=window_mask, draw=lambda generator: [(4, 2), (6, 3), (7, 5), (9, 4)],
         mistakes=[
             Mistake("one too many", "back < window", "back <= window",
                     "The window is one position too wide: 0 … window are window + 1 positions. The query itself counts."),
@@ -284,44 +211,19 @@ EXERCISES = [
             Mistake("both sides", "back >= 0", "back > -window",
                     "The window also covers the right-hand side, as in an encoder. Here only the past is allowed: back >= 0."),
             Mistake("not itself", ">= 0", "> 0", NOT_ITSELF),
-            Mistake("transposed", "place[:, None] - place", "place - place[:, None]", REVERSED),
-            Mistake("gaps exchanged", "(back >= 0) & (back < window)", "(back >= window) & (back < 0)",
-                    "Nothing is allowed, because no number is at least `window` and below 0. The query itself has `back` 0 and comes first: from 0 up to, but not including, `window`."),
-            Mistake("the future alone", "(back >= 0) & (back < window)", "(back >= -window) & (back < 0)",
-                    "These are the positions after the query. `back` counts backwards, so the query itself has 0 and the position before it has 1."),
             Mistake("only causal", " & (back < window)", "",
                     "This is the causal mask. Mask out whatever is `window` or more positions behind."),
-            Mistake("or in place of and", ") & (", ") | (",
-                    "One of the two conditions is enough here, so nearly everything is allowed. Both have to hold: use &."),
-            Mistake("far instead of near", "back < window", "back >= window",
-                    "This keeps what is further away than the window, and drops what is inside."),
-            Mistake("inverted", "return", "~(result)",
-                    "True and False are exchanged. Here True means allowed to attend."),
-            Mistake("only the far end", "back < window", "back == window - 1",
-                    "Each query sees a single position, the far end of its window."),
-            Mistake("fixed blocks", "back < window", "place[:, None] // window == place // window",
-                    "The sequence is cut into fixed blocks. A window slides: every query has the `window` positions that end with itself."),
-            Mistake("every so many", "back < window", "back % window == 0",
-                    "These are every window-th position, which is the strided pattern. A window is made of neighbours."),
         ],
-        also_right=[
-            patterns.window_mask,
-            lambda length, window: torch.ones(length, length, dtype=torch.bool).tril().triu(1 - window),
-            lambda length, window: torch.tensor([[t - window < s <= t for s in range(length)] for t in range(length)]),
-        ],
-        hints=[
-            "Write down `back` for the last query of five: 4 3 2 1 0. Which of these belong to a window of 2?",
-            "Not the future: back is 0 or more. Not too far: back is below the window.",
-        ],
+        also_right=[patterns.window_mask],
+        hints=["Write down `back` for the last query of five: 4 3 2 1 0. Which of these belong to a window of 2?",
+               "Not the future: back is 0 or more. Not too far: back is below the window."],
         look_at="The diagonal is back = 0. A window of 1 is the identity, so each position sees only itself.",
     ),
     Exercise(
-        name="strided_mask",
-        title="near, and every so often",
+        name="strided_mask", title="near, and every so often",
         task="Allow the last `stride` positions (the query's own included) and, further back, every position whose distance is a multiple of `stride`, but none of the future.",
         minutes=5, difficulty=3, importance=3,
-        reference=strided_mask,
-        draw=lambda generator: [(7, 2), (8, 3), (11, 4), (13, 5)],
+        reference=strided_mask, draw=lambda generator: [(7, 2), (8, 3), (11, 4), (13, 5)],
         mistakes=[
             Mistake("window only", "(near | every)", "near",
                     "This is the window alone. Every stride-th position further back is missing."),
@@ -329,43 +231,22 @@ EXERCISES = [
                     "The near positions are missing. Without them, nothing from the positions between two strides reaches the query."),
             Mistake("both at once", "near | every", "near & every",
                     "A key has to be near *and* at a multiple of the stride here, which leaves only the query itself. Either is enough: use |."),
-            Mistake("window one too short", "back < stride", "back < stride - 1",
-                    "The near part is one position too short. With the query at 0 it ends at stride − 1."),
-            Mistake("window twice as long", "back < stride", "back < 2 * stride",
-                    "The near part is `stride` positions long, not twice that."),
             Mistake("counted from the beginning", "back % stride", "place % stride",
                     "These are fixed columns, the same for every query. That's a pattern too, but here the steps are counted back from the query."),
-            Mistake("the last column of each block", "back % stride == 0", "place % stride == stride - 1",
-                    "These are fixed columns, the last one of each block, which Child et al. call the *fixed* pattern. Here the steps are counted back from the query."),
-            Mistake("one step off", "back % stride == 0", "back % stride == 1",
-                    "The steps are off by one. Count from the query itself, so that the remainder is 0."),
-            Mistake("every other stride", "back % stride", "back % (2 * stride)",
-                    "Only every second multiple of the stride is allowed."),
-            Mistake("all but the strides", "back % stride == 0", "back % stride != 0",
-                    "This keeps what is *not* a multiple of the stride, which is nearly everything."),
             Mistake("future too", " & (back >= 0)", "", TO_THE_FUTURE),
-            Mistake("every stride of the future", "(near | every) & (back >= 0)", "near & (back >= 0) | every",
-                    "Every stride-th position of the future is allowed as well, because back >= 0 holds only for the near part. & goes before |, so put brackets around the two parts that | joins."),
             Mistake("not itself", ">= 0", "> 0", NOT_ITSELF),
-            Mistake("transposed", "place[:, None] - place", "place - place[:, None]", REVERSED),
-            Mistake("inverted", "return", "~(result)",
-                    "True and False are exchanged. Here True means allowed to attend."),
         ],
-        also_right=[patterns.strided_mask, _strided_by_loop],
-        hints=[
-            "Start from `back` again, as in window_mask. You need two conditions, either of which is enough, and a third that must hold as well.",
-            "near = back < stride; every = back % stride == 0.",
-            "(near | every) & (back >= 0)",
-        ],
+        also_right=[patterns.strided_mask],
+        hints=["Start from `back` again, as in window_mask. You need two conditions, either of which is enough, and a third that must hold as well.",
+               "near = back < stride; every = back % stride == 0.",
+               "(near | every) & (back >= 0)"],
         look_at="Each query sees about `stride` near positions and length / stride far ones. The sum is smallest for a stride near √length.",
     ),
     Exercise(
-        name="global_mask",
-        title="a few that see everything",
+        name="global_mask", title="a few that see everything",
         task="For an encoder: allow a window to both sides (distance below `window`). In addition the first n_global positions attend to all, and all attend to them.",
         minutes=4, difficulty=2, importance=3,
-        reference=global_mask,
-        draw=lambda generator: [(6, 2, 1), (8, 2, 3), (9, 3, 2), (11, 2, 4)],
+        reference=global_mask, draw=lambda generator: [(6, 2, 1), (8, 2, 3), (9, 3, 2), (11, 2, 4)],
         mistakes=[
             Mistake("nobody attends to them", "    mask[:, :n_global] = True\n", "",
                     "The global positions attend to all, but not all attend to them. Their columns have to be True as well."),
@@ -376,52 +257,25 @@ EXERCISES = [
             Mistake("only among themselves", "mask[:n_global] = True", "mask[:n_global, :n_global] = True",
                     "The global positions see only one another. Their whole rows and their whole columns should be True.",
                     also=(("    mask[:, :n_global] = True\n", ""),)),
-            Mistake("one more", "mask[:n_global]", "mask[:n_global + 1]",
-                    "There is one global position too many. The first n_global are 0 … n_global − 1.",
-                    also=(("mask[:, :n_global]", "mask[:, :n_global + 1]"),)),
-            Mistake("only the first", "mask[:n_global]", "mask[:1]",
-                    "Only position 0 is global. There are n_global of them.",
-                    also=(("mask[:, :n_global]", "mask[:, :1]"),)),
-            Mistake("at the end", "mask[:n_global]", "mask[-n_global:]",
-                    "The last positions are global here. It should be the first ones.",
-                    also=(("mask[:, :n_global]", "mask[:, -n_global:]"),)),
-            Mistake("all of the future", "back.abs() < window", "back < window",
-                    "Without abs() every position to the right is allowed, because `back` is negative there."),
             Mistake("past only", "back.abs() < window", "(back >= 0) & (back < window)",
                     "The window looks only to the left. In an encoder it covers both sides: back.abs() < window."),
             Mistake("window one too wide", "back.abs() < window", "back.abs() <= window",
                     "The window is one position too wide on both sides. The distance has to be below `window`."),
-            Mistake("half a window", "back.abs() < window", "2 * back.abs() < window",
-                    "The window is half as wide. The distance itself has to be below `window`, on either side."),
-            Mistake("no window", "back.abs() < window", "back.abs() < 1",
-                    "Ordinary positions see only themselves and the global ones. Their neighbours are missing."),
-            Mistake("causal", "return", "(result).tril()",
-                    "The upper triangle is cut off, as in a decoder. Then a global position at the beginning sees nothing that it could pass on."),
-            Mistake("inverted", "return", "~(result)",
-                    "True and False are exchanged. Here True means allowed to attend."),
         ],
-        also_right=[patterns.global_mask, _global_by_or],
-        hints=[
-            "First the window: a distance has no sign, so use abs().",
-            "A row says what a position attends to, a column says what attends to it. Global positions need both.",
-            "mask[:n_global] = True sets rows; mask[:, :n_global] = True sets columns.",
-        ],
+        also_right=[patterns.global_mask],
+        hints=["First the window: a distance has no sign, so use abs().",
+               "A row says what a position attends to, a column says what attends to it. Global positions need both.",
+               "mask[:n_global] = True sets rows; mask[:, :n_global] = True sets columns."],
         look_at="A row of True costs `length` scores and so does a column, so a few global positions add a cost in proportion to the length.",
     ),
     Exercise(
-        name="reach",
-        title="how far does it get?",
+        name="reach", title="how far does it get?",
         task="Say which inputs can influence which outputs after n_layers layers that all use the same mask. After no layer at all, a position is influenced only by itself. Each further layer is one matrix product with the mask. Every mask here allows a position to attend to itself.",
         minutes=4, difficulty=3, importance=4,
-        reference=reach,
-        draw=draw_reach,
+        reference=reach, draw=draw_reach,
         mistakes=[
             Mistake("one layer too many", "range(n_layers)", "range(n_layers + 1)",
                     "This is the reach after one layer too many. If you start from the mask, one layer is already in it; start from the identity."),
-            Mistake("one layer too few", "range(n_layers)", "range(n_layers - 1)",
-                    "This is the reach after one layer too few. Starting from the identity, you need n_layers products."),
-            Mistake("one layer only", "range(n_layers)", "range(1)",
-                    "This is the reach of a single layer, the mask itself. Multiply by the mask once per layer."),
             Mistake("starts from the mask", "torch.eye(len(mask))", "mask.float()",
                     "This starts from the mask. That's right from one layer on, but with no layer it still lets positions influence each other. Start from the identity, and multiply n_layers times.",
                     also=(("range(n_layers)", "range(n_layers - 1)"),)),
@@ -430,86 +284,45 @@ EXERCISES = [
             Mistake("doubles at each layer", "step @ reached", "reached @ reached",
                     "Multiplying `reached` by itself doubles the number of layers each time. Each layer is one more product with the mask.",
                     also=(("torch.eye(len(mask))", "mask.float()"),)),
-            Mistake("entry by entry", "step @ reached", "step * reached",
-                    "A product entry by entry compares the same pair twice. The path leads through a position in between, so it needs a matrix product, @."),
-            Mistake("from a matrix of ones", "torch.eye(len(mask))", "torch.ones(len(mask), len(mask))",
-                    "Before the first layer, each position is influenced only by itself: start from torch.eye."),
             Mistake("transposed", "mask.float()", "mask.T.float()",
                     "Rows and columns are exchanged, so this says what an input influences. Rows are outputs, columns are inputs."),
-            Mistake("more than one way", "reached > 0", "reached > 1",
-                    "A pair counts only if there are at least two ways between its positions. One is enough: > 0."),
-            Mistake("exactly one way", "reached > 0", "reached == 1",
-                    "A pair counts only if there is exactly one way between its positions. Several are fine: > 0."),
-            Mistake("what isn't reached", "reached > 0", "reached == 0",
-                    "This marks what is *not* reached."),
-            Mistake("not itself", "return", "(result) & ~torch.eye(len(mask), dtype=torch.bool)",
-                    "A position always reaches itself. Leave the diagonal in."),
         ],
-        also_right=[
-            patterns.reach,
-            lambda mask, n_layers: torch.linalg.matrix_power(mask.double(), n_layers) > 0,
-        ],
-        hints=[
-            "If t attends to u in this layer, everything that u had reached before now reaches t.",
-            "Entry (t, s) of step @ reached sums step[t, u] · reached[u, s] over u: it counts the ways from s to t.",
-            "Repeat reached = step @ reached once per layer, and ask at the end where it is above 0.",
-        ],
+        also_right=[patterns.reach],
+        hints=["If t attends to u in this layer, everything that u had reached before now reaches t.",
+               "Entry (t, s) of step @ reached sums step[t, u] · reached[u, s] over u: it counts the ways from s to t.",
+               "Repeat reached = step @ reached once per layer, and ask at the end where it is above 0."],
         look_at="It's a power of the mask: entry (t, s) counts the paths from input s to output t.",
     ),
     Exercise(
-        name="online_softmax_step",
-        title="one block more",
+        name="online_softmax_step", title="one block more",
         task="For each of T queries, `largest` is the largest score so far and `total` the sum of exp(score − largest), both of shape (T,). Take in a block of further scores, (T, block), and return the new largest scores and the new sums, relative to the new largest scores.",
         minutes=4, difficulty=3, importance=4,
-        reference=online_softmax_step,
-        draw=draw_scores,
+        reference=online_softmax_step, draw=draw_scores,
         mistakes=[
             Mistake("old sum not rescaled", " * (largest - new).exp()", "",
                     "The old sum still counts relative to the old maximum. Multiply it by exp(largest − new)."),
             Mistake("rescaled the wrong way", "(largest - new)", "(new - largest)",
                     "The old sum is rescaled in the wrong direction. When the maximum rises, each old term gets smaller: exp(largest − new)."),
-            Mistake("exp missing in the rescaling", "(largest - new).exp()", "(largest - new)",
-                    "The old sum is multiplied by the difference. It needs the exponential of the difference."),
             Mistake("relative to the block", "new[:, None]", "scores.amax(-1, keepdim=True)",
                     "The new terms are relative to the block's own maximum. Both parts of the sum must be relative to the same number, the new maximum."),
-            Mistake("relative to the old maximum", "new[:, None]", "largest[:, None]",
-                    "The new terms are relative to the old maximum. They must be relative to the new one."),
             Mistake("no maximum subtracted", "(scores - new[:, None])", "scores",
                     "The new terms are plain exponentials. They must be relative to the new maximum, like the old ones."),
             Mistake("old sum forgotten", "total * (largest - new).exp() + ", "",
                     "What was summed before this block is lost. Add to it."),
             Mistake("old maximum returned", "return new,", "return largest,",
                     "You return the old maximum together with a sum that is relative to the new one."),
-            Mistake("the block's maximum", "torch.maximum(largest, scores.amax(-1))", "scores.amax(-1)",
-                    "The new maximum is that of the block alone. Compare it with the largest score so far."),
-            Mistake("the smaller of the two", "torch.maximum(", "torch.minimum(",
-                    "You keep the smaller of the two. The largest score so far can only grow."),
-            Mistake("scores added", "(scores - new[:, None]).exp()", "(scores - new[:, None])",
-                    "The scores themselves are added. The sum is over their exponentials."),
-            Mistake("new terms rescaled too", "total * (largest - new).exp() + (scores - new[:, None]).exp().sum(-1)", "(total + (scores - new[:, None]).exp().sum(-1)) * (largest - new).exp()",
-                    "The new terms are rescaled as well. They're already relative to the new maximum, so only the old sum needs it."),
-            Mistake("one maximum for all queries", "scores.amax(-1)", "scores.max()",
-                    "You take the maximum over all queries together. Each query has its own: scores.amax(-1)."),
-            Mistake("one sum for all queries", ".exp().sum(-1)", ".exp().sum()",
-                    "You add up the terms of all queries together. Each query has its own sum: sum(-1)."),
-            Mistake("mean of the block", ".exp().sum(-1)", ".exp().mean(-1)",
-                    "The block contributes its mean. The denominator of a softmax is a sum."),
         ],
-        also_right=[_step_by_sums, _step_by_logarithms],
-        hints=[
-            "First find the new maximum, the larger of the old one and the block's.",
-            "The old sum is Σ exp(score − largest). You want Σ exp(score − new). By which factor do the two differ?",
-            "total * (largest - new).exp() + (scores - new[:, None]).exp().sum(-1)",
-        ],
+        also_right=[_step_by_sums],
+        hints=["First find the new maximum, the larger of the old one and the block's.",
+               "The old sum is Σ exp(score − largest). You want Σ exp(score − new). By which factor do the two differ?",
+               "total * (largest - new).exp() + (scores - new[:, None]).exp().sum(-1)"],
         look_at="Of all earlier scores, two numbers per query are enough, however many scores there were.",
     ),
     Exercise(
-        name="forgetful_tiles",
-        title="find the bug: forgetful tiles",
+        name="forgetful_tiles", title="find the bug: forgetful tiles",
         task="This function is meant to give ordinary attention for one query, reading two keys at a time. Look at the print-out: where is it right, and where does the error begin? Then mend its two mistakes.",
         minutes=4, difficulty=3, importance=4,
-        reference=forgetful_tiles,
-        draw=draw_tiles,
+        reference=forgetful_tiles, draw=draw_tiles,
         mistakes=[
             Mistake("still as it was", "mixed * shrink", "mixed",
                     "Compare the printed errors: there's none with a single block of two keys, and it appears with the second block. Which quantities are carried from one block to the next, and relative to which score is each of them?", also=(("largest = new\n", "largest = scores.max()\n"),)),
@@ -517,97 +330,47 @@ EXERCISES = [
                     "The sum is rescaled when the maximum changes, but the mixture isn't. Both are relative to the largest score so far."),
             Mistake("new block shrunk as well", "mixed * shrink + powers @ v", "(mixed + powers @ v) * shrink",
                     "The new block's mixture shrinks, too, but it is relative to the new maximum already. Shrink only what was there before."),
-            Mistake("new block shrunk instead", "mixed * shrink + powers @ v", "mixed + powers @ v * shrink",
-                    "The new block's mixture shrinks, but it is relative to the new maximum already. Shrink what was there before."),
             Mistake("sum not rescaled", "total * shrink", "total",
                     "The mixture is rescaled when the maximum changes, but the sum isn't. Both are relative to the largest score so far."),
             Mistake("the block's maximum kept", "largest = new\n", "largest = scores.max()\n",
                     "`largest` becomes the maximum of this block, although sum and mixture are relative to `new`, the largest of all so far."),
-            Mistake("maximum never kept", "        largest = new\n", "",
-                    "`largest` stays at −∞, so every block wipes out what came before it. Keep the new maximum."),
             Mistake("no scaling", " / math.sqrt(len(query))", "",
                     "The scores aren't divided by √d_k."),
-            Mistake("scaled by the width of the values", "len(query)", "values.shape[-1]",
-                    "The scores are divided by the square root of the values' width. It should be the width of the query."),
-            Mistake("keys mixed", "powers @ v", "powers @ k",
-                    "The weights mix the keys here. They belong on the values."),
-            Mistake("every block normalised", "powers @ v", "powers @ v / powers.sum()",
-                    "Every block is divided by its own sum. Divide once, at the end, by the sum over all blocks."),
             Mistake("never divided", "mixed / total", "mixed",
                     "The mixture is never divided by the sum, so the weights don't sum to 1."),
-            Mistake("no exponential", "(scores - new).exp()", "(scores - new)",
-                    "The scores themselves are used as weights. They need the exponential."),
-            Mistake("sum of the last block", "total * shrink + powers.sum()", "powers.sum()",
-                    "`total` holds only the last block's sum. Add to what was there."),
-            Mistake("mixture of the last block", "mixed * shrink + powers @ v", "powers @ v",
-                    "`mixed` holds only the last block's mixture. Add to what was there."),
-            Mistake("rescaled without exp", "(largest - new).exp()", "(largest - new).clamp(min=-9)",
-                    "The old sums are multiplied by the difference of the maxima. It should be the exponential of the difference."),
         ],
-        also_right=[
-            lambda query, keys, values: efficient.tiled_attention(query[None], keys, values, 3)[0],
-            _tiles_at_once,
-            _tiles_without_maximum,
-        ],
-        hints=[
-            "As long as there is a single block, everything is right. So look at what has to happen between one block and the next.",
-            "Sum and mixture are both relative to the largest score so far. When that rises, both have to shrink.",
-            "mixed = mixed * shrink + powers @ v, and largest = new.",
-        ],
+        also_right=[lambda query, keys, values: efficient.tiled_attention(query[None], keys, values, 3)[0]],
+        hints=["As long as there is a single block, everything is right. So look at what has to happen between one block and the next.",
+               "Sum and mixture are both relative to the largest score so far. When that rises, both have to shrink.",
+               "mixed = mixed * shrink + powers @ v, and largest = new."],
         look_at="Three things are carried from block to block: the largest score, the sum and the mixture. None of them grows with the length.",
     ),
     Exercise(
-        name="linear_attention",
-        title="linear attention",
+        name="linear_attention", title="linear attention",
         task="Mix the values with weights φ(q)·φ(k), where φ(x) = elu(x) + 1. Multiply keys and values first, so that no matrix of queries by keys appears, and divide by the sum of each query's weights.",
         minutes=4, difficulty=3, importance=5,
-        reference=linear_attention,
-        draw=draw_linear,
+        reference=linear_attention, draw=draw_linear,
         mistakes=[
             Mistake("not divided", " / (query @ total)", "", NOT_DIVIDED),
             Mistake("no feature map", f"    query, key = {FEATURES}\n", "", NO_FEATURES),
             Mistake("queries not mapped", "F.elu(query) + 1, ", "query, ", QUERY_RAW),
             Mistake("keys not mapped", "F.elu(key) + 1", "key", KEY_RAW),
             Mistake("no + 1", FEATURES, "F.elu(query), F.elu(key)", NO_ONE),
-            Mistake("exponentials as features", FEATURES, "query.exp(), key.exp()",
-                    "The exponential is a feature map too, but not the one that was asked for: F.elu(x) + 1."),
-            Mistake("softmax of the keys", "F.elu(key) + 1", "key.softmax(-1)",
-                    "The keys pass through a softmax. There's no softmax at all in linear attention; the features are F.elu(key) + 1."),
-            Mistake("values mapped too", "@ value", "@ (F.elu(value) + 1)",
-                    "The values pass through the feature map as well. Only queries and keys do, because the features stand for the scores."),
-            Mistake("divided by the number of keys", "(query @ total)", "key.shape[-2]",
-                    "You divide by the number of keys. The weights of each query sum to φ(q) · Σ φ(k), which differs from query to query."),
-            Mistake("divided by the square root of the width", "(query @ total)", "math.sqrt(query.shape[-1])",
-                    "You divide by √d_k. That scaled the scores before a softmax; here the sum of the weights is needed: query @ total."),
             Mistake("divided by one sum for all", "(query @ total)", "key.sum()",
                     "You divide every query by the same number. Each query has its own sum of weights, query @ total."),
-            Mistake("mean of the keys", "key.sum(-2)", "key.mean(-2)",
-                    "`total` is the mean of the keys' features. The weights are summed, so it has to be their sum."),
-            Mistake("scaled as well", "F.elu(query)", "F.elu(query / math.sqrt(query.shape[-1]))",
-                    "The queries are divided by √d_k first. That's for a softmax; the task doesn't ask for it."),
-            Mistake("keys mixed", "@ value", "@ key",
-                    "The weights mix the keys. They belong on the values."),
-            Mistake("softmax attention", _softmax_instead,
-                    "This is ordinary attention with a softmax. Replace exp(q·k) by φ(q)·φ(k), and multiply keys and values first."),
         ],
-        also_right=[efficient.linear_attention, _quadratic],
-        hints=[
-            "Which two of the three matrices can be multiplied without a queries-by-keys result? Look at the shapes.",
-            "state = φ(K)ᵀ V has shape (K, D_v). The sum of the weights of query q is φ(q) · Σ φ(k).",
-            "query @ state / (query @ total), with total = key.sum(-2).unsqueeze(-1).",
-        ],
+        also_right=[efficient.linear_attention],
+        hints=["Which two of the three matrices can be multiplied without a queries-by-keys result? Look at the shapes.",
+               "state = φ(K)ᵀ V has shape (K, D_v). The sum of the weights of query q is φ(q) · Σ φ(k).",
+               "query @ state / (query @ total), with total = key.sum(-2).unsqueeze(-1)."],
         look_at="The lengths T and S are never in the same product, so nothing in it grows with T · S.",
     ),
     Exercise(
-        name="linear_attention_step",
-        title="one token more",
+        name="linear_attention_step", title="one token more",
         task="The tokens so far left behind state = Σ φ(k) vᵀ and total = Σ φ(k). Add the new token to both, then let its query read from them. Return the context, the new state and the new total.",
         minutes=4, difficulty=3, importance=5,
-        reference=linear_attention_step,
-        draw=draw_step,
+        reference=linear_attention_step, draw=draw_step,
         mistakes=[
-            Mistake("old state returned", "return", "(lambda r: (r[0], r[1] - key[:, None] * value, r[2] - key))(result)",
-                    "The context is right, but you return the old state and total, so the next token will miss this one."),
             Mistake("reads before it writes", "return", "(query @ (state - key[:, None] * value) / (query @ (total - key)), state, total)",
                     "The query reads before its own token is added. A position is allowed to attend to itself, so add first."),
             Mistake("state replaced", "state + key[:, None] * value", "key[:, None] * value",
@@ -616,33 +379,15 @@ EXERCISES = [
                     "The new key replaces the total. It has to be added to it."),
             Mistake("state not updated", "state + key[:, None] * value", "state",
                     "The state never takes in the new token. Add the outer product of φ(k) and v."),
-            Mistake("total not updated", "total + key", "total",
-                    "The total never takes in the new token. Add φ(k)."),
-            Mistake("tokens counted", "total + key", "total + 1",
-                    "You count tokens. `total` is the sum of the keys' features."),
             Mistake("value without its key", "key[:, None] * value", "value",
                     "The value is added to every row alike. Each row of the state is one feature of the key, so multiply: key[:, None] * value."),
-            Mistake("the query writes", "key[:, None]", "query[:, None]",
-                    "The state is written with the query's features. A token is stored under its key."),
             Mistake("not divided", " / (query @ total)", "", NOT_DIVIDED),
-            Mistake("divided by the same for every query", "(query @ total)", "total.sum()",
-                    "You divide by the sum over all features, whatever the query. The weights of this query sum to query @ total."),
             Mistake("no feature map", f"    query, key = {FEATURES}\n", "", NO_FEATURES),
-            Mistake("query not mapped", "F.elu(query) + 1, ", "query, ", QUERY_RAW),
-            Mistake("key not mapped", "F.elu(key) + 1", "key", KEY_RAW),
-            Mistake("no + 1", FEATURES, "F.elu(query), F.elu(key)", NO_ONE),
         ],
-        also_right=[
-            efficient.linear_attention_step,
-            lambda query, key, value, state, total: (
-                lambda q, s, t: (torch.einsum("k,kv->v", q, s) / (q * t).sum(), s, t)
-            )(F.elu(query) + 1, state + torch.outer(F.elu(key) + 1, value), total + F.elu(key) + 1),
-        ],
-        hints=[
-            "What does one token add to the sum Σ φ(k) vᵀ? An outer product, with one row per feature of its key.",
-            "key[:, None] * value has shape (K, D_v).",
-            "query @ state / (query @ total), after both were updated.",
-        ],
+        also_right=[efficient.linear_attention_step],
+        hints=["What does one token add to the sum Σ φ(k) vᵀ? An outer product, with one row per feature of its key.",
+               "key[:, None] * value has shape (K, D_v).",
+               "query @ state / (query @ total), after both were updated."],
         look_at="Old state and new token in, new state out: that's the signature of rnn_step in lesson 01.",
     ),
 ]

@@ -160,11 +160,6 @@ def _draw_weights(generator):
 # The same written differently.
 
 
-def _tokens_one_by_one(strokes, n_levels):
-    width = 128 / n_levels
-    return torch.tensor([v * n_levels + int(loud / width) for _, v, loud, _ in strokes.tolist()])
-
-
 def _padded_by_pytorch(windows, longest):
     real = [torch.ones(min(len(window), longest), dtype=torch.bool) for window in windows]
     columns = [
@@ -176,55 +171,11 @@ def _padded_by_pytorch(windows, longest):
     return tuple(F.pad(part, (0, longest - part.shape[1])) for part in padded)
 
 
-def _padded_in_lists(windows, longest):
-    ids, steps, real = [], [], []
-    for window in windows:
-        rows = window.tolist()[:longest]
-        gap = longest - len(rows)
-        ids.append([token for token, _ in rows] + [0] * gap)
-        steps.append([step for _, step in rows] + [0] * gap)
-        real.append([True] * len(rows) + [False] * gap)
-    return torch.tensor(ids), torch.tensor(steps), torch.tensor(real)
-
-
-def _timed_by_hand(ids, steps, table, step_table, class_token):
-    tokens = torch.empty(len(ids), ids.shape[1] + 1, len(class_token))
-    tokens[:, 0] = class_token
-    tokens[:, 1:] = F.embedding(ids, table) + F.embedding(steps, step_table)
-    return tokens
-
-
 def _read_with_cat(x, real, layers, w):
     mask = torch.cat([torch.ones_like(real[:, :1]), real], dim=1)
     for layer in layers:
         x = layer(x, mask.unsqueeze(1).unsqueeze(1))
     return torch.einsum("bd,dg->bg", x[:, 0], w)
-
-
-def _read_all_then_choose(x, real, layers, w):
-    mask = F.pad(real.long(), (1, 0), value=1).bool()[:, None, None, :]
-    for layer in layers:
-        x = layer(x, mask)
-    return (x @ w)[:, 0]
-
-
-def _grid_louder_last(strokes, n_voices):
-    grid = torch.zeros(32, n_voices)
-    for step, voice, velocity, _ in sorted(strokes.tolist(), key=lambda stroke: stroke[2]):
-        grid[step, voice] = velocity / 127
-    return grid.reshape(-1)
-
-
-def _share_in_a_loop(train, test):
-    known = set(train.tolist())
-    return torch.tensor(sum(number in known for number in test.tolist()) / len(test))
-
-
-def _split_in_a_loop(numbers, order, share):
-    chosen = set(order.tolist()[: round(share * len(order))])
-    train = [row for row, number in enumerate(numbers.tolist()) if number not in chosen]
-    test = [row for row, number in enumerate(numbers.tolist()) if number in chosen]
-    return torch.tensor(train), torch.tensor(test)
 
 
 def _split_by_where(numbers, order, share):
@@ -233,42 +184,23 @@ def _split_by_where(numbers, order, share):
     return torch.where(~held_out)[0], torch.where(held_out)[0]
 
 
-def _balanced_in_a_loop(logits, labels):
-    hits, counts = {}, {}
-    for answer, label in zip(logits.argmax(-1).tolist(), labels.tolist(), strict=True):
-        counts[label] = counts.get(label, 0) + 1
-        hits[label] = hits.get(label, 0) + (answer == label)
-    return torch.tensor(sum(hits[g] / counts[g] for g in counts) / len(counts))
-
-
 def _balanced_by_weights(logits, labels):
     weight = 1 / labels.bincount()[labels]
     right = logits.argmax(-1) == labels
     return weight[right].sum() / weight.sum()
 
 
-def _beats_in_a_loop(weights, steps, n_beats):
-    found = torch.zeros(n_beats)
-    for weight, step in zip(weights[1:], steps.tolist(), strict=True):
-        found[step // 4] += weight
-    return found
-
-
 PAD_WITH_NUMBERS = "ids[i, : len(kept)] = kept[:, 0]"
 # fmt: off
 EXERCISES = [
     Exercise(
-        name="stroke_tokens",
-        title="name every stroke",
+        name="stroke_tokens", title="name every stroke",
         task="Turn strokes (n, 4), whose columns are step, voice, velocity (0 to 127) and lateness, into token ids (n,). Divide the velocities into n_levels equal ranges, so that level 0 is the softest. The id is voice · n_levels + level.",
         minutes=5, difficulty=2, importance=4,
-        reference=stroke_tokens,
-        draw=_draw_strokes,
+        reference=stroke_tokens, draw=_draw_strokes,
         mistakes=[
             Mistake("voice alone", "return", "voice",
                     "These are the voices. A loud stroke and a soft one of the same drum should get different ids."),
-            Mistake("loudness alone", "return", "level",
-                    "These are the levels of loudness. Which drum was struck is missing."),
             Mistake("ids shared", "voice * n_levels + level", "voice + level",
                     "Different strokes share an id: voice 1 at level 0 and voice 0 at level 1 are both 1. Multiply the voice by the number of levels first."),
             Mistake("numbered the other way round", "voice * n_levels + level", "level * 9 + voice",
@@ -277,45 +209,20 @@ EXERCISES = [
                     "A velocity of 127 gets the level n_levels, which is one too high, and so takes an id of the next voice. The velocities 0 to 127 are 128 values: divide by 128."),
             Mistake("rounded to the nearest", "velocity * n_levels // 128", "(velocity * n_levels / 128).round().long()",
                     "Rounding to the nearest gives n_levels + 1 levels, from 0 to n_levels. Round down."),
-            Mistake("width rounded first", "velocity * n_levels // 128", "velocity // (128 // n_levels)",
-                    "128 // n_levels was rounded down, so some loud strokes get a level that's too high. Multiply before you divide: velocity * n_levels // 128."),
-            Mistake("highest level for 127 alone", "velocity * n_levels // 128", "velocity * (n_levels - 1) // 127",
-                    "Only a velocity of 127 gets the highest level, and the other ranges are too wide. There are 128 velocities and n_levels equal ranges: velocity * n_levels // 128."),
-            Mistake("gaps exchanged", "velocity * n_levels // 128", "velocity * 128 // n_levels",
-                    "128 and n_levels have changed places. The velocities run up to 127 and the levels up to n_levels - 1, so multiply by n_levels and divide by 128."),
             Mistake("not a whole number", "velocity * n_levels // 128", "velocity * n_levels / 128",
                     "The level isn't a whole number. An id is a row of a table, so divide with //."),
-            Mistake("the step for the voice", "strokes[:, 1], strokes[:, 2]", "strokes[:, 0], strokes[:, 2]",
-                    "Column 0 is the step. The voice is column 1."),
-            Mistake("the lateness for the loudness", "strokes[:, 1], strokes[:, 2]", "strokes[:, 1], strokes[:, 3]",
-                    "Column 3 is the lateness. The velocity is column 2."),
-            Mistake("every velocity its own level", "velocity * n_levels // 128", "velocity",
-                    "Every velocity is a level of its own here, so ids of different voices overlap. Divide the velocities into n_levels ranges."),
-            Mistake("levels from one", "+ level", "+ level + 1",
-                    "The ids start at 1. Voice 0 at level 0 is id 0."),
-            Mistake("n_levels wide", "velocity * n_levels // 128", "velocity // n_levels",
-                    "velocity // n_levels makes ranges that are n_levels wide. There should be n_levels ranges."),
-            Mistake("loudest first", "+ level", "+ n_levels - 1 - level",
-                    "The levels run from loud to soft. Level 0 is the softest."),
         ],
-        also_right=[
-            _tokens_one_by_one,
-            lambda strokes, n: strokes[:, 1] * n + (strokes[:, 2] / 128 * n).floor().long(),
-        ],
-        hints=[
-            "velocity / 128 lies between 0 and 1. How do you turn it into a whole number from 0 to n_levels − 1?",
-            "level = velocity * n_levels // 128",
-            "voice * n_levels + level gives every pair its own id.",
-        ],
+        also_right=[lambda strokes, n: strokes[:, 1] * n + (strokes[:, 2] / 128 * n).floor().long()],
+        hints=["velocity / 128 lies between 0 and 1. How do you turn it into a whole number from 0 to n_levels − 1?",
+               "level = velocity * n_levels // 128",
+               "voice * n_levels + level gives every pair its own id."],
         look_at="With one level, the token is just the drum. With 16 levels there are 144 tokens, and each is seen a quarter as often as with four.",
     ),
     Exercise(
-        name="pad_windows",
-        title="put windows into one table",
+        name="pad_windows", title="put windows into one table",
         task="From a list of windows, each (n, 2) with token id and step in its columns, make ids, steps and real, each (N, longest). If a window has more than longest strokes, keep the first ones. Fill the rest with zeros, and let real be True where there is a stroke.",
         minutes=6, difficulty=3, importance=4,
-        reference=pad_windows,
-        draw=_draw_windows,
+        reference=pad_windows, draw=_draw_windows,
         mistakes=[
             Mistake("the mask inverted", "return", "(result[0], result[1], ~result[2])",
                     "real is True at the padding. In our masks True means that something is there to attend to."),
@@ -324,101 +231,60 @@ EXERCISES = [
                     also=(("steps[i, : len(kept)]", "steps[i, longest - len(kept) :]"), ("real[i, : len(kept)]", "real[i, longest - len(kept) :]"))),
             Mistake("the last strokes kept", "window[:longest]", "window[-longest:]",
                     "You kept the last strokes of a long window. Keep the first ones."),
-            Mistake("one stroke too few", "window[:longest]", "window[: longest - 1]",
-                    "A long window loses one stroke too many."),
             Mistake("counted instead of timed", "kept[:, 1]", "torch.arange(len(kept))",
                     "The strokes were counted 0, 1, 2 …. The step is when a stroke sounds, and it's in column 1."),
             Mistake("token and step exchanged", "= kept[:, 0]", "= kept[:, 1]",
                     "Ids and steps are exchanged. The token is in column 0, the step in column 1.",
                     also=(("steps[i, : len(kept)] = kept[:, 1]", "steps[i, : len(kept)] = kept[:, 0]"),)),
-            Mistake("everything real", "torch.zeros(len(windows), longest, dtype=torch.bool)", "torch.ones(len(windows), longest, dtype=torch.bool)",
-                    "real is True at the padding, too, so the model would hear strokes there that nobody played."),
-            Mistake("token 0 taken for padding", "return", "(result[0], result[1], result[0] > 0)",
-                    "real was derived from the ids. But id 0 is a token like any other, the softest stroke of the bass drum. Use the window's length."),
-            Mistake("steps from the first stroke", "kept[:, 1]", "kept[:, 1] - kept[0, 1]",
-                    "The steps were counted from the window's first stroke. Then a window that starts with a rest sounds as if it had none. Keep the steps as they are."),
-            Mistake("the mask one too long", "real[i, : len(kept)]", "real[i, : len(kept) + 1]",
-                    "real has one True too many. Slices end before their last number."),
-            Mistake("the mask one too short", "real[i, : len(kept)]", "real[i, : len(kept) - 1]",
-                    "real has one True too few: the last stroke of every window is hidden."),
             Mistake("only one row filled", PAD_WITH_NUMBERS, "ids[0, : len(kept)] = kept[:, 0]",
                     "All windows were written into row 0. Row i belongs to window i.",
                     also=(("steps[i,", "steps[0,"), ("real[i,", "real[0,"))),
-            Mistake("padded with -1", "steps = torch.zeros(len(windows), longest, dtype=torch.long)", "steps = torch.full((len(windows), longest), -1)",
-                    "The steps are padded with −1. Pad with zeros, which do no harm because the mask hides them. −1 would look up the table's last row."),
         ],
-        also_right=[_padded_by_pytorch, _padded_in_lists],
-        hints=[
-            "Make three tables of zeros of shape (len(windows), longest), one of them with dtype=torch.bool.",
-            "In a loop over enumerate(windows): kept = window[:longest], then fill the first len(kept) columns of row i.",
-            "ids[i, : len(kept)] = kept[:, 0]; steps[i, : len(kept)] = kept[:, 1]; real[i, : len(kept)] = True",
-        ],
+        also_right=[_padded_by_pytorch],
+        hints=["Make three tables of zeros of shape (len(windows), longest), one of them with dtype=torch.bool.",
+               "In a loop over enumerate(windows): kept = window[:longest], then fill the first len(kept) columns of row i.",
+               "ids[i, : len(kept)] = kept[:, 0]; steps[i, : len(kept)] = kept[:, 1]; real[i, : len(kept)] = True"],
         look_at="A padded place has id 0 and step 0, and a real stroke can have both as well. Only the mask tells them apart.",
     ),
     Exercise(
-        name="timed_tokens",
-        title="find the bug: the drummer without a clock",
+        name="timed_tokens", title="find the bug: the drummer without a clock",
         task="Repair the function. It should add to each stroke's vector the vector of the step at which it sounds, and put the class token in front, without a step: (N, 1 + T, D). One line is wrong.",
         minutes=4, difficulty=2, importance=5,
-        reference=timed_tokens,
-        draw=_draw_timed,
+        reference=timed_tokens, draw=_draw_timed,
         mistakes=[
             Mistake("still as it was", "step_table[steps]", "step_table[: ids.shape[1]]",
                     "Compare the two printed lines: the windows differ in their steps, but they get the same vectors. Which part of the function depends on when a stroke sounds?"),
             Mistake("no time at all", " + step_table[steps]", "",
                     "The steps are missing altogether. Without them the encoder sees a bag of strokes."),
-            Mistake("multiplied", "table[ids] + step_table[steps]", "table[ids] * step_table[steps]",
-                    "The vectors were multiplied. As with words and their positions, add them."),
             Mistake("class token at the end", "[first, tokens]", "[tokens, first]",
                     "The class token moved to the end. That line was right."),
-            Mistake("class token with a step", "class_token.expand(len(ids), 1, -1)", "(class_token + step_table[0]).expand(len(ids), 1, -1)",
-                    "The class token got step 0. It doesn't sound at any step, so it has no step."),
-            Mistake("first stroke replaced", "[first, tokens]", "[first, tokens[:, 1:]]",
-                    "The class token replaced the first stroke. All strokes stay."),
             Mistake("without the class token", "return", "tokens",
                     "The class token is missing."),
             Mistake("step within the bar", "step_table[steps]", "step_table[steps % 16]",
                     "The steps were counted from each bar's beginning. The table has a row for each of the 32 steps."),
-            Mistake("beat instead of step", "step_table[steps]", "step_table[steps // 4]",
-                    "The steps were rounded down to beats. Then the four steps of a beat all sound at the same time."),
             Mistake("looked up by the token", "step_table[steps]", "step_table[ids]",
                     "The table of steps was read at the token's id. Read it at the steps."),
-            Mistake("waiting times", "step_table[steps]", "step_table[steps.diff(dim=1, prepend=steps[:, :1])]",
-                    "This adds the distance from the stroke before. That's a possible design, but here the vector belongs to the step itself."),
-            Mistake("the previous stroke's step", "step_table[steps]", "step_table[steps.roll(1, 1)]",
-                    "Each stroke got the step of the one before."),
-            Mistake("scaled", "table[ids] + step_table", "table[ids] * math.sqrt(table.shape[1]) + step_table",
-                    "The tokens were multiplied by √D. Nothing else was wrong, because here both tables are learned and start equally large."),
         ],
         also_right=[
-            _timed_by_hand,
             lambda ids, steps, table, times, token: torch.cat(
                 [token.repeat(len(ids), 1)[:, None], table[ids] + times[steps]], dim=1
             ),
         ],
-        hints=[
-            "Compare what happens to `steps` with what happens to `ids`.",
-            "The function never uses its argument `steps`.",
-            "tokens = table[ids] + step_table[steps]",
-        ],
+        hints=["Compare what happens to `steps` with what happens to `ids`.",
+               "The function never uses its argument `steps`.",
+               "tokens = table[ids] + step_table[steps]"],
         look_at="In a sentence, the place in the list is the time. In music it isn't, because a rest takes time and has no token.",
     ),
     Exercise(
-        name="read_genre",
-        title="from tokens to logits",
+        name="read_genre", title="from tokens to logits",
         task="Run x (N, 1 + T, D) through all layers, each called as layer(x, mask) with a mask (N, 1, 1, 1 + T) that hides the padding, and return the class token's vector @ w. The mask real (N, T) says which strokes are real; the class token isn't in it.",
         minutes=6, difficulty=3, importance=5,
-        reference=genres.read_genre, plain=read_genre,
-        draw=_draw_read,
+        reference=genres.read_genre, plain=read_genre, draw=_draw_read,
         mistakes=[
             Mistake("padding attended", "F.pad(real, (1, 0), value=True)", "F.pad(torch.ones_like(real), (1, 0), value=True)",
                     "The padding isn't masked out. Then a window's genre would depend on how much padding follows it."),
             Mistake("class token masked out", "value=True", "value=False",
                     "The class token is masked out, so no token is allowed to attend to it, not even itself. It's real: True."),
-            Mistake("mask in the wrong place", "(1, 0)", "(0, 1)",
-                    "The True for the class token was put at the end of the mask, and all strokes are off by one. The class token is the first."),
-            Mistake("mask inverted", "mask[:, None, None]", "~mask[:, None, None]",
-                    "The mask is inverted: only the padding can be attended to."),
             Mistake("read before the layers", "x = layer(x", "layer(x",
                     "The layers' results were thrown away, so the class token is the same for every window. Assign them: x = layer(x, …)."),
             Mistake("mean of all tokens", "x[:, 0]", "x.mean(1)",
@@ -427,128 +293,70 @@ EXERCISES = [
                     "This averages the strokes, padding included. Read the class token."),
             Mistake("largest numbers", "x[:, 0]", "x.amax(1)",
                     "This takes the largest number of each feature. Read the class token."),
-            Mistake("last token", "x[:, 0]", "x[:, -1]",
-                    "This reads the last token, which is often padding. The class token is the first."),
-            Mistake("first stroke", "x[:, 0]", "x[:, 1]",
-                    "This reads the first stroke. The class token is in front of it."),
-            Mistake("first layer only", "in layers", "in layers[:1]",
-                    "Only the first layer ran. Run all of them, one after the other."),
-            Mistake("last layer only", "in layers", "in layers[-1:]",
-                    "Only the last layer ran. Run all of them, one after the other."),
-            Mistake("layers in reverse", "in layers", "in layers[::-1]",
-                    "The layers ran from last to first."),
-            Mistake("probabilities", "return", "result.softmax(-1)",
-                    "These are probabilities. The loss of lesson 09 expects logits."),
         ],
-        also_right=[_read_with_cat, _read_all_then_choose],
-        hints=[
-            "The mask has one more column than real: torch.nn.functional.pad(real, (1, 0), value=True) puts a True in front.",
-            "Give it two dimensions for heads and queries: mask[:, None, None].",
-            "for layer in layers: x = layer(x, mask[:, None, None]); then x[:, 0] @ w.",
-        ],
+        also_right=[_read_with_cat],
+        hints=["The mask has one more column than real: torch.nn.functional.pad(real, (1, 0), value=True) puts a True in front.",
+               "Give it two dimensions for heads and queries: mask[:, None, None].",
+               "for layer in layers: x = layer(x, mask[:, None, None]); then x[:, 0] @ w."],
         look_at="Only the way in is new. From here on it's lesson 15's classifier, with strokes for patches.",
     ),
     Exercise(
-        name="stroke_grid",
-        title="the rival's input",
+        name="stroke_grid", title="the rival's input",
         task="Lay a window out as a grid of 32 steps × n_voices. Each entry is the velocity / 127 of the loudest stroke there, or 0. Return it flat, step by step: (32 · n_voices,).",
         minutes=5, difficulty=2, importance=3,
-        reference=genres.stroke_grid, plain=stroke_grid,
-        draw=_draw_grid,
+        reference=genres.stroke_grid, plain=stroke_grid, draw=_draw_grid,
         mistakes=[
             Mistake("the last stroke wins", "max(grid[step, voice], velocity / 127)", "velocity / 127",
                     "If two strokes fall in the same place, the last one wins. Take the louder one."),
             Mistake("added up", "max(grid[step, voice], velocity / 127)", "grid[step, voice] + velocity / 127",
                     "Strokes in the same place were added up. Take the louder one."),
-            Mistake("counted", "max(grid[step, voice], velocity / 127)", "grid[step, voice] + 1",
-                    "The strokes were counted. Write how loud the loudest is."),
             Mistake("there or not", "max(grid[step, voice], velocity / 127)", "1",
                     "The grid says only whether there is a stroke. Write how loud it is."),
             Mistake("softest stroke", "max(grid[step, voice], velocity / 127)", "min(grid[step, voice] or 1, velocity / 127)",
                     "Of two strokes in the same place you took the softer one. Take the louder one."),
-            Mistake("voice by voice", "grid.flatten()", "grid.T.flatten()",
-                    "The grid was written out voice by voice. Go step by step."),
             Mistake("not divided", "velocity / 127)", "velocity)",
                     "The velocities weren't divided by 127."),
-            Mistake("divided by 128", "velocity / 127)", "velocity / 128)",
-                    "The largest velocity is 127, so divide by 127."),
-            Mistake("one bar", "in strokes.tolist():", "in strokes.tolist():\n        step = step % 16",
-                    "Both bars were laid over each other. The grid has 32 steps."),
-            Mistake("rounded to beats", "in strokes.tolist():", "in strokes.tolist():\n        step = step // 4 * 4",
-                    "The steps were rounded down to beats. Keep all 32 steps."),
-            Mistake("lateness for loudness", "step, voice, velocity, _ in", "step, voice, _, velocity in",
-                    "The lateness was written into the grid. The velocity is column 2."),
             Mistake("not flat", "grid.flatten()", "grid",
                     "The grid still has two dimensions. A linear model reads one row of numbers per window."),
-            Mistake("first stroke left out", "in strokes.tolist():", "in strokes[1:].tolist():",
-                    "The first stroke is missing."),
         ],
         also_right=[
             lambda strokes, n: (strokes[:, 2, None] / 127 * F.one_hot(
                 strokes[:, 0] * n + strokes[:, 1], 32 * n
             )).amax(0),
-            _grid_louder_last,
         ],
-        hints=[
-            "Start with torch.zeros(32, n_voices), and loop over strokes.tolist().",
-            "grid[step, voice] = max(grid[step, voice], velocity / 127)",
-            "grid.flatten() writes it out step by step.",
-        ],
+        hints=["Start with torch.zeros(32, n_voices), and loop over strokes.tolist().",
+               "grid[step, voice] = max(grid[step, voice], velocity / 127)",
+               "grid.flatten() writes it out step by step."],
         look_at="A linear model on this grid has one weight per step, voice and genre, 1,152 in all, and no attention.",
     ),
     Exercise(
-        name="seen_share",
-        title="how many test windows have been seen?",
+        name="seen_share", title="how many test windows have been seen?",
         task="For each window, train (N,) and test (M,) hold the number of the performance that it was cut from. Return the share of test windows whose performance also has windows in train.",
         minutes=4, difficulty=2, importance=5,
-        reference=seen_share,
-        draw=_draw_numbers,
+        reference=seen_share, draw=_draw_numbers,
         mistakes=[
             Mistake("the other way round", "torch.isin(test, train)", "torch.isin(train, test)",
                     "This is the share of *training* windows whose performance is tested. torch.isin(a, b) asks for each entry of a whether it's in b."),
-            Mistake("the unseen ones", "return", "1 - result",
-                    "This is the share of test windows whose performance is *not* in train."),
             Mistake("a count", ".float().mean()", ".float().sum()",
                     "This is a number of windows. Divide it by how many test windows there are."),
             Mistake("performances counted once", "torch.isin(test, train)", "torch.isin(test.unique(), train)",
                     "You counted performances, and a long one counts as much as a short one. Count windows."),
-            Mistake("performances among windows", "torch.isin(test, train).float().mean()", "torch.isin(test.unique(), train).sum() / len(test)",
-                    "You counted performances and divided by windows. Count the windows, because a performance can have several in the test."),
-            Mistake("share of all windows", ".float().mean()", ".float().sum() / (len(train) + len(test))",
-                    "You divided by all windows. Divide by the test windows."),
-            Mistake("share of the training windows", ".float().mean()", ".float().sum() / len(train)",
-                    "You divided by the number of training windows. Divide by the test windows."),
             Mistake("any at all", ".float().mean()", ".any().float()",
                     "This says only whether any test window has been seen. Return the share."),
             Mistake("all of them", ".float().mean()", ".all().float()",
                     "This says only whether all test windows have been seen. Return the share."),
-            Mistake("in percent", "return", "100 * result",
-                    "This is a percentage. Return a share between 0 and 1."),
-            Mistake("smaller numbers", "torch.isin(test, train)", "(test <= train.max())",
-                    "You compared which number is larger. What counts is whether the same number occurs in train."),
-            Mistake("the first one only", "torch.isin(test, train)", "(test == train[0])",
-                    "Only the first training window was compared. Look among all of them."),
-            Mistake("per window", ".float().mean()", ".float()",
-                    "This has one entry per test window. Take the mean."),
         ],
-        also_right=[
-            _share_in_a_loop,
-            lambda train, test: (test[:, None] == train).any(1).float().mean(),
-        ],
-        hints=[
-            "For one test window: is its number among the numbers in train?",
-            "torch.isin(test, train) asks that for all test windows at once.",
-            "torch.isin(test, train).float().mean()",
-        ],
+        also_right=[lambda train, test: (test[:, None] == train).any(1).float().mean()],
+        hints=["For one test window: is its number among the numbers in train?",
+               "torch.isin(test, train) asks that for all test windows at once.",
+               "torch.isin(test, train).float().mean()"],
         look_at="If this isn't 0, the test asks in part: have you heard this recording before?",
     ),
     Exercise(
-        name="split_by_performance",
-        title="split by performance",
+        name="split_by_performance", title="split by performance",
         task="numbers (N,) says which performance each window comes from, and order (P,) lists all performances in random order. Take the first round(share · P) performances for testing, and return two tensors of rows: the windows to train on and the windows to test, both in ascending order.",
         minutes=6, difficulty=3, importance=5,
-        reference=split_by_performance,
-        draw=_draw_split,
+        reference=split_by_performance, draw=_draw_split,
         mistakes=[
             Mistake("windows instead of performances", "torch.isin(numbers, order[:n_test])", "torch.arange(len(numbers)) < round(share * len(numbers))",
                     "You took a share of the windows, so the performance at the border is on both sides. Choose performances, then take all of their windows."),
@@ -556,44 +364,24 @@ EXERCISES = [
                     "The two sides are exchanged. The windows to train on come first."),
             Mistake("share for training", "round(share * len(order))", "round((1 - share) * len(order))",
                     "The share was kept for training. It's the share of performances to test."),
-            Mistake("the last performances", "order[:n_test]", "order[len(order) - n_test :]",
-                    "You took the last performances of the order for testing. Take the first ones."),
-            Mistake("order ignored", "order[:n_test]", "order.sort().values[:n_test]",
-                    "The performances with the smallest numbers were tested. Their order is random for a reason: the numbers go by drummer."),
             Mistake("share of the windows", "share * len(order)", "share * len(numbers)",
                     "You took a share of the windows. It should be a share of the performances, len(order)."),
             Mistake("rounded down", "round(share * len(order))", "int(share * len(order))",
                     "int rounds down. Use round."),
-            Mistake("rounded up", "round(share * len(order))", "math.ceil(share * len(order))",
-                    "That rounds up. Use round."),
-            Mistake("test windows in both", "(~held_out).nonzero()[:, 0]", "torch.arange(len(numbers))",
-                    "The test windows are among those to train on. No leak could be larger."),
-            Mistake("nothing tested", "(~held_out).nonzero()[:, 0], held_out.nonzero()[:, 0]", "(~held_out).nonzero()[:, 0], (~held_out).nonzero()[:, 0]",
-                    "Both sides are the same windows. The second is the held-out ones."),
-            Mistake("one column too many", "(~held_out).nonzero()[:, 0], held_out.nonzero()[:, 0]", "(~held_out).nonzero(), held_out.nonzero()",
-                    "These have the shape (n, 1), because nonzero() makes a column per dimension of the mask. Take that column: .nonzero()[:, 0]."),
-            Mistake("masks", "(~held_out).nonzero()[:, 0], held_out.nonzero()[:, 0]", "~held_out, held_out",
-                    "These are masks. Return the rows where they're True: .nonzero()[:, 0]."),
             Mistake("numbers instead of rows", "return", "tuple(numbers[part] for part in result)",
                     "These are the performances' numbers. Return the rows, which say where the windows are."),
-            Mistake("one performance only", "order[:n_test]", "order[:1]",
-                    "Only one performance was held out."),
         ],
-        also_right=[_split_in_a_loop, _split_by_where],
-        hints=[
-            "First choose the performances: order[:round(share * len(order))].",
-            "torch.isin(numbers, chosen) is True for each window of a chosen performance.",
-            "held_out.nonzero()[:, 0] gives the rows where the mask is True, and (~held_out).nonzero()[:, 0] gives the others.",
-        ],
+        also_right=[_split_by_where],
+        hints=["First choose the performances: order[:round(share * len(order))].",
+               "torch.isin(numbers, chosen) is True for each window of a chosen performance.",
+               "held_out.nonzero()[:, 0] gives the rows where the mask is True, and (~held_out).nonzero()[:, 0] gives the others."],
         look_at="Only the performances are drawn at random. Each window goes to the side of its performance.",
     ),
     Exercise(
-        name="balanced_accuracy",
-        title="a fair mark for rare genres",
+        name="balanced_accuracy", title="a fair mark for rare genres",
         task="From logits (N, n_genres) and labels (N,), compute for each genre that occurs in the labels the share of its windows that got the right answer. Return the mean of these shares.",
         minutes=5, difficulty=2, importance=4,
-        reference=balanced_accuracy,
-        draw=_draw_answers,
+        reference=balanced_accuracy, draw=_draw_answers,
         mistakes=[
             Mistake("plain accuracy", "return", "right.mean()",
                     "That's the plain accuracy, in which a frequent genre counts more. Average within each genre first, then over the genres."),
@@ -601,89 +389,42 @@ EXERCISES = [
                     "You grouped by the model's answer, which gives the precision. Group by the true genre."),
             Mistake("sum of the shares", "torch.stack(recalls).mean()", "torch.stack(recalls).sum()",
                     "The shares were added up. Take their mean."),
-            Mistake("right answers counted", "right[labels == genre].mean()", "right[labels == genre].sum()",
-                    "Within each genre the right answers were counted. Take their share."),
-            Mistake("the worst genre", "torch.stack(recalls).mean()", "torch.stack(recalls).min()",
-                    "That's the share of the worst genre. Take the mean of all."),
-            Mistake("the best genre", "torch.stack(recalls).mean()", "torch.stack(recalls).max()",
-                    "That's the share of the best genre. Take the mean of all."),
             Mistake("one share per genre", "torch.stack(recalls).mean()", "torch.stack(recalls)",
                     "This has one share per genre. Take their mean."),
             Mistake("divided by all genres", "torch.stack(recalls).mean()", "torch.stack(recalls).sum() / logits.shape[-1]",
                     "A genre without a window was counted as 0. Average over the genres that occur in the labels."),
-            Mistake("genres without a window", "labels.unique()", "range(logits.shape[-1])",
-                    "A genre without a window has no share, because a mean over nothing is NaN. Go through the genres that occur in the labels: labels.unique()."),
             Mistake("right refusals counted", "right[labels == genre].mean()", "((logits.argmax(-1) == genre) == (labels == genre)).float().mean()",
                     "Windows of other genres count here, too, whenever the answer isn't this genre. For each genre, look only at its own windows."),
-            Mistake("least likely", "argmax", "argmin",
-                    "You took the smallest logit. The answer is the largest one."),
-            Mistake("errors", "return", "1 - result",
-                    "This is the share of wrong answers."),
-            Mistake("in percent", "return", "100 * result",
-                    "This is a percentage. Return a number between 0 and 1."),
-            Mistake("probability instead of answer", "(logits.argmax(-1) == labels).float()", "logits.softmax(-1)[torch.arange(len(labels)), labels]",
-                    "You averaged the probability of the right genre. An answer is right or wrong: compare the argmax with the label."),
-            Mistake("within the first two", "(logits.argmax(-1) == labels).float()", "(logits.topk(2).indices == labels[:, None]).any(-1).float()",
-                    "An answer counted as right if it was among the two likeliest. Count only the likeliest."),
         ],
-        also_right=[_balanced_in_a_loop, _balanced_by_weights],
-        hints=[
-            "right = (logits.argmax(-1) == labels).float() has one entry per window.",
-            "right[labels == genre].mean() is the share for one genre; labels.unique() lists those that occur.",
-            "torch.stack([right[labels == g].mean() for g in labels.unique()]).mean()",
-        ],
+        also_right=[_balanced_by_weights],
+        hints=["right = (logits.argmax(-1) == labels).float() has one entry per window.",
+               "right[labels == genre].mean() is the share for one genre; labels.unique() lists those that occur.",
+               "torch.stack([right[labels == g].mean() for g in labels.unique()]).mean()"],
         look_at="A model that always answers \"rock\" gets 25% by this measure, however much rock there is.",
     ),
     Exercise(
-        name="weight_per_beat",
-        title="attention per beat",
+        name="weight_per_beat", title="attention per beat",
         task="weights (1 + T,) is the class token's row of one attention map: its own weight first, then one per stroke. steps (T,) says when the strokes sound. Add up the strokes' weights per beat of four steps: (n_beats,).",
         minutes=4, difficulty=2, importance=3,
-        reference=weight_per_beat,
-        draw=_draw_weights,
+        reference=weight_per_beat, draw=_draw_weights,
         mistakes=[
             Mistake("off by one", "weights[1:]", "weights[:-1]",
                     "The weights are off by one, because the class token's own weight comes first. The strokes' weights are weights[1:]."),
             Mistake("counted", "weights[1:]", "torch.ones(len(steps))",
                     "The strokes were counted. Add up their weights."),
-            Mistake("per eighth", "steps // 4", "steps // 2 % n_beats",
-                    "A beat has four steps: steps // 4."),
-            Mistake("bars laid over each other", "steps // 4", "steps // 4 % 4",
-                    "The bars were laid over each other. Keep their beats apart."),
             Mistake("place within the beat", "steps // 4", "steps % 4",
                     "steps % 4 is the place *within* a beat. The beat is steps // 4."),
             Mistake("step modulo beats", "steps // 4", "steps % n_beats",
                     "The step was taken modulo the number of beats. The beat is steps // 4."),
-            Mistake("divided by the beats", "steps // 4", "steps // n_beats",
-                    "The step was divided by the number of beats. A beat has four steps, so it's steps // 4."),
-            Mistake("rounded to the nearest beat", "steps // 4", "((steps + 2) // 4).clamp(max=n_beats - 1)",
-                    "The strokes were rounded to the nearest beat. A beat begins at its first step and lasts four: steps // 4."),
             Mistake("average per stroke", "return", "result / torch.zeros(n_beats).index_add(0, beat, torch.ones(len(steps))).clamp(min=1)",
                     "You averaged over the strokes of a beat. Add them up, so that all beats and the class token together have weight 1."),
-            Mistake("average of no strokes", "return", "result / torch.zeros(n_beats).index_add(0, beat, torch.ones(len(steps)))",
-                    "You averaged over the strokes of a beat, and a beat without strokes became NaN. Add the weights up; an empty beat has 0."),
             Mistake("made to sum to 1", "return", "result / result.sum()",
                     "The result was divided by its sum. The class token's own weight is part of the whole, so the beats add up to less than 1."),
-            Mistake("heaviest stroke", "torch.zeros(n_beats).index_add(0, beat, weights[1:])", "torch.zeros(n_beats).scatter_reduce(0, beat, weights[1:], 'amax')",
-                    "Only the heaviest stroke of each beat was kept. Add them up."),
-            Mistake("the last stroke wins", "torch.zeros(n_beats).index_add(0, beat, weights[1:])", "torch.zeros(n_beats).index_put((beat,), weights[1:])",
-                    "If several strokes fall on a beat, only the last one counts. With repeated places, found[beat] += weights keeps a single one of them; found.index_add_(0, beat, weights) adds all."),
-            Mistake("running total", "return", "result.cumsum(0)",
-                    "This is a running total. Each beat has its own sum."),
-            Mistake("one beat late", "return", "result.roll(1)",
-                    "Every weight is one beat late. Beat 0 comes first."),
-            Mistake("class token in the first beat", "return", "result + weights[0] * (torch.arange(n_beats) == 0)",
-                    "The class token's own weight was added to the first beat. It belongs to no beat."),
         ],
-        also_right=[
-            _beats_in_a_loop,
-            lambda weights, steps, n: F.one_hot(steps // 4, n).float().T @ weights[1:],
-        ],
-        hints=[
-            "Leave out the class token's own weight: weights[1:].",
-            "steps // 4 says to which beat a stroke belongs.",
-            "torch.zeros(n_beats).index_add(0, steps // 4, weights[1:])",
-        ],
+        also_right=[lambda weights, steps, n: F.one_hot(steps // 4, n).float().T @ weights[1:]],
+        hints=["Leave out the class token's own weight: weights[1:].",
+               "steps // 4 says to which beat a stroke belongs.",
+               "torch.zeros(n_beats).index_add(0, steps // 4, weights[1:])"],
         look_at="A beat with more strokes gets more weight even if attention is spread evenly, so compare with the share of strokes.",
     ),
 ]

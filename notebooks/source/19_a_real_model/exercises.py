@@ -18,22 +18,33 @@ def unpack_q4_1(blocks):
 
 def swiglu(x, w_gate, w_up, w_down):
     """A feed-forward network with a gate, (..., D) -> (..., D); weights as nn.Linear stores them."""
-    return F.linear(F.silu(F.linear(x, w_gate)) * F.linear(x, w_up), w_down)
+    gate = F.silu(x @ w_gate.T)
+    hidden = gate * (x @ w_up.T)
+    return hidden @ w_down.T
 
 
 def share_heads(x, n_heads):
     """Let neighbouring heads of queries share a head of keys or values, (B, G, T, K) -> (B, H, T, K)."""
-    return x.repeat_interleave(n_heads // x.shape[1], dim=1)
+    n_shared = n_heads // x.shape[1]
+    return x.repeat_interleave(n_shared, dim=1)
 
 
 def rotate(x, base=10000.0):
     """Turn each pair of features by an angle that grows with the position, (..., T, K)."""
-    return rotate_positions(x, base=base)
+    length, width = x.shape[-2:]
+    speeds = base ** (-torch.arange(0, width, 2) / width)
+    angles = torch.arange(length)[:, None] * speeds
+    cos, sin = angles.cos(), angles.sin()
+    even, odd = x[..., 0::2], x[..., 1::2]
+    turned_even = even * cos - odd * sin
+    turned_odd = even * sin + odd * cos
+    return torch.stack([turned_even, turned_odd], dim=-1).flatten(-2)
 
 
 def rms_norm(x, gain, eps=1e-5):
     """Divide each vector by its root mean square, (..., D) -> (..., D)."""
-    return F.rms_norm(x, x.shape[-1:], gain, eps)
+    mean_square = (x**2).mean(-1, keepdim=True)
+    return x / (mean_square + eps).sqrt() * gain
 
 
 # The solutions as a learner would write them; known mistakes are edits of these texts.
@@ -46,33 +57,6 @@ def _unpack_q4_1(blocks):
     high = blocks[:, 4:] >> 4
     numbers = torch.cat([low, high], dim=1)
     return scale * numbers + minimum
-
-
-def _swiglu(x, w_gate, w_up, w_down):
-    gate = F.silu(x @ w_gate.T)
-    hidden = gate * (x @ w_up.T)
-    return hidden @ w_down.T
-
-
-def _share_heads(x, n_heads):
-    n_shared = n_heads // x.shape[1]
-    return x.repeat_interleave(n_shared, dim=1)
-
-
-def _rotate(x, base=10000.0):
-    length, width = x.shape[-2:]
-    speeds = base ** (-torch.arange(0, width, 2) / width)
-    angles = torch.arange(length)[:, None] * speeds
-    cos, sin = angles.cos(), angles.sin()
-    even, odd = x[..., 0::2], x[..., 1::2]
-    turned_even = even * cos - odd * sin
-    turned_odd = even * sin + odd * cos
-    return torch.stack([turned_even, turned_odd], dim=-1).flatten(-2)
-
-
-def _rms_norm(x, gain, eps=1e-5):
-    mean_square = (x**2).mean(-1, keepdim=True)
-    return x / (mean_square + eps).sqrt() * gain
 
 
 def _draw_blocks(generator):
@@ -120,15 +104,6 @@ def _draw_norm(generator):
     ]
 
 
-def _by_hand(blocks):
-    rows = []
-    for block in blocks.tolist():
-        scale, minimum = torch.tensor(block[:4], dtype=torch.uint8).view(torch.float16).tolist()
-        low, high = [b % 16 for b in block[4:]], [b // 16 for b in block[4:]]
-        rows.append([scale * n + minimum for n in low + high])
-    return torch.tensor(rows)
-
-
 def _halves_paired(x, base=10000.0):
     """Pair feature i with i + K/2."""
     half = x.shape[-1] // 2
@@ -149,14 +124,11 @@ def _by_complex_numbers(x, base=10000.0):
 # fmt: off
 EXERCISES = [
     Exercise(
-        name="unpack_q4_1",
-        title="from bytes to weights",
+        name="unpack_q4_1", title="from bytes to weights",
         task="Each row is a block: a scale and a minimum as 16-bit floats, then 16 bytes with 32 numbers of 4 bits. Return scale · number + minimum, (N, 20) to (N, 32).",
         minutes=4, difficulty=2, importance=3,
         pytorch="`torch.tensor([0, 60], dtype=torch.uint8).view(torch.float16)` reads two bytes as one float: 1.0. `torch.tensor([171]) & 15` keeps the low four bits: 11. `torch.tensor([171]) >> 4` moves the high four down: 10.",
-        reference=unpack_q4_1,
-        plain=_unpack_q4_1,
-        draw=_draw_blocks,
+        reference=unpack_q4_1, plain=_unpack_q4_1, draw=_draw_blocks,
         then="The next cell unpacks all 210 matrices of SmolLM with it.",
         mistakes=[
             Mistake("high half first", "[low, high]", "[high, low]",
@@ -173,51 +145,31 @@ EXERCISES = [
                     "The high half wasn't moved down, so its numbers are 16 times too large."),
             Mistake("minimum scaled too", "scale * numbers + minimum", "scale * (numbers + minimum)",
                     "The minimum was multiplied by the scale. Only the number is."),
-            Mistake("three bits", "& 15", "& 7",
-                    "Only three bits were kept. Four bits are the numbers 0 to 15."),
-            Mistake("centred", "scale * numbers", "scale * (numbers.float() - 8)",
-                    "The numbers were moved by 8. Here the minimum does that."),
         ],
-        also_right=[
-            _by_hand,
-lambda blocks: _unpack_q4_1(blocks.contiguous()).clone(),
-        ],
-        hints=[
-            "How many bytes are left for 32 numbers, and which half of a byte comes first?",
-            "blocks[:, 4:] & 15 are numbers 0 to 15 of the block, blocks[:, 4:] >> 4 are numbers 16 to 31.",
-            "scale * torch.cat([low, high], dim=1) + minimum",
-        ],
+        also_right=[lambda blocks: _unpack_q4_1(blocks.contiguous()).clone()],
+        hints=["How many bytes are left for 32 numbers, and which half of a byte comes first?",
+               "blocks[:, 4:] & 15 are numbers 0 to 15 of the block, blocks[:, 4:] >> 4 are numbers 16 to 31.",
+               "scale * torch.cat([low, high], dim=1) + minimum"],
         look_at="32 weights take 20 bytes, which is 5 bits per weight: 4 for its number, and 1 for its share of scale and minimum.",
     ),
     Exercise(
-        name="swiglu",
-        title="a network with a gate",
+        name="swiglu", title="a network with a gate",
         task="Multiply x by w_gate and w_up, let the SiLU of the first be the gate of the second, and multiply by w_down. Matrices are stored as nn.Linear stores them: (out, in).",
         minutes=3, difficulty=1, importance=5,
         pytorch="`F.silu(torch.tensor(2.0))` is 2 · sigmoid(2) = 1.76. `w.T` turns a matrix.",
-        reference=swiglu,
-        plain=_swiglu,
-        draw=_draw_network,
+        reference=swiglu, draw=_draw_network,
         then="The next cell puts it into all 30 layers.",
         mistakes=[
             Mistake("gate and up exchanged", "F.silu(x @ w_gate.T)", "F.silu(x @ w_up.T)",
                     "The SiLU was applied to the wrong product. Which of the two matrices is the gate's?", also=(("gate * (x @ w_up.T)", "gate * (x @ w_gate.T)"),)),
             Mistake("sigmoid", "F.silu(", "torch.sigmoid(",
                     "This gate is a sigmoid, as in an LSTM. SwiGLU's gate is SiLU: z times sigmoid(z)."),
-            Mistake("relu", "F.silu(", "F.relu(",
-                    "This is ReGLU: the gate is a ReLU. Here it's a SiLU."),
-            Mistake("gelu", "F.silu(", "F.gelu(",
-                    "This is GEGLU: the gate is a GELU. Here it's a SiLU."),
             Mistake("no activation", "F.silu(x @ w_gate.T)", "x @ w_gate.T",
                     "The gate has no activation, so it's just a product of two linear layers."),
             Mistake("added", "gate * (x @ w_up.T)", "gate + (x @ w_up.T)",
                     "Gate and values were added. A gate multiplies."),
             Mistake("no gate", "gate * (x @ w_up.T)", "F.silu(x @ w_up.T)",
                     "The gate is never used. It multiplies the second product, entry by entry."),
-            Mistake("only the gate", "gate * (x @ w_up.T)", "gate",
-                    "w_up is never used. The gate multiplies x @ w_up.T, entry by entry."),
-            Mistake("activation on both", "gate * (x @ w_up.T)", "gate * F.silu(x @ w_up.T)",
-                    "Both products went through the SiLU. Only the gate does."),
             Mistake("activation after the product", "F.silu(x @ w_gate.T)", "x @ w_gate.T",
                     "The SiLU came after the multiplication. It belongs to the gate alone.", also=(("hidden @ w_down.T", "F.silu(hidden) @ w_down.T"),)),
         ],
@@ -225,22 +177,17 @@ lambda blocks: _unpack_q4_1(blocks.contiguous()).clone(),
             lambda x, g, u, d: ((x @ g.T) * torch.sigmoid(x @ g.T) * (x @ u.T)) @ d.T,
             lambda x, g, u, d: torch.einsum("...f,df->...d", F.silu(torch.einsum("...d,fd->...f", x, g)) * F.linear(x, u), d),
         ],
-        hints=[
-            "There are two products of x. One of them goes through F.silu.",
-            "gate = F.silu(x @ w_gate.T), and the gate multiplies x @ w_up.T entry by entry.",
-            "(F.silu(x @ w_gate.T) * (x @ w_up.T)) @ w_down.T",
-        ],
+        hints=["There are two products of x. One of them goes through F.silu.",
+               "gate = F.silu(x @ w_gate.T), and the gate multiplies x @ w_up.T entry by entry.",
+               "(F.silu(x @ w_gate.T) * (x @ w_up.T)) @ w_down.T"],
         look_at="No biases, three matrices. The gate can close an entry, so what passes depends on the input twice.",
     ),
     Exercise(
-        name="share_heads",
-        title="share keys and values",
+        name="share_heads", title="share keys and values",
         task="There are n_heads heads of queries and fewer of keys. Repeat each head of x so that neighbouring heads of queries share one: (B, G, T, K) to (B, n_heads, T, K).",
         minutes=2, difficulty=2, importance=4,
         pytorch="`torch.tensor([1, 2]).repeat(2)` is 1, 2, 1, 2, and `torch.tensor([1, 2]).repeat_interleave(2)` is 1, 1, 2, 2. Both take a dimension: `dim=1`.",
-        reference=share_heads,
-        plain=_share_heads,
-        draw=_draw_groups,
+        reference=share_heads, draw=_draw_groups,
         then="The next cell gives SmolLM's nine heads of queries their keys with it.",
         mistakes=[
             Mistake("in turn", "x.repeat_interleave(n_shared, dim=1)", "x.repeat(1, n_shared, 1, 1)",
@@ -253,105 +200,71 @@ lambda blocks: _unpack_q4_1(blocks.contiguous()).clone(),
                     "The heads come in reverse order."),
             Mistake("padded with zeros", "x.repeat_interleave(n_shared, dim=1)", "torch.cat([x, torch.zeros(len(x), n_heads - x.shape[1], *x.shape[2:])], 1)",
                     "Only the first heads of queries have keys; the others get zeros. Repeat each head instead."),
-            Mistake("scaled", "return", "result / n_shared",
-                    "The repeated heads were divided by how many share them. They're used as they are."),
         ],
         also_right=[
             lambda x, h: x[:, [i * x.shape[1] // h for i in range(h)]],
             lambda x, h: x[:, :, None].expand(-1, -1, h // x.shape[1], -1, -1).flatten(1, 2),
         ],
-        hints=[
-            "Which dimension are the heads, and how many heads of queries share one of keys?",
-            "n_heads // x.shape[1] of them share one. repeat_interleave puts the copies side by side.",
-            "x.repeat_interleave(n_heads // x.shape[1], dim=1)",
-        ],
+        hints=["Which dimension are the heads, and how many heads of queries share one of keys?",
+               "n_heads // x.shape[1] of them share one. repeat_interleave puts the copies side by side.",
+               "x.repeat_interleave(n_heads // x.shape[1], dim=1)"],
         look_at="Nothing is learned here and nothing has to be stored: the cache holds the few heads, and the copies exist only while attention runs.",
     ),
     Exercise(
-        name="rotate",
-        title="turn queries and keys",
+        name="rotate", title="turn queries and keys",
         task="Features 2i and 2i + 1 are a pair (a, b). At position t turn it by the angle φ = t · base^(−2i/K): it becomes (a cos φ − b sin φ, a sin φ + b cos φ). Shape (..., T, K) stays.",
         minutes=4, difficulty=3, importance=5,
         pytorch="`x[..., 0::2]` takes every second feature, from feature 0. `torch.stack([a, b], dim=-1).flatten(-2)` puts two tensors together, entry by entry in turn.",
-        reference=rotate,
-        plain=_rotate,
-        draw=_draw_rotation,
+        reference=rotate, draw=_draw_rotation,
         then="The next cell turns SmolLM's queries and keys with it.",
         mistakes=[
             Mistake("turned backwards", "even * cos - odd * sin", "even * cos + odd * sin",
                     "Every pair is turned the other way round. Which of the two terms with a sine is negative?", also=(("even * sin + odd * cos", "odd * cos - even * sin"),)),
-            Mistake("no rotation", "even * cos - odd * sin", "even * cos + odd * sin",
-                    "The pair changes its length: a term with a sine has the wrong sign."),
             Mistake("halves paired", _halves_paired,
                     "Feature i was paired with i + K/2, as some libraries do, with matrices stored in another order. Here neighbours are a pair."),
             Mistake("not interleaved", "torch.stack([turned_even, turned_odd], dim=-1).flatten(-2)", "torch.cat([turned_even, turned_odd], dim=-1)",
                     "All even features come first now. Put each pair back where it was."),
-            Mistake("odd first", "[turned_even, turned_odd]", "[turned_odd, turned_even]",
-                    "The two features of a pair have changed places."),
             Mistake("counted from 1", "torch.arange(length)[:, None]", "torch.arange(1, length + 1)[:, None]",
                     "The first position is turned too. Positions count from 0. (The scores would be the same, because only distances count.)"),
-            Mistake("positions not used", "torch.arange(length)[:, None] * speeds", "torch.ones(length)[:, None] * speeds",
-                    "Every position is turned by the same angle. Multiply the speeds by the position."),
-            Mistake("speeds too close", "torch.arange(0, width, 2) / width", "torch.arange(width // 2) / width",
-                    "The exponent is i/K. It's 2i/K, so that the slowest pair is nearly base times slower than the first."),
-            Mistake("the slowest first", "base ** (-torch", "base ** (torch",
-                    "The speeds grow: the exponent has lost its minus sign."),
             Mistake("base ignored", "base ** (-torch", "10000.0 ** (-torch",
                     "The base is 10,000 whatever was asked for. SmolLM's is 100,000."),
-            Mistake("only the even ones", "turned_odd = even * sin + odd * cos", "turned_odd = odd",
-                    "Only the first feature of each pair was changed. A rotation changes both."),
             Mistake("sine and cosine exchanged", "angles.cos(), angles.sin()", "angles.sin(), angles.cos()",
                     "Sine and cosine are exchanged, so position 0 is turned by a quarter."),
         ],
         also_right=[_by_complex_numbers, lambda x, base=10000.0: torch.cat([rotate_positions(x[..., t : t + 1, :], t, base) for t in range(x.shape[-2])], -2)],
-        hints=[
-            "cos and sin have the shape (T, K/2), as even and odd have. Write down the two lines of the rotation.",
-            "even * cos - odd * sin is the new even feature. What is the new odd one?",
-            "torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)",
-        ],
+        hints=["cos and sin have the shape (T, K/2), as even and odd have. Write down the two lines of the rotation.",
+               "even * cos - odd * sin is the new even feature. What is the new odd one?",
+               "torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)"],
         look_at="Nothing is learned. Position 0 stays as it is, and the fast pairs come first.",
     ),
     Exercise(
-        name="rms_norm",
-        title="normalise without a mean",
+        name="rms_norm", title="normalise without a mean",
         task="Divide each vector of x by the root of (the mean of its squares, plus eps), then multiply by the gain, entry by entry.",
         minutes=3, difficulty=1, importance=4,
         pytorch="`x.mean(-1, keepdim=True)` keeps the last dimension with size 1, so that the result still divides x.",
-        reference=rms_norm,
-        plain=_rms_norm,
-        draw=_draw_norm,
+        reference=rms_norm, draw=_draw_norm,
         then="The next cell puts it into all 61 places, and the model is complete.",
         mistakes=[
             Mistake("layer norm", "(x**2).mean(-1, keepdim=True)", "x.var(-1, keepdim=True, unbiased=False)",
                     "This is a LayerNorm: the mean was taken away first. RMSNorm leaves the mean where it is.", also=(("return x / ", "return (x - x.mean(-1, keepdim=True)) / "),)),
-            Mistake("variance", "(x**2).mean(-1, keepdim=True)", "x.var(-1, keepdim=True, unbiased=False)",
-                    "This is the variance, which takes the mean away. Use the mean of the squares."),
             Mistake("no root", "(mean_square + eps).sqrt()", "(mean_square + eps)",
                     "The vector is divided by the mean square. Divide by its root."),
             Mistake("sum of squares", ".mean(-1, keepdim=True)", ".sum(-1, keepdim=True)",
                     "The squares were added up, so the vector gets length 1. Take their mean."),
             Mistake("eps outside the root", "(mean_square + eps).sqrt()", "(mean_square.sqrt() + eps)",
                     "eps stands outside the root. Add it to the mean square."),
-            Mistake("no eps", " + eps", "",
-                    "eps is missing. A vector of zeros would be divided by zero."),
             Mistake("no gain", " * gain", "",
                     "The gain is never used. Multiply by it at the end."),
-            Mistake("gain added", " * gain", " + gain",
-                    "The gain was added. It multiplies."),
             Mistake("over the positions", "mean(-1, keepdim=True)", "mean(0, keepdim=True)",
                     "The mean runs over the first dimension. Each vector is normalised by itself: mean(-1)."),
-            Mistake("mean size", "(x**2).mean(-1, keepdim=True)", "x.abs().mean(-1, keepdim=True) ** 2",
-                    "This divides by the mean of the absolute values. Take the root of the mean square."),
         ],
         also_right=[
             lambda x, gain, eps=1e-5: gain * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps),
             lambda x, gain, eps=1e-5: x * math.sqrt(x.shape[-1]) / (x.square().sum(-1, keepdim=True) + eps * x.shape[-1]).sqrt() * gain,
         ],
-        hints=[
-            "Which mean has one number per vector, and which power of x goes into it?",
-            "mean_square = (x**2).mean(-1, keepdim=True)",
-            "x / (mean_square + eps).sqrt() * gain",
-        ],
+        hints=["Which mean has one number per vector, and which power of x goes into it?",
+               "mean_square = (x**2).mean(-1, keepdim=True)",
+               "x / (mean_square + eps).sqrt() * gain"],
         look_at="One mean instead of two, and no bias: LayerNorm with its first step left out.",
     ),
 ]

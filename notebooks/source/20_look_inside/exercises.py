@@ -8,7 +8,9 @@ from helpers.exercises.model import Exercise, Mistake
 
 def lens(stream, gain, embedding):
     """Turn residual streams into logits as if the model ended there, (L, D) -> (L, V)."""
-    return F.rms_norm(stream, stream.shape[-1:], gain, 1e-5) @ embedding.T
+    root = (stream**2).mean(-1, keepdim=True).add(1e-5).sqrt()
+    normed = stream / root * gain
+    return normed @ embedding.T
 
 
 def patch(layers, x, source, layer, position):
@@ -33,15 +35,6 @@ def head_share(heads, w_o, head):
     width = heads.shape[-1]
     columns = w_o[:, head * width : (head + 1) * width]
     return heads[head] @ columns.T
-
-
-# The solution as a learner would write it; known mistakes are edits of this text.
-
-
-def _lens(stream, gain, embedding):
-    root = (stream**2).mean(-1, keepdim=True).add(1e-5).sqrt()
-    normed = stream / root * gain
-    return normed @ embedding.T
 
 
 def _draw_streams(generator):
@@ -94,15 +87,6 @@ def _draw_heads(generator):
     ]
 
 
-def _patched_in_parts(layers, x, source, layer, position):
-    for run in layers[:layer]:
-        x = run(x)
-    x = torch.cat([x[:position], source[layer][position : position + 1], x[position + 1 :]])
-    for run in layers[layer:]:
-        x = run(x)
-    return x
-
-
 def _patched_by_copies(layers, x, source, layer, position):
     rows = torch.arange(len(x))[:, None] == position
     for number, run in enumerate(layers):
@@ -119,60 +103,26 @@ def _after_the_layer(layers, x, source, layer, position):
     return x
 
 
-def _one_layer_late(layers, x, source, layer, position):
-    for number, run in enumerate(layers):
-        x = run(x)
-        if number == layer:
-            x = x.clone()
-            x[position] = source[layer + 1][position]
-    return x
-
-
-def _at_every_layer(layers, x, source, layer, position):
-    for number, run in enumerate(layers):
-        x = x.clone()
-        x[position] = source[number][position]
-        x = run(x)
-    return x
-
-
-def _stopped(layers, x, source, layer, position):
-    for number, run in enumerate(layers):
-        if number == layer:
-            x = x.clone()
-            x[position] = source[layer][position]
-            return x
-        x = run(x)
-    return x
-
-
 # fmt: off
 EXERCISES = [
     Exercise(
-        name="lens",
-        title="what would it say here?",
+        name="lens", title="what would it say here?",
         task="stream holds the residual stream after each layer, at one position. Return logits as if the model ended there: its last RMSNorm (gain, eps 1e-5), then the transposed embedding. (L, D) to (L, V).",
         minutes=3, difficulty=1, importance=4,
         pytorch="`F.rms_norm(x, x.shape[-1:], gain, 1e-5)` is the RMSNorm of lesson 19. `embedding.T` turns (V, D) into (D, V).",
-        reference=lens,
-        plain=_lens,
-        draw=_draw_streams,
+        reference=lens, draw=_draw_streams,
         then="The next cell follows six capitals through all 30 layers with it.",
         mistakes=[
             Mistake("no final norm", "normed @ embedding.T", "stream @ embedding.T",
                     "The stream went into the output as it is. The model normalises it first, and its gain stretches some features far more than others."),
             Mistake("no gain", "stream / root * gain", "stream / root",
                     "The gain is missing. Features that the model turns down before the output speak too loudly now."),
-            Mistake("gain before the norm", "(stream**2).mean(-1, keepdim=True).add(1e-5).sqrt()", "((stream * gain) ** 2).mean(-1, keepdim=True).add(1e-5).sqrt()",
-                    "The gain went into the root mean square as well. Divide first, then multiply by the gain."),
             Mistake("layer norm", "root = (stream**2)", "stream = stream - stream.mean(-1, keepdim=True)\n    root = (stream**2)",
                     "The mean was subtracted: that's LayerNorm. SmolLM's last norm is an RMSNorm."),
             Mistake("no mean", ".mean(-1, keepdim=True)", ".sum(-1, keepdim=True)",
                     "The squares were added up, not averaged, so the logits come out too small."),
             Mistake("no root", ".add(1e-5).sqrt()", ".add(1e-5)",
                     "The stream was divided by its mean square. Take the root of it."),
-            Mistake("probabilities", "return", "result.softmax(-1)",
-                    "These are probabilities. Return the logits themselves."),
             Mistake("one norm for all layers", ".mean(-1, keepdim=True)", ".mean()",
                     "All layers were divided by one number. Each layer's vector has a root mean square of its own."),
         ],
@@ -180,33 +130,21 @@ EXERCISES = [
             lambda s, g, e: torch.stack([F.rms_norm(x, x.shape, g, 1e-5) @ e.T for x in s]),
             lambda s, g, e: F.linear(s * torch.rsqrt(s.square().mean(-1, keepdim=True) + 1e-5), e * g),
         ],
-        hints=[
-            "What stands between the last layer and the logits in lesson 19's read(...)?",
-            "The norm has a gain, and the output is the embedding once more.",
-            "F.rms_norm(stream, stream.shape[-1:], gain, 1e-5) @ embedding.T",
-        ],
+        hints=["What stands between the last layer and the logits in lesson 19's read(...)?",
+               "The norm has a gain, and the output is the embedding once more.",
+               "F.rms_norm(stream, stream.shape[-1:], gain, 1e-5) @ embedding.T"],
         look_at="No weight of it is new. The lens asks the model's own last two steps to read an unfinished vector.",
     ),
     Exercise(
-        name="patch",
-        title="exchange one vector",
+        name="patch", title="exchange one vector",
         task="layers is a list of functions, x goes into the first. Run them all, but replace x[position] by source[layer][position] before layer `layer` runs. source[i] is what went into layer i in the other run. Return what the last layer returns.",
         minutes=4, difficulty=2, importance=5,
         pytorch="`enumerate(layers)` counts from 0. `x = x.clone()` makes a copy, so that `x[2] = v` changes nobody else's tensor.",
-        reference=patch,
-        draw=_draw_runs,
+        reference=patch, draw=_draw_runs,
         then="The next cell runs SmolLM on France with one vector of Germany.",
         mistakes=[
             Mistake("after the layer", _after_the_layer,
                     "The vector was put in after the layer had run. source[layer] went *into* that layer, so it belongs in front of it."),
-            Mistake("one layer late", _one_layer_late,
-                    "You exchanged what comes out of the layer, which is what goes into the next one. Patch before layer `layer` runs."),
-            Mistake("at every layer", _at_every_layer,
-                    "The vector was exchanged before every layer. Only one may change, or you can't tell which one mattered."),
-            Mistake("stopped there", _stopped,
-                    "The layers after the patch never ran. Their reaction is what we want to see."),
-            Mistake("one position too far", "x[position] = source[layer][position]", "x[position - 1] = source[layer][position - 1]",
-                    "The vector went to the position before. Both indices are `position`."),
             Mistake("the last position", "x[position] = source[layer][position]", "x[-1] = source[layer][-1]",
                     "This always exchanges the last position. It should be the one that was asked for."),
             Mistake("another layer's vector", "source[layer]", "source[layer + 1]",
@@ -215,27 +153,21 @@ EXERCISES = [
                     "The vector was added to the old one. Replace it."),
             Mistake("all positions", "x[position] = source[layer][position]", "x[:] = source[layer]",
                     "All positions were exchanged, which is just the other run. Exchange one."),
-            Mistake("the embedding", "source[layer][position]", "source[0][position]",
-                    "The vector was taken from before the first layer. Take it from the same layer."),
             Mistake("nothing exchanged", "if number == layer:", "if number == len(layers):",
                     "Nothing was exchanged."),
         ],
-        also_right=[_patched_in_parts, _patched_by_copies],
-        hints=[
-            "Loop over the layers with their numbers. When is the moment to change x?",
-            "if number == layer: change x[position], and then let the layer run as usual.",
-            "if number == layer:\n    x = x.clone()\n    x[position] = source[layer][position]\nx = run(x)",
-        ],
+        also_right=[_patched_by_copies],
+        hints=["Loop over the layers with their numbers. When is the moment to change x?",
+               "if number == layer: change x[position], and then let the layer run as usual.",
+               "if number == layer:\n    x = x.clone()\n    x[position] = source[layer][position]\nx = run(x)"],
         look_at="Everything before the patch and everything after it is the model as it was. So any change in the answer came through this one vector.",
     ),
     Exercise(
-        name="mean_ablate",
-        title="silence it without shouting",
+        name="mean_ablate", title="silence it without shouting",
         task="outputs (B, T, H, K) is what all heads put out for a batch of texts. Return a copy in which one head always puts out its mean over all texts and positions, a vector of K numbers.",
         minutes=3, difficulty=2, importance=4,
         pytorch="`x.mean((0, 1))` averages over the first two dimensions: (B, T, K) becomes (K,).",
-        reference=mean_ablate,
-        draw=_draw_outputs,
+        reference=mean_ablate, draw=_draw_outputs,
         then="The next cell silences the eight heads with it.",
         mistakes=[
             Mistake("zero", "outputs[:, :, head].mean((0, 1))", "0.0",
@@ -252,28 +184,19 @@ EXERCISES = [
                     "All heads were silenced. The others should stay as they are."),
             Mistake("the wrong dimension", "changed[:, :, head]", "changed[:, :, head - 1]",
                     "Another head was silenced."),
-            Mistake("mean taken away", "changed[:, :, head] = outputs[:, :, head].mean((0, 1))", "changed[:, :, head] -= outputs[:, :, head].mean((0, 1))",
-                    "The mean was subtracted, which leaves exactly what should go. Put the mean in its place."),
         ],
-        also_right=[
-            lambda o, h: torch.where(torch.arange(o.shape[2])[:, None] == h, o.mean((0, 1)), o),
-            lambda o, h: torch.cat([o[:, :, :h], o.mean((0, 1), keepdim=True)[:, :, h : h + 1].expand(*o.shape[:2], -1, -1), o[:, :, h + 1 :]], 2),
-        ],
-        hints=[
-            "Which two of the four dimensions are texts and positions?",
-            "outputs[:, :, head] is (B, T, K), and its mean over the first two is (K,).",
-            "changed[:, :, head] = outputs[:, :, head].mean((0, 1))",
-        ],
+        also_right=[lambda o, h: torch.where(torch.arange(o.shape[2])[:, None] == h, o.mean((0, 1)), o)],
+        hints=["Which two of the four dimensions are texts and positions?",
+               "outputs[:, :, head] is (B, T, K), and its mean over the first two is (K,).",
+               "changed[:, :, head] = outputs[:, :, head].mean((0, 1))"],
         look_at="The mean still says what the head says about every text. What's gone is all that depends on the text.",
     ),
     Exercise(
-        name="head_share",
-        title="what does one head write?",
+        name="head_share", title="what does one head write?",
         task="heads (H, T, K) is what the heads put out, w_o (D, H·K) is W_O as nn.Linear stores it. Return what one head alone adds to the residual stream, (T, D).",
         minutes=3, difficulty=3, importance=4,
         pytorch="`w[:, 4:8]` takes columns 4 to 7. nn.Linear multiplies by the transpose: `x @ w.T`.",
-        reference=head_share,
-        draw=_draw_heads,
+        reference=head_share, draw=_draw_heads,
         then="The next cell reads what head 4 of layer 23 writes for ten countries.",
         mistakes=[
             Mistake("rows for columns", "w_o[:, head * width : (head + 1) * width]", "w_o[head * width : (head + 1) * width].T",
@@ -286,18 +209,11 @@ EXERCISES = [
                     "The columns are right, and the output is another head's."),
             Mistake("all heads", "return", "heads.transpose(0, 1).flatten(1) @ w_o.T",
                     "This is what all heads add together."),
-            Mistake("a mean of heads", "return", "result / len(heads)",
-                    "What the head adds was divided by the number of heads. W_O adds them up, it doesn't average."),
         ],
-        also_right=[
-            lambda h, w, i: torch.einsum("tk,dk->td", h[i], w.unflatten(1, (len(h), -1))[:, i]),
-            lambda h, w, i: (h * (torch.arange(len(h)) == i)[:, None, None]).transpose(0, 1).flatten(1) @ w.T,
-        ],
-        hints=[
-            "heads.transpose(0, 1).flatten(1) @ w_o.T is what all heads add. Which part of that sum belongs to one of them?",
-            "Its columns of w_o are head · K to (head + 1) · K.",
-            "heads[head] @ w_o[:, head * K : (head + 1) * K].T",
-        ],
+        also_right=[lambda h, w, i: torch.einsum("tk,dk->td", h[i], w.unflatten(1, (len(h), -1))[:, i])],
+        hints=["heads.transpose(0, 1).flatten(1) @ w_o.T is what all heads add. Which part of that sum belongs to one of them?",
+               "Its columns of w_o are head · K to (head + 1) · K.",
+               "heads[head] @ w_o[:, head * K : (head + 1) * K].T"],
         look_at="The sum of all heads' shares is what the layer adds, so a head's share can be read, compared and taken away by itself.",
     ),
 ]

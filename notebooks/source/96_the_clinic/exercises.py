@@ -81,33 +81,9 @@ def _future_in_one_line(model, ids, new_token):
     return (model(changed) - model(ids))[:, :-1].abs().max()
 
 
-def _future_by_place(model, ids, new_token):
-    changed = ids.clone()
-    changed[:, ids.shape[1] - 1] = new_token
-    return (
-        torch.stack([a - b for a, b in zip(model(ids), model(changed), strict=True)])[
-            :, : ids.shape[1] - 1
-        ]
-        .abs()
-        .amax()
-    )
-
-
 def _padding_in_one_line(model, ids, pad_id, n_pads):
     padded = torch.nn.functional.pad(ids, (0, n_pads), value=pad_id)
     return (model(padded)[:, : ids.shape[1]] - model(ids)).abs().amax()
-
-
-def _padding_by_column(model, ids, pad_id, n_pads):
-    padded = ids
-    for _ in range(n_pads):
-        padded = torch.cat([padded, torch.full_like(ids[:, :1], pad_id)], 1)
-    return torch.dist(model(padded)[:, : ids.shape[1]], model(ids), p=float("inf"))
-
-
-def _batch_by_sentence(model, ids, new_row):
-    after = model(torch.stack([new_row, *ids[1:]]))
-    return max((a - b).abs().max() for a, b in zip(after[1:], model(ids)[1:], strict=True))
 
 
 def _batch_stacked(model, ids, new_row):
@@ -117,14 +93,12 @@ def _batch_stacked(model, ids, new_row):
 
 EXERCISES = [
     Exercise(
-        name="future_leak",
-        title="does it see the future?",
+        name="future_leak", title="does it see the future?",
         task="model maps ids (B, T) to outputs (B, T, D). Change every sentence's last token to "
              "new_token, and return by how much an output before the last one moves, at most. Leave "
              "ids itself as it is.",
         minutes=4, difficulty=2, importance=5,
-        reference=future_leak,
-        draw=_draw_future,
+        reference=future_leak, draw=_draw_future,
         mistakes=[
             Mistake("the last output counts too", "[:, :-1].abs()", ".abs()",
                     "You also compare the last output. Is that one allowed to depend on the last token?"),
@@ -137,23 +111,19 @@ EXERCISES = [
             Mistake("mean instead of the largest", ".abs().max()", ".abs().mean()",
                     "The task asks for the largest move. In a mean, one leaking position hides among many."),
         ],
-        also_right=[_future_in_one_line, _future_by_place],
-        hints=[
-            "Run the model twice, on ids and on a changed copy. Which outputs have to agree?",
-            "ids.clone() makes the copy, and changed[:, -1] is its last token.",
-            "(model(changed) - model(ids))[:, :-1].abs().max()",
-        ],
+        also_right=[_future_in_one_line],
+        hints=["Run the model twice, on ids and on a changed copy. Which outputs have to agree?",
+               "ids.clone() makes the copy, and changed[:, -1] is its last token.",
+               "(model(changed) - model(ids))[:, :-1].abs().max()"],
         look_at="No answer key anywhere: the probe compares the model with itself.",
         then="A right model scores exactly 0. The cell below runs your probe on two models.",
     ),
     Exercise(
-        name="padding_leak",
-        title="does padding count?",
+        name="padding_leak", title="does padding count?",
         task="Append n_pads tokens pad_id to every sentence of ids (B, T), and return by how much "
              "the output of a real token moves, at most.",
         minutes=4, difficulty=2, importance=5,
-        reference=padding_leak,
-        draw=_draw_padding,
+        reference=padding_leak, draw=_draw_padding,
         mistakes=[
             Mistake("padding in front", "[ids, padding]", "[padding, ids]",
                     "Your padding stands before the words. Where do the real tokens' outputs stand now?"),
@@ -166,23 +136,19 @@ EXERCISES = [
             Mistake("mean instead of the largest", ".abs().max()", ".abs().mean()",
                     "The task asks for the largest move, and the mean hides it."),
         ],
-        also_right=[_padding_in_one_line, _padding_by_column],
-        hints=[
-            "torch.full makes the padding, torch.cat appends it. Which outputs belong to real tokens?",
-            "The real tokens' outputs are the first T: after[:, :T].",
-            "(model(torch.cat([ids, padding], 1))[:, :T] - model(ids)).abs().max()",
-        ],
+        also_right=[_padding_in_one_line],
+        hints=["torch.full makes the padding, torch.cat appends it. Which outputs belong to real tokens?",
+               "The real tokens' outputs are the first T: after[:, :T].",
+               "(model(torch.cat([ids, padding], 1))[:, :T] - model(ids)).abs().max()"],
         look_at="Two runs of different length can differ in the seventh digit. A leak is far larger.",
         then="That's how you find out whether a batch's longest sentence decides about the others.",
     ),
     Exercise(
-        name="batch_leak",
-        title="do sentences mix?",
+        name="batch_leak", title="do sentences mix?",
         task="Replace the first sentence of ids (B, T) by new_row (T,), and return by how much the "
              "output of any other sentence moves, at most. Leave ids itself as it is.",
         minutes=3, difficulty=2, importance=4,
-        reference=batch_leak,
-        draw=_draw_batch,
+        reference=batch_leak, draw=_draw_batch,
         mistakes=[
             Mistake("the new sentence counts too", "[1:].abs()", ".abs()",
                     "You also compare the sentence that you replaced. That one is allowed to move."),
@@ -195,12 +161,10 @@ EXERCISES = [
             Mistake("signs kept", ".abs().max()", ".max()",
                     "A move downwards counts as well, so the sign has to go."),
         ],
-        also_right=[_batch_stacked, _batch_by_sentence],
-        hints=[
-            "Axis 0 holds the sentences. Which of them have to stay as they were?",
-            "Copy ids, set changed[0] = new_row, run both, and leave out row 0.",
-            "(model(changed) - model(ids))[1:].abs().max()",
-        ],
+        also_right=[_batch_stacked],
+        hints=["Axis 0 holds the sentences. Which of them have to stay as they were?",
+               "Copy ids, set changed[0] = new_row, run both, and leave out row 0.",
+               "(model(changed) - model(ids))[1:].abs().max()"],
         look_at="One line finds a missing batch_first=True.",
         then="The same three probes are the first ones that the clinic runs.",
     ),
