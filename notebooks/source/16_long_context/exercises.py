@@ -355,7 +355,7 @@ EXERCISES = [
             Mistake("no feature map", f"    query, key = {FEATURES}\n", "", NO_FEATURES),
             Mistake("queries not mapped", "F.elu(query) + 1, ", "query, ", QUERY_RAW),
             Mistake("keys not mapped", "F.elu(key) + 1", "key", KEY_RAW),
-            Mistake("no + 1", FEATURES, "F.elu(query), F.elu(key)", NO_ONE),
+            Mistake("one not added", FEATURES, "F.elu(query), F.elu(key)", NO_ONE),
             Mistake("divided by one sum for all", "(query @ total)", "key.sum()",
                     "You divide every query by the same number. Each query has its own sum of weights, query @ total."),
         ],
