@@ -158,14 +158,7 @@ EXERCISES = [
         name="simple_self_attention", title="self-attention without parameters",
         task="Score every word against every word, turn each row into weights, and mix the words. No scaling, nothing to learn.",
         minutes=6, difficulty=2, importance=5,
-<<<<<<< HEAD
-        then="Below, your function shows whom *car* takes from.",
-        reference=simple_self_attention,
-        plain=_simple,
-        draw=_draw_rows,
-=======
         reference=simple_self_attention, draw=_draw_rows,
->>>>>>> 1b3bd4a (Five to seven known mistakes an exercise; one text of each solution)
         mistakes=[
             Mistake("divided by √D", "x @ x.T", "x @ x.T / math.sqrt(x.shape[-1])",
                     "The scores are scaled. That's right once we get to the six steps, but this first version has no scaling."),
@@ -184,6 +177,7 @@ EXERCISES = [
             lambda x: torch.einsum("ts,sd->td", torch.einsum("td,sd->ts", x, x).softmax(1), x),
             lambda x: torch.nn.functional.scaled_dot_product_attention(x[None], x[None], x[None], scale=1.0)[0],
         ],
+        then="Below, your function shows whom *car* takes from.",
         hints=["Three lines: scores (T, T), weights (T, T), result (T, D).",
                "x @ x.T holds the dot product of every word with every word.",
                "weights = (x @ x.T).softmax(dim=-1), then weights @ x."],
@@ -195,14 +189,7 @@ EXERCISES = [
         name="attend", title="one query, steps 2 to 6",
         task="Look up one query among keys and values: score, divide by √d_k, softmax, weight, sum. Return context and weights.",
         minutes=8, difficulty=2, importance=5,
-<<<<<<< HEAD
-        then="The next cell moves *car* with it.",
-        reference=attend,
-        plain=_attend,
-        draw=_draw_lookup,
-=======
         reference=attend, draw=_draw_lookup,
->>>>>>> 1b3bd4a (Five to seven known mistakes an exercise; one text of each solution)
         mistakes=[
             Mistake("no scaling", " / math.sqrt(query.shape[-1])", "",
                     "The scores aren't divided by √d_k. Divide by math.sqrt(query.shape[-1]) before the softmax."),
@@ -221,6 +208,7 @@ EXERCISES = [
                 (k * q).sum(1).div(len(q) ** 0.5).softmax(0),
             ),
         ],
+        then="The next cell moves *car* with it.",
         hints=["One score per key: keys @ query has shape (S,).",
                "Divide by math.sqrt(query.shape[-1]), then .softmax(dim=-1): these are the weights.",
                "weights @ values is the weighted sum; return it and the weights."],

@@ -174,7 +174,7 @@ EXERCISES = [
         hints=["A column of positions (max_len, 1) times a row of frequencies (D/2,) is the table of angles, with one column per pair.",
                "The even columns, table[:, 0::2], hold the sine of these angles. And the odd columns?",
                "table[:, 0::2] = angle.sin() and table[:, 1::2] = angle.cos(). Or torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1), which interleaves them at once."],
-        look_at="stack makes pairs (max_len, D/2, 2), and flatten lays them out in turn, so there is no loop over columns.",
+        look_at="A sine takes each value twice per turn. The cosine of the angle tells the two apart, which is why every frequency has two columns.",
     ),
     Exercise(
         name="add_positions", title="positions enter the model",
@@ -253,6 +253,7 @@ EXERCISES = [
                     "The second feature was computed from the first one after its turn. Both use the old values."),
         ],
         also_right=[_complex, _by_pairs],
+        pytorch="`x[:, 0::2]` and `x[:, 1::2]` are the even and the odd columns; `torch.stack([a, b], dim=-1).flatten(-2)` weaves two such halves together again.",
         hints=["even, odd = x[..., 0::2], x[..., 1::2] gives the two members of all pairs.",
                "(a, b) turned by an angle is (a cos − b sin, a sin + b cos).",
                "torch.stack([first, second], dim=-1).flatten(-2) interleaves the pairs again."],

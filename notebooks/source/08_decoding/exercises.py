@@ -215,6 +215,7 @@ EXERCISES = [
                     "The exponentials aren't divided by their sum, so they don't sum to 1."),
         ],
         also_right=[lambda hidden, table: F.linear(hidden, table).softmax(-1)],
+        pytorch="`t.T` turns a matrix on its side; `t.softmax(dim=-1)` works along the last dimension.",
         hints=[
             "A token's logit is the dot product of its row of the table with the decoder's vector.",
             "hidden is (B, T, D) and table is (V, D). Which of the two has to be transposed so "
@@ -311,7 +312,7 @@ EXERCISES = [
         hints=["logits.topk(k, dim=-1).values holds the k largest, in order.",
                "The last of them is the smallest that is kept: values[..., -1:].",
                "logits.masked_fill(logits < smallest_kept, -math.inf)"],
-        look_at="The slice -1: keeps the dimension, so that the comparison broadcasts along the vocabulary.",
+        look_at="Each row has a limit of its own, its k-th largest logit, and the limit needs a last dimension of 1 to be compared with a row.",
     ),
     Exercise(
         name="top_p_filter", title="top-p",
@@ -338,6 +339,7 @@ EXERCISES = [
                     "The rest is set to 0, and a logit of 0 still has a probability. Use −∞."),
         ],
         also_right=[_top_p_by_rank],
+        pytorch="`t.sort(dim=-1, descending=True)` returns sorted values and where they came from; `t.cumsum(dim=-1)` adds up from the left; `t.scatter(-1, indices, values)` puts sorted entries back in their places.",
         hints=[
             "ordered, order = logits.sort(dim=-1, descending=True); the softmax of ordered gives their probabilities.",
             "before = probabilities.cumsum(-1) - probabilities is the total of the likelier tokens. A token is dropped if that total is already p or more.",
@@ -366,6 +368,7 @@ EXERCISES = [
                     "beam_index and token_id have changed places."),
         ],
         also_right=[_beam_by_sorting],
+        pytorch="`a[:, None]` makes a column, so that each row gets a number of its own; `t.flatten().topk(n)` returns the n largest values and their positions; `//` and `%` turn a flat position into a row and a column.",
         hints=["totals = beam_scores[:, None] + log_probs has the shape (beams, V).",
                "totals.flatten().topk(beam_size) searches all of them together.",
                "flat index // V is the beam, flat index % V the token."],

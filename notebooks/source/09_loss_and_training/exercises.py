@@ -194,6 +194,7 @@ EXERCISES = [
                     "A softmax exaggerates the differences between the counts. Shares are counts divided by their sum."),
         ],
         also_right=[lambda counts: torch.distributions.Categorical(counts / counts.sum()).entropy()],
+        pytorch="`t / t.sum()` turns counts into shares; `t.log()` is the natural logarithm.",
         hints=[
             "shares = counts / counts.sum() sums to 1.",
             "A word with the share f has a loss of −log f, and f is also the share of positions "
@@ -264,7 +265,7 @@ EXERCISES = [
                "log_probs.gather(-1, targets[..., None]).squeeze(-1) picks them, in the shape (B, T).",
                "real = targets != pad_id says what counts. Multiply by it, sum, and divide by real.sum().",
                "-(picked * real).sum() / real.sum()"],
-        look_at="clamp(min=1) takes care of a batch of nothing but padding: the loss is 0 there, where 0/0 would turn every weight of the model into NaN.",
+        look_at="Watch out for a batch of nothing but padding: 0/0 would turn every weight of the model into NaN, which the course's loss avoids by dividing by at least 1.",
     ),
     Exercise(
         name="smooth_targets", title="label smoothing",
@@ -288,6 +289,7 @@ EXERCISES = [
                     "Every wrong class gets the whole ε, so the rows sum to more than 1. It's shared among all classes: ε / vocab_size each."),
         ],
         also_right=[_smooth_by_mixing],
+        pytorch="`F.one_hot(ids, n)` adds a last dimension of size n with a single 1 per id, in whole numbers; `.float()` makes them fractions.",
         hints=["F.one_hot(targets, vocab_size) gives a row of zeros with a single 1 per target.",
                "There are two things to add: (1 − ε) times the one-hot row, and ε times the even distribution, 1/V per class.",
                "F.one_hot(targets, vocab_size) * (1 - epsilon) + epsilon / vocab_size"],
@@ -347,6 +349,7 @@ EXERCISES = [
                 / sum(counts.tolist())
             ),
         ],
+        pytorch="`(a * b).sum()` adds up products; `t.exp()` is e to that power.",
         hints=["How large is the loss of all the tokens of one batch together?",
                "Divide the sum of all losses by the number of all tokens, then take the exponential.",
                "((mean_losses * counts).sum() / counts.sum()).exp()"],
