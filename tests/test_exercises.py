@@ -62,7 +62,12 @@ def test_reference_and_other_right_answers_pass(name):
 
 @pytest.mark.slow
 @every_exercise
-def test_there_are_five_mistakes_and_each_is_named_and_explained(name, record_property):
+def test_there_are_five_mistakes_and_each_is_named_and_explained(
+    name, record_property, monkeypatch
+):
+    # A known mistake is named by its numbers; the search in the code, which takes longest, has
+    # tests of its own.
+    monkeypatch.setattr(diagnosis.Search, "repair", lambda *_: None)
     exercise = EXERCISES[name]
     verdicts = {m.name: judge(name, exercise.wrong(m.name)) for m in exercise.mistakes}
     named = [mistake for mistake, verdict in verdicts.items() if mistake == verdict.mistake]
@@ -190,7 +195,7 @@ def test_an_answer_that_raises_inside_anything_gets_pytorchs_words(name):
     taken = len(draw(EXERCISES[name])[0])
     arguments = ", ".join(f"a{i}" for i in range(taken))
     for i, (way, failing) in enumerate(itertools.product(WRITTEN, FAILING)):
-        if (i + len(name)) % 3:  # every way and every failing product, each at some exercises
+        if (i + len(name)) % 8:  # every way and every failing product, each at some exercises
             continue
         body = way.format(*[failing.format("a0")] * way.count("{}"))
         text = f"def answer({arguments}):\n    odd = torch.ones(7, 11)\n    {body}\n"
@@ -335,11 +340,11 @@ MODES = [torch.no_grad, torch.enable_grad, torch.inference_mode]
 @pytest.mark.slow
 @every_exercise
 def test_no_right_variant_is_turned_away(name):
-    """Every right answer with every output; the inputs and the modes take turns."""
+    """All inputs in all modes; the outputs and the right answers take turns."""
     functions = any(callable(value) for value in draw(EXERCISES[name])[0])
-    variants = itertools.product(right_answers(EXERCISES[name]), OUTPUTS)
-    turns = itertools.cycle(itertools.product(INPUTS, MODES))
-    for (solve, after), (before, mode) in zip(variants, turns, strict=False):
+    answers = zip(itertools.cycle(right_answers(EXERCISES[name])), itertools.cycle(OUTPUTS))
+    turns = itertools.product(INPUTS, MODES)
+    for (before, mode), (solve, after) in zip(turns, answers, strict=False):
 
         def answer(*inputs, solve=solve, before=before, after=after, mode=mode):
             with mode():

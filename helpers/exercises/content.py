@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 
 from helpers.exercises import lessons
 
-REVIEW = 91  # the page that asks the review's questions
-
 
 @dataclass(frozen=True)
 class Option:

@@ -36,7 +36,6 @@ GGUF_BYTES = 98_362_432
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 END_OF_TEXT, START, END = 0, 1, 2  # <|endoftext|>, <|im_start|>, <|im_end|>
 CONTROL = 3  # the vocabulary's sign for pieces that no text contains
-CARD = Path(__file__).parent / "weights" / "smollm.md"
 
 
 class SmolLM(Writer):

@@ -359,13 +359,11 @@ class Plot:
         The box between the axes, in pixels.
     across, up : (low, high)
         The numbers at its edges.
-    log_x, log_y : bool, default=False
-        Space the numbers by their logarithms.
     """
 
-    def __init__(self, sheet, x, y, width, height, across, up, log_x=False, log_y=False):
+    def __init__(self, sheet, x, y, width, height, across, up):
         self.sheet, self.box = sheet, (x, y, width, height)
-        self._scales = [(*map(float, across), log_x), (*map(float, up), log_y)]
+        self._scales = [tuple(map(float, across)), tuple(map(float, up))]
         sheet.line(x, y + height, x + width, y + height)
         sheet.line(x, y, x, y + height)
 
@@ -422,8 +420,6 @@ class Plot:
         self.sheet.dot(self.x(across), self.y(up), radius, fill)
 
 
-def _share(value, low, high, log):
+def _share(value, low, high):
     """Say how far a value is from low (0) to high (1); a little beyond is as far as it goes."""
-    if log:
-        value, low, high = (float(numpy.log(max(v, 1e-300))) for v in (value, low, high))
     return min(max((value - low) / (high - low), -0.05), 1.05)
