@@ -161,7 +161,7 @@ PREDICTIONS = [
     ),
     Prediction(
         "after_a_minute",
-        "After 1,200 batches, how many of the 100 unseen sentences will your model translate exactly, word for word?",
+        "After 600 batches, how many of the 100 unseen sentences will your model translate exactly, word for word?",
         explain="The toy language has a few hundred words and a small grammar, and the batches held 38,400 sentences: enough to learn both.",
         too_high="Nearly, but a rare word or an odd order still goes wrong here and there.",
         too_low="A grammar this small leaves little to guess. Once the model has found where to look, nearly everything follows at once.",
