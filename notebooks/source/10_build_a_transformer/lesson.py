@@ -366,7 +366,9 @@ exercises.reveal(
 )
 exercises.reveal("after_a_minute", measured=sum(right))
 print(f"guessing evenly would cost {even:.1f}; the first loss was {losses[0]:.1f}")
-print(f"the newest state translates {sum(exact(newest))} of 100, the mean of six states {sum(right)}")
+print(
+    f"the newest state translates {sum(exact(newest))} of 100, the mean of six states {sum(right)}"
+)
 write = at_work.translator_of(own, model, pieces)
 for french, _ in test_lines[:3]:
     print(f"{french}\n   {write(french)}")
