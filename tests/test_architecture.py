@@ -23,7 +23,6 @@ PASSED_ON = {
     "predictions.py",
     "warm_up.py",
 }
-SOURCES = sorted((ROOT / "notebooks" / "source").glob("*/*.py"))
 
 # What the rooms that the lessons teach import beside torch: the paper only itself, the models
 # the paper and each other.

@@ -5,7 +5,6 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import settings
 from torch import nn
 from twins import assert_gradients_equal, attention_pairs, copy_weights
 
@@ -13,7 +12,6 @@ from helpers.transformer import attention
 from helpers.transformer.cache import KeyValueCache
 
 CASES = [(1, 1, 1, 1, 2), (2, 2, 3, 5, 4), (3, 4, 6, 6, 8)]  # B, H, T, S, K
-few = settings(max_examples=20, deadline=None, derandomize=True)
 
 
 def tensors(b, h, t, s, k, dtype=torch.float64):

@@ -309,3 +309,17 @@ def test_when_all_beams_end_as_many_others_go_on(beam_size):
     go_on = [sum(token != EOS for _, token, _ in step) for step in trace.steps]
     assert ends[1] == beam_size
     assert go_on[:2] == [beam_size] * 2
+
+
+def test_beam_step_by_hand():
+    log_probs = torch.tensor([[0.6, 0.4], [0.9, 0.1]]).log()
+    scores, beams, tokens = decoding.beam_step(log_probs, torch.tensor([0.5, 0.5]).log(), 3)
+    torch.testing.assert_close(scores.exp(), torch.tensor([0.45, 0.30, 0.20]))
+    assert beams.tolist() == [1, 0, 0]
+    assert tokens.tolist() == [0, 0, 1]
+
+
+def test_length_norm_by_hand():
+    assert decoding.length_norm(7, 1.0) == 2.0
+    assert decoding.length_norm(19, 2.0) == 16.0
+    assert decoding.length_norm(19, 0.0) == 1.0

@@ -3,13 +3,10 @@
 import gc
 import sys
 import types
-from pathlib import Path
 
 import pytest
 
 from helpers.machine import memory
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture

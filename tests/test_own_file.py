@@ -440,7 +440,6 @@ def test_two_kernels_lose_nothing():
 
 
 NAMES = ["split_heads", "merge_heads", "layer_norm", "greedy_decode"]
-OTHERS = ["restart", "break", "mend", "windows", "fill in"]
 DEEDS = st.one_of(
     st.tuples(st.just("pass"), st.sampled_from(NAMES), st.integers(0, 3)),
     st.tuples(st.just("edit"), st.sampled_from(NAMES), st.integers(4, 7)),

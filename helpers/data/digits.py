@@ -66,14 +66,8 @@ def _filters():
     return numpy.clip(numpy.minimum(up, down), 0, None)
 
 
-def to_bytes(frames):
-    """Round `frames`, logarithms of power, to STEPS steps, a byte each."""
-    share = (frames - QUIETEST) / (LOUDEST - QUIETEST)
-    return numpy.clip(numpy.round(STEPS * share), 0, STEPS).astype(numpy.uint8)
-
-
 def from_bytes(codes):
-    """Turn `codes`, the bytes that `to_bytes` gives, back into logarithms of power."""
+    """Turn `codes`, one of STEPS steps in a byte each, back into logarithms of power."""
     return codes.astype(numpy.float32) / STEPS * (LOUDEST - QUIETEST) + QUIETEST
 
 

@@ -67,11 +67,6 @@ def expect_columns(page, columns):
     page.wait_for_function(DARKEST_COLUMNS, arg=[CELL, columns])
 
 
-def told(page):
-    """Return the traits as Python last saw them."""
-    return page.locator(".widget-label", has_text="PY ").inner_text().removeprefix("PY ")
-
-
 def expect_told(page, text):
     """Wait until Python's traits are these."""
     page.locator(f".widget-label:has-text('PY {text}')").wait_for()

@@ -14,11 +14,6 @@ def code_of(name):
     return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def picture_of(page, canvas):
-    """Return the pixels of a canvas as text, to compare."""
-    return page.evaluate("selector => document.querySelector(selector).toDataURL()", canvas)
-
-
 def test_every_control_of_the_gallery_repaints_its_picture(open_notebook):
     page = open_notebook(code_of("92_widget_gallery"), size=(1280, 900))
     page.emulate_media(reduced_motion="reduce")

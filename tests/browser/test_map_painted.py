@@ -150,18 +150,6 @@ def in_colour(page, box, colour):
     )
 
 
-def over(page):
-    """Count the pixels that pointing has painted."""
-    return page.locator(".mm-over").evaluate(
-        """(canvas) => {
-          const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-          let n = 0;
-          for (let i = 3; i < data.length; i += 4) n += data[i] > 0;
-          return n;
-        }"""
-    )
-
-
 # ---- offline, without a kernel ---------------------------------------------------------------
 
 
@@ -209,24 +197,6 @@ def test_depths_without_pointing_choose_something_that_is_there(offline, trace):
     expect_at(page, "Encoder layer 1", "Layer")
     page.keyboard.press("Escape")  # the pressed step is gone, and the keys still work
     expect_at(page, "The model", "Model")
-    # From the model, one number is a word's weight for the word that it is translated from.
-    page.locator(".mm-depths").get_by_role("button", name="One number").click()
-    expect(page.locator(".mm-trail button")).to_have_count(4)
-    head, pair = page.locator(".mm-trail button").all_inner_texts()[2:]
-    weights = trace.decoder.layers[2][1].heads.weights[int(head[-1]) - 1].clone()
-    for row, token in enumerate(trace.decoder.tokens):
-        weights[row] *= token.strip("▁").isalpha()
-    for column, token in enumerate(trace.encoder.tokens):
-        weights[:, column] *= token.strip("▁").isalpha()
-    row, column = divmod(int(weights.argmax()), weights.shape[1])
-    read, source = (
-        tokens[i].strip("▁")
-        for tokens, i in ((trace.decoder.tokens, row), (trace.encoder.tokens, column))
-    )
-    assert pair == f"“{read}” to “{source}”"
-    writes = f"the model writes “{trace.written[row].strip('▁')}” next"
-    expect(page.locator(".mm-words")).to_contain_text(f"“{read}” gives “{source}” more weight")
-    expect(page.locator(".mm-words")).to_contain_text(writes)
 
 
 def test_a_followed_row_names_what_it_takes_from_and_with_which_share(offline, trace):
@@ -248,22 +218,6 @@ def test_a_followed_row_names_what_it_takes_from_and_with_which_share(offline, t
     assert trace.encoder.tokens[most] == "▁chien"
     assert all(found)  # no token is left without its name
     assert max(found) == found[most]  # its share stands there too
-    # A cell of a head's square names its row and its column.
-    page.keyboard.press("Escape")
-    before = over(page)
-    layer = page.get_by_role("button", name=re.compile("^Decoder layer 3: open")).bounding_box()
-    told = r"“(.*)” to “(.*)”: ([\d.]+)%\nDecoder layer 3: cross-attention, head 1"
-    for x in range(40, int(layer["width"]), 2):
-        page.mouse.move(layer["x"] + x, layer["y"] + 40)
-        found = re.match(told, page.locator(".mm-tip").inner_text())
-        if found:
-            break
-    query, key, share = found.groups()
-    row = [token.removeprefix("▁") for token in trace.decoder.tokens].index(query)
-    column = [token.removeprefix("▁") for token in trace.encoder.tokens].index(key)
-    weight = trace.decoder.layers[2][1].heads.weights[0, row, column].item()
-    assert float(share) == pytest.approx(100 * weight, abs=0.6)
-    assert over(page) > 4 * before + 400  # two names, the share, the cell's frame
 
 
 def test_a_click_during_the_tour_leaves_a_way_back(offline, trace):
@@ -466,9 +420,7 @@ def test_what_can_only_be_read_answers_a_click_in_words(offline, trace):
 
 
 def test_a_head_says_what_it_does_on_this_sentence(offline, trace):
-    tour = ["self-attention", "queries"]
-    view = model_map(trace, tour=tour, place="encoder/1/self-attention/3")
-    page = offline(view)
+    page = offline(model_map(trace, place="encoder/1/self-attention/3"))
     weights = trace.encoder.layers[1][0].heads.weights[3]
     before = weights.diagonal(-1).mean().item()
     after = weights.diagonal(1).mean().item()
@@ -476,20 +428,6 @@ def test_a_head_says_what_it_does_on_this_sentence(offline, trace):
     assert share > 0.8
     told = f"takes {100 * share:.0f}% of its mixture from the token {place} it"
     expect(page.locator(".mm-stage")).to_have_attribute("aria-label", re.compile(told))
-    page.get_by_role("button", name="Take the tour: 2 steps").click()
-    expect(page.locator(".mm-words")).to_contain_text("In the framed head (layer ")
-    told = page.locator(".mm-words").inner_text()
-    named = int(re.search(r"\(layer (\d)", told)[1])  # the clearest one of all
-    orange = [
-        in_colour(page, open_layer.bounding_box(), "#b25a06")
-        for open_layer in page.get_by_role(
-            "button", name=re.compile("^Encoder layer .: open")
-        ).all()
-    ]
-    assert max(range(3), key=lambda i: orange[i]) == named - 1
-    assert sorted(orange)[1] == 0
-    page.get_by_role("button", name="Next", exact=True).click()
-    expect(page.locator(".mm-words")).to_contain_text("of its mixture from")
 
 
 def test_hostile_tokens_are_text(offline):
