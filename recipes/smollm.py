@@ -27,6 +27,12 @@ CAPITALS = """France Paris  Italy Rome  Japan Tokyo  Spain Madrid  Germany Berli
     Russia Moscow  China Beijing  Greece Athens  Austria Vienna  Portugal Lisbon  Cuba Havana
     Poland Warsaw  Norway Oslo  Sweden Stockholm  Finland Helsinki  Ireland Dublin  Peru Lima
     Kenya Nairobi  Iran Tehran  Turkey Ankara  Hungary Budapest  India Delhi  Canada Ottawa"""
+# Not picked by what comes out: more states in and around Europe, in the order of the alphabet.
+STATES = """Albania Tirana  Armenia Yerevan  Azerbaijan Baku  Belarus Minsk  Belgium Brussels
+    Bulgaria Sofia  Croatia Zagreb  Cyprus Nicosia  Denmark Copenhagen  Estonia Tallinn
+    Georgia Tbilisi  Iceland Reykjavik  Latvia Riga  Lithuania Vilnius  Malta Valletta
+    Moldova Chisinau  Montenegro Podgorica  Netherlands Amsterdam  Romania Bucharest
+    Serbia Belgrade  Slovakia Bratislava  Slovenia Ljubljana  Switzerland Bern  Ukraine Kyiv"""
 N_EXAMPLES = (0, 2, 4, 8)
 DRAWS = 3
 FORMS = (
@@ -63,7 +69,7 @@ def few_shot(smol, words, n, mixed_up, seed):
 def measure_examples(smol):
     """Return shares of right answers by task, kind and number of examples, one per draw."""
     found = {}
-    for task, words in (("opposites", OPPOSITES), ("capitals", CAPITALS)):
+    for task, words in (("opposites", OPPOSITES), ("capitals", CAPITALS), ("states", STATES)):
         for n in N_EXAMPLES:
             draws = range(DRAWS if n else 1)
             found[f"{task} right {n}"] = [few_shot(smol, words, n, False, s) for s in draws]

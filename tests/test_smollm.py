@@ -232,10 +232,18 @@ def test_the_learners_file_reads_and_answers_on_the_command_line(tmp_path, monke
     def rms_norm(x, gain, eps=1e-5):
         return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * gain  # as I like it
 
+    def swiglu(x, w_gate, w_up, w_down):
+        z = x @ w_gate.T
+        gate = z * torch.sigmoid(z)
+        return (gate * (x @ w_up.T)) @ w_down.T  # one more line than the course's
+
     exercises.check("rms_norm", rms_norm)
+    exercises.check("swiglu", swiglu)
     at_work = lessons.module(19, "at_work")
     folder = at_work.write(smollm.weights_file())
-    assert "# as I like it" in (folder / "my_language_model.py").read_text(encoding="utf-8")
+    text = (folder / "my_language_model.py").read_text(encoding="utf-8")
+    assert "# as I like it" in text
+    assert "# one more line" in text
     assert "Paris" in at_work.ask(folder, "What is the capital of France?")
     monkeypatch.syspath_prepend(folder)
     file = importlib.import_module("my_language_model")

@@ -3,10 +3,9 @@
 import functools
 
 import traitlets
-from matplotlib.colors import to_hex
 
 from helpers.models.interventions import patched_logits, share_carried
-from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS, tint
+from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE
 from helpers.pretrained.measured import measured
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import PALE, Sheet
@@ -146,7 +145,12 @@ class PatchingGrid(Explorer):
         sheet = Sheet(800, bottom + 166)
         sheet.text(0, 20, f"Source: {self.source} …", BLUE, bold=True)
         sheet.text(0, 46, f"Target: {self.target} …", ORANGE, bold=True)
-        sheet.text(LEFT, 80, "Press a cell. Darker: this vector carries more of the answer", GREY)
+        sheet.text(
+            LEFT,
+            80,
+            "Press a cell. The stronger its blue, the more of the answer its vector carries",
+            GREY,
+        )
         for i, (theirs, ours) in enumerate(rows):
             y = TOP + ROW * i
             if theirs == ours:
@@ -166,7 +170,8 @@ class PatchingGrid(Explorer):
         grid, x = self.numbers["grid"], LEFT + CELL * layer
         place = position - grid["first"]
         share = grid["share"][layer][place] if place >= 0 else 0.0
-        sheet.rect(x, y, CELL - 1, ROW - 1, to_hex(WEIGHTS(min(max(share, 0.0), 1.0))), round=2)
+        sheet.rect(x, y, CELL - 1, ROW - 1, PALE, round=2)
+        sheet.rect(x, y, CELL - 1, ROW - 1, BLUE, round=2, opacity=min(max(share, 0.0), 1.0))
         if layer == self.layer and position == self._pressed()[0]:
             for a, b, c, d in ((0, 0, 1, 0), (0, 1, 1, 1), (0, 0, 0, 1), (1, 0, 1, 1)):
                 w, h = CELL - 1, ROW - 1
@@ -189,7 +194,7 @@ class PatchingGrid(Explorer):
             for j, (token, percent) in enumerate(said):
                 at = y + 26 + 25 * j
                 sheet.rect(x, at, 250, 22, PALE, round=3)
-                sheet.rect(x, at, 2.5 * percent, 22, to_hex(tint(colour, 0.35)), round=3)
+                sheet.rect(x, at, 2.5 * percent, 22, colour, round=3, opacity=0.35)
                 sheet.text(x + 6, at + 17, _clean(token), INK)
                 sheet.text(x + 246, at + 17, f"{percent}%", INK, anchor="end")
 

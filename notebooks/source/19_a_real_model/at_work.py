@@ -28,11 +28,13 @@ def write(weights):
     folder : Path
         Where the two files are.
     """
-    folder, text = exercises.my_folder(), COURSES.read_text(encoding="utf-8")
-    for node in ast.parse(text).body:
+    folder, courses = exercises.my_folder(), COURSES.read_text(encoding="utf-8")
+    text = courses
+    for node in ast.parse(courses).body:
         if isinstance(node, ast.FunctionDef) and node.name in PARTS:
             own = exercises.is_mine(node.name) and source_of(exercises.mine(node.name), node.name)
-            text = text.replace(ast.get_source_segment(text, node), own) if own else text
+            given = ast.get_source_segment(courses, node)  # the lines of `text` have moved by now
+            text = text.replace(given, own.rstrip()) if own else text
     exercises.fill_in(*FROM_10)
     with atomic_write(folder / COURSES.name) as partial:
         partial.write_text(text.replace('"smollm2.safetensors"', repr(str(weights))), "utf-8")

@@ -3,14 +3,14 @@
 #
 # *What is the capital of France?*
 #
-# The story model of lesson 14 would have gone on about a king. The model below was published by Hugging Face in 2024
-# under the name SmolLM2, has 135 million weights and was trained on two trillion tokens, which is more than you could
-# read aloud in ten thousand years. It comes with this course as a file of 98 megabytes.
+# The story model of lesson 14 would have gone on about a king. The model below is SmolLM2, published by Hugging Face in
+# 2024. Its 135 million weights were trained on two trillion tokens, more than you could read aloud in ten thousand
+# years. It comes with this course as a file of 98 megabytes.
 #
 # Nothing in it is magic. It's the decoder of lesson 14 with four parts exchanged: RMSNorm, SwiGLU, rotary positions
 # and grouped queries. If you worked through lesson 95, you've written all four already, and you can paste them here.
 # If not, you write them today. Then you put your own code around the published weights, and the model says by its
-# loss what's still missing.
+# loss what's still missing. You need lesson 14's GPT; lesson 05 has the rotation, and lesson 16 the cache.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -179,8 +179,8 @@ parts = {
 
 # %% [markdown]
 # As a thermometer we take a short text about the moon. The model reads it, and we measure the loss per token. To
-# guess evenly among 49,152 tokens would cost log 49,152 = 10.8 nats. How will the trained matrices do, with a third
-# of their surroundings wrong?
+# guess evenly among 49,152 tokens would cost log 49,152 = 10.8 nats. How will the trained matrices do,
+# among parts that they weren't trained with?
 
 # %%
 exercises.predict("todays_weights_in_yesterdays_parts")
@@ -296,8 +296,8 @@ assert (
 # ## 4. Two parts are left
 #
 # Below guessing for the first time, and by a lot. Two parts are still those of 2018: the model has no positions at
-# all, and a LayerNorm stands where an RMSNorm should. LayerNorm subtracts each vector's mean and divides by its
-# standard deviation. **RMSNorm** skips the subtraction. The norms stand in 61 places.
+# all, and each of its 61 norms is a LayerNorm instead of an RMSNorm. LayerNorm subtracts each vector's mean and divides
+# by its standard deviation. **RMSNorm** skips the subtraction.
 
 # %%
 exercises.predict("which_part_costs_more")
@@ -454,8 +454,9 @@ print("\nwithout the rotation:", examine(MySmol({**parts, "rotate": lambda x: x}
 # %% [markdown]
 # ## 5. How does a model that continues texts answer?
 #
-# At the start it answered a question, and so far it has continued texts. In between stands the **chat template** of
-# lesson 18. A conversation is written down with marks around each message, and the last one is left open:
+# At the start it answered a question, and since then it has only continued texts. Answering is continuing as well, once
+# the text is in the **chat template** of lesson 18. The conversation is written down with marks around each message,
+# and the last message is left open:
 
 # %%
 print(smol.decode(smol.chat_ids(question)))
@@ -500,8 +501,8 @@ exercises.predict("four_examples")
 exercises.predict("wrong_examples")
 
 # %% tags=["hide-input", "nbval-ignore-output"]
-print("SmolLM, now:", smol.next_tokens(prompt, 1)[0][0])
-print("without the four lines:", smol.next_tokens("France ->", 1)[0][0])
+print("with the four lines:   ", repr(smol.next_tokens(prompt, 1)[0][0]))
+print("without the four lines:", repr(smol.next_tokens("France ->", 1)[0][0]))
 
 # 24 items per task and three draws of the examples: measured by python -m recipes.smollm
 found = measured("smollm")["examples"]
@@ -550,7 +551,9 @@ notebook.tell(
     {mean["capitals", "right", "4"]:.0f} capitals of 24. Not one weight has changed. With the answers mixed up,
     {mean["opposites", "mixed", "4"]:.0f} and {mean["capitals", "mixed", "4"]:.0f} are left. So examples do two
     things: they show what the list is about, and they show the relation. For capitals the first is enough, which is
-    why Min et al. (2022) found that wrong answers in examples often do little harm."""
+    why Min et al. (2022) found that wrong answers in examples often do little harm. These 24 countries are mostly
+    well-known ones. Of 24 smaller ones in Europe, it's {mean["states", "right", "4"]:.0f} and
+    {mean["states", "mixed", "4"]:.0f}."""
 )
 assert mean["opposites", "right", "0"] == mean["capitals", "right", "0"] == 0
 assert min(mean["opposites", "right", "4"], mean["capitals", "right", "4"]) >= 14
@@ -578,8 +581,8 @@ exercises.my_parts()
 #
 # </details>
 #
-# Where did each word look? The view below has all 270 heads. Choose a layer and a head, and look how much of the
-# weight lies on the first token: it is an attention sink, which page 95 tells about.
+# Where did each word look? The view below has all 270 heads. Choose a layer and a head, and look how much of the weight
+# lies on the first token. That's an attention sink, and lesson 20 takes it away.
 
 # %%
 attention_view(smol.attend("The animal didn't cross the street because it was too tired."))
@@ -599,8 +602,8 @@ print('python my_language_model.py "What is the capital of Japan?"')
 print(at_work.ask(folder, "What is the capital of Japan?"))
 
 # %% [markdown]
-# It reads the whole conversation again for every token, because it has no cache. Lesson 16's cache is what it takes
-# to make it several times faster, and the file is yours.
+# It reads the whole conversation again for every token, because it has no cache. With lesson 16's cache it would be
+# several times faster, and the file is yours to change.
 #
 # ### Where is it wrong, and how sure is it?
 #
@@ -650,14 +653,11 @@ print(f"from 4,096 to 8,192: {inside:.2f} nats per token, from 8,192 to 10,240: 
 assert abs(beyond - inside) < 0.3
 
 # %% [markdown]
-# Nothing happens at the border. A learned table of positions would simply have ended there. A quarter more is little,
-# and a low loss needs mostly the last few hundred tokens. Whether it still finds a name from 9,000 tokens ago is
-# another question.
+# Nothing happens at the border. A learned table of positions would simply have ended there. But we went
+# only a quarter beyond, and a low loss needs mostly the last few hundred tokens. Whether the model still finds a name
+# from 9,000 tokens ago is another question.
 #
 # ### How many bits does a weight need?
-
-# %%
-exercises.quiz("bits_of_a_block")
 
 
 # %% tags=["hide-input", "nbval-ignore-output"]
@@ -690,7 +690,7 @@ print(f"as the file has them: {complete:.2f}")
 assert by_bits[4, None] > complete + 0.3 and abs(by_bits[4, 32] - complete) < 0.05 < by_bits[3, 32]
 
 # %% [markdown]
-# With one scale per row, 4 bits cost a good half nat, because a single large weight makes the steps coarse for
+# With one scale per row, 4 bits cost about 0.7 nats, because a single large weight makes the steps coarse for
 # hundreds of others. With one scale per 32 weights they cost nothing here, but that's no wonder: the file's
 # weights were rounded in just this way before. What that first rounding cost can't be measured from the file. For
 # larger models, 4 bits in blocks are reported to lose little (Dettmers and Zettlemoyer 2023). Three bits ruin it.
@@ -717,14 +717,11 @@ print(f"just reading them:     {1000 * limit:4.0f} ms")
 print(f"writing one token:     {1000 * token:4.0f} ms, {1 / token:.0f} tokens per second")
 
 # %% [markdown]
-# To write one token, every weight is read once and used for one multiplication. So memory sets the pace, and that is
-# why people want fewer bits: with 16 instead of 32, half as much has to be read.
+# To write one token, every weight is read once and used for one multiplication. Memory sets the pace, which is why
+# people want fewer bits: with 16 instead of 32, half as much has to be read.
 
 # %%
 exercises.quiz("what_sets_the_pace")
-
-# %%
-exercises.quiz("what_rms_norm_leaves_out")
 
 # %% [markdown]
 # ## Going deeper

@@ -19,18 +19,6 @@ QUESTIONS = [
         why="30 layers times 3 heads times 64 numbers, for keys and once more for values.",
     ),
     Question(
-        "bits_of_a_block",
-        "A block holds 32 weights of 4 bits, a scale and a minimum of 16 bits each. How many bits per weight is that?",
-        "number",
-        [
-            wrong("4", "The scale and the minimum need room as well."),
-            wrong("4.5", "That is the scale alone. The minimum takes 16 bits, too."),
-            wrong("36", "Four bits per weight, and 32 bits shared by 32 weights."),
-        ],
-        answer=5,
-        why="32 · 4 + 16 + 16 = 160 bits for 32 weights.",
-    ),
-    Question(
         "what_low_loss_proves",
         "You have rebuilt a published model, and its loss on a page is 2.8 nats. What do you check next?",
         "single",
@@ -100,17 +88,6 @@ QUESTIONS = [
         ],
     ),
     Question(
-        "what_rms_norm_leaves_out",
-        "Which of these does an RMSNorm do? Tick all that apply.",
-        "multiple",
-        [
-            right("divide each vector by a number of its own", "Yes, by its root mean square."),
-            wrong("subtract each vector's mean", "That's what LayerNorm does first."),
-            right("multiply each feature by a learned gain", "Yes, as LayerNorm does."),
-            wrong("add a learned bias", "It has none. LayerNorm has one."),
-        ],
-    ),
-    Question(
         "is_the_benchmark_clean",
         "A small model answers 60% of a well-known list of questions. Name two reasons why it may be worse on yours, and how you'd find out.",
         "open",
@@ -129,7 +106,7 @@ PREDICTIONS = [
         options={
             "below": (
                 "clearly below 10.8 nats",
-                "Two thirds of the model are as they were trained. But 30 layers pass on what the wrong third has made of it.",
+                "The matrices are as they were trained. But 30 layers pass on what the wrong parts have made of it.",
             ),
             "about": (
                 "near 10.8 nats",

@@ -141,7 +141,7 @@ EXERCISES = [
         minutes=4, difficulty=2, importance=5,
         pytorch="`enumerate(layers)` counts from 0. `x = x.clone()` makes a copy, so that `x[2] = v` changes nobody else's tensor.",
         reference=patch, draw=_draw_runs,
-        then="The next cell runs SmolLM on France with one vector of Germany.",
+        then="The next cell runs SmolLM on Germany with one vector of France.",
         mistakes=[
             Mistake("after the layer", _after_the_layer,
                     "The vector was put in after the layer had run. source[layer] went *into* that layer, so it belongs in front of it."),

@@ -3,8 +3,8 @@
 #
 # *The capital of France is* **Berlin**.
 #
-# SmolLM knows better. Left alone, it puts *Paris* there. While it read this sentence we exchanged 64 numbers, what one
-# of its 270 heads puts out at the last word, for those from a sentence about Germany.
+# SmolLM knows better, and left alone it puts *Paris* there. But while it read this sentence, we exchanged 64 numbers. In
+# place of what one of its 270 heads puts out at the last word, it got what this head puts out for Germany.
 #
 # A map of attention shows where weight went. It can't show whether that mattered. To find out, you change something
 # and watch the answer. Today you'll find this head yourself, and then ask what finding it proves.
@@ -178,7 +178,7 @@ print(exercises.whose("induction_score", did="scored"))
 # ### Your turn (3 min)
 #
 # Lesson 06 set silenced heads to zero. But a head may never put out zero, and later layers would get something they
-# have never seen. A gentler way is to let it always say its average.
+# have never seen. A gentler way is to replace its output by its average.
 
 # %% tags=["hide-input"]
 exercises.heading("mean_ablate")
@@ -250,13 +250,13 @@ display(
 notebook.tell(
     f"""Eight heads of 270, and the recitation is gone: {mean["8 copiers"]:.1f} nats instead of
     {mean["all heads"]:.1f}. Eight others from the same layers, three draws of them, make {mean["8 others"]:.1f}. That
-    comparison is the experiment. Without it you'd have shown that a model gets worse when one breaks it. (With zero
-    in place of the mean: {mean["8 copiers, zero"]:.1f}.)"""
+    comparison is the experiment. Without it you'd have shown that a model gets worse when one breaks it. With zero in
+    place of the mean, it would be {mean["8 copiers, zero"]:.1f}."""
 )
 assert mean["8 copiers"] > mean["all heads"] + 6 and max(copying["8 others"]) < 6
 
 # %% [markdown]
-# Random tokens aren't language, so here is another patient: ordinary English, read twice.
+# Random tokens aren't language. Does this also hold for ordinary English, read twice?
 
 # %% tags=["hide-input"]
 TEXTS = [
@@ -420,9 +420,9 @@ notebook.tell(
 assert early < 0.5 and after > 0.25
 
 # %% [markdown]
-# A place was hidden, and its role moved next door. To take the role away, the second token has to see the first as
-# usual, and only the later ones mustn't. So we hide the first token from the tenth on, and as a control the second,
-# third or sixth.
+# A place was hidden, and its role moved next door. To take the role itself away, we let the next tokens see the first
+# one as usual and hide it only from the tenth on. As a control, we hide the second, third or sixth token in the same
+# way.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 other = rise["another, from the tenth on"]
@@ -561,8 +561,9 @@ print(exercises.whose("patch", did="patched"))
 PatchingGrid(smol)
 
 # %% [markdown]
-# Between two layers, the answer moves from one position to another. Only attention does that. So some heads in layers
-# 20 to 28 carry it. We patch one head at a time, at the last word, and look how much of the difference each carries.
+# Between two layers, the answer moves from one position to another, and only attention can do that. Some heads in
+# layers 20 to 28 must carry it. We patch one head at a time, at the last word, and look how much of the difference each
+# carries.
 
 # %%
 exercises.predict("how_many_carry")
@@ -829,8 +830,8 @@ n_capitals = sum(" " + CAPITALS[country] == tokens[0] for country, tokens in wro
 print(f"{n_capitals} of 10 begin with the capital")
 
 # %% [markdown]
-# It hardly writes capitals. It writes the *country*, its people, sometimes a city. So it doesn't answer the question:
-# it brings what the country's vector holds to the place where an answer is due, and later layers make *Paris* of it.
+# It hardly writes capitals. It writes the *country*, its people, sometimes a city. Head 4 doesn't answer the question: it
+# brings what the country's vector holds to the place where an answer is due, and later layers make *Paris* of it.
 # Nothing in section 4 had contradicted the simpler story that head 4 says the capital. One more look did.
 #
 # Compare with lesson 06, where a head was its map. The map is only half of it: $W_Q W_K^T$ decides where to look

@@ -59,7 +59,7 @@ QUESTIONS = [
                 "The vector at *France* already decides it there. Patching showed that.",
             ),
             right(
-                "At this position, the vector doesn't yet point to *Paris* as the output layer reads it.",
+                "At this position, the vector doesn't yet point to “Paris” as the output layer reads it.",
                 "Yes. It says nothing about other positions, or about other ways to write it down.",
             ),
             wrong(
@@ -97,7 +97,7 @@ QUESTIONS = [
     ),
     Question(
         "what_qk_and_ov_say",
-        "Which of these are answered by a head's $W_Q W_K^\\top$ alone, without its values and its output?",
+        "Which of these are answered by a head's W_Q W_Kᵀ alone, without its values and its output?",
         "multiple",
         [
             right(
@@ -105,7 +105,7 @@ QUESTIONS = [
                 "Yes, a score needs queries and keys only.",
             ),
             wrong(
-                "What it adds to the stream when it attends to *France*.",
+                "What it adds to the stream when it attends to “France”.",
                 "That's the other product, of its values and its output.",
             ),
             right(
