@@ -5,6 +5,8 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import torch
+
 from helpers.exercises import content, lessons
 from helpers.exercises.edits import made_wrong
 
@@ -151,6 +153,40 @@ class Exercise:
     def _parts(self, name):
         known = [mistake.name for mistake in self.mistakes]
         return [name] if name in known and self.mistake(name).why else name.split(" + ")
+
+
+def normal(shapes, *cases, scale=1.0):
+    """Make an exercise's `draw`: tensors of normal numbers whose shapes are told by letters.
+
+    ``normal("t d, d k", (3, 4, 2), (5, 3, 6))`` draws x (3, 4) and w (4, 2), then (5, 3), (3, 6).
+    Where sizes differ from each other, nothing fits by accident.
+
+    Parameters
+    ----------
+    shapes : str
+        The sizes of a tensor by letter, a comma before the next tensor.
+    *cases : tuple
+        What the letters are, in the order in which they first come; further values are handed on.
+    scale : float, default=1.0
+        The standard deviation.
+
+    Returns
+    -------
+    draw : function (torch.Generator) -> list of tuples
+    """
+    tensors = [shape.split() for shape in shapes.split(",")]
+    letters = list(dict.fromkeys(letter for shape in tensors for letter in shape))
+
+    def draw(generator):
+        drawn = []
+        for case in cases:
+            size = dict(zip(letters, case, strict=False))
+            sizes = [[size[letter] for letter in shape] for shape in tensors]
+            numbers = (scale * torch.randn(s, generator=generator) for s in sizes)
+            drawn.append((*numbers, *case[len(letters) :]))
+        return drawn
+
+    return draw
 
 
 def _first(function):

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from helpers.exercises.model import Exercise, Mistake
+from helpers.exercises.model import Exercise, Mistake, normal
 
 
 def rnn_step(x, hidden, w_x, w_h, bias):
@@ -58,29 +58,9 @@ def layers_needed(distance, kernel_size):
     return math.ceil(distance / (kernel_size - 1))
 
 
-def _draw_rnn(generator):
-    def normal(*shape):
-        return torch.randn(shape, generator=generator) * 0.7
-
-    return [
-        tuple(normal(*shape) for shape in [(b, i), (b, h), (i, h), (h, h), (h,)])
-        for b, i, h in [(1, 2, 2), (3, 4, 2), (2, 3, 5)]
-    ]
-
-
 def _rnn_by_concatenation(x, hidden, w_x, w_h, bias):
     both = torch.cat([x, hidden], dim=1) @ torch.cat([w_x, w_h])
     return 2 * torch.sigmoid(2 * (both + bias)) - 1
-
-
-def _draw_lstm(generator):
-    def normal(*shape):
-        return torch.randn(shape, generator=generator) * 0.8
-
-    return [
-        tuple(normal(*s) for s in [(b, i), (b, h), (b, h), (i, 4 * h), (h, 4 * h), (4 * h,)])
-        for b, i, h in [(1, 2, 2), (2, 3, 3), (3, 2, 4)]
-    ]
 
 
 def _lstm_by_pytorch(x, hidden, cell, w_x, w_h, bias):
@@ -106,7 +86,8 @@ EXERCISES = [
         name="rnn_step", title="one step of a recurrent network",
         task="Add what the new word and the old state contribute, and apply tanh to the sum. Rows times matrices: x @ w_x.",
         minutes=4, difficulty=1, importance=4,
-        reference=rnn_step, draw=_draw_rnn,
+        reference=rnn_step,
+        draw=normal("b i, b h, i h, h h, h", (1, 2, 2), (3, 4, 2), (2, 3, 5), scale=0.7),
         mistakes=[
             Mistake("recurrent weights transposed", "@ w_h", "@ w_h.T",
                     "w_h is used the wrong way round. Rows times matrices: hidden @ w_h, without .T."),
@@ -128,8 +109,7 @@ EXERCISES = [
                "torch.tanh(x @ w_x + hidden @ w_h + bias)"],
         pytorch="`x @ w` multiplies (B, D_in) with (D_in, D_h) into (B, D_h); adding a bias of shape (D_h,) adds it to every row.",
         then="The next cells run it as a loop over four words.",
-        look_at="Every step uses the same w_x, w_h and bias. So nothing in a step depends on its "
-                "position, and the next step can't start before this one has ended.",
+        look_at="Every step uses the same w_x, w_h and bias. So nothing in a step depends on its position, and the next step can't start before this one has ended.",
     ),
     Exercise(
         name="teacher_forcing", title="the decoder's input in training",
@@ -159,22 +139,21 @@ EXERCISES = [
                "torch.cat([torch.full_like(target_ids[:, :1], bos_id), target_ids[:, :-1]], dim=1)"],
         pytorch="`target_ids[:, :1]` is the first column, `target_ids[:, :-1]` all but the last. `torch.full_like(a, x)` is a tensor like a, filled with x, and `torch.cat([a, b], dim=1)` puts b to the right of a.",
         then="The next cell trains a translator with it.",
-        look_at="full_like copies dtype and device. In teacher forcing, the inputs and the "
-                "targets are the same words, one position apart.",
+        look_at="full_like copies dtype and device. In teacher forcing, the inputs and the targets are the same words, one position apart.",
     ),
     Exercise(
         name="lstm_step", title="one step of an LSTM",
         task="The first line gives four sums. Turn three of them into gates with sigmoid and the candidate g into new content with tanh, update the cell by adding, and let the output gate decide what the new hidden state shows. Return the hidden state and the cell, in this order.",
         minutes=6, difficulty=2, importance=3,
-        reference=lstm_step, draw=_draw_lstm,
+        reference=lstm_step,
+        draw=normal("b i, b h, b h, i g, h g, g", (1, 2, 2, 8), (2, 3, 3, 12), (3, 2, 4, 16), scale=0.8),
         mistakes=[
             Mistake("input and forget gate swapped", "i, f, g, o = (x", "f, i, g, o = (x",
                     "The input gate and the forget gate have changed places. The first quarter of the sums is the input gate i, the second the forget gate f."),
             Mistake("candidate and output gate swapped", "i, f, g, o = (x", "i, f, o, g = (x",
                     "The candidate and the output gate have changed places. The third quarter of the sums is the candidate g, the last one the output gate o."),
             Mistake("tanh on the gates", "i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()", "i.tanh(), f.tanh(), g.tanh(), o.tanh()",
-                    "The gates went through tanh. A gate says what share to let through, from 0 "
-                    "to 1, so i, f and o need a sigmoid."),
+                    "The gates went through tanh. A gate says what share to let through, from 0 to 1, so i, f and o need a sigmoid."),
             Mistake("gates not squashed", "i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()", "i, f, g.tanh(), o",
                     "The gates are used as raw sums. A gate says what share to let through, so squash i, f and o into the range 0 to 1 with a sigmoid."),
             Mistake("returned in the other order", "return hidden, cell", "return cell, hidden",
@@ -184,8 +163,7 @@ EXERCISES = [
         ],
         also_right=[_lstm_by_pytorch],
         hints=[
-            "Three of the four sums become gates, which say what share to let through. Which "
-            "function gives numbers from 0 to 1?",
+            "Three of the four sums become gates, which say what share to let through. Which function gives numbers from 0 to 1?",
             "The new cell is a share of the old cell plus a share of the new content: f · cell + i · g, entry by entry.",
             "After sigmoid and tanh: cell = f * cell + i * g, then hidden = o * cell.tanh().",
         ],

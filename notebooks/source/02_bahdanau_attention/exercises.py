@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from helpers.exercises.model import Exercise, Mistake
+from helpers.exercises.model import Exercise, Mistake, normal
 
 
 def additive_scores(query, keys, w_query, w_key, v):
@@ -29,16 +29,6 @@ def general_scores(query, keys, w):
     return scores
 
 
-def _draw_additive(generator):
-    def normal(*shape):
-        return torch.randn(shape, generator=generator) * 0.8
-
-    return [
-        (normal(b, q), normal(b, s, k), normal(q, a), normal(k, a), normal(a))
-        for b, s, q, k, a in [(1, 2, 3, 4, 5), (2, 3, 4, 6, 5), (3, 4, 5, 2, 6)]
-    ]
-
-
 def _draw_context(generator):
     """Scores, values and masks; no row of a mask is all True, no column is all False."""
 
@@ -52,16 +42,6 @@ def _draw_context(generator):
         # Far below 0, as scores may be: a mask of −10 instead of −∞ would not hide anything.
         (normal(3, 4) - 20, normal(3, 4, 2), padded),
         (normal(2, 5), normal(2, 5, 6), padded_in_front),
-    ]
-
-
-def _draw_general(generator):
-    def normal(*shape):
-        return torch.randn(shape, generator=generator) * 0.8
-
-    return [
-        (normal(b, q), normal(b, s, k), normal(q, k))
-        for b, s, q, k in [(1, 2, 3, 4), (2, 4, 3, 5), (3, 5, 6, 2)]
     ]
 
 
@@ -101,7 +81,8 @@ EXERCISES = [
         name="additive_scores", title="Bahdanau's score",
         task="Score every encoder state against the decoder's state: v · tanh(query w_query + key w_key). Rows times matrices.",
         minutes=8, difficulty=3, importance=5,
-        reference=additive_scores, draw=_draw_additive,
+        reference=additive_scores,
+        draw=normal("b q, b s k, q a, k a, a", (1, 3, 2, 4, 5), (2, 4, 3, 6, 5), (3, 5, 4, 2, 6), scale=0.8),
         mistakes=[
             Mistake("no tanh", "torch.tanh", "",
                     "There is no tanh. Then the query adds the same number to every score, the softmax cancels it, and the decoder's state has no effect. Apply torch.tanh to the sum."),
@@ -112,8 +93,6 @@ EXERCISES = [
                     "tanh is applied to query and key separately. Then they never interact, and the query adds the same number to every score. Add first, then apply tanh."),
             Mistake("v ignored", "hidden @ v", "hidden.sum(-1)",
                     "The hidden layer is summed as it is. Its entries are weighted by v: hidden @ v."),
-            Mistake("an axis too many", "hidden @ v", "(hidden @ v)[..., None]",
-                    "The shape is (B, S, 1). One number per source word is (B, S): hidden @ v, with v as a vector, leaves no dimension behind."),
             Mistake("softmax too early", "return", "result.softmax(-1)", SOFTMAX_TOO_EARLY),
         ],
         also_right=[_additive_by_concatenation],
@@ -151,21 +130,19 @@ EXERCISES = [
                "context = (weights[:, :, None] * values).sum(dim=1); return context, weights"],
         pytorch="`scores.masked_fill(~mask, x)` writes x wherever mask is False. `softmax(dim=-1)` sums to 1 along the last dimension, `dim=0` along the first.",
         then="The decoder below calls it once per word.",
-        look_at="Nothing here depends on how the scores were computed. These lines work for "
-                "Bahdanau, for Luong and, with one more dimension, for the Transformer.",
+        look_at="Nothing here depends on how the scores were computed. These lines work for Bahdanau, for Luong and, with one more dimension, for the Transformer.",
     ),
     Exercise(
         name="general_scores", title="Luong's general score",
         task="Score every encoder state with one matrix in between: query · w · key. The widths of query and keys differ.",
         minutes=6, difficulty=2, importance=3,
-        reference=general_scores, draw=_draw_general,
+        reference=general_scores,
+        draw=normal("b q, b s k, q k", (1, 3, 2, 4), (2, 3, 4, 5), (3, 6, 5, 2), scale=0.8),
         mistakes=[
             Mistake("not summed", ".sum(-1)", "",
                     "The terms of the dot product are there, but not yet summed. Add .sum(dim=-1)."),
             Mistake("every sentence with every other", "return", "torch.einsum('ak,bsk->abs', asked, keys)", ALL_WITH_ALL),
             Mistake("every sentence with every other, words before queries", "return", "keys @ asked.T", ALL_WITH_ALL),
-            Mistake("divided by the root of the width", "sum(-1)", "sum(-1) / math.sqrt(keys.shape[-1])",
-                    "The scores are divided by √D_k. Scaling was introduced with the Transformer (lesson 04), and Luong's scores aren't scaled."),
             Mistake("lengths divided out", "return", "torch.cosine_similarity(asked[:, None], keys, dim=-1)",
                     "This is the cosine, which divides by the lengths of the vectors. A dot product keeps them."),
             Mistake("softmax too early", "return", "scores.softmax(-1)", SOFTMAX_TOO_EARLY),

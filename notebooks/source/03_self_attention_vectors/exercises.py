@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from helpers.exercises.model import Exercise, Mistake
+from helpers.exercises.model import Exercise, Mistake, normal
 
 
 def soft_lookup(query, keys, values):
@@ -12,18 +12,6 @@ def soft_lookup(query, keys, values):
     scores = keys @ query
     weights = scores.softmax(dim=-1)
     return weights @ values, weights
-
-
-def draw_query_keys_values(generator):
-    """A query, keys and values; S, K and D_v all differ."""
-    return [
-        (
-            torch.randn(k, generator=generator),
-            torch.randn(s, k, generator=generator),
-            torch.randn(s, v, generator=generator),
-        )
-        for s, k, v in ((3, 2, 2), (4, 3, 3), (2, 5, 5))
-    ]
 
 
 def simple_self_attention(x):
@@ -59,11 +47,6 @@ def kernel_regression(x, known_x, known_y, width):
     return weights @ known_y
 
 
-def _draw_rows(generator):
-    shapes = [(2, 3), (4, 3), (5, 2), (3, 6)]
-    return [(torch.randn(shape, generator=generator) * 0.8,) for shape in shapes]
-
-
 def _simple_by_loops(x):
     rows = []
     for query in x:
@@ -86,14 +69,6 @@ def _word_by_loops(x, i, w_q, w_k, w_v):
     query = w_q.T @ x[i]
     powers = [math.exp(float(query @ (w_k.T @ row)) / len(query) ** 0.5) for row in x]
     return sum(p / sum(powers) * (w_v.T @ row) for p, row in zip(powers, x, strict=True))
-
-
-def _draw_lookup(generator):
-    def normal(*shape):
-        return torch.randn(shape, generator=generator)
-
-    sizes = [(2, 3, 2), (4, 3, 3), (5, 8, 2)]
-    return [(normal(k), normal(s, k), normal(s, d_v)) for s, k, d_v in sizes]
 
 
 def _attend_by_hand(query, keys, values):
@@ -127,7 +102,7 @@ EXERCISES = [
         name="soft_lookup", title="find the bug: a soft look-up",
         task="Something in the printed numbers can't be. Find out what the function does wrong, and mend it.",
         minutes=4, difficulty=2, importance=5,
-        reference=soft_lookup, draw=draw_query_keys_values,
+        reference=soft_lookup, draw=normal("k, s k, s v", (2, 3, 2), (3, 4, 3), (5, 2, 5)),
         mistakes=[
             Mistake("still as it was", "scores.softmax(dim=-1)", "scores / scores.sum()",
                     "Look at the printed numbers. What do weights have to be? And how many entries does a value have?",
@@ -158,7 +133,8 @@ EXERCISES = [
         name="simple_self_attention", title="self-attention without parameters",
         task="Score every word against every word, turn each row into weights, and mix the words. No scaling, nothing to learn.",
         minutes=6, difficulty=2, importance=5,
-        reference=simple_self_attention, draw=_draw_rows,
+        reference=simple_self_attention,
+        draw=normal("t d", (2, 3), (4, 3), (5, 2), (3, 6), scale=0.8),
         mistakes=[
             Mistake("divided by √D", "x @ x.T", "x @ x.T / math.sqrt(x.shape[-1])",
                     "The scores are scaled. That's right once we get to the six steps, but this first version has no scaling."),
@@ -167,8 +143,6 @@ EXERCISES = [
                     "The raw scores mix the words. A softmax must first turn each row into weights that are positive and sum to 1."),
             Mistake("weights instead of the mixture", "return", "weights",
                     "These are the weights, (T, T). One product is missing, because the weights mix the words: weights @ x."),
-            Mistake("own word left out", "scores.softmax", "scores.masked_fill(torch.eye(len(x)).bool(), -math.inf).softmax",
-                    "A word doesn't attend to itself here. In self-attention it is allowed to, and usually gives itself the most weight."),
             Mistake("all words alike", "return", "x.mean(0).expand(x.shape)",
                     "Every word becomes the plain average, because the weights don't depend on the scores."),
         ],
@@ -182,14 +156,13 @@ EXERCISES = [
                "x @ x.T holds the dot product of every word with every word.",
                "weights = (x @ x.T).softmax(dim=-1), then weights @ x."],
         pytorch="`a @ b` multiplies matrices, `x.T` exchanges rows and columns, and `scores.softmax(dim=-1)` makes every row positive with the sum 1.",
-        look_at="x appears three times: as the queries, as the keys and as the values. In the "
-                "next exercise these are three different tensors.",
+        look_at="x appears three times: as the queries, as the keys and as the values. In the next exercise these are three different tensors.",
     ),
     Exercise(
         name="attend", title="one query, steps 2 to 6",
         task="Look up one query among keys and values: score, divide by √d_k, softmax, weight, sum. Return context and weights.",
         minutes=8, difficulty=2, importance=5,
-        reference=attend, draw=_draw_lookup,
+        reference=attend, draw=normal("k, s k, s v", (3, 2, 2), (3, 4, 3), (8, 5, 2)),
         mistakes=[
             Mistake("no scaling", " / math.sqrt(query.shape[-1])", "",
                     "The scores aren't divided by √d_k. Divide by math.sqrt(query.shape[-1]) before the softmax."),

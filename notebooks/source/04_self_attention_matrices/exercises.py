@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from helpers.exercises.model import Exercise, Mistake
+from helpers.exercises.model import Exercise, Mistake, normal
 from helpers.transformer import attention, masks
 
 
@@ -58,15 +58,6 @@ def draw_attention(generator):
         (normal(2, 3, 8), normal(2, 4, 8), normal(2, 4, 5), padded),
         (normal(2, 2, 4, 6), normal(2, 2, 4, 6), normal(2, 2, 4, 6), masks.causal_mask(4)),
         (normal(1, 5, 4), normal(1, 3, 4), normal(1, 3, 2)),
-    ]
-
-
-def draw_one_sentence(generator):
-    """Queries, keys and values of one sentence; T, K and D_v all differ."""
-    shapes = [(3, 2, 4), (4, 8, 5), (6, 3, 2)]
-    return [
-        tuple(torch.randn(length, width, generator=generator) for width in (d_k, d_k, d_v))
-        for length, d_k, d_v in shapes
     ]
 
 
@@ -144,10 +135,9 @@ EXERCISES = [
     ),
     Exercise(
         name="suspiciously_good", title="find the bug: suspiciously good",
-        task="Every word is supposed to attend to itself and to earlier words only. There are two "
-             "mistakes, and the printed weights show both. Find them and fix them.",
+        task="Every word is supposed to attend to itself and to earlier words only. There are two mistakes, and the printed weights show both. Find them and fix them.",
         minutes=4, difficulty=3, importance=5,
-        reference=suspiciously_good, draw=draw_one_sentence,
+        reference=suspiciously_good, draw=normal("t k, t k, t v", (3, 2, 4), (4, 8, 5), (6, 3, 2)),
         mistakes=[
             Mistake("still as it was", ".tril()", ".triu()",
                     "Compare the printed weights with the task. To which words is each word allowed to give weight? And what should each row sum to?",
@@ -173,8 +163,7 @@ EXERCISES = [
         hints=["In the printed weights, which words does the first word attend to? And what does each row sum to?",
                "tril() keeps the lower triangle of a matrix, triu() the upper one.",
                "scores.masked_fill(~allowed, -math.inf) has to come before the softmax."],
-        look_at="The mask appears once, before the softmax. After the softmax, nothing needs to "
-                "be corrected.",
+        look_at="The mask appears once, before the softmax. After the softmax, nothing needs to be corrected.",
     ),
     Exercise(
         name="scaled_dot_product_attention", title="scaled dot-product attention",

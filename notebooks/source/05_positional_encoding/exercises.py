@@ -167,8 +167,6 @@ EXERCISES = [
                     "The exponent is i/D. The formula has 2i/D, where i counts pairs of columns."),
             Mistake("exponent counted twice", "torch.arange(0, d_model, 2) / d_model", "2 * torch.arange(0, d_model, 2) / d_model",
                     "The exponent is twice as large as it should be. If i already steps 0, 2, 4, …, the exponent is i/D and not 2i/D."),
-            Mistake("sine everywhere", "angle.cos()\n", "angle.sin()\n",
-                    "Every column is a sine. The second of each pair is a cosine; without it, moving along wouldn't be a rotation."),
         ],
         also_right=[_by_loops],
         hints=["A column of positions (max_len, 1) times a row of frequencies (D/2,) is the table of angles, with one column per pair.",
@@ -227,8 +225,7 @@ EXERCISES = [
         ],
         also_right=[_shift_by_fit],
         hints=[
-            "Take one pair (sin a, cos a). Expand sin(a + b) and cos(a + b) with the angle "
-            "addition formulas.",
+            "Take one pair (sin a, cos a). Expand sin(a + b) and cos(a + b) with the angle addition formulas.",
             "For one pair the matrix is [[cos b, −sin b], [sin b, cos b]], with b = k · frequency.",
             "Build one 2×2 block per frequency and join them with torch.block_diag(*blocks).",
         ],

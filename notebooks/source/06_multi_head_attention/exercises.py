@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from helpers.exercises.model import Exercise, Mistake
+from helpers.exercises.model import Exercise, Mistake, normal
 from helpers.transformer import attention, masks
 
 
@@ -74,16 +74,6 @@ def _layer(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
     return merged @ w_o
 
 
-def _draw_split(generator):
-    sizes = [((1, 3, 4), 2), ((2, 5, 6), 3), ((3, 4, 8), 2)]
-    return [(torch.randn(shape, generator=generator), heads) for shape, heads in sizes]
-
-
-def _draw_merge(generator):
-    shapes = [(1, 2, 3, 2), (2, 3, 5, 2), (3, 2, 4, 4)]
-    return [(torch.randn(shape, generator=generator),) for shape in shapes]
-
-
 def _draw_layer(generator):
     cases = []
     for batch, length, width, heads, mask in [
@@ -97,14 +87,6 @@ def _draw_layer(generator):
     return cases
 
 
-def _draw_rows(generator):
-    """Rows of scores and values; H, S and K all differ."""
-    return [
-        (torch.randn(h, s, generator=generator), torch.randn(s, k, generator=generator))
-        for h, s, k in [(2, 3, 1), (2, 4, 3), (3, 5, 2)]
-    ]
-
-
 def _draw_bug(generator):
     """Sentences and three matrices; B, T, H and K all differ, so that no slip fits by accident."""
     return [
@@ -115,22 +97,6 @@ def _draw_bug(generator):
         )
         for batch, length, width, n_heads in [(1, 3, 4, 2), (2, 4, 6, 3), (2, 5, 12, 3)]
     ]
-
-
-def _draw_contributions(generator):
-    """Contexts and W_O; H and K differ, so that interleaved rows give other numbers."""
-    return [
-        (
-            torch.randn(batch, n_heads, length, width, generator=generator),
-            torch.randn(n_heads * width, n_heads * width, generator=generator),
-        )
-        for batch, n_heads, length, width in [(1, 2, 3, 1), (2, 2, 4, 3), (3, 4, 5, 2)]
-    ]
-
-
-def _draw_silence(generator):
-    sizes = [(4, 1, 2), (6, 0, 3), (6, 2, 3), (12, 1, 3), (8, 3, 8)]
-    return [(torch.randn(d, d, generator=generator), head, n) for d, head, n in sizes]
 
 
 def _sliced_input(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
@@ -168,10 +134,6 @@ def _without_w_o(context, w_o):
     return _in_own_columns(context)
 
 
-def _own_columns_only(context, w_o):
-    return head_contributions(context, w_o) * _in_own_columns(torch.ones_like(context))
-
-
 MERGE = "merge_heads(context)"
 SPLIT_VIEW = tuple((f"{n} = split_heads", f"{n} = _view_only") for n in ("query", "key", "value"))
 MERGE_VIEW = (MERGE, "context.reshape(x.shape)")
@@ -182,13 +144,12 @@ EXERCISES = [
         name="one_unit_each", title="one unit of weight each",
         task="Turn every row of scores into weights of its own, and mix the values with each row.",
         minutes=2, difficulty=1, importance=4,
-        reference=one_unit_each, draw=_draw_rows,
+        reference=one_unit_each, draw=normal("h s, s k", (2, 3, 1), (2, 4, 3), (3, 5, 2)),
         mistakes=[
             Mistake("rows compete", "softmax(-1)", "softmax(0)",
                     "The softmax runs down the columns, so the rows compete for each word. The weights of each row should sum to 1: softmax(-1)."),
             Mistake("one unit for all rows", "scores.softmax(-1)", "scores.flatten().softmax(0).reshape(scores.shape)",
-                    "The weights of all rows together sum to 1. Those of each row should sum to "
-                    "1: softmax(-1)."),
+                    "The weights of all rows together sum to 1. Those of each row should sum to 1: softmax(-1)."),
             Mistake("not normalised", "scores.softmax(-1)", "scores.exp()",
                     "The exponentials aren't divided by their sum, so the weights of a row don't sum to 1."),
             Mistake("weights returned", "return", "weights",
@@ -201,15 +162,14 @@ EXERCISES = [
         hints=["Along which dimension does the softmax run, so that each row sums to 1?",
                "scores.softmax(-1) makes every row sum to 1. The result is (H, S).",
                "scores.softmax(-1) @ values"],
-        look_at="The code doesn't depend on the number of rows. A second question only needs a "
-                "second row of scores.",
+        look_at="The code doesn't depend on the number of rows. A second question only needs a second row of scores.",
     ),
     Exercise(
         name="split_heads", title="split into heads",
         task="Cut the last dimension into n_heads parts of equal width: (B, T, D) to (B, H, T, K).",
         minutes=4, difficulty=2, importance=5,
         pytorch="`torch.zeros(2, 6).unflatten(-1, (3, 2))` cuts the last dimension in two: (2, 3, 2). `x.transpose(0, 2)` swaps dimensions 0 and 2. With -1 for one of the sizes, PyTorch works it out.",
-        reference=split_heads, draw=_draw_split,
+        reference=split_heads, draw=normal("b t d", (1, 3, 4, 2), (2, 5, 6, 3), (3, 4, 8, 2)),
         then="The next cell splits all queries of a sentence with it.",
         mistakes=[
             Mistake("reshaped without transposing", _view_only,
@@ -237,7 +197,7 @@ EXERCISES = [
         task="Undo the split: (B, H, T, K) to (B, T, D), head 0 first.",
         minutes=3, difficulty=2, importance=5,
         pytorch="`torch.zeros(2, 3, 4).flatten(-2)` joins the last two dimensions: (2, 12). `x.transpose(0, 2)` swaps dimensions 0 and 2.",
-        reference=merge_heads, draw=_draw_merge,
+        reference=merge_heads, draw=normal("b h t k", (1, 2, 3, 2), (2, 3, 5, 2), (3, 2, 4, 4)),
         then="The next cell joins the heads with it and compares the result with the list.",
         mistakes=[
             Mistake("reshaped without transposing", "return", "x.reshape(x.shape[0], x.shape[2], -1)",
@@ -259,8 +219,7 @@ EXERCISES = [
     ),
     Exercise(
         name="mixed_up_heads", title="find the bug: mixed-up heads",
-        task="Several heads attend, and their contexts are put side by side. There are two "
-             "mistakes. The print-out below the function shows one of them. Find both and fix them.",
+        task="Several heads attend, and their contexts are put side by side. There are two mistakes. The print-out below the function shows one of them. Find both and fix them.",
         minutes=4, difficulty=3, importance=5,
         reference=mixed_up_heads, draw=_draw_bug,
         mistakes=[
@@ -285,15 +244,15 @@ EXERCISES = [
         hints=["In the print-out, every row should be 1, 2, 3, 4. Which numbers are where they belong, and which have moved to another word?",
                "context is (B, H, T, K). To put the heads side by side per word, T has to come before H.",
                "context.transpose(1, 2).flatten(-2), and math.sqrt(query.shape[-1]) for the scale."],
-        look_at="Neither mistake raises an error. To find such mistakes, use an input for which "
-                "you know the right answer beforehand.",
+        look_at="Neither mistake raises an error. To find such mistakes, use an input for which you know the right answer beforehand.",
     ),
     Exercise(
         name="head_contributions", title="what each head adds",
         pytorch="`torch.zeros(6, 5).unflatten(0, (2, 3))` cuts the first dimension in two: (2, 3, 5).",
         task="Multiply each head's context by its own K rows of W_O. Summed over the heads, the results give the layer's output.",
         minutes=4, difficulty=3, importance=4,
-        reference=head_contributions, draw=_draw_contributions,
+        reference=head_contributions,
+        draw=normal("b h t k, d d", (1, 2, 3, 1, 2), (2, 2, 4, 3, 6), (3, 4, 5, 2, 8)),
         mistakes=[
             Mistake("rows interleaved", "w_o.unflatten(0, (context.shape[1], -1))", "w_o.unflatten(0, (-1, context.shape[1])).transpose(0, 1)",
                     "Each head got every H-th row of W_O. The heads are concatenated one after the other, so a head's K rows lie together: (H, K), not (K, H)."),
@@ -305,8 +264,6 @@ EXERCISES = [
                     "The parts were divided by the number of heads, so their sum is too small. Heads are added up, not averaged."),
             Mistake("without W_O", _without_w_o,
                     "Each head's context sits in its own columns, with zeros elsewhere. That is the concatenation before W_O; multiply by the head's rows of W_O."),
-            Mistake("own columns only", _own_columns_only,
-                    "Each head adds to its own K columns only. A row of W_O is D wide, so a head can add to every column."),
         ],
         also_right=[
             lambda context, w_o: torch.einsum("bhtk,hkd->bhtd", context, w_o.unflatten(0, (context.shape[1], -1))),
@@ -318,8 +275,7 @@ EXERCISES = [
     ),
     Exercise(
         name="multi_head_attention", title="multi-head attention",
-        task="Project, split, attend, merge, apply W_O. All weights are (D, D), rows times matrices. "
-             "`split_heads`, `merge_heads` and `scaled_dot_product_attention` are there to be called.",
+        task="Project, split, attend, merge, apply W_O. All weights are (D, D), rows times matrices. `split_heads`, `merge_heads` and `scaled_dot_product_attention` are there to be called.",
         minutes=9,
         pytorch="`context, weights = scaled_dot_product_attention(query, key, value, mask)` works on the last two dimensions and leaves those in front alone. `x @ w` multiplies every row of x by w.",
         difficulty=4, importance=5,
@@ -356,7 +312,8 @@ EXERCISES = [
         name="silence_head", title="silence a head",
         task="Change W_O (rows times matrices) so that one head adds nothing to the output. Heads are counted from 0.",
         minutes=4, difficulty=2, importance=3,
-        reference=silence_head, draw=_draw_silence,
+        reference=silence_head,
+        draw=normal("d d", (4, 1, 2), (6, 0, 3), (6, 2, 3), (12, 1, 3), (8, 3, 8)),
         then="The next cell silences the translator's costliest head with it.",
         mistakes=[
             Mistake("columns instead of rows", "silent[start:stop]", "silent[:, start:stop]",

@@ -155,9 +155,7 @@ BOTH_RESIDUALS = [
 EXERCISES = [
     Exercise(
         name="leaky_decoder", title="find the bug: a leaky decoder layer",
-        task="A decoder layer without its norms. self_attention, cross_attention and feed_forward "
-             "are its three sublayers; the first two take query, key, value and a mask (or None). Read the two "
-             "printed lines, then fix one mistake for each of them.",
+        task="A decoder layer without its norms. self_attention, cross_attention and feed_forward are its three sublayers; the first two take query, key, value and a mask (or None). Read the two printed lines, then fix one mistake for each of them.",
         minutes=4, difficulty=3, importance=5,
         reference=leaky_decoder, draw=_draw_decoder,
         mistakes=[
@@ -230,8 +228,6 @@ EXERCISES = [
                     also=(("return", "result.relu()"),)),
             Mistake("biases forgotten", BIAS_1, "", "The biases aren't used.", also=((BIAS_2, ""),)),
             Mistake("second bias forgotten", BIAS_2, "", "One of the two biases isn't used. Add b_2 at the end."),
-            Mistake("residual added", "return", "x + result",
-                    "x is added at the end. The residual path is around the network, not inside it."),
         ],
         also_right=[
             lambda x, w1, b1, w2, b2: torch.einsum("...d,df->...f", x, w1).add(b1).clamp(min=0) @ w2 + b2,
@@ -284,8 +280,7 @@ EXERCISES = [
         ],
         also_right=[lambda x, f, norm: f(norm(x)) + x],
         hints=["x + Sublayer(LayerNorm(x)).", "x + sublayer(norm(x))"],
-        look_at="Through the whole stack, x itself is never normalised, which is why there is "
-                "one more norm at the very end.",
+        look_at="Through the whole stack, x itself is never normalised, which is why there is one more norm at the very end.",
     ),
     Exercise(
         name="decoder_mask", title="the decoder's mask",

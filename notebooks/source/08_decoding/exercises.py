@@ -5,7 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from helpers.exercises.model import Exercise, Mistake
+from helpers.exercises.model import Exercise, Mistake, normal
 from helpers.transformer import decoding
 
 
@@ -59,14 +59,6 @@ def _beam(log_probs, beam_scores, beam_size):
     return scores, beam_index, token_id
 
 
-def _draw_hidden(generator):
-    shapes = [(1, 2, 3, 5), (2, 3, 4, 7), (3, 2, 6, 4)]
-    return [
-        (torch.randn(b, t, d, generator=generator), torch.randn(v, d, generator=generator))
-        for b, t, d, v in shapes
-    ]
-
-
 def _decoder(seed, vocab_size):
     """A decoder whose logits at each position depend on all inputs up to it."""
     table = torch.randn(11, vocab_size, generator=torch.Generator().manual_seed(seed))
@@ -81,10 +73,7 @@ def _decoder(seed, vocab_size):
 
 def _draw_loss(generator):
     return [
-        (
-            _decoder(seed, vocab_size),
-            torch.randint(vocab_size, (rows, length), generator=generator),
-        )
+        (_decoder(seed, vocab_size), torch.randint(vocab_size, (rows, length), generator=generator))
         for seed, vocab_size, rows, length in [(0, 5, 1, 4), (1, 7, 2, 6), (2, 9, 3, 5)]
     ]
 
@@ -197,7 +186,8 @@ EXERCISES = [
         name="next_token_probabilities", title="from vectors to probabilities",
         task="hidden (B, T, D) holds the decoder's vectors, and table (V, D) one row per token of the vocabulary. Return the probability of every token at every position, (B, T, V).",
         minutes=3, difficulty=1, importance=4,
-        reference=next_token_probabilities, draw=_draw_hidden,
+        reference=next_token_probabilities,
+        draw=normal("b t d, v d", (1, 2, 3, 5), (2, 3, 4, 7), (3, 2, 6, 4)),
         mistakes=[
             Mistake("log-probabilities", "logits.softmax", "logits.log_softmax",
                     "These are log-probabilities, which are never positive. The exercise asks for probabilities: softmax."),
@@ -218,17 +208,14 @@ EXERCISES = [
         pytorch="`t.T` turns a matrix on its side; `t.softmax(dim=-1)` works along the last dimension.",
         hints=[
             "A token's logit is the dot product of its row of the table with the decoder's vector.",
-            "hidden is (B, T, D) and table is (V, D). Which of the two has to be transposed so "
-            "that the product sums over D?",
+            "hidden is (B, T, D) and table is (V, D). Which of the two has to be transposed so that the product sums over D?",
             "hidden @ table.T is (B, T, V), and the softmax runs over the last dimension.",
         ],
         look_at="The table is the embedding itself: the same rows that turned tokens into vectors turn vectors into tokens.",
     ),
     Exercise(
         name="next_token_loss", title="find the bug: a loss that rewards copying",
-        task="ids (B, T + 1) begin with bos; decode(inputs), with inputs (B, T), returns logits "
-             "(B, T, V) from a decoder with a causal mask. Return the mean loss of predicting "
-             "each next token. Which of the two printed losses should be the low one?",
+        task="ids (B, T + 1) begin with bos; decode(inputs), with inputs (B, T), returns logits (B, T, V) from a decoder with a causal mask. Return the mean loss of predicting each next token. Which of the two printed losses should be the low one?",
         pytorch="`ids[:, :-1]` drops the last column, `ids[:, 1:]` the first. `x.flatten(0, 1)` turns (B, T, V) into (B · T, V).",
         minutes=3, difficulty=2, importance=5,
         then="The next cell measures our translator with it.",
@@ -343,8 +330,7 @@ EXERCISES = [
         hints=[
             "ordered, order = logits.sort(dim=-1, descending=True); the softmax of ordered gives their probabilities.",
             "before = probabilities.cumsum(-1) - probabilities is the total of the likelier tokens. A token is dropped if that total is already p or more.",
-            "dropped = (before >= p).scatter(-1, order, before >= p) puts the answers back into "
-            "the order of the vocabulary.",
+            "dropped = (before >= p).scatter(-1, order, before >= p) puts the answers back into the order of the vocabulary.",
         ],
         look_at="Nothing comes before the first token, so it is always kept, even if its probability is above p.",
     ),
@@ -360,8 +346,6 @@ EXERCISES = [
             Mistake("token, beam, scores", "return", "token_id, beam_index, scores", ORDER),
             Mistake("best of each beam", _beam_each,
                     "Each beam keeps its own best continuation. They should compete, so put all continuations of all beams in one list."),
-            Mistake("probabilities added", "+ log_probs", "+ log_probs.exp()",
-                    "exp() turned the log-probabilities into probabilities. Add them as they are."),
             Mistake("old scores forgotten", "beam_scores[:, None] + log_probs", "log_probs",
                     "The beams' scores so far aren't added. A continuation's score is the sum along its path."),
             Mistake("beam and token exchanged", "return", "scores, token_id, beam_index",

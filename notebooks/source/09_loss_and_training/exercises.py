@@ -160,8 +160,6 @@ EXERCISES = [
                     "The logits are used as if they were log-probabilities. log_softmax(-1) turns them into log-probabilities."),
             Mistake("softmax twice", "logits.log_softmax", "logits.softmax(-1).log_softmax",
                     "The logits go through a softmax and then through log_softmax, which contains one already. Pass it the logits."),
-            Mistake("averaged", "return", "result.mean()",
-                    "This is the mean over the sentence. The exercise asks for one loss per token, without averaging."),
             Mistake("probability of the right word", "-picked", "picked.exp()",
                     "These are the probabilities of the right words. The loss is minus their logarithm."),
             Mistake("one minus the probability", "-picked", "1 - picked.exp()",
@@ -190,24 +188,19 @@ EXERCISES = [
                     "The logarithm has base 2, so this is in bits. Use the natural logarithm."),
             Mistake("log V", "return", "torch.tensor(float(len(counts))).log()",
                     "This is log V, the landmark of a model that doesn't even know how frequent the words are."),
-            Mistake("softmax of the counts", "counts / counts.sum()", "counts.float().softmax(-1)",
-                    "A softmax exaggerates the differences between the counts. Shares are counts divided by their sum."),
         ],
         also_right=[lambda counts: torch.distributions.Categorical(counts / counts.sum()).entropy()],
         pytorch="`t / t.sum()` turns counts into shares; `t.log()` is the natural logarithm.",
         hints=[
             "shares = counts / counts.sum() sums to 1.",
-            "A word with the share f has a loss of −log f, and f is also the share of positions "
-            "where it occurs.",
+            "A word with the share f has a loss of −log f, and f is also the share of positions where it occurs.",
             "-(shares * shares.log()).sum()",
         ],
-        look_at="With equal counts it's log V, and any other counts give less. So the unigram "
-                "entropy is never above log V.",
+        look_at="With equal counts it's log V, and any other counts give less. So the unigram entropy is never above log V.",
     ),
     Exercise(
         name="flattering_loss", title="find the bug: a loss that flatters",
-        task="It should be the mean of −log p of the targets over the real tokens. Read the two "
-             "printed numbers, then fix the two mistakes.",
+        task="It should be the mean of −log p of the targets over the real tokens. Read the two printed numbers, then fix the two mistakes.",
         minutes=4, difficulty=3, importance=5,
         reference=flattering_loss, draw=_draw_log_probs,
         mistakes=[
@@ -228,8 +221,7 @@ EXERCISES = [
             lambda log_probs, targets, pad: F.nll_loss(log_probs.flatten(0, 1), targets.flatten(), ignore_index=pad),
         ],
         hints=[
-            "The model gives nearly all of the probability to a wrong word, but the loss is "
-            "nearly 0. Which word's log-probability does the first line pick?",
+            "The model gives nearly all of the probability to a wrong word, but the loss is nearly 0. Which word's log-probability does the first line pick?",
             "With three times as many columns, the loss is only a third as large. What does mean() divide by?",
             "log_probs.gather(-1, targets[..., None]).squeeze(-1) picks those of the targets, and the sum is divided by real.sum().",
         ],
@@ -313,8 +305,6 @@ EXERCISES = [
                     "After the warm-up the rate falls in a straight line. The paper's falls as step^−0.5 and never reaches 0."),
             Mistake("no decay", "falling = step**-0.5", "falling = warmup_steps**-0.5",
                     "After the warm-up the rate stays constant. It should fall as step^−0.5."),
-            Mistake("warm-up too steep", "warmup_steps**-1.5", "warmup_steps**-1",
-                    "The two curves don't meet at the end of the warm-up. The straight line has the slope warmup_steps ** -1.5."),
         ],
         also_right=[lambda step, d, warmup: min(1 / math.sqrt(step), step / warmup**1.5) / math.sqrt(d)],
         hints=["There are two curves: one rises in a straight line, one falls as one over a square root. Which of them is lower before they meet?",
@@ -353,8 +343,7 @@ EXERCISES = [
         hints=["How large is the loss of all the tokens of one batch together?",
                "Divide the sum of all losses by the number of all tokens, then take the exponential.",
                "((mean_losses * counts).sum() / counts.sum()).exp()"],
-        look_at="The exponential comes last. It's never below 1, and a model that gives every "
-                "word the same probability has perplexity V.",
+        look_at="The exponential comes last. It's never below 1, and a model that gives every word the same probability has perplexity V.",
     ),
 ]
 # fmt: on

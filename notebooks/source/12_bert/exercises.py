@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from helpers.exercises.model import Exercise, Mistake
+from helpers.exercises.model import Exercise, Mistake, normal
 from helpers.models import bert
 
 
@@ -91,11 +91,7 @@ def draw_logits(generator):
 
 def draw_pairs(generator):
     """Two lists of ids of different lengths, and the two special ids."""
-    return [
-        ([7, 8], [9], 1, 2),
-        ([5, 6], [7, 8, 9], 101, 102),
-        ([11, 12, 13, 14], [15, 16], 3, 4),
-    ]
+    return [([7, 8], [9], 1, 2), ([5, 6], [7, 8, 9], 101, 102), ([11, 12, 13, 14], [15, 16], 3, 4)]
 
 
 def draw_padded(generator):
@@ -112,25 +108,8 @@ def draw_padded(generator):
     return cases
 
 
-def draw_pooler(generator):
-    """Vectors, and a matrix and bias of their width; B, S and D all differ."""
-    return [
-        tuple(torch.randn(s, generator=generator) for s in ((b, length, d), (d, d), (d,)))
-        for b, length, d in ((1, 3, 2), (2, 5, 3), (3, 2, 4))
-    ]
-
-
-def draw_lora(generator):
-    """Inputs, a matrix, two thin ones and alpha; all sizes differ."""
-    cases = []
-    for batch, d_in, d_out, rank, alpha in (
-        (2, 3, 5, 2, 6.0),
-        (4, 6, 4, 3, 2.0),
-        (3, 5, 7, 2, 8.0),
-    ):
-        shapes = (batch, d_in), (d_out, d_in), (rank, d_in), (d_out, rank)
-        cases.append((*(torch.randn(s, generator=generator) for s in shapes), alpha))
-    return cases
+# Inputs, a matrix, two thin ones and alpha; all sizes differ.
+draw_lora = normal("b i, o i, r i, o r", (2, 3, 5, 2, 6.0), (4, 6, 4, 3, 2.0), (3, 5, 7, 2, 8.0))
 
 
 ONLY_CHOSEN = (
@@ -263,16 +242,12 @@ EXERCISES = [
         name="pooled_output", title="BERT's pooler",
         task="BERT's pooler takes the vector of the first position, applies a linear layer and then tanh. weight is stored as in nn.Linear, so multiply by its transpose.",
         minutes=3, difficulty=1, importance=3,
-        reference=pooled_output, draw=draw_pooler,
+        reference=pooled_output, draw=normal("b s d, d d, d", (1, 3, 2), (2, 5, 3), (3, 2, 4)),
         mistakes=[
             Mistake("the raw vector", "return", "hidden[:, 0]",
                     "This is the vector of [CLS] as it is. The pooler applies a linear layer and tanh to it."),
             Mistake("no tanh", "torch.tanh(first @ weight.T + bias)", "first @ weight.T + bias",
                     "The tanh is missing. It squashes every entry into the range −1 to 1."),
-            Mistake("last position", "hidden[:, 0]", "hidden[:, -1]",
-                    "This takes the last position. [CLS] is the first: hidden[:, 0]."),
-            Mistake("mean", "hidden[:, 0]", "hidden.mean(1)",
-                    "This pools the mean of all positions. BERT's pooler reads the first position only."),
             Mistake("no bias", " + bias", "",
                     "The bias is missing. It is added before the tanh."),
             Mistake("tanh first", "torch.tanh(first @ weight.T + bias)", "torch.tanh(first) @ weight.T + bias",
@@ -294,8 +269,6 @@ EXERCISES = [
         mistakes=[
             Mistake("no scale", "alpha / rank * correction", "correction", SCALE),
             Mistake("alpha alone", "alpha / rank", "alpha", SCALE),
-            Mistake("rank of the wrong side", "a.shape[0]", "a.shape[1]",
-                    "a.shape[1] is the width of the input. The rank is the number of rows of A: a.shape[0]."),
             Mistake("correction alone", "x @ w.T + alpha", "alpha",
                     "The frozen matrix is missing. The correction should be added to x @ w.T."),
             Mistake("no correction", "return", "x @ w.T",
@@ -317,8 +290,6 @@ EXERCISES = [
         mistakes=[
             Mistake("no scale", "alpha / rank * (b @ a)", "b @ a", SCALE),
             Mistake("alpha alone", "alpha / rank", "alpha", SCALE),
-            Mistake("rank of the wrong side", "a.shape[0]", "a.shape[1]",
-                    "a.shape[1] is the width of the input. The rank is the number of rows of A: a.shape[0]."),
             Mistake("correction alone", "w + alpha", "alpha",
                     "This is the correction without the frozen matrix."),
             Mistake("no correction", "return", "w",

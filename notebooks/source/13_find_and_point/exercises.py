@@ -103,11 +103,7 @@ def _draw_recall(generator):
 
 def _draw_spans(generator):
     return [
-        (
-            2 * torch.randn(n, generator=generator),
-            2 * torch.randn(n, generator=generator),
-            max_len,
-        )
+        (2 * torch.randn(n, generator=generator), 2 * torch.randn(n, generator=generator), max_len)
         for n, max_len in [(5, 2), (7, 3), (9, 4)]
     ]
 
@@ -270,9 +266,6 @@ EXERCISES = [
                     "These are the similarities. The exercise asks for the paragraphs' row numbers: indices."),
             Mistake("in the paragraphs' order", "return", "result.sort().values",
                     "These are the right k paragraphs in the order of the list. Put the most similar first."),
-            Mistake("nearest by distance", "return", "(given - query).norm(dim=-1).topk(k, largest=False).indices",
-                    "The paragraphs are ordered by distance, which depends on their lengths too. Compare directions.",
-                    also=(("    vectors = F.normalize", "    given = vectors\n    vectors = F.normalize"),)),
         ],
         also_right=[_by_cosine],
         hints=["A cosine similarity is the dot product of two vectors of length 1.",
@@ -296,8 +289,6 @@ EXERCISES = [
                     "This is the number of hits. Divide it by the number of questions."),
             Mistake("all k have to be right", "any(-1)", "all(-1)",
                     "All k paragraphs would have to be the right one. It's enough that one of them is."),
-            Mistake("at the k-th place", "topk(k, dim=-1).indices", "topk(k, dim=-1).indices[:, -1:]",
-                    "Only the paragraph in place k counts here. All places from 1 to k should."),
         ],
         also_right=[_by_rank],
         hints=["similarity.topk(k, dim=-1).indices is (Q, k): the numbers of the k most similar paragraphs, one row per question.",
@@ -372,8 +363,6 @@ EXERCISES = [
                     "You begin after the first token. It begins at offsets[start][0]."),
             Mistake("end not included", "offsets[end][1]", "offsets[end - 1][1]",
                     "You stop one token too early. The end belongs to the answer."),
-            Mistake("length instead of end", "int(after)]", "int(after) - int(first)]",
-                    "The second number is the length. The exercise asks for the character after the last."),
             Mistake("tokens, not characters", "return", "[start, end + 1]",
                     "These count tokens. Offsets turn them into characters."),
             Mistake("from the beginning", "[int(first)", "[0",
@@ -397,8 +386,6 @@ EXERCISES = [
                     "Only the start counts, so the end's logits would never be trained."),
             Mistake("end only", "(start_loss + end_loss) / 2", "end_loss",
                     "Only the end counts, so the start's logits would never be trained."),
-            Mistake("one target for both", "F.cross_entropy(end_logits, end)", "F.cross_entropy(end_logits, start)",
-                    "Both are compared with the start. The end's logits belong to the end."),
             Mistake("multiplied", "(start_loss + end_loss) / 2", "start_loss * end_loss",
                     "The losses are multiplied. Log-probabilities of two events add up; take the mean."),
             Mistake("the larger of the two", "(start_loss + end_loss) / 2", "torch.maximum(start_loss, end_loss)",

@@ -5,7 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from helpers.exercises.model import Exercise, Mistake
+from helpers.exercises.model import Exercise, Mistake, normal
 
 
 def causal_average(x):
@@ -59,22 +59,6 @@ def induction_score(weights, period):
     queries = torch.arange(period, length)
     keys = queries - period + 1
     return weights[:, queries, keys].mean(-1)
-
-
-def _draw_average(generator):
-    shapes = [(1, 3, 2), (2, 4, 3), (3, 6, 4), (2, 5, 5)]
-    return [(torch.randn(shape, generator=generator),) for shape in shapes]
-
-
-def _draw_head(generator):
-    shapes = [(1, 3, 4, 2), (2, 4, 3, 5), (2, 6, 5, 3)]
-    return [
-        (
-            torch.randn(b, t, d, generator=generator),
-            *(torch.randn(d, k, generator=generator) for _ in range(3)),
-        )
-        for b, t, d, k in shapes
-    ]
 
 
 def _story_model(seed, vocab_size=11):
@@ -160,7 +144,7 @@ EXERCISES = [
         name="causal_average", title="the average of everything so far",
         task="At every position return the mean of its own vector and all vectors before it, as a matrix of weights times x.",
         minutes=4, difficulty=2, importance=5,
-        reference=causal_average, draw=_draw_average,
+        reference=causal_average, draw=normal("b t d", (1, 3, 2), (2, 4, 3), (3, 6, 4), (2, 5, 5)),
         mistakes=[
             Mistake("looks ahead", ".tril()", ".triu()",
                     "Each row averages its own vector and those *after* it. The past is the lower triangle: tril."),
@@ -185,7 +169,8 @@ EXERCISES = [
         name="causal_head", title="one head that can't see the future",
         task="x is (B, T, D), each matrix (D, K). Return one head's causal self-attention, (B, T, K).",
         minutes=5, difficulty=3, importance=5,
-        reference=causal_head, draw=_draw_head,
+        reference=causal_head,
+        draw=normal("b t d, d k, d k, d k", (1, 3, 4, 2), (2, 4, 3, 5), (2, 6, 5, 3)),
         mistakes=[
             Mistake("not scaled", " / math.sqrt(key.shape[-1])", "",
                     "The scores aren't divided by √K."),
@@ -307,8 +292,6 @@ EXERCISES = [
                     "This is the token just before, whatever the period. Go back by period − 1."),
             Mistake("transposed", "[:, queries, keys]", "[:, keys, queries]",
                     "Rows and columns are swapped. Rows are queries, columns are keys."),
-            Mistake("summed", ".mean(-1)", ".sum(-1)",
-                    "The weights are added up. Average them, so that the score lies between 0 and 1."),
             Mistake("divided by the whole length", ".mean(-1)", ".sum(-1) / length",
                     "The sum is divided by T, though only T − period positions count."),
             Mistake("only the last position", ".mean(-1)", "[:, -1]",

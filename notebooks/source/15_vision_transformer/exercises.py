@@ -6,7 +6,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from helpers.exercises.model import Exercise, Mistake
+from helpers.exercises.model import Exercise, Mistake, normal
 
 
 def patchify(images, patch_size):
@@ -76,23 +76,6 @@ def vit_parameters(image_size, patch_size, n_channels, n_classes, d_model, n_lay
 
 
 # Small inputs; every size differs from every other where it can.
-
-
-def _draw_patchify(generator):
-    shapes = [((1, 1, 4, 6), 2), ((2, 1, 6, 9), 3), ((2, 3, 4, 8), 2)]
-    return [(torch.randn(shape, generator=generator), size) for shape, size in shapes]
-
-
-def _draw_unpatchify(generator):
-    shapes = [((1, 6, 4), 2, 2), ((2, 6, 9), 3, 3), ((2, 8, 12), 2, 2)]
-    return [(torch.randn(shape, generator=generator), *rest) for shape, *rest in shapes]
-
-
-def _draw_class_token(generator):
-    return [
-        (torch.randn(shape, generator=generator), torch.randn(shape[-1], generator=generator))
-        for shape in [(1, 2, 3), (2, 3, 4), (3, 5, 2)]
-    ]
 
 
 def mix(tokens):
@@ -180,7 +163,8 @@ EXERCISES = [
         name="patchify", title="cut a picture into patches",
         task="Cut pictures (B, C, height, width) into square patches with a side of patch_size, row by row, and flatten each patch by channel, then row, then column.",
         minutes=4, difficulty=3, importance=5,
-        reference=patchify, draw=_draw_patchify,
+        reference=patchify,
+        draw=normal("b c h w", (1, 1, 4, 6, 2), (2, 1, 6, 9, 3), (2, 3, 4, 8, 2)),
         mistakes=[
             Mistake("torn", "return", "images.flatten(1).unflatten(1, (result.shape[1], -1))",
                     "The shape is right and the numbers aren't, because a reshape straight to (B, N, C·P·P) reads the picture line by line. Cut rows and columns first, then bring the two numbers of the grid together."),
@@ -190,8 +174,6 @@ EXERCISES = [
                     "The patches run down the columns. We read a picture as we read a page, row by row: rows before columns."),
             Mistake("grid kept", ".flatten(1, 2)", "",
                     "This is (B, rows, columns, C·P·P). The encoder expects a list of tokens, so flatten the two dimensions of the grid into one."),
-            Mistake("pixels not flattened", ".flatten(3)", "",
-                    "Each patch is still a little picture (C, P, P). Flatten it into one vector, because a token is a vector."),
             Mistake("every n-th row", "images.unflatten(2, (-1, patch_size))", "images.unflatten(2, (patch_size, -1))",
                     "The height was cut as (P, rows). P counts the rows of pixels inside a patch, so it comes last: (-1, patch_size)."),
         ],
@@ -205,7 +187,8 @@ EXERCISES = [
         name="unpatchify", title="put the picture back together",
         task="Undo patchify: patches (B, N, C·P·P) and the number of rows in the grid give pictures (B, C, height, width).",
         minutes=5, difficulty=3, importance=3,
-        reference=unpatchify, draw=_draw_unpatchify,
+        reference=unpatchify,
+        draw=normal("b n p", (1, 6, 4, 2, 2), (2, 6, 9, 3, 3), (2, 8, 12, 2, 2)),
         mistakes=[
             Mistake("reshaped", "return", "patches.reshape(result.shape)",
                     "The shape is right and the picture is torn, because a reshape writes the patches one after the other along the lines. Build the grid first, then move the dimensions."),
@@ -217,8 +200,6 @@ EXERCISES = [
                     "n_rows was used as the number of columns. The grid is (rows, columns)."),
             Mistake("channels last", "return", "result.permute(0, 2, 3, 1)",
                     "This is (B, height, width, C), as matplotlib likes it. In PyTorch the channels come before height and width."),
-            Mistake("width not joined", "image.flatten(4).flatten(2, 3)", "image.flatten(2, 3)",
-                    "Columns of the grid and columns of the pixels are still apart. Join them, too."),
         ],
         also_right=[
             lambda patches, size, n_rows: F.fold(
@@ -235,14 +216,12 @@ EXERCISES = [
         name="add_class_token", title="put a class token in front",
         task="Put the same learned vector class_token (D,) in front of every picture's patches (B, N, D).",
         minutes=3, difficulty=1, importance=5,
-        reference=add_class_token, draw=_draw_class_token,
+        reference=add_class_token, draw=normal("b n d, d", (1, 2, 3), (2, 3, 4), (3, 5, 2)),
         mistakes=[
             Mistake("at the end", "[first, patches]", "[patches, first]",
                     "The class token is at the end. Here it comes first, so that its place doesn't depend on the number of patches."),
             Mistake("added to the patches", "return", "patches + class_token",
                     "The class token was added to every patch. It's a token of its own: concatenate it, so that the sequence gets longer by one."),
-            Mistake("average in front", "class_token.expand(len(patches), 1, -1)", "patches.mean(1, keepdim=True)",
-                    "This puts the average of the patches in front. The class token is a learned vector, the same for every picture."),
             Mistake("along the features", JOIN, "torch.cat([first.expand(patches.shape), patches], dim=2)",
                     "The class token was joined to each patch along the features, which doubles the width. Join along the tokens: dim=1."),
             Mistake("along the batch", JOIN, "torch.cat([class_token.expand(1, *patches.shape[1:]), patches], dim=0)",
@@ -352,8 +331,6 @@ EXERCISES = [
                     "That's the number of patches along one side. The grid has that many squared."),
             Mistake("channels forgotten", "n_channels * patch_size**2", "patch_size**2",
                     "A patch holds P · P numbers per channel."),
-            Mistake("no output projection", "4 * (d_model * d_model + d_model)", "3 * (d_model * d_model + d_model)",
-                    "There is a fourth matrix besides those of query, key and value: W_O."),
             Mistake("no biases in the feed-forward network", "d_model * d_ff + d_ff + d_ff * d_model + d_model", "d_model * d_ff + d_ff * d_model",
                     "Both linear layers of the feed-forward network have a bias, of d_ff and of D numbers."),
             Mistake("one norm per layer", "2 * (d_model + d_model)", "d_model + d_model",

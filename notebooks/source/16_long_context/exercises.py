@@ -156,9 +156,6 @@ TO_THE_FUTURE = (
     "Positions to the right of the query are allowed as well. In a decoder, `back` must not be "
     "negative: keep back >= 0."
 )
-NOT_ITSELF = (
-    "The diagonal is missing. A position is allowed to attend to itself, so 0 counts: >= 0."
-)
 NOT_DIVIDED = (
     "The weights don't sum to 1. Divide by the sum of the weights, which is φ(q) · Σ φ(k), or "
     "query @ total."
@@ -210,7 +207,6 @@ EXERCISES = [
             Mistake("all of the future", "(back >= 0) & ", "", TO_THE_FUTURE),
             Mistake("both sides", "back >= 0", "back > -window",
                     "The window also covers the right-hand side, as in an encoder. Here only the past is allowed: back >= 0."),
-            Mistake("not itself", ">= 0", "> 0", NOT_ITSELF),
             Mistake("only causal", " & (back < window)", "",
                     "This is the causal mask. Mask out whatever is `window` or more positions behind."),
         ],
@@ -234,7 +230,6 @@ EXERCISES = [
             Mistake("counted from the beginning", "back % stride", "place % stride",
                     "These are fixed columns, the same for every query. That's a pattern too, but here the steps are counted back from the query."),
             Mistake("future too", " & (back >= 0)", "", TO_THE_FUTURE),
-            Mistake("not itself", ">= 0", "> 0", NOT_ITSELF),
         ],
         also_right=[patterns.strided_mask],
         hints=["Start from `back` again, as in window_mask. You need two conditions, either of which is enough, and a third that must hold as well.",
@@ -259,8 +254,6 @@ EXERCISES = [
                     also=(("    mask[:, :n_global] = True\n", ""),)),
             Mistake("past only", "back.abs() < window", "(back >= 0) & (back < window)",
                     "The window looks only to the left. In an encoder it covers both sides: back.abs() < window."),
-            Mistake("window one too wide", "back.abs() < window", "back.abs() <= window",
-                    "The window is one position too wide on both sides. The distance has to be below `window`."),
         ],
         also_right=[patterns.global_mask],
         hints=["First the window: a distance has no sign, so use abs().",
@@ -309,8 +302,6 @@ EXERCISES = [
                     "The new terms are plain exponentials. They must be relative to the new maximum, like the old ones."),
             Mistake("old sum forgotten", "total * (largest - new).exp() + ", "",
                     "What was summed before this block is lost. Add to it."),
-            Mistake("old maximum returned", "return new,", "return largest,",
-                    "You return the old maximum together with a sum that is relative to the new one."),
         ],
         also_right=[_step_by_sums],
         hints=["First find the new maximum, the larger of the old one and the block's.",

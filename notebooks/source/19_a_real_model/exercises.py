@@ -6,7 +6,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from helpers.exercises.model import Exercise, Mistake
+from helpers.exercises.model import Exercise, Mistake, normal
 from helpers.pretrained.gguf import q4_1_blocks
 from helpers.transformer.positions import rotate_positions
 
@@ -82,11 +82,6 @@ def _draw_network(generator):
     ]
 
 
-def _draw_groups(generator):
-    sizes = [(1, 2, 3, 2, 4), (2, 3, 4, 2, 9), (1, 4, 2, 3, 8)]
-    return [(torch.randn(b, g, t, k, generator=generator), h) for b, g, t, k, h in sizes]
-
-
 def _draw_rotation(generator):
     return [
         (torch.randn(*shape, generator=generator), base)
@@ -141,10 +136,6 @@ EXERCISES = [
                     "Scale and minimum are exchanged. Which of them multiplies the number?"),
             Mistake("no minimum", " + minimum", "",
                     "The numbers run from 0 to 15, so without the minimum no weight could be negative."),
-            Mistake("not moved down", ">> 4", "& 240",
-                    "The high half wasn't moved down, so its numbers are 16 times too large."),
-            Mistake("minimum scaled too", "scale * numbers + minimum", "scale * (numbers + minimum)",
-                    "The minimum was multiplied by the scale. Only the number is."),
         ],
         also_right=[lambda blocks: _unpack_q4_1(blocks.contiguous()).clone()],
         hints=["How many bytes are left for 32 numbers, and which half of a byte comes first?",
@@ -170,8 +161,6 @@ EXERCISES = [
                     "Gate and values were added. A gate multiplies."),
             Mistake("no gate", "gate * (x @ w_up.T)", "F.silu(x @ w_up.T)",
                     "The gate is never used. It multiplies the second product, entry by entry."),
-            Mistake("activation after the product", "F.silu(x @ w_gate.T)", "x @ w_gate.T",
-                    "The SiLU came after the multiplication. It belongs to the gate alone.", also=(("hidden @ w_down.T", "F.silu(hidden) @ w_down.T"),)),
         ],
         also_right=[
             lambda x, g, u, d: ((x @ g.T) * torch.sigmoid(x @ g.T) * (x @ u.T)) @ d.T,
@@ -187,7 +176,8 @@ EXERCISES = [
         task="There are n_heads heads of queries and fewer of keys. Repeat each head of x so that neighbouring heads of queries share one: (B, G, T, K) to (B, n_heads, T, K).",
         minutes=2, difficulty=2, importance=4,
         pytorch="`torch.tensor([1, 2]).repeat(2)` is 1, 2, 1, 2, and `torch.tensor([1, 2]).repeat_interleave(2)` is 1, 1, 2, 2. Both take a dimension: `dim=1`.",
-        reference=share_heads, draw=_draw_groups,
+        reference=share_heads,
+        draw=normal("b g t k", (1, 2, 3, 2, 4), (2, 3, 4, 2, 9), (1, 4, 2, 3, 8)),
         then="The next cell gives SmolLM's nine heads of queries their keys with it.",
         mistakes=[
             Mistake("in turn", "x.repeat_interleave(n_shared, dim=1)", "x.repeat(1, n_shared, 1, 1)",
@@ -255,8 +245,6 @@ EXERCISES = [
                     "eps stands outside the root. Add it to the mean square."),
             Mistake("no gain", " * gain", "",
                     "The gain is never used. Multiply by it at the end."),
-            Mistake("over the positions", "mean(-1, keepdim=True)", "mean(0, keepdim=True)",
-                    "The mean runs over the first dimension. Each vector is normalised by itself: mean(-1)."),
         ],
         also_right=[
             lambda x, gain, eps=1e-5: gain * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps),

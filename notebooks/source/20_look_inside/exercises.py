@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from helpers.exercises.model import Exercise, Mistake
+from helpers.exercises.model import Exercise, Mistake, normal
 
 
 def lens(stream, gain, embedding):
@@ -71,22 +71,6 @@ def _draw_runs(generator):
     return drawn
 
 
-def _draw_outputs(generator):
-    sizes = [(2, 2, 2, 2, 0), (2, 3, 3, 2, 1), (3, 2, 4, 3, 2)]
-    return [(torch.randn(*shape, generator=generator), head) for *shape, head in sizes]
-
-
-def _draw_heads(generator):
-    return [
-        (
-            torch.randn(h, t, k, generator=generator),
-            torch.randn(h * k, h * k, generator=generator),
-            head,
-        )
-        for h, t, k, head in ((2, 1, 2, 0), (3, 2, 2, 1), (2, 3, 3, 1))
-    ]
-
-
 def _patched_by_copies(layers, x, source, layer, position):
     rows = torch.arange(len(x))[:, None] == position
     for number, run in enumerate(layers):
@@ -123,8 +107,6 @@ EXERCISES = [
                     "The squares were added up, not averaged, so the logits come out too small."),
             Mistake("no root", ".add(1e-5).sqrt()", ".add(1e-5)",
                     "The stream was divided by its mean square. Take the root of it."),
-            Mistake("one norm for all layers", ".mean(-1, keepdim=True)", ".mean()",
-                    "All layers were divided by one number. Each layer's vector has a root mean square of its own."),
         ],
         also_right=[
             lambda s, g, e: torch.stack([F.rms_norm(x, x.shape, g, 1e-5) @ e.T for x in s]),
@@ -153,8 +135,6 @@ EXERCISES = [
                     "The vector was added to the old one. Replace it."),
             Mistake("all positions", "x[position] = source[layer][position]", "x[:] = source[layer]",
                     "All positions were exchanged, which is just the other run. Exchange one."),
-            Mistake("nothing exchanged", "if number == layer:", "if number == len(layers):",
-                    "Nothing was exchanged."),
         ],
         also_right=[_patched_by_copies],
         hints=["Loop over the layers with their numbers. When is the moment to change x?",
@@ -167,7 +147,8 @@ EXERCISES = [
         task="outputs (B, T, H, K) is what all heads put out for a batch of texts. Return a copy in which one head always puts out its mean over all texts and positions, a vector of K numbers.",
         minutes=3, difficulty=2, importance=4,
         pytorch="`x.mean((0, 1))` averages over the first two dimensions: (B, T, K) becomes (K,).",
-        reference=mean_ablate, draw=_draw_outputs,
+        reference=mean_ablate,
+        draw=normal("b t h k", (2, 2, 2, 2, 0), (2, 3, 3, 2, 1), (3, 2, 4, 3, 2)),
         then="The next cell silences the eight heads with it.",
         mistakes=[
             Mistake("zero", "outputs[:, :, head].mean((0, 1))", "0.0",
@@ -178,12 +159,8 @@ EXERCISES = [
                     "Each position got a mean of its own. Average over positions as well."),
             Mistake("one number", ".mean((0, 1))", ".mean()",
                     "The K numbers were averaged too. The mean is a vector with K entries."),
-            Mistake("mean of all heads", "outputs[:, :, head].mean((0, 1))", "outputs.mean((0, 1, 2))",
-                    "This is the mean of all heads. Take that of the head itself."),
             Mistake("all heads", "changed[:, :, head] = outputs[:, :, head].mean((0, 1))", "changed[:] = outputs.mean((0, 1))",
                     "All heads were silenced. The others should stay as they are."),
-            Mistake("the wrong dimension", "changed[:, :, head]", "changed[:, :, head - 1]",
-                    "Another head was silenced."),
         ],
         also_right=[lambda o, h: torch.where(torch.arange(o.shape[2])[:, None] == h, o.mean((0, 1)), o)],
         hints=["Which two of the four dimensions are texts and positions?",
@@ -196,7 +173,8 @@ EXERCISES = [
         task="heads (H, T, K) is what the heads put out, w_o (D, H·K) is W_O as nn.Linear stores it. Return what one head alone adds to the residual stream, (T, D).",
         minutes=3, difficulty=3, importance=4,
         pytorch="`w[:, 4:8]` takes columns 4 to 7. nn.Linear multiplies by the transpose: `x @ w.T`.",
-        reference=head_share, draw=_draw_heads,
+        reference=head_share,
+        draw=normal("h t k, d d", (2, 1, 2, 4, 0), (3, 2, 2, 6, 1), (2, 3, 3, 6, 1)),
         then="The next cell reads what head 4 of layer 23 writes for ten countries.",
         mistakes=[
             Mistake("rows for columns", "w_o[:, head * width : (head + 1) * width]", "w_o[head * width : (head + 1) * width].T",
