@@ -49,7 +49,7 @@ def test_the_page_has_every_note_and_names_the_lesson():
     notes = teach.notes_of(lesson)
     assert "<title>Self-attention with matrices: notes</title>" in page
     assert "{{" not in page
-    assert "<strong>Say first</strong>" in page
+    assert "<strong>Ask</strong>" in page
     assert notes
     assert not any("<details>" in text for _, text in notes)
     assert 'const parts = [{"name": "Hook' in page
