@@ -2,27 +2,20 @@
 
 from helpers.exercises.content import Prediction, Question, right, wrong
 
+# fmt: off
 PREDICTIONS = [
     Prediction(
         name="a_clause_is_added",
         prompt="The sentence goes on: *le chat touche le lapin pendant que les grandes vaches attendent .* (“… while the big cows wait”). What becomes of the translation?",
         options={
-            "first_part_wrong": (
-                "The cat's part goes wrong, the cows' part comes out right",
-                "What the network reads last can damage what it read first.",
-            ),
-            "new_part_wrong": (
-                "The cat's part comes out right, the cows' part goes wrong",
-                "That would make sense if the words were translated as they come.",
-            ),
-            "both_right": (
-                "The cat's part and the cows' part both come out right",
-                "Eleven words don't look like much, and the network knows every one of them. Yet it already makes a mistake.",
-            ),
-            "not_english": (
-                "The cat's part and the cows' part both become bad English",
-                "The English stays correct, even in much longer sentences. What gets lost is what the French sentence *said*.",
-            ),
+            "first_part_wrong": ("The cat's part goes wrong, the cows' part comes out right",
+                                 "What the network reads last can damage what it read first."),
+            "new_part_wrong": ("The cat's part comes out right, the cows' part goes wrong",
+                               "That would make sense if the words were translated as they come."),
+            "both_right": ("The cat's part and the cows' part both come out right",
+                           "Eleven words don't look like much, and the network knows every one of them. Yet it already makes a mistake."),
+            "not_english": ("The cat's part and the cows' part both become bad English",
+                            "The English stays correct, even in much longer sentences. What gets lost is what the French sentence *said*."),
         },
         explain="The network reads the *whole* sentence into its vector before it writes a word, so the new clause competes with the old one for the same 128 numbers.",
     ),
@@ -40,22 +33,14 @@ PREDICTIONS = [
         name="too_good_a_loss",
         prompt="After 60 training steps the colleague's loss is 0.00. Now the model has to translate new sentences by itself, word by word. What does it write?",
         options={
-            "better": (
-                "good translations of the French",
-                "A low loss usually means a good model, but only if the task in training is the task afterwards.",
-            ),
-            "unrelated": (
-                "good English about something else",
-                "For good English it would have to know which word tends to follow which. This model never needed to learn even that.",
-            ),
-            "repeats": (
-                "one English word, over and over",
-                "When it translates, its input is the word it has just written, so it writes that word again.",
-            ),
-            "random": (
-                "a random mixture of English words",
-                "It has learned something, and very well. But it isn't translation.",
-            ),
+            "better": ("good translations of the French",
+                       "A low loss usually means a good model, but only if the task in training is the task afterwards."),
+            "unrelated": ("good English about something else",
+                          "For good English it would have to know which word tends to follow which. This model never needed to learn even that."),
+            "repeats": ("one English word, over and over",
+                        "When it translates, its input is the word it has just written, so it writes that word again."),
+            "random": ("a random mixture of English words",
+                       "It has learned something, and very well. But it isn't translation."),
         },
         explain="Look at what the decoder was given in training: the very word that it had to predict. It has learned to copy its input.",
     ),
@@ -63,22 +48,13 @@ PREDICTIONS = [
         name="never_seen_not_dull",
         prompt="*dull* and *not* occur in the training texts, but never *not dull*. What does the model make of *the film was not dull . verdict :*?",
         options={
-            "good": (
-                "mostly *good*",
-                "It has seen *not* right before other adjectives, and *not very dull*.",
-            ),
-            "bad": (
-                "mostly *bad*",
-                "A model that only adds up good and bad words would say so.",
-            ),
-            "undecided": (
-                "half *good*, half *bad*",
-                "It would be, if *not* and *dull* were simply added up.",
-            ),
-            "neither": (
-                "mostly other words",
-                "After *verdict :* all it has ever seen is *good* or *bad*.",
-            ),
+            "good": ("mostly *good*",
+                     "It has seen *not* right before other adjectives, and *not very dull*."),
+            "bad": ("mostly *bad*", "A model that only adds up good and bad words would say so."),
+            "undecided": ("half *good*, half *bad*",
+                          "It would be, if *not* and *dull* were simply added up."),
+            "neither": ("mostly other words",
+                        "After *verdict :* all it has ever seen is *good* or *bad*."),
         },
         explain="The model reads in order, and after *not* the same *dull* meets another state. It knows *not* from other adjectives, and puts the two together.",
     ),
@@ -119,22 +95,14 @@ QUESTIONS = [
         "A recurrent network reads 100 words. Why does a machine with more cores hardly help?",
         "single",
         [
-            right(
-                "Step t needs the state of step t − 1.",
-                "Yes. The 100 small products come one after the other, so the other cores wait.",
-            ),
-            wrong(
-                "A recurrent network has far more parameters than others.",
-                "The same weights serve every step, so there are few of them.",
-            ),
-            wrong(
-                "The tanh in every step is expensive to compute.",
-                "It's a small part of the work, and its entries could be computed in parallel. The steps themselves have to wait for each other.",
-            ),
-            wrong(
-                "Each step uses all of the words before it.",
-                "Each step uses one word and one state. Attention is what uses all the words.",
-            ),
+            right("Step t needs the state of step t − 1.",
+                  "Yes. The 100 small products come one after the other, so the other cores wait."),
+            wrong("A recurrent network has far more parameters than others.",
+                  "The same weights serve every step, so there are few of them."),
+            wrong("The tanh in every step is expensive to compute.",
+                  "It's a small part of the work, and its entries could be computed in parallel. The steps themselves have to wait for each other."),
+            wrong("Each step uses all of the words before it.",
+                  "Each step uses one word and one state. Attention is what uses all the words."),
         ],
     ),
     Question(
@@ -142,22 +110,14 @@ QUESTIONS = [
         "Suppose we keep the two recurrent networks, and let the decoder look back at every encoder state (lesson 02). Which problems does that solve?",
         "multiple",
         [
-            right(
-                "The bottleneck: one vector for all dependencies.",
-                "True: every encoder state is within reach, so the decoder gets more numbers for a long sentence than for a short one.",
-            ),
-            right(
-                "The distance from an English word to the French word it translates.",
-                "True: one step, however long the sentence.",
-            ),
-            wrong(
-                "The sequential computation.",
-                "It doesn't: both networks still run word by word. Only dropping the recurrence solved that, in 2017.",
-            ),
-            wrong(
-                "The order of the words getting lost.",
-                "A recurrent network never loses it, because it reads in order. Order becomes a problem only once the recurrence is dropped.",
-            ),
+            right("The bottleneck: one vector for all dependencies.",
+                  "True: every encoder state is within reach, so the decoder gets more numbers for a long sentence than for a short one."),
+            right("The distance from an English word to the French word it translates.",
+                  "True: one step, however long the sentence."),
+            wrong("The sequential computation.",
+                  "It doesn't: both networks still run word by word. Only dropping the recurrence solved that, in 2017."),
+            wrong("The order of the words getting lost.",
+                  "A recurrent network never loses it, because it reads in order. Order becomes a problem only once the recurrence is dropped."),
         ],
     ),
     Question(
@@ -165,14 +125,10 @@ QUESTIONS = [
         "A batch of B sentences, each S words long, goes through an encoder with hidden width D_h. What is the shape of all its hidden states, batch first?",
         "shape",
         [
-            wrong(
-                "(B, D_h)",
-                "That's one state per sentence, such as the last one. The tensor of all states needs one more dimension.",
-            ),
-            wrong(
-                "(S, B, D_h)",
-                "nn.GRU returns this by default. With batch_first=True, B comes first.",
-            ),
+            wrong("(B, D_h)",
+                  "That's one state per sentence, such as the last one. The tensor of all states needs one more dimension."),
+            wrong("(S, B, D_h)",
+                  "nn.GRU returns this by default. With batch_first=True, B comes first."),
             wrong("(S, D_h)", "That's a single sentence. There are B of them."),
         ],
         answer="(B, S, D_h)",
@@ -209,22 +165,14 @@ QUESTIONS = [
         "What is teacher forcing?",
         "single",
         [
-            right(
-                "In training, the decoder's input is the true previous token.",
-                "Yes. Every position can then be trained at once, and an early error doesn't spoil the rest of the sentence.",
-            ),
-            wrong(
-                "In training, the decoder's input is the very token that it has to predict.",
-                "Then it would only have to copy, as our colleague's model did. Its input is the token before.",
-            ),
-            wrong(
-                "The model learns to reproduce the outputs of a larger model.",
-                "That is distillation. The teacher here is the data.",
-            ),
-            wrong(
-                "The loss is computed only at positions where the decoder was wrong.",
-                "Every position counts. A token predicted with high probability just costs little.",
-            ),
+            right("In training, the decoder's input is the true previous token.",
+                  "Yes. Every position can then be trained at once, and an early error doesn't spoil the rest of the sentence."),
+            wrong("In training, the decoder's input is the very token that it has to predict.",
+                  "Then it would only have to copy, as our colleague's model did. Its input is the token before."),
+            wrong("The model learns to reproduce the outputs of a larger model.",
+                  "That is distillation. The teacher here is the data."),
+            wrong("The loss is computed only at positions where the decoder was wrong.",
+                  "Every position counts. A token predicted with high probability just costs little."),
         ],
     ),
     Question(
@@ -232,22 +180,14 @@ QUESTIONS = [
         "Someone says that a Transformer is a CNN plus attention. What would you answer?",
         "single",
         [
-            right(
-                "No. It has neither recurrence nor convolution over positions, and only attention passes information between them.",
-                "Its feed-forward part works on each position alone, so it isn't a convolution over positions either.",
-            ),
-            wrong(
-                "Yes, because its feed-forward layers are convolutions over neighbouring words.",
-                "You can call them convolutions of kernel size 1, but a kernel of size 1 sees no neighbour.",
-            ),
-            wrong(
-                "That is true of the encoder, whereas the decoder is a recurrent network.",
-                "The decoder generates one token at a time, but it computes each of them with attention and has no hidden state to pass on.",
-            ),
-            wrong(
-                "No. It's an LSTM with attention on top of it.",
-                "That combination came earlier, with Bahdanau et al. The Transformer dropped the recurrence.",
-            ),
+            right("No. It has neither recurrence nor convolution over positions, and only attention passes information between them.",
+                  "Its feed-forward part works on each position alone, so it isn't a convolution over positions either."),
+            wrong("Yes, because its feed-forward layers are convolutions over neighbouring words.",
+                  "You can call them convolutions of kernel size 1, but a kernel of size 1 sees no neighbour."),
+            wrong("That is true of the encoder, whereas the decoder is a recurrent network.",
+                  "The decoder generates one token at a time, but it computes each of them with attention and has no hidden state to pass on."),
+            wrong("No. It's an LSTM with attention on top of it.",
+                  "That combination came earlier, with Bahdanau et al. The Transformer dropped the recurrence."),
         ],
     ),
     Question(

@@ -2,28 +2,21 @@
 
 from helpers.exercises.content import Prediction, Question, right, wrong
 
+# fmt: off
 QUESTIONS = [
     Question(
         "what_the_score_needs",
         "Target word t is about to be generated. What does Bahdanau's score of source word i depend on?",
         "single",
         [
-            right(
-                "The decoder's previous state and encoder state i.",
-                "Yes: e = v · tanh(W s + U h_i). Without s, every step would attend to the same words; without h_i, it would attend to all words equally.",
-            ),
-            wrong(
-                "The decoder's previous state and nothing else.",
-                "Then all source words would get the same score, and the context would be their plain average.",
-            ),
-            wrong(
-                "Encoder state i and nothing else.",
-                "Then every target word would attend to the same source words.",
-            ),
-            wrong(
-                "The distance between the positions i and t in the two sentences.",
-                "Positions don't enter the score. The model learns to stay near the diagonal.",
-            ),
+            right("The decoder's previous state and encoder state i.",
+                  "Yes: e = v · tanh(W s + U h_i). Without s, every step would attend to the same words; without h_i, it would attend to all words equally."),
+            wrong("The decoder's previous state and nothing else.",
+                  "Then all source words would get the same score, and the context would be their plain average."),
+            wrong("Encoder state i and nothing else.",
+                  "Then every target word would attend to the same source words."),
+            wrong("The distance between the positions i and t in the two sentences.",
+                  "Positions don't enter the score. The model learns to stay near the diagonal."),
         ],
     ),
     Question(
@@ -31,22 +24,14 @@ QUESTIONS = [
         "Bahdanau's attention comes before the recurrent step. At what point in the step does Luong's come?",
         "single",
         [
-            right(
-                "After the recurrent step: the new state is the query, and the context joins it just before the output.",
-                "Yes: state, attention, output. In Bahdanau's model the old state is the query, and the context goes into the step.",
-            ),
-            wrong(
-                "Before the recurrent step as well, but with a dot product instead of a small network as the score.",
-                "The scores do differ, but so does the order: Luong takes the step first and uses the new state as the query.",
-            ),
-            wrong(
-                "In the encoder, between the source words.",
-                "Words of one sentence attending to each other is self-attention, from lesson 03. Both of these models attend from the decoder to the encoder.",
-            ),
-            wrong(
-                "Before the first step: the context is computed once per sentence.",
-                "One context per sentence is the fixed vector of lesson 01. Here each target word gets its own.",
-            ),
+            right("After the recurrent step: the new state is the query, and the context joins it just before the output.",
+                  "Yes: state, attention, output. In Bahdanau's model the old state is the query, and the context goes into the step."),
+            wrong("Before the recurrent step as well, but with a dot product instead of a small network as the score.",
+                  "The scores do differ, but so does the order: Luong takes the step first and uses the new state as the query."),
+            wrong("In the encoder, between the source words.",
+                  "Words of one sentence attending to each other is self-attention, from lesson 03. Both of these models attend from the decoder to the encoder."),
+            wrong("Before the first step: the context is computed once per sentence.",
+                  "One context per sentence is the fixed vector of lesson 01. Here each target word gets its own."),
         ],
     ),
     Question(
@@ -54,14 +39,11 @@ QUESTIONS = [
         "At one step of the decoder the query is (B, D_q) and the keys are (B, S, D_k); both are projected to the width A. What is the shape of tanh(…), before the product with v?",
         "shape",
         [
-            wrong(
-                "(B, S)", "That is the shape after the product with v, which sums over the width A."
-            ),
+            wrong("(B, S)",
+                  "That is the shape after the product with v, which sums over the width A."),
             wrong("(B, A)", "That is the query alone. It's added to each of the S keys."),
-            wrong(
-                "(B, S, D_k)",
-                "That is the shape of the keys before w_key. After it they have width A.",
-            ),
+            wrong("(B, S, D_k)",
+                  "That is the shape of the keys before w_key. After it they have width A."),
             wrong("(B, S, 1)", "That would be the shape after a product with v as a column."),
         ],
         answer="(B, S, A)",
@@ -86,22 +68,14 @@ QUESTIONS = [
         "A recurrent translator with attention is still slow to train on long sentences. Why?",
         "single",
         [
-            right(
-                "Each decoder state still needs the one before it, so the steps wait for each other.",
-                "Yes. Attention removed the bottleneck. The waiting ended only when the recurrence was dropped as well.",
-            ),
-            wrong(
-                "It isn't slow, because attention made all steps parallel.",
-                "Within one step, all the source words can be scored in parallel. The steps themselves can't.",
-            ),
-            wrong(
-                "Its softmax runs over the whole source vocabulary.",
-                "It runs over the words of one source sentence, which are few.",
-            ),
-            wrong(
-                "The encoder states are computed afresh at every decoder step.",
-                "They are computed once and kept. They are what the decoder looks back at.",
-            ),
+            right("Each decoder state still needs the one before it, so the steps wait for each other.",
+                  "Yes. Attention removed the bottleneck. The waiting ended only when the recurrence was dropped as well."),
+            wrong("It isn't slow, because attention made all steps parallel.",
+                  "Within one step, all the source words can be scored in parallel. The steps themselves can't."),
+            wrong("Its softmax runs over the whole source vocabulary.",
+                  "It runs over the words of one source sentence, which are few."),
+            wrong("The encoder states are computed afresh at every decoder step.",
+                  "They are computed once and kept. They are what the decoder looks back at."),
         ],
     ),
     Question(
@@ -109,25 +83,16 @@ QUESTIONS = [
         "Attention is added to the translator of lesson 01. Which of these are true?",
         "multiple",
         [
-            right(
-                "Every target word gets its own context.", "True: the weights are new at each step."
-            ),
-            right(
-                "All encoder states are kept, not only the last one.",
-                "True: they are what the decoder attends to.",
-            ),
-            right(
-                "It is trained by the translation loss alone.",
-                "True: nothing in the training data says which word belongs to which.",
-            ),
-            wrong(
-                "The decoder no longer needs a recurrent state.",
-                "Not so: the recurrent state is the query.",
-            ),
-            wrong(
-                "It has to be told which words belong together.",
-                "Not so: the weights have a gradient, so alignment is learned along the way.",
-            ),
+            right("Every target word gets its own context.",
+                  "True: the weights are new at each step."),
+            right("All encoder states are kept, not only the last one.",
+                  "True: they are what the decoder attends to."),
+            right("It is trained by the translation loss alone.",
+                  "True: nothing in the training data says which word belongs to which."),
+            wrong("The decoder no longer needs a recurrent state.",
+                  "Not so: the recurrent state is the query."),
+            wrong("It has to be told which words belong together.",
+                  "Not so: the weights have a gradient, so alignment is learned along the way."),
         ],
     ),
     Question(
@@ -135,18 +100,12 @@ QUESTIONS = [
         "Which source word gets the largest weight?",
         "single",
         [
-            wrong(
-                "The third, whose state is (−1, 0).",
-                "Its first entry cancels to 0, and the tanh of 0 is 0. Try the one whose state points the way of s.",
-            ),
-            right(
-                "The first, whose state is (1, 0).",
-                "Yes: 2 and 0.5 go into the tanh, both positive, and so are both entries of v.",
-            ),
-            wrong(
-                "The second, whose state is (0, 1).",
-                "Its first entry is just as large, 2. But its second is −0.5 instead of 0.5, so its score is lower.",
-            ),
+            wrong("The third, whose state is (−1, 0).",
+                  "Its first entry cancels to 0, and the tanh of 0 is 0. Try the one whose state points the way of s."),
+            right("The first, whose state is (1, 0).",
+                  "Yes: 2 and 0.5 go into the tanh, both positive, and so are both entries of v."),
+            wrong("The second, whose state is (0, 1).",
+                  "Its first entry is just as large, 2. But its second is −0.5 instead of 0.5, so its score is lower."),
         ],
     ),
     Question(
@@ -194,18 +153,12 @@ PREDICTIONS = [
         "without_the_decoder_state",
         "You forget the decoder's part, *W s*. What becomes of the weights?",
         options={
-            "frozen": (
-                "every step has the same weights",
-                "Nothing in the score changes from one step to the next.",
-            ),
-            "uniform": (
-                "every word has the same weight",
-                "That happens if you forget the *encoder's* part: then nothing tells the source words apart.",
-            ),
-            "shrunk": (
-                "every weight becomes smaller",
-                "Weights of a softmax sum to 1 whatever the scores are, so they can't all shrink.",
-            ),
+            "frozen": ("every step has the same weights",
+                       "Nothing in the score changes from one step to the next."),
+            "uniform": ("every word has the same weight",
+                        "That happens if you forget the *encoder's* part: then nothing tells the source words apart."),
+            "shrunk": ("every weight becomes smaller",
+                       "Weights of a softmax sum to 1 whatever the scores are, so they can't all shrink."),
         },
         explain="What is left of the score depends on the source words alone, so the decoder can't ask for another word at the next step.",
     ),
@@ -213,18 +166,12 @@ PREDICTIONS = [
         "where_the_noun_looks",
         "In English the noun comes right after *red*. Every encoder state depends on the whole sentence. Where is the largest weight in the noun's row of the map, compared with the row of *red*?",
         options={
-            "back": (
-                "one French word further left",
-                "The noun's own state says most about it, and in French it comes before this adjective.",
-            ),
-            "same": (
-                "at the same French word",
-                "That state does depend on both words. But it says most about its own, so training made the decoder move.",
-            ),
-            "on": (
-                "one French word further right",
-                "It moves on where both languages have the same order. Here the word that's needed next comes earlier in French.",
-            ),
+            "back": ("one French word further left",
+                     "The noun's own state says most about it, and in French it comes before this adjective."),
+            "same": ("at the same French word",
+                     "That state does depend on both words. But it says most about its own, so training made the decoder move."),
+            "on": ("one French word further right",
+                   "It moves on where both languages have the same order. Here the word that's needed next comes earlier in French."),
         },
         explain="The row of *red* has its largest weight on *rouge*, and in French the noun stands before *rouge*.",
     ),

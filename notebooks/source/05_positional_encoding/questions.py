@@ -2,28 +2,21 @@
 
 from helpers.exercises.content import Prediction, Question, right, wrong
 
+# fmt: off
 QUESTIONS = [
     Question(
         "what_equivariance_means",
         "Self-attention without positions and without a causal mask reads a shuffled sentence. What comes out?",
         "single",
         [
-            right(
-                "The same vectors, shuffled in the same way.",
-                "Yes: shuffle the input, and the output is shuffled too.",
-            ),
-            wrong(
-                "The same vectors, in the old order.",
-                "That would be invariance, where the output doesn't change at all. Here each "
-                "output moves along with its word.",
-            ),
-            wrong(
-                "Different vectors, because every word has new neighbours.",
-                "Each word is compared with the same words as before. Their positions play no part.",
-            ),
-            wrong(
-                "The average of all words, at every position.", "Only if all the scores were equal."
-            ),
+            right("The same vectors, shuffled in the same way.",
+                  "Yes: shuffle the input, and the output is shuffled too."),
+            wrong("The same vectors, in the old order.",
+                  "That would be invariance, where the output doesn't change at all. Here each output moves along with its word."),
+            wrong("Different vectors, because every word has new neighbours.",
+                  "Each word is compared with the same words as before. Their positions play no part."),
+            wrong("The average of all words, at every position.",
+                  "Only if all the scores were equal."),
         ],
     ),
     Question(
@@ -31,22 +24,14 @@ QUESTIONS = [
         "Which columns of the sinusoidal table tell position 3 from position 4?",
         "single",
         [
-            right(
-                "Mainly the first ones, with the fast waves.",
-                "Yes. They change like the last bits of a counter.",
-            ),
-            wrong(
-                "Mainly the last ones, with the slow waves.",
-                "Those waves are so slow that two neighbouring positions look the same.",
-            ),
-            wrong(
-                "All of them to the same degree.",
-                "Their frequencies differ by a factor of up to 10,000.",
-            ),
-            wrong(
-                "None of them, because neighbours look alike everywhere.",
-                "The first pair of columns turns by a whole radian per position.",
-            ),
+            right("Mainly the first ones, with the fast waves.",
+                  "Yes. They change like the last bits of a counter."),
+            wrong("Mainly the last ones, with the slow waves.",
+                  "Those waves are so slow that two neighbouring positions look the same."),
+            wrong("All of them to the same degree.",
+                  "Their frequencies differ by a factor of up to 10,000."),
+            wrong("None of them, because neighbours look alike everywhere.",
+                  "The first pair of columns turns by a whole radian per position."),
         ],
     ),
     Question(
@@ -54,22 +39,14 @@ QUESTIONS = [
         "Why does each frequency have both a sine and a cosine?",
         "single",
         [
-            right(
-                "A step of k is then one rotation of the pair, the same at every position.",
-                "Yes. With the sine alone there is no such matrix.",
-            ),
-            wrong(
-                "The sine is zero at some positions, and the cosine fills in for it there so that nothing is lost.",
-                "It does help there, but the reason is the rotation.",
-            ),
-            wrong(
-                "One of them is added in the encoder, the other in the decoder.",
-                "Sines and cosines are added in both of them.",
-            ),
-            wrong(
-                "The width of the table has to be an even number.",
-                "The width has to be even because of the pairs, not the other way round.",
-            ),
+            right("A step of k is then one rotation of the pair, the same at every position.",
+                  "Yes. With the sine alone there is no such matrix."),
+            wrong("The sine is zero at some positions, and the cosine fills in for it there so that nothing is lost.",
+                  "It does help there, but the reason is the rotation."),
+            wrong("One of them is added in the encoder, the other in the decoder.",
+                  "Sines and cosines are added in both of them."),
+            wrong("The width of the table has to be an even number.",
+                  "The width has to be even because of the pairs, not the other way round."),
         ],
     ),
     Question(
@@ -78,10 +55,8 @@ QUESTIONS = [
         "shape",
         [
             wrong("(32, 512)", "That is one vector per sentence, so all its words would share it."),
-            wrong(
-                "(32, 50)",
-                "That is one number per word. Positions are vectors of the model's width.",
-            ),
+            wrong("(32, 50)",
+                  "That is one number per word. Positions are vectors of the model's width."),
             wrong("(512, 50)", "The rows of the table are positions, so the 50 comes first."),
         ],
         answer="(50, 512)",
@@ -104,22 +79,14 @@ QUESTIONS = [
         "A model with 512 learned positions gets a text of 600 tokens. What happens?",
         "single",
         [
-            right(
-                "The text has to be cut or split, because the table has no row for its 513th token.",
-                "Yes. BERT's limit of 512 tokens is the length of its table.",
-            ),
-            wrong(
-                "The table goes on by its formula, only less precisely.",
-                "A learned table has no formula. Sinusoids have one.",
-            ),
-            wrong(
-                "Positions start again at 0 after 511.",
-                "Only if somebody programs it that way, and then two words share a position.",
-            ),
-            wrong(
-                "The last 88 tokens are treated as padding.",
-                "Padding fills up texts that are too short. This one is too long.",
-            ),
+            right("The text has to be cut or split, because the table has no row for its 513th token.",
+                  "Yes. BERT's limit of 512 tokens is the length of its table."),
+            wrong("The table goes on by its formula, only less precisely.",
+                  "A learned table has no formula. Sinusoids have one."),
+            wrong("Positions start again at 0 after 511.",
+                  "Only if somebody programs it that way, and then two words share a position."),
+            wrong("The last 88 tokens are treated as padding.",
+                  "Padding fills up texts that are too short. This one is too long."),
         ],
     ),
     Question(
@@ -162,18 +129,12 @@ PREDICTIONS = [
         "is_it_position_seven",
         "For which encodings can one dot product and one threshold answer *is p = 7?* correctly at all 64 positions?",
         options={
-            "alone": (
-                "for one-hot vectors only",
-                "They have a column just for 7, but that isn't the only way.",
-            ),
-            "two": (
-                "for one-hot vectors and sinusoids",
-                "One has a column for 7, the other a row that is most similar to itself.",
-            ),
-            "all": (
-                "for all three encodings",
-                "The largest and the smallest of the fractions can be singled out, but not those between them.",
-            ),
+            "alone": ("for one-hot vectors only",
+                      "They have a column just for 7, but that isn't the only way."),
+            "two": ("for one-hot vectors and sinusoids",
+                    "One has a column for 7, the other a row that is most similar to itself."),
+            "all": ("for all three encodings",
+                    "The largest and the smallest of the fractions can be singled out, but not those between them."),
         },
         explain="A multiple of p/T only rises or only falls, so it crosses a threshold once. All rows of the sinusoids have the same length, and each has its largest dot product with itself.",
         ask_why=True,
@@ -183,18 +144,12 @@ PREDICTIONS = [
         "dot_product_of_positions",
         "Take the dot product of the rows for positions *p* and *p*′. What does it depend on?",
         options={
-            "distance": (
-                "on how far apart the two are",
-                "You might still ask whether it can tell which of the two comes first.",
-            ),
-            "both": (
-                "on where each of the two stands",
-                "Each row does depend on its position. But moving both on by the same number of steps changes nothing.",
-            ),
-            "neither": (
-                "on nothing, it is always near zero",
-                "The slow columns are nearly the same for all 64 positions, so the rows are far from orthogonal.",
-            ),
+            "distance": ("on how far apart the two are",
+                         "You might still ask whether it can tell which of the two comes first."),
+            "both": ("on where each of the two stands",
+                     "Each row does depend on its position. But moving both on by the same number of steps changes nothing."),
+            "neither": ("on nothing, it is always near zero",
+                        "The slow columns are nearly the same for all 64 positions, so the rows are far from orthogonal."),
         },
         explain="Each pair of columns is a clock hand, and the angle between two hands doesn't change when both turn by the same amount.",
         ask_why=True,
@@ -216,18 +171,12 @@ PREDICTIONS = [
         "rotary_scores",
         "Query at 10 and key at 7, query at 40 and key at 37, query at 7 and key at 10. Which of the three scores are equal?",
         options={
-            "both": (
-                "all three of them",
-                "The distance is always 3, but in the last case the key comes *after* the query.",
-            ),
-            "neither": (
-                "none of the three",
-                "Each vector is turned by another angle, but only the *difference* of two angles enters a dot product.",
-            ),
-            "first": (
-                "the first and second",
-                "In both, the key comes 3 positions before the query.",
-            ),
+            "both": ("all three of them",
+                     "The distance is always 3, but in the last case the key comes *after* the query."),
+            "neither": ("none of the three",
+                        "Each vector is turned by another angle, but only the *difference* of two angles enters a dot product."),
+            "first": ("the first and second",
+                      "In both, the key comes 3 positions before the query."),
         },
         explain="A rotation by the difference of the positions is left over, and the other way round it's another rotation.",
     ),

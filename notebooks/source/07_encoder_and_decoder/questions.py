@@ -2,28 +2,21 @@
 
 from helpers.exercises.content import Prediction, Question, right, wrong
 
+# fmt: off
 QUESTIONS = [
     Question(
         "what_layer_norm_sees",
         "A batch has the shape (B, T, D). Over which dimension does layer normalisation take the mean and the variance?",
         "single",
         [
-            right(
-                "Over D: each position by itself.",
-                "Yes, which is why gain and bias have the shape (D,).",
-            ),
-            wrong(
-                "Over B: each feature across the batch.",
-                "That is batch normalisation. A sentence would then depend on the others in its batch.",
-            ),
-            wrong(
-                "Over T and D: each sentence by itself.",
-                "Then padding would count, and positions would depend on each other.",
-            ),
-            wrong(
-                "Over T: each feature across the sentence.",
-                "Then a decoder could see the future through the mean.",
-            ),
+            right("Over D: each position by itself.",
+                  "Yes, which is why gain and bias have the shape (D,)."),
+            wrong("Over B: each feature across the batch.",
+                  "That is batch normalisation. A sentence would then depend on the others in its batch."),
+            wrong("Over T and D: each sentence by itself.",
+                  "Then padding would count, and positions would depend on each other."),
+            wrong("Over T: each feature across the sentence.",
+                  "Then a decoder could see the future through the mean."),
         ],
     ),
     Question(
@@ -31,18 +24,11 @@ QUESTIONS = [
         "Which of these are true of dropout with p = 0.1?",
         "multiple",
         [
-            right(
-                "In training, a tenth of the activations is set to zero.",
-                "True, and a different tenth each time.",
-            ),
-            right(
-                "The others are divided by 0.9.",
-                "True: that keeps the expected sum the same.",
-            ),
-            wrong(
-                "A tenth of the weights is removed.",
-                "Not so: the weights stay, and activations are set to zero.",
-            ),
+            right("In training, a tenth of the activations is set to zero.",
+                  "True, and a different tenth each time."),
+            right("The others are divided by 0.9.", "True: that keeps the expected sum the same."),
+            wrong("A tenth of the weights is removed.",
+                  "Not so: the weights stay, and activations are set to zero."),
             wrong("It stays on when the model translates.", "Not so: model.eval() turns it off."),
         ],
     ),
@@ -93,10 +79,8 @@ QUESTIONS = [
         "Normalise the vector (2, 4, 4, 6) with a pencil: gain 1, bias 0, and leave out ε. What does the last entry become?",
         "number",
         [
-            wrong(
-                "1.22",
-                "That divides the squares by n − 1 = 3. Layer normalisation divides by n = 4.",
-            ),
+            wrong("1.22",
+                  "That divides the squares by n − 1 = 3. Layer normalisation divides by n = 4."),
             wrong("1", "That divides by the variance, 2. Divide by its square root."),
             wrong("2", "You've subtracted the mean. Now divide by the standard deviation."),
             wrong("4.24", "Subtract the mean, 4, before you divide."),
@@ -137,36 +121,24 @@ PREDICTIONS = [
         "The entries of the input have a typical size of 1. What is their typical size after twelve attention layers, each with a path around it?",
         options={
             "many": ("more than 10", "Each layer adds in proportion to the x that it reads."),
-            "few": (
-                "from 3 to 10",
-                "That would be so if every layer added something of one size, that of the input.",
-            ),
-            "same": (
-                "less than 3",
-                "Attention alone only averages. But here the average is *added* to x, twelve times.",
-            ),
+            "few": ("from 3 to 10",
+                    "That would be so if every layer added something of one size, that of the input."),
+            "same": ("less than 3",
+                     "Attention alone only averages. But here the average is *added* to x, twelve times."),
         },
     ),
     Prediction(
         "what_it_survives",
         "Without which of these does the trained encoder still lead to sensible translations?",
         options={
-            "norms": (
-                "the norms before the sublayers",
-                "The sublayers then read vectors of a size that they have never met in training.",
-            ),
-            "paths": (
-                "the paths around the sublayers",
-                "The decoder then gets only what the last sublayer computed, and nothing of the words themselves.",
-            ),
-            "ffn": (
-                "the whole feed-forward network",
-                "It sounds like the greatest loss, and it does the least harm.",
-            ),
-            "relu": (
-                "the ReLU in the feed-forward network",
-                "The two matrices are still there, but they were trained on numbers of which about half are zero.",
-            ),
+            "norms": ("the norms before the sublayers",
+                      "The sublayers then read vectors of a size that they have never met in training."),
+            "paths": ("the paths around the sublayers",
+                      "The decoder then gets only what the last sublayer computed, and nothing of the words themselves."),
+            "ffn": ("the whole feed-forward network",
+                    "It sounds like the greatest loss, and it does the least harm."),
+            "relu": ("the ReLU in the feed-forward network",
+                     "The two matrices are still there, but they were trained on numbers of which about half are zero."),
         },
         explain="Without its feed-forward network a layer passes on x and what attention has added, and both are as the later layers know them. The other three changes put wrong numbers into the vectors.",
         ask_why=True,
@@ -175,18 +147,12 @@ PREDICTIONS = [
         "careful_start",
         "Four layers, no norms, and a careful start. Beside the models with norms, at which validation loss does this one end?",
         options={
-            "lower": (
-                "lower, by more than 0.2 nats",
-                "Yes, with every seed. What had ruined the models without norms was their start.",
-            ),
-            "same": (
-                "about as high, within 0.2 nats",
-                "A fair guess, since both start from vectors of a sensible size.",
-            ),
-            "higher": (
-                "higher, by more than 0.2 nats",
-                "It would be if the norm itself were what makes deep stacks trainable.",
-            ),
+            "lower": ("lower, by more than 0.2 nats",
+                      "Yes, with every seed. What had ruined the models without norms was their start."),
+            "same": ("about as high, within 0.2 nats",
+                     "A fair guess, since both start from vectors of a sensible size."),
+            "higher": ("higher, by more than 0.2 nats",
+                       "It would be if the norm itself were what makes deep stacks trainable."),
         },
         explain="With a tenth of the usual output matrices, each layer at first passes on nearly x, and the sums stay small. From there training goes well without any norm.",
         ask_why=True,
@@ -195,18 +161,12 @@ PREDICTIONS = [
         "keys_from_memory",
         "Our translator has three encoder layers and three decoder layers. Where do its three cross-attentions get their keys?",
         options={
-            "matching": (
-                "from encoder layers 1, 2 and 3, one from each",
-                "Drawings with parallel arrows suggest it. Only the last encoder layer's output leaves the encoder.",
-            ),
-            "each": (
-                "from the last encoder layer, computed three times",
-                "Yes: one memory, and three pairs of W_K and W_V.",
-            ),
-            "once": (
-                "from the last encoder layer, computed once for all",
-                "The memory is the same for all three, but each projects it with a W_K of its own.",
-            ),
+            "matching": ("from encoder layers 1, 2 and 3, one from each",
+                         "Drawings with parallel arrows suggest it. Only the last encoder layer's output leaves the encoder."),
+            "each": ("from the last encoder layer, computed three times",
+                     "Yes: one memory, and three pairs of W_K and W_V."),
+            "once": ("from the last encoder layer, computed once for all",
+                     "The memory is the same for all three, but each projects it with a W_K of its own."),
         },
         explain="There is one memory, the output of the last encoder layer. Every decoder layer projects it with its own W_K and W_V.",
     ),
@@ -215,18 +175,12 @@ PREDICTIONS = [
         "Twelve fresh layers and one backward pass. Which of the two, post-norm or "
         "pre-norm, gives the *last* layers the larger gradient?",
         options={
-            "pre": (
-                "pre-norm, by more than half",
-                "It's true that nothing interrupts its path to the loss. But the sum has grown by then.",
-            ),
-            "post": (
-                "post-norm, by more than half",
-                "Yes, more than three times as large with this seed.",
-            ),
-            "same": (
-                "neither, by more than half",
-                "Both are next to the loss, but the norm after the last layer makes a difference.",
-            ),
+            "pre": ("pre-norm, by more than half",
+                    "It's true that nothing interrupts its path to the loss. But the sum has grown by then."),
+            "post": ("post-norm, by more than half",
+                     "Yes, more than three times as large with this seed."),
+            "same": ("neither, by more than half",
+                     "Both are next to the loss, but the norm after the last layer makes a difference."),
         },
         explain="In pre-norm the sum has grown by the last layer, so that layer changes it less. In post-norm every layer's output has been brought back to size 1.",
     ),

@@ -2,28 +2,21 @@
 
 from helpers.exercises.content import Prediction, Question, right, wrong
 
+# fmt: off
 QUESTIONS = [
     Question(
         "mask_and_shift",
         "You train with the causal mask, but the targets are equal to the inputs instead of shifted. What will the model learn?",
         "single",
         [
-            right(
-                "To copy its input, because the target is the input at the same position.",
-                "Yes. The mask hides what comes after position t, but not position t.",
-            ),
-            wrong(
-                "The same as with the shift, because the mask is enough.",
-                "The mask allows position t to attend to input t, which is the target.",
-            ),
-            wrong(
-                "Nothing: the loss stays at log V.",
-                "The loss falls to zero very soon, which is the problem.",
-            ),
-            wrong(
-                "To predict two tokens ahead.",
-                "Input and target are at the same position, so nothing lies between them.",
-            ),
+            right("To copy its input, because the target is the input at the same position.",
+                  "Yes. The mask hides what comes after position t, but not position t."),
+            wrong("The same as with the shift, because the mask is enough.",
+                  "The mask allows position t to attend to input t, which is the target."),
+            wrong("Nothing: the loss stays at log V.",
+                  "The loss falls to zero very soon, which is the problem."),
+            wrong("To predict two tokens ahead.",
+                  "Input and target are at the same position, so nothing lies between them."),
         ],
     ),
     Question(
@@ -31,18 +24,13 @@ QUESTIONS = [
         "Logits are divided by a temperature of 0.5 before the softmax. What happens?",
         "multiple",
         [
-            right(
-                "The likeliest token becomes likelier.", "True: differences between logits double."
-            ),
-            wrong(
-                "The order of the tokens changes.",
-                "Not so: dividing by a positive number keeps the order.",
-            ),
+            right("The likeliest token becomes likelier.",
+                  "True: differences between logits double."),
+            wrong("The order of the tokens changes.",
+                  "Not so: dividing by a positive number keeps the order."),
             right("The entropy of the distribution falls.", "True: it becomes more peaked."),
-            wrong(
-                "Greedy decoding gives a different sentence.",
-                "Not so: the argmax stays where it is.",
-            ),
+            wrong("Greedy decoding gives a different sentence.",
+                  "Not so: the argmax stays where it is."),
         ],
     ),
     Question(
@@ -51,9 +39,8 @@ QUESTIONS = [
         "number",
         [
             wrong("1", "The first token has 0.5, which doesn't reach 0.75."),
-            wrong(
-                "3", "Two tokens already reach 0.8. The token that reaches p is the last one kept."
-            ),
+            wrong("3",
+                  "Two tokens already reach 0.8. The token that reaches p is the last one kept."),
             wrong("4", "Then nothing would be filtered."),
         ],
         answer=2,
@@ -66,13 +53,10 @@ QUESTIONS = [
         [
             right("Keys of earlier positions.", "True: every later query is compared with them."),
             right("Values of earlier positions.", "True: they are mixed at every later step."),
-            wrong(
-                "Queries of earlier positions.", "Not so: each is used once, at its own position."
-            ),
-            right(
-                "Keys and values of the encoder's output.",
-                "True: they never change, so they are computed once.",
-            ),
+            wrong("Queries of earlier positions.",
+                  "Not so: each is used once, at its own position."),
+            right("Keys and values of the encoder's output.",
+                  "True: they never change, so they are computed once."),
         ],
     ),
     Question(
@@ -80,14 +64,10 @@ QUESTIONS = [
         "A batch of 4 target sentences, padded to 20 tokens; a vocabulary of 4000. What is the shape of the logits in training?",
         "shape",
         [
-            wrong(
-                "(4, 4000)",
-                "That is one step of decoding. In training all positions are computed at once.",
-            ),
-            wrong(
-                "(4, 20)",
-                "That is the shape of the tokens. Each position has a logit for every token of the vocabulary.",
-            ),
+            wrong("(4, 4000)",
+                  "That is one step of decoding. In training all positions are computed at once."),
+            wrong("(4, 20)",
+                  "That is the shape of the tokens. Each position has a logit for every token of the vocabulary."),
         ],
         answer="(4, 20, 4000)",
         why="(B, T, V).",
@@ -118,15 +98,11 @@ QUESTIONS = [
         "In the tree with A and B, what is the probability of the likeliest sentence?",
         "number",
         [
-            wrong(
-                "0.216",
-                "That is A A, the sentence that greedy decoding writes. There is a likelier one.",
-            ),
+            wrong("0.216",
+                  "That is A A, the sentence that greedy decoding writes. There is a likelier one."),
             wrong("0.18", "That is A alone: 0.6 × 0.3. There is a likelier one."),
-            wrong(
-                "0.6",
-                "That is only the first token. A sentence is complete with <eos>, and its probability is a product.",
-            ),
+            wrong("0.6",
+                  "That is only the first token. A sentence is complete with <eos>, and its probability is a product."),
             wrong("0.9", "That is the last step alone. Multiply by the probability of B, 0.4."),
             wrong("0.204", "That is A B: 0.6 × 0.34 × 1. There is a likelier one."),
         ],
@@ -141,18 +117,12 @@ PREDICTIONS = [
         "one_pass_or_many",
         "The trained model reads an English sentence twice: first all twelve prefixes in a single pass, then each prefix in a pass of its own. How do the two sets of logits compare?",
         options={
-            "same": (
-                "equal at all positions, up to rounding",
-                "Yes, and it would be so with a hundred layers.",
-            ),
-            "early": (
-                "different at early positions, equal at late ones",
-                "It would be so if early positions read vectors that were made from later words. But layer 1 is masked too, and so is every layer above it.",
-            ),
-            "late": (
-                "equal at early positions, different at late ones",
-                "Late positions have the longest prefixes, but computing a prefix again gives the vectors that it gave before.",
-            ),
+            "same": ("equal at all positions, up to rounding",
+                     "Yes, and it would be so with a hundred layers."),
+            "early": ("different at early positions, equal at late ones",
+                      "It would be so if early positions read vectors that were made from later words. But layer 1 is masked too, and so is every layer above it."),
+            "late": ("equal at early positions, different at late ones",
+                     "Late positions have the longest prefixes, but computing a prefix again gives the vectors that it gave before."),
         },
         explain="The mask is in every layer, so at no depth does a position depend on what comes after it. What it reads is exactly its prefix, in one pass or in many.",
         ask_why=True,
@@ -162,19 +132,13 @@ PREDICTIONS = [
         "Each token is the throw of a die with 20 sides, so without cheating no model can "
         "get below log 20 = 3.0. Which of the two incomplete models ends far below that?",
         options={
-            "no_mask": (
-                "only the one without the mask",
-                "It does. But look at the other one as well: without the shift, input t is target t.",
-            ),
+            "no_mask": ("only the one without the mask",
+                        "It does. But look at the other one as well: without the shift, input t is target t."),
             "both": ("the one without the mask and the one without the shift", "Yes, both cheat."),
-            "no_shift": (
-                "only the one without the shift",
-                "It does. But the one without a mask reads target t as well: it's the next input.",
-            ),
-            "neither": (
-                "neither the one without the mask nor the one without the shift",
-                "Mask and shift each block one way to cheat. If only one of them is there, training finds the way that's still open.",
-            ),
+            "no_shift": ("only the one without the shift",
+                         "It does. But the one without a mask reads target t as well: it's the next input."),
+            "neither": ("neither the one without the mask nor the one without the shift",
+                        "Mask and shift each block one way to cheat. If only one of them is there, training finds the way that's still open."),
         },
         explain="There are two ways to the answer, and each precaution closes one of them.",
         recall="mask_and_shift",
@@ -184,18 +148,12 @@ PREDICTIONS = [
         "does_the_beam_find_it",
         "For the caption with the station, a beam of 4 ranks whole sentences by their log-probability. What will it write?",
         options={
-            "station": (
-                "a sentence that ends in *station*",
-                "The beam did keep it, but only as one of its losers.",
-            ),
-            "other": (
-                "a new sentence, without *station*",
-                "It has several of those in its list, but none of them ends up first.",
-            ),
-            "same": (
-                "the sentence that greedy wrote",
-                "Yes: here greedy had already found the likeliest sentence.",
-            ),
+            "station": ("a sentence that ends in *station*",
+                        "The beam did keep it, but only as one of its losers."),
+            "other": ("a new sentence, without *station*",
+                      "It has several of those in its list, but none of them ends up first."),
+            "same": ("the sentence that greedy wrote",
+                     "Yes: here greedy had already found the likeliest sentence."),
         },
         explain="The model gives the sentence with *station* a lower probability, so searching harder for the likeliest sentence doesn't help.",
         ask_why=True,
@@ -205,14 +163,10 @@ PREDICTIONS = [
         "kept_at_the_full_stop",
         "At *red*, top-p with p = 0.95 keeps 14 tokens. The model is just as sure of the full stop. How many tokens does top-p keep there?",
         options={
-            "few": (
-                "fewer than 10",
-                "That's what we'd like: the full stop and whatever else is plausible.",
-            ),
-            "some": (
-                "from 10 to 100",
-                "That's about what it keeps at *red*, where a single rival has 2%. The full stop has no such rival.",
-            ),
+            "few": ("fewer than 10",
+                    "That's what we'd like: the full stop and whatever else is plausible."),
+            "some": ("from 10 to 100",
+                     "That's about what it keeps at *red*, where a single rival has 2%. The full stop has no such rival."),
             "many": ("more than 100", "Yes, several hundred."),
         },
         explain="The full stop has 92%, and no other token has more than a fraction of a percent. To collect the missing 3%, top-p has to take hundreds of them.",
@@ -222,18 +176,12 @@ PREDICTIONS = [
         "what_the_cache_saves",
         "Without the cache, writing 128 tokens sends 64 times as many positions through the decoder. How many times as fast is it with the cache, on this machine?",
         options={
-            "several": (
-                "from 2 to 30 times as fast",
-                "Yes: much faster, but not by the factor that counting positions suggests.",
-            ),
-            "hardly": (
-                "less than 2 times as fast",
-                "Attention does read all old keys in either case. But that's a small part of the work, and the cache saves the projections and the feed-forward layers of all old positions.",
-            ),
-            "all": (
-                "more than 30 times as fast",
-                "That would be so if every position took the same time. In one large matrix product, many positions cost much less together than separately.",
-            ),
+            "several": ("from 2 to 30 times as fast",
+                        "Yes: much faster, but not by the factor that counting positions suggests."),
+            "hardly": ("less than 2 times as fast",
+                       "Attention does read all old keys in either case. But that's a small part of the work, and the cache saves the projections and the feed-forward layers of all old positions."),
+            "all": ("more than 30 times as fast",
+                    "That would be so if every position took the same time. In one large matrix product, many positions cost much less together than separately."),
         },
         explain="A pass over 128 positions takes longer than a pass over one, but not 128 times as long, because the processor handles many positions at once.",
         recall="what_the_cache_keeps",

@@ -2,29 +2,21 @@
 
 from helpers.exercises.content import Prediction, Question, right, wrong
 
+# fmt: off
 QUESTIONS = [
     Question(
         "what_cross_entropy_wants",
         "What do you pass to F.cross_entropy?",
         "single",
         [
-            right(
-                "The logits, which are what the last linear layer gives, without any softmax after it.",
-                "Yes. It takes log_softmax itself, which is numerically safer than a softmax followed by a logarithm.",
-            ),
-            wrong(
-                "Probabilities, which are what comes out of the softmax.",
-                "Then the softmax is applied twice. There's no error message, but the loss can't "
-                "come near 0 and learning is slow.",
-            ),
-            wrong(
-                "Log-probabilities, because the loss is a negative logarithm.",
-                "Those are for F.nll_loss. cross_entropy takes the logarithm itself.",
-            ),
-            wrong(
-                "The likeliest token at each position, to be compared with the target.",
-                "argmax has no gradient, and it throws away how sure the model was.",
-            ),
+            right("The logits, which are what the last linear layer gives, without any softmax after it.",
+                  "Yes. It takes log_softmax itself, which is numerically safer than a softmax followed by a logarithm."),
+            wrong("Probabilities, which are what comes out of the softmax.",
+                  "Then the softmax is applied twice. There's no error message, but the loss can't come near 0 and learning is slow."),
+            wrong("Log-probabilities, because the loss is a negative logarithm.",
+                  "Those are for F.nll_loss. cross_entropy takes the logarithm itself."),
+            wrong("The likeliest token at each position, to be compared with the target.",
+                  "argmax has no gradient, and it throws away how sure the model was."),
         ],
     ),
     Question(
@@ -47,26 +39,16 @@ QUESTIONS = [
         "By mistake the loss is averaged over all positions, padding included, and half of them are padding. What follows?",
         "multiple",
         [
-            right(
-                "The loss looks better than it is.",
-                "True: the model soon predicts padding with certainty, so padding costs nothing.",
-            ),
-            right(
-                "The same sentence has a different loss in a different batch.",
-                "True: how much padding it gets depends on its neighbours.",
-            ),
-            right(
-                "At first, what the model mainly learns is to predict padding.",
-                "True: padding is the commonest target of all.",
-            ),
-            wrong(
-                "Nothing, since the attention masks hide padding.",
-                "Not so: masks hide padding from attention, but the loss still asks for a prediction at every position.",
-            ),
-            wrong(
-                "The loss becomes NaN.",
-                "Not so, and that's the problem: nothing seems to be wrong.",
-            ),
+            right("The loss looks better than it is.",
+                  "True: the model soon predicts padding with certainty, so padding costs nothing."),
+            right("The same sentence has a different loss in a different batch.",
+                  "True: how much padding it gets depends on its neighbours."),
+            right("At first, what the model mainly learns is to predict padding.",
+                  "True: padding is the commonest target of all."),
+            wrong("Nothing, since the attention masks hide padding.",
+                  "Not so: masks hide padding from attention, but the loss still asks for a prediction at every position."),
+            wrong("The loss becomes NaN.",
+                  "Not so, and that's the problem: nothing seems to be wrong."),
         ],
     ),
     Question(
@@ -74,10 +56,8 @@ QUESTIONS = [
         "Label smoothing with ε = 0.1 over 4 classes, as in F.cross_entropy. What is the target of the right class?",
         "number",
         [
-            wrong(
-                "0.9",
-                "That is 1 − ε. The right class gets its share of ε as well, which is ε/V more.",
-            ),
+            wrong("0.9",
+                  "That is 1 − ε. The right class gets its share of ε as well, which is ε/V more."),
             wrong("0.025", "That is the target of each wrong class: ε/V."),
             wrong("0.975", "That subtracts only ε/V. Subtract all of ε, then add ε/V."),
             wrong("1", "That is the target without smoothing."),
@@ -90,23 +70,14 @@ QUESTIONS = [
         "How does the learning rate of the 2017 paper change during training?",
         "single",
         [
-            right(
-                "It rises linearly, then falls with the inverse square root of the step.",
-                "Yes. After four times as many steps it is half as high.",
-            ),
-            wrong(
-                "It rises linearly, then falls exponentially, by the same factor in every thousand steps.",
-                "Many people think so. An exponential would soon be close to 0, whereas "
-                "step^−0.5 falls ever more slowly.",
-            ),
-            wrong(
-                "It starts at its highest value, then falls with the inverse square root of the step.",
-                "That leaves out the warm-up, with which the 2017 paper begins.",
-            ),
-            wrong(
-                "It rises and falls like half a cosine.",
-                "Many later models do that, but the 2017 paper doesn't.",
-            ),
+            right("It rises linearly, then falls with the inverse square root of the step.",
+                  "Yes. After four times as many steps it is half as high."),
+            wrong("It rises linearly, then falls exponentially, by the same factor in every thousand steps.",
+                  "Many people think so. An exponential would soon be close to 0, whereas step^−0.5 falls ever more slowly."),
+            wrong("It starts at its highest value, then falls with the inverse square root of the step.",
+                  "That leaves out the warm-up, with which the 2017 paper begins."),
+            wrong("It rises and falls like half a cosine.",
+                  "Many later models do that, but the 2017 paper doesn't."),
         ],
     ),
     Question(
@@ -181,15 +152,11 @@ PREDICTIONS = [
         "bold_or_careful",
         "A gives the right token 0.6 five times. B gives it 0.9 four times and 0.01 once. Which model has the lower cross-entropy?",
         options={
-            "bold": (
-                "model B, by more than 0.05",
-                "Its average probability is higher, 0.72 against 0.6. But we average logarithms.",
-            ),
+            "bold": ("model B, by more than 0.05",
+                     "Its average probability is higher, 0.72 against 0.6. But we average logarithms."),
             "careful": ("model A, by more than 0.05", "Yes, by half a nat."),
-            "equal": (
-                "neither, by more than 0.05",
-                "It would be a strange coincidence. Compare −log 0.01 with the sum of A's five losses.",
-            ),
+            "equal": ("neither, by more than 0.05",
+                      "It would be a strange coincidence. Compare −log 0.01 with the sum of A's five losses."),
         },
         explain="−log 0.01 is 4.6, and A's five losses of −log 0.6 add up to only 2.6. B's single miss is that expensive.",
         ask_why=True,
@@ -198,18 +165,12 @@ PREDICTIONS = [
         "first_loss_of_a_transformer",
         "log V is 5.0 and the unigram entropy is 4.1. What was the loss of the untrained Transformer, at the first step of a correct run?",
         options={
-            "above": (
-                "more than 6",
-                "Yes, and a loss above log V says that wrong words get high probabilities.",
-            ),
-            "at": (
-                "4.5 to 5.5",
-                "That's true of a model that gives every word about the same probability, but random weights can also be sure of a wrong word.",
-            ),
-            "below": (
-                "less than 4.5",
-                "For that, the random weights would have to know which words are frequent.",
-            ),
+            "above": ("more than 6",
+                      "Yes, and a loss above log V says that wrong words get high probabilities."),
+            "at": ("4.5 to 5.5",
+                   "That's true of a model that gives every word about the same probability, but random weights can also be sure of a wrong word."),
+            "below": ("less than 4.5",
+                      "For that, the random weights would have to know which words are frequent."),
         },
         explain="Being sure and wrong costs more than knowing nothing.",
         ask_why=True,
@@ -219,15 +180,11 @@ PREDICTIONS = [
         "harm_of_counting_padding",
         "One model counted padding in its training loss, and the other didn't. We measure both on real words. How far is the first behind the second?",
         options={
-            "a bit": (
-                "by 0.15 to 0.5 nats",
-                "You'd expect the model to lose time learning the padding. But it has learned the padding after a few steps.",
-            ),
+            "a bit": ("by 0.15 to 0.5 nats",
+                      "You'd expect the model to lose time learning the padding. But it has learned the padding after a few steps."),
             "same": ("by less than 0.15 nats", "Yes, if it's behind at all."),
-            "worse": (
-                "by more than 0.5 nats",
-                "The log was wrong by more than that. But a wrong report doesn't make a wrong gradient.",
-            ),
+            "worse": ("by more than 0.5 nats",
+                      "The log was wrong by more than that. But a wrong report doesn't make a wrong gradient."),
         },
         explain="Once padding is learned, it hardly contributes to the gradient. What's left of the gradient comes from the real words, and Adam makes up for its size.",
         ask_why=True,
@@ -236,18 +193,12 @@ PREDICTIONS = [
         "gradients_never_cleared",
         "Nobody clears the gradients. What does the loss of the tiny Transformer do in 60 steps of Adam?",
         options={
-            "stuck": (
-                "it falls at first, then swings far above zero",
-                "Yes, with each of three seeds.",
-            ),
-            "same": (
-                "it falls to nearly zero, as the other run's does",
-                "Adam makes up for the size of the gradient, but not for its direction.",
-            ),
-            "nan": (
-                "it falls at first, then rises until it's NaN",
-                "The sums of gradients do grow. But Adam divides by their size, so the steps stay finite.",
-            ),
+            "stuck": ("it falls at first, then swings far above zero",
+                      "Yes, with each of three seeds."),
+            "same": ("it falls to nearly zero, as the other run's does",
+                     "Adam makes up for the size of the gradient, but not for its direction."),
+            "nan": ("it falls at first, then rises until it's NaN",
+                    "The sums of gradients do grow. But Adam divides by their size, so the steps stay finite."),
         },
         explain="Each step follows the sum of all gradients so far, and most of those belong to weights that the model no longer has.",
         ask_why=True,
@@ -259,20 +210,12 @@ PREDICTIONS = [
         "perfectly?",
         options={
             "high": ("about 1.4", "Yes, more than a nat with nothing left to learn."),
-            "third": (
-                "about 0.4",
-                "With six words it's about that. With more words each share of ε gets smaller, and its logarithm larger.",
-            ),
-            "tenth": (
-                "about 0.1",
-                "That's −log 0.9, which is only the right word's part. Together, the other words "
-                "get only 0.1 of the target, but each of them costs many nats.",
-            ),
-            "zero": (
-                "about 0.0",
-                "For that, all the probability would have to be on one word. But the smoothed "
-                "target asks for some probability on every word.",
-            ),
+            "third": ("about 0.4",
+                      "With six words it's about that. With more words each share of ε gets smaller, and its logarithm larger."),
+            "tenth": ("about 0.1",
+                      "That's −log 0.9, which is only the right word's part. Together, the other words get only 0.1 of the target, but each of them costs many nats."),
+            "zero": ("about 0.0",
+                     "For that, all the probability would have to be on one word. But the smoothed target asks for some probability on every word."),
         },
         explain="A tenth of the target is on words with a probability of 0.0000027 each, and −log of that is 12.8. This is the target's own entropy, and no prediction can cost less. Never compare a loss with smoothing to one without. The paper found that smoothing made the perplexity worse and BLEU better.",
         recall="smoothed_target",

@@ -2,6 +2,7 @@
 
 from helpers.exercises.content import Prediction, Question, right, wrong
 
+# fmt: off
 QUESTIONS = [
     Question(
         "order_of_an_encoder_layer",
@@ -22,22 +23,14 @@ QUESTIONS = [
         "The translator was trained with pre-norm. Somebody loads its weights, name by name, into a post-norm model of the same size. What happens?",
         "single",
         [
-            right(
-                "All but the two final norms fit, and the output is nonsense.",
-                "Yes. Post-norm has no final norms, so four tensors are left over and `load_state_dict` names them. All other shapes agree, but the numbers mean something else.",
-            ),
-            wrong(
-                "The shapes don't fit, so loading fails as early as the first layer.",
-                "A norm has the same shape wherever it is.",
-            ),
-            wrong(
-                "All weights fit, and it translates a little worse than before.",
-                "The vectors between the layers are far larger or smaller than in training, so every layer after the first gets inputs it was never trained on.",
-            ),
-            wrong(
-                "Nothing changes, because addition and normalisation can be swapped.",
-                "LN(x + y) and x + LN(y) are different functions.",
-            ),
+            right("All but the two final norms fit, and the output is nonsense.",
+                  "Yes. Post-norm has no final norms, so four tensors are left over and `load_state_dict` names them. All other shapes agree, but the numbers mean something else."),
+            wrong("The shapes don't fit, so loading fails as early as the first layer.",
+                  "A norm has the same shape wherever it is."),
+            wrong("All weights fit, and it translates a little worse than before.",
+                  "The vectors between the layers are far larger or smaller than in training, so every layer after the first gets inputs it was never trained on."),
+            wrong("Nothing changes, because addition and normalisation can be swapped.",
+                  "LN(x + y) and x + LN(y) are different functions."),
         ],
     ),
     Question(
@@ -45,24 +38,14 @@ QUESTIONS = [
         "Your model generates the same tokens as the course's, but at each position its logits differ by a constant. What do you know?",
         "multiple",
         [
-            right(
-                "The argmax is the same.",
-                "True: it doesn't change when the same number is added to all logits.",
-            ),
-            right(
-                "The probabilities are the same.",
-                "True: a constant added to all logits cancels in the softmax.",
-            ),
-            right(
-                "A test on tokens alone would have passed.",
-                "True, which is why the comparison looks at the logits as well.",
-            ),
-            wrong(
-                "The model is right.",
-                "Not quite: it might return log-probabilities, which differ from logits by just such a constant. If you "
-                "mistake them for logits, for instance to compare the scores of two models, you "
-                "get wrong results.",
-            ),
+            right("The argmax is the same.",
+                  "True: it doesn't change when the same number is added to all logits."),
+            right("The probabilities are the same.",
+                  "True: a constant added to all logits cancels in the softmax."),
+            right("A test on tokens alone would have passed.",
+                  "True, which is why the comparison looks at the logits as well."),
+            wrong("The model is right.",
+                  "Not quite: it might return log-probabilities, which differ from logits by just such a constant. If you mistake them for logits, for instance to compare the scores of two models, you get wrong results."),
         ],
     ),
     Question(
@@ -70,15 +53,11 @@ QUESTIONS = [
         "Translations of single sentences are right. In a batch with longer sentences they are wrong. Where do you look first?",
         "single",
         [
-            right(
-                "At the padding masks of the encoder and of cross-attention.",
-                "Yes. A single sentence has no padding, so nothing shows there.",
-            ),
+            right("At the padding masks of the encoder and of cross-attention.",
+                  "Yes. A single sentence has no padding, so nothing shows there."),
             wrong("At the scale √K of the scores.", "Single sentences would be wrong as well."),
-            wrong(
-                "At the causal mask.",
-                "A decoder that sees the future does so in a single sentence too.",
-            ),
+            wrong("At the causal mask.",
+                  "A decoder that sees the future does so in a single sentence too."),
             wrong("At the embedding's factor √D.", "Single sentences would be wrong as well."),
         ],
     ),
@@ -99,9 +78,8 @@ QUESTIONS = [
         "One sentence, 4 heads. Six tokens are written, `<bos>` included, and the cache holds the keys and values of the first five. What is the shape of the scores in the decoder's self-attention at this step?",
         "shape",
         [
-            wrong(
-                "(1, 4, 6, 6)", "That's without a cache, where every position is computed again."
-            ),
+            wrong("(1, 4, 6, 6)",
+                  "That's without a cache, where every position is computed again."),
             wrong("(1, 4, 1, 1)", "The newest token also attends to the five before it."),
             wrong("(1, 4, 1, 5)", "Its own key joins the five in the cache before it attends."),
         ],
@@ -129,14 +107,10 @@ PREDICTIONS = [
         "Before the first step the weights are random. A model that gave every piece the same probability would have a loss of log V, with V pieces. Where does yours start?",
         explain="The table that turns ids into vectors also turns vectors into logits, so the highest logit belongs to the piece that was just read. The model is sure that every word comes twice, and pays for it.",
         options={
-            "at": (
-                "near log V",
-                "Random weights don't make an even guess. The piece that was just read gets nearly all the probability.",
-            ),
-            "below": (
-                "well below log V",
-                "That would mean it knew something about the next piece. It only knows the one that it has just read.",
-            ),
+            "at": ("near log V",
+                   "Random weights don't make an even guess. The piece that was just read gets nearly all the probability."),
+            "below": ("well below log V",
+                      "That would mean it knew something about the next piece. It only knows the one that it has just read."),
             "above": ("well above log V", "Yes: being sure and wrong costs more than not knowing."),
         },
     ),
@@ -145,18 +119,11 @@ PREDICTIONS = [
         "Two earlier outputs move with a token, for most of the tokens above. Which function was planted?",
         explain="In each of the two layers a position sees one token too far. The second layer reads vectors that have already looked ahead, so at the output the leak is two tokens wide.",
         options={
-            "two": (
-                "a mask that shows two tokens of the future",
-                "Then the leak would be four wide at the output, two for each layer.",
-            ),
-            "one": (
-                "a mask that shows one token of the future",
-                "Yes, and the two layers add up.",
-            ),
-            "none": (
-                "a mask that shows all tokens of the future",
-                "Then every earlier output would move, whichever token you change.",
-            ),
+            "two": ("a mask that shows two tokens of the future",
+                    "Then the leak would be four wide at the output, two for each layer."),
+            "one": ("a mask that shows one token of the future", "Yes, and the two layers add up."),
+            "none": ("a mask that shows all tokens of the future",
+                     "Then every earlier output would move, whichever token you change."),
         },
     ),
     Prediction(
@@ -174,22 +141,14 @@ PREDICTIONS = [
         "the_silent_switch",
         "One of these switches changes none of the twenty translations. Which one?",
         options={
-            "scale": (
-                "the √d left out of attention",
-                "Without it all scores are eight times as large as in training, and about half of the captions change. GELU changes none: it differs from ReLU only near 0.",
-            ),
-            "positions": (
-                "the positions left out of the embedding",
-                "Without them the model reads a bag of words, and few captions survive. GELU changes none: it differs from ReLU only near 0.",
-            ),
-            "mask": (
-                "the causal mask left out of the decoder",
-                "A few captions change. The newest word has nothing after it, but the earlier ones now attend to later ones. GELU changes none: it differs from ReLU only near 0.",
-            ),
-            "gelu": (
-                "the ReLU replaced by a GELU",
-                "Yes. The two differ only near 0, so every logit moves a little, and the likeliest token stays the likeliest.",
-            ),
+            "scale": ("the √d left out of attention",
+                      "Without it all scores are eight times as large as in training, and about half of the captions change. GELU changes none: it differs from ReLU only near 0."),
+            "positions": ("the positions left out of the embedding",
+                          "Without them the model reads a bag of words, and few captions survive. GELU changes none: it differs from ReLU only near 0."),
+            "mask": ("the causal mask left out of the decoder",
+                     "A few captions change. The newest word has nothing after it, but the earlier ones now attend to later ones. GELU changes none: it differs from ReLU only near 0."),
+            "gelu": ("the ReLU replaced by a GELU",
+                     "Yes. The two differ only near 0, so every logit moves a little, and the likeliest token stays the likeliest."),
         },
         recall="same_tokens_other_logits",
     ),

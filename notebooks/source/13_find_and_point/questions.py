@@ -2,28 +2,21 @@
 
 from helpers.exercises.content import Prediction, Question, right, wrong
 
+# fmt: off
 QUESTIONS = [
     Question(
         "what_a_retriever_needs",
         "A user types *car won't start in winter*. The right page says *vehicle battery, low temperatures*. Which finder can find it?",
         "single",
         [
-            wrong(
-                "BM25, because both texts are short.",
-                "The two share no word, so BM25 gives this page 0, however short it is.",
-            ),
-            right(
-                "MiniLM, because it compares vectors.",
-                "Yes. Two texts without a common word can have similar vectors.",
-            ),
-            wrong(
-                "Either, if the list of results is long enough.",
-                "BM25 gives 0 to every page without a shared word, so the right page ranks no higher than the rest.",
-            ),
-            wrong(
-                "Neither: one has to train a model on cars and batteries first.",
-                "MiniLM was trained on a billion pairs of texts about everything, and such words are among them.",
-            ),
+            wrong("BM25, because both texts are short.",
+                  "The two share no word, so BM25 gives this page 0, however short it is."),
+            right("MiniLM, because it compares vectors.",
+                  "Yes. Two texts without a common word can have similar vectors."),
+            wrong("Either, if the list of results is long enough.",
+                  "BM25 gives 0 to every page without a shared word, so the right page ranks no higher than the rest."),
+            wrong("Neither: one has to train a model on cars and batteries first.",
+                  "MiniLM was trained on a billion pairs of texts about everything, and such words are among them."),
         ],
     ),
     Question(
@@ -59,22 +52,14 @@ QUESTIONS = [
         "Your pipeline answers a question wrongly. What do you look at first?",
         "single",
         [
-            right(
-                "Whether the paragraph that was found contains the answer.",
-                "Yes. If it doesn't, no reader could have helped, and you have to repair the finder.",
-            ),
-            wrong(
-                "Whether the reader's score is high enough.",
-                "The score only weighs this answer against not answering, and only for the text that the reader got. It can be high in a wrong text.",
-            ),
-            wrong(
-                "Whether the two argmaxes are a valid span.",
-                "The reader already takes the best valid span, so that can't be it.",
-            ),
-            wrong(
-                "Whether the question was asked in training.",
-                "Most questions weren't. That alone doesn't make an answer wrong.",
-            ),
+            right("Whether the paragraph that was found contains the answer.",
+                  "Yes. If it doesn't, no reader could have helped, and you have to repair the finder."),
+            wrong("Whether the reader's score is high enough.",
+                  "The score only weighs this answer against not answering, and only for the text that the reader got. It can be high in a wrong text."),
+            wrong("Whether the two argmaxes are a valid span.",
+                  "The reader already takes the best valid span, so that can't be it."),
+            wrong("Whether the question was asked in training.",
+                  "Most questions weren't. That alone doesn't make an answer wrong."),
         ],
     ),
     Question(
@@ -84,13 +69,10 @@ QUESTIONS = [
         [
             wrong("(384, 200)", "The head gives two numbers per token, whatever the length."),
             wrong("(200, 2)", "That is the shape of the result, the logits."),
-            wrong(
-                "(384, 1)", "There are two logits per token, one for the start and one for the end."
-            ),
-            wrong(
-                "(2, 384)",
-                "The rows are the left factor of the product, so the width comes first. (PyTorch stores the transpose.)",
-            ),
+            wrong("(384, 1)",
+                  "There are two logits per token, one for the start and one for the end."),
+            wrong("(2, 384)",
+                  "The rows are the left factor of the product, so the width comes first. (PyTorch stores the transpose.)"),
         ],
         answer="(384, 2)",
         why="(200, 384) times (384, 2) is (200, 2), two logits per token.",
@@ -100,22 +82,13 @@ QUESTIONS = [
         "The reader points at the tokens `17 , 786 , 419`. What should your program print?",
         "single",
         [
-            wrong(
-                "17 , 786 , 419",
-                "That's glued from the tokens. The text has no spaces there.",
-            ),
-            wrong(
-                "17786419",
-                "Leaving out the spaces is right, but the commas belong to the text.",
-            ),
-            right(
-                "17,786,419",
-                "Yes: the text from the first token's beginning to the last one's end.",
-            ),
-            wrong(
-                "17, 786, 419, since a space follows a comma in English text",
-                "In a number it doesn't, and no rule for spaces is right everywhere. The text itself is.",
-            ),
+            wrong("17 , 786 , 419", "That's glued from the tokens. The text has no spaces there."),
+            wrong("17786419",
+                  "Leaving out the spaces is right, but the commas belong to the text."),
+            right("17,786,419",
+                  "Yes: the text from the first token's beginning to the last one's end."),
+            wrong("17, 786, 419, since a space follows a comma in English text",
+                  "In a number it doesn't, and no rule for spaces is right everywhere. The text itself is."),
         ],
     ),
     Question(
@@ -131,18 +104,12 @@ PREDICTIONS = [
         "jim_henson",
         "The reader gets the question *Who was Jim Henson?* and the text *Jim Henson was a nice puppet.* What does it point at?",
         options={
-            "name": (
-                "*Jim Henson*",
-                "He's the person the question asks about, and most answers to *who* are names. But the reader was trained on many questions, and an answer that repeats the question is hardly ever right.",
-            ),
-            "description": (
-                "*a nice puppet*, or a part of it",
-                "Right, although it's nonsense. Nothing else in this text could answer the question.",
-            ),
-            "sentence": (
-                "the whole sentence",
-                "The whole sentence certainly contains the answer. But the reader learned from answers that people marked, and these are only a few words long.",
-            ),
+            "name": ("*Jim Henson*",
+                     "He's the person the question asks about, and most answers to *who* are names. But the reader was trained on many questions, and an answer that repeats the question is hardly ever right."),
+            "description": ("*a nice puppet*, or a part of it",
+                            "Right, although it's nonsense. Nothing else in this text could answer the question."),
+            "sentence": ("the whole sentence",
+                         "The whole sentence certainly contains the answer. But the reader learned from answers that people marked, and these are only a few words long."),
         },
         ask_why=True,
     ),
@@ -150,18 +117,12 @@ PREDICTIONS = [
         "words_or_meaning",
         "MiniLM was trained on a billion pairs of texts; BM25 counts words. Which of them puts the right paragraph first more often?",
         options={
-            "meaning": (
-                "MiniLM, by more than three points",
-                "You'd think so. But a shared name or rare word is strong evidence, and a vector of 384 numbers blurs it.",
-            ),
-            "words": (
-                "BM25, by more than three points",
-                "BM25 is a strong opponent on such questions, but MiniLM keeps up with it.",
-            ),
-            "equal": (
-                "they are within three points",
-                "Right. Both miss about the same number, and the other mostly finds what one of them misses.",
-            ),
+            "meaning": ("MiniLM, by more than three points",
+                        "You'd think so. But a shared name or rare word is strong evidence, and a vector of 384 numbers blurs it."),
+            "words": ("BM25, by more than three points",
+                      "BM25 is a strong opponent on such questions, but MiniLM keeps up with it."),
+            "equal": ("they are within three points",
+                      "Right. Both miss about the same number, and the other mostly finds what one of them misses."),
         },
         ask_why=True,
         recall="what_a_retriever_needs",

@@ -2,6 +2,7 @@
 
 from helpers.exercises.content import Prediction
 
+# fmt: off
 QUESTIONS = []
 
 PREDICTIONS = [
@@ -9,22 +10,14 @@ PREDICTIONS = [
         "most_helpful_change",
         "Each model has one change, and all have the same number of parameters and the same time to train. Which of these four changes lowers the bits per byte most?",
         options={
-            "RMSNorm": (
-                "RMSNorm in place of LayerNorm",
-                "It computes nearly the same as LayerNorm. It's used because it can save time, and on our CPU it doesn't even do that.",
-            ),
-            "SwiGLU": (
-                "SwiGLU in place of ReLU, with a narrower hidden layer",
-                "Shazeer found a small gain after far longer training. Here a step with it takes longer, so at equal time it trains for fewer steps.",
-            ),
-            "rotary positions": (
-                "rotary positions in place of a table",
-                "Yes. A table has to learn separately for each position what it means to be one token apart. With rotation, the distance is in the scores from the first step on.",
-            ),
-            "untied output": (
-                "a matrix of its own for the output",
-                "It helps, because the embedding no longer has to serve two purposes. But the table of positions holds this small model back more.",
-            ),
+            "RMSNorm": ("RMSNorm in place of LayerNorm",
+                        "It computes nearly the same as LayerNorm. It's used because it can save time, and on our CPU it doesn't even do that."),
+            "SwiGLU": ("SwiGLU in place of ReLU, with a narrower hidden layer",
+                       "Shazeer found a small gain after far longer training. Here a step with it takes longer, so at equal time it trains for fewer steps."),
+            "rotary positions": ("rotary positions in place of a table",
+                                 "Yes. A table has to learn separately for each position what it means to be one token apart. With rotation, the distance is in the scores from the first step on."),
+            "untied output": ("a matrix of its own for the output",
+                              "It helps, because the embedding no longer has to serve two purposes. But the table of positions holds this small model back more."),
         },
         ask_why=True,
     ),
@@ -43,18 +36,12 @@ PREDICTIONS = [
         "norm_and_depth",
         "With 24 layers and without warm-up, how far have the two got after 300 steps?",
         options={
-            "post": (
-                "pre-norm learns, and post-norm knows little but the letters' frequencies",
-                "In post-norm every layer normalises the residual path itself, so the signal has to get through 48 norms on its way. In pre-norm the path stays free.",
-            ),
-            "both": (
-                "both learn, and they end about as far as the models with two layers",
-                "That's what the residual path is for, and in pre-norm it works. In post-norm the norms stand on that path.",
-            ),
-            "neither": (
-                "neither learns, and both know little but the letters' frequencies",
-                "Three hundred steps are few, but two layers learn in that time, and one of the two norms lets 24 layers start as easily.",
-            ),
+            "post": ("pre-norm learns, and post-norm knows little but the letters' frequencies",
+                     "In post-norm every layer normalises the residual path itself, so the signal has to get through 48 norms on its way. In pre-norm the path stays free."),
+            "both": ("both learn, and they end about as far as the models with two layers",
+                     "That's what the residual path is for, and in pre-norm it works. In post-norm the norms stand on that path."),
+            "neither": ("neither learns, and both know little but the letters' frequencies",
+                        "Three hundred steps are few, but two layers learn in that time, and one of the two norms lets 24 layers start as easily."),
         },
         ask_why=True,
     ),
@@ -74,18 +61,12 @@ PREDICTIONS = [
         "do_experts_collapse",
         "Without the importance loss, how are the eight experts used after the training, where an even share is 12.5%?",
         options={
-            "collapse": (
-                "one or two experts get nearly everything",
-                "It's the case that everybody fears, and large models have shown it. Here the clusters are easy to tell apart.",
-            ),
-            "uneven": (
-                "unevenly, some get twice their share and some hardly any",
-                "An expert that starts well gets more tokens and improves faster, but eight different tasks keep most of them busy.",
-            ),
-            "even": (
-                "evenly, because every cluster finds its own expert",
-                "Nothing sees to it that two clusters don't choose the same one.",
-            ),
+            "collapse": ("one or two experts get nearly everything",
+                         "It's the case that everybody fears, and large models have shown it. Here the clusters are easy to tell apart."),
+            "uneven": ("unevenly, some get twice their share and some hardly any",
+                       "An expert that starts well gets more tokens and improves faster, but eight different tasks keep most of them busy."),
+            "even": ("evenly, because every cluster finds its own expert",
+                     "Nothing sees to it that two clusters don't choose the same one."),
         },
         ask_why=True,
     ),
