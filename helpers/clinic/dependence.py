@@ -370,13 +370,12 @@ def blind_backwards(e, swapped):
     if not e.attentions:
         return False
     run = e.run(swapped, trace=True)
-    readers = [c for c, _ in e.attentions if not only_source(e, c)]
+    effect = e.effects["target"]  # what doesn't move with the target is the encoder's
+    readers = [c for c, _ in e.attentions if differs(effect.get(c.key, ([], []))[1])]
     if not any(x.is_floating_point() and x.dim() > 2 for c in readers for x in c.inputs):
         return blind_weights(e, run)
-    first = readers[0] if readers else None
-    other = first and run.calls.get(first.key)
-    if other is None:
-        return False
+    first = readers[0]
+    other = run.calls[first.key]
     for x, y in zip(first.inputs, other.inputs, strict=True):
         floats = x.is_floating_point() and x.dim() > 2
         laid, back = (along(z, e.t) if floats else None for z in (x, y))
@@ -418,8 +417,3 @@ def blind_weights(e, run):
         order[[0, 2]] = order[[2, 0]]
         b = b[..., order]
     return close(a[..., -1, :], b[..., -1, :], 1e-6)
-
-
-def only_source(e, call):
-    """Tell whether a call belongs to the encoder: nothing in it moves with the target."""
-    return not differs(e.effects["target"].get(call.key, ([], []))[1])
