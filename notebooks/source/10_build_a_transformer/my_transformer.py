@@ -221,7 +221,7 @@ if __name__ == "__main__":  # python my_transformer.py "un chien noir"  or  --tr
     first, *rest = sys.argv[1:] or ["un chien noir court"]
     if first == "--train":  # a sentence, a tab and its translation per line; then the steps
         path, n_steps = (*rest, 1200)[:2]
-        lines = [line.strip().split("\t") for line in open(path, encoding="utf-8-sig")]
+        lines = [line.split("\t")[:2] for line in open(path, encoding="utf-8-sig") if "\t" in line]
         words = {word for line in lines for side in line for word in words_of(side)}
         pieces = ["<pad>", "<bos>", "<eos>", *sorted(words)]
         pairs = [(to_ids(a, pieces), [BOS, *to_ids(b, pieces)]) for a, b in lines]
