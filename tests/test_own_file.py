@@ -359,7 +359,9 @@ def test_the_file_trains_on_its_own(newline, folder):
     own_file.path().write_bytes(text().replace("\n", newline).encode())
     pairs = {f"{a} {b}": f"{c} {d}" for a, c in ARTICLES.items() for b, d in NOUNS.items()}
     lines = [f"{french}\t{english}\tits source" for french, english in pairs.items()]
-    (folder / "pairs.tsv").write_text(newline.join([*lines, "", ""]), encoding="utf-8-sig", newline="")
+    (folder / "pairs.tsv").write_text(
+        newline.join([*lines, "", ""]), encoding="utf-8-sig", newline=""
+    )
     told = run(own_file.FILE, "--train", "pairs.tsv", 100, cwd=folder)
     assert told.startswith("step 50, loss"), told
     assert run(own_file.FILE, "le garçon", "trained.pt", cwd=folder) == "the boy"
