@@ -16,22 +16,18 @@ from helpers.models.gpt import GPT, GPTConfig
 from helpers.pretrained.storyteller import SPECIALS, STORYTELLER, Storyteller
 from helpers.training.language_modelling import TextTraining, train_on_text
 
+VOCABULARY = 4096
+SIZES = {"d_model": 192, "n_heads": 6, "n_layers": 6, "max_len": 512, "dropout": 0.1}
+# Windows of 256 tokens, and twice that near the end.
+TRAINING = {"batch_size": 16, "length": 256, "peak_rate": 3e-3, "optimizer": "muon",
+            "precision": "bf16", "long_from": 0.85}  # fmt: skip
+
 
 def arguments(argv=None):
     """Read the command line `argv`; the defaults made the bundled model."""
     parser = argparse.ArgumentParser(prog="python -m recipes.storyteller", description=__doc__)
     add = parser.add_argument
-    add("--d-model", type=int, default=192)
-    add("--n-heads", type=int, default=6)
-    add("--n-layers", type=int, default=6)
-    add("--vocab-size", type=int, default=4096)
-    add("--max-len", type=int, default=512, help="tokens that the model can read at once")
-    add("--dropout", type=float, default=0.1)
     add("--steps", type=int, default=2600)
-    add("--batch-size", type=int, default=16)
-    add("--length", type=int, default=256, help="tokens per window; twice that near the end")
-    add("--peak-rate", type=float, default=3e-3)
-    add("--precision", choices=("fp32", "bf16"), default="bf16")
     add("--seed", type=int, default=1)
     add("--letters", type=int, default=None, help="train on that much of the text only")
     add("--out", type=Path, default=STORYTELLER)
@@ -57,34 +53,6 @@ def train_tokenizer(text: str, vocab_size: int):
     )
     tokenizer.train_from_iterator(text.split("\n"), trainer)
     return tokenizer
-
-
-def config_of(args, vocab_size):
-    """Make the model's configuration from the command line `args` and `vocab_size`."""
-    return GPTConfig(
-        vocab_size=vocab_size,
-        d_model=args.d_model,
-        n_heads=args.n_heads,
-        n_layers=args.n_layers,
-        max_len=args.max_len,
-        positions="rotary",
-        dropout=args.dropout,
-    )
-
-
-def settings_of(args):
-    """Make the training's settings from the command line `args`."""
-    return TextTraining(
-        steps=args.steps,
-        batch_size=args.batch_size,
-        length=args.length,
-        peak_rate=args.peak_rate,
-        warmup_steps=args.steps // 40,
-        optimizer="muon",
-        precision=args.precision,
-        long_from=0.85,
-        seed=args.seed,
-    )
 
 
 def reporter(teller, steps, validation):
@@ -121,11 +89,15 @@ def main(argv: list[str] | None = None):
     args = arguments(argv)
     torch.manual_seed(args.seed)
     text, validation = stories("train")[: args.letters], stories("validation")
-    tokenizer = train_tokenizer(text, args.vocab_size)
-    teller = Storyteller(GPT(config_of(args, tokenizer.get_vocab_size())), tokenizer)
+    tokenizer = train_tokenizer(text, VOCABULARY)
+    config = GPTConfig(vocab_size=tokenizer.get_vocab_size(), positions="rotary", **SIZES)
+    teller = Storyteller(GPT(config), tokenizer)
     ids = torch.tensor(tokenizer.encode(text).ids)
     report = reporter(teller, args.steps, validation)
-    history = train_on_text(teller.model, ids, settings_of(args), True, args.checkpoint, report)
+    settings = TextTraining(
+        steps=args.steps, warmup_steps=args.steps // 40, seed=args.seed, **TRAINING
+    )
+    history = train_on_text(teller.model, ids, settings, True, args.checkpoint, report)
     if history.stopped_early:
         print(f"stopped; the same command goes on from {args.checkpoint}")
         return

@@ -27,32 +27,22 @@ from helpers.training.picture_training import accuracy, train_pictures
 
 N_VALIDATION = 2_000  # the last ones of the 20,000
 N_PICTURES = 300, 3_000, 20_000
-SEEDS = 0, 1, 2
-# How the CNN is trained, and both models in the comparison.
-PLAIN = {"optimizer": "adamw", "peak_rate": 1.5e-3, "batch_size": 50}
+SEEDS = 0, 1, 2  # of the comparison
 SIZES = "d_model", "n_heads", "n_layers", "d_ff", "patch_size"
+SEED, EPOCHS, CNN_EPOCHS = 1, 45, 6
+SECONDS = 12  # of processor time, per run of the comparison
+# How the ViT is trained; how the CNN is, and both models in the comparison; what is the same.
+VIT = {"optimizer": "muon", "peak_rate": 3e-3, "batch_size": 64}
+PLAIN = {"optimizer": "adamw", "peak_rate": 1.5e-3, "batch_size": 50}
+SAME = {"weight_decay": 0.05, "label_smoothing": 0.1, "average_decay": 0.998, "bf16": True}
 
 
 def arguments(argv=None):
-    """Read the command line `argv`; the defaults are the bundled model's."""
+    """Read the command line `argv`."""
     parser = argparse.ArgumentParser(prog="python -m recipes.wardrobe", description=__doc__)
-    option, bundled = parser.add_argument, wardrobe_config()
-    parser.add_argument("what", nargs="?", choices=["model", "comparison"], default="model")
-    for name in SIZES:
-        option(f"--{name.replace('_', '-')}", type=int, default=getattr(bundled, name))
-    option("--dropout", type=float, default=bundled.dropout)
-    option("--epochs", type=int, default=45)
-    option("--optimizer", choices=["adamw", "muon"], default="muon", help="of the ViT")
-    option("--cnn-epochs", type=int, default=6, help="of the CNN beside it; 0: none")
-    option("--peak-rate", type=float, default=3e-3, help="of the ViT")
-    option("--batch-size", type=int, default=64)
-    option("--weight-decay", type=float, default=0.05)
-    option("--label-smoothing", type=float, default=0.1)
-    option("--average-decay", type=float, default=0.998, help="of the moving average of weights")
-    option("--precision", choices=["fp32", "bf16"], default="bf16")
-    option("--seconds", type=float, default=12, help="of processor time, per run of `comparison`")
-    option("--seed", type=int, default=1)
-    option("--limit", type=int, help="use only the first pictures, to try things out")
+    option = parser.add_argument
+    option("what", nargs="?", choices=["model", "comparison"], default="model")
+    option("--limit", type=int, help="use only the first pictures, and one epoch, to try it out")
     option("--dry", action="store_true", help="neither score on the test set nor write")
     option("--quiet", action="store_true", help="no progress bar")
     return parser.parse_args(argv)
@@ -65,31 +55,19 @@ def main(argv=None):
         compare(args)
         return
     train, validation = split_pictures(args.limit)
-    torch.manual_seed(args.seed)
-    sizes = {name: getattr(args, name) for name in SIZES}
-    model = VisionTransformer(wardrobe_config(**sizes, dropout=args.dropout))
-    card = {"sizes": sizes}
-    own = {name: getattr(args, name) for name in PLAIN}
-    card |= fit(model, train, validation, args, args.epochs, own)
-    if args.cnn_epochs:
-        torch.manual_seed(args.seed)
-        cnn = SmallCNN(CNN_WIDTHS)
-        card["cnn"] = fit(cnn, train, validation, args, args.cnn_epochs, PLAIN)
+    torch.manual_seed(SEED)
+    config = wardrobe_config()
+    model = VisionTransformer(config)
+    sizes = {name: getattr(config, name) for name in SIZES}
+    card = {"sizes": sizes, **fit(model, train, validation, args, EPOCHS, VIT)}
+    torch.manual_seed(SEED)
+    cnn = SmallCNN(CNN_WIDTHS)
+    card["cnn"] = fit(cnn, train, validation, args, CNN_EPOCHS, PLAIN)
     if not args.dry:
         test = clothes("test", 5_000)
         card["test_accuracy"] = round(accuracy(model, *test), 4)
-        if args.cnn_epochs:
-            card["cnn"]["test_accuracy"] = round(accuracy(cnn, *test), 4)
-        names = (
-            "dropout",
-            "optimizer",
-            "batch_size",
-            "weight_decay",
-            "label_smoothing",
-            "average_decay",
-            "precision",
-        )
-        card["settings"] = {name: getattr(args, name) for name in (*names, "peak_rate", "seed")}
+        card["cnn"]["test_accuracy"] = round(accuracy(cnn, *test), 4)
+        card["settings"] = {"dropout": config.dropout, "seed": SEED, **VIT, **SAME}
         Wardrobe(model, card).save(PATH)
     print(json.dumps(card, indent=1))
 
@@ -126,13 +104,10 @@ def fit(model, train, validation, args, epochs, how) -> dict:
     losses = train_pictures(
         model,
         train,
-        epochs=epochs,
+        epochs=1 if args.limit else epochs,
         **how,
-        weight_decay=args.weight_decay,
-        label_smoothing=args.label_smoothing,
-        average_decay=args.average_decay,
-        bf16=args.precision == "bf16",
-        seed=args.seed,
+        **SAME,
+        seed=SEED,
         after_epoch=score,
         progress=not args.quiet,
     )
@@ -163,14 +138,13 @@ def compare(args):
             pictures = Pictures(images[chosen], labels[chosen])
             for name, model in zip(("vit", "cnn"), untrained_pair(), strict=True):
                 losses = train_pictures(
-                    model, pictures, seconds=args.seconds, **PLAIN, seed=seed,
-                    bf16=args.precision == "bf16", progress=False,
+                    model, pictures, seconds=SECONDS, **PLAIN, seed=seed, bf16=True, progress=False,
                 )  # fmt: skip
                 parameters = sum(p.numel() for p in model.parameters())
                 runs.append({
                     "model": name, "pictures": n, "seed": seed,
                     "accuracy": round(accuracy(model, *test), 4), "epochs": len(losses),
-                    "parameters": parameters, "seconds": args.seconds,
+                    "parameters": parameters, "seconds": SECONDS,
                 })  # fmt: skip
                 print(runs[-1], flush=True)
     if not args.dry:

@@ -278,23 +278,6 @@ def test_nan_never_passes(name):
 
 @pytest.mark.slow
 @every_exercise
-def test_an_endless_answer_is_stopped(name, monkeypatch):
-    monkeypatch.setattr(compare, "SECONDS", 0.02)
-
-    def answer(*inputs):
-        while True:
-            try:
-                while True:
-                    pass
-            except Exception:  # does not catch what stops it
-                pass
-
-    verdict = judge(name, answer)  # or this test never ends
-    assert verdict.mistake == "too long"
-
-
-@pytest.mark.slow
-@every_exercise
 def test_a_check_is_quick(name):
     exercises.check(name, EXERCISES[name].reference)
     start = time.process_time()
@@ -445,20 +428,6 @@ def test_no_explanation_names_what_counts_the_rounds_of_a_loop():
     verdict = diagnosis.search(EXERCISES["layers_needed"]).repair(answer, [[torch.zeros(())]] * 9)
     assert "your result is right" in verdict.message
     assert GUARD not in verdict.message
-
-
-def test_a_list_with_a_hole_is_shown():
-    verdict = exercises.check("words_to_ids", lambda words, ids, unk_id: [*map(ids.get, words)])
-    assert "got [7, None, 9, 7, 4]" in verdict.message
-
-
-def test_the_shapes_that_are_named_differ():
-    def answer(words, ids, unk_id):
-        found = exercises.reference("words_to_ids")(words, ids, unk_id)
-        return found if len(words) == 5 else [found]
-
-    verdict = judge("words_to_ids", functools.partial(answer))
-    assert "Expected shape (6,); got (1, 6)" in verdict.message
 
 
 # Bugs to find.
@@ -743,18 +712,6 @@ def test_answers_that_used_to_pass_though_wrong(name, answer):
     assert not exercises.check(name, answer).passed
 
 
-def test_a_sum_that_reaches_p_exactly_counts():
-    def answer(logits, p):
-        ordered, order = logits.sort(dim=-1, descending=True)
-        probabilities = ordered.softmax(-1)
-        dropped = probabilities.cumsum(-1) - probabilities > p
-        return logits.masked_fill(dropped.scatter(-1, order, dropped), -torch.inf)
-
-    verdict = judge("top_p_filter", answer)
-    assert verdict.mistake == "one slip", verdict
-    assert ">= p" in verdict.message
-
-
 # The engine.
 
 
@@ -785,16 +742,6 @@ def test_the_picture_shows_the_matrix_that_differs():
     verdict = exercises.check("padding_mask", of_the_first_sentence)
     expected, got = re.search(r'alt="Expected (.*?); got (.*?)\."', verdict.picture).groups()
     assert expected != got
-
-
-def test_a_verdict_says_the_same_every_time():
-    def attempt():
-        return exercises.check("attend_twice", None), exercises.check(
-            "scaled_dot_product_attention", lambda q, k, v, mask=None: (q @ k.mT, object())
-        )
-
-    assert [repr(v) for v in attempt()] == [repr(v) for v in attempt()]
-    assert "0x" not in repr(attempt())
 
 
 def test_an_unknown_name_is_answered_with_the_nearest():

@@ -465,13 +465,6 @@ def test_the_map_of_the_recurrent_pair():
     assert "cat to chat (0.97)" in STILL.search(view.static_html())[1]
 
 
-def test_a_toy_transformer_is_traced_with_both_its_vocabularies():
-    found = load_toy("transformer").trace("le chat noir voit le chien .")
-    assert found.encoder.tokens[:3] == ["le", "chat", "noir"]
-    assert found.written[:3] == ["the", "black", "cat"]
-    assert model_map(found, tour="07")._problem == ""
-
-
 def test_any_mask_and_the_models_own_weights_are_sent(trace):
     part = next(part for part in trace.decoder.layers[0] if part.heads)
     n = len(trace.decoder.tokens)

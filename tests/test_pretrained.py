@@ -1,6 +1,5 @@
 """What comes trained: the translator, and MiniLM in our own encoder."""
 
-import gc
 import json
 import shutil
 from pathlib import Path
@@ -169,33 +168,6 @@ def test_models_can_share_one_file_and_nobody_changes_it(load, tmp_path, monkeyp
         torch.nn.init.zeros_(parameter)
     assert {file: file.read_bytes() for file in tmp_path.iterdir()} == before
     assert all(map(torch.equal, other.parameters(), own.parameters()))
-
-
-@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="Linux tells what is mapped")
-def test_a_shared_model_lies_in_the_file(tmp_path, monkeypatch):
-    def mapped():
-        return str(tmp_path) in Path("/proc/self/maps").read_text(encoding="utf-8")
-
-    monkeypatch.setattr(smollm, "convert_for_all", lambda folder: None)
-    shared.main([str(tmp_path)])
-    monkeypatch.setenv(shared.VARIABLE, str(tmp_path))
-    assert not mapped()
-    translator = load_translator()
-    assert mapped()
-    del translator
-    gc.collect()
-    assert not mapped()
-
-
-def test_other_weights_share_nothing(copied, tmp_path, monkeypatch):
-    shared.write(load_translator().model, TRANSLATOR, tmp_path / "shared")
-    monkeypatch.setenv(shared.VARIABLE, str(tmp_path / "shared"))
-    with safe_open(copied, "pt") as file:
-        metadata = file.metadata()
-        state = {name: file.get_tensor(name) * 0 for name in file.keys()}  # noqa: SIM118
-    save_file(state, copied, metadata)
-    checksums.main([str(copied.parent)])
-    assert not any(parameter.any() for parameter in load_translator(copied).model.parameters())
 
 
 # What a wrong checksum would hide: the checksums are written anew after each change.

@@ -8,15 +8,15 @@ import pytest
 import torch
 import torch.nn.functional as F
 import traitlets
-from promises import check_that_every_change_shows, check_the_still_picture, clicks
+from promises import check_that_every_change_shows, check_the_still_picture
 
 from helpers.data.captions import CAPTIONS
 from helpers.pretrained.translator import load_translator
-from helpers.text.tokenization import BOS, EOS, PAD
+from helpers.text.tokenization import BOS, EOS
 from helpers.transformer import decoding
 from helpers.transformer.attention import heads_off
 from helpers.widgets.decoding_explorer import DecodingExplorer, dialled
-from helpers.widgets.head_switches import HeadSwitches, attention_layers, pairs_loss
+from helpers.widgets.head_switches import HeadSwitches, attention_layers
 from helpers.widgets.shape_steps import N_STAGES, stages, try_line
 from helpers.widgets.shape_tracer import ShapeTracer
 
@@ -93,15 +93,6 @@ def test_loss_and_translations_are_those_of_the_silenced_model(make, translator)
     assert widget.numbers["loss"] == pytest.approx(losses / tokens, rel=1e-4)
     widget.silent = ()
     assert widget.numbers["loss"] == pytest.approx(whole, rel=1e-6)
-
-
-def test_padding_does_not_count(translator):
-    source = translator.encode([CAPTIONS[0][0]])
-    ids = torch.tensor([[BOS, *translator.tokenizer.encode(CAPTIONS[0][1], eos=True)]])
-    padded = F.pad(ids, (0, 5), value=PAD)
-    assert pairs_loss(translator, source, padded) == pytest.approx(
-        pairs_loss(translator, source, ids), rel=1e-5
-    )
 
 
 def test_costs_alone_are_those_of_one_silent_head(make):
@@ -245,14 +236,6 @@ def test_a_line_is_broken_mended_and_left_behind_with_its_step(make):
     assert widget.line == "context = weights @ v"
 
 
-def test_a_lit_size_is_counted_in_every_tensor(make):
-    widget = make(ShapeTracer, lit="T")
-    having = [stage for stage in widget.numbers["stages"] if "T" in stage.letters]
-    assert f"{len(having)} of the {N_STAGES} tensors" in widget.describe()
-    widget.sentence = "Un chat dort."
-    assert f"T = {len(widget.numbers['T'])}" in widget.describe()
-
-
 # Decoding ---------------------------------------------------------------------------------------
 
 
@@ -316,17 +299,6 @@ def test_a_forced_token_is_written_and_the_rest_follows(method, make, translator
     widget.forced = (free[0], second)
     widget.sentence = "Un chat dort."
     assert widget.forced == ()
-
-
-@pytest.mark.slow
-def test_every_candidate_and_every_node_of_the_tree_forces_itself(make):
-    for method in ("greedy", "beam"):
-        widget = make(DecodingExplorer, method=method, step=3)
-        found = [one["forced"] for one in clicks(widget) if "forced" in one]
-        assert len(found) >= 8
-        for forced in found:
-            other = make(DecodingExplorer, method=method, forced=tuple(forced))
-            assert other.numbers["ids"][: len(forced)] == forced
 
 
 @pytest.mark.parametrize("method", ["greedy", "sample", "beam"])

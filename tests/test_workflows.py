@@ -64,18 +64,6 @@ def test_every_system_and_python_is_checked():
     }
 
 
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_expressions_use_what_the_matrix_has(path):
-    for job in read(path)["jobs"].values():
-        used = set(re.findall(r"matrix\.(\w+)", str(job)))
-        assert used == set(job.get("strategy", {}).get("matrix", {})) - {"include"}
-        compared = re.findall(r"matrix\.(\w+) == '([^']*)'", str(job))
-        for name, value in compared:
-            matrix = job["strategy"]["matrix"]
-            included = [str(one[name]) for one in matrix.get("include", []) if name in one]
-            assert value in [*matrix[name], *included]
-
-
 def test_the_files_that_commands_name_exist():
     commands = [step["run"] for job in jobs() for step in job.get("steps", []) if "run" in step]
     named = re.findall(r"\S+\.(?:py|txt)\b", " ".join(commands))
