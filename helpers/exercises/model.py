@@ -5,8 +5,6 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import torch
-
 from helpers.exercises import content, lessons
 from helpers.exercises.edits import made_wrong
 
@@ -174,6 +172,8 @@ def normal(shapes, *cases, scale=1.0):
     -------
     draw : function (torch.Generator) -> list of tuples
     """
+    import torch  # here, because questions need this file, and no torch
+
     tensors = [shape.split() for shape in shapes.split(",")]
     letters = list(dict.fromkeys(letter for shape in tensors for letter in shape))
 
