@@ -4,6 +4,7 @@
 const ROOM = 0.92; // of the screen's height: below it stand the buttons
 const [FEW_LINES, SMALLER] = [0.4, 0.75];
 const SMALLEST = 0.5; // what is higher even at half its size scrolls, and so does the warm-up
+const FIRST = "First choose Run, Run All Cells: most cells need those above";
 const CALL = /^\w[\w.]*\([^\n]*\)$/;
 const TYPING = "input:not([type=range]):not([type=checkbox]):not([type=radio]), textarea, select, .cm-editor";
 
@@ -158,11 +159,19 @@ class Show {
     if (!this.slides) return;
     const on = this.cells.filter((cell) => cell.classList.contains("on"));
     for (const cell of on) cell.style.zoom = "";
-    const high = on.reduce((sum, cell) => sum + cell.getBoundingClientRect().height, 0);
-    const wide = Math.max(...on.map((cell) => cell.scrollWidth / cell.clientWidth));
+    for (const formula of this.notebook.querySelectorAll(".jp-Cell.on mjx-container[display]")) {
+      formula.style.zoom = "";
+      const { clientWidth, scrollWidth } = formula; // a slide can't be scrolled sideways
+      if (scrollWidth > clientWidth) formula.style.zoom = clientWidth / scrollWidth;
+    }
     const smallest = on.some((cell) => cell.querySelector(".course-warm-up")) ? 1 : SMALLEST;
-    const zoom = Math.max(smallest, Math.min(1, this.room / high, 1 / wide));
-    for (const cell of on) cell.style.zoom = zoom < 0.99 ? zoom : "";
+    let zoom = 1; // step by step, because a widget's columns come side by side when it's smaller
+    const fits = () => {
+      for (const cell of on) cell.style.zoom = zoom < 1 ? zoom : "";
+      const high = on.reduce((sum, cell) => sum + cell.getBoundingClientRect().height, 0);
+      return high <= this.room && on.every((cell) => cell.scrollWidth <= cell.clientWidth + 1);
+    };
+    while (!fits() && zoom > smallest) zoom = Math.max(smallest, zoom - 0.03);
   }
 
   onKey(event) {
@@ -185,7 +194,13 @@ export default {
     const button = document.createElement("button");
     button.className = "course-deck-start";
     button.textContent = "Show as slides";
-    button.onclick = () => new Show(el.closest(".jp-Notebook"), model.get("notes")).start();
+    button.onclick = () => {
+      const notebook = el.closest(".jp-Notebook");
+      const waiting = [...notebook.querySelectorAll(".jp-CodeCell .jp-InputPrompt")].filter(({ innerText }) => /^\[ ?\]/.test(innerText));
+      const asked = button.textContent === FIRST; // a second press starts it even so
+      if (waiting.length > 1 && !asked) button.textContent = FIRST;
+      else new Show(notebook, model.get("notes")).start();
+    };
     el.append(button);
   },
 };

@@ -85,6 +85,34 @@ def test_the_back_row_can_read_it(show):
     assert page.evaluate(size, ".jp-Cell.on .cm-content") >= 20
 
 
+def test_a_long_formula_is_whole_and_the_rest_as_large_as_ever(show):
+    page = show(text("# Title\n\n$$" + " + ".join(f"x_{{{i}}}" for i in range(40)) + "$$"))
+    page.wait_for_selector(".jp-Cell.on mjx-container[style*=zoom]")
+    edges = page.evaluate("""() => [".jp-Cell.on mjx-container", ".jp-Cell.on mjx-math"].map(
+        place => document.querySelector(place).getBoundingClientRect().right)""")
+    assert edges[1] <= edges[0] + 2 <= 1026
+
+
+def test_whoever_has_run_nothing_is_told_to_and_can_go_on(open_notebook):
+    page = open_notebook([copies.SLIDES, "1 + 1", "2 + 2"], size=(1024, 768))
+    page.evaluate("""() => jupyterapp.shell.currentWidget.content.widgets.slice(1).forEach(
+        cell => { cell.model.sharedModel.execution_count = null; })""")
+    page.wait_for_function("() => document.body.innerText.includes('[ ]:')")
+    page.locator(BEGIN).click()
+    assert "Run All Cells" in page.locator(BEGIN).inner_text()
+    page.locator(BEGIN).click()
+    page.wait_for_selector(NUMBER)
+
+
+def test_columns_that_wrap_make_a_slide_no_smaller_than_it_has_to_be(show):
+    column = "<div style='width: 500px; height: 420px'>column</div>"
+    html = f"<div style='display: flex; flex-wrap: wrap'>{2 * column}</div>"
+    page = show(f"from IPython.display import HTML\n\nHTML({html!r})")
+    page.wait_for_function(
+        "() => parseFloat(document.querySelector('.jp-Cell.on').style.zoom || 1) > 0.7"
+    )
+
+
 def test_a_cell_runs_on_its_slide_and_escape_leaves_jupyterlab_as_it_was(show):
     page = show(text("# Title"), "import time; print('ran at', time.time_ns())")
     before = page.evaluate(TEXTS)
