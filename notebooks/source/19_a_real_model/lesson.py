@@ -659,6 +659,9 @@ assert abs(beyond - inside) < 0.3
 #
 # ### How many bits does a weight need?
 
+# %%
+exercises.quiz("bits_of_a_block")
+
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 def rounded(weight, bits, block=None):
@@ -722,6 +725,9 @@ print(f"writing one token:     {1000 * token:4.0f} ms, {1 / token:.0f} tokens pe
 
 # %%
 exercises.quiz("what_sets_the_pace")
+
+# %%
+exercises.quiz("what_rms_norm_leaves_out")
 
 # %% [markdown]
 # ## Going deeper

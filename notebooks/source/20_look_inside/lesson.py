@@ -307,6 +307,12 @@ def previous_scores(seed):
     return maps.diagonal(-1, dim1=-2, dim2=-1).mean((0, 3))
 
 
+previous = torch.tensor(live("previous", lambda: previous_scores(0)))
+teller = divmod(previous.argmax().item(), 9)  # (layer, head)
+print(f"{teller[0]}.{teller[1]} gives {previous.max():.0%} of its weight to the previous token")
+
+
+# %%
 def place_of_copies(silenced):
     """The eight copiers' induction score, and the loss of the second copy."""
     with heads_replaced(model, dict.fromkeys(silenced, mean_ablate)):
@@ -314,16 +320,12 @@ def place_of_copies(silenced):
         return score.mean(), loss_of_copies(twice(10))[1]
 
 
-previous = torch.tensor(live("previous", lambda: previous_scores(0)))
-teller = divmod(previous.argmax().item(), 9)
+# %% tags=["hide-input", "nbval-ignore-output"]
 others = [(teller[0], head) for head in range(9) if head != teller[1]]
 places = live("places", lambda: [place_of_copies(heads) for heads in ([], [teller], others)])
 teller = "{}.{}".format(*teller)
-print(f"{teller} gives {previous.max():.0%} of its weight to the previous token")
 for name, found in zip(("nothing", teller, f"the 8 beside {teller}"), places):
     print(f"silenced: {name:>17}   induction score {found[0]:.2f}   {found[1]:.1f} nats per token")
-
-# %% tags=["hide-input"]
 assert places[1][0] < 0.4 * places[0][0] and places[1][1] > places[0][1] + 2
 assert places[2][0] > 0.9 * places[0][0] and places[2][1] < places[0][1] + 1
 
@@ -885,6 +887,9 @@ exercises.quiz("what_the_lens_missed")
 
 # %%
 exercises.quiz("zero_or_mean")
+
+# %%
+exercises.quiz("cells_that_can_differ")
 
 # %%
 exercises.quiz("what_qk_and_ov_say")
