@@ -13,7 +13,7 @@ from helpers.exercises.model import Exercise, Mistake
 from helpers.transformer.masks import causal_mask, padding_mask
 
 own = lessons.module(10, "my_transformer")
-cross_entropy, warmup_rate, greedy_decode = own.cross_entropy, own.warmup_rate, own.greedy_decode
+warmup_rate = own.warmup_rate
 
 
 def _loaded(module, weights):
@@ -245,23 +245,7 @@ def _draw_translate(generator):
     return cases
 
 
-# Functions that learners write, as a learner would write them; known mistakes are edits of these.
-
-
-def _train(model, batches, warmup_steps=150, show=print):
-    optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98))
-    losses = []
-    for step, (src_ids, tgt_ids) in enumerate(batches, start=1):
-        rate = 0.2 * warmup_rate(step, model.d_model, warmup_steps)
-        optimizer.param_groups[0]["lr"] = rate
-        logits = model(src_ids, tgt_ids[:, :-1])
-        loss = cross_entropy(logits, tgt_ids[:, 1:], model.pad_id)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-        show(step, losses[-1])
-    return losses
+# The two functions, written otherwise; known mistakes are edits of the file's own.
 
 
 def _train_by_groups(model, batches, warmup_steps=150, show=print):
@@ -283,17 +267,6 @@ def _train_by_groups(model, batches, warmup_steps=150, show=print):
         losses += [loss.item()]
         show(step, losses[-1])
     return losses
-
-
-def _translate(model, src_ids, bos_id, eos_id, max_len, cache=None):
-    memory = model.encode(src_ids)
-    memory_mask = padding_mask(src_ids, model.pad_id)
-
-    def step(ids):
-        logits = model.decode(torch.tensor([ids]), memory, memory_mask, cache)
-        return logits[0, -1]
-
-    return greedy_decode(step, bos_id, eos_id, max_len)
 
 
 def _translate_in_a_loop(model, src_ids, bos_id, eos_id, max_len, cache=None):
@@ -416,17 +389,17 @@ EXERCISES = [
         name="train", title="the training loop",
         task="For each step, counted from 1: set the learning rate to 0.2 times `warmup_rate`, compute the logits from all target tokens but the last, and the loss against all but the first, then take one step of Adam with betas (0.9, 0.98). Call `show(step, loss)` and return the losses as a list of floats.",
         minutes=8, difficulty=3, importance=5,
-        reference=_takes_train(_train), written=_train, takes=_takes_train, draw=_draw_train,
+        reference=_takes_train(own.train), written=own.train, takes=_takes_train, draw=_draw_train,
         then="The next cell trains your model with it.",
-        mistakes=_mistakes(_takes_train, _train,
+        mistakes=_mistakes(_takes_train, own.train,
             ("not shifted", [("tgt_ids[:, :-1]", "tgt_ids[:, 1:]")], "Each position reads the very token that it should predict. Which tokens go in, and which are the targets?"),
             ("targets not shifted", [("tgt_ids[:, 1:]", "tgt_ids[:, :-1]")], "The targets are the inputs themselves. Position t should predict token t + 1."),
             ("gradients pile up", [("        optimizer.zero_grad()\n", "")], "The gradients of all earlier batches are still there and add up. What empties them?"),
             ("no step", [("        optimizer.step()\n", "")], "Nothing moves: the gradients are computed, and the optimizer never takes its step."),
             ("rate without its factor", [("0.2 * warmup_rate", "warmup_rate")], "The learning rate is five times too large: 0.2 times `warmup_rate`."),
-            ("rate not set", [('        optimizer.param_groups[0]["lr"] = rate\n', "")], "The learning rate stays Adam's own, 0.001: put `rate` into optimizer.param_groups[0]."),
+            ("rate not set", [('param_groups[0]["lr"] = 0.2', 'param_groups[0]["rate"] = 0.2')], "The learning rate stays Adam's own, 0.001: put yours into optimizer.param_groups[0]."),
         ),
-        also_right=[_takes_train(_train), _takes_train(_train_by_groups)],
+        also_right=[_takes_train(own.train), _takes_train(_train_by_groups)],
         hints=["for step, (src_ids, tgt_ids) in enumerate(batches, start=1): …",
                'The rate: optimizer.param_groups[0]["lr"] = 0.2 * warmup_rate(step, model.d_model, warmup_steps). The loss: cross_entropy(model(src_ids, tgt_ids[:, :-1]), tgt_ids[:, 1:], model.pad_id).',
                "Then optimizer.zero_grad(), loss.backward(), optimizer.step(), losses.append(loss.item()), show(step, losses[-1])."],
@@ -437,13 +410,13 @@ EXERCISES = [
         name="translate", title="write a translation",
         task="Encode the source once. Then let your `greedy_decode` write: its `step` turns the ids so far into the logits of the next token. Pass `cache` on to `model.decode`.",
         minutes=7, difficulty=3, importance=5,
-        reference=_takes_translate(_translate), written=_translate, takes=_takes_translate,
+        reference=_takes_translate(own.translate), written=own.translate, takes=_takes_translate,
         draw=_draw_translate,
         then="From here on, every translation in this lesson is written by it.",
-        mistakes=_mistakes(_takes_translate, _translate,
+        mistakes=_mistakes(_takes_translate, own.translate,
             ("source padding not masked", [("padding_mask(src_ids, model.pad_id)", "torch.ones_like(src_ids).bool()[:, None, None]")], "The memory's mask allows everything, so the decoder attends to the source's padding."),
-            ("first position", [("logits[0, -1]", "logits[0, 0]")], "The logits of the first position predict the second token, over and over. Which position predicts the next one?"),
-            ("unlikeliest", [("return logits[0, -1]", "return -logits[0, -1]")], "The sign is turned round, so the least likely token is written each time."),
+            ("first position", [("cache)[0, -1]", "cache)[0, 0]")], "The logits of the first position predict the second token, over and over. Which position predicts the next one?"),
+            ("unlikeliest", [("lambda ids: model", "lambda ids: -model")], "The sign is turned round, so the least likely token is written each time."),
             ("bos for eos", [("step, bos_id, eos_id", "step, eos_id, bos_id")], "`bos_id` and `eos_id` have changed places: it starts with the end."),
             ("one token short", [("eos_id, max_len)", "eos_id, max_len - 1)")], "It stops one token before `max_len`."),
         ),
