@@ -1,14 +1,13 @@
 # %% [markdown]
 # # Tokenizers
 #
-# How many times does the letter *r* occur in *strawberry*? You look at the letters and count to three. Ask a
-# language model of 2023, and it said two, in the same breath as a good essay. Later models were taught to spell the
-# word out first.
+# How many times does the letter *r* occur in *strawberry*? You look at the letters and count to three. A language
+# model of 2023 wrote good essays and said two. Today's mostly get it right, often by spelling the word out first.
 #
-# You and the model don't get the same input. Your Transformer of lesson 10 started from ids, so it never saw a letter.
+# You and the model don't get the same input. Your Transformer of lesson 10 started from ids, and it never saw a letter.
 # Before a model sees a text, a small program called a **tokenizer** cuts the text into pieces, looks up each piece in
-# a list, and passes on only the numbers it finds there. You come from lesson 10 and need nothing but Python today; the
-# lessons from here to 20 all begin with what you'll write.
+# a list, and passes on only the numbers it finds there. You come from lesson 10 and need nothing but Python today.
+# Every model of text from here to lesson 20 starts with what you're about to write.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -154,9 +153,8 @@ assert 20 < share < 30 and 1.5 < per_word < 2.5
 # becomes about five times as long, and 25 times as many pairs of positions attend to each other.
 #
 # Modern models cut text into **pieces** instead. A frequent word is a piece of its own, a rare word is made of several,
-# and single letters are kept for whatever is left. How many pieces should the list have? With a longer list a text
-# needs fewer tokens. On the other hand, the model's last layer has one row per piece (lesson 08), which makes every
-# token cost more.
+# and single letters are kept for whatever is left. How many pieces should the list have? A longer list means fewer
+# tokens per text, but each token costs more, because the model's last layer has one row per piece (lesson 08).
 
 # %%
 exercises.predict("cheapest_vocabulary")
@@ -207,9 +205,8 @@ notebook.table(
 notebook.tell(
     """Going from 500 pieces to 2,000 makes the text a third shorter. Going from 8,000 to 16,000 hardly changes its
     length but doubles the output layer. That's why the multiplications per word are fewest in the middle. In a
-    larger model the other layers cost more, so the output layer matters less and a longer list pays off: GPT-2
-    has 50,257 pieces. The cheapest list isn't always the best one either, because with longer pieces the same
-    number of tokens reaches further back in the text."""
+    larger model the other layers cost more and a longer list pays off: GPT-2 has 50,257 pieces, Llama 3 128,256.
+    Longer pieces also let the same number of tokens reach further back in the text."""
 )
 assert cheapest == 2000 and 1.2 < length[16_000] < 1.3 and 2.2 < length[500] < 2.5
 assert length[2000] / length[500] < 0.7 and length[16_000] / length[8000] > 0.93
@@ -307,8 +304,8 @@ for new_id in range(256, 260):
 # %% [markdown]
 # Why do the new ids begin at 256? The world's scripts have about 150,000 characters, far too many single symbols to
 # start with. But a computer stores every text as a sequence of **bytes**, and a byte has only 256 values, from 0 to
-# 255. A plain letter takes one byte. *é* takes two, like every Greek, Cyrillic, Arabic or Hebrew letter, characters of
-# most other scripts take three, and an emoji four.
+# 255. A plain letter takes one byte. *é* takes two, like the letters of Greek, Cyrillic, Arabic and Hebrew. Characters
+# of most other scripts take three, and an emoji usually four.
 #
 # Here's the course's own version. It splits the text into words first, so that no piece reaches across two words, and
 # counts a space as part of the word that follows it.
@@ -347,8 +344,7 @@ print("same pieces as the tokenizers library, on tales, other scripts and contro
 #
 # Now somebody types a word that isn't in the list. BPE replays its own training: start from the word's bytes, and of
 # all the merges that are possible, make the one that was learned **first**. Then look again, because the new piece may
-# allow a new merge. The order matters, since the model was trained on texts cut in just this way. (In *Practice* a
-# hasty function gets it wrong.)
+# allow a new merge. The order matters, since the model was trained on texts cut in just this way.
 #
 # Even a smiley that never occurred in the tales can be cut. Its four bytes are all in the list, so a byte-level
 # vocabulary never says “unknown”, and decoding gives back what you typed.
@@ -361,9 +357,9 @@ print("ids:", smile, "→ decoded:", pieces.decode(smile))
 assert len(smile) == 4 and pieces.decode(smile) == "🙂" and "🙂" not in tales
 
 # %% [markdown]
-# MiniLM uses another recipe, **WordPiece**, as BERT does. It builds its pieces from characters instead of bytes, and it
-# cuts a word from the left, always taking the **longest** piece in the list. Only pieces marked with `##` can continue
-# a word. A word that contains a character it doesn't know is lost as a whole:
+# MiniLM uses another recipe, **WordPiece**, as BERT does. Its pieces are built from characters instead of bytes, and
+# a word is cut from the left, always taking the **longest** piece in the list. Only pieces marked with `##` can continue
+# a word. One unknown character is enough to lose the whole word:
 
 # %%
 for text in ("unbelievable strawberries", "great 🙂", "great🙂"):
@@ -377,11 +373,11 @@ for text in [*unseen.split("\n")[:30], *hostile, "great🙂", "RÉSUMÉ"]:
     assert by_hand.cut(text) == minilm.tokenizer.encode(text, add_special_tokens=False).tokens
 
 # %% [markdown]
-# Without the space the praise is gone, and people often type an emoji without one.
+# Without the space, the model never learns that anything was great.
 #
 # The third recipe is the **Unigram** model (Kudo 2018). It gives every piece a probability and takes the likeliest cut.
-# You'll meet it under the name of its library, **SentencePiece** (Kudo and Richardson 2018), which also trains BPE. It
-# treats the space as one more symbol, written ▁, and needs no rule for what a word is. T5 and the first Llamas use it.
+# You'll meet it in the library **SentencePiece** (Kudo and Richardson 2018), which treats the space as one more symbol,
+# written ▁, and needs no rule for what a word is. T5 uses its Unigram pieces, and the first Llamas its BPE.
 #
 # ## 4. What exactly does the model get?
 #
@@ -521,8 +517,8 @@ assert (
 
 # %% [markdown]
 # These differences come from the text that the tokenizer was trained on, not from the languages themselves. Current
-# models have larger vocabularies, learned from texts in many languages, so the gap is smaller. Even so, Petrov et
-# al. (2023) found that one language can need up to fifteen times as many tokens as another.
+# models have larger vocabularies, learned from texts in many languages, which narrows the gap. In the tokenizers of
+# 2023, one language could still need up to fifteen times as many tokens as another (Petrov et al. 2023).
 #
 # Type something of your own: your name, a sentence in another language, a large number, a word in capitals, an
 # accent, two spaces. Which of the tokenizers changes your text, and which one loses a part of it?
@@ -548,9 +544,10 @@ exercises.quiz("letters_of_a_token")
 # %% [markdown]
 # <details><summary>Fine print</summary>
 #
-# In the table of vocabulary sizes, the cheapest list belongs to a small GPT of width 256 with four layers. “Unknown to
-# MiniLM” counts its tokens, not the characters behind them. Our ten paragraphs are one text; Petrov et al. used
-# thousands of sentences.
+# “Unknown to MiniLM” counts its tokens, not the characters behind them. Our ten paragraphs are one text; Petrov et al.
+# used thousands of sentences. How WordPiece *learns* its list is less clear than how it cuts. Its inventors merged the
+# pair that most raises the likelihood of the training text (Schuster and Nakajima 2012), the code that made BERT's list
+# was never published, and the `tokenizers` library trains WordPiece with plain counts.
 #
 # </details>
 
@@ -676,7 +673,7 @@ exercises.quiz("a_fair_price")
 # %% [markdown]
 # ## Going deeper
 #
-# Optional, about a quarter of an hour. Nothing later depends on it.
+# Optional, about ten minutes. Nothing later depends on it.
 #
 # ### A space at the end
 #
@@ -700,39 +697,11 @@ assert lone == 0 and n_tokens > 50_000
 # model trained on them doesn't know it. What's more, the model can no longer continue with `Ġtime`, because the
 # space has already been used up.
 #
-# ### WordPiece learns differently, too
-#
-# Schuster and Nakajima (2012), who invented WordPiece, merged the pair that most raises the likelihood of the training
-# text. The code that made BERT's list was never published, so everybody else has had to guess. The guess that is told
-# most often divides each pair's count by the counts of its two pieces, and a pair wins if its pieces occur together
-# more often than their own frequencies suggest. Here are both scores for pairs of letters.
-
-# %%
-single, pairs = Counter(), Counter()
-for word, count in known_words.most_common(5_000):
-    single.update({letter: word.count(letter) * count for letter in set(word)})
-    for pair in zip(word, word[1:]):
-        pairs[pair] += count
-by_count = sorted(pairs, key=pairs.get, reverse=True)[:5]
-by_score = sorted(pairs, key=lambda p: pairs[p] / single[p[0]] / single[p[1]], reverse=True)[:5]
-print("by count:", " ".join(a + b for a, b in by_count))
-print("by score:", " ".join(a + b for a, b in by_score))
-
-# %% tags=["hide-input"]
-assert by_count[0] in (("t", "h"), ("h", "e")) and not set(by_count) & set(by_score)
-assert ("q", "u") in by_score
-
-# %% [markdown]
-# By count, *th* and *he* come first. By the ratio, pairs like *qu* come first, because a *q* is rare but is always
-# followed by a *u*. The `tokenizers` library, by the way, trains WordPiece with plain counts, in spite of the
-# name.
-#
 # ### Unigram, and cutting at random
 #
 # Unigram works from the other end. It starts with a list of pieces that is far too long, and gives each piece a
-# probability. Then it drops pieces until the list is short enough, always choosing those whose removal lowers the
-# probability of the text the least. We let the library do the training, and use our own
-# functions to cut.
+# probability. Then it drops pieces until the list is short enough, always those whose removal lowers the probability
+# of the text the least. The library does the training here, and our own functions cut.
 
 # %% tags=["nbval-ignore-output"]
 unigram = Tokenizer(models.Unigram())
@@ -763,26 +732,6 @@ for cut, times in drawn.most_common(4):
 
 # %% tags=["hide-input"]
 assert len(drawn) > 5 and all(cut.replace(" · ", "") == "▁strawberries" for cut in drawn)
-
-# %% [markdown]
-# ### Myth or fact?
-#
-# **"Byte-pair encoding starts from 256 ASCII characters."** A myth: ASCII has only 128 characters, and no accents.
-# Byte-level BPE starts from the 256 *bytes*, which is why it can write every script. The BPE of 2016 still started
-# from the characters of its training text, so a character that didn't occur there was unknown.
-
-# %% tags=["hide-input"]
-assert len(BytePairs().vocabulary) == 256
-assert BytePairs().encode("é") == [BytePairs().ids[bytes([b])] for b in "é".encode()]
-assert len("é".encode()) == 2 and not "é".isascii()
-
-# %% [markdown]
-# **"The tokenizer is a part of the model and is trained with it."** A myth. The tokenizer is made from counts
-# alone, before the model's training begins, and no gradient ever reaches it.
-#
-# **"Pieces are stems and endings."** This one is half a myth. Frequent stems and endings do become pieces, but only
-# because they're frequent. The different cuts of *strawberry* and *raspberry* show how little meaning has to do
-# with it.
 
 # %% [markdown]
 # **References**
