@@ -576,9 +576,6 @@ exercises.quiz("letters_of_a_token")
 exercises.quiz("shape_of_a_batch")
 
 # %%
-exercises.quiz("attention_in_letters")
-
-# %%
 exercises.quiz("three_recipes")
 
 # %%

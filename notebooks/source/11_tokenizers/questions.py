@@ -4,24 +4,6 @@ from helpers.exercises.content import Prediction, Question, right, wrong
 
 QUESTIONS = [
     Question(
-        "attention_in_letters",
-        "A text of 2,000 letters is cut into 500 pieces. In self-attention every position is compared with every position. By what factor does the number of scores rise if the model reads letters instead of pieces?",
-        "number",
-        [
-            wrong(
-                "4",
-                "That's the ratio of the lengths. The number of scores grows with the square of the length.",
-            ),
-            wrong(
-                "2",
-                "Four times the length means more than four times the scores, because every position meets every other.",
-            ),
-            wrong("64", "That would be the third power. Scores form a square."),
-        ],
-        answer=16,
-        why="2,000² / 500² = 4² = 16.",
-    ),
-    Question(
         "shrink_the_vocabulary",
         "You've learned 8,000 byte-pair pieces and now want only 2,000, without training again. Which 2,000 cut every text just as if training had stopped at 2,000?",
         "single",

@@ -5,9 +5,9 @@
 # decoder never sees it: its causal mask hides everything to the right of the gap.
 #
 # An encoder has no such mask. In 2018 a team at Google threw the decoder away, trained the encoder alone to fill
-# gaps, and called it BERT. It can't write you a letter. But put one small layer on top of it, and it sorted texts and
-# found answers in them better than the models that had been built for those tasks. Today you'll train a small BERT,
-# then take a pretrained one and turn it into a judge of film reviews.
+# gaps, and called it BERT. It can't write you a letter. But with one small layer on top, it sorted texts and found
+# answers in them better than models built for just that. Today you'll train a small BERT, then take a pretrained one
+# and turn it into a judge of film reviews.
 #
 # You come from lesson 11, where a text became ids. You need the encoder layer of lesson 07 and the cross-entropy of
 # lesson 09.
@@ -59,9 +59,8 @@ def average(numbers):
 # **Show**: the hook's sentence on the board, with the verb covered by your hand. Take your hand away once people have
 # guessed.
 #
-# **While it computes**: two cells take about a quarter of a minute each, the small BERT of section 1 and the
-# fine-tuning of section 4. Use the first wait to collect reasons for the votes. In the second, let the room guess the
-# accuracy. All other comparisons were measured beforehand and appear at once.
+# **While it computes**: two cells take about a quarter of a minute, the small BERT of section 1 and the fine-tuning
+# of section 4. Use the first wait to collect reasons for the votes, and let the room guess the accuracy in the second.
 #
 # **Ask**
 #
@@ -114,9 +113,9 @@ all_ids = encode(sentences)
 unseen, train_ids = all_ids[:500], all_ids[500:]
 
 # %% [markdown]
-# BERT chooses 15% of the tokens at random, and the model has to predict every one of them. But [MASK] never occurs
-# when the model is used later. If only [MASK] were ever asked about, nothing would train the vector at an ordinary
-# word. That's why 80% of the chosen tokens become [MASK], 10% become a random token, and 10% stay as they are.
+# BERT chooses 15% of the tokens at random and has to predict every one of them. Replacing them all by [MASK] would
+# have a catch: [MASK] never occurs when the model is used later, and nothing would have trained the vectors at ordinary
+# words. That's why only 80% of the chosen tokens become [MASK], while 10% become a random token and 10% stay as they are.
 #
 # ### Your turn (5 min)
 
@@ -250,10 +249,9 @@ notebook.figure(
 # can attend to the verb.
 #
 # The real BERT was pretrained in just this way, on 3.3 billion words of books and Wikipedia. Its smaller version,
-# BERT-base, has 110 million parameters. Two details of the recipe changed soon after. BERT's authors also had it
-# predict whether one text follows another, a task that later models dropped (Liu et al. 2019). And they first hid
-# single pieces, so that *blue* gave `##berry` away; since 2019 their code can hide all pieces of a word together,
-# which is called **whole-word masking**.
+# BERT-base, has 110 million parameters. Two details of the recipe changed within a year. BERT also had to predict
+# whether one text follows another, a task that later models dropped (Liu et al. 2019). And it hid single pieces, so
+# *blue* could give `##berry` away. Hiding all pieces of a word together is called **whole-word masking**.
 
 # %% [markdown]
 # ## 2. How does a review become one vector?
@@ -274,10 +272,9 @@ for review in train[3:6]:
 # %% [markdown]
 # The encoder gives one vector per *token*, and we need one per *review*. Three candidates come to mind. The first is
 # the output at **[CLS]**, the token that begins every text (lesson 11). The second is what libraries call the *pooled
-# output*: the vector of [CLS] after one more linear layer and a tanh, which BERT learned while it predicted whether
-# one text follows another. The third needs no special token, because it's simply the mean over all real
-# tokens. (The padding has to stay out of it, or a short review gets another vector as soon as it shares a batch with a
-# long one. You'll write that in *Practice*.)
+# output*, the vector of [CLS] after one more linear layer and a tanh, which BERT learned while it predicted whether
+# one text follows another. The third is simply the mean over all real tokens. Padding has to stay out of that mean, or
+# a short review gets another vector as soon as it shares a batch with a long one.
 
 # %%
 texts = [review.text for review in train[3:6]]
@@ -320,10 +317,10 @@ assert at_5000["mean"] > max(at_5000["cls"], at_5000["pooler"]) + 0.03
 # %% [markdown]
 # ## 3. How many labels do you need?
 #
-# Labels cost money, because somebody has to read every review. A frozen encoder shines when there are few of them:
-# from 50 labelled reviews it learns to be right in about 62% of new ones. The classic rival is the **bag of words**,
-# which gives a review one number per word of the vocabulary, 1 if the word occurs and 0 if it doesn't. Trained on the
-# same 50, it reaches 55%, hardly better than guessing. Now give both of them 5,000.
+# Labels cost money, because somebody has to read every review. A frozen encoder shines when there are few of them.
+# With 50 labelled reviews, its classifier judges about 62% of new ones correctly. The classic rival is the **bag of
+# words**, which gives a review one number per word of the vocabulary, 1 if the word occurs and 0 if it doesn't. Trained
+# on the same 50, it reaches 55%, hardly better than guessing. Now give both of them 5,000.
 
 # %%
 exercises.predict("words_or_vectors")
@@ -381,7 +378,7 @@ notebook.figure(
 
 # %% [markdown]
 # The bands cover the eight draws. With 50 labels, two people who try the same method can end up many points apart,
-# only because they drew different reviews. A single run on few labels tells you very little.
+# only because they drew different reviews.
 #
 # ## 4. Can we train the encoder, too?
 #
@@ -418,7 +415,7 @@ exercises.check("lora_forward", lora_forward)
 # %% [markdown]
 # Now the whole of it. The first line puts such a correction on all 36 linear layers of MiniLM, and on top comes a
 # classifier with dropout in front, as in BERT. AdamW is Adam with a small pull of every weight towards zero. The loop
-# goes through 400 reviews twice. While it runs, guess: how many of 400 new reviews will it judge correctly?
+# goes through 300 reviews twice. While it runs, guess: how many of 400 new reviews will it judge correctly?
 
 # %% tags=["hide-input"]
 
@@ -434,7 +431,7 @@ def batches(reviews, size=16):
 notebook.set_seed(0)
 
 # %% tags=["nbval-ignore-output"]
-N_REVIEWS, PASSES, RATE = 400, 2, 1e-3  # yours to change
+N_REVIEWS, PASSES, RATE = 300, 2, 1e-3  # yours to change
 encoder = lora.add_lora(load_minilm().model, rank=16, alpha=32.0)
 judge = bert.TextClassifier(encoder, 2, pooling="mean").train()
 optimiser = torch.optim.AdamW([p for p in judge.parameters() if p.requires_grad], lr=RATE)
@@ -489,9 +486,8 @@ notebook.tell(
 )
 
 # %% [markdown]
-# Would more parameters have helped? We trained once in each of these ways, on 1,000 reviews with two passes. A gap of
-# two or three points can be chance here, but one thing is plain: LoRA keeps up with training everything, at a
-# thirtieth of the parameters.
+# Would more parameters have helped? We trained once in each of these ways, on 1,000 reviews with two passes, so a gap
+# of two or three points can be chance. LoRA keeps up with training everything, at a thirtieth of the parameters.
 
 # %% tags=["hide-input"]
 WAYS = {"head": "classifier alone", "last": "and the last layer", "all": "and all layers"}
@@ -611,9 +607,6 @@ def mean_pool(hidden, token_ids, pad_id):
 exercises.check("mean_pool", mean_pool)
 
 # %%
-exercises.quiz("positions_of_bert")
-
-# %%
 exercises.quiz("who_can_write")
 
 # %% tags=["hide-input"]
@@ -664,7 +657,7 @@ exercises.quiz("mean_or_cls")
 # %% [markdown]
 # ## Going deeper
 #
-# Optional, about a quarter of an hour. Nothing later depends on it.
+# Optional, about ten minutes. Nothing later depends on it.
 #
 # ### Can it judge anything but films?
 #
@@ -687,37 +680,11 @@ assert transfer > 0.75
 # that are clearly positive or clearly negative (Kotzias et al. 2015), while a film critic often says both at once. Ask
 # how a test set was chosen before you admire a number.
 #
-# ### One word
+# ### What if you forget the mask?
 #
-# The sentences of each pair differ in one word. In which pairs should the label change, and in which does it?
-
-# %% tags=["nbval-ignore-output"]
-pairs = [
-    ("a film that is dull", "a film that is never dull"),
-    ("the plot works", "the plot barely works"),
-    ("not a single good scene", "many a single good scene"),
-    ("you will laugh", "you will not laugh"),
-]
-for pair in pairs:
-    (one, p), (two, q) = sentiment.classify(list(pair))
-    print(
-        f"{pair[0]:<26} {'+' if one else '−'} {p:.2f}    {pair[1]:<28} {'+' if two else '−'} {q:.2f}"
-    )
-
-# %% tags=["hide-input"]
-labels_of = [[label for label, _ in sentiment.classify(list(pair))] for pair in pairs]
-assert labels_of == [[0, 0], [1, 0], [0, 1], [1, 0]]
-
-# %% [markdown]
-# Three of the four labels change. *Never dull* stays negative, if only just. The adapter has learned that a small word
-# can reverse the meaning of a sentence, but it hasn't learned this for every such word.
-#
-# ### Three common mistakes
-#
-# Many first notebooks on BERT share three mistakes, and all of them run without an error.
-#
-# **No attention mask.** The reviews are padded, but the model isn't told which tokens are padding. Our own model
-# finds the padding by its id, so we switch that off. Then we pad to 512 tokens, the most that BERT can read.
+# Many first notebooks on BERT pad the reviews but don't tell the model which tokens are padding, and nothing complains.
+# Our own model finds the padding by its id, so we switch that off. Then we pad to 512 tokens, the most that BERT can
+# read.
 
 # %%
 exercises.predict("labels_without_a_mask")
@@ -756,50 +723,6 @@ print(
 print(f"padding to 512 in place of {ids.shape[1]} takes {long / short:.0f} times as long")
 assert (right_way[:4] - to_512).abs().max() < 1e-3 < (right_way - no_mask).abs().mean()
 notebook.claim(long > 3 * short)
-
-# %% [markdown]
-# **Everything padded to 512.** As you just saw, that wastes time even with the mask. Pad to the longest text of the
-# batch instead.
-#
-# **A sigmoid, then `BCELoss`.** Mathematically these two steps are the same as `BCEWithLogitsLoss`, but in 32-bit
-# numbers they aren't. Let's compare their gradients for a model that is confidently wrong.
-
-# %%
-for logit in (5.0, 20.0, 100.0):
-    gradients = []
-    for loss in (
-        lambda x, y: F.binary_cross_entropy(torch.sigmoid(x), y),
-        F.binary_cross_entropy_with_logits,
-    ):
-        x = torch.tensor([logit], requires_grad=True)
-        loss(x, torch.zeros(1)).backward()
-        gradients.append(x.grad.item())
-    print(
-        f"logit {logit:>5}, target 0:  sigmoid + BCELoss {gradients[0]:.2f}   with logits {gradients[1]:.2f}"
-    )
-
-# %% tags=["hide-input"]
-assert gradients[0] == 0 and gradients[1] == 1
-
-# %% [markdown]
-# At a logit of 20 the sigmoid is rounded to 1 and its gradient to 0, so the model learns nothing from its worst
-# mistakes.
-#
-# ### Myth or fact?
-#
-# **"BERT uses sinusoids."** A myth. BERT learns a table of 512 position vectors, so it has none for a 513th token.
-# The sinusoids belong to the model of 2017.
-#
-# **"The pooled output is the [CLS] vector."** A myth, as section 2 shows: a linear layer and tanh come in between.
-
-# %% tags=["hide-input"]
-assert minilm.model.positions.table.shape == (512, 384)
-try:
-    minilm.model(torch.ones(1, 513, dtype=torch.long))
-    refused = False
-except ValueError as error:
-    refused = "512 positions" in str(error)
-assert refused
 
 # %% [markdown]
 # **References**

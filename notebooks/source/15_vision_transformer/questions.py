@@ -201,7 +201,7 @@ PREDICTIONS = [
         options={
             "less": (
                 "less closely than those of the trained model",
-                "It has learned nothing, so you'd expect that. But the picture isn't random, and attention compares contents even with random matrices.",
+                "It has learned nothing, so you'd expect that. But the picture isn't random, and attention compares contents with any matrices.",
             ),
             "same": (
                 "about as closely (the correlations differ by less than 0.1)",

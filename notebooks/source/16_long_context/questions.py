@@ -153,7 +153,7 @@ QUESTIONS = [
             "linear attention": "exact look-up among many keys",
             "grouped-query attention": "a separate key and value per head",
         },
-        why="Each of them saves something different, so they can be combined, as they are in today's models.",
+        why="Each of them saves something different, and that's why some models combine them.",
     ),
 ]
 

@@ -5,9 +5,9 @@
 # It isn't being stubborn. You gave it a line from a book; it wrote the next.
 #
 # Every chat assistant starts out as such a model. You come from lessons 14 and 95 with a model that continues texts, and
-# you need two things from before: the masked loss of lesson 09 and LoRA from lesson 12. Today the story model becomes a
-# very small assistant, by the same kinds of steps as a large one. Then a model of two-digit sums learns from nothing
-# but a rule that says *right* or *wrong*, which is how today's models are taught to reason.
+# you need the masked loss of lesson 09 and LoRA from lesson 12. Today the story model becomes a very small assistant,
+# by the kinds of steps that make a large one. Then a model of two-digit sums learns from nothing but a rule that says
+# *right* or *wrong*, which is how today's models are taught to reason.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -20,7 +20,6 @@ import statistics
 
 from IPython.display import display
 import torch
-import torch.nn.functional as F
 from matplotlib import pyplot
 from tqdm.auto import tqdm
 
@@ -78,10 +77,9 @@ exercises.warm_up(18)
 # %% [markdown]
 # ## 1. Whose turn is it?
 #
-# A language model sees a single row of tokens. A chat has two speakers who take turns, so we need a way to write a
-# chat as one row. We use three tokens that no typed text can contain. One opens a turn of the user, one opens a
-# turn of the assistant, and one ends a turn. This fixed form is called a **chat template**. Every chat model has one,
-# and each family of models has its own.
+# A language model sees a single row of tokens, but a chat has two speakers who take turns. To write a chat as one row,
+# we use three tokens that no typed text can contain. One opens a turn of the user, one opens a turn of the assistant,
+# and one ends a turn. This fixed form is called a **chat template**, and each family of chat models has its own.
 
 # %%
 ids = assistant.chat_prompt("Say wolf three times.", helper.encode)
@@ -113,9 +111,8 @@ def chat_prompt(turns, user_id, assistant_id, end_id):
 exercises.check("chat_prompt", chat_prompt)
 
 # %% [markdown]
-# The template is a convention, and nothing checks that you keep to it. Our assistant was trained on the one above. It
-# now gets the same 48 instructions in five forms, all about words that no training prompt contained, and a rule checks
-# its replies.
+# Nothing checks that you keep to the template. What if you don't? Our assistant was trained on the one above. It now
+# gets 48 instructions, about words that no training prompt contained, in five forms, and a rule checks its replies.
 
 # %%
 exercises.predict("most_harmful_template")
@@ -156,11 +153,10 @@ notebook.table(
 best, *broken = followed.values()
 notebook.tell(
     f"""
-    One to three tokens make the difference between {best:.0%} and {min(broken):.0%}, and nothing warns you. With
-    {len(asked)} instructions, one standard error is up to seven points, so don't rank two forms that are close. In
-    practice a good model looks like a bad one this way, which is why libraries keep the template together with the
-    tokenizer. A large model has read dialogues in many forms. There, a wrong template often makes the answers only
-    slightly worse, and is harder to notice.
+    One to three tokens make the difference between {best:.0%} and {min(broken):.0%}, and nothing warns you. A good model
+    can look like a bad one this way, which is why libraries keep the template together with the tokenizer. A large model
+    has read dialogues in many forms, and a wrong template may make its answers only slightly worse, which is harder to
+    notice. Don't rank two forms that are close: with {len(asked)} instructions, a standard error is up to seven points.
     """
 )
 notebook.claim(followed["the whole template"] > max(list(followed.values())[1:]))
@@ -180,9 +176,8 @@ ChatBox(writers, helper.encode, story.decode, "Say wolf three times.")
 # ## 2. What does it learn from?
 #
 # Our assistant has been trained on about half a million instructions with their answers, nearly all of the seven kinds
-# below. A small program made them, from the words and sentences of the fairy tales. At the very end it was also trained
-# on some 14,000 of its *own* answers, those that a rule had marked as right. That last step has a name,
-# **rejection sampling**, and section 4 comes back to it.
+# below. A small program made them from the words and sentences of the fairy tales. At the very end it was also trained
+# on some 14,000 of its *own* answers, those that a rule had marked as right. Section 4 comes back to that last step.
 
 # %% tags=["hide-input"]
 examples = {one.kind: one for one in instructions("train", 64)}
@@ -194,9 +189,9 @@ notebook.table(
 
 # %% [markdown]
 # We write each pair into the template and train as in lesson 14, by predicting every next token. This is called
-# **instruction tuning** or supervised fine-tuning. An assistant never has to write the user's turn, so the predictions
-# inside the prompt are usually left out of the loss (where answers are short and pairs few, leaving them in can help:
-# Shi et al. 2024). We set their targets to −100, the number that PyTorch's `cross_entropy` skips.
+# **instruction tuning** or supervised fine-tuning. An assistant never has to write the user's turn, and that's why the
+# predictions inside the prompt are usually left out of the loss. We set their targets to −100, the number that
+# PyTorch's `cross_entropy` skips.
 #
 # ### Your turn (4 min)
 
@@ -283,9 +278,9 @@ notebook.tell(
     f"""
     After 320 pairs, {ended} of the {len(asked)} replies stop by themselves, but only {right}
     {"is" if right == 1 else "are"} right. The form of an answer takes few examples. What fails is *copying* words from
-    the instruction, and the story model's pretraining has hardly taught it to copy. The bundled assistant learned it
-    from about 1,500 times as many pairs, and follows {results["instructed"]["followed"]["all"]:.0%} of unseen
-    instructions in the end. Today's open assistants are tuned on about a million pairs (Lambert et al. 2024).
+    the instruction, because the story model's pretraining has hardly taught it to copy. The bundled assistant learned
+    that from about 1,500 times as many pairs and follows {results["instructed"]["followed"]["all"]:.0%} of unseen
+    instructions. Today's open assistants are tuned on about a million pairs (Lambert et al. 2024).
     """
 )
 notebook.claim(ended > 0.7 * len(asked) and ended > right)
@@ -315,16 +310,16 @@ assert min(second["runs"][-1]["followed"]) > second["runs"][0]["followed"][0] + 
 # %% [markdown]
 # ## 3. Which of two answers is better?
 #
-# Writing the best story about the fox is hard. Saying which of two is better is much easier, so we let our assistant
-# write two answers to each prompt and have the better one marked. People do the marking for a real assistant, or, more
-# and more often, other models, which tend to favour long answers, the one they read first, and their own style (Zheng
-# et al. 2023). Ours is a rule: a story has to mention its subject and end, and the shorter one wins.
+# Writing the best story about the fox is hard. Saying which of two is better is much easier. We let our assistant write
+# two answers to each prompt and have the better one marked. For a real assistant the markers are people or, more and
+# more often, other models, which tend to favour long answers, the one they read first, and their own style (Zheng et
+# al. 2023). Ours is a rule: a story has to mention its subject and end, and the shorter one wins.
 #
 # ### From a pair to a loss
 #
-# Let's call the model that we train the **policy**, and a frozen copy of it from before the training the **reference**.
-# An answer's *gain* is how much higher its log-probability is under the policy than under the reference. The better
-# answer should gain more than the worse one, and the difference between their gains is the **margin**:
+# Call the model that we train the **policy**, and a frozen copy from before the training the **reference**. An answer's
+# *gain* is how much higher its log-probability is under the policy than under the reference. The better answer should
+# gain more than the worse one, and the difference between their gains is the **margin**:
 #
 # $$\text{margin} = \log\frac{\pi(\text{better})}{\pi_0(\text{better})} - \log\frac{\pi(\text{worse})}{\pi_0(\text{worse})}
 # \qquad \text{loss} = -\log \sigma(\beta \cdot \text{margin})$$
@@ -455,10 +450,11 @@ def group_advantages(rewards):
 exercises.check("group_advantages", group_advantages)
 
 # %% [markdown]
-# All tokens of an answer share its advantage, and the loss makes the tokens of good answers likelier. A few updates use
-# the same answers, so something must stop them from going too far. That's the *ratio*: how likely a token is now,
-# over how likely it was when it was written. Outside of 0.8 to 1.2, moving on gains nothing. And each nat of drift
-# from the start has a price, as in DPO.
+# All tokens of an answer share its advantage, and the loss makes the tokens of good answers likelier. But writing
+# answers is slow, and each batch of them is used for a few updates. Something must stop these updates from running away
+# from the model that wrote the answers. For each token, divide how likely it is now by how likely it was when it was
+# written. Once this *ratio* has moved past 0.8 or 1.2 in the direction of the advantage, moving on gains nothing.
+# Drifting away from the start has a price as well, as in DPO.
 #
 # $$\min\Big(\tfrac{\pi(w)}{\pi_{\text{old}}(w)}\,A,\; \mathrm{clip}\big(\tfrac{\pi(w)}{\pi_{\text{old}}(w)},\, 0.8,\, 1.2\big)\,A\Big) - \beta\,\mathrm{KL}(\pi\,\|\,\pi_0)$$
 #
@@ -548,16 +544,16 @@ notebook.tell(
     f"""
     Nobody wrote a single right answer for this training, and yet the likeliest answer went from {base["greedy"]:.0%} to
     {min(ends["grpo"]["greedy"]):.0%} and more. The two ways of learning can't be told apart here, and rejection
-    sampling is the simpler one. Where right answers are rare, as in long proofs, GRPO's use of the wrong ones is
-    said to matter more.
+    sampling is the simpler one. Where right answers are rare, as in long proofs, learning from the wrong ones should
+    matter more.
 
-    Voting gets {base["vote"]:.0%}, where a single sample gets {base["one"]:.0%}, but it only wins back what sampling at
-    a temperature of 1 lost: the likeliest answer alone is right for {base["greedy"]:.0%}. At lower temperatures
-    ({", ".join(f"{t}: {found['vote']:.0%}" for t, found in stored["voting"].items() if t != "1.0")}) the vote draws
-    level at best; the standard error is one to two points. Wang et al. found that it wins on problems with long solutions, where
-    many ways lead to one right answer. And of 16 samples at least one is right {base["any"]:.0%} of the time. The
-    answers were there: training brought them to the front. Whether it also finds new ones, in large models, is
-    disputed (Yue et al. 2025).
+    Voting lifts a lone sample's {base["one"]:.0%} to {base["vote"]:.0%}. But the likeliest answer alone gets
+    {base["greedy"]:.0%}, so the vote mostly wins back what sampling at a temperature of 1 had lost. At lower temperatures
+    ({", ".join(f"{t}: {found['vote']:.0%}" for t, found in stored["voting"].items() if t != "1.0")}) it draws level at
+    best. Voting pays on problems with long solutions, where many ways lead to one right answer (Wang et al. 2023).
+
+    Of 16 samples, at least one is right {base["any"]:.0%} of the time. The answers were there, and training brought them to
+    the front. Whether it also finds new ones, in large models, is disputed (Yue et al. 2025).
     """
 )
 
@@ -597,8 +593,8 @@ assert min(gamed["tokens"]) > 7 and min(gamed["reward"]) > max(gamed["one"]) + 0
 # ## 5. What isn't in the weights
 #
 # *Who is the knight of Birchton?* No training text says it. A program can look for the right text first, as in lesson
-# 13, and put it in front of the question: **retrieval-augmented generation**. *Going deeper* measures what
-# that is worth.
+# 13, and put it in front of the question. That's **retrieval-augmented generation**, and *Going deeper* measures what it
+# is worth.
 #
 # Three-digit sums aren't in the weights either. Another adapter has learned to write a **tool call**, a line of text
 # that asks for a function. The program around the model looks for such a line, runs the function, and puts the result
@@ -666,7 +662,7 @@ model_map(trace_gpt(helper.model, ids, len(prompt), story.tokens, "our assistant
 # %% [markdown]
 # ## Practice
 #
-# About 45 minutes, easiest first.
+# About 40 minutes, easiest first.
 
 # %%
 exercises.quiz("no_end_in_training")
@@ -682,9 +678,6 @@ exercises.quiz("dpo_by_pencil")
 
 # %%
 exercises.quiz("who_runs_the_tool")
-
-# %%
-exercises.quiz("steps_to_an_assistant")
 
 # %%
 exercises.quiz("stuck_at_log_two")
@@ -778,10 +771,12 @@ if LIVE:
 # ### What did the comparisons cost?
 #
 # The bundled adapter *preferred* was trained in the same way, but for longer. We give the same unseen requests to the
-# assistant with this adapter and to the one that we started from, and count how often the rule prefers the new
-# answer. This is the **win rate**. A second number says how far the model has moved. At each token that it writes,
-# the **KL divergence** $\sum_w \pi(w) \log \frac{\pi(w)}{\pi_0(w)}$ compares its distribution with the reference's,
-# and is 0 if the two are equal. Its average is the **drift**, in nats per token.
+# assistant with this adapter and to the one that we started from. How often the rule prefers the new answer is the
+# **win rate**.
+#
+# How far has the model moved for it? At each token that it writes, the **KL divergence**
+# $\sum_w \pi(w) \log \frac{\pi(w)}{\pi_0(w)}$ compares its distribution with the reference's, and is 0 if the two are
+# equal. Its average is the **drift**, in nats per token.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 dpo = results["preferred"]
@@ -822,9 +817,6 @@ def drift(policy_logits, reference_logits, counted):
 exercises.check("drift", drift)
 
 # %%
-exercises.quiz("which_kl")
-
-# %%
 exercises.quiz("why_a_reference")
 
 # %%
@@ -839,7 +831,7 @@ exercises.quiz("your_own_reward")
 # %% [markdown]
 # ## Going deeper
 #
-# Optional, about 25 minutes. Nothing later depends on it.
+# Optional, about 20 minutes. Nothing later depends on it.
 #
 # ### How far is this from the real thing?
 #
@@ -863,15 +855,15 @@ for request in ("Why is the sky blue?", "Write a poem.", "Translate cat into Fre
 
 # %% [markdown]
 # Outside its seven kinds of requests the assistant is lost. A large model answers requests that nobody thought of,
-# because it has read about nearly everything before. Two things aren't in the table. A *test* is worth little if it was
-# among the texts of the training, and lesson 19 measures how models are compared. And we train nothing to be harmless
-# or truthful, which is what most of the comparisons of real assistants are for.
+# because it has read about nearly everything before. Instruction tuning mainly teaches it which of the things it could
+# write are wanted. Training it on facts that it doesn't know makes it more likely to invent others (Gekhman et al.
+# 2024). We also train nothing to be harmless or truthful, which is what many comparisons of real assistants are for.
 
 # %% [markdown]
 # ### What is the right text worth?
 #
-# We have 100 short texts about 100 villages, with a question about
-# each, and let BM25 find the text. The villages and all the names are new to the assistant.
+# We have 100 short texts about 100 villages, with a question about each, and let BM25 find the text. The villages and
+# all the names are new to the assistant.
 
 # %%
 exercises.predict("with_the_text")
@@ -895,10 +887,9 @@ notebook.table(
 notebook.tell(
     f"""
     BM25 finds the right text for {known_facts["finder"]:.0%} of the questions, because each question contains the
-    village's name. So the remaining mistakes are the generator's. Look at the first row, too. Without the text
-    there's nothing to copy, so the reply is made up. Early in its training *I do not know* was sometimes the right
-    answer, but the model hardly learned to give it, and later there were no such texts. With the text of another
-    village it answers just as confidently, so the reply alone doesn't tell you which case you're in.
+    village's name. The remaining mistakes are the generator's. Without the text (first row) there's nothing to copy, and
+    the reply is made up. With the text of another village the assistant answers just as confidently, and nothing in the
+    reply tells you which case you're in.
     """
 )
 notebook.claim(known_facts["with_finder"]["right"] > 2 * known_facts["alone"]["right"] + 0.3)
@@ -908,7 +899,8 @@ notebook.claim(known_facts["with_finder"]["right"] > 2 * known_facts["alone"]["r
 #
 # Our questions name the village, so the right text is found nearly every time. In a large collection, retrieval is
 # often the weakest part. And our assistant knows nothing that could contradict the text. A large model has read about
-# many things, so it sometimes answers from memory and ignores the text. It may admit that the text has no answer, but you can't rely on that.
+# many things, so it sometimes answers from memory and ignores the text. It might admit that the text has no answer, but
+# you can't rely on that.
 #
 # </details>
 #
@@ -928,13 +920,11 @@ notebook.table(
 )
 notebook.tell(
     """
-    The model is the same in both columns. With the working it writes more tokens before it answers, and each of them
-    is another pass through its six layers. Every step is a sum that it has seen often, and the results so far are in
-    the text, where attention can read them. Nye et al. (2021) trained models in this way. Getting such steps from a
-    large model by prompting alone is called *chain of thought* (Wei et al. 2022). But the comparison isn't quite
-    fair. The training data had 9,000 sums with their working and only 1,500 without, and when it answers at once, the
-    model does no better than if it always gave the commonest total. So you see that working can be learned from these
-    examples, but not how much of the gain comes from the extra passes.
+    With the working, the same model writes more tokens before it answers, and each of them is another pass through its
+    six layers. Every step is a sum that it has seen often, and the results so far are in the text, where attention can
+    read them. Nye et al. (2021) trained models in this way; getting such steps by prompting alone is called *chain of
+    thought* (Wei et al. 2022). The comparison isn't quite fair, though: the training data had 9,000 sums with their
+    working and only 1,500 without, so you can't tell how much of the gain comes from the extra passes.
     """
 )
 notebook.claim(all(one["greedy"] > one["at_once"] for one in by_terms.values()))
@@ -943,15 +933,16 @@ notebook.claim(all(one["at_once"] <= one["always_the_commonest"] for one in by_t
 # %% [markdown]
 # ### What is DPO aiming at?
 #
-# The older way of learning from preferences is to give each answer a reward $r$ and to maximise its mean minus a price
-# for drifting away, $\mathbb E[r] - \beta\,\mathrm{KL}(\pi\,\|\,\pi_0)$. The policy that does this best is known in
-# closed form. It multiplies each answer's probability under the reference by $e^{r/\beta}$ and normalises:
+# DPO never sees a reward, and still it's derived from one. The older way of learning from preferences gives each answer
+# a reward $r$ and maximises its mean minus a price for drifting away,
+# $\mathbb E[r] - \beta\,\mathrm{KL}(\pi\,\|\,\pi_0)$. The best policy for that is known in closed form. It multiplies
+# each answer's probability under the reference by $e^{r/\beta}$ and normalises:
 #
 # $$\pi^*(y) = \tfrac1Z\, \pi_0(y)\, e^{r(y)/\beta}$$
 #
 # Solve this for $r$, and you get $\beta \log(\pi^*/\pi_0)$ plus a constant that is the same for all answers to a
-# prompt. So DPO's gain, times β, *is* a reward, and the constant disappears in the margin. That's how DPO manages
-# without a reward model. We can check the closed form with four answers and plain gradient ascent.
+# prompt. DPO's gain, times β, *is* a reward, and the constant disappears in the margin. Here's a check of the closed
+# form, with four answers and plain gradient ascent.
 
 # %%
 beta, reward = 0.5, torch.tensor([0.0, 1.0, -1.0, 0.3])
@@ -999,55 +990,12 @@ notebook.claim(
 )
 
 # %% [markdown]
-# ### Tokens that had never been trained
-#
-# The story model's tokenizer came with four spare tokens, three for the template and one for padding, but the stories
-# contain none of them. Let's see what pretraining has done to their embeddings, and which other tokens have a
-# similar vector.
-
-# %%
-vectors = F.normalize(load_storyteller().model.embedding.weight.detach(), dim=-1)  # (V, D)
-spare = vectors[: len(assistant.MARKS)]
-closeness = vectors @ F.normalize(spare.mean(0), dim=0)  # (V,)
-similar = [story.decode([i]) for i in (closeness > 0.9).nonzero().flatten()]
-print(f"cosines of the four with each other: at least {(spare @ spare.T).min():.3f}")
-print(f"{len(similar)} of {len(vectors):,} tokens are this similar to them, among them:")
-print(*[token for token in similar if token.isprintable() and "�" not in token], sep="   ")
-
-# %% tags=["hide-input"]
-assert (spare @ spare.T).min() > 0.98 and "=" in similar and closeness.median() < 0.5
-
-# %% [markdown]
-# The four vectors are practically equal. The reason is that the output layer shares its matrix with the embedding. At
-# every position, training pulled the vector of the token that came next towards the last layer's vector, and pushed
-# the vectors of all other tokens away from it. These four tokens never came next, so they were pushed away every time.
-# The same happened to about 200 others. Some of them are bytes that no fairy tale needs, such as the equals sign.
-# Others, such as *underst*, are pieces that the tokenizer built on its way to a longer one and then hardly ever used.
-#
-# This matters in practice. A model that can't tell its role tokens apart can't learn a template with small adapters,
-# so we gave the four rows random vectors before the training. The untrained equals sign is also why our assistant
-# writes *37+48 is 85*, with a word in the middle. In large models, such tokens cause odd behaviour when somebody does
-# use one, and they can be found in the same way as here (Land and Bartolo 2024).
-
-# %% [markdown]
-# ### Myth or fact?
-#
-# **"Instruction tuning teaches a model facts."** Mostly a myth. It teaches the model which of the things that it
-# could write are wanted. It's a poor way to add new facts, and training on facts that the model doesn't know makes it
-# more likely to invent others (Gekhman et al. 2024).
-#
-# **"DPO makes the better answers likelier."** It can, but it needn't. The loss only asks for a margin, and in longer
-# training runs both answers often become less likely (Pal et al. 2024).
-#
-# **"A chat model remembers the conversation."** A myth. The whole chat is put into the prompt again each time.
-#
 # **References**
 #
 # - Ouyang et al. (2022), "Training language models to follow instructions with human feedback", arXiv:2203.02155:
 #   InstructGPT; sizes of the data in table 6.
 # - Wei et al. (2021), "Finetuned Language Models Are Zero-Shot Learners", arXiv:2109.01652.
 # - Zhou et al. (2023), "LIMA: Less Is More for Alignment", arXiv:2305.11206.
-# - Shi et al. (2024), "Instruction Tuning With Loss Over Instructions", arXiv:2405.14394: when the prompt should count.
 # - Shao et al. (2024), "DeepSeekMath", arXiv:2402.03300: GRPO; DeepSeek-AI (2025), "DeepSeek-R1", arXiv:2501.12948;
 #   Schulman et al. (2017), "Proximal Policy Optimization Algorithms", arXiv:1707.06347; Yue et al. (2025), "Does
 #   Reinforcement Learning Really Incentivize Reasoning Capacity in LLMs Beyond the Base Model?", arXiv:2504.13837.
@@ -1068,5 +1016,4 @@ assert (spare @ spare.T).min() > 0.98 and "=" in similar and closeness.median() 
 #   al. (2024), "Large Language Monkeys", arXiv:2407.21787.
 # - Touvron et al. (2023), "Llama 2", arXiv:2307.09288; Llama Team (2024), "The Llama 3 Herd of Models",
 #   arXiv:2407.21783: numbers in section 6.
-# - Gekhman et al. (2024), "Does Fine-Tuning LLMs on New Knowledge Encourage Hallucinations?", arXiv:2405.05904; Land,
-#   Bartolo (2024), "Fishing for Magikarp", arXiv:2405.05417.
+# - Gekhman et al. (2024), "Does Fine-Tuning LLMs on New Knowledge Encourage Hallucinations?", arXiv:2405.05904.

@@ -106,25 +106,6 @@ QUESTIONS = [
         ],
     ),
     Question(
-        "which_kl",
-        "The drift is KL(policy ‖ reference). Which change does it hardly notice?",
-        "single",
-        [
-            wrong(
-                "The policy always begins with a word that the reference finds unlikely.",
-                "That's what it notices most: a large probability under the policy and a small one under the reference.",
-            ),
-            right(
-                "The policy never writes a word that the reference gives 10%.",
-                "Yes. The weights are the policy's probabilities, so a word that it has dropped has no weight. The remaining words become a little likelier, which adds only about 0.1 nats.",
-            ),
-            wrong(
-                "The policy has swapped the reference's probabilities of a likely and an unlikely word.",
-                "The word that's now likely has a large weight and a large log-ratio.",
-            ),
-        ],
-    ),
-    Question(
         "paid_by_length",
         "A team rewards its assistant with thumbs up from users, and after some weeks all answers begin with a compliment. What has happened?",
         "single",
@@ -204,20 +185,6 @@ QUESTIONS = [
                 "Heads help to write the result down afterwards. The number itself comes from outside.",
             ),
         ],
-    ),
-    Question(
-        "steps_to_an_assistant",
-        "Put the steps from a language model to an assistant in order.",
-        "order",
-        answer=[
-            "predict the next token on a lot of text",
-            "write prompts and good answers in one template",
-            "train on the answers' tokens",
-            "sample two answers per prompt from that model",
-            "have the better one marked",
-            "train with DPO, the model before this step as the reference",
-        ],
-        why="Each step needs the one before it: a model that can't answer yet gives no pair of answers worth comparing.",
     ),
     Question(
         "your_own_reward",

@@ -509,9 +509,10 @@ assert pooled.abs().max() <= 1 < hidden[:, 0].abs().max()
 # %% [markdown]
 # ## Lesson 16: Long context
 #
-# **46 · "All language models are Transformers, and Transformers win everywhere."** Recurrent models and
-# state-space models are in use, alone or mixed with attention layers, and causal linear attention *is* a recurrent
-# network. [Lesson 16](16_long_context.ipynb#Myth-or-fact:-all-language-models-are-Transformers) says how close they come.
+# **46 · "All language models are Transformers, and Transformers win everywhere."** Recurrent models and state-space
+# models such as Mamba are in use, alone or mixed with attention layers, and causal linear attention *is* a recurrent
+# network ([lesson 16](16_long_context.ipynb#4.-What-if-we-moved-the-brackets?)). On the first hundred tokens of a text, LSTMs
+# kept up with Transformers (Kaplan et al. 2020, arXiv:2001.08361, figure 7).
 #
 # **47 · "With a window mask, attention becomes cheaper."** A mask hides scores that have already been computed.
 # You only save work if those scores are never computed.
