@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Elsewhere
 #
-# Nothing in an encoder layer depends on its input being words. A sequence can just as well be a protein or a
-# sound. On this page we take the layers that you built in lesson 07, change only their input and output, and train two
-# small models for a few seconds each. Each is compared with a simpler rival that people used before. Read how both of
-# them work, then guess which one wins before you look at the bars. It isn't always the Transformer.
+# Nothing in an encoder layer depends on its input being words. A sequence can just as well be a protein or a sound. On
+# this page we take lesson 07's layers, change only what comes in and what goes out, and train two small models for a
+# few seconds each. Each meets a simpler rival that people used before. Read how both of them work, then guess which one
+# wins before you look at the bars.
 #
 # Allow **10 minutes**, five for each part.
 
@@ -69,8 +69,8 @@ def compare(results, unit):
 # encoder has to learn?" (which residues are neighbours).
 
 # %% [markdown]
-# Both parts share one model. Its input can be vectors of any kind, our encoder layers mix them, and the
-# output is one answer per position or a single answer for the whole sequence.
+# Both parts share one model. Its input can be vectors of any kind, and its output is one answer per position or a single
+# answer for the whole sequence.
 
 
 # %%
@@ -97,9 +97,9 @@ class Reader(nn.Module):
 # %% [markdown]
 # ## Spoken digits: a sound as a sequence of frames
 #
-# Six people say the digits from *zero* to *nine*. We cut each clip into frames, one every 16 milliseconds, and
-# measure how strong 24 bands of frequencies are in each. So a digit becomes a sequence of about 25 tokens, and
-# each token is already a vector of 24 numbers, which means that we don't need an embedding table.
+# Six people say the digits from *zero* to *nine*. We cut each clip into frames, one every 16 milliseconds, and measure how
+# strong 24 bands of frequencies are in each. A digit becomes a sequence of about 25 tokens, and because each token
+# already is a vector of 24 numbers, we don't need an embedding table.
 
 # %% tags=["nbval-ignore-output"]
 clips = digits.clips()
@@ -169,15 +169,16 @@ notebook.figure(
 )
 
 # %% [markdown]
-# The five averages do better, although a linear layer is the simpler model. (Each bar is one training per speaker, with
-# one seed.) Five voices aren't many, and the Transformer learns the voices along with the digits. If clips of one speaker were on both sides of the split,
-# both numbers would be higher, but they'd answer a different question.
+# The five averages do better, although a linear layer is the simpler model. Five voices aren't many, and the Transformer
+# learns the voices along with the digits. If clips of one speaker were on both sides of the split, both numbers would be
+# higher, but they'd answer a different question.
 #
 # ## Proteins: which part is a helix?
 #
 # A protein is a chain of amino acids, written with twenty letters. Parts of the chain wind up into *helices* (H),
 # others line up side by side as *strands* (E), and the rest is called *coil* (C). For each letter of the chain, the
-# model has to predict H, E or C. We train on 2,400 chains and test on 200 others, chosen by the makers of the data to be unlike them.
+# model has to predict H, E or C. We train on 2,400 chains and test on 200 others, chosen by the makers of the data to be
+# unlike them.
 
 # %%
 chains, tested = proteins.proteins("train"), proteins.proteins("test")
@@ -245,30 +246,29 @@ notebook.figure(
 )
 
 # %% [markdown]
-# The window wins easily. It's told which residues are neighbours, while the encoder would have to find that out
-# from the positions that are added to its input, and these few chains don't teach it. More steps don't change the
-# order: when we trained it once for ten times as many, the window stayed well ahead. So would a Transformer be the wrong
-# tool for proteins? No, but it needs another kind of training. Models such as ESM (Rives et al. 2021) fill gaps in
-# millions of chains, as BERT does in sentences. No label is needed for that, and afterwards a linear layer on their
-# vectors reads off helices and strands better than from the letters. We can't show that with 2,400 chains.
-# AlphaFold 2 (Jumper et al. 2021), which predicts a protein's shape in space, consists of attention as well. It reads a
-# chain together with its relatives in other species, because positions that change together often touch.
+# The window wins easily. It's told which residues are neighbours, while the encoder would have to find that out from the
+# positions that are added to its input, and these few chains don't teach it. When we trained the encoder once for ten
+# times as long, the window was still well ahead.
+#
+# What a Transformer needs here is another kind of training. Models such as ESM (Rives et al. 2021) fill gaps in millions
+# of chains, as BERT does in sentences. Nobody has to label a helix for that, and afterwards a linear layer reads helices
+# and strands off their vectors far better than off the letters. AlphaFold 2 (Jumper et al. 2021), which predicts a
+# protein's shape in space, is built around attention as well. It reads a chain together with its relatives in other
+# species, because positions that change together often touch.
 #
 # ## And time series?
 #
-# A series of numbers looks like the ideal sequence. Yet Zeng et al. (2023) took the Transformers that had been proposed
-# for forecasting, each trained on one kind of series, and a single linear layer beat them. What has changed since is, once
-# more, pretraining. **Chronos** (Ansari et al. 2024) sorts values into bins and treats the bins as tokens, **TimesFM**
-# (Das et al. 2024) reads patches of a series as a ViT reads patches of a picture. Both were trained on very many series,
-# and on new ones they come close to models that were trained on these, without being trained any further.
+# A series of numbers looks like the ideal sequence. Yet when Zeng et al. (2023) took the Transformers that had been
+# proposed for forecasting, each trained on one kind of series, a single linear layer beat them. Since then, pretraining
+# has helped once more. **Chronos** (Ansari et al. 2024) sorts values into bins and treats the bins as tokens, and
+# **TimesFM** (Das et al. 2024) reads patches of a series as a ViT reads patches of a picture. Trained on very many series
+# and on nothing of a new one, they come close to models that were trained on it.
 #
 # ## What they have in common
 #
-# - The layers stay the same. We changed only how the input becomes vectors and what the output predicts.
-# - A Transformer assumes very little about its input. With a lot of data that's a strength. With little data, it's
-#   why a simple method with the right assumption wins.
-# - Split the data by whatever will be new when the model is used: speakers, families of proteins.
-# - Without a rival to compare with, either would have looked like a success.
+# A Transformer assumes very little about its input. With a lot of data that's a strength. With little data, it's why a
+# simple method with the right assumption wins. Without a rival to compare with, either model would have looked like a
+# success.
 #
 # **References**
 #
