@@ -3,15 +3,14 @@
 #
 # *Once upon a time there was a king who …*
 #
-# The model in the cell below continues this sentence. It writes one piece of a word after another, and it would
-# never stop if we didn't cut it off. All it has ever read is seven megabytes of fairy tales, and nobody told it what
-# a king is, or even what a sentence is.
+# The model in the cell below continues this sentence. It writes one piece of a word after another, and it would never
+# stop if we didn't cut it off. All it has ever read is seven megabytes of fairy tales, and nobody told it what a king
+# is, or even what a sentence is.
 #
-# This model is what's left when you take the Transformer of lesson 07 and remove the encoder. Without an encoder
-# there's nothing to translate from, so the cross-attention goes as well. What remains is called a **GPT**, a
-# *generative pretrained Transformer*. You come from lesson 10, with a Transformer in a file of your own, and from
-# lesson 11, where text became ids. Today you'll start with a model that can only average, turn it into a GPT step by
-# step, and measure what each new part is worth.
+# Take the Transformer of lesson 07 and remove the encoder. With nothing to translate from, the cross-attention goes as
+# well. What remains is called a **GPT**, a *generative pretrained Transformer*. You come from lesson 10, with a
+# Transformer in a file of your own, and from lesson 11, where text became ids. Today you'll start with a model that can
+# only average, turn it into a GPT step by step, and measure what each new part is worth.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -209,13 +208,13 @@ assert sum(loss < by_last_letter - 0.1 for loss in long["losses"]["one head"]) =
 assert max(long["losses"]["one head"]) < by_last_letter + 0.03
 
 # %% [markdown]
-# The loss has fallen a long way from the average's. Still, after these few steps all the machinery does about as well
-# as a table that counts which letter follows which. Given eight times as many, two of
-# three heads went past the table, to 2.12, and one stayed where it was. A row of weights sums to 1, and any weight that
-# goes to the letter just read isn't available for the letters before it.
+# The loss has fallen a long way from the average's. Still, after these few steps all the machinery does about as well as
+# a table that counts which letter follows which. Given eight times as many steps, two of three heads went past the
+# table, to 2.12, and one stayed where it was. A row of weights sums to 1, and any weight that goes to the letter just
+# read isn't available for the letters before it.
 #
-# What if we split this head into four? The number of parameters stays the same, so each head is only a quarter as
-# wide and has to tell 50 letters apart with 16 numbers instead of 64.
+# What if we split this head into four? The number of parameters stays the same, because each head is only a quarter as
+# wide: it has to tell 50 letters apart with 16 numbers instead of 64.
 
 # %%
 exercises.predict("four_narrow_heads")
@@ -438,9 +437,9 @@ for text, probability in story.next_tokens("The princess took the golden", 6):
 
 # %% [markdown]
 # To write a story, we sample one piece as in lesson 08, append it, and let the model read it, with the earlier keys and
-# values in a cache. Press play and watch. You can change the settings while it's running, or click on a candidate to
-# write that piece next. The model was built for 512 tokens. After that the beginning has left its window: is the king
-# still in the story by then?
+# values in a cache. Press play, change the settings while it's running, or click on a candidate to write that piece
+# next. The model was built for 512 tokens. After that the beginning has left its window. Is the king still in the story
+# by then?
 
 # %% tags=["nbval-ignore-output"]
 EndlessStory(story)
@@ -448,12 +447,12 @@ EndlessStory(story)
 # %% [markdown]
 # ### Everything is next-token prediction
 #
-# Any task that can be written as text can be written as a beginning to be continued, and the answer is whatever comes
-# next. Translation: *French: le chien dort. English:* … A summary: a whole article, then *In short:* … A question:
-# *Q: Who wrote Hamlet? A:* … GPT-2 was tried in just this way, without a layer added or a weight changed.
-# GPT-3 showed that a few solved **examples in the input** make the answers far better: two translated sentences in
-# front of the third. Nothing is trained there; the examples are only read. Our story model is too small for that. In
-# lesson 19 you'll do it with a model that isn't.
+# Many tasks can be written as a beginning to be continued, so that the answer is whatever comes next: *French: le chien
+# dort. English:* … for a translation, a whole article and then *In short:* … for a summary, *Q: Who wrote Hamlet? A:* …
+# for a question. GPT-2 was tried in just this way, without a layer added or a weight changed. GPT-3 showed that a few
+# solved **examples in the input** make the answers far better, for instance two translated sentences in front of the
+# third. Nothing is trained there; the examples are only read. Our story model is too small for that. In lesson 19 you'll
+# do it with a model that isn't.
 #
 # What has the story model picked up? We give it a beginning and two possible endings and check which ending gets the
 # higher probability: *The queen put on … her crown* or *his crown*? *A fox met a goose. 'I will eat you,' said the …
@@ -538,8 +537,8 @@ for task, tries in TASKS.items():
 notebook.tell(
     """Nobody gave it these tasks. It was only trained to predict the next piece, and it has learned what helped with
     that most often: *his* or *her* is asked on every page, who is wicked only now and then. Models with more parameters
-    and more text picked up more and more of them, which is what the title of the GPT-2 paper says: *Language Models are
-    Unsupervised Multitask Learners*."""
+    and more text picked up more of them. *Language Models are Unsupervised Multitask Learners* is the title of the GPT-2
+    paper."""
 )
 assert grammar >= 17 and grammar >= meaning + 5
 
@@ -558,8 +557,9 @@ model_map(story.trace("The king said to his daughter"), tour="14")
 # which was chosen for the top of the ladder. The matrices inside `mix` were trained by **Muon** (Jordan et al. 2024), an
 # optimiser that makes every update of a matrix equally large in all directions, and everything else by **AdamW**, Adam
 # with a small pull of every weight towards zero. The loss is measured on 20,000 letters that no model was trained on.
-# With 20 questions each, a difference of six right answers could be chance about once in 20 times.
-# The copier and the detective of *Going deeper* were trained once each.
+# With 20 questions each, a difference of six right answers could be chance about once in 20 times. The copier and the
+# detective of *Going deeper* are trained once each. The copier's seed was picked: in the few steps that we give it, only
+# one of three other seeds learned to copy as well. Where copying had hardly begun, switching heads off said little.
 #
 # </details>
 
@@ -687,7 +687,8 @@ exercises.quiz("did_it_copy")
 # earlier layer can bring that there. So a model with induction heads needs at least two layers.
 #
 # We can train a small model that has nothing to learn except copying. Its text is random, but each passage of 8 to 18
-# tokens is repeated. Nothing in the passage can be predicted the first time, and from then on everything can.
+# tokens is repeated. Nothing in the passage can be predicted the first time, and from then on everything can. Not every
+# seed finds that out in 300 steps; this one does.
 
 # %% tags=["nbval-ignore-output"]
 copier = train_copier(seed=1)  # two layers of four heads
@@ -851,9 +852,10 @@ display(
 )
 notebook.tell(
     """The paper's three fits put the best size for this budget between 40 and 70 billion parameters. Its authors then
-    trained a model of 70 billion, called it Chinchilla, and it beat Gopher in nearly every test. Most models of that time had read too little for their size. Today's are trained far
-    beyond the bottom of this valley on purpose, because a small model is cheaper for everybody who uses it afterwards:
-    SmolLM in lesson 19 has 135 million parameters and has read 2 trillion tokens."""
+    trained a model of 70 billion, called it Chinchilla, and it beat Gopher in nearly every test. Most models of that time
+    had read too little for their size. Today's are trained far beyond the bottom of this valley on purpose, because a
+    small model is cheaper for everybody who uses it afterwards: SmolLM in lesson 19 has 135 million parameters and has
+    read 2 trillion tokens."""
 )
 assert chinchilla < gopher - 0.03
 
@@ -904,22 +906,6 @@ assert gain > 0.08 and 0 < cost < gain
 assert card["after"]["holmes"] < card["before"]["holmes"] - 0.1
 
 # %% [markdown]
-# ### Myth or fact?
-#
-# **"GPT is the right half of the figure in *Attention Is All You Need*."** Half true. A layer in the right half has
-# three sublayers, and one of them is the cross-attention, which a GPT doesn't have. What remains is the layer of the
-# *left* half under a causal mask:
-
-# %% tags=["hide-input"]
-notebook.show_source(GPTLayer)
-
-# %% [markdown]
-# **"The cache lets a model read longer texts."** A myth. The cache makes each step cheaper and changes no result. How
-# far a model can read depends on its positions and on what it was trained on.
-#
-# **"A small loss per token means a better model."** Only with the same tokenizer. Otherwise compare bits
-# per byte.
-#
 # **References**
 #
 # - Radford, Narasimhan, Salimans, Sutskever (2018), "Improving Language Understanding by Generative

@@ -142,7 +142,7 @@ for i, genre in enumerate(GENRES):
 # **How to run this lesson.** Either plan two hours in one session, with five minutes before part 1, or do parts 1 to
 # 4 in class and leave the rest as homework. In pairs, one person writes and the other keeps a log: what did we
 # change, what did we expect, what did we measure? Part 9 is written from this log. Each of the two training runs
-# takes less than half a minute.
+# takes about half a minute.
 #
 # **Don't announce part 5.** Let people be pleased with the number in part 4. Ask only *would you publish
 # this?*, take a vote, and go on.
@@ -532,9 +532,9 @@ exercises.quiz("what_a_leak_does")
 # it uses the training rows only.)
 
 # %% [markdown]
-# Settings can leak as well. In an earlier version of this lesson, we had settled on two passes over the data after
-# looking at *test* results. We chose again, for both models, on **validation** performances: a quarter of the training
-# performances of each of three splits, which the test never sees.
+# Settings can leak as well. At first we had settled on two passes over the data after looking at *test* results. Then we
+# chose again, for both models, on **validation** performances: a quarter of the training performances of each of three
+# splits.
 
 # %% tags=["hide-input"]
 results = measured("genres")
@@ -793,7 +793,7 @@ else:
 # that did. Your grade depends on whether somebody could trust this report.
 
 # %% [markdown] tags=["notes"]
-# **25 minutes** for parts 8 and 9. Three training runs take under a minute. Reading the reports aloud is worth the
+# **25 minutes** for parts 8 and 9. Three training runs take a minute or two. Reading the reports aloud is worth the
 # time: after each, the others ask one question that begins with *how do you know*.
 
 # %% [markdown]
