@@ -607,6 +607,9 @@ def mean_pool(hidden, token_ids, pad_id):
 exercises.check("mean_pool", mean_pool)
 
 # %%
+exercises.quiz("positions_of_bert")
+
+# %%
 exercises.quiz("who_can_write")
 
 # %% tags=["hide-input"]

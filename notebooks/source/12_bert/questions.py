@@ -50,6 +50,29 @@ QUESTIONS = [
         ],
     ),
     Question(
+        "positions_of_bert",
+        "Where does BERT get its positions from?",
+        "single",
+        [
+            wrong(
+                "From sines and cosines, as in the 2017 paper, so any length will do.",
+                "That's the model of 2017. BERT has a table of 512 learned vectors.",
+            ),
+            right(
+                "From a learned table of 512 rows, so position 513 doesn't exist.",
+                "Yes. Longer texts are cut, or read in windows.",
+            ),
+            wrong(
+                "From the order in which the tokens are processed.",
+                "All tokens are processed at once. Without positions the order would be lost.",
+            ),
+            wrong(
+                "From the segments.",
+                "Segments say which of two texts a token belongs to, not where it is in the text.",
+            ),
+        ],
+    ),
+    Question(
         "shape_of_pooled_base",
         "Three texts, padded to 512 tokens, go through BERT-base, which is 768 wide. What is the shape of its pooled output?",
         "shape",

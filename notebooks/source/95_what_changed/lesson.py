@@ -5,9 +5,8 @@
 # grouped-query attention, and none of these is in *Attention Is All You Need*. Is what you've learned out of date?
 #
 # You come from lesson 16, and you need lesson 07's block and lesson 14's GPT. In this lesson you write the four parts
-# that changed, one after the other. They are the parts of a real model in lesson 19, and there you can put your own
-# ones in. We measure each change where it can show. Some can't show in a model as small as ours, and then we say what
-# others have measured.
+# that changed, and in lesson 19 you can put your own into a real model. We measure each change where it can show. Some
+# can't show in a model as small as ours, and then we say what others have measured.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -107,8 +106,8 @@ notebook.figure(
 )
 
 # %% [markdown]
-# Two of the orange parts are new layers, and each of them is a few lines long. LayerNorm subtracts a vector's mean and
-# divides by its spread. **RMSNorm** leaves the mean where it is, divides by the root of the mean square, and has no bias.
+# Two of the orange parts are new layers of a few lines each. LayerNorm subtracts a vector's mean and divides by its
+# spread. **RMSNorm** leaves the mean where it is, divides by the root of the mean square, and has no bias.
 #
 # ### Your turn (3 min)
 
@@ -233,10 +232,9 @@ tell(
     output** helps, too, but a quarter of this small model's parameters are in that matrix. In Llama 3 8B it's a
     fifteenth, and models of about a billion parameters often keep the two tied.
 
-    The other five lie in the band, or so near it that three seeds can't tell. For three of them that had to be so.
-    *Grouped heads* save memory, and *RMSNorm* saves time on a GPU. *Pre-norm* is for deep models, and ours has two layers.
-    GELU and SwiGLU are said to help, by about a
-    percent, after far longer training (Shazeer 2020)."""
+    The other five lie in the band, or so near it that three seeds can't tell. For three of them that had to be so:
+    *grouped heads* save memory, *RMSNorm* saves time on a GPU, and *pre-norm* is for models deeper than our two layers.
+    GELU and SwiGLU are reported to help, by about a percent, after far longer training (Shazeer 2020)."""
 )
 
 # %% [markdown]
@@ -357,7 +355,7 @@ print(f"{'DeepSeek-V2 (2024)':>19}  {size:19.2f} GB   {full:28.2f} GB   {2 * 236
 # %% [markdown]
 # A server that answers many people holds the weights once and a cache per person. That's why grouped heads are so
 # common, although they don't make the predictions better. Ainslie et al. (2023) found the quality close to that of
-# full attention.
+# attention with a head of keys per query head.
 #
 # ## 4. What came since?
 #
@@ -401,8 +399,8 @@ assert perplexity_of_weights(False, 8) < 1.5 < 10 < perplexity_of_weights(True, 
 
 # %% [markdown]
 # **Experts.** The largest change of all isn't one of our switches. A *mixture of experts* has many feed-forward networks
-# and a router that sends each token to $k$ of them (lesson 16, *Going deeper*). It's feared that the router sends
-# everything to the few experts that got a good start. So we train one: eight experts, two per token, on inputs that come
+# and a router that sends each token to $k$ of them (lesson 16, *Going deeper*). Left alone, might the router send
+# everything to the few experts that got a good start? We train one: eight experts, two per token, on inputs that come
 # from eight clusters with a task of their own. Half of the runs have `importance_loss`, which makes uneven use costly.
 
 # %%
@@ -442,10 +440,10 @@ rows = [
 notebook.table(rows, ["importance loss", "share of each expert in percent, largest first"])
 tell(
     f"""An even share would be 12.5%. Without the extra loss, the busiest expert of a run gets up to {largest:.0f}%, and
-    the idlest as little as {smallest:.0f}%. That's uneven, and an idle expert is memory wasted, but it's no collapse: our
-    tokens come in clusters that are easy to tell apart. Shazeer et al. (2017) and Fedus et al. (2021) report the
-    collapse for language models, and since then every mixture has had something against it. DeepSeek-V3 adds a number
-    to the scores of idle experts instead of a loss."""
+    the idlest as little as {smallest:.0f}%. With the loss, the idlest get more and the busiest hardly less. It's uneven
+    use, but no collapse, because our tokens come in clusters that are easy to tell apart. Shazeer et al. (2017) saw the collapse in
+    language models, and most mixtures since then have had something against it. DeepSeek-V3 adds a number to the scores
+    of idle experts instead of a loss."""
 )
 
 # %% [markdown]
@@ -531,9 +529,9 @@ tell(
 )
 
 # %% [markdown]
-# Is it faster as well? To multiply one row by a matrix, the processor has to fetch every weight from memory once, and
-# 8 bits are fetched four times as fast as 32. That takes an operator that turns them into floats only inside the
-# processor. Ours writes a whole matrix of floats to memory first, so it saves room and no time.
+# Is it faster as well? The processor has to fetch every weight from memory, and 8 bits come four times as fast as 32, but
+# only with an operator that turns them into floats inside the processor. Ours writes a whole matrix of floats to memory
+# first, which saves room and no time.
 #
 # ### Can the same text be written in fewer steps?
 #
@@ -541,8 +539,10 @@ tell(
 # takes barely longer than reading one, since the weights are read only once. Training makes use of that, but a decoder
 # can't, because it doesn't know the second token until it has chosen the first.
 #
-# It could guess, though. In **speculative decoding** a cheap *draft* proposes the next few tokens. The model reads all of them in a single pass, which shows what it would have chosen itself after each one. Whenever that choice equals the guess, we gain a token. At the first difference we take the model's own choice and throw the remaining
-# guesses away. So the text is always the model's, whatever the draft proposes.
+# It could guess, though. In **speculative decoding** a cheap *draft* proposes the next few tokens. The model reads all of
+# them in a single pass, which shows what it would have chosen itself after each one. Whenever that choice equals the
+# guess, we gain a token. At the first difference we take the model's own choice and throw the remaining guesses away.
+# The text is always the model's, whatever the draft proposes.
 
 # %% tags=["hide-input"]
 notebook.show_source(speculate)
@@ -612,18 +612,14 @@ notebook.claim(races["greedy"][2] > 1.6)
 notebook.claim(1.1 < races["drawn at 0.8"][2] < 2)
 
 # %% [markdown]
-# The text is the same with and without the draft, token for token, as the cell above has checked. Greedy decoding gains
-# a lot. But read the story before you celebrate: greedy text repeats itself, and repetitions are easy to guess. At a
-# temperature of 0.8 we gain next to nothing, for two reasons. Our draft is seldom right, and in a small model a pass
-# over three tokens takes about a fifth longer than a pass over one, because reading the weights isn't what takes the time. In a model with billions of parameters the longer pass is practically free, as long as few texts are written at
-# a time, and a small language model guesses its large sibling's tokens far more often than our table does. With such
-# drafts, Leviathan et al. (2023) report two to three times the speed.
-#
-# If the draft gives probabilities, there's a better rule for sampling than "equal or not". The model accepts a guess
-# with probability $\min(1, p/q)$, where $p$ is the model's probability of the token and $q$ the draft's, and
-# otherwise it draws from what is left of $p$. The distribution of the text is again exactly the model's. Our draft is
-# always certain of its guess, so $q = 1$ and the rule accepts with probability $p$. A token drawn from the model
-# equals the guess just as often, so our simpler method loses nothing.
+# The text is the same with and without the draft, token for token. Greedy decoding gains a lot, but read the story before
+# you celebrate: greedy text repeats itself, and repetitions are easy to guess. At a temperature of 0.8 we gain next to
+# nothing, because our draft is seldom right, and because in a small model a pass over three tokens takes longer than a
+# pass over one. In a model with billions of parameters the longer pass is practically free, as long as few texts are
+# written at a time, and a small language model guesses its large sibling's tokens far more often than our table does.
+# With such drafts, Leviathan et al. (2023) report two to three times the speed. They also have a better rule for drafts
+# that give probabilities: accept a guess with probability $\min(1, p/q)$, where $p$ is the model's probability of the
+# token and $q$ the draft's.
 
 # %% [markdown]
 # **References**
