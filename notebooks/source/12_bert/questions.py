@@ -2,28 +2,21 @@
 
 from helpers.exercises.content import Prediction, Question, right, wrong
 
+# fmt: off
 QUESTIONS = [
     Question(
         "why_some_masked_tokens_stay",
         "Of the tokens that BERT has to predict, a tenth stay as they are. Why?",
         "single",
         [
-            wrong(
-                "So that copying some of the tokens keeps the loss low and the training stable.",
-                "A lower loss isn't the aim, and copying one token in ten hardly changes it.",
-            ),
-            wrong(
-                "Because masking all of them would leave too few words to predict from.",
-                "At most 15% of the tokens are predicted, so the others are there in any case.",
-            ),
-            right(
-                "So that the vector at a visible word has to be useful too.",
-                "Yes. In later use there's no [MASK], and every vector sits at a visible word.",
-            ),
-            wrong(
-                "They fill the batch up to its length, as padding does.",
-                "The length of the text doesn't change at all. Tokens are replaced, and none is removed.",
-            ),
+            wrong("So that copying some of the tokens keeps the loss low and the training stable.",
+                  "A lower loss isn't the aim, and copying one token in ten hardly changes it."),
+            wrong("Because masking all of them would leave too few words to predict from.",
+                  "At most 15% of the tokens are predicted, so the others are there in any case."),
+            right("So that the vector at a visible word has to be useful too.",
+                  "Yes. In later use there's no [MASK], and every vector sits at a visible word."),
+            wrong("They fill the batch up to its length, as padding does.",
+                  "The length of the text doesn't change at all. Tokens are replaced, and none is removed."),
         ],
     ),
     Question(
@@ -31,22 +24,14 @@ QUESTIONS = [
         "A friend wants BERT to continue a story, one word at a time. What's the problem?",
         "single",
         [
-            right(
-                "It was trained to fill gaps with words on both sides known.",
-                "Yes. At the end of a story nothing is known on the right, which it has hardly ever seen.",
-            ),
-            wrong(
-                "It has no vocabulary of its own, so it can't name a word.",
-                "Its masked-language-model head gives a logit for every word of the vocabulary.",
-            ),
-            wrong(
-                "It reads from right to left, so a story would come out backwards.",
-                "It reads all positions at once, in no direction.",
-            ),
-            wrong(
-                "Its vectors have been pooled into one, so positions are lost.",
-                "Only the pooler reduces a text to one vector. The encoder gives one per token.",
-            ),
+            right("It was trained to fill gaps with words on both sides known.",
+                  "Yes. At the end of a story nothing is known on the right, which it has hardly ever seen."),
+            wrong("It has no vocabulary of its own, so it can't name a word.",
+                  "Its masked-language-model head gives a logit for every word of the vocabulary."),
+            wrong("It reads from right to left, so a story would come out backwards.",
+                  "It reads all positions at once, in no direction."),
+            wrong("Its vectors have been pooled into one, so positions are lost.",
+                  "Only the pooler reduces a text to one vector. The encoder gives one per token."),
         ],
     ),
     Question(
@@ -54,22 +39,14 @@ QUESTIONS = [
         "Where does BERT get its positions from?",
         "single",
         [
-            wrong(
-                "From sines and cosines, as in the 2017 paper, so any length will do.",
-                "That's the model of 2017. BERT has a table of 512 learned vectors.",
-            ),
-            right(
-                "From a learned table of 512 rows, so position 513 doesn't exist.",
-                "Yes. Longer texts are cut, or read in windows.",
-            ),
-            wrong(
-                "From the order in which the tokens are processed.",
-                "All tokens are processed at once. Without positions the order would be lost.",
-            ),
-            wrong(
-                "From the segments.",
-                "Segments say which of two texts a token belongs to, not where it is in the text.",
-            ),
+            wrong("From sines and cosines, as in the 2017 paper, so any length will do.",
+                  "That's the model of 2017. BERT has a table of 512 learned vectors."),
+            right("From a learned table of 512 rows, so position 513 doesn't exist.",
+                  "Yes. Longer texts are cut, or read in windows."),
+            wrong("From the order in which the tokens are processed.",
+                  "All tokens are processed at once. Without positions the order would be lost."),
+            wrong("From the segments.",
+                  "Segments say which of two texts a token belongs to, not where it is in the text."),
         ],
     ),
     Question(
@@ -103,22 +80,14 @@ QUESTIONS = [
         "LoRA starts with B = 0 and a random A. What would go wrong with both at zero?",
         "single",
         [
-            wrong(
-                "The first outputs would be zero, whatever the frozen matrix says.",
-                "The frozen matrix still computes what it did. Only the correction is zero.",
-            ),
-            wrong(
-                "Nothing, because the optimiser moves zeros like any other number.",
-                "It would if their gradients weren't zero too.",
-            ),
-            wrong(
-                "The merged matrix would have rank zero.",
-                "The merged matrix contains W, whose rank doesn't change.",
-            ),
-            right(
-                "Neither would ever get a gradient, so nothing would be learned.",
-                "Yes. The gradient of A contains B and that of B contains A.",
-            ),
+            wrong("The first outputs would be zero, whatever the frozen matrix says.",
+                  "The frozen matrix still computes what it did. Only the correction is zero."),
+            wrong("Nothing, because the optimiser moves zeros like any other number.",
+                  "It would if their gradients weren't zero too."),
+            wrong("The merged matrix would have rank zero.",
+                  "The merged matrix contains W, whose rank doesn't change."),
+            right("Neither would ever get a gradient, so nothing would be learned.",
+                  "Yes. The gradient of A contains B and that of B contains A."),
         ],
     ),
     Question(
@@ -150,18 +119,12 @@ PREDICTIONS = [
         "which_pooling",
         "5,000 reviews, MiniLM frozen. Which vector of a review does the logistic regression do best with?",
         options={
-            "cls": (
-                "the vector of [CLS], which attends to every word",
-                "It attends to every word, but MiniLM was never trained to sum up a sentence in that vector.",
-            ),
-            "pooler": (
-                "the pooler's output, which was made for classification",
-                "The pooler of the original BERT was trained for a task about two sentences. MiniLM was trained further without it.",
-            ),
-            "mean": (
-                "the mean over all tokens, although it doesn't know which word matters",
-                "Yes, because the mean is what MiniLM was trained to make comparable.",
-            ),
+            "cls": ("the vector of [CLS], which attends to every word",
+                    "It attends to every word, but MiniLM was never trained to sum up a sentence in that vector."),
+            "pooler": ("the pooler's output, which was made for classification",
+                       "The pooler of the original BERT was trained for a task about two sentences. MiniLM was trained further without it."),
+            "mean": ("the mean over all tokens, although it doesn't know which word matters",
+                     "Yes, because the mean is what MiniLM was trained to make comparable."),
         },
         ask_why=True,
         recall="mean_or_cls",
@@ -170,18 +133,12 @@ PREDICTIONS = [
         "words_or_vectors",
         "5,000 labelled reviews: which of the two is ahead, averaged over eight draws?",
         options={
-            "frozen": (
-                "the frozen mean, by more than 2 points, because it has read far more text",
-                "With few labels that's worth a lot. With 5,000 reviews the bag of words has seen the important words of this task itself.",
-            ),
-            "level": (
-                "neither: they're within 2 points",
-                "Yes. The bag of words learns the important words from the labels, while the frozen vectors can't change.",
-            ),
-            "words": (
-                "the bag of words, by more than 2 points, because it keeps every single word",
-                "It does keep every word, while the frozen mean blurs them all into 384 numbers. But the bag of words has to learn each word from the labelled reviews alone.",
-            ),
+            "frozen": ("the frozen mean, by more than 2 points, because it has read far more text",
+                       "With few labels that's worth a lot. With 5,000 reviews the bag of words has seen the important words of this task itself."),
+            "level": ("neither: they're within 2 points",
+                      "Yes. The bag of words learns the important words from the labels, while the frozen vectors can't change."),
+            "words": ("the bag of words, by more than 2 points, because it keeps every single word",
+                      "It does keep every word, while the frozen mean blurs them all into 384 numbers. But the bag of words has to learn each word from the labelled reviews alone."),
         },
         ask_why=True,
     ),
@@ -189,18 +146,12 @@ PREDICTIONS = [
         "lora_from_fifty",
         "50 labelled reviews: which of the two is ahead, averaged over the same eight draws?",
         options={
-            "lora": (
-                "LoRA, by more than 2 points, because it can change the vectors themselves",
-                "It can, but 50 reviews hardly tell it in which direction. With more labels this becomes its strength.",
-            ),
-            "level": (
-                "neither: they're within 2 points",
-                "Yes. With so few reviews, it matters more which ones were drawn than what is trained on them.",
-            ),
-            "frozen": (
-                "the frozen mean, by more than 2 points, because 50 labels can't train 664,000 parameters",
-                "They can't train them well. But LoRA starts from what the frozen model computes, and in so short a training it doesn't move far away from it.",
-            ),
+            "lora": ("LoRA, by more than 2 points, because it can change the vectors themselves",
+                     "It can, but 50 reviews hardly tell it in which direction. With more labels this becomes its strength."),
+            "level": ("neither: they're within 2 points",
+                      "Yes. With so few reviews, it matters more which ones were drawn than what is trained on them."),
+            "frozen": ("the frozen mean, by more than 2 points, because 50 labels can't train 664,000 parameters",
+                       "They can't train them well. But LoRA starts from what the frozen model computes, and in so short a training it doesn't move far away from it."),
         },
         ask_why=True,
     ),

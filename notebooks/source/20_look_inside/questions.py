@@ -138,10 +138,8 @@ PREDICTIONS = [
         "how_many_carry",
         "There are 90 heads in layers 20 to 29. How many of them, patched alone, carry more than half of the difference?",
         options={
-            "none": ("none of them does",
-                     "A fact could well be spread so thinly. This one isn't."),
-            "one": ("one of them does",
-                    "Right. One head of layer 23 carries most of it."),
+            "none": ("none of them does", "A fact could well be spread so thinly. This one isn't."),
+            "one": ("one of them does", "Right. One head of layer 23 carries most of it."),
             "several": ("a few of them do",
                         "If several each carried more than half, they'd carry it twice. One is ahead of all others."),
         },
