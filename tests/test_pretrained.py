@@ -55,6 +55,14 @@ def minilm():
     return load_minilm()
 
 
+def test_two_loaded_models_share_a_file_and_no_change(minilm):
+    other = load_minilm().model.embedding.weight.detach()
+    mapped = Path("/proc/self/maps")
+    assert not mapped.exists() or "model.safetensors" in mapped.read_text()
+    other.add_(1.0)
+    assert (other - minilm.model.embedding.weight).min().item() > 0.9
+
+
 def test_translates_twenty_sentences_as_recorded(translator):
     recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
     french = [french for french, _ in CAPTIONS]

@@ -9,7 +9,6 @@ arrays (`static/translator.js`).
 import argparse
 import hashlib
 import importlib.metadata
-import json
 import shutil
 import sys
 from pathlib import Path
@@ -18,7 +17,6 @@ import nbformat
 
 from helpers.widgets import modules
 from helpers.widgets.colours import coloured
-from helpers.widgets.map_tours import STEPS, TOURS
 from notebooks import reading
 from notebooks.build import NOTEBOOKS, ROOT
 from web import pages
@@ -28,7 +26,6 @@ HERE = Path(__file__).resolve().parent
 OUT = HERE / "build"
 WEIGHTS = ROOT / "helpers" / "pretrained" / "weights"
 LIVE_MAP = "ModelMap()"
-TOUR = "00"  # the tour of the map on the home page
 
 
 def prepare(folder, only=()):
@@ -68,9 +65,7 @@ def _write_static(static):
     files = importlib.metadata.files("sphinx-mathjax-offline")
     (mathjax,) = (file for file in files if file.name == "tex-svg.js")
     shutil.copy(mathjax.locate(), static / "mathjax.js")
-    steps = [STEPS[name] for name in TOURS[TOUR]]
-    (static / "tour.json").write_text(json.dumps(steps, ensure_ascii=False), encoding="utf-8")
-    named = {"tour": "tour.json"}
+    named = {}
     for kind, name in (
         ("model", "translator.safetensors"),
         ("pieces", "translator.tokenizer.json"),

@@ -130,7 +130,7 @@ def load_minilm() -> MiniLM:
     with safe_open(minilm_file("model.safetensors", 90.9), "pt") as file:
         theirs = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     model = BertEncoder(BertConfig())
-    # The file stays mapped: kernels of one machine share its pages.
+    # The file stays mapped: kernels share its pages, and only what one changes becomes its own.
     model.load_state_dict(bert_state(theirs, model.config.n_layers), assign=True)
     pooler = Pooler(model.config.d_model)
     pooler.load_state_dict({f"dense.{k}": theirs[f"pooler.dense.{k}"] for k in ("weight", "bias")})

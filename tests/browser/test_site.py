@@ -99,10 +99,6 @@ def test_a_sentence_is_translated_in_the_page_also_without_a_network(visit, addr
     assert "dog" in translated(page, "Un chien noir court dans la neige.")
     page.wait_for_selector(".mm-hit:visible[aria-label*='neige']", state="attached")
     assert page.locator(".mm:visible").count() == 1, "a new map takes the old one's place"
-    page.locator(".mm-tour:visible .mm-main").click()
-    page.wait_for_selector(
-        "text=This is a whole Transformer at work on one sentence >> visible=true"
-    )
     page.context.set_offline(False)
 
     again = visit("index.html", page.context)

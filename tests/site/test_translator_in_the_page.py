@@ -15,7 +15,6 @@ import torch
 from helpers.pretrained.translator import TRANSLATOR, load_translator
 from helpers.text.tokenization import BOS
 from helpers.widgets.map_data import pack_trace, problem_with
-from helpers.widgets.map_tours import STEPS, TOURS, tour_of
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
@@ -45,7 +44,6 @@ def in_javascript(sentences):
     asked = {
         "weights": str(TRANSLATOR),
         "tokenizer": str(TRANSLATOR.with_suffix(".tokenizer.json")),
-        "steps": [STEPS[name] for name in TOURS["00"]],
         "sentences": sentences,
     }
     done = subprocess.run(
@@ -111,12 +109,6 @@ def test_the_map_gets_the_numbers_that_python_sends(sentence, translator, answer
     assert numpy.allclose(numbers, others, atol=1.1e-3)
     assert answer["described"] == described
     assert answer["problem"] == problem_with(trace)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sentence", SENTENCES)
-def test_the_tour_says_what_python_says(sentence, translator, answers):
-    assert answers[sentence]["tour"] == tour_of(translator.trace(sentence), "00")
 
 
 def test_what_python_refuses_is_refused_in_a_sentence(translator):

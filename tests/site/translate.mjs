@@ -1,9 +1,8 @@
 // Translates sentences as the site does, for comparing with PyTorch: node translate.mjs < question.
-// In: { weights, tokenizer, steps, sentences }. Out: one result per sentence, numbers in base64.
+// In: { weights, tokenizer, sentences }. Out: one result per sentence, numbers in base64.
 
 import { readFileSync } from "node:fs";
 import { Translator } from "../../web/static/translator.js";
-import { tourOf } from "../../web/static/tour.js";
 
 const asked = JSON.parse(readFileSync(0, "utf8"));
 const { buffer, byteOffset, length } = readFileSync(asked.weights);
@@ -14,8 +13,7 @@ const answers = asked.sentences.map((sentence) => {
   try {
     const trace = translator.trace(sentence);
     const { translation, found, described, problem, logits, data } = trace;
-    const tour = tourOf(asked.steps, trace);
-    return { translation, ids: translator.encode(sentence), found, described, problem, tour, logits: base64(logits), data: base64(data) };
+    return { translation, ids: translator.encode(sentence), found, described, problem, logits: base64(logits), data: base64(data) };
   } catch (error) {
     return { error: error.message, kind: error.constructor.name };
   }

@@ -4,7 +4,6 @@ import { ENGLISH, looksEnglish } from "./map_language.js";
 import mapOf from "./map_view.js";
 import { fetched } from "./model_files.js";
 import { StandIn } from "./stand_in.js";
-import { tourOf } from "./tour.js";
 import { Translator, Unreadable } from "./translator.js";
 
 const EXAMPLES = [
@@ -67,9 +66,7 @@ class TryIt {
     const at = (name) => new URL(name, import.meta.url).href;
     const all = Math.round(this.files.bytes / MEGABYTE);
     const progress = (n) => this.say(`Loading the model: ${Math.round(n / MEGABYTE)} of ${all} MB …`);
-    const text = async (name) => JSON.parse(new TextDecoder().decode(await fetched(at(name))));
-    const [pieces, tour] = await Promise.all([text(this.files.pieces), text(this.files.tour)]);
-    this.tour = tour;
+    const pieces = JSON.parse(new TextDecoder().decode(await fetched(at(this.files.pieces))));
     const translator = new Translator(await fetched(at(this.files.model), progress), pieces);
     this.note.remove();
     return translator;
@@ -89,7 +86,7 @@ class TryIt {
       written: lastWord(trace.written),
       _trace: trace.described,
       _data: new DataView(trace.data.buffer),
-      _tour: tourOf(this.tour, trace),
+      _tour: [], // the example above has one
       _problem: trace.problem,
     });
     this.example.hidden = true;
