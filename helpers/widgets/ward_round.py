@@ -59,7 +59,10 @@ class WardRound(Explorer):
         modules, expected, side = chart(self.patient, self.side)
         path, matrix = modules[min(self.module, len(modules) - 1)]
         may = expected if matrix.shape == expected.shape else torch.ones(matrix.shape).bool()
-        return {"modules": modules, "path": path, "moved": matrix > MOVED, "may": may, "side": side}
+        moved = matrix > MOVED
+        odd = moved != may if path in ("", "output") else moved & ~may  # a part may do less
+        return {"modules": modules, "path": path, "moved": moved, "may": may, "side": side,
+                "odd": odd}  # fmt: skip
 
     def tell(self):
         """Say what was changed, and what the chosen module is."""
@@ -69,7 +72,8 @@ class WardRound(Explorer):
     def describe(self):
         """Say in words what the picture shows."""
         moved, may = self.numbers["moved"], self.numbers["may"]
-        wrong, missing = int((moved & ~may).sum()), int((may & ~moved).sum())
+        odd = self.numbers["odd"]
+        wrong, missing = int((odd & moved).sum()), int((odd & may).sum())
         return (
             f"{self.numbers['path'] or 'The whole model'} of patient {self.patient}: "
             f"{int(moved.sum())} of {moved.numel()} pairs of output and word depend on each other; "
@@ -95,11 +99,11 @@ class WardRound(Explorer):
         for x, seen in ((20, may), (275, moved)):
             for i in range(may.shape[0]):
                 for j in range(may.shape[1]):
-                    odd = x > 20 and seen[i, j] != may[i, j]
+                    odd = x > 20 and self.numbers["odd"][i, j]
                     fill = (ORANGE if odd else BLUE) if seen[i, j] else PALE
                     grids.rect(x + size * j, 30 + size * i, size - 1, size - 1, fill)
                     if odd and not seen[i, j]:
                         grids.text(x + size * j + 2, 30 + size * i + 14, "○", ORANGE)
         grids.text(20, below, "row: an output · column: a word", GREY)
-        grids.text(20, below + 22, "orange, ○: not as the output may", GREY)
+        grids.text(20, below + 22, "orange: more than it may · ○: missing", GREY)
         return [names, grids]
