@@ -2,16 +2,15 @@
 
 from helpers.exercises.content import Prediction, Question, right, wrong
 
+# fmt: off
 QUESTIONS = [
     Question(
         "tokens_of_a_picture",
         "Pictures of 96 × 96 pixels, patches of 8 × 8, one class token. How many tokens enter the first layer?",
         "number",
         [
-            wrong(
-                "144",
-                "Those are the patches: 12 per side, 144 in all. The class token adds one more.",
-            ),
+            wrong("144",
+                  "Those are the patches: 12 per side, 144 in all. The class token adds one more."),
             wrong("13", "That's 12 patches along one side, plus one. The grid has 12 × 12."),
             wrong("9217", "That would be one token per pixel, plus one."),
             wrong("65", "That's the pixels of one patch, plus one."),
@@ -25,22 +24,14 @@ QUESTIONS = [
         "Which convolution does the same as cutting a picture into patches of side P and projecting each to width D?",
         "single",
         [
-            wrong(
-                "Kernel 3, stride 1, D output channels.",
-                "Such windows overlap, and each sees 3 × 3 pixels. Patches don't overlap.",
-            ),
-            right(
-                "Kernel P, stride P, D output channels.",
-                "Yes. Each window is one patch, and each output channel is one column of the linear layer.",
-            ),
-            wrong(
-                "Kernel P, stride 1, P output channels.",
-                "With stride 1 the windows overlap, and the width of a token is D, not P.",
-            ),
-            wrong(
-                "Kernel 1, stride P, D output channels.",
-                "A kernel of 1 looks at one pixel per patch and ignores all others.",
-            ),
+            wrong("Kernel 3, stride 1, D output channels.",
+                  "Such windows overlap, and each sees 3 × 3 pixels. Patches don't overlap."),
+            right("Kernel P, stride P, D output channels.",
+                  "Yes. Each window is one patch, and each output channel is one column of the linear layer."),
+            wrong("Kernel P, stride 1, P output channels.",
+                  "With stride 1 the windows overlap, and the width of a token is D, not P."),
+            wrong("Kernel 1, stride P, D output channels.",
+                  "A kernel of 1 looks at one pixel per patch and ignores all others."),
         ],
     ),
     Question(
@@ -48,22 +39,13 @@ QUESTIONS = [
         "What does the class token hold before the first layer?",
         "single",
         [
-            wrong(
-                "The average of all patches.",
-                "Averaging is another way to get one vector, but this model doesn't do it.",
-            ),
-            wrong(
-                "The first patch of the picture.",
-                "The first patch is the token after it.",
-            ),
-            right(
-                "The same learned vector for every picture.",
-                "Yes. Everything it holds about the picture at the end came in through attention.",
-            ),
-            wrong(
-                "The label, while the model is trained.",
-                "The label is compared with the output. As an input it would give the answer away.",
-            ),
+            wrong("The average of all patches.",
+                  "Averaging is another way to get one vector, but this model doesn't do it."),
+            wrong("The first patch of the picture.", "The first patch is the token after it."),
+            right("The same learned vector for every picture.",
+                  "Yes. Everything it holds about the picture at the end came in through attention."),
+            wrong("The label, while the model is trained.",
+                  "The label is compared with the output. As an input it would give the answer away."),
         ],
     ),
     Question(
@@ -71,22 +53,13 @@ QUESTIONS = [
         "A ViT *without* positions gets the same patches in another order. What happens?",
         "single",
         [
-            right(
-                "Each patch keeps its output vector, and the class stays the same.",
-                "Yes. Attention compares contents, so every vector moves along with its patch, and the class token gets the same mixture.",
-            ),
-            wrong(
-                "The class changes, since the picture has become a different one.",
-                "To us it has. But nothing that the model computes depends on the order.",
-            ),
-            wrong(
-                "All vectors change a little, and the class usually stays.",
-                "They don't change at all, up to rounding. A sum doesn't depend on the order of its terms.",
-            ),
-            wrong(
-                "It raises an error.",
-                "The shapes are the same, so everything runs.",
-            ),
+            right("Each patch keeps its output vector, and the class stays the same.",
+                  "Yes. Attention compares contents, so every vector moves along with its patch, and the class token gets the same mixture."),
+            wrong("The class changes, since the picture has become a different one.",
+                  "To us it has. But nothing that the model computes depends on the order."),
+            wrong("All vectors change a little, and the class usually stays.",
+                  "They don't change at all, up to rounding. A sum doesn't depend on the order of its terms."),
+            wrong("It raises an error.", "The shapes are the same, so everything runs."),
         ],
     ),
     Question(
@@ -94,22 +67,14 @@ QUESTIONS = [
         "You have 500 labelled photos of leaves, twelve species, and an afternoon. What would you try first?",
         "single",
         [
-            wrong(
-                "A ViT-Base from scratch, for as many epochs as time allows.",
-                "That's 86 million numbers to learn from 500 photos. With so little data, a ViT from scratch falls behind even a small CNN.",
-            ),
-            wrong(
-                "A ViT from scratch, but with very small patches.",
-                "Smaller patches make it more expensive. What's missing is data, or something learned from other data.",
-            ),
-            wrong(
-                "Self-attention without positions, to save parameters.",
-                "The table of positions is tiny, and without it the model can't tell where a patch was.",
-            ),
-            right(
-                "A model pretrained on many other photos, fine-tuned.",
-                "Yes. What a pretrained model has learned about edges, textures and shapes replaces the data that you don't have.",
-            ),
+            wrong("A ViT-Base from scratch, for as many epochs as time allows.",
+                  "That's 86 million numbers to learn from 500 photos. With so little data, a ViT from scratch falls behind even a small CNN."),
+            wrong("A ViT from scratch, but with very small patches.",
+                  "Smaller patches make it more expensive. What's missing is data, or something learned from other data."),
+            wrong("Self-attention without positions, to save parameters.",
+                  "The table of positions is tiny, and without it the model can't tell where a patch was."),
+            right("A model pretrained on many other photos, fine-tuned.",
+                  "Yes. What a pretrained model has learned about edges, textures and shapes replaces the data that you don't have."),
         ],
     ),
     Question(
@@ -117,22 +82,14 @@ QUESTIONS = [
         "In the rollout of the class token, the sleeves get the largest weights. What do you know?",
         "multiple",
         [
-            right(
-                "Along the attention weights, more paths lead from the sleeves to the class token than from elsewhere.",
-                "True: that is what the product of the maps adds up.",
-            ),
-            wrong(
-                "The model decided because of the sleeves.",
-                "Not shown. Values, feed-forward networks and norms aren't in the rollout. Hide the sleeves and see.",
-            ),
-            wrong(
-                "The model has learned what sleeves are.",
-                "Not shown. Random weights can draw the outline of a garment, too, because bright patches differ from black ones.",
-            ),
-            right(
-                "It's worth hiding the sleeves, to see if the answer changes.",
-                "True: a map is a hypothesis, and an intervention tests it.",
-            ),
+            right("Along the attention weights, more paths lead from the sleeves to the class token than from elsewhere.",
+                  "True: that is what the product of the maps adds up."),
+            wrong("The model decided because of the sleeves.",
+                  "Not shown. Values, feed-forward networks and norms aren't in the rollout. Hide the sleeves and see."),
+            wrong("The model has learned what sleeves are.",
+                  "Not shown. Random weights can draw the outline of a garment, too, because bright patches differ from black ones."),
+            right("It's worth hiding the sleeves, to see if the answer changes.",
+                  "True: a map is a hypothesis, and an intervention tests it."),
         ],
     ),
     Question(
@@ -179,18 +136,12 @@ PREDICTIONS = [
         "vit_or_cnn",
         "Both get the same 1,500 pictures, augmentation and number of passes, and have nearly the same number of parameters. Which model is better on the 1,000 test pictures?",
         options={
-            "vit": (
-                "the ViT",
-                "Attention sees the whole picture from the first layer on. But it has to learn from 1,500 pictures what the convolution assumes from the start.",
-            ),
-            "cnn": (
-                "the CNN",
-                "Right. It assumes from the start that neighbouring pixels belong together and that a pattern means the same everywhere. The ViT has to learn much of that.",
-            ),
-            "equal": (
-                "neither: they are within two points",
-                "With enough data they come closer. With 1,500 pictures, what the convolution assumes from the start is worth a lot.",
-            ),
+            "vit": ("the ViT",
+                    "Attention sees the whole picture from the first layer on. But it has to learn from 1,500 pictures what the convolution assumes from the start."),
+            "cnn": ("the CNN",
+                    "Right. It assumes from the start that neighbouring pixels belong together and that a pattern means the same everywhere. The ViT has to learn much of that."),
+            "equal": ("neither: they are within two points",
+                      "With enough data they come closer. With 1,500 pictures, what the convolution assumes from the start is worth a lot."),
         },
         ask_why=True,
         recall="five_hundred_leaves",
@@ -199,18 +150,12 @@ PREDICTIONS = [
         "random_rollout",
         "Now a ViT with *random* weights, which has never been trained on anything. How closely do its rollouts follow the picture?",
         options={
-            "less": (
-                "less closely than those of the trained model",
-                "It has learned nothing, so you'd expect that. But the picture isn't random, and attention compares contents with any matrices.",
-            ),
-            "same": (
-                "about as closely (the correlations differ by less than 0.1)",
-                "The outline doesn't depend on training. But training can also blur it, because the model learns to use more than brightness.",
-            ),
-            "more": (
-                "more closely",
-                "Right. Random matrices react to whatever differs most between patches, and here that's how bright they are. Training teaches the model to look at other things as well.",
-            ),
+            "less": ("less closely than those of the trained model",
+                     "It has learned nothing, so you'd expect that. But the picture isn't random, and attention compares contents with any matrices."),
+            "same": ("about as closely (the correlations differ by less than 0.1)",
+                     "The outline doesn't depend on training. But training can also blur it, because the model learns to use more than brightness."),
+            "more": ("more closely",
+                     "Right. Random matrices react to whatever differs most between patches, and here that's how bright they are. Training teaches the model to look at other things as well."),
         },
         ask_why=True,
         recall="what_rollout_shows",
@@ -219,18 +164,12 @@ PREDICTIONS = [
         "take_patches_away",
         "We leave 12 of the 49 patches out and ask the trained model again. Which choice lowers its number of right answers the most?",
         options={
-            "trained": (
-                "the 12 with the largest rollout in the trained model",
-                "Right: leaving these out costs nearly half of the right answers.",
-            ),
-            "random": (
-                "the 12 with the largest rollout in the random model",
-                "A random model's map follows the garment, and without parts of the garment more goes wrong than by chance. But it doesn't know which parts matter.",
-            ),
-            "bright": (
-                "the 12 brightest patches",
-                "Bright patches are mostly garment, so this hurts more than chance. But much of a garment's inside tells the model little.",
-            ),
+            "trained": ("the 12 with the largest rollout in the trained model",
+                        "Right: leaving these out costs nearly half of the right answers."),
+            "random": ("the 12 with the largest rollout in the random model",
+                       "A random model's map follows the garment, and without parts of the garment more goes wrong than by chance. But it doesn't know which parts matter."),
+            "bright": ("the 12 brightest patches",
+                       "Bright patches are mostly garment, so this hurts more than chance. But much of a garment's inside tells the model little."),
         },
         recall="what_rollout_shows",
     ),

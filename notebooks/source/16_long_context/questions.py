@@ -2,32 +2,23 @@
 
 from helpers.exercises.content import Prediction, Question, right, wrong
 
+# fmt: off
 QUESTIONS = [
     Question(
         "what_grows_with_the_square",
         "A text becomes ten times as long. Which of these become a hundred times as large?",
         "multiple",
         [
-            wrong(
-                "The keys and values in the cache.",
-                "One key and one value per token, layer and head, so the cache becomes ten times as large.",
-            ),
-            right(
-                "The multiplications of attention when the whole text is read.",
-                "True: ten times as many queries, each with ten times as many keys.",
-            ),
-            wrong(
-                "The work of the feed-forward layers.",
-                "Each token passes through them by itself, so it becomes ten times as much.",
-            ),
-            wrong(
-                "The multiplications of attention for one new token, with a cache.",
-                "There's a single query for ten times as many keys, so it becomes ten times as much.",
-            ),
-            right(
-                "The attention weights, if all of them are stored at once.",
-                "True: there's one weight for every pair of a query and a key.",
-            ),
+            wrong("The keys and values in the cache.",
+                  "One key and one value per token, layer and head, so the cache becomes ten times as large."),
+            right("The multiplications of attention when the whole text is read.",
+                  "True: ten times as many queries, each with ten times as many keys."),
+            wrong("The work of the feed-forward layers.",
+                  "Each token passes through them by itself, so it becomes ten times as much."),
+            wrong("The multiplications of attention for one new token, with a cache.",
+                  "There's a single query for ten times as many keys, so it becomes ten times as much."),
+            right("The attention weights, if all of them are stored at once.",
+                  "True: there's one weight for every pair of a query and a key."),
         ],
     ),
     Question(
@@ -35,18 +26,12 @@ QUESTIONS = [
         "Every layer attends to the last 5 positions, the query's own included. A text has 101 tokens. How many layers does it take until the last output can depend on the first token?",
         "number",
         [
-            wrong(
-                "20",
-                "That would be steps of 5 positions. The window includes the query itself, so each layer gets only 4 positions further back.",
-            ),
-            wrong(
-                "21",
-                "That's 101 divided by 5, rounded up. But each layer gets 4 positions further, not 5.",
-            ),
-            wrong(
-                "101",
-                "That's about what a window of 2 would take, which gets only one position further per layer.",
-            ),
+            wrong("20",
+                  "That would be steps of 5 positions. The window includes the query itself, so each layer gets only 4 positions further back."),
+            wrong("21",
+                  "That's 101 divided by 5, rounded up. But each layer gets 4 positions further, not 5."),
+            wrong("101",
+                  "That's about what a window of 2 would take, which gets only one position further per layer."),
         ],
         answer=25,
         why="The first token is 100 positions back, and each layer gets 4 positions further.",
@@ -56,18 +41,12 @@ QUESTIONS = [
         "In a decoder, the first token is global, so every token attends to it and it attends to every token that the causal mask permits. Does that help information from token 50 to reach the last token?",
         "single",
         [
-            wrong(
-                "Yes, in two layers: it collects from token 50 and passes it on.",
-                "In an encoder it would. Here the causal mask hides token 50 from everything that comes before it, the first token included.",
-            ),
-            right(
-                "No, because the first token never attends to token 50.",
-                "Every token attends to it, but it has attended to nothing except itself.",
-            ),
-            wrong(
-                "Only if token 50 is inside the last token's window anyway.",
-                "Then the last token needs no help. The question is what a global token adds.",
-            ),
+            wrong("Yes, in two layers: it collects from token 50 and passes it on.",
+                  "In an encoder it would. Here the causal mask hides token 50 from everything that comes before it, the first token included."),
+            right("No, because the first token never attends to token 50.",
+                  "Every token attends to it, but it has attended to nothing except itself."),
+            wrong("Only if token 50 is inside the last token's window anyway.",
+                  "Then the last token needs no help. The question is what a global token adds."),
         ],
     ),
     Question(
@@ -75,22 +54,14 @@ QUESTIONS = [
         "What does working through the keys in tiles save?",
         "single",
         [
-            wrong(
-                "Multiplications: most of the weights are nearly zero, so their tiles are skipped.",
-                "No tile is skipped. Every score is computed, and the result is exactly attention.",
-            ),
-            right(
-                "Memory and the traffic to it, because the n × n weights never exist at once.",
-                "Yes. The sums are the same, and on a GPU the traffic is what takes the time.",
-            ),
-            wrong(
-                "Exponentials: it replaces the softmax with a cheaper function.",
-                "The softmax is computed exactly, only in a different order.",
-            ),
-            wrong(
-                "Keys and values: the cache becomes smaller.",
-                "All keys and values are still needed. What disappears is the matrix of weights.",
-            ),
+            wrong("Multiplications: most of the weights are nearly zero, so their tiles are skipped.",
+                  "No tile is skipped. Every score is computed, and the result is exactly attention."),
+            right("Memory and the traffic to it, because the n × n weights never exist at once.",
+                  "Yes. The sums are the same, and on a GPU the traffic is what takes the time."),
+            wrong("Exponentials: it replaces the softmax with a cheaper function.",
+                  "The softmax is computed exactly, only in a different order."),
+            wrong("Keys and values: the cache becomes smaller.",
+                  "All keys and values are still needed. What disappears is the matrix of weights."),
         ],
     ),
     Question(
@@ -98,13 +69,11 @@ QUESTIONS = [
         "Linear attention with keys of width 64 and values of width 32 has read 1,000 tokens. What is the shape of its state?",
         "shape",
         [
-            wrong(
-                "(1000, 32)", "That's the shape of the values. The state doesn't keep them apart."
-            ),
+            wrong("(1000, 32)",
+                  "That's the shape of the values. The state doesn't keep them apart."),
             wrong("(1000, 1000)", "That would be the weights, which are never computed."),
-            wrong(
-                "(32, 64)", "Rows are features of the key, columns those of the value: (64, 32)."
-            ),
+            wrong("(32, 64)",
+                  "Rows are features of the key, columns those of the value: (64, 32)."),
         ],
         answer="(64, 32)",
         why="It's a sum of outer products φ(k) vᵀ, whatever the number of tokens.",
@@ -114,22 +83,14 @@ QUESTIONS = [
         "Why can't ordinary attention be computed as Q (Kᵀ V)?",
         "single",
         [
-            wrong(
-                "Because Kᵀ V has the wrong shape for a product with Q.",
-                "The shapes fit: (T, K) times (K, D_v).",
-            ),
-            wrong(
-                "Because a matrix product isn't commutative.",
-                "True, but no factors change places here. Only the brackets move, and matrix products are associative.",
-            ),
-            wrong(
-                "Because the division by √d_k comes between the two products.",
-                "A number can be moved anywhere in a product.",
-            ),
-            right(
-                "Because the softmax comes between the two products.",
-                "Yes. It needs the complete row of scores before the values are mixed.",
-            ),
+            wrong("Because Kᵀ V has the wrong shape for a product with Q.",
+                  "The shapes fit: (T, K) times (K, D_v)."),
+            wrong("Because a matrix product isn't commutative.",
+                  "True, but no factors change places here. Only the brackets move, and matrix products are associative."),
+            wrong("Because the division by √d_k comes between the two products.",
+                  "A number can be moved anywhere in a product."),
+            right("Because the softmax comes between the two products.",
+                  "Yes. It needs the complete row of scores before the values are mixed."),
         ],
     ),
     Question(
@@ -162,54 +123,36 @@ PREDICTIONS = [
         "novel_in_the_cache",
         "GPT-3's 175 billion parameters take 350 gigabytes as 16-bit numbers. Suppose its window were long enough for a novel of 130,000 tokens. How much memory do the keys and values of the novel take?",
         options={
-            "small": (
-                "about 6 GB, a small part of what the parameters take",
-                "A key and a value together are only 24,576 numbers per layer, which looks harmless. But there are 96 layers and 130,000 tokens.",
-            ),
-            "middle": (
-                "about 60 GB, a sixth of what the parameters take",
-                "That's roughly what a tenth of the layers or heads would need. All 96 layers keep keys and values for all 96 heads.",
-            ),
-            "large": (
-                "about 600 GB, more than the parameters take",
-                "Yes: it's nearly 5 megabytes per token, and anyone who pastes another novel needs another cache.",
-            ),
+            "small": ("about 6 GB, a small part of what the parameters take",
+                      "A key and a value together are only 24,576 numbers per layer, which looks harmless. But there are 96 layers and 130,000 tokens."),
+            "middle": ("about 60 GB, a sixth of what the parameters take",
+                       "That's roughly what a tenth of the layers or heads would need. All 96 layers keep keys and values for all 96 heads."),
+            "large": ("about 600 GB, more than the parameters take",
+                      "Yes: it's nearly 5 megabytes per token, and anyone who pastes another novel needs another cache."),
         },
     ),
     Prediction(
         "what_a_mask_saves",
         "We give the attention of lesson 04 a text of 2,048 tokens and a mask that allows each query only the last 64 keys. How long do its three lines take, compared with no mask at all?",
         options={
-            "little": (
-                "a small fraction of the time, because 97% of the pairs are gone",
-                "They're gone from the result but not from the work, because `query @ key.T` computes every score before the mask is applied.",
-            ),
-            "half": (
-                "about half the time, because the scores are still computed but the values aren't mixed",
-                "The second product is computed in full as well. It multiplies most values by zero.",
-            ),
-            "more": (
-                "as long, or even longer",
-                "Yes. Every score is computed, then most are overwritten with −∞, and that's an additional step.",
-            ),
+            "little": ("a small fraction of the time, because 97% of the pairs are gone",
+                       "They're gone from the result but not from the work, because `query @ key.T` computes every score before the mask is applied."),
+            "half": ("about half the time, because the scores are still computed but the values aren't mixed",
+                     "The second product is computed in full as well. It multiplies most values by zero."),
+            "more": ("as long, or even longer",
+                     "Yes. Every score is computed, then most are overwritten with −∞, and that's an additional step."),
         },
     ),
     Prediction(
         "the_window_fails",
         "A model with two layers and a window that reaches 7 positions to each side is trained to report the marked symbol at its last position. How does its accuracy depend on how far back the mark is?",
         options={
-            "slope": (
-                "it falls a little with every position that it is further back",
-                "A message that is passed on doesn't have to get weaker: layer 1 can copy it whole. It either gets through or it doesn't.",
-            ),
-            "cliff": (
-                "it's nearly perfect as far as two layers reach, and then no better than chance",
-                "Yes. Within reach the model has learned to pass the message on; beyond it, nothing about the mark arrives.",
-            ),
-            "flat": (
-                "it's nearly perfect at every distance, once the model is trained",
-                "Training can't change which positions are connected. Beyond the reach, the gradient is exactly zero, so there's nothing to learn from.",
-            ),
+            "slope": ("it falls a little with every position that it is further back",
+                      "A message that is passed on doesn't have to get weaker: layer 1 can copy it whole. It either gets through or it doesn't."),
+            "cliff": ("it's nearly perfect as far as two layers reach, and then no better than chance",
+                      "Yes. Within reach the model has learned to pass the message on; beyond it, nothing about the mark arrives."),
+            "flat": ("it's nearly perfect at every distance, once the model is trained",
+                     "Training can't change which positions are connected. Beyond the reach, the gradient is exactly zero, so there's nothing to learn from."),
         },
         recall="layers_for_a_window",
     ),

@@ -2,28 +2,21 @@
 
 from helpers.exercises.content import Prediction, Question, right, wrong
 
+# fmt: off
 QUESTIONS = [
     Question(
         "no_end_in_training",
         "Somebody trains an assistant on pairs of prompt and answer, but forgets to append the end token to the answers. How does the assistant behave?",
         "single",
         [
-            wrong(
-                "It stops after the usual length of an answer, because it has seen how long answers are.",
-                "Generation stops only at the end token, and the model gives that token hardly any probability.",
-            ),
-            right(
-                "It answers, and then it keeps writing.",
-                "Yes. Nothing in its training said what comes after the last word of an answer, so it falls back on what it knew before.",
-            ),
-            wrong(
-                "It doesn't answer at all.",
-                "The tokens of the answers were learned as usual. Only the token after them is missing.",
-            ),
-            wrong(
-                "It writes the end token at once.",
-                "That would happen if the end token came before the answers. Here it doesn't come at all.",
-            ),
+            wrong("It stops after the usual length of an answer, because it has seen how long answers are.",
+                  "Generation stops only at the end token, and the model gives that token hardly any probability."),
+            right("It answers, and then it keeps writing.",
+                  "Yes. Nothing in its training said what comes after the last word of an answer, so it falls back on what it knew before."),
+            wrong("It doesn't answer at all.",
+                  "The tokens of the answers were learned as usual. Only the token after them is missing."),
+            wrong("It writes the end token at once.",
+                  "That would happen if the end token came before the answers. Here it doesn't come at all."),
         ],
     ),
     Question(
@@ -33,10 +26,8 @@ QUESTIONS = [
         [
             wrong("5", "The end token is learned too, so that the model knows when to stop."),
             wrong("17", "That's all the predictions, including the 11 inside the prompt."),
-            wrong(
-                "7",
-                "That counts one prediction of a prompt token. The last token of the prompt predicts the first token of the answer, and that makes 6 in all.",
-            ),
+            wrong("7",
+                  "That counts one prediction of a prompt token. The last token of the prompt predicts the first token of the answer, and that makes 6 in all."),
             wrong("18", "There are 18 tokens in all, and 11 of their 17 predictions are masked."),
         ],
         answer=6,
@@ -50,10 +41,7 @@ QUESTIONS = [
             wrong("0.8", "That is σ(margin). The loss is −log of it."),
             wrong("1.39", "That is the margin, log 4. Put it through −log σ."),
             wrong("0.69", "That is −log σ(0), the loss of a pair whose margin hasn't changed."),
-            wrong(
-                "1.61",
-                "That is −log 0.2, the loss with the two answers swapped.",
-            ),
+            wrong("1.61", "That is −log 0.2, the loss with the two answers swapped."),
         ],
         answer=0.2231,
         tolerance=0.03,
@@ -64,22 +52,14 @@ QUESTIONS = [
         "What would happen without the reference in DPO, that is, if the margin were just the policy's log p(better) − log p(worse)?",
         "single",
         [
-            wrong(
-                "The loss couldn't be computed, because it needs four numbers.",
-                "It could. Two of the four would be zero.",
-            ),
-            wrong(
-                "The model would learn the preference more slowly, but end up in the same place.",
-                "It would end up somewhere else. Without a reference, nothing says where the model started.",
-            ),
-            right(
-                "The model would be paid for a gap that may have been there all along.",
-                "Yes. A short answer, for instance, is likelier than a long one before any training. The reference subtracts what was there already, so only a change counts.",
-            ),
-            wrong(
-                "Each answer would need a score from a reward model.",
-                "No reward model is needed in either case. The pair itself says which answer is better.",
-            ),
+            wrong("The loss couldn't be computed, because it needs four numbers.",
+                  "It could. Two of the four would be zero."),
+            wrong("The model would learn the preference more slowly, but end up in the same place.",
+                  "It would end up somewhere else. Without a reference, nothing says where the model started."),
+            right("The model would be paid for a gap that may have been there all along.",
+                  "Yes. A short answer, for instance, is likelier than a long one before any training. The reference subtracts what was there already, so only a change counts."),
+            wrong("Each answer would need a score from a reward model.",
+                  "No reward model is needed in either case. The pair itself says which answer is better."),
         ],
     ),
     Question(
@@ -87,22 +67,14 @@ QUESTIONS = [
         "During DPO the loss is 0.693 at every step, although the model writes stranger answers every time you look. What do you suspect first?",
         "single",
         [
-            right(
-                "The reference is being trained too.",
-                "Yes. If both are the same model, all gains are zero, and −log σ(0) = log 2 = 0.693, whatever the model does.",
-            ),
-            wrong(
-                "The learning rate is too small to move the model away from where it started.",
-                "Then the answers wouldn't change either.",
-            ),
-            wrong(
-                "The better and the worse answers are swapped.",
-                "Then the loss would still fall, while the model learned the wrong preference.",
-            ),
-            wrong(
-                "β is too large.",
-                "A large β makes the loss change faster with the margin. Here the margin doesn't change at all.",
-            ),
+            right("The reference is being trained too.",
+                  "Yes. If both are the same model, all gains are zero, and −log σ(0) = log 2 = 0.693, whatever the model does."),
+            wrong("The learning rate is too small to move the model away from where it started.",
+                  "Then the answers wouldn't change either."),
+            wrong("The better and the worse answers are swapped.",
+                  "Then the loss would still fall, while the model learned the wrong preference."),
+            wrong("β is too large.",
+                  "A large β makes the loss change faster with the margin. Here the margin doesn't change at all."),
         ],
     ),
     Question(
@@ -110,22 +82,14 @@ QUESTIONS = [
         "A team rewards its assistant with thumbs up from users, and after some weeks all answers begin with a compliment. What has happened?",
         "single",
         [
-            wrong(
-                "The model has found out that users like compliments, and wants to be liked.",
-                "It doesn't want anything. Whatever earned a thumbs up became likelier in training, and compliments did.",
-            ),
-            wrong(
-                "The learning rate was too high, so the model forgot how to answer.",
-                "Forgetting makes answers worse in every way. This change has one direction, and the reward explains it.",
-            ),
-            wrong(
-                "The model has drifted because the penalty on the KL was too strong.",
-                "A strong penalty keeps the model near its start. Here it was too weak for this reward, if there was any.",
-            ),
-            right(
-                "The reward measured something close to what was wanted.",
-                "Yes. A thumbs up isn't the same as a good answer. With enough training, the gap between the two is what gets optimised.",
-            ),
+            wrong("The model has found out that users like compliments, and wants to be liked.",
+                  "It doesn't want anything. Whatever earned a thumbs up became likelier in training, and compliments did."),
+            wrong("The learning rate was too high, so the model forgot how to answer.",
+                  "Forgetting makes answers worse in every way. This change has one direction, and the reward explains it."),
+            wrong("The model has drifted because the penalty on the KL was too strong.",
+                  "A strong penalty keeps the model near its start. Here it was too weak for this reward, if there was any."),
+            right("The reward measured something close to what was wanted.",
+                  "Yes. A thumbs up isn't the same as a good answer. With enough training, the gap between the two is what gets optimised."),
         ],
     ),
     Question(
@@ -134,10 +98,8 @@ QUESTIONS = [
         "number",
         [
             wrong("60", "That is one sample. Two or three of the three have to be right."),
-            wrong(
-                "94",
-                "That is the chance that at least one of them is right, 1 − 0.4³. Only a perfect checker would get that far.",
-            ),
+            wrong("94",
+                  "That is the chance that at least one of them is right, 1 − 0.4³. Only a perfect checker would get that far."),
             wrong("22", "That is all three being right, 0.6³. Two are enough."),
         ],
         answer=64.8,
@@ -149,18 +111,12 @@ QUESTIONS = [
         "For one question, a model writes the right number in 30% of its samples and one wrong number in 50%. What does voting among more and more samples do for this question?",
         "single",
         [
-            wrong(
-                "It slowly brings the accuracy up to 100%, since errors cancel out.",
-                "Errors cancel only if they disagree with each other. These agree.",
-            ),
-            right(
-                "It makes the answer wrong with near certainty.",
-                "Yes. The vote goes to the most frequent answer, and that is the wrong one. A checker would still find the right one among the samples.",
-            ),
-            wrong(
-                "It leaves the accuracy at 30%.",
-                "A single sample is right 30% of the time. A vote among many samples nearly always goes to the number with 50%.",
-            ),
+            wrong("It slowly brings the accuracy up to 100%, since errors cancel out.",
+                  "Errors cancel only if they disagree with each other. These agree."),
+            right("It makes the answer wrong with near certainty.",
+                  "Yes. The vote goes to the most frequent answer, and that is the wrong one. A checker would still find the right one among the samples."),
+            wrong("It leaves the accuracy at 30%.",
+                  "A single sample is right 30% of the time. A vote among many samples nearly always goes to the number with 50%."),
         ],
     ),
     Question(
@@ -168,22 +124,14 @@ QUESTIONS = [
         "An assistant uses a calculator. Who calculates?",
         "single",
         [
-            wrong(
-                "The model, with weights that were trained to multiply.",
-                "Its weights only have to produce the text of the call.",
-            ),
-            wrong(
-                "The tokenizer, which replaces the call with its result.",
-                "The tokenizer only translates between text and ids.",
-            ),
-            right(
-                "The program around the model.",
-                "Yes. It looks for a call in the text, runs the function and appends the result, and the model reads on.",
-            ),
-            wrong(
-                "The attention heads between the call and its result, because they copy digits.",
-                "Heads help to write the result down afterwards. The number itself comes from outside.",
-            ),
+            wrong("The model, with weights that were trained to multiply.",
+                  "Its weights only have to produce the text of the call."),
+            wrong("The tokenizer, which replaces the call with its result.",
+                  "The tokenizer only translates between text and ids."),
+            right("The program around the model.",
+                  "Yes. It looks for a call in the text, runs the function and appends the result, and the model reads on."),
+            wrong("The attention heads between the call and its result, because they copy digits.",
+                  "Heads help to write the result down afterwards. The number itself comes from outside."),
         ],
     ),
     Question(
@@ -199,22 +147,14 @@ PREDICTIONS = [
         "most_harmful_template",
         "Each of these prompts differs from the assistant's own template. With which of them does the assistant follow the fewest instructions?",
         options={
-            "no end token": (
-                "the end token after the user's message is missing",
-                "The token that opens the reply is still there, so the model knows whose turn it is.",
-            ),
-            "the reply isn't opened": (
-                "the prompt stops after the user's end token",
-                "Then the model has to open the reply itself, and nothing in its training has shown it how: the token that opens a reply was always part of the prompt.",
-            ),
-            "the roles swapped": (
-                "the message is marked as the assistant's and the reply as the user's",
-                "All three tokens are in their usual places, but two of them have been swapped. In training, the reply always came after the assistant's token, and here it comes after the user's.",
-            ),
-            "no template": (
-                "only the message itself, without any of the three tokens",
-                "Without the tokens, this is the beginning of a text like any other, and continuing texts is what the model did before.",
-            ),
+            "no end token": ("the end token after the user's message is missing",
+                             "The token that opens the reply is still there, so the model knows whose turn it is."),
+            "the reply isn't opened": ("the prompt stops after the user's end token",
+                                       "Then the model has to open the reply itself, and nothing in its training has shown it how: the token that opens a reply was always part of the prompt."),
+            "the roles swapped": ("the message is marked as the assistant's and the reply as the user's",
+                                  "All three tokens are in their usual places, but two of them have been swapped. In training, the reply always came after the assistant's token, and here it comes after the user's."),
+            "no template": ("only the message itself, without any of the three tokens",
+                            "Without the tokens, this is the beginning of a text like any other, and continuing texts is what the model did before."),
         },
         ask_why=True,
         recall="no_end_in_training",
@@ -223,18 +163,12 @@ PREDICTIONS = [
         "form_or_content",
         "After these few steps, how do the replies to the 48 unseen instructions look?",
         options={
-            "form": (
-                "most of them end where they should, but few are right",
-                "The form is the same in each of hundreds of examples, but the right answer is different every time.",
-            ),
-            "both": (
-                "most of them end where they should, and most are right",
-                "Before these steps, the student had read seven megabytes of stories but never a question that it had to answer. Answering isn't learned in so few steps.",
-            ),
-            "neither": (
-                "most of them don't end, and few are right",
-                "The end token comes once in every example, always in the same role, so it's among the first things learned.",
-            ),
+            "form": ("most of them end where they should, but few are right",
+                     "The form is the same in each of hundreds of examples, but the right answer is different every time."),
+            "both": ("most of them end where they should, and most are right",
+                     "Before these steps, the student had read seven megabytes of stories but never a question that it had to answer. Answering isn't learned in so few steps."),
+            "neither": ("most of them don't end, and few are right",
+                        "The end token comes once in every example, always in the same role, so it's among the first things learned."),
         },
         ask_why=True,
         recall="how_many_targets",
@@ -243,18 +177,12 @@ PREDICTIONS = [
         "which_way_to_better_sums",
         "Rejection sampling and GRPO get the same sums and equally many tries. After the training, whose single samples are right more often, on unseen sums?",
         options={
-            "rejection": (
-                "rejection sampling's, because it imitates nothing but right answers",
-                "It does, and its target is clean. But it learns nothing from the wrong answers, and as much from an easy sum as from a hard one.",
-            ),
-            "grpo": (
-                "GRPO's, because it learns from the wrong answers as well",
-                "Half of its signal says what to avoid. But here more than half of the answers are right, so imitation has plenty to learn from, too.",
-            ),
-            "equal": (
-                "neither's, because both see the same answers and the same rule",
-                "They do. In this task half of the answers are right, so there is enough to imitate, and what the wrong ones add is small.",
-            ),
+            "rejection": ("rejection sampling's, because it imitates nothing but right answers",
+                          "It does, and its target is clean. But it learns nothing from the wrong answers, and as much from an easy sum as from a hard one."),
+            "grpo": ("GRPO's, because it learns from the wrong answers as well",
+                     "Half of its signal says what to avoid. But here more than half of the answers are right, so imitation has plenty to learn from, too."),
+            "equal": ("neither's, because both see the same answers and the same rule",
+                      "They do. In this task half of the answers are right, so there is enough to imitate, and what the wrong ones add is small."),
         },
         ask_why=True,
         recall="when_voting_hurts",
@@ -263,18 +191,12 @@ PREDICTIONS = [
         "paid_for_mentioning",
         "The rule pays if the right sum is anywhere in the answer. What do the answers look like after the training?",
         options={
-            "same": (
-                "about as before, because writing the right sum is still the surest way to be paid",
-                "For the model it isn't the surest. It has seen people correct themselves, so it can write a second number, and that can only help.",
-            ),
-            "list": (
-                "lists of numbers, because a second guess costs nothing and sometimes pays",
-                "Each comma buys another try. The adder has met corrections in its training, so the first list comes by chance, and it is paid.",
-            ),
-            "empty": (
-                "mostly rubbish, because a rule with a gap gives the training no direction",
-                "It gives a very clear direction, only another one than we meant.",
-            ),
+            "same": ("about as before, because writing the right sum is still the surest way to be paid",
+                     "For the model it isn't the surest. It has seen people correct themselves, so it can write a second number, and that can only help."),
+            "list": ("lists of numbers, because a second guess costs nothing and sometimes pays",
+                     "Each comma buys another try. The adder has met corrections in its training, so the first list comes by chance, and it is paid."),
+            "empty": ("mostly rubbish, because a rule with a gap gives the training no direction",
+                      "It gives a very clear direction, only another one than we meant."),
         },
         ask_why=True,
         recall="paid_by_length",
