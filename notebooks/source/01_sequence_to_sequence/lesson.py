@@ -57,9 +57,9 @@ test = splits.test
 # **If you're running late**: skip the stepper (two minutes) and tell problem 1 instead of voting (three). Do not skip
 # problem 2.
 #
-# **Answers to expect.** Pencil: (0.76, 0), then (0.36, 0.96). "Where is the
-# meaning now?": in 128 numbers. Rows for the table: chess moves, DNA, a program and its comment. Looking back (lesson 02)
-# solves problems 2 and 3 between the two sentences, and nothing within either of them.
+# **Answers to expect.** Pencil: (0.76, 0), then (0.36, 0.96). "Where is the meaning now?": in 128 numbers. Rows for the
+# table: chess moves, DNA, a program and its comment. Looking back (lesson 02) solves problems 2 and 3 between the two
+# sentences, but neither of them within a sentence.
 #
 # **What people get wrong.** They blame the *size* of the context vector alone (the gradient also has to pass
 # through it). They think that teacher forcing is part of the loss. They believe that attention makes an RNN
@@ -167,8 +167,8 @@ def rnn_step(x, hidden, w_x, w_h, bias):
 exercises.check("rnn_step", rnn_step)
 
 # %% [markdown]
-# Now run it in a loop, with notes of only two numbers. The last two of the four words are all zeros, which shows what
-# becomes of the first two.
+# Now run it in a loop over four words, with notes of only two numbers. Words 3 and 4 are all zeros, so you can watch
+# what becomes of words 1 and 2.
 
 # %%
 w_x = torch.tensor([[1.0, 0.0], [0.0, 2.0]])  # (D_in=2, D_h=2)
@@ -195,16 +195,16 @@ torch.testing.assert_close(rnn(words[None])[1][0], notes)
 print(exercises.whose("rnn_step", did="computed"))
 
 # %% [markdown]
-# The first number holds a trace of word 1 and loses at least half of it at every step. The second remembers word 2 better, with a sign that
-# flips each time. After the last word, these two numbers are all that's left of the sentence.
+# The first number holds a trace of word 1 and loses at least half of it at every step. The second remembers word 2
+# better, though its sign flips each time. After the last word, these two numbers are all that's left of the sentence.
 #
 # ## 2. How does it write a sentence of another length?
 #
-# French and English words don't come in pairs: *des vaches* is just *cows*, and *un chapeau noir* is *a black
-# hat*. The solution of 2014 is two recurrent networks (Cho et al. 2014a; Sutskever et al. 2014). The **encoder** reads
-# the whole French sentence, and its last state becomes the **context vector**. The **decoder** starts from
-# that vector and writes English, one word per step, reading the word that it wrote last. (In Cho's version and in ours,
-# each step reads the context vector again as well.)
+# French and English words don't come in pairs: *des vaches* is just *cows*, and *un chapeau noir* is *a black hat*. In
+# 2014 the answer was to use two recurrent networks (Cho et al. 2014a; Sutskever et al. 2014). The **encoder** reads the
+# whole French sentence, and its last state becomes the **context vector**. The **decoder** starts from that vector and
+# writes English, one word per step. At each step it reads the word that it wrote last and, in Cho's version and ours,
+# the context vector once more.
 #
 # A learned matrix turns the decoder's state into one number per word of the **vocabulary**, its **logit**, and the decoder
 # writes the word with the largest logit. Two special tokens help. The decoder starts from `<bos>`, beginning of sequence,
@@ -214,14 +214,14 @@ print(exercises.whose("rnn_step", did="computed"))
 notebook.picture("context_vector")
 
 # %% [markdown]
-# And in motion, with four of the numbers in each state of our trained model:
+# Here it is in motion, with four of the numbers in each state of our trained model:
 
 # %% tags=["hide-input"]
 notebook.picture("hidden_state_travelling")
 
 # %% [markdown]
-# Now squeeze the context vector yourself. Both networks of our model are **GRUs**, which take a more elaborate step than
-# `rnn_step`. The encoder reads in both directions, with 64 numbers each way, which makes 128. Let fewer of them
+# Now squeeze the context vector yourself. Our model's encoder and decoder are **GRUs**, whose step is more elaborate
+# than `rnn_step`. The encoder reads in both directions, and its 64 numbers from each make up the 128. Let fewer of them
 # through. Which word is lost first?
 
 # %%
@@ -301,15 +301,16 @@ notebook.tell(
 #
 # ## 3. What is it trained to do?
 #
-# At each position the decoder predicts **the next token**: given the French sentence and the English words so
-# far, which word comes next? A **token** is what the network reads or writes in one step, here a word or a
-# full stop. The **loss** is $-\log p$ of the true next word, where $p$ is the probability that the decoder gave it (lesson 02
-# makes probabilities from logits). It's averaged over all positions, and a model that is certain and right has a loss of 0.
-# With the natural logarithm its unit is the **nat**.
+# At each position the decoder predicts **the next token**: given the French sentence and the English words so far,
+# which word comes next? A **token** is what the network reads or writes in one step, here a word or a full stop. The
+# **loss** at one position is $-\log p$, where $p$ is the probability that the decoder gave to the true next word
+# (lesson 02 shows how logits become probabilities). A decoder that is certain and right pays nothing; the less it
+# expected the word, the more it pays. We average over all positions. With the natural logarithm, the unit is the
+# **nat**.
 #
-# When the model translates, the English words so far are its own. In training we know better, and the decoder
-# reads the *true* previous word even where it would have written a different one. This is **teacher forcing**. No early
-# mistake spoils the rest of the sentence, and every position has a correct prefix to learn from.
+# When the model translates, the English words so far are its own. In training we know better, and the decoder reads the
+# *true* previous word even where it would have written a different one. This is **teacher forcing**. An early mistake
+# can't spoil the rest of the sentence, because every position has a correct prefix to learn from.
 #
 # A colleague wrote the function that prepares the decoder's input, and trained a translator with it for 60 steps. The loss
 # is usually about 1 by then.
@@ -375,8 +376,8 @@ notebook.claim(repeats > 0.8)
 # %% [markdown]
 # ### Your turn: find the bug
 #
-# Which easier task? Take the target `[the, cat, sleeps]` and write down what `colleagues_version` returns. Then write the
-# function as it should be; the cell below trains with yours.
+# What was that easier task? Take the target `[the, cat, sleeps]` and write down what `colleagues_version` returns. Then
+# write the function as it should be; the cell below trains with yours.
 
 # %%
 exercises.heading("teacher_forcing")
@@ -404,8 +405,8 @@ notebook.claim(
 )
 
 # %% [markdown]
-# Sixty steps are far too few for good translations. But this model writes sentences, each of them with an end, and its loss
-# says honestly how far it still has to go.
+# Sixty steps are far too few for good translations. But this model writes sentences that come to an end, and its loss
+# is honest about how far it still has to go.
 #
 # ### Everything is next-token prediction
 #
@@ -582,8 +583,9 @@ notebook.tell(
 # most 1. If each step halves the gradient, $0.5^{25} \approx 0.00000003$ of it is left after 25 steps.
 # This is the **vanishing gradient**.
 #
-# The GRU and the **LSTM** (Hochreiter and Schmidhuber 1997) were built against it. Their **gates**, numbers between 0
-# and 1 that each step computes with learned weights, set how much of the old notes to keep. Do they help?
+# The GRU and the **LSTM** (Hochreiter and Schmidhuber 1997) were designed to prevent it. At each step they compute
+# **gates**, numbers between 0 and 1 that set how much of the old notes to keep. The weights behind the gates are
+# learned. Do they help?
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 # How much of the last state's gradient arrives how far back.
@@ -671,8 +673,8 @@ exercises.my_parts()
 # **Next**: lesson 02 keeps *all* the encoder's states and lets the decoder look back. How many of the long
 # sentences will it get right?
 #
-# The picture shows where the course is going. A Transformer has an encoder and a decoder, too, but no loop over the words
-# that it reads and no single vector between its two halves.
+# The picture shows where the course is going. A Transformer still has an encoder and a decoder, but there's no loop
+# over the words that it reads, and no single vector between the two halves.
 
 # %% tags=["nbval-ignore-output", "hide-input"]
 # The whole model; press play.
@@ -684,11 +686,12 @@ model_map(load_translator().trace("Un chien noir court."), tour="")
 # %% [markdown]
 # <details><summary>Fine print</summary>
 #
-# Each of the trained networks in this lesson was trained once. What counts as too long differs from model to model: Cho et
-# al. (2014b) saw their translations get worse quickly, Sutskever et al. (2014), with four layers of 1,000 cells and the source
-# reversed, reported no trouble with long sentences. Longer sentences also offer more chances for a mistake, which explains
-# little of the fall (*Going deeper*). The small rise of the curve near 22 words comes from sentences with *parce que*: they
-# follow a fixed pattern, which leaves less to remember per word, and *Going deeper* counts them.
+# Each of the trained networks in this lesson was trained once. What counts as too long differs from model to model: Cho
+# et al. (2014b) saw their translations get worse quickly, while Sutskever et al. (2014), with four layers of 1,000
+# cells and the source reversed, reported no trouble with long sentences. Longer sentences also offer more chances for a
+# mistake, which explains little of the fall (*Going deeper*). The small rise of the curve near 22 words comes from
+# sentences with *parce que*: they follow a fixed pattern, which leaves less to remember per word, and *Going deeper*
+# counts them.
 # </details>
 
 # %% [markdown]
@@ -723,9 +726,10 @@ exercises.quiz("everything_is_next_word")
 # %% [markdown]
 # ### Watch a model learn
 #
-# Here is the model's training on a tenth of the data, for one **epoch** (a single pass through it). Guessing evenly among
-# the vocabulary's 146 entries costs $\log 146 \approx 5$ nats. Watch how soon this one is below. The full model,
-# `toy_models.train_toy("gru", splits)`, takes a few minutes. Interrupt it whenever you like: it keeps what it has learned.
+# Here is the model's training on a tenth of the data, for one **epoch** (a single pass through it). Guessing evenly
+# among the vocabulary's 146 entries costs $\log 146 \approx 5$ nats. Watch how soon this model gets below that. The
+# full model, `toy_models.train_toy("gru", splits)`, takes a few minutes. You can interrupt it whenever you like,
+# because it keeps what it has learned.
 
 # %% tags=["nbval-ignore-output"]
 small = splits._replace(train=splits.train[:2000])
@@ -908,8 +912,9 @@ notebook.tell(
 # %% [markdown]
 # ### How much of the fall is bad luck?
 #
-# A longer sentence offers more chances for a mistake. Suppose the model made them at one rate per word, wherever the
-# word stands. The short sentences tell us that rate. How many of the long ones would then come out right?
+# A longer sentence offers more chances for a mistake. Suppose the model makes them at a constant rate per word,
+# wherever in the sentence the word is. The short sentences tell us that rate. How many of the long ones would then come
+# out right?
 
 # %% tags=["hide-input"]
 short_ones = [i for i, p in enumerate(test) if len(p.source) <= 8]
@@ -939,9 +944,9 @@ print(f"19 to 23 words: right with parce que {easy:.0%}, without it {hard:.0%}")
 assert expected(4 * n_wrong) > 2 * measured and easy > 0.75 and hard < 0.1
 
 # %% [markdown]
-# Bad luck explains little of it. The rate itself is uncertain, because so few short sentences go wrong, but even at
-# four times that rate the estimate stays far above what we measured. The experiment can't tell whether 128 numbers are
-# too few, or whether the network was trained too little to use them well.
+# Bad luck explains little of it. So few short sentences go wrong that the rate itself is uncertain, but even at four
+# times that rate the estimate stays far above what we measured. Something else makes long sentences hard. Perhaps 128
+# numbers are too few, or perhaps the network was trained too little to use them well; the experiment can't tell which.
 #
 # ### Lost beginnings and changed colours in other models
 #
@@ -991,11 +996,11 @@ notebook.claim(lost["GRU, looking back"] == 0 and min(lost[name] for name, _ in 
 # %% [markdown]
 # ### An alternative to the loop: convolutions
 #
-# A convolution combines each position with a few of its neighbours, at all positions at once, and nothing has to wait. The
-# number of positions that it combines is the **kernel** size.
-# ConvS2S (Gehring et al. 2017), ByteNet (Kalchbrenner et al. 2016) and WaveNet (van den Oord et al. 2016) are
-# built this way. One layer covers only a few positions, but every further layer widens the view, and
-# **dilated** convolutions skip positions (1, 2, 4, 8 …) so that it widens faster.
+# A convolution combines each position with a few of its neighbours, at all positions at once, so nothing has to
+# wait. How many positions it combines is the **kernel** size. ConvS2S (Gehring et al. 2017), ByteNet (Kalchbrenner
+# et al. 2016) and WaveNet (van den Oord et al. 2016) are built this way. One layer covers only a few positions, but
+# every further layer widens the view, and **dilated** convolutions skip positions (1, 2, 4, 8 …) so that it widens
+# faster.
 
 # %% tags=["hide-input"]
 notebook.picture("dilated_convolutions")

@@ -1,10 +1,11 @@
 # %% [markdown]
 # # Self-attention with matrices
 #
-# Eight cards lie on a table, each with a letter and a digit. *Which digit is on the card with the K?* One query
-# for the letter, a key and a value per card: that is lesson 03's attention, and it ought to be an easy exam.
+# Eight cards lie on a table, each with a letter and a digit. *Which digit is on the card with the K?* For lesson 03's
+# attention this ought to be an easy exam: the query asks for a letter, and each card has its letter as the key and its
+# digit as the value.
 #
-# Two models sit it, three runs each. They are built alike, start from the same random weights and see the same cards.
+# Two models sit it, three times each. They are built alike, start from the same random weights and see the same cards.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -129,7 +130,7 @@ display(
 # %% [markdown]
 # After 80 steps, model A reads nearly every card, and model B is hardly better than guessing. Only one thing sets them
 # apart: A divides each score by 22.6 before the softmax, and B doesn't. How can one division decide whether a model
-# learns? Keep that question, because your own code will mend model B in section 2.
+# learns? Keep that question in mind: in section 2 your own code will mend model B.
 
 # %%
 exercises.warm_up(4)
@@ -137,10 +138,10 @@ exercises.warm_up(4)
 # %% [markdown]
 # ## 1. All words at once
 #
-# Lesson 03 let one word ask at a time. In a paragraph of 128 words that makes 16,384 dot products, and nobody wants them
-# in a Python loop. A few matrix products do all of it. Here are *the cat sleeps* and the three small matrices again. The
-# word vectors are the **rows** of a matrix $X$, and a product treats each row by itself. Multiply one row by $W_Q$ for one
-# query, or all of $X$ for all queries.
+# Lesson 03 let one word ask at a time. In a paragraph of 128 words that makes 16,384 dot products, and nobody wants
+# them in a Python loop. A few matrix products do all of them at once. Here are *the cat sleeps* and the three small
+# matrices again. The word vectors are the **rows** of a matrix $X$, and a product treats each row by itself. Multiply
+# one row by $W_Q$ for one query, or all of $X$ for all queries.
 
 # %%
 tokens = ["the", "cat", "sleeps"]
@@ -159,8 +160,8 @@ scores = query @ key.T  # (T, K) @ (K, T) -> (T, T)
 print(scores)
 
 # %% [markdown]
-# You know the first row: 1, 4, 3 are the scores of *the* from lesson 03. Scaling, softmax and mixing treat all rows
-# alike, too.
+# You know the first row: 1, 4, 3 are the scores of *the* from lesson 03. Scaling, softmax and mixing work on every row
+# in the same way.
 
 # %%
 weights = (scores / math.sqrt(3)).softmax(dim=-1)  # (T, T), every row sums to 1
@@ -207,8 +208,8 @@ exercises.check("scaled_scores", scaled_scores)
 #
 # Back to model B. Before any training its queries and keys are random, and random vectors are easy to make: draw a
 # query and sixteen keys, compute the scores, apply a softmax. With 4 entries per vector the weights come out nicely
-# spread, and the strongest key gets 43% on average. Model B's vectors have 512 entries. Draw them from the same
-# distribution.
+# spread, and the strongest key gets 43% on average. Model B's vectors have 512 entries. Now draw vectors of that
+# length, with entries from the same distribution.
 
 # %%
 exercises.predict("share_of_the_strongest")
@@ -336,10 +337,11 @@ notebook.tell(
 # %% [markdown]
 # ## 3. Who is allowed to attend to whom?
 #
-# A model that writes is trained on whole sentences, to predict each word from the words before it. If attention reached the
-# words after it, the model could simply copy the answer. That is why a word is **allowed to attend** only to itself and to
-# earlier words. (It can attend to itself, because what it has to predict is the *next* word: at *cat* the model has read
-# *the cat* and must say *sleeps*.) As a matrix of booleans, query by key, this is the **causal mask**. `True` means allowed.
+# A model that writes is trained on whole sentences, to predict each word from the words before it. If attention reached
+# the words that come later, the model could simply copy the answer. That is why a word is **allowed to attend** only to
+# itself and to earlier words. Attending to itself gives nothing away, because the answer is the *next* word: at *cat*
+# the model has read *the cat* and must say *sleeps*. Written down as a matrix of booleans, with a row per query and a
+# column per key, this rule is the **causal mask**. `True` means allowed.
 
 # %%
 causal = masks.causal_mask(4)
@@ -403,8 +405,8 @@ notebook.tell(
 )
 
 # %% [markdown]
-# The other place is *before* the softmax. There a forbidden score is set to $-\infty$, and its weight becomes
-# $e^{-\infty} = 0$ over a sum to which it adds nothing.
+# The other place is *before* the softmax. There we set a forbidden score to $-\infty$. Its weight becomes 0, because
+# $e^{-\infty} = 0$, and it adds nothing to the sum that the other weights are divided by.
 
 
 # %%
@@ -452,7 +454,7 @@ exercises.check("scaled_dot_product_attention", scaled_dot_product_attention)
 
 # %% [markdown]
 # A trained model is a stricter examiner. The next cell puts your functions into all nine attention layers of the
-# course's translator, which then reads twenty captions of different lengths. Two switches wait for you.
+# course's translator, which then reads twenty captions of different lengths. The cell has two switches to try.
 
 
 # %% tags=["hide-input"]
@@ -600,8 +602,8 @@ exercises.my_parts()
 # $$\mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}} + \text{mask}\right) V, \qquad
 # \text{mask} = 0 \text{ where allowed, } -\infty \text{ elsewhere}$$
 #
-# One thing is still missing. Without a causal mask, a shuffled sentence gives shuffled outputs and nothing else
-# changes. **Lesson 05** adds the order.
+# One thing is still missing. Shuffle a sentence, and without a causal mask the outputs are shuffled along with it, but
+# otherwise unchanged. **Lesson 05** adds the order.
 
 # %% [markdown]
 # ## Practice
@@ -696,8 +698,8 @@ exercises.quiz("why_not_zero_afterwards")
 #
 # ### Two interfaces in PyTorch
 #
-# PyTorch offers attention twice, as `F.scaled_dot_product_attention` and as `nn.MultiheadAttention`. Give the latter our
-# causal mask, and then its opposite.
+# PyTorch offers attention twice, as `F.scaled_dot_product_attention` and as `nn.MultiheadAttention`. Give the second
+# one our causal mask, and then its opposite.
 
 # %%
 layer = nn.MultiheadAttention(8, 1, batch_first=True)
@@ -714,12 +716,13 @@ assert (by_layer[0].nan_to_num()[causal] == 0).all()
 
 # %% [markdown]
 # `nn.MultiheadAttention` reads `True` as *not allowed*, the opposite of `F.scaled_dot_product_attention` and of this
-# course. Our mask then leaves every word only the words after it, and the last word, which has none, gets `nan`.
+# course. Given our mask, it lets every word attend only to the words *after* it. The last word has none, and gets
+# `nan`.
 #
 # ### A word that isn't allowed to attend to anything
 #
-# It doesn't take a bug to empty a whole row, because a sentence of nothing but padding will do. Every score in its rows is
-# $-\infty$, and the softmax divides 0 by 0. Three ways of dealing with it:
+# A whole row can be masked out without any bug: a sentence of nothing but padding is enough. Every score in its rows is
+# $-\infty$, and the softmax divides 0 by 0. There are three ways of dealing with it.
 
 # %%
 nothing = torch.zeros(1, 4, dtype=torch.bool)
@@ -749,9 +752,9 @@ assert (F.scaled_dot_product_attention(q_1, k_1, k_1, attn_mask=nothing) == 0).a
 #
 # ### Attention against recurrence
 #
-# Which of the two needs fewer multiplications? Per step, a plain recurrent layer multiplies its input and its state by
-# a matrix of $d \times d$. A GRU does so three times and an LSTM four times, once per gate. Attention multiplies $X$
-# by three matrices and its result by a fourth, and has the two products of section 4 on top.
+# Which of the two needs fewer multiplications? Per step, a plain recurrent layer multiplies its input by one
+# $d \times d$ matrix and its state by another. A GRU does so three times and an LSTM four. Attention multiplies $X$ by three
+# matrices and its result by a fourth, and then there are the two products of section 4.
 
 # %%
 d, step = 64, torch.randn(1, 64)
@@ -770,14 +773,15 @@ assert 4 * 16 * d * d > 16 * one_step  # the plain one is always cheaper
 
 # %% [markdown]
 # Attention needs fewer multiplications than a GRU up to $n = d$ words and fewer than an LSTM up to $n = 2d$. A plain
-# recurrent layer always needs fewer. (The paper's table compares $n^2 d$ with $n d^2$, without constants and
-# projections.) Attention's real advantage is the one that lesson 01 measured: a few large products, and no step that waits
-# for another.
+# recurrent layer always needs fewer. The paper's table, which compares $n^2 d$ with $n d^2$, leaves out constants and
+# projections. But attention's real advantage is the one that lesson 01 measured: a few large products, and no step that
+# waits for another.
 #
 # ### Which part saturates?
 #
-# Gradients pass through attention on two paths. The one through the scores and the softmax is the one that dries up. The
-# other leads to the values. The output is *linear* in them, and the gradient of each value is scaled by its weight:
+# Gradients pass through attention on two paths. The path through the scores and the softmax is the one that dries up.
+# The other path leads to the values. The output is *linear* in the values, and the gradient of each one is scaled by
+# its weight:
 
 # %%
 scores = torch.tensor([2.0, 1.0, 0.5])

@@ -7,9 +7,9 @@
 # *Animal* is what *it* refers to, and *tired* is how you knew: write *wide* in its place, and *it* becomes the
 # street.
 #
-# A trained model has to find both words as well. MiniLM, a small BERT that reads English, has 72 chances, because each of
-# its six layers computes twelve attention maps, called **heads**, and each of them has a row of weights for *it*. Did any
-# of these rows find both?
+# A trained model has to find both words as well. MiniLM, a small BERT that reads English, has 72 chances. Each of its
+# six layers has twelve **heads**, every head draws its own attention map, and every map has a row of weights for *it*.
+# Did any of these rows find both words?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -151,9 +151,9 @@ print(scores.softmax(-1))
 # Often the mixture is enough. But *Mary gave Susan roses* isn't *Susan gave Mary roses*, and if *gave* puts half of its
 # weight on each of the two people, it ends up with the same mixture in both sentences.
 #
-# Could training find cleverer weights? The next cell trains one model with a single row and another with two rows of half
-# the width, five times each. They read sentences like these, made from 24 names, with positions added,
-# and must name giver and receiver from the context of *gave* alone.
+# Could training find cleverer weights? In the next cell two models read sentences like these, made from 24 names and
+# with positions added. From the context of *gave* alone they must name the giver and the receiver. One model has a
+# single row, the other two rows of half the width, and each is trained five times.
 
 # %% tags=["hide-input"]
 mary_susan, even = torch.eye(2), torch.tensor([0.5, 0.5])
@@ -329,8 +329,8 @@ print("as in the list:", torch.allclose(second, x[0] @ heads[1]["q"], atol=1e-5)
 print(exercises.whose("split_heads", did="split"))
 
 # %% [markdown]
-# Why take two steps to turn the shape (1, 6, 8) into (1, 2, 6, 4)? A single `all_queries.reshape(1, 2, 6, 4)` has that
-# shape as well.
+# Why take two steps to turn the shape (1, 6, 8) into (1, 2, 6, 4)? A single `all_queries.reshape(1, 2, 6, 4)` returns
+# that shape as well.
 
 # %%
 exercises.predict("torn_split")
@@ -361,8 +361,8 @@ assert (right_way % 10 > 4).all() and (right_way // 10 == torch.arange(1, 7)[:, 
 # Attention now runs on all heads at once, because it treats them as one more batch dimension. Afterwards the
 # heads have to be joined again, so that each word has one row of $D$ numbers. Undo the two steps in reverse.
 #
-# The matrices only moved next to each other. That is why a layer with eight heads of width 64 has exactly as many
-# parameters as a layer with one head of width 512.
+# Moving the matrices next to each other added no numbers to them, which is why a layer with eight heads of width 64 has
+# exactly as many parameters as a layer with one head of width 512.
 
 # %% tags=["hide-input"]
 exercises.heading("merge_heads")
@@ -430,7 +430,7 @@ torch.testing.assert_close(parts.sum(1), by_split, atol=1e-4, rtol=1e-4)
 # $$\mathrm{Concat}(Z_1, …, Z_H)\, W_O = Z_1 W_O^{(1)} + … + Z_H W_O^{(H)}$$
 #
 # You'll read both that heads are concatenated and that heads are added. It's one calculation, written in two ways.
-# Lesson 20 uses the sum to read what a single head writes. Here it is for one word, in whole numbers.
+# Lesson 20 uses the sum to read what a single head writes. Here is the sum for one word, in whole numbers.
 
 # %% tags=["hide-input"]
 notebook.picture("heads_added")
@@ -745,7 +745,7 @@ exercises.quiz("order_of_split_and_transpose")
 exercises.quiz("what_a_map_shows")
 
 # %% [markdown]
-# Click *it* and step through MiniLM's heads. In which others is *tired* the darkest?
+# Click *it* and step through MiniLM's heads. In which other heads is *tired* the darkest word?
 
 # %% tags=["nbval-ignore-output"]
 attention_view(minilm.attend(tired), layer=3, head=1, selected=10)  # counted from 0, as in Python
@@ -821,7 +821,7 @@ def silence_head(w_o, head, n_heads):
 exercises.check("silence_head", silence_head)
 
 # %% [markdown]
-# Your function does what the buttons of section 5 do. Here it silences the translator's costliest head.
+# Your function does what the buttons of section 5 do. Here it silences the head that costs the translator most to lose.
 
 # %% tags=["nbval-ignore-output"]
 i, head = divmod(change.argmax().item(), 4)
@@ -906,16 +906,16 @@ assert all(0.88 < rest < 0.99 for _, rest in of_minilm)
 assert all(0.77 < rest < 0.84 for _, rest in of_translator)
 
 # %% [markdown]
-# Two heads by themselves overlap little. But all the others together fill nearly the whole space, so almost everything that
-# a head writes lies where others write, too. Random directions would overlap about as much. The heads don't divide the
-# space among themselves, and whatever reads the sum has to tell them apart.
+# Two heads by themselves overlap little. But all the others together fill nearly the whole space, so almost everything
+# that one head writes lies where others write, too. Training hasn't kept the heads out of each other's way, because
+# random directions would overlap about as much. Whatever reads the sum has to tell them apart.
 #
 # ### Antecedents, counted
 #
-# The noun that a pronoun refers to is its **antecedent**. One pair of sentences proves little, which is why we make
-# 288 of that form, with other animals, places and reasons. The reason decides which noun is meant, because an animal
-# can be *hungry* and a road can't. How often does a head's *it* put more weight on the right noun than on the wrong
-# one? Chance would manage half the time.
+# The noun that a pronoun refers to is its **antecedent**. One pair of sentences proves little, so we make 288 of that
+# form, with other animals, places and reasons. The reason decides which noun is meant, because an animal can be
+# *hungry* and a road can't. How often does a head's *it* put more weight on the right noun than on the wrong one?
+# Chance would manage half the time.
 
 # %%
 animals = ["animal", "dog", "cat", "horse", "bird", "child"]
@@ -961,8 +961,8 @@ assert accuracy[best] > 0.9 and both_nouns[best] < 0.05
 assert accuracy[animal_head] < 0.75 and both_nouns[animal_head] > 0.5
 
 # %% [markdown]
-# The winner isn't the head that looked best on the first pair. Its *it* puts little weight on either noun, and the right
-# one wins by very little. Layer 4, head 2, which puts most of its weight on the two, is right less often.
+# The winner isn't the head that looked best on the first pair. Its row for *it* puts little weight on either noun, and
+# the right one wins by a hair. Layer 4, head 2, which puts most of its weight on the two, is right less often.
 #
 # If you pick the best of 72, you also pick the luckiest. Eight fresh reasons will show how much of the lead was luck:
 # *thirsty, lazy, sick, shy* for the animal, and *icy, steep, crowded, slippery* for the place.
@@ -992,8 +992,8 @@ notebook.tell(
 # %% [markdown]
 # ### A head for singular and plural
 #
-# *The dog near the cats **is** old. The dogs near the cat **are** old.* A verb has to agree with its subject, and
-# another noun stands closer. Does some head of MiniLM attend from the verb to the noun that agrees? And does its weight
+# *The dog near the cats **is** old. The dogs near the cat **are** old.* A verb has to agree with its subject, even when
+# another noun is closer. Does some head of MiniLM attend from the verb to the noun that agrees? And does its weight
 # follow if we swap *is* and *are*? We search all 72 heads with four nouns, then test the best one with four others.
 
 
@@ -1029,8 +1029,8 @@ assert number_head == (1, 3)
 assert new_written[number_head] > 0.95 and 0.6 < new_swapped[number_head] < 0.8
 
 # %% [markdown]
-# In correct sentences, layer 2, head 4 practically always favours the noun that agrees. Swap the verb, and most of the time
-# it favours the other noun. In this model, at least, one head responds to number.
+# In correct sentences, layer 2, head 4 practically always favours the noun that agrees. Swap the verb, and most of the
+# time it switches to the other noun. This head, then, responds to number.
 #
 # ### Jobs that can be scored
 #
@@ -1057,8 +1057,8 @@ print(f"{'the word itself':>14}: {itself:.0%}, averaged over all 72 heads")
 assert jobs["previous word"].max() > 0.9 and jobs["previous word"].argmax() < 12 and itself < 0.1
 
 # %% [markdown]
-# The head for the previous word is in the first layer. And as in lesson 03, a word keeps only a small share of its weight
-# for itself.
+# The head for the previous word is in the first layer. The last line repeats what lesson 03 found: a word keeps only a
+# small share of its weight for itself.
 #
 # ### Eighteen heads at once
 

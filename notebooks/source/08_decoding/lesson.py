@@ -6,11 +6,11 @@
 #
 # > People wait for the train in a large **train**.
 #
-# But a *gare* is a station. The model wasn't far off. After *a large train* it ranked *station* second, behind the full
-# stop. We took the first, and there the sentence ended.
+# But a *gare* is a station. The model wasn't far off: after *a large train* it ranked *station* second, behind the full
+# stop. We took the full stop, and there the sentence ended.
 #
-# No layer of lesson 07 chooses a word. The layers return one vector per position, and how vectors become words is up to
-# us. Today you'll get a better sentence out of this very model without changing a single weight.
+# Lesson 07's layers don't choose words. They return one vector per position, and how vectors become words is up
+# to us. Today you'll get a better sentence out of this very model without changing a single weight.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -100,11 +100,11 @@ assert (columns[2] >= 0).all() and (columns[1] <= 0).all() and (logits > 0).any(
 assert abs(columns[2][best[0]] - 0.49) < 0.01 and abs(columns[2][best[1]] - 0.34) < 0.01
 
 # %% [markdown]
-# Logits can be any numbers. A softmax turns them into **probabilities**, which are positive and sum to 1. Their logarithms
-# are **log-probabilities**, which are never positive. All three agree on the winner, so you won't notice a mix-up if you
-# look at nothing else.
+# Logits can be any numbers. A softmax turns them into **probabilities**, which are positive and sum to 1. Their
+# logarithms are **log-probabilities**, which are never positive. All three agree on the winner, so looking only at
+# the winner won't reveal a mix-up.
 #
-# Taking the winner is called **greedy decoding**: take the likeliest token, append it, ask again, and stop at
+# Taking the winner is called **greedy decoding**: append the likeliest token, ask again, and stop at
 # `<eos>`.
 #
 # ### Your turn (6 min)
@@ -161,10 +161,10 @@ print(exercises.whose("greedy_decode", did="written"))
 # A Transformer's decoder has no such state. All that a position needs from the past is the tokens before it, and
 # in training we have them. We feed in the whole target at once, with two precautions. The target is
 # **shifted right** by one, so that each position reads the tokens *before* the one it should predict. They are
-# the true tokens even where the model would have chosen others, which is lesson 01's **teacher forcing**. And the
-# **causal mask** of lesson 04 keeps every position from attending to what comes after it.
+# the true tokens even where the model would have chosen others, which is lesson 01's **teacher forcing**. And lesson
+# 04's **causal mask** keeps every position from attending to what comes after it.
 #
-# Here our translator meets *Une grande gare* twice. Above it learns, below it writes:
+# Here our translator meets *Une grande gare* twice. Above, it's learning; below, it's writing:
 
 # %% tags=["hide-input"]
 gare = translator.encode(["Une grande gare"])
@@ -176,9 +176,9 @@ assert translator.translate("Une grande gare") == "A large train station"
 notebook.picture("training_and_inference_decoder")
 
 # %% [markdown]
-# It says *train* both times. In training the mistake raises the loss at its own position, and the next position reads the
-# true word anyway. In writing, *train* becomes part of the prefix, and whatever follows has to live with it. (This time
-# the model is lucky and goes on with *station*.)
+# The model says *train* both times. In training the mistake raises the loss at its own position, and the next position
+# reads the true word anyway. In writing, *train* becomes part of the prefix, and whatever follows has to live with it.
+# This time it's lucky and goes on with *station*.
 #
 # A sentence holds as many exercises for the model as it has tokens. Here are the first four of twelve:
 
@@ -219,10 +219,10 @@ notebook.tell(
 )
 
 # %% [markdown]
-# In that one pass, nearly every answer is also an input, so a model could learn to look it up. Do we need both precautions
-# against that, or would one do? Let three tiny models predict the throws of a 20-sided *die*. An honest one can't get below
-# $\log 20 = 3.0$, because nobody can predict a fair die. One model has mask and shift, one has no mask, and one has no
-# shift.
+# In that one pass, nearly every answer is also an input, so a model could learn to look it up. Do we need both
+# precautions against that, or would one do? Let three tiny models predict the throws of a 20-sided *die*. An honest one
+# can't get below $\log 20 = 3.0$, because nobody can predict a fair die. One model has mask and shift, one lacks the
+# mask, and one lacks the shift.
 
 # %%
 exercises.predict("loss_on_dice")
@@ -317,9 +317,9 @@ notebook.claim(0.2 < loss < 1)
 # %% [markdown]
 # ## 3. Can we take back a choice?
 #
-# Greedy decoding can't. If the second-best first token leads to a likelier sentence, greedy won't find it.
-# Here's a model small enough for a pencil. It writes A, B and `<eos>`, and the probabilities of its next token
-# depend on what's been written so far:
+# Greedy decoding can't. If the second-best first token leads to a likelier sentence, greedy won't find it. Here's a
+# model small enough to work out with a pencil. It writes A, B and `<eos>`, and the probabilities of its next token
+# depend on what it has written so far:
 #
 # | written so far | A | B | `<eos>` |
 # |---|---|---|---|
@@ -399,10 +399,10 @@ notebook.tell(
 )
 
 # %% [markdown]
-# The comparison isn't fair, either. Every additional token adds a negative number to the sum, which favours short
-# sentences. A **length penalty** makes up for it by dividing the sum for a sentence of $n$ tokens by
-# $((5 + n)/6)^{\alpha}$ (Wu et al. 2016). For our translator, $\alpha = 1.4$ was chosen on **validation data**, sentences kept out of
-# training for such choices.
+# Nor is the comparison fair. Every additional token adds a negative number to the sum, which favours short sentences. A
+# **length penalty** makes up for it by dividing the sum for a sentence of $n$ tokens by $((5 + n)/6)^{\alpha}$ (Wu et
+# al. 2016). We chose $\alpha = 1.4$ for our translator on **validation data**, sentences kept out of training
+# for such choices.
 
 # %%
 print(translator.translate(sentence, beam_size=4, length_penalty=1.4))
@@ -416,15 +416,15 @@ assert translator.card["test_bleu_greedy"] == 52.8
 assert abs(translator.card["test_bleu_beam_4"] - 53.5) < 0.05
 
 # %% [markdown]
-# There's our station. Most sentences don't need the effort. Only three of our twenty captions change, and over a thousand
-# test captions the beam lifts BLEU by less than a point. When a model puts most of its probability on one token, greedy
-# decoding is hard to beat.
+# There's our station. Most sentences don't need the effort, though: only three of our twenty captions change, and over
+# a thousand test captions the beam lifts BLEU by less than a point. When a model puts most of its probability on one
+# token, greedy decoding is hard to beat.
 #
 # ## 4. Can we let chance decide?
 #
-# A translation should be right. A story or a chat reply shouldn't come out alike every time, so there we **draw** the next
-# token, with the probabilities that the model assigns. Our translator is usually sure of itself: at half of the
-# positions its best token has 90% or more. What could go wrong?
+# A translation should be right. A story or a chat reply shouldn't come out alike every time, so there we **draw** the
+# next token at random, with the probabilities that the model assigns. Our translator is usually sure of itself: at half
+# of the positions its best token has 90% or more. What could go wrong?
 
 # %%
 exercises.predict("captions_with_a_rare_token")
@@ -516,14 +516,15 @@ for k in (4000, 20, 2):
 print(exercises.whose("top_k_filter", did="filtered"))
 
 # %% [markdown]
-# Top-k keeps $k$ tokens whether the model is sure or not. The number that top-p keeps depends on how the probability is
-# spread. *Practice* has the filter, a dial to turn, and one surprise.
+# Top-k keeps $k$ tokens whether the model is sure or not, while top-p keeps more as the probability spreads
+# out. *Practice* has the filter, a dial to turn, and one surprise.
 
 # %% [markdown]
 # ## 5. Isn't one pass per token terribly slow?
 #
 # To write token 128, the decoder needs the keys and values of all positions before it. A loop that calls the model on
-# the whole prefix recomputes them at every step: 1 + 2 + … + 128 positions by the end, 64 times as many as there are.
+# the whole prefix recomputes them at every step: 1 + 2 + … + 128 positions by the end, 64 times as many as the text
+# has.
 #
 # The mask comes to the rescue. An old position never attends to a new one, so its keys and values can't change. We
 # keep them in a **key–value cache**, along with those of the encoder's output.
@@ -574,8 +575,8 @@ model_map(translator.trace(sentence), here="decoding", tour="08")
 # - The dice were thrown with two seeds per model. With eight throws to predict, the model without a mask has to guess
 #   one of them, and its loss ends near $3.0/8$.
 # - After *a large train* the full stop had 49% and *station* 34%.
-# - That half of the captions contain a rare token is a property of our translator. Lesson 09 has one reason why it
-#   spreads some probability over everything, label smoothing.
+# - That half of the captions contain a rare token is a property of our translator, which spreads some probability
+#   over everything. Lesson 09 has one reason: label smoothing.
 # - The cache's factor depends on the machine, and on how many sentences are written at once.
 #
 # </details>
@@ -697,8 +698,8 @@ def top_p_filter(logits, p):
 exercises.check("top_p_filter", top_p_filter)
 
 # %% [markdown]
-# Use it on *A little girl in a red coat is playing with a black dog.* The model gives the full stop 92%, about as much as
-# *red*.
+# Use it on *A little girl in a red coat is playing with a black dog.* The model is about equally sure of *red* and of
+# the full stop at the end, to which it gives 92%.
 
 # %%
 exercises.predict("kept_at_the_full_stop")
@@ -737,8 +738,8 @@ DecodingExplorer(translator, method="sample", temperature=1.1, seed=3)
 # <details><summary>What we found</summary>
 #
 # At top-p 0.95, one strange token is still drawn, and at 0.9 none. Now try temperature 1.3 with seed 1, where 0.9 no
-# longer helps. The temperature is applied first. By the time top-p begins to count, probability has already moved to
-# the unlikely tokens.
+# longer helps. Because the temperature is applied first, probability has already moved to the unlikely tokens by the
+# time top-p begins to count.
 #
 # </details>
 

@@ -219,8 +219,8 @@ notebook.tell(
 
 # %% [markdown]
 # Nats are hard to picture, so people often report $e^L$, the **perplexity**. A model with perplexity 8 is as unsure as
-# if it had to choose between 8 equally likely words. And small differences add up, because a tenth of a nat less per token
-# makes a sentence of forty tokens 55 times as probable.
+# if it had to choose between 8 equally likely words. In either unit, don't dismiss a small difference: a tenth of a nat
+# less per token makes a sentence of forty tokens 55 times as probable.
 #
 # ## 2. Is 1.8 a good loss?
 #
@@ -304,8 +304,8 @@ notebook.claim(
 )
 
 # %% [markdown]
-# Neither the model nor the sentences have changed. Only real tokens should be in the sum, and in the number that
-# it's divided by.
+# Neither the model nor the sentences have changed. Only real tokens belong in the sum, and we divide it by
+# the number of real tokens.
 #
 # ### Your turn (6 min)
 
@@ -337,10 +337,10 @@ assert abs(F.cross_entropy(perfect, torch.tensor([7])) - (math.log(4000) - 1)) <
 # probabilities and nothing complains, but a second softmax flattens the first. Even a perfect prediction then costs about
 # $\log V - 1$, and no training can lower that.
 #
-# How much harm did the wrong loss do to our model? Train it twice from the same start on the same batches, once on the loss
-# that counts padding and once on yours. The steps are made by **Adam** (Kingma and Ba 2015). Like other optimisers it moves
-# the weights against their gradients, as far as the **learning rate** says. Unlike plain gradient descent it first divides
-# an average of recent gradients by a running estimate of their size.
+# How much harm did the wrong loss do to our model? Train it twice from the same start on the same batches, once on the
+# loss that counts padding and once on yours. The optimiser is **Adam** (Kingma and Ba 2015). Like other optimisers, it
+# moves the weights against their gradients, and the **learning rate** sets how far. Plain gradient descent uses each
+# gradient as it is. Adam takes an average of recent ones and divides it by a running estimate of their size.
 
 # %%
 exercises.predict("harm_of_counting_padding")
@@ -403,8 +403,9 @@ def training_step(model, optimiser, src_ids, tgt_ids):
 # Larger runs add one line before `optimiser.step()`, which shortens the gradient if it's too long. This is
 # called **clipping**, and it stops a single unusual batch from changing the weights too much.
 #
-# `backward` *adds* to the gradients of earlier steps, so a loop has to clear them, at the end of a step as above or at the
-# beginning of the next. What if it doesn't? We let a tiny Transformer learn *je suis étudiant* by heart.
+# `backward` *adds* to the gradients of earlier steps, so a loop has to clear them, at the end of a step as above or at
+# the beginning of the next. To see what happens if it doesn't, we let a tiny Transformer learn *je suis étudiant* by
+# heart.
 
 # %%
 exercises.predict("gradients_never_cleared")
@@ -579,14 +580,15 @@ display(
 )
 
 # %% [markdown]
-# Without the rise, all runs get stuck at the dashed line, where a model knows which words are frequent and nothing else.
-# The rise makes this high rate usable. It isn't the only way, though: the runs at a much lower rate need no rise, and here
-# they even end lower.
+# Without the rise, all runs get stuck at the dashed line, where a model knows which words are frequent and nothing
+# else. The rise makes this high rate usable. It isn't the only way, though: the runs at a much lower rate need no rise,
+# and here they even end with a lower loss.
 #
-# Why the first large steps do such damage is still debated. Adam's estimate of a gradient's size rests on only a few
-# batches at first, and a fresh post-norm model has large gradients in its last layers (lesson 07, *Going deeper*).
+# Why the first large steps do such damage is still debated. There are two suspects: at first, Adam's estimate of a
+# gradient's size rests on only a few batches, and a fresh post-norm model has large gradients in its last layers
+# (lesson 07, *Going deeper*).
 #
-# The map shows where the loss belongs, on top of everything else. Its gradient reaches every weight below.
+# On the map, the loss sits on top of everything else, and its gradient reaches every weight below.
 
 # %%
 model_map(translator.trace("Un chien noir court dans la neige."), here="loss", tour="09")
@@ -673,8 +675,8 @@ for side in ("source", "target"):
 # %% [markdown]
 # ### Find the bug
 #
-# The loss below was meant to leave padding out, but it's still too low. It has two mistakes, and the print-out has a clue to
-# each. The model in it always puts nearly all of its probability on a *wrong* word.
+# The loss below was meant to leave padding out, but it's still too low. It has two mistakes, and the print-out has a
+# clue to each. The model that it's tried on always puts nearly all of its probability on a *wrong* word.
 
 # %% tags=["hide-input"]
 exercises.heading("flattering_loss")
@@ -829,8 +831,8 @@ notebook.claim(share > 0.9)
 # ### A loss is a file size
 #
 # With logarithms to base 2, the loss is measured in **bits**. Shannon showed that a word with probability $p$ can be
-# stored in about $-\log_2 p$ bits, if sender and receiver share a model. A language model is therefore a compressor,
-# and its loss is the size of the compressed file. If you know the French sentence, how many bits does an English word of
+# stored in about $-\log_2 p$ bits, if sender and receiver share a model. That makes every language model a compressor,
+# and its loss the size of the compressed file. If you know the French sentence, how many bits does an English word of
 # our corpus take?
 
 # %% tags=["hide-input"]
@@ -854,15 +856,15 @@ assert (
 )
 
 # %% [markdown]
-# The Transformer needs next to nothing, because here the French sentence determines the English one. The GRU forgets part
-# of a long sentence, and its file is half a bit larger per word. `zip` never sees the French and has to learn about words
-# from their letters, so even plain word frequencies beat it.
+# The Transformer needs next to nothing, because here the French sentence determines the English one. The GRU forgets
+# part of a long sentence, which costs it half a bit more per word. `zip` never sees the French and has to learn about
+# words from their letters, so even plain word frequencies beat it.
 #
 # ### Entropy and KL
 #
-# In general the target is a distribution $q$, and the cross-entropy is $-\sum_w q_w \log p_w$. Its lowest value is the
-# entropy of $q$ itself, and the rest is the **KL divergence** from $q$ to $p$. A target that puts everything on one word has
-# entropy 0, so its cross-entropy and its KL divergence are equal.
+# In general the target is a distribution $q$, and the cross-entropy is $-\sum_w q_w \log p_w$. It can't fall below the
+# entropy of $q$ itself, and whatever it has above that is the **KL divergence** from $q$ to $p$. A target that puts
+# everything on one word has entropy 0, so its cross-entropy and its KL divergence are equal.
 
 # %%
 soft = losses.smooth_targets(wanted_ids, 6, 0.1)  # (T, V)
@@ -894,7 +896,7 @@ print(f"loss {log[0]:.2f} at the first step, {log[-1]:.2f} at the last, step {le
 notebook.claim(log[-1] < 0.8 * log[0])
 
 # %% [markdown]
-# In these runs the rate also rises first, but then falls in a straight line to zero, which is simpler when you know the
+# Here, too, the rate rises first, but then it falls in a straight line to zero, which is simpler when you know the
 # number of steps. `python -m recipes.translator` made our translator, in more than three hours on two cores;
 # `helpers/pretrained/weights/README.md` tells how that run went.
 

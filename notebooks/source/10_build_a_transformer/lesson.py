@@ -5,9 +5,8 @@
 # since lesson 02 is in it: attention, masks, positions, norms, decoding, the loss. It doesn't do anything yet.
 # Nobody calls those functions in the right order, and nothing holds the numbers that a model learns.
 #
-# Today you write what's missing, about sixty lines. Then the file trains a Transformer from nothing, runs
-# the course's translator, survives being broken on purpose, and goes home with you. It needs PyTorch and
-# nothing of ours.
+# Today you write what's missing, about sixty lines. Then the file trains a Transformer from nothing, runs the course's
+# translator, survives being broken on purpose, and goes home with you. All it needs is PyTorch.
 #
 # By the end of these **120 minutes** you'll be able to
 #
@@ -15,8 +14,8 @@
 # - train it, write with it, and load weights that somebody else trained,
 # - say what each part is for, because you've seen the model without it.
 #
-# You come from lessons 03 to 09. The six exercises take 54 minutes, and so does everything that you do with the
-# result; the questions take the rest.
+# This lesson builds on lessons 03 to 09. The six exercises take 54 minutes, and so does what you then do with the
+# result. The questions take the rest.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -56,9 +55,9 @@ exercises.warm_up(10)
 exercises.my_parts()
 
 # %% [markdown]
-# A few parts may still be missing, because you skipped an exercise or are reading on another machine. The next
-# cell puts the course's version of each one into your file, under a comment that says so. Once yours passes its
-# check, it takes that place. What you wrote or changed yourself is never touched.
+# A few parts might still be missing, because you skipped an exercise or are reading on another machine. The next cell
+# fills the gaps with the course's versions, each under a comment that says so. Once your own version passes its check,
+# it replaces ours. Nothing that you wrote or changed yourself is ever touched.
 
 # %% tags=["nbval-ignore-output"]
 filled = exercises.fill_in()
@@ -66,9 +65,9 @@ print(f"{len(filled)} parts are the course's for now:", ", ".join(filled))
 own = exercises.my_transformer()
 
 # %% [markdown]
-# Some of those parts are no exercise. `LayerNorm`, for instance, shows how a function becomes a **module**: its
-# `__init__` makes the tensors that will be learned, and its `forward` hands them to your `layer_norm`. Because they're
-# wrapped in `nn.Parameter`, PyTorch finds them when an optimiser asks what there is to learn.
+# Not every part was an exercise. `LayerNorm`, for instance, shows how a function becomes a **module**: its `__init__`
+# makes the tensors that will be learned, and its `forward` hands them to your `layer_norm`. Because they're wrapped in
+# `nn.Parameter`, PyTorch finds them when an optimiser asks what there is to learn.
 
 # %%
 print(exercises.my_source("LayerNorm"))
@@ -106,9 +105,9 @@ print(exercises.my_source("LayerNorm"))
 # %% [markdown]
 # ## 1. Several heads, with a memory of their own
 #
-# When a decoder writes, it works out the keys and values of all earlier words again for every new one. They haven't
-# changed: a causal mask keeps later words from reaching earlier ones. So the layer may as well keep them. That's
-# the **cache** of lesson 08, and it belongs here, where keys and values are made.
+# When a decoder writes, it works out the keys and values of all earlier words again for every new one. But they can't
+# have changed, because a causal mask keeps later words from reaching earlier ones, which means the layer might as well
+# keep them. That's the **cache** of lesson 08, and it belongs here, where keys and values are made.
 
 # %%
 exercises.heading("MultiHeadAttention")
@@ -197,8 +196,8 @@ for name, layer in layers.items():
 # %% [markdown]
 # ## 3. The whole Transformer
 #
-# One embedding table serves the source, the target and the logits, as in section 3.4 of the paper. `__init__` is
-# given, because all it does is make the parts.
+# One embedding table serves the source, the target and the logits, as in section 3.4 of the paper. We give you
+# `__init__`, because it only makes the parts.
 
 # %%
 exercises.heading("Transformer")
@@ -278,8 +277,8 @@ exercises.check("translate", translate)
 # %% [markdown]
 # ## 6. Train it
 #
-# From here on, everything runs on your file. The toy language of lesson 09 writes the sentences: 20,000 to
-# learn from, and 100 that the model never sees.
+# From here on, everything runs on your file. The sentences are in lesson 09's toy language: 20,000 to learn from, and
+# 100 that the model never sees.
 
 # %%
 exercises.fill_in()
@@ -299,8 +298,9 @@ print(
 # 600 batches of 64 sentences take a minute or two. Every hundred steps, the picture below shows where
 # the last decoder layer looks while it writes one of the unseen sentences.
 #
-# The steps are still large at the end, and each one spoils a few sentences that the one before had right. So the cell
-# keeps six states, 25 steps apart, and takes their mean, as the paper did with its last five (section 6.1).
+# Even at the end the steps are still large, and each one spoils a few sentences that the one before had right. To
+# smooth this out, the cell keeps six states of the model, 25 steps apart, and takes their mean, as the paper did with
+# its last five checkpoints (section 6.1).
 
 # %%
 exercises.predict("first_loss")
@@ -375,8 +375,8 @@ for french, _ in test_lines[:3]:
 print(exercises.whose("translate", "greedy_decode", did="written"))
 
 # %% [markdown]
-# That model began as random numbers, and every line that changed them is in your file. Type a sentence of your
-# own from the same words: which of them does it know?
+# That model began as random numbers, and every line that changed them is in your file. Type a sentence of your own in
+# the toy language. Which words does the model know?
 
 # %% tags=["nbval-ignore-output"]
 print(write("le chat noir dort ."))
@@ -413,7 +413,7 @@ for french, _ in CAPTIONS[:3]:
     print(f"{french}\n   {say(french)}")
 
 # %% [markdown]
-# And a sentence of yours. It has read captions only, so describe something that you could photograph.
+# Now a sentence of yours. The translator was trained on captions only, so describe something that you could photograph.
 
 # %%
 my_sentence = "Un chien noir court dans la neige."
@@ -421,7 +421,7 @@ english = say(my_sentence)
 print(english)
 
 # %% [markdown]
-# The map below is the one from lesson 00. Every number in it was computed by your functions, on the way through your
+# The map below is the one from lesson 00. This time, every number in it was computed by your functions, inside your
 # model.
 
 # %% tags=["hide-input"]
@@ -436,8 +436,8 @@ model_map(mine_traced or translator.trace(my_sentence), tour="07")
 # ## 8. Break it
 #
 # Here are six changes, a line each. Five belong to experiments of lessons 04 to 08. The sixth swaps ReLU for GELU, a
-# smoother curve that many later models use. The cell puts one of them at a time into your file's place and lets the model
-# translate twenty captions.
+# smoother curve that many later models use. The cell makes one change at a time, and each time lets the model translate
+# twenty captions.
 
 # %%
 switches = {
@@ -499,10 +499,10 @@ scale, positions, heads, post_norm, _, gelu, *_ = same.values()
 notebook.claim(heads == post_norm == 0 and positions < scale < 17 < gelu)
 
 # %% [markdown]
-# Two of them leave nothing standing, and you'd find those at a glance. The dangerous ones are those that you wouldn't
-# notice: a model that attends to what it shouldn't, or that has the wrong curve in its network, still writes good
-# English. Reading translations didn't tell you. Comparing logits with a model that's known to be right did, in
-# section 7, to four decimal places.
+# Two of them leave nothing standing, and you'd spot those at a glance. The dangerous ones are those that you wouldn't
+# notice: a model that attends to what it shouldn't, or that has the wrong curve in its feed-forward network, still
+# writes good English. You can't find such a mistake by reading translations. You can by comparing logits with a model
+# that's known to be right, as section 7 did to four decimal places.
 #
 # **Your turn.** Change one of the six lines, or add a seventh: silence a head, drop the residual path, count the positions
 # from one. Say first what you expect.
@@ -515,8 +515,8 @@ notebook.claim(heads == post_norm == 0 and positions < scale < 17 < gelu)
 # ## 9. Find it without an answer key
 #
 # The course's logits were an answer key, and for your next model there won't be one. But you can always ask the model
-# itself: change a token, and look which outputs move. Somebody has swapped one of your functions for a wrong one
-# here. The model has two layers and random weights.
+# itself: change a token, and see which outputs move. Somebody has swapped one of your functions for a wrong one here.
+# The model has two layers and random weights.
 
 # %%
 probed = own.Transformer(len(pieces), d_model=128, n_heads=4, n_layers=2, d_ff=256)
@@ -534,9 +534,9 @@ with at_work.switched(own, **at_work.PLANTED), torch.no_grad():
 exercises.predict("what_is_planted")
 
 # %% [markdown]
-# The **clinic** asks in this way, about everything that a Transformer must not do. It follows a change to the first
-# module whose output shouldn't have moved, and examines that module alone. It knows nothing of this course, needs
-# PyTorch only, and takes any Transformer.
+# The **clinic** asks such questions about everything that a Transformer must not do. It traces a change to the first
+# module whose output shouldn't have moved, and examines that module on its own. It works on any Transformer, inside
+# this course or outside, and needs only PyTorch.
 
 # %% tags=["nbval-ignore-output"]
 size = {"kind": "encoder-decoder", "vocab_size": len(pieces), "pad_id": PAD, "max_len": 20}
@@ -558,8 +558,9 @@ exercises.reveal(
 examine(probed, **size)
 
 # %% [markdown]
-# If you've kept the course's `Embedding`, there's a finding, and it's the first loss that surprised you in
-# section 6. Training repairs this within a hundred steps, so no translation ever showed it. A smaller start is one line:
+# If you've kept the course's `Embedding`, the clinic has one finding. It's the cause of that surprising first loss in
+# section 6. Training repairs the fault within a hundred steps, so no translation ever showed it. Starting with smaller
+# embeddings takes one line:
 
 # %% tags=["nbval-ignore-output"]
 nn.init.normal_(probed.embedding.table, std=0.02)
@@ -575,8 +576,8 @@ examine(probed, **size)
 # %% [markdown]
 # ## 10. Take it home
 #
-# The next cell writes two files beside yours: the translator's weights with their pieces, and pairs to train on. Then it calls
-# Python as you would in a terminal, in a process that knows nothing of this course.
+# The next cell writes two files beside yours: the translator's weights with its pieces, and sentence pairs to train on.
+# Then it calls Python as you would in a terminal, in a process that knows nothing of this course.
 
 # %%
 folder = exercises.my_folder()
@@ -593,8 +594,8 @@ print("  ", found.stdout.strip() or found.stderr[-500:])
 # %% [markdown]
 # `python my_transformer.py --train pairs.tsv` trains a model from nothing on any file with a sentence, a tab and its
 # translation per line, and writes `trained.pt`. A number after the file's name says how many batches.
-# `python my_transformer.py "le chat dort ." trained.pt` then uses what it learned. Copy the folder to any machine with
-# Python and PyTorch: there's nothing of ours in it.
+# `python my_transformer.py "le chat dort ." trained.pt` then uses what it learned. You can copy the folder to any machine
+# with Python and PyTorch, because it needs nothing of ours.
 
 # %%
 exercises.my_parts()
@@ -629,8 +630,8 @@ exercises.quiz("why_check_each_part")
 # %% [markdown]
 # ## Myth or fact?
 #
-# **"If it runs and all shapes fit, it's right."** A myth. All six switches ran without an error message, and one of them
-# even wrote the same captions.
+# **"If it runs and all shapes fit, it's right."** You've just seen six models that weren't right. All six ran without
+# complaint, and one even wrote the same captions.
 
 # %% [markdown]
 # ## What to take away
@@ -640,8 +641,8 @@ exercises.quiz("why_check_each_part")
 #   $(B, T, V)$ logits. A loop turns logits into sentences.
 # - With a cache, each step computes the newest position only, and writes the same tokens.
 # - Weights only work in the design that they were trained in.
-# - To find a mistake, compare numbers with a model that you know is right. Without one, change a token and look
-#   which outputs move.
+# - To find a mistake, compare numbers with a model that you know is right. Without one, change a token and see which
+#   outputs move.
 #
 # This is the Transformer of 2017 with one change: yours puts the norms first, as most models since have done. In lesson 14,
 # a few changed lines turn the same file into a GPT.
