@@ -108,7 +108,7 @@ def test_columns_that_wrap_make_a_slide_no_smaller_than_it_has_to_be(show):
     column = "<div style='width: 500px; height: 420px'>column</div>"
     html = f"<div style='display: flex; flex-wrap: wrap'>{2 * column}</div>"
     page = show(f"from IPython.display import HTML\n\nHTML({html!r})")
-    page.wait_for_function(
+    assert page.wait_for_function(
         "() => parseFloat(document.querySelector('.jp-Cell.on').style.zoom || 1) > 0.7"
     )
 
