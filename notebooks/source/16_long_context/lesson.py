@@ -692,8 +692,7 @@ assert 0.16 < mixed / all_full < 0.19
 
 # %% [markdown]
 # So who pays? With full attention it's whoever runs the model. With a window or a fixed state it can be whoever asks,
-# if the question needs one exact detail from far back. And a long window isn't the same as *using* it: models have
-# missed facts in the middle of a long prompt more often than facts at its ends (Liu et al. 2023).
+# if the question needs one exact detail from far back.
 #
 # <details><summary>Fine print</summary>
 #
@@ -842,6 +841,8 @@ assert unfinished(8_192, 10_000) < unfinished(2_048, 10_000) < unfinished(8_192,
 # training, at the price of neighbours that look closer together (Chen et al. 2023). *YaRN* divides the slow pairs
 # only (Peng et al. 2023). A *larger base*, 500,000 in Llama 3 instead of 10,000, slows all pairs down from the
 # beginning. Each of them needs some further training on long texts. Lesson 19 reads beyond a real model's window.
+# Even a window that was trained isn't always *used*: models have missed facts in the middle of a long prompt more often
+# than facts at its ends (Liu et al. 2023).
 #
 # ### More parameters for the same work: a mixture of experts
 #

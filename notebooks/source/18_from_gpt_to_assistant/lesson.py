@@ -162,8 +162,7 @@ notebook.tell(
 notebook.claim(followed["the whole template"] > max(list(followed.values())[1:]))
 
 # %% [markdown]
-# Try it yourself: type a message and choose a template. Our assistant and the story model read the same tokens, and
-# each adds the likeliest next token until it writes the end token or has written 24.
+# Try it yourself: type a message and choose a template. Our assistant and the story model read the same tokens.
 
 # %% tags=["nbval-ignore-output"]
 writers = {
@@ -432,7 +431,7 @@ print("58+67 =", *two_digits.texts_of(written), sep="   ")
 # %% [markdown]
 # Some of these answers are better than their siblings, and that is all that we need. **Group-relative policy
 # optimisation**, GRPO (Shao et al. 2024), samples a group of answers to each prompt and compares every reward with
-# its group's mean. There's no second model that says how good an answer was to be expected. The group itself says it.
+# its group's mean, with no second model to say how good an answer was to be expected.
 #
 # ### Your turn (3 min)
 
@@ -458,8 +457,8 @@ exercises.check("group_advantages", group_advantages)
 #
 # $$\min\Big(\tfrac{\pi(w)}{\pi_{\text{old}}(w)}\,A,\; \mathrm{clip}\big(\tfrac{\pi(w)}{\pi_{\text{old}}(w)},\, 0.8,\, 1.2\big)\,A\Big) - \beta\,\mathrm{KL}(\pi\,\|\,\pi_0)$$
 #
-# Here $w$ is a token that was written and $A$ the advantage of its answer. *Practice* has this line as an exercise,
-# and one on its sign. Now let the adder learn for a few steps from your advantages, and watch the share of right answers.
+# Here $w$ is a token that was written and $A$ the advantage of its answer. Now let the adder learn for a few steps from
+# your advantages, and watch the share of right answers.
 
 # %%
 notebook.show_source(reward.policy_step)
