@@ -54,16 +54,8 @@ REFERENCE = re.compile(
     re.MULTILINE,
 )
 COLUMNS = (
-    "submission",
-    "lesson",
-    "version",
-    "part",
-    "passed",
-    "mistake",
-    "message",
-    "tries",
-    "remark",
-)
+    "submission", "lesson", "version", "part", "passed", "mistake", "message", "tries", "remark"
+)  # fmt: skip
 
 
 @dataclass

@@ -116,24 +116,12 @@ def _walls(folder):
 
     Neither the home folder nor what others have handed in is there.
     """
-    system = [
-        "/usr",
-        "/bin",
-        "/sbin",
-        "/lib",
-        "/lib32",
-        "/lib64",
-        "/etc/ld.so.cache",
-        "/etc/alternatives",
-    ]
-    python = {
-        sys.prefix,
-        sys.base_prefix,
-        *filter(Path.is_absolute, map(Path, site.getsitepackages())),
-    }
-    course = [
-        ROOT / name for name in ("helpers", "images", "notebooks", "teaching", "pyproject.toml")
-    ]
+    system = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"]
+    system += ["/etc/ld.so.cache", "/etc/alternatives"]
+    packages = filter(Path.is_absolute, map(Path, site.getsitepackages()))
+    python = {sys.prefix, sys.base_prefix, *packages}
+    ours = ("helpers", "images", "notebooks", "teaching", "pyproject.toml")
+    course = [ROOT / name for name in ours]
     walls = ["bwrap", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
     for place in [*system, *sorted(map(str, python)), *map(str, course)]:
         walls += ["--ro-bind-try", place, place]

@@ -168,9 +168,7 @@ def test_where_code_or_its_tags_have_changed_everything_is_run_again(lesson, cha
 
 
 @pytest.mark.slow
-def test_executing_drops_the_live_view_keeps_what_stands_beside_it_and_notes_the_wait(
-    monkeypatch,
-):
+def test_executing_drops_the_live_view_keeps_what_stands_beside_it_and_notes_the_wait(monkeypatch):
     show = (
         "from IPython.display import display\n"
         f"display({{'{build.LIVE_VIEW}': {{}}, 'text/html': '<b>still</b>'}}, raw=True)"

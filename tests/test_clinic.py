@@ -59,14 +59,6 @@ def test_a_bug_is_named_first_and_its_place_is_right(house, patient):
     assert first.likely
 
 
-def test_the_line_itself_is_quoted_where_the_line_is_wrong():
-    for name in ("columns", "heads", "evaluation", "output"):
-        patient = patients.PATIENTS[name]
-        (finding,) = said_of(patients, patient).findings
-        text = finding.line.split("  ", 1)[1]
-        assert any(text in new or new.strip() in text for _, new in patient.edits), finding.line
-
-
 def test_the_way_to_the_line_is_quoted():
     """The edited line stands in the report for most: as the line, on the way to it, as a cause."""
     quoted = 0

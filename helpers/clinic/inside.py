@@ -113,10 +113,12 @@ def probe_heads(e):
             e.explained.add(call.path)
             return
         axes = axes_of(op.result.shape, {e.t, e.s, *e.lengths_()})
-        sizes = weights_shape(op, axes)
-        if sizes is None:
+        if op.name == "scaled_dot_product_attention":
+            n_queries, n_keys = (x.shape[-2] for x in given(op.args, op.kwargs, "query", "key"))
+        elif axes is None:
             continue
-        n_queries, n_keys = sizes
+        else:
+            n_queries, n_keys = (op.result.shape[a] for a in axes)
         seen = e.local(call, n_keys, change=editing(next_neighbour({n_queries, n_keys})))
         if seen is None or seen.shape != (n_queries, n_keys):
             odd.append(call.path or "the model")
@@ -180,14 +182,6 @@ def scores_scrambled(e, call, ops):
 def shifts(ops):
     """Tell whether something mixes neighbours on purpose."""
     return any("conv" in op.name or "roll" in op.name for op in ops)
-
-
-def weights_shape(op, axes):
-    """Return the numbers of queries and keys of an attention, or None."""
-    if op.name == "scaled_dot_product_attention":
-        query, key = given(op.args, op.kwargs, "query", "key")
-        return query.shape[-2], key.shape[-2]
-    return None if axes is None else (op.result.shape[axes[0]], op.result.shape[axes[1]])
 
 
 def blame_heads(e, call, seen, aim, own):
@@ -384,19 +378,13 @@ def after_softmax(e, call, blocked):
 
 
 def blame_after(e, call, evidence):
-    """Report a mask that comes too late."""
+    """Report a mask that comes too late, with the line that masks, or that of the softmax."""
+    ops, names = e.ops_of(call), ("softmax", *MASKS, "mul", "mul_", "tril")
+    at = next((i for i, op in enumerate(ops) if op.name == "softmax"), len(ops))
+    lines = [op.line for op in (*ops[at + 1 :], *ops[at : at + 1]) if op.name in names]
     e.find(
         "mask after softmax", call.path,
         "Hidden weights are set to 0 after the softmax; its denominator has already counted them.",
         evidence, ("fill the scores with float('-inf') before the softmax",
-                "or divide the masked weights by their sum again"), late_line(e, call),
+                "or divide the masked weights by their sum again"), lines[0] if lines else "",
     )  # fmt: skip
-
-
-def late_line(e, call):
-    """Return the line that masks the weights, or that of the softmax."""
-    ops = e.ops_of(call)
-    at = next((i for i, op in enumerate(ops) if op.name == "softmax"), None)
-    later = [] if at is None else ops[at + 1 :]
-    masking = [op.line for op in later if op.name in (*MASKS, "mul", "mul_", "tril")]
-    return (masking or [e.line(call, "softmax")])[0]
