@@ -721,7 +721,8 @@ print(f"writing one token:     {1000 * token:4.0f} ms, {1 / token:.0f} tokens pe
 
 # %% [markdown]
 # To write one token, every weight is read once and used for one multiplication. Memory sets the pace, which is why
-# people want fewer bits: with 16 instead of 32, half as much has to be read.
+# people want fewer bits: with 16 instead of 32, half as much has to be read. That's the most it can bring. A processor
+# that is slow at products in 16 bits gains less, or nothing.
 
 # %%
 exercises.quiz("what_sets_the_pace")
