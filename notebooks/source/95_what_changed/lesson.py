@@ -440,8 +440,8 @@ rows = [
 notebook.table(rows, ["importance loss", "share of each expert in percent, largest first"])
 tell(
     f"""An even share would be 12.5%. Without the extra loss, the busiest expert of a run gets up to {largest:.0f}%, and
-    the idlest as little as {smallest:.0f}%. With the loss, the idlest get more and the busiest hardly less. It's uneven
-    use, but no collapse, because our tokens come in clusters that are easy to tell apart. Shazeer et al. (2017) saw the collapse in
+    the idlest as little as {smallest:.0f}%. With the loss, the shares are only a little more even. It's no collapse,
+    because our tokens come in clusters that are easy to tell apart. Shazeer et al. (2017) saw the collapse in
     language models, and most mixtures since then have had something against it. DeepSeek-V3 adds a number to the scores
     of idle experts instead of a loss."""
 )
