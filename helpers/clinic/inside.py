@@ -244,11 +244,8 @@ def causes_of_scale(e, width, whole):
         "no factor": (1, "divide the scores by math.sqrt(K), K the width of one head"),
         "the width of the model": (whole**-0.5, "K is the width of one head, D // H, not D"),
         "K instead of √K": (1 / width, "divide by math.sqrt(K), not by K"),
-        "the number of tokens": (
-            e.t**-0.5,
-            "K is the width of one head, not the sentence's length",
-        ),
-        "the number of keys": (e.s**-0.5, "K is the width of one head, not the sentence's length"),
+        "the number of tokens": (e.t**-0.5, "K is the width of one head, not the number of tokens"),
+        "the number of keys": (e.s**-0.5, "K is the width of one head, not the number of keys"),
         "multiplied": (width**0.5, "divide by √K instead of multiplying"),
     }
 
