@@ -298,7 +298,7 @@ print(
 # 600 batches of 64 sentences take a minute or two. Every hundred steps, the picture below shows where
 # the last decoder layer looks while it writes one of the unseen sentences.
 #
-# Even at the end the steps are still large, and each one spoils a few sentences that the one before had right. To
+# Even at the end the steps are still large, and a single one can spoil sentences that the one before had right. To
 # smooth this out, the cell keeps six states of the model, 25 steps apart, and takes their mean, as the paper did with
 # its last five checkpoints (section 6.1).
 
