@@ -383,7 +383,7 @@ def test_a_model_is_given_back_as_it_was(raises):
     model = Moody(raises)
     model.layers[1].eval()  # a mixture of modes
     model.output.bias.grad = torch.ones_like(model.output.bias)
-    before = copy.deepcopy(model.state_dict())
+    before, threads = copy.deepcopy(model.state_dict()), torch.get_num_threads()
     modes = [module.training for module in model.modules()]
     torch.manual_seed(7)
     random.seed(7)
@@ -400,6 +400,7 @@ def test_a_model_is_given_back_as_it_was(raises):
     assert model.note == "untouched"
     assert model.output.bias.grad.eq(1).all()
     assert torch.is_grad_enabled()
+    assert torch.get_num_threads() == threads
     assert torch.backends.mha.get_fastpath_enabled()
     assert not model._forward_hooks
     assert not any(m._forward_hooks for m in model.modules())

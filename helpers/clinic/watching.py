@@ -238,13 +238,15 @@ def as_it_was(model):
     numpy = sys.modules.get("numpy")
     drawn = random.getstate(), numpy.random.get_state() if numpy else None
     fast = torch.backends.mha.get_fastpath_enabled()
-    grad = torch.is_grad_enabled()
+    grad, threads = torch.is_grad_enabled(), torch.get_num_threads()
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []
     try:
         with torch.random.fork_rng(devices):
             torch.backends.mha.set_fastpath_enabled(False)
+            torch.set_num_threads(1)  # few tokens: on a busy machine, threads wait for each other
             yield
     finally:
+        torch.set_num_threads(threads)
         torch.set_grad_enabled(grad)
         torch.backends.mha.set_fastpath_enabled(fast)
         random.setstate(drawn[0])
