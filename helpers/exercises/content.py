@@ -1,7 +1,8 @@
 """What questions and predictions are made of, and where they are found. None of it needs torch.
 
 They are written down in ``notebooks/source/NN_name/questions.py``, as a list ``QUESTIONS``
-and a list ``PREDICTIONS``. Exercises run code, so they have files of their own.
+and a list ``PREDICTIONS``, most of them as text that `written` reads. Exercises run code, so they
+have files of their own.
 """
 
 import difflib
@@ -107,16 +108,6 @@ class Prediction:
     ask_why: bool = False
     recall: str = ""
     lesson: int = -1
-
-
-def right(text, why):
-    """An option that is right."""
-    return Option(text, why, True)
-
-
-def wrong(text, why):
-    """An option that is wrong; `why` explains the misconception."""
-    return Option(text, why)
 
 
 @functools.cache

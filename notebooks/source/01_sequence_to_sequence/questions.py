@@ -1,217 +1,136 @@
 """Questions and predictions of lesson 01, sequence to sequence."""
 
-from helpers.exercises.content import Prediction, Question, right, wrong
+from helpers.exercises.written import predictions, questions
 
-# fmt: off
-PREDICTIONS = [
-    Prediction(
-        name="a_clause_is_added",
-        prompt="The sentence goes on: *le chat touche le lapin pendant que les grandes vaches attendent .* (“… while the big cows wait”). What becomes of the translation?",
-        options={
-            "first_part_wrong": ("The cat's part goes wrong, the cows' part comes out right",
-                                 "What the network reads last can damage what it read first."),
-            "new_part_wrong": ("The cat's part comes out right, the cows' part goes wrong",
-                               "That would make sense if the words were translated as they come."),
-            "both_right": ("The cat's part and the cows' part both come out right",
-                           "Eleven words don't look like much, and the network knows every one of them. Yet it already makes a mistake."),
-            "not_english": ("The cat's part and the cows' part both become bad English",
-                            "The English stays correct, even in much longer sentences. What gets lost is what the French sentence *said*."),
-        },
-        explain="The network reads the *whole* sentence into its vector before it writes a word, so the new clause competes with the old one for the same 128 numbers.",
-    ),
-    Prediction(
-        name="where_half_goes_wrong",
-        prompt="We give the model 1,500 new sentences and count a translation as right only if every word is right. At what length, in French words, does it start to get more than half of the sentences wrong?",
-        unit="words",
-        low=4,
-        high=40,
-        slider=True,
-        too_low="It holds up for longer than that: at ten words, nearly nine sentences out of ten are still right.",
-        too_high="It fails sooner than that: between 17 and 20 words, three sentences out of four already contain a mistake.",
-    ),
-    Prediction(
-        name="too_good_a_loss",
-        prompt="After 60 training steps the colleague's loss is 0.00. Now the model has to translate new sentences by itself, word by word. What does it write?",
-        options={
-            "better": ("good translations of the French",
-                       "A low loss usually means a good model, but only if the task in training is the task afterwards."),
-            "unrelated": ("good English about something else",
-                          "For good English it would have to know which word tends to follow which. This model never needed to learn even that."),
-            "repeats": ("one English word, over and over",
-                        "When it translates, its input is the word it has just written, so it writes that word again."),
-            "random": ("a random mixture of English words",
-                       "It has learned something, and very well. But it isn't translation."),
-        },
-        explain="Look at what the decoder was given in training: the very word that it had to predict. It has learned to copy its input.",
-    ),
-    Prediction(
-        name="never_seen_not_dull",
-        prompt="*dull* and *not* occur in the training texts, but never *not dull*. What does the model make of *the film was not dull . verdict :*?",
-        options={
-            "good": ("mostly *good*",
-                     "It has seen *not* right before other adjectives, and *not very dull*."),
-            "bad": ("mostly *bad*", "A model that only adds up good and bad words would say so."),
-            "undecided": ("half *good*, half *bad*",
-                          "It would be, if *not* and *dull* were simply added up."),
-            "neither": ("mostly other words",
-                        "After *verdict :* all it has ever seen is *good* or *bad*."),
-        },
-        explain="The model reads in order, and after *not* the same *dull* meets another state. It knows *not* from other adjectives, and puts the two together.",
-    ),
-    Prediction(
-        name="loop_against_product",
-        prompt="We give one core a text of 512 words. A linear layer takes all words in *one* matrix product. PyTorch's `nn.RNN` takes them one by one, in fast C++, and does twice as many multiplications. How many times as long does `nn.RNN` take?",
-        unit="times as long",
-        low=1,
-        close=0.5,
-        too_low="Twice the multiplications explain a factor of two. The rest is the price of 512 small products instead of one large one.",
-        too_high="It isn't quite that bad on a single core. On a machine with thousands of cores, such as a GPU, the gap is wider.",
-    ),
-    Prediction(
-        name="one_colour_changes",
-        prompt="In a French sentence of more than 20 words we change one single word, *rouge* to *jaune* or back. In the translation only *red* or *yellow* should change. On average, how many *other* words of the translation disappear or change?",
-        unit="words",
-        low=0,
-        high=10,
-        slider=True,
-        step=0.5,
-        too_low="Changing one word would leave the others alone if each word had its own vector. Here all words share the same 128 numbers.",
-        too_high="It isn't that bad: most of the sentence stays.",
-    ),
-    Prediction(
-        name="layers_to_32",
-        prompt="Two words are 32 positions apart. How many layers of *dilated* convolutions (kernel 3, dilations 1, 3, 9, 27, …) does it take, if each layer looks back, before the output at the later word can depend on the earlier one?",
-        unit="layers",
-        low=1,
-        too_low="Three layers reach 2 · (1 + 3 + 9) = 26 positions back, which isn't enough.",
-        too_high="The reach triples with each layer, so it grows much faster than one might think.",
-        explain="Without dilation it takes 16 layers, because each one adds only two positions.",
-    ),
-]
+QUESTIONS = questions(r"""
+[why_recurrence_is_slow: single]
+A recurrent network reads 100 words. Why does a machine with more cores hardly help?
++ Step t needs the state of step t − 1. | Yes. The 100 small products come one after the other, so the other cores wait.
+- A recurrent network has far more parameters than others. | The same weights serve every step, so there are few of them.
+- The tanh in every step is expensive to compute. | It's a small part of the work, and its entries could be computed in parallel. The steps themselves have to wait for each other.
+- Each step uses all of the words before it. | Each step uses one word and one state. Attention is what uses all the words.
 
-QUESTIONS = [
-    Question(
-        "why_recurrence_is_slow",
-        "A recurrent network reads 100 words. Why does a machine with more cores hardly help?",
-        "single",
-        [
-            right("Step t needs the state of step t − 1.",
-                  "Yes. The 100 small products come one after the other, so the other cores wait."),
-            wrong("A recurrent network has far more parameters than others.",
-                  "The same weights serve every step, so there are few of them."),
-            wrong("The tanh in every step is expensive to compute.",
-                  "It's a small part of the work, and its entries could be computed in parallel. The steps themselves have to wait for each other."),
-            wrong("Each step uses all of the words before it.",
-                  "Each step uses one word and one state. Attention is what uses all the words."),
-        ],
-    ),
-    Question(
-        "which_problems_attention_solves",
-        "Suppose we keep the two recurrent networks, and let the decoder look back at every encoder state (lesson 02). Which problems does that solve?",
-        "multiple",
-        [
-            right("The bottleneck: one vector for all dependencies.",
-                  "True: every encoder state is within reach, so the decoder gets more numbers for a long sentence than for a short one."),
-            right("The distance from an English word to the French word it translates.",
-                  "True: one step, however long the sentence."),
-            wrong("The sequential computation.",
-                  "It doesn't: both networks still run word by word. Only dropping the recurrence solved that, in 2017."),
-            wrong("The order of the words getting lost.",
-                  "A recurrent network never loses it, because it reads in order. Order becomes a problem only once the recurrence is dropped."),
-        ],
-    ),
-    Question(
-        "shape_of_states",
-        "A batch of B sentences, each S words long, goes through an encoder with hidden width D_h. What is the shape of all its hidden states, batch first?",
-        "shape",
-        [
-            wrong("(B, D_h)",
-                  "That's one state per sentence, such as the last one. The tensor of all states needs one more dimension."),
-            wrong("(S, B, D_h)",
-                  "nn.GRU returns this by default. With batch_first=True, B comes first."),
-            wrong("(S, D_h)", "That's a single sentence. There are B of them."),
-        ],
-        answer="(B, S, D_h)",
-        why="One state of width D_h per word of each sentence.",
-    ),
-    Question(
-        "steps_of_translation",
-        "Put in order what a trained encoder–decoder does with a sentence.",
-        "order",
-        answer=[
-            "look up the embeddings of the source words",
-            "run the encoder over them",
-            "pass its last state to the decoder",
-            "give the decoder <bos>",
-            "take the likeliest word and feed it back into the decoder",
-            "stop at <eos>",
-        ],
-        why="The encoder reads everything first. Then its last state goes to the decoder, which writes word by word until it predicts <eos>.",
-    ),
-    Question(
-        "path_lengths",
-        "Two words are n positions apart. How many steps lie between them in each kind of network?",
-        "match",
-        answer={
-            "recurrent layer": "n",
-            "convolutions of kernel k": "n / (k − 1)",
-            "dilated convolutions": "log n",
-            "self-attention": "1",
-        },
-        why="Attention makes the distance constant. A logarithm is what dilated convolutions achieve (ByteNet, WaveNet).",
-    ),
-    Question(
-        "what_teacher_forcing_is",
-        "What is teacher forcing?",
-        "single",
-        [
-            right("In training, the decoder's input is the true previous token.",
-                  "Yes. Every position can then be trained at once, and an early error doesn't spoil the rest of the sentence."),
-            wrong("In training, the decoder's input is the very token that it has to predict.",
-                  "Then it would only have to copy, as our colleague's model did. Its input is the token before."),
-            wrong("The model learns to reproduce the outputs of a larger model.",
-                  "That is distillation. The teacher here is the data."),
-            wrong("The loss is computed only at positions where the decoder was wrong.",
-                  "Every position counts. A token predicted with high probability just costs little."),
-        ],
-    ),
-    Question(
-        "is_a_transformer_a_cnn",
-        "Someone says that a Transformer is a CNN plus attention. What would you answer?",
-        "single",
-        [
-            right("No. It has neither recurrence nor convolution over positions, and only attention passes information between them.",
-                  "Its feed-forward part works on each position alone, so it isn't a convolution over positions either."),
-            wrong("Yes, because its feed-forward layers are convolutions over neighbouring words.",
-                  "You can call them convolutions of kernel size 1, but a kernel of size 1 sees no neighbour."),
-            wrong("That is true of the encoder, whereas the decoder is a recurrent network.",
-                  "The decoder generates one token at a time, but it computes each of them with attention and has no hidden state to pass on."),
-            wrong("No. It's an LSTM with attention on top of it.",
-                  "That combination came earlier, with Bahdanau et al. The Transformer dropped the recurrence."),
-        ],
-    ),
-    Question(
-        "everything_is_next_word",
-        "You have a large language model that has only ever predicted the next word of ordinary web pages. How could you use it, without any training, to decide whether a hotel review is friendly? What might go wrong?",
-        "open",
-        answer="Write the review, then the beginning of a sentence such as “All in all, this hotel was”, and compare the probabilities of “great” and “awful” as the next word. To predict it well, the model has to use what it read. Two things can go wrong. The result depends on how you phrase the sentence. And one of the two words might be likelier anyway, simply because it's more frequent, so compare with the probabilities after a neutral review.",
-    ),
-    Question(
-        "bidirectional_decoder",
-        "The encoder of lesson 01 reads in both directions. Why can't the decoder do that?",
-        "open",
-        answer="When the decoder writes word t, the words after it don't exist yet. In training they do, but a decoder that read them would learn to copy, like our colleague's, and be useless on its own. The encoder has the whole source from the start, so reading it backwards gives nothing away.",
-    ),
-    Question(
-        "three_problems_in_your_words",
-        "Name the three problems of recurrent networks, and one measurement of this lesson for each.",
-        "open",
-        answer="1. Sequential computation: each step waits for the one before. nn.RNN took many times as long as one matrix product over the same words. 2. No explicit modelling of long- and short-range dependencies: nothing in the network relates two particular words, so everything goes through one vector. Changing one colour in a long sentence cost about five other words. 3. Distance between positions: word 1 and word 30 are 29 steps apart, and the gradient has to travel through all of them. In a fresh network less than a thousandth reaches 25 steps back.",
-    ),
-    Question(
-        "one_word_for_one_word",
-        "A friend says: “the model writes one English word for each French word.” What do you answer?",
-        "open",
-        answer="It writes one word per *output* position. It reads the whole French sentence first, and then writes until it predicts <eos>, so the number of English words is its own decision. “ne … pas” becomes “does not”, “l' homme” becomes “the man” and “nage” could become “is swimming”.",
-    ),
-]
+[which_problems_attention_solves: multiple]
+Suppose we keep the two recurrent networks, and let the decoder look back at every encoder state (lesson 02). Which problems does that solve?
++ The bottleneck: one vector for all dependencies. | True: every encoder state is within reach, so the decoder gets more numbers for a long sentence than for a short one.
++ The distance from an English word to the French word it translates. | True: one step, however long the sentence.
+- The sequential computation. | It doesn't: both networks still run word by word. Only dropping the recurrence solved that, in 2017.
+- The order of the words getting lost. | A recurrent network never loses it, because it reads in order. Order becomes a problem only once the recurrence is dropped.
+
+[shape_of_states: shape]
+A batch of B sentences, each S words long, goes through an encoder with hidden width D_h. What is the shape of all its hidden states, batch first?
+- (B, D_h) | That's one state per sentence, such as the last one. The tensor of all states needs one more dimension.
+- (S, B, D_h) | nn.GRU returns this by default. With batch_first=True, B comes first.
+- (S, D_h) | That's a single sentence. There are B of them.
+answer: (B, S, D_h)
+why: One state of width D_h per word of each sentence.
+
+[steps_of_translation: order]
+Put in order what a trained encoder–decoder does with a sentence.
+* look up the embeddings of the source words
+* run the encoder over them
+* pass its last state to the decoder
+* give the decoder <bos>
+* take the likeliest word and feed it back into the decoder
+* stop at <eos>
+why: The encoder reads everything first. Then its last state goes to the decoder, which writes word by word until it predicts <eos>.
+
+[path_lengths: match]
+Two words are n positions apart. How many steps lie between them in each kind of network?
+* recurrent layer -> n
+* convolutions of kernel k -> n / (k − 1)
+* dilated convolutions -> log n
+* self-attention -> 1
+why: Attention makes the distance constant. A logarithm is what dilated convolutions achieve (ByteNet, WaveNet).
+
+[what_teacher_forcing_is: single]
+What is teacher forcing?
++ In training, the decoder's input is the true previous token. | Yes. Every position can then be trained at once, and an early error doesn't spoil the rest of the sentence.
+- In training, the decoder's input is the very token that it has to predict. | Then it would only have to copy, as our colleague's model did. Its input is the token before.
+- The model learns to reproduce the outputs of a larger model. | That is distillation. The teacher here is the data.
+- The loss is computed only at positions where the decoder was wrong. | Every position counts. A token predicted with high probability just costs little.
+
+[is_a_transformer_a_cnn: single]
+Someone says that a Transformer is a CNN plus attention. What would you answer?
++ No. It has neither recurrence nor convolution over positions, and only attention passes information between them. | Its feed-forward part works on each position alone, so it isn't a convolution over positions either.
+- Yes, because its feed-forward layers are convolutions over neighbouring words. | You can call them convolutions of kernel size 1, but a kernel of size 1 sees no neighbour.
+- That is true of the encoder, whereas the decoder is a recurrent network. | The decoder generates one token at a time, but it computes each of them with attention and has no hidden state to pass on.
+- No. It's an LSTM with attention on top of it. | That combination came earlier, with Bahdanau et al. The Transformer dropped the recurrence.
+
+[everything_is_next_word: open]
+You have a large language model that has only ever predicted the next word of ordinary web pages. How could you use it, without any training, to decide whether a hotel review is friendly? What might go wrong?
+answer: Write the review, then the beginning of a sentence such as “All in all, this hotel was”, and compare the probabilities of “great” and “awful” as the next word. To predict it well, the model has to use what it read. Two things can go wrong. The result depends on how you phrase the sentence. And one of the two words might be likelier anyway, simply because it's more frequent, so compare with the probabilities after a neutral review.
+
+[bidirectional_decoder: open]
+The encoder of lesson 01 reads in both directions. Why can't the decoder do that?
+answer: When the decoder writes word t, the words after it don't exist yet. In training they do, but a decoder that read them would learn to copy, like our colleague's, and be useless on its own. The encoder has the whole source from the start, so reading it backwards gives nothing away.
+
+[three_problems_in_your_words: open]
+Name the three problems of recurrent networks, and one measurement of this lesson for each.
+answer: 1. Sequential computation: each step waits for the one before. nn.RNN took many times as long as one matrix product over the same words. 2. No explicit modelling of long- and short-range dependencies: nothing in the network relates two particular words, so everything goes through one vector. Changing one colour in a long sentence cost about five other words. 3. Distance between positions: word 1 and word 30 are 29 steps apart, and the gradient has to travel through all of them. In a fresh network less than a thousandth reaches 25 steps back.
+
+[one_word_for_one_word: open]
+A friend says: “the model writes one English word for each French word.” What do you answer?
+answer: It writes one word per *output* position. It reads the whole French sentence first, and then writes until it predicts <eos>, so the number of English words is its own decision. “ne … pas” becomes “does not”, “l' homme” becomes “the man” and “nage” could become “is swimming”.
+""")
+
+PREDICTIONS = predictions(r"""
+[a_clause_is_added]
+The sentence goes on: *le chat touche le lapin pendant que les grandes vaches attendent .* (“… while the big cows wait”). What becomes of the translation?
+- first_part_wrong: The cat's part goes wrong, the cows' part comes out right | What the network reads last can damage what it read first.
+- new_part_wrong: The cat's part comes out right, the cows' part goes wrong | That would make sense if the words were translated as they come.
+- both_right: The cat's part and the cows' part both come out right | Eleven words don't look like much, and the network knows every one of them. Yet it already makes a mistake.
+- not_english: The cat's part and the cows' part both become bad English | The English stays correct, even in much longer sentences. What gets lost is what the French sentence *said*.
+explain: The network reads the *whole* sentence into its vector before it writes a word, so the new clause competes with the old one for the same 128 numbers.
+
+[where_half_goes_wrong]
+We give the model 1,500 new sentences and count a translation as right only if every word is right. At what length, in French words, does it start to get more than half of the sentences wrong?
+too_low: It holds up for longer than that: at ten words, nearly nine sentences out of ten are still right.
+too_high: It fails sooner than that: between 17 and 20 words, three sentences out of four already contain a mistake.
+unit: words
+low: 4
+high: 40
+slider: yes
+
+[too_good_a_loss]
+After 60 training steps the colleague's loss is 0.00. Now the model has to translate new sentences by itself, word by word. What does it write?
+- better: good translations of the French | A low loss usually means a good model, but only if the task in training is the task afterwards.
+- unrelated: good English about something else | For good English it would have to know which word tends to follow which. This model never needed to learn even that.
+- repeats: one English word, over and over | When it translates, its input is the word it has just written, so it writes that word again.
+- random: a random mixture of English words | It has learned something, and very well. But it isn't translation.
+explain: Look at what the decoder was given in training: the very word that it had to predict. It has learned to copy its input.
+
+[never_seen_not_dull]
+*dull* and *not* occur in the training texts, but never *not dull*. What does the model make of *the film was not dull . verdict :*?
+- good: mostly *good* | It has seen *not* right before other adjectives, and *not very dull*.
+- bad: mostly *bad* | A model that only adds up good and bad words would say so.
+- undecided: half *good*, half *bad* | It would be, if *not* and *dull* were simply added up.
+- neither: mostly other words | After *verdict :* all it has ever seen is *good* or *bad*.
+explain: The model reads in order, and after *not* the same *dull* meets another state. It knows *not* from other adjectives, and puts the two together.
+
+[loop_against_product]
+We give one core a text of 512 words. A linear layer takes all words in *one* matrix product. PyTorch's `nn.RNN` takes them one by one, in fast C++, and does twice as many multiplications. How many times as long does `nn.RNN` take?
+too_low: Twice the multiplications explain a factor of two. The rest is the price of 512 small products instead of one large one.
+too_high: It isn't quite that bad on a single core. On a machine with thousands of cores, such as a GPU, the gap is wider.
+unit: times as long
+low: 1
+close: 0.5
+
+[one_colour_changes]
+In a French sentence of more than 20 words we change one single word, *rouge* to *jaune* or back. In the translation only *red* or *yellow* should change. On average, how many *other* words of the translation disappear or change?
+too_low: Changing one word would leave the others alone if each word had its own vector. Here all words share the same 128 numbers.
+too_high: It isn't that bad: most of the sentence stays.
+unit: words
+low: 0
+high: 10
+slider: yes
+step: 0.5
+
+[layers_to_32]
+Two words are 32 positions apart. How many layers of *dilated* convolutions (kernel 3, dilations 1, 3, 9, 27, …) does it take, if each layer looks back, before the output at the later word can depend on the earlier one?
+explain: Without dilation it takes 16 layers, because each one adds only two positions.
+too_low: Three layers reach 2 · (1 + 3 + 9) = 26 positions back, which isn't enough.
+too_high: The reach triples with each layer, so it grows much faster than one might think.
+unit: layers
+low: 1
+""")

@@ -1,177 +1,105 @@
 """Questions of lesson 03, self-attention with vectors."""
 
-from helpers.exercises.content import Prediction, Question, right, wrong
+from helpers.exercises.written import predictions, questions
 
-# fmt: off
-QUESTIONS = [
-    Question(
-        "where_embeddings_come_from",
-        "Where do the input vectors of a Transformer's words come from?",
-        "single",
-        [
-            right("From a table that is learned with everything else.",
-                  "Yes. It could start from word2vec or GloVe, but it doesn't have to."),
-            wrong("From word2vec or GloVe, which are trained beforehand and stay fixed.",
-                  "That used to be common. In a Transformer the table starts at random and is trained with the model."),
-            wrong("From features that somebody chose for each word.",
-                  "We made up our vectors by hand to see what a dot product does. In a real model they're learned."),
-            wrong("From one-hot vectors, one dimension per word, used as they are.",
-                  "A one-hot vector picks a row of the table, and the model works with that row."),
-        ],
-    ),
-    Question(
-        "what_the_weights_multiply",
-        "A query is compared with the keys, and a softmax turns the scores into weights. What do the weights multiply?",
-        "single",
-        [
-            right("The values.",
-                  "Yes. Keys are what queries are compared with, and values are what is passed on."),
-            wrong("The keys.", "A common mistake. The keys have done their work in the scores."),
-            wrong("The query.",
-                  "The query is compared with the keys. The output is a mixture of the values."),
-            wrong("The embeddings, before any projection.",
-                  "That's true only without parameters, where keys, values and embeddings are the same vectors."),
-        ],
-    ),
-    Question(
-        "score_of_the_cat",
-        "What is the score of *the* (query) against *cat* (key), before scaling?",
-        "number",
-        [
-            wrong("1",
-                  "That is the query against the row of *cat* as it is. A key is the row times W_K: what's (0, 2, 1) · W_K?"),
-            wrong("3", "That is the score against *sleeps*, the third word."),
-            wrong("2.31",
-                  "That is the score already divided by √3. The question is about the score before that."),
-        ],
-        answer=4,
-        why="The query is (1, 0, 1) · W_Q = (2, 0, 1), the key of *cat* (0, 2, 1) · W_K = (2, 1, 0), and 2·2 + 0·1 + 1·0 = 4.",
-    ),
-    Question(
-        "shape_of_one_context",
-        "One query of width K attends to S keys of width K with values of width D_v. What is the shape of the context?",
-        "shape",
-        [
-            wrong("(K)", "That is the shape of the query. The context is a mixture of values."),
-            wrong("(S)", "That is the shape of the weights: one per key."),
-            wrong("(S, D_v)", "Those are the weighted values before they are summed."),
-        ],
-        answer="(D_v)",
-        why="A weighted sum of S values of width D_v is one vector of width D_v.",
-    ),
-    Question(
-        "six_steps",
-        "Put the six steps for one word in order.",
-        "order",
-        answer=[
-            "project to query, keys and values",
-            "score: dot products of the query with every key",
-            "divide by √d_k",
-            "softmax",
-            "multiply each value by its weight",
-            "sum",
-        ],
-        why="Project, score, scale, softmax, weight, sum. After the softmax it's too late to scale, because the weights would no longer sum to 1.",
-    ),
-    Question(
-        "why_three_projections",
-        "Why does each word get three vectors instead of one?",
-        "multiple",
-        [
-            right("So that its query can differ from its key.",
-                  "True: a verb can search for its subject without resembling one."),
-            right("So that a word doesn't have to attend mostly to itself.",
-                  "True: with a single long vector in all three roles, the diagonal dominates, since a vector's dot product with itself is its squared length."),
-            right("So that what it passes on can differ from what it's matched on.",
-                  "True: the weights multiply the values, which don't even have to be as wide as the keys."),
-            wrong("Because one matrix alone couldn't be learned.",
-                  "One matrix can be learned too, but then one vector would play all three parts."),
-            wrong("Because the softmax needs three inputs.",
-                  "It needs scores, whatever they come from."),
-        ],
-    ),
-    Question(
-        "temperature_to_zero",
-        "Divide the scores by a temperature that goes to 0. What does the soft look-up become? And why not use that, if we want one answer?",
-        "open",
-        answer="All the weight goes to the key with the largest score, so it becomes an ordinary "
-        "dictionary look-up. Such a look-up has no useful gradient, because a small change in the query makes no difference until another key wins, and then it changes everything. The soft version can be learned, because every small change in a score changes the result a little.",
-    ),
-    Question(
-        "does_a_map_explain",
-        "Your self-attention without parameters has a strong diagonal. Does that mean that words matter mostly to themselves?",
-        "open",
-        answer="No. It only means that a vector has a large dot product with itself, namely its "
-        "squared length. That follows from the arithmetic, whatever the words mean, and "
-        "the effect is largest for long vectors. With learned queries and keys, the model "
-        "can learn where to put the weight. Even then, a weight says where something was "
-        "taken from, but not what it was used for.",
-    ),
-]
+QUESTIONS = questions(r"""
+[where_embeddings_come_from: single]
+Where do the input vectors of a Transformer's words come from?
++ From a table that is learned with everything else. | Yes. It could start from word2vec or GloVe, but it doesn't have to.
+- From word2vec or GloVe, which are trained beforehand and stay fixed. | That used to be common. In a Transformer the table starts at random and is trained with the model.
+- From features that somebody chose for each word. | We made up our vectors by hand to see what a dot product does. In a real model they're learned.
+- From one-hot vectors, one dimension per word, used as they are. | A one-hot vector picks a row of the table, and the model works with that row.
 
-PREDICTIONS = [
-    Prediction(
-        "which_word_made_the_difference",
-        "Which word in *She sat on the bank of the river*, once hidden, brings its *bank* closest to the *bank* of the money?",
-        options={
-            "river": ("river", "It says more about this *bank* than any other word."),
-            "of": ("of",
-                   "Not a bad guess, because hiding *of* moves the vector more than hiding *sat* does."),
-            "sat": ("sat",
-                    "One does sit by rivers, but hiding *sat* leaves the similarity where it was."),
-            "on": ("on", "*on* moves the vector a little. One sits on many things."),
-        },
-        explain="With nothing hidden the similarity is 0.82, with *river* hidden 0.91. *river* is the one word of the sentence that doesn't fit the other sense.",
-    ),
-    Prediction(
-        "whom_does_car_take_from",
-        "Every word scores every word by a dot product of their vectors. Where does *car* find most of its new vector?",
-        options={
-            "itself": ("in *car* itself", "Its own score is 1, and every other is 0."),
-            "adjectives": ("in *small* and *red*",
-                           "That's what we'd like. But look at the vectors: *car* has its 1 under *noun*, the adjectives have theirs elsewhere."),
-            "all": ("in all five words alike", "Four of them do count alike. One scores higher."),
-        },
-        explain="*car* · *car* is 1, and *car* shares no entry with any other word, so all other scores are 0. After the softmax it keeps e out of e + 4, which is 0.40.",
-    ),
-    Prediction(
-        "a_third_adjective",
-        "Make the car shiny: *the small red shiny car stops*. The vector of *shiny* says that it's an adjective, and nothing about size or colour. What happens to the car's redness of 0.46?",
-        options={
-            "stays": ("it stays at 0.46",
-                      "*shiny* brings no colour of its own, but it matches the query, and its weight has to come from somewhere."),
-            "falls": ("it falls to 0.31", "Three adjectives share what two shared before."),
-            "zero": ("it falls to 0.00",
-                     "Nothing replaces anything: all three adjectives score the same."),
-        },
-        explain="The three scores are equal, and the weights sum to 1, so each adjective is left with about a third.",
-        ask_why=True,
-    ),
-    Prediction(
-        "directions_of_the_queries",
-        "The vocabulary has eight nouns, four of either gender, four colours and two sizes. After 300 training steps we draw the query of every noun as an arrow. Where do the eight arrows point?",
-        options={
-            "eight": ("in eight directions, one per noun",
-                      "They began as eight random arrows. But nothing in the question depends on which noun it is."),
-            "four": ("in four directions, one per colour",
-                     "The answer is a colour, so it's a fair guess. But the query is made from the noun, which has no colour until it has found its adjective."),
-            "two": ("in two directions, one per gender",
-                    "A noun can tell its own adjectives from the others only by their gender."),
-            "one": ("in one direction, all together",
-                    "Then every noun would find the same adjectives, those of the other noun included."),
-        },
-        explain="A query has to meet the right keys and miss the others. Here the right ones are the adjectives of the noun's own gender, so two directions are needed, and no more.",
-    ),
-    Prediction(
-        "with_a_second_noun",
-        "In how many of the English test sentences does the trained model get both the size and the colour right? (Blind guessing would give 12.5%.)",
-        slider=True,
-        low=0,
-        high=100,
-        unit="%",
-        close=0.08,
-        explain="The model finds two sizes and two colours, and nothing tells it which of them belong to its noun. By luck, or where both nouns share an adjective, it's still right in nearly half of the sentences.",
-        too_high="The words alone don't say which adjective belongs to which noun.",
-        too_low="The model still does better than blind guessing, because it can see which adjectives occur at all.",
-    ),
-]
+[what_the_weights_multiply: single]
+A query is compared with the keys, and a softmax turns the scores into weights. What do the weights multiply?
++ The values. | Yes. Keys are what queries are compared with, and values are what is passed on.
+- The keys. | A common mistake. The keys have done their work in the scores.
+- The query. | The query is compared with the keys. The output is a mixture of the values.
+- The embeddings, before any projection. | That's true only without parameters, where keys, values and embeddings are the same vectors.
+
+[score_of_the_cat: number]
+What is the score of *the* (query) against *cat* (key), before scaling?
+- 1 | That is the query against the row of *cat* as it is. A key is the row times W_K: what's (0, 2, 1) · W_K?
+- 3 | That is the score against *sleeps*, the third word.
+- 2.31 | That is the score already divided by √3. The question is about the score before that.
+answer: 4
+why: The query is (1, 0, 1) · W_Q = (2, 0, 1), the key of *cat* (0, 2, 1) · W_K = (2, 1, 0), and 2·2 + 0·1 + 1·0 = 4.
+
+[shape_of_one_context: shape]
+One query of width K attends to S keys of width K with values of width D_v. What is the shape of the context?
+- (K) | That is the shape of the query. The context is a mixture of values.
+- (S) | That is the shape of the weights: one per key.
+- (S, D_v) | Those are the weighted values before they are summed.
+answer: (D_v)
+why: A weighted sum of S values of width D_v is one vector of width D_v.
+
+[six_steps: order]
+Put the six steps for one word in order.
+* project to query, keys and values
+* score: dot products of the query with every key
+* divide by √d_k
+* softmax
+* multiply each value by its weight
+* sum
+why: Project, score, scale, softmax, weight, sum. After the softmax it's too late to scale, because the weights would no longer sum to 1.
+
+[why_three_projections: multiple]
+Why does each word get three vectors instead of one?
++ So that its query can differ from its key. | True: a verb can search for its subject without resembling one.
++ So that a word doesn't have to attend mostly to itself. | True: with a single long vector in all three roles, the diagonal dominates, since a vector's dot product with itself is its squared length.
++ So that what it passes on can differ from what it's matched on. | True: the weights multiply the values, which don't even have to be as wide as the keys.
+- Because one matrix alone couldn't be learned. | One matrix can be learned too, but then one vector would play all three parts.
+- Because the softmax needs three inputs. | It needs scores, whatever they come from.
+
+[temperature_to_zero: open]
+Divide the scores by a temperature that goes to 0. What does the soft look-up become? And why not use that, if we want one answer?
+answer: All the weight goes to the key with the largest score, so it becomes an ordinary dictionary look-up. Such a look-up has no useful gradient, because a small change in the query makes no difference until another key wins, and then it changes everything. The soft version can be learned, because every small change in a score changes the result a little.
+
+[does_a_map_explain: open]
+Your self-attention without parameters has a strong diagonal. Does that mean that words matter mostly to themselves?
+answer: No. It only means that a vector has a large dot product with itself, namely its squared length. That follows from the arithmetic, whatever the words mean, and the effect is largest for long vectors. With learned queries and keys, the model can learn where to put the weight. Even then, a weight says where something was taken from, but not what it was used for.
+""")
+
+PREDICTIONS = predictions(r"""
+[which_word_made_the_difference]
+Which word in *She sat on the bank of the river*, once hidden, brings its *bank* closest to the *bank* of the money?
+- river: river | It says more about this *bank* than any other word.
+- of: of | Not a bad guess, because hiding *of* moves the vector more than hiding *sat* does.
+- sat: sat | One does sit by rivers, but hiding *sat* leaves the similarity where it was.
+- on: on | *on* moves the vector a little. One sits on many things.
+explain: With nothing hidden the similarity is 0.82, with *river* hidden 0.91. *river* is the one word of the sentence that doesn't fit the other sense.
+
+[whom_does_car_take_from]
+Every word scores every word by a dot product of their vectors. Where does *car* find most of its new vector?
+- itself: in *car* itself | Its own score is 1, and every other is 0.
+- adjectives: in *small* and *red* | That's what we'd like. But look at the vectors: *car* has its 1 under *noun*, the adjectives have theirs elsewhere.
+- all: in all five words alike | Four of them do count alike. One scores higher.
+explain: *car* · *car* is 1, and *car* shares no entry with any other word, so all other scores are 0. After the softmax it keeps e out of e + 4, which is 0.40.
+
+[a_third_adjective]
+Make the car shiny: *the small red shiny car stops*. The vector of *shiny* says that it's an adjective, and nothing about size or colour. What happens to the car's redness of 0.46?
+- stays: it stays at 0.46 | *shiny* brings no colour of its own, but it matches the query, and its weight has to come from somewhere.
+- falls: it falls to 0.31 | Three adjectives share what two shared before.
+- zero: it falls to 0.00 | Nothing replaces anything: all three adjectives score the same.
+explain: The three scores are equal, and the weights sum to 1, so each adjective is left with about a third.
+ask_why: yes
+
+[directions_of_the_queries]
+The vocabulary has eight nouns, four of either gender, four colours and two sizes. After 300 training steps we draw the query of every noun as an arrow. Where do the eight arrows point?
+- eight: in eight directions, one per noun | They began as eight random arrows. But nothing in the question depends on which noun it is.
+- four: in four directions, one per colour | The answer is a colour, so it's a fair guess. But the query is made from the noun, which has no colour until it has found its adjective.
+- two: in two directions, one per gender | A noun can tell its own adjectives from the others only by their gender.
+- one: in one direction, all together | Then every noun would find the same adjectives, those of the other noun included.
+explain: A query has to meet the right keys and miss the others. Here the right ones are the adjectives of the noun's own gender, so two directions are needed, and no more.
+
+[with_a_second_noun]
+In how many of the English test sentences does the trained model get both the size and the colour right? (Blind guessing would give 12.5%.)
+explain: The model finds two sizes and two colours, and nothing tells it which of them belong to its noun. By luck, or where both nouns share an adjective, it's still right in nearly half of the sentences.
+too_low: The model still does better than blind guessing, because it can see which adjectives occur at all.
+too_high: The words alone don't say which adjective belongs to which noun.
+unit: %
+low: 0
+high: 100
+slider: yes
+close: 0.08
+""")

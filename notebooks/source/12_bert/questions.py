@@ -1,170 +1,100 @@
 """Questions of lesson 12, BERT."""
 
-from helpers.exercises.content import Prediction, Question, right, wrong
+from helpers.exercises.written import predictions, questions
 
-# fmt: off
-QUESTIONS = [
-    Question(
-        "why_some_masked_tokens_stay",
-        "Of the tokens that BERT has to predict, a tenth stay as they are. Why?",
-        "single",
-        [
-            wrong("So that copying some of the tokens keeps the loss low and the training stable.",
-                  "A lower loss isn't the aim, and copying one token in ten hardly changes it."),
-            wrong("Because masking all of them would leave too few words to predict from.",
-                  "At most 15% of the tokens are predicted, so the others are there in any case."),
-            right("So that the vector at a visible word has to be useful too.",
-                  "Yes. In later use there's no [MASK], and every vector sits at a visible word."),
-            wrong("They fill the batch up to its length, as padding does.",
-                  "The length of the text doesn't change at all. Tokens are replaced, and none is removed."),
-        ],
-    ),
-    Question(
-        "who_can_write",
-        "A friend wants BERT to continue a story, one word at a time. What's the problem?",
-        "single",
-        [
-            right("It was trained to fill gaps with words on both sides known.",
-                  "Yes. At the end of a story nothing is known on the right, which it has hardly ever seen."),
-            wrong("It has no vocabulary of its own, so it can't name a word.",
-                  "Its masked-language-model head gives a logit for every word of the vocabulary."),
-            wrong("It reads from right to left, so a story would come out backwards.",
-                  "It reads all positions at once, in no direction."),
-            wrong("Its vectors have been pooled into one, so positions are lost.",
-                  "Only the pooler reduces a text to one vector. The encoder gives one per token."),
-        ],
-    ),
-    Question(
-        "positions_of_bert",
-        "Where does BERT get its positions from?",
-        "single",
-        [
-            wrong("From sines and cosines, as in the 2017 paper, so any length will do.",
-                  "That's the model of 2017. BERT has a table of 512 learned vectors."),
-            right("From a learned table of 512 rows, so position 513 doesn't exist.",
-                  "Yes. Longer texts are cut, or read in windows."),
-            wrong("From the order in which the tokens are processed.",
-                  "All tokens are processed at once. Without positions the order would be lost."),
-            wrong("From the segments.",
-                  "Segments say which of two texts a token belongs to, not where it is in the text."),
-        ],
-    ),
-    Question(
-        "shape_of_pooled_base",
-        "Three texts, padded to 512 tokens, go through BERT-base, which is 768 wide. What is the shape of its pooled output?",
-        "shape",
-        [
-            wrong("(3, 512, 768)", "That's the encoder's output, one vector per token."),
-            wrong("(3, 512)", "That's the shape of the input ids."),
-            wrong("(512, 768)", "The batch is missing, and the pooler keeps one position only."),
-            wrong("(3, 1, 768)", "The position is indexed, so its dimension disappears."),
-        ],
-        answer="(3, 768)",
-        why="One vector per text, made from the first position.",
-    ),
-    Question(
-        "lora_trainable",
-        "A linear layer of 384 inputs and 1,536 outputs gets LoRA matrices of rank 8. How many parameters are trained?",
-        "number",
-        [
-            wrong("589824", "That's the whole matrix, which stays frozen."),
-            wrong("3072", "That's A alone, 8 × 384. B is trained too."),
-            wrong("12288", "That's B alone, 1,536 × 8. A is trained too."),
-            wrong("4718592", "A and B are multiplied here. They are two separate matrices."),
-        ],
-        answer=15360,
-        why="8 × 384 for A and 1,536 × 8 for B: 2.6% of the matrix.",
-    ),
-    Question(
-        "why_b_starts_at_zero",
-        "LoRA starts with B = 0 and a random A. What would go wrong with both at zero?",
-        "single",
-        [
-            wrong("The first outputs would be zero, whatever the frozen matrix says.",
-                  "The frozen matrix still computes what it did. Only the correction is zero."),
-            wrong("Nothing, because the optimiser moves zeros like any other number.",
-                  "It would if their gradients weren't zero too."),
-            wrong("The merged matrix would have rank zero.",
-                  "The merged matrix contains W, whose rank doesn't change."),
-            right("Neither would ever get a gradient, so nothing would be learned.",
-                  "Yes. The gradient of A contains B and that of B contains A."),
-        ],
-    ),
-    Question(
-        "mean_or_cls",
-        "Somebody reports that mean pooling beats [CLS] in all BERT models, and cites MiniLM as proof. What would you answer?",
-        "open",
-        answer="MiniLM was trained so that the mean of its vectors represents a sentence; its [CLS] "
-        "vector has never been trained for that. So it's no surprise that the mean wins, and it says "
-        "nothing about a BERT that was trained differently. BERT's own pooler was trained on a task "
-        "about two sentences. And after fine-tuning all layers, the choice matters much less, because "
-        "the layers can bring whatever is needed to the first position.",
-    ),
-]
+QUESTIONS = questions(r"""
+[why_some_masked_tokens_stay: single]
+Of the tokens that BERT has to predict, a tenth stay as they are. Why?
+- So that copying some of the tokens keeps the loss low and the training stable. | A lower loss isn't the aim, and copying one token in ten hardly changes it.
+- Because masking all of them would leave too few words to predict from. | At most 15% of the tokens are predicted, so the others are there in any case.
++ So that the vector at a visible word has to be useful too. | Yes. In later use there's no [MASK], and every vector sits at a visible word.
+- They fill the batch up to its length, as padding does. | The length of the text doesn't change at all. Tokens are replaced, and none is removed.
 
-PREDICTIONS = [
-    Prediction(
-        "gap_needs_the_right",
-        "*the ___ behind the house sings*, *the ___ behind the house sing*. After training, how much of its probability does the model give to plural nouns in the second sentence?",
-        slider=True,
-        low=0,
-        high=100,
-        unit="%",
-        close=0.12,
-        too_low="The verb comes later, but every position attends to every other one, so *sing* is visible from the gap.",
-        too_high="Nearly. The verb is four words away, and the model still gives some of its probability to singular nouns.",
-        ask_why=True,
-    ),
-    Prediction(
-        "which_pooling",
-        "5,000 reviews, MiniLM frozen. Which vector of a review does the logistic regression do best with?",
-        options={
-            "cls": ("the vector of [CLS], which attends to every word",
-                    "It attends to every word, but MiniLM was never trained to sum up a sentence in that vector."),
-            "pooler": ("the pooler's output, which was made for classification",
-                       "The pooler of the original BERT was trained for a task about two sentences. MiniLM was trained further without it."),
-            "mean": ("the mean over all tokens, although it doesn't know which word matters",
-                     "Yes, because the mean is what MiniLM was trained to make comparable."),
-        },
-        ask_why=True,
-        recall="mean_or_cls",
-    ),
-    Prediction(
-        "words_or_vectors",
-        "5,000 labelled reviews: which of the two is ahead, averaged over eight draws?",
-        options={
-            "frozen": ("the frozen mean, by more than 2 points, because it has read far more text",
-                       "With few labels that's worth a lot. With 5,000 reviews the bag of words has seen the important words of this task itself."),
-            "level": ("neither: they're within 2 points",
-                      "Yes. The bag of words learns the important words from the labels, while the frozen vectors can't change."),
-            "words": ("the bag of words, by more than 2 points, because it keeps every single word",
-                      "It does keep every word, while the frozen mean blurs them all into 384 numbers. But the bag of words has to learn each word from the labelled reviews alone."),
-        },
-        ask_why=True,
-    ),
-    Prediction(
-        "lora_from_fifty",
-        "50 labelled reviews: which of the two is ahead, averaged over the same eight draws?",
-        options={
-            "lora": ("LoRA, by more than 2 points, because it can change the vectors themselves",
-                     "It can, but 50 reviews hardly tell it in which direction. With more labels this becomes its strength."),
-            "level": ("neither: they're within 2 points",
-                      "Yes. With so few reviews, it matters more which ones were drawn than what is trained on them."),
-            "frozen": ("the frozen mean, by more than 2 points, because 50 labels can't train 664,000 parameters",
-                       "They can't train them well. But LoRA starts from what the frozen model computes, and in so short a training it doesn't move far away from it."),
-        },
-        ask_why=True,
-    ),
-    Prediction(
-        "labels_without_a_mask",
-        "We pad reviews to 512 tokens and leave the attention mask out. Of 20 reviews, how many get a different label?",
-        slider=True,
-        low=0,
-        high=20,
-        unit="reviews",
-        close=0.1,
-        too_low="The padding isn't neutral, because hundreds of [PAD] tokens get a share of the weight in every head.",
-        too_high="The words are still there and get some of the weight, so many reviews keep their label.",
-        ask_why=True,
-    ),
-]
+[who_can_write: single]
+A friend wants BERT to continue a story, one word at a time. What's the problem?
++ It was trained to fill gaps with words on both sides known. | Yes. At the end of a story nothing is known on the right, which it has hardly ever seen.
+- It has no vocabulary of its own, so it can't name a word. | Its masked-language-model head gives a logit for every word of the vocabulary.
+- It reads from right to left, so a story would come out backwards. | It reads all positions at once, in no direction.
+- Its vectors have been pooled into one, so positions are lost. | Only the pooler reduces a text to one vector. The encoder gives one per token.
+
+[positions_of_bert: single]
+Where does BERT get its positions from?
+- From sines and cosines, as in the 2017 paper, so any length will do. | That's the model of 2017. BERT has a table of 512 learned vectors.
++ From a learned table of 512 rows, so position 513 doesn't exist. | Yes. Longer texts are cut, or read in windows.
+- From the order in which the tokens are processed. | All tokens are processed at once. Without positions the order would be lost.
+- From the segments. | Segments say which of two texts a token belongs to, not where it is in the text.
+
+[shape_of_pooled_base: shape]
+Three texts, padded to 512 tokens, go through BERT-base, which is 768 wide. What is the shape of its pooled output?
+- (3, 512, 768) | That's the encoder's output, one vector per token.
+- (3, 512) | That's the shape of the input ids.
+- (512, 768) | The batch is missing, and the pooler keeps one position only.
+- (3, 1, 768) | The position is indexed, so its dimension disappears.
+answer: (3, 768)
+why: One vector per text, made from the first position.
+
+[lora_trainable: number]
+A linear layer of 384 inputs and 1,536 outputs gets LoRA matrices of rank 8. How many parameters are trained?
+- 589824 | That's the whole matrix, which stays frozen.
+- 3072 | That's A alone, 8 × 384. B is trained too.
+- 12288 | That's B alone, 1,536 × 8. A is trained too.
+- 4718592 | A and B are multiplied here. They are two separate matrices.
+answer: 15360
+why: 8 × 384 for A and 1,536 × 8 for B: 2.6% of the matrix.
+
+[why_b_starts_at_zero: single]
+LoRA starts with B = 0 and a random A. What would go wrong with both at zero?
+- The first outputs would be zero, whatever the frozen matrix says. | The frozen matrix still computes what it did. Only the correction is zero.
+- Nothing, because the optimiser moves zeros like any other number. | It would if their gradients weren't zero too.
+- The merged matrix would have rank zero. | The merged matrix contains W, whose rank doesn't change.
++ Neither would ever get a gradient, so nothing would be learned. | Yes. The gradient of A contains B and that of B contains A.
+
+[mean_or_cls: open]
+Somebody reports that mean pooling beats [CLS] in all BERT models, and cites MiniLM as proof. What would you answer?
+answer: MiniLM was trained so that the mean of its vectors represents a sentence; its [CLS] vector has never been trained for that. So it's no surprise that the mean wins, and it says nothing about a BERT that was trained differently. BERT's own pooler was trained on a task about two sentences. And after fine-tuning all layers, the choice matters much less, because the layers can bring whatever is needed to the first position.
+""")
+
+PREDICTIONS = predictions(r"""
+[gap_needs_the_right]
+*the ___ behind the house sings*, *the ___ behind the house sing*. After training, how much of its probability does the model give to plural nouns in the second sentence?
+too_low: The verb comes later, but every position attends to every other one, so *sing* is visible from the gap.
+too_high: Nearly. The verb is four words away, and the model still gives some of its probability to singular nouns.
+unit: %
+low: 0
+high: 100
+slider: yes
+close: 0.12
+ask_why: yes
+
+[which_pooling]
+5,000 reviews, MiniLM frozen. Which vector of a review does the logistic regression do best with?
+- cls: the vector of [CLS], which attends to every word | It attends to every word, but MiniLM was never trained to sum up a sentence in that vector.
+- pooler: the pooler's output, which was made for classification | The pooler of the original BERT was trained for a task about two sentences. MiniLM was trained further without it.
+- mean: the mean over all tokens, although it doesn't know which word matters | Yes, because the mean is what MiniLM was trained to make comparable.
+ask_why: yes
+recall: mean_or_cls
+
+[words_or_vectors]
+5,000 labelled reviews: which of the two is ahead, averaged over eight draws?
+- frozen: the frozen mean, by more than 2 points, because it has read far more text | With few labels that's worth a lot. With 5,000 reviews the bag of words has seen the important words of this task itself.
+- level: neither: they're within 2 points | Yes. The bag of words learns the important words from the labels, while the frozen vectors can't change.
+- words: the bag of words, by more than 2 points, because it keeps every single word | It does keep every word, while the frozen mean blurs them all into 384 numbers. But the bag of words has to learn each word from the labelled reviews alone.
+ask_why: yes
+
+[lora_from_fifty]
+50 labelled reviews: which of the two is ahead, averaged over the same eight draws?
+- lora: LoRA, by more than 2 points, because it can change the vectors themselves | It can, but 50 reviews hardly tell it in which direction. With more labels this becomes its strength.
+- level: neither: they're within 2 points | Yes. With so few reviews, it matters more which ones were drawn than what is trained on them.
+- frozen: the frozen mean, by more than 2 points, because 50 labels can't train 664,000 parameters | They can't train them well. But LoRA starts from what the frozen model computes, and in so short a training it doesn't move far away from it.
+ask_why: yes
+
+[labels_without_a_mask]
+We pad reviews to 512 tokens and leave the attention mask out. Of 20 reviews, how many get a different label?
+too_low: The padding isn't neutral, because hundreds of [PAD] tokens get a share of the weight in every head.
+too_high: The words are still there and get some of the weight, so many reviews keep their label.
+unit: reviews
+low: 0
+high: 20
+slider: yes
+ask_why: yes
+""")

@@ -1,174 +1,116 @@
 """Questions of lesson 13, find it, then point at it."""
 
-from helpers.exercises.content import Prediction, Question, right, wrong
+from helpers.exercises.written import predictions, questions
 
-# fmt: off
-QUESTIONS = [
-    Question(
-        "what_a_retriever_needs",
-        "A user types *car won't start in winter*. The right page says *vehicle battery, low temperatures*. Which finder can find it?",
-        "single",
-        [
-            wrong("BM25, because both texts are short.",
-                  "The two share no word, so BM25 gives this page 0, however short it is."),
-            right("MiniLM, because it compares vectors.",
-                  "Yes. Two texts without a common word can have similar vectors."),
-            wrong("Either, if the list of results is long enough.",
-                  "BM25 gives 0 to every page without a shared word, so the right page ranks no higher than the rest."),
-            wrong("Neither: one has to train a model on cars and batteries first.",
-                  "MiniLM was trained on a billion pairs of texts about everything, and such words are among them."),
-        ],
-    ),
-    Question(
-        "valid_spans",
-        "A text has 10 tokens, and an answer at most 3. How many valid spans are there?",
-        "number",
-        [
-            wrong("30", "Near the end of the text there's no longer room for three tokens."),
-            wrong("100", "These are all pairs of a start and an end, valid or not."),
-            wrong("55", "That counts spans of any length. At most 3 tokens are allowed."),
-            wrong("24", "That is 3 × 8, with only those starts that have room for three tokens."),
-            wrong("17", "That is 9 + 8. An answer can also be a single token."),
-        ],
-        answer=27.0,
-        why="10 spans of one token, 9 of two and 8 of three.",
-    ),
-    Question(
-        "pencil_f1",
-        "Predicted: *onggirat tribe of mongolia*. True: *onggirat tribe*. What is the F1, as a number between 0 and 1?",
-        "number",
-        [
-            wrong("0.5", "That is the precision, 2 of 4. The recall is 1."),
-            wrong("1", "That is the recall. Two of the predicted words aren't in the true answer."),
-            wrong("0.75", "That is the arithmetic mean of 0.5 and 1. F1 is the harmonic mean."),
-            wrong("0.33", "You forgot the factor 2."),
-        ],
-        answer=0.6667,
-        tolerance=0.01,
-        why="The precision is 2/4 and the recall 2/2, so F1 is 2 · 0.5 · 1 / 1.5.",
-    ),
-    Question(
-        "where_it_failed",
-        "Your pipeline answers a question wrongly. What do you look at first?",
-        "single",
-        [
-            right("Whether the paragraph that was found contains the answer.",
-                  "Yes. If it doesn't, no reader could have helped, and you have to repair the finder."),
-            wrong("Whether the reader's score is high enough.",
-                  "The score only weighs this answer against not answering, and only for the text that the reader got. It can be high in a wrong text."),
-            wrong("Whether the two argmaxes are a valid span.",
-                  "The reader already takes the best valid span, so that can't be it."),
-            wrong("Whether the question was asked in training.",
-                  "Most questions weren't. That alone doesn't make an answer wrong."),
-        ],
-    ),
-    Question(
-        "shape_of_the_span_head",
-        "The encoder gives 200 vectors of width 384, one row per token. These rows are multiplied by a matrix to get start and end logits. What is the shape of that matrix?",
-        "shape",
-        [
-            wrong("(384, 200)", "The head gives two numbers per token, whatever the length."),
-            wrong("(200, 2)", "That is the shape of the result, the logits."),
-            wrong("(384, 1)",
-                  "There are two logits per token, one for the start and one for the end."),
-            wrong("(2, 384)",
-                  "The rows are the left factor of the product, so the width comes first. (PyTorch stores the transpose.)"),
-        ],
-        answer="(384, 2)",
-        why="(200, 384) times (384, 2) is (200, 2), two logits per token.",
-    ),
-    Question(
-        "why_offsets",
-        "The reader points at the tokens `17 , 786 , 419`. What should your program print?",
-        "single",
-        [
-            wrong("17 , 786 , 419", "That's glued from the tokens. The text has no spaces there."),
-            wrong("17786419",
-                  "Leaving out the spaces is right, but the commas belong to the text."),
-            right("17,786,419",
-                  "Yes: the text from the first token's beginning to the last one's end."),
-            wrong("17, 786, 419, since a space follows a comma in English text",
-                  "In a number it doesn't, and no rule for spaces is right everywhere. The text itself is."),
-        ],
-    ),
-    Question(
-        "a_reader_for_contracts",
-        "A company wants a reader for its 40,000 contracts: somebody types a question, and it points at the clause. Which two things would you measure before anybody relies on it, and what would you show beside the answer?",
-        "open",
-        answer="First recall at k on real questions from the people who will ask them, and not on questions written from the clauses: how often is the right clause among the first five? Then F1 or exact match with the right clause given, so that you know which of the two steps fails. Add questions that no contract answers and count how often it answers anyway. Beside the answer show the clause it comes from and the source of that clause, since an answer is only as reliable as its text. Where the scores are close, show the runner-up as well.",
-    ),
-]
+QUESTIONS = questions(r"""
+[what_a_retriever_needs: single]
+A user types *car won't start in winter*. The right page says *vehicle battery, low temperatures*. Which finder can find it?
+- BM25, because both texts are short. | The two share no word, so BM25 gives this page 0, however short it is.
++ MiniLM, because it compares vectors. | Yes. Two texts without a common word can have similar vectors.
+- Either, if the list of results is long enough. | BM25 gives 0 to every page without a shared word, so the right page ranks no higher than the rest.
+- Neither: one has to train a model on cars and batteries first. | MiniLM was trained on a billion pairs of texts about everything, and such words are among them.
 
-PREDICTIONS = [
-    Prediction(
-        "jim_henson",
-        "The reader gets the question *Who was Jim Henson?* and the text *Jim Henson was a nice puppet.* What does it point at?",
-        options={
-            "name": ("*Jim Henson*",
-                     "He's the person the question asks about, and most answers to *who* are names. But the reader was trained on many questions, and an answer that repeats the question is hardly ever right."),
-            "description": ("*a nice puppet*, or a part of it",
-                            "Right, although it's nonsense. Nothing else in this text could answer the question."),
-            "sentence": ("the whole sentence",
-                         "The whole sentence certainly contains the answer. But the reader learned from answers that people marked, and these are only a few words long."),
-        },
-        ask_why=True,
-    ),
-    Prediction(
-        "words_or_meaning",
-        "MiniLM was trained on a billion pairs of texts; BM25 counts words. Which of them puts the right paragraph first more often?",
-        options={
-            "meaning": ("MiniLM, by more than three points",
-                        "You'd think so. But a shared name or rare word is strong evidence, and a vector of 384 numbers blurs it."),
-            "words": ("BM25, by more than three points",
-                      "BM25 is a strong opponent on such questions, but MiniLM keeps up with it."),
-            "equal": ("they are within three points",
-                      "Right. Both miss about the same number, and the other mostly finds what one of them misses."),
-        },
-        ask_why=True,
-        recall="what_a_retriever_needs",
-    ),
-    Prediction(
-        "in_other_words",
-        "For how many of our 21 questions does MiniLM put the right one of the 110 paragraphs first?",
-        low=0,
-        high=21,
-        unit="questions",
-        close=0.15,
-        too_low="MiniLM was trained to bring texts of similar meaning together, and *beat pupils* and *corporal punishment* are such texts.",
-        too_high="A few of our questions are close to other paragraphs of the same article as well.",
-        recall="what_a_retriever_needs",
-    ),
-    Prediction(
-        "two_argmaxes",
-        "How often are the best start and the best end together *no* valid answer, because the end comes before the start or the answer is longer than 20 tokens?",
-        slider=True,
-        low=0,
-        high=100,
-        unit="%",
-        close=0.05,
-        too_low="Start and end are chosen independently, so they can disagree as soon as two places in the text look good.",
-        too_high="In most texts one place looks far better than all others, and the start and end logits both point there.",
-    ),
-    Prediction(
-        "a_wrong_paragraph",
-        "Given the most similar *wrong* paragraph, what F1 does the reader get? (100 would be perfect.)",
-        slider=True,
-        low=0,
-        high=100,
-        close=0.05,
-        too_low="Some words are right by chance, and now and then another paragraph contains the answer, too.",
-        too_high="The reader answers all the same. But the right answer isn't there, so what it points at is nearly always wrong.",
-        recall="where_it_failed",
-    ),
-    Prediction(
-        "does_the_score_know",
-        "Take one question with an answer and one without, at random. How often does the one *with* an answer get the higher score? (50% is chance.)",
-        slider=True,
-        low=0,
-        high=100,
-        unit="%",
-        close=0.06,
-        too_low="The reader was trained on such questions as well, so it can tell them apart better than that.",
-        too_high="The questions without an answer were written to look like the others: the topic and the words are the same, and only something small is off.",
-    ),
-]
+[valid_spans: number]
+A text has 10 tokens, and an answer at most 3. How many valid spans are there?
+- 30 | Near the end of the text there's no longer room for three tokens.
+- 100 | These are all pairs of a start and an end, valid or not.
+- 55 | That counts spans of any length. At most 3 tokens are allowed.
+- 24 | That is 3 × 8, with only those starts that have room for three tokens.
+- 17 | That is 9 + 8. An answer can also be a single token.
+answer: 27.0
+why: 10 spans of one token, 9 of two and 8 of three.
+
+[pencil_f1: number]
+Predicted: *onggirat tribe of mongolia*. True: *onggirat tribe*. What is the F1, as a number between 0 and 1?
+- 0.5 | That is the precision, 2 of 4. The recall is 1.
+- 1 | That is the recall. Two of the predicted words aren't in the true answer.
+- 0.75 | That is the arithmetic mean of 0.5 and 1. F1 is the harmonic mean.
+- 0.33 | You forgot the factor 2.
+answer: 0.6667
+why: The precision is 2/4 and the recall 2/2, so F1 is 2 · 0.5 · 1 / 1.5.
+tolerance: 0.01
+
+[where_it_failed: single]
+Your pipeline answers a question wrongly. What do you look at first?
++ Whether the paragraph that was found contains the answer. | Yes. If it doesn't, no reader could have helped, and you have to repair the finder.
+- Whether the reader's score is high enough. | The score only weighs this answer against not answering, and only for the text that the reader got. It can be high in a wrong text.
+- Whether the two argmaxes are a valid span. | The reader already takes the best valid span, so that can't be it.
+- Whether the question was asked in training. | Most questions weren't. That alone doesn't make an answer wrong.
+
+[shape_of_the_span_head: shape]
+The encoder gives 200 vectors of width 384, one row per token. These rows are multiplied by a matrix to get start and end logits. What is the shape of that matrix?
+- (384, 200) | The head gives two numbers per token, whatever the length.
+- (200, 2) | That is the shape of the result, the logits.
+- (384, 1) | There are two logits per token, one for the start and one for the end.
+- (2, 384) | The rows are the left factor of the product, so the width comes first. (PyTorch stores the transpose.)
+answer: (384, 2)
+why: (200, 384) times (384, 2) is (200, 2), two logits per token.
+
+[why_offsets: single]
+The reader points at the tokens `17 , 786 , 419`. What should your program print?
+- 17 , 786 , 419 | That's glued from the tokens. The text has no spaces there.
+- 17786419 | Leaving out the spaces is right, but the commas belong to the text.
++ 17,786,419 | Yes: the text from the first token's beginning to the last one's end.
+- 17, 786, 419, since a space follows a comma in English text | In a number it doesn't, and no rule for spaces is right everywhere. The text itself is.
+
+[a_reader_for_contracts: open]
+A company wants a reader for its 40,000 contracts: somebody types a question, and it points at the clause. Which two things would you measure before anybody relies on it, and what would you show beside the answer?
+answer: First recall at k on real questions from the people who will ask them, and not on questions written from the clauses: how often is the right clause among the first five? Then F1 or exact match with the right clause given, so that you know which of the two steps fails. Add questions that no contract answers and count how often it answers anyway. Beside the answer show the clause it comes from and the source of that clause, since an answer is only as reliable as its text. Where the scores are close, show the runner-up as well.
+""")
+
+PREDICTIONS = predictions(r"""
+[jim_henson]
+The reader gets the question *Who was Jim Henson?* and the text *Jim Henson was a nice puppet.* What does it point at?
+- name: *Jim Henson* | He's the person the question asks about, and most answers to *who* are names. But the reader was trained on many questions, and an answer that repeats the question is hardly ever right.
+- description: *a nice puppet*, or a part of it | Right, although it's nonsense. Nothing else in this text could answer the question.
+- sentence: the whole sentence | The whole sentence certainly contains the answer. But the reader learned from answers that people marked, and these are only a few words long.
+ask_why: yes
+
+[words_or_meaning]
+MiniLM was trained on a billion pairs of texts; BM25 counts words. Which of them puts the right paragraph first more often?
+- meaning: MiniLM, by more than three points | You'd think so. But a shared name or rare word is strong evidence, and a vector of 384 numbers blurs it.
+- words: BM25, by more than three points | BM25 is a strong opponent on such questions, but MiniLM keeps up with it.
+- equal: they are within three points | Right. Both miss about the same number, and the other mostly finds what one of them misses.
+ask_why: yes
+recall: what_a_retriever_needs
+
+[in_other_words]
+For how many of our 21 questions does MiniLM put the right one of the 110 paragraphs first?
+too_low: MiniLM was trained to bring texts of similar meaning together, and *beat pupils* and *corporal punishment* are such texts.
+too_high: A few of our questions are close to other paragraphs of the same article as well.
+unit: questions
+low: 0
+high: 21
+close: 0.15
+recall: what_a_retriever_needs
+
+[two_argmaxes]
+How often are the best start and the best end together *no* valid answer, because the end comes before the start or the answer is longer than 20 tokens?
+too_low: Start and end are chosen independently, so they can disagree as soon as two places in the text look good.
+too_high: In most texts one place looks far better than all others, and the start and end logits both point there.
+unit: %
+low: 0
+high: 100
+slider: yes
+close: 0.05
+
+[a_wrong_paragraph]
+Given the most similar *wrong* paragraph, what F1 does the reader get? (100 would be perfect.)
+too_low: Some words are right by chance, and now and then another paragraph contains the answer, too.
+too_high: The reader answers all the same. But the right answer isn't there, so what it points at is nearly always wrong.
+low: 0
+high: 100
+slider: yes
+close: 0.05
+recall: where_it_failed
+
+[does_the_score_know]
+Take one question with an answer and one without, at random. How often does the one *with* an answer get the higher score? (50% is chance.)
+too_low: The reader was trained on such questions as well, so it can tell them apart better than that.
+too_high: The questions without an answer were written to look like the others: the topic and the words are the same, and only something small is off.
+unit: %
+low: 0
+high: 100
+slider: yes
+close: 0.06
+""")

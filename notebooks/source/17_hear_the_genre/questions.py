@@ -1,219 +1,130 @@
 """Questions and predictions of lesson 17, hear the genre."""
 
-from helpers.exercises.content import Prediction, Question, right, wrong
+from helpers.exercises.written import predictions, questions
 
-# fmt: off
-QUESTIONS = [
-    Question(
-        "tokens_of_a_drummer",
-        "Nine voices, eight levels of loudness, and each stroke is early, on time or late. If a token names all three, how many tokens are there?",
-        "number",
-        [
-            wrong("20", "That's 9 + 8 + 3. Every combination needs a token of its own."),
-            wrong("72", "That's 9 × 8. The three kinds of timing multiply it by three."),
-            wrong("24", "That's 8 × 3. Each of the nine voices has all of these."),
-        ],
-        answer=216,
-        tolerance=0.001,
-        why="9 × 8 × 3 = 216. With four levels and no timing there are only 36, and each of those is seen more often. So finer tokens need more data.",
-    ),
-    Question(
-        "place_or_time",
-        "Why does a stroke get the vector of its step, and not of its place in the list of strokes?",
-        "single",
-        [
-            wrong("Because the list of strokes isn't sorted by time.",
-                  "It's sorted. But the fifth stroke can sound on the second beat or on the fourth."),
-            wrong("Because there are more strokes in a window than there are steps to give them.",
-                  "A table of places could be made long enough. The question is what each of its rows would mean."),
-            right("Because a rest takes time and has no token.",
-                  "Yes. After a rest, the place in the list lags behind the time. In a sentence there are no rests, so the place says it all."),
-            wrong("Because attention needs positions that start anew in every bar.",
-                  "Nothing needs that. The table has a row for each of the 32 steps of both bars."),
-        ],
-    ),
-    Question(
-        "always_the_same_answer",
-        'A test has 600 windows of rock, 200 of latin, 100 of funk and 100 of jazz. A model answers "rock" every time. What is its balanced accuracy, in percent?',
-        "number",
-        [
-            wrong("60",
-                  "That's the plain accuracy, in which rock counts six times as much as jazz."),
-            wrong("0", "It gets all of the rock right, and that's one genre of four."),
-            wrong("15",
-                  "That's 60% divided by four. Rock's share of right answers is 100%, not 60%."),
-        ],
-        answer=25,
-        tolerance=0.001,
-        why="The shares are 100%, 0%, 0% and 0%, and their mean is 25%. That's what guessing gives, too.",
-    ),
-    Question(
-        "speech_of_forty_people",
-        "You have 300 hours of speech by 40 people, cut into sentences. The product will be used by strangers. What do you draw at random for the test?",
-        "single",
-        [
-            wrong("Sentences, because that gives the largest and most varied test.",
-                  "Then the model has been trained on every voice in the test, which won't be so with strangers."),
-            right("People, each with all of their sentences.",
-                  "Yes. The users' voices will be new to the model, so the voices in the test should be, too."),
-            wrong("Recordings, so that no session is on both sides.",
-                  "That closes one leak. But the same people still speak on both sides, and the users will be other people."),
-            wrong("Hours, with the first 270 for training and the last 30 for testing.",
-                  "Unless all of the later speakers are new, the last hours have the same voices."),
-        ],
-    ),
-    Question(
-        "what_a_leak_does",
-        "Windows of one performance are on both sides of a split. Which of these follow?",
-        "multiple",
-        [
-            right("The test accuracy is higher than on new performances.",
-                  "True: part of the test comes from performances that the model has already heard."),
-            wrong("The model is worse than one trained on a clean split.",
-                  "Not so. It's trained on about as much data, and the model can be just as good. What's wrong is the number that we report."),
-            right("A model that remembers performances looks better than it should.",
-                  "True, and so a comparison of two models can come out wrong, too."),
-            wrong("With more data, the leak goes away by itself.",
-                  "Not if there are more windows of the same performances. Then every test window has even closer relatives."),
-        ],
-    ),
-    Question(
-        "best_of_ten_epochs",
-        "You measure the test accuracy after each of ten epochs, and report the best. What's wrong?",
-        "single",
-        [
-            right("The test chose the epoch, so its best value is too high on average.",
-                  "Yes. It's a small leak. Choose the epoch on a third set, by performance, and use the test once."),
-            wrong("Ten epochs are too few, so the model is probably still undertrained at its best.",
-                  "Perhaps, but that would make the value too low, and it could be seen in the curve."),
-            wrong("Nothing, as long as the test performances weren't trained on.",
-                  "They weren't, and yet the choice depends on them: of ten noisy values you took the highest."),
-            wrong("Accuracy is the wrong measure. The loss should have been compared.",
-                  "The loss has the same problem, because it was measured on the test, too."),
-        ],
-    ),
-    Question(
-        "a_tie_with_the_baseline",
-        "On three splits of other data, your encoder has 0.68, 0.74 and 0.66, and a linear model 0.66, 0.71 and 0.67. What can you report?",
-        "single",
-        [
-            wrong("The encoder wins, because its mean is higher by more than a point.",
-                  "The mean is higher by 1.3 points, and the splits differ by eight. On one of the three the linear model is ahead."),
-            wrong("Nothing, because three splits don't suffice for any conclusion at all.",
-                  "They show that the two are close, and how much the split matters. That's worth reporting."),
-            right("The encoder is ahead on average, but by less than the splits differ.",
-                  "Yes: all six numbers, and the plain conclusion. More splits would tell us more."),
-            wrong("The encoder's 0.74, because it's the best of all six.",
-                  "The best of several runs says more about luck than about the model."),
-        ],
-    ),
-    Question(
-        "other_leaks",
-        "A model should recognise a disease in X-ray pictures. Name two ways in which something could leak from the training into the test, although no picture is in both.",
-        "open",
-        answer="Several pictures of one patient on both sides. Pictures from one hospital or machine on both sides, with a mark, a brightness or a frame that goes with the diagnosis. Pictures of ill people from one source and of healthy ones from another, so that the source gives the answer. Choosing the epoch, the sizes or the preprocessing on the test. Scaling the pictures with a mean that was computed over all of them. Each time, ask in what way the pictures in real use will be new, and make the test new in that way.",
-    ),
-    Question(
-        "your_own_tokens",
-        "Tempo isn't in our tokens, although jazz is often fast. How would you give it to the model, and why could that make the leak larger?",
-        "open",
-        answer="For instance, one more token, placed after the class token, that names a range of tempos, or a number that a linear layer turns into a vector and adds to the class token. In a split by windows, the exact tempo is almost the number of the performance, because all windows of a performance share it and few other performances have the same. So the model could remember that 117 beats a minute is latin. Coarse ranges, and a split by performance, keep it from doing so.",
-    ),
-]
+QUESTIONS = questions(r"""
+[tokens_of_a_drummer: number]
+Nine voices, eight levels of loudness, and each stroke is early, on time or late. If a token names all three, how many tokens are there?
+- 20 | That's 9 + 8 + 3. Every combination needs a token of its own.
+- 72 | That's 9 × 8. The three kinds of timing multiply it by three.
+- 24 | That's 8 × 3. Each of the nine voices has all of these.
+answer: 216
+why: 9 × 8 × 3 = 216. With four levels and no timing there are only 36, and each of those is seen more often. So finer tokens need more data.
+tolerance: 0.001
 
-PREDICTIONS = [
-    Prediction(
-        "which_is_funk",
-        "Four pieces by the same drummer, at the same tempo. Each is from a different genre. Which one is funk?",
-        options={
-            "1": ("the first",
-                  "That's jazz. In the second bar, the ride cymbal keeps the time and the bass drum stays in the background."),
-            "2": ("the second",
-                  "Right. Soft strokes of the snare fill the gaps between the loud ones."),
-            "3": ("the third", "That's rock, with a roll on the snare in the first bar."),
-            "4": ("the fourth",
-                  "That's latin. The hi-hat plays throughout, and most strokes of the bass drum are off the beat."),
-        },
-        explain="Two bars aren't much to go by, for you or for the model.",
-        ask_why=True,
-    ),
-    Prediction(
-        "strokes_in_another_order",
-        "In every window we shuffle the list of strokes. Each token keeps its own step. What happens to the model's logits?",
-        options={
-            "same": ("nothing, up to rounding",
-                     "Right. The step says when a stroke sounds, and attention sums over strokes in any order."),
-            "some": ("they change, and a few answers with them",
-                     "They don't. Nothing in the model depends on a stroke's place in the list."),
-            "chance": ("they change so much that the answers are no better than guessing",
-                       "That would be so if the *steps* were shuffled. The list's order isn't used by anything."),
-        },
-        recall="place_or_time",
-    ),
-    Prediction(
-        "seen_before",
-        "We drew a quarter of the windows at random for the test. For what percentage of them does the *training* set have other windows of the same performance?",
-        slider=True,
-        low=0,
-        high=100,
-        unit="%",
-        close=0.05,
-        too_low="A performance has dozens of windows on average, and three quarters of all windows are trained on. Only a very short performance is likely to have none of its windows among them.",
-        too_high="A few performances are so short that all of their windows are in the test.",
-        ask_why=True,
-        recall="speech_of_forty_people",
-    ),
-    Prediction(
-        "without_the_leak",
-        "Now the same model is trained on three quarters of the performances and tested on the others. What accuracy do you expect, in percent?",
-        slider=True,
-        low=0,
-        high=100,
-        unit="%",
-        close=0.05,
-        too_low="It's less than before, but far better than guessing, because pieces of one genre do have something in common, even if they're from different performances.",
-        too_high="Part of what it knew was how individual performances sound, and that's no use now.",
-        recall="what_a_leak_does",
-    ),
-    Prediction(
-        "encoder_or_linear",
-        "The linear model reads 288 numbers per window, the encoder about 40 tokens. On the one split above, the encoder was ahead by several points. Which of the two is more accurate on average over three such splits?",
-        options={
-            "linear": ("the linear model, by more than two points",
-                       "It has nearly the same information as our tokens. It can't combine two strokes, but with only a few hundred performances, being so simple could have been an advantage."),
-            "tie": ("neither, they are within two points",
-                    "A linear model is hard to beat on so few performances, so this was a reasonable guess. But the encoder is ahead on all three splits, although by very different amounts."),
-            "encoder": ("the encoder, by more than two points",
-                        "It can combine strokes, which a linear model can't: a snare counts differently after a bass drum."),
-        },
-        ask_why=True,
-        recall="a_tie_with_the_baseline",
-    ),
-    Prediction(
-        "tokens_without",
-        "We take one thing out of the tokens and train again, three times each. What costs the most accuracy?",
-        options={
-            "loudness": ("the loudness: one level instead of four",
-                         "Soft strokes between loud ones are typical of funk and jazz, so this was a reasonable guess."),
-            "voice": ("the voice: all nine drums sound the same",
-                      "Which drum is struck says much about a genre. Jazz lives on the ride, for instance."),
-            "time": ("the time: no steps",
-                     "Without steps, the model gets only what was struck, how loudly and how often."),
-        },
-        ask_why=True,
-        recall="place_or_time",
-    ),
-    Prediction(
-        "drummers_never_heard",
-        "A split by performance still has the same ten drummers on both sides. Now we train on some drummers and test on others. How does the encoder's accuracy change, compared with the split by performance?",
-        options={
-            "same": ("it stays within three points",
-                     "A drummer has habits, and each drummer here plays mostly one or two genres."),
-            "falls": ("it falls by 3 to 15 points",
-                      "Part of what helped was knowing the drummer rather than the genre."),
-            "collapses": ("it falls by more than 15 points",
-                          "If a drummer plays mostly one genre, recognising the drummer is enough. With strangers, that's of no use."),
-        },
-        recall="speech_of_forty_people",
-    ),
-]
+[place_or_time: single]
+Why does a stroke get the vector of its step, and not of its place in the list of strokes?
+- Because the list of strokes isn't sorted by time. | It's sorted. But the fifth stroke can sound on the second beat or on the fourth.
+- Because there are more strokes in a window than there are steps to give them. | A table of places could be made long enough. The question is what each of its rows would mean.
++ Because a rest takes time and has no token. | Yes. After a rest, the place in the list lags behind the time. In a sentence there are no rests, so the place says it all.
+- Because attention needs positions that start anew in every bar. | Nothing needs that. The table has a row for each of the 32 steps of both bars.
+
+[always_the_same_answer: number]
+A test has 600 windows of rock, 200 of latin, 100 of funk and 100 of jazz. A model answers "rock" every time. What is its balanced accuracy, in percent?
+- 60 | That's the plain accuracy, in which rock counts six times as much as jazz.
+- 0 | It gets all of the rock right, and that's one genre of four.
+- 15 | That's 60% divided by four. Rock's share of right answers is 100%, not 60%.
+answer: 25
+why: The shares are 100%, 0%, 0% and 0%, and their mean is 25%. That's what guessing gives, too.
+tolerance: 0.001
+
+[speech_of_forty_people: single]
+You have 300 hours of speech by 40 people, cut into sentences. The product will be used by strangers. What do you draw at random for the test?
+- Sentences, because that gives the largest and most varied test. | Then the model has been trained on every voice in the test, which won't be so with strangers.
++ People, each with all of their sentences. | Yes. The users' voices will be new to the model, so the voices in the test should be, too.
+- Recordings, so that no session is on both sides. | That closes one leak. But the same people still speak on both sides, and the users will be other people.
+- Hours, with the first 270 for training and the last 30 for testing. | Unless all of the later speakers are new, the last hours have the same voices.
+
+[what_a_leak_does: multiple]
+Windows of one performance are on both sides of a split. Which of these follow?
++ The test accuracy is higher than on new performances. | True: part of the test comes from performances that the model has already heard.
+- The model is worse than one trained on a clean split. | Not so. It's trained on about as much data, and the model can be just as good. What's wrong is the number that we report.
++ A model that remembers performances looks better than it should. | True, and so a comparison of two models can come out wrong, too.
+- With more data, the leak goes away by itself. | Not if there are more windows of the same performances. Then every test window has even closer relatives.
+
+[best_of_ten_epochs: single]
+You measure the test accuracy after each of ten epochs, and report the best. What's wrong?
++ The test chose the epoch, so its best value is too high on average. | Yes. It's a small leak. Choose the epoch on a third set, by performance, and use the test once.
+- Ten epochs are too few, so the model is probably still undertrained at its best. | Perhaps, but that would make the value too low, and it could be seen in the curve.
+- Nothing, as long as the test performances weren't trained on. | They weren't, and yet the choice depends on them: of ten noisy values you took the highest.
+- Accuracy is the wrong measure. The loss should have been compared. | The loss has the same problem, because it was measured on the test, too.
+
+[a_tie_with_the_baseline: single]
+On three splits of other data, your encoder has 0.68, 0.74 and 0.66, and a linear model 0.66, 0.71 and 0.67. What can you report?
+- The encoder wins, because its mean is higher by more than a point. | The mean is higher by 1.3 points, and the splits differ by eight. On one of the three the linear model is ahead.
+- Nothing, because three splits don't suffice for any conclusion at all. | They show that the two are close, and how much the split matters. That's worth reporting.
++ The encoder is ahead on average, but by less than the splits differ. | Yes: all six numbers, and the plain conclusion. More splits would tell us more.
+- The encoder's 0.74, because it's the best of all six. | The best of several runs says more about luck than about the model.
+
+[other_leaks: open]
+A model should recognise a disease in X-ray pictures. Name two ways in which something could leak from the training into the test, although no picture is in both.
+answer: Several pictures of one patient on both sides. Pictures from one hospital or machine on both sides, with a mark, a brightness or a frame that goes with the diagnosis. Pictures of ill people from one source and of healthy ones from another, so that the source gives the answer. Choosing the epoch, the sizes or the preprocessing on the test. Scaling the pictures with a mean that was computed over all of them. Each time, ask in what way the pictures in real use will be new, and make the test new in that way.
+
+[your_own_tokens: open]
+Tempo isn't in our tokens, although jazz is often fast. How would you give it to the model, and why could that make the leak larger?
+answer: For instance, one more token, placed after the class token, that names a range of tempos, or a number that a linear layer turns into a vector and adds to the class token. In a split by windows, the exact tempo is almost the number of the performance, because all windows of a performance share it and few other performances have the same. So the model could remember that 117 beats a minute is latin. Coarse ranges, and a split by performance, keep it from doing so.
+""")
+
+PREDICTIONS = predictions(r"""
+[which_is_funk]
+Four pieces by the same drummer, at the same tempo. Each is from a different genre. Which one is funk?
+- 1: the first | That's jazz. In the second bar, the ride cymbal keeps the time and the bass drum stays in the background.
+- 2: the second | Right. Soft strokes of the snare fill the gaps between the loud ones.
+- 3: the third | That's rock, with a roll on the snare in the first bar.
+- 4: the fourth | That's latin. The hi-hat plays throughout, and most strokes of the bass drum are off the beat.
+explain: Two bars aren't much to go by, for you or for the model.
+ask_why: yes
+
+[strokes_in_another_order]
+In every window we shuffle the list of strokes. Each token keeps its own step. What happens to the model's logits?
+- same: nothing, up to rounding | Right. The step says when a stroke sounds, and attention sums over strokes in any order.
+- some: they change, and a few answers with them | They don't. Nothing in the model depends on a stroke's place in the list.
+- chance: they change so much that the answers are no better than guessing | That would be so if the *steps* were shuffled. The list's order isn't used by anything.
+recall: place_or_time
+
+[seen_before]
+We drew a quarter of the windows at random for the test. For what percentage of them does the *training* set have other windows of the same performance?
+too_low: A performance has dozens of windows on average, and three quarters of all windows are trained on. Only a very short performance is likely to have none of its windows among them.
+too_high: A few performances are so short that all of their windows are in the test.
+unit: %
+low: 0
+high: 100
+slider: yes
+close: 0.05
+ask_why: yes
+recall: speech_of_forty_people
+
+[without_the_leak]
+Now the same model is trained on three quarters of the performances and tested on the others. What accuracy do you expect, in percent?
+too_low: It's less than before, but far better than guessing, because pieces of one genre do have something in common, even if they're from different performances.
+too_high: Part of what it knew was how individual performances sound, and that's no use now.
+unit: %
+low: 0
+high: 100
+slider: yes
+close: 0.05
+recall: what_a_leak_does
+
+[encoder_or_linear]
+The linear model reads 288 numbers per window, the encoder about 40 tokens. On the one split above, the encoder was ahead by several points. Which of the two is more accurate on average over three such splits?
+- linear: the linear model, by more than two points | It has nearly the same information as our tokens. It can't combine two strokes, but with only a few hundred performances, being so simple could have been an advantage.
+- tie: neither, they are within two points | A linear model is hard to beat on so few performances, so this was a reasonable guess. But the encoder is ahead on all three splits, although by very different amounts.
+- encoder: the encoder, by more than two points | It can combine strokes, which a linear model can't: a snare counts differently after a bass drum.
+ask_why: yes
+recall: a_tie_with_the_baseline
+
+[tokens_without]
+We take one thing out of the tokens and train again, three times each. What costs the most accuracy?
+- loudness: the loudness: one level instead of four | Soft strokes between loud ones are typical of funk and jazz, so this was a reasonable guess.
+- voice: the voice: all nine drums sound the same | Which drum is struck says much about a genre. Jazz lives on the ride, for instance.
+- time: the time: no steps | Without steps, the model gets only what was struck, how loudly and how often.
+ask_why: yes
+recall: place_or_time
+
+[drummers_never_heard]
+A split by performance still has the same ten drummers on both sides. Now we train on some drummers and test on others. How does the encoder's accuracy change, compared with the split by performance?
+- same: it stays within three points | A drummer has habits, and each drummer here plays mostly one or two genres.
+- falls: it falls by 3 to 15 points | Part of what helped was knowing the drummer rather than the genre.
+- collapses: it falls by more than 15 points | If a drummer plays mostly one genre, recognising the drummer is enough. With strangers, that's of no use.
+recall: speech_of_forty_people
+""")

@@ -1,167 +1,96 @@
 """Questions of lesson 19, a real model."""
 
-from helpers.exercises.content import Prediction, Question, right, wrong
+from helpers.exercises.written import predictions, questions
 
-# fmt: off
-QUESTIONS = [
-    Question(
-        "what_is_cached_today",
-        "A model has 30 layers, 9 heads of queries and 3 of keys and values, each 64 wide. How many numbers does its cache hold per token?",
-        "number",
-        [
-            wrong("34560", "That is nine heads of keys and values. Only three of each are kept."),
-            wrong("5760", "That is the keys alone. The values are cached too."),
-            wrong("384", "That is one layer. There are 30."),
-            wrong("17280",
-                  "Queries aren't cached: a position's query is used once and never again."),
-        ],
-        answer=11520,
-        why="30 layers times 3 heads times 64 numbers, for keys and once more for values.",
-    ),
-    Question(
-        "bits_of_a_block",
-        "A block holds 32 weights of 4 bits, a scale and a minimum of 16 bits each. How many bits per weight is that?",
-        "number",
-        [
-            wrong("4", "The scale and the minimum need room as well."),
-            wrong("4.5", "That is the scale alone. The minimum takes 16 bits, too."),
-            wrong("36", "Four bits per weight, and 32 bits shared by 32 weights."),
-        ],
-        answer=5,
-        why="32 · 4 + 16 + 16 = 160 bits for 32 weights.",
-    ),
-    Question(
-        "what_low_loss_proves",
-        "You have rebuilt a published model, and its loss on a page is 2.8 nats. What do you check next?",
-        "single",
-        [
-            wrong("Nothing, because garbage would have a loss near log V.",
-                  "A model with LayerNorm in place of RMSNorm had a loss like that, too. It was the wrong model."),
-            right("Its logits against those of the published code, number by number.",
-                  "Yes. A small mistake hardly shows in the loss, and always in the logits."),
-            wrong("Its loss on a longer page, which is measured more exactly.",
-                  "The wrong model would have a slightly higher loss there as well, and you don't know what's right."),
-            wrong("Whether it writes fluent sentences.",
-                  "So did the model without positions, for a few words."),
-        ],
-    ),
-    Question(
-        "why_a_template",
-        "Why does a chat model answer worse if the template is left out?",
-        "single",
-        [
-            wrong("Because the template contains instructions on how to answer.",
-                  "It contains roles and marks, and a sentence about the model's name. How to answer is in the weights."),
-            wrong("Because the model can't read plain text any more.",
-                  "It reads it. Section 6 has it continue plain text."),
-            right("Because it was fine-tuned on texts in which an answer follows these marks.",
-                  "Yes. In those texts, after a bare question nothing has to come next."),
-            wrong("Because the marks make the prompt longer.",
-                  "Other tokens of the same number wouldn't help."),
-        ],
-    ),
-    Question(
-        "what_sets_the_pace",
-        "A model of 538 MB writes 30 tokens a second on your machine. Its weights are stored in 16 bits instead of 32, and everything else stays. What pace can you hope for?",
-        "single",
-        [
-            wrong("30 a second, because there are as many multiplications.",
-                  "The multiplications aren't what takes the time. Reading the weights is."),
-            right("Up to 60 a second, because half as many bytes are read per token.",
-                  "Yes. Every weight is read once per token and used for one multiplication."),
-            wrong("Up to 900 a second, because the time grows with the square of the bits.",
-                  "Half the bytes take half the time to read."),
-            wrong("Fewer than 30, because 16-bit floats are less exact.",
-                  "They are less exact, which costs a little loss and no time."),
-        ],
-    ),
-    Question(
-        "what_rms_norm_leaves_out",
-        "Which of these does an RMSNorm do? Tick all that apply.",
-        "multiple",
-        [
-            right("divide each vector by a number of its own", "Yes, by its root mean square."),
-            wrong("subtract each vector's mean", "That's what LayerNorm does first."),
-            right("multiply each feature by a learned gain", "Yes, as LayerNorm does."),
-            wrong("add a learned bias", "It has none. LayerNorm has one."),
-        ],
-    ),
-    Question(
-        "is_the_benchmark_clean",
-        "A small model answers 60% of a well-known list of questions. Name two reasons why it may be worse on yours, and how you'd find out.",
-        "open",
-        answer="The questions, or their answers, may have been in the training text, which is taken from the web; "
-        "then the score measures memory. Search the text for them if it's public, or ask about things that were "
-        "published after it was collected, or reword the questions. The form may differ as well: a list of choices, "
-        "a certain prompt, examples in the input. Write your own fifty questions in the form in which people will "
-        "ask, keep them off the web, and compare with a trivial answer, for instance always the first choice.",
-    ),
-]
+QUESTIONS = questions(r"""
+[what_is_cached_today: number]
+A model has 30 layers, 9 heads of queries and 3 of keys and values, each 64 wide. How many numbers does its cache hold per token?
+- 34560 | That is nine heads of keys and values. Only three of each are kept.
+- 5760 | That is the keys alone. The values are cached too.
+- 384 | That is one layer. There are 30.
+- 17280 | Queries aren't cached: a position's query is used once and never again.
+answer: 11520
+why: 30 layers times 3 heads times 64 numbers, for keys and once more for values.
 
-PREDICTIONS = [
-    Prediction(
-        "todays_weights_in_yesterdays_parts",
-        "Where will the loss be?",
-        options={
-            "below": ("clearly below 10.8 nats",
-                      "The matrices are as they were trained. But 30 layers pass on what the wrong parts have made of it."),
-            "about": ("near 10.8 nats",
-                      "A model that knows nothing and says so would be there. This one doesn't know that it knows nothing."),
-            "above": ("clearly above 10.8 nats",
-                      "Right. To do worse than somebody who guesses evenly, a model has to be sure of wrong tokens."),
-        },
-        explain="The trained weights expect certain numbers to come in. They get other ones, and still make sharp distributions of them.",
-    ),
-    Prediction(
-        "which_part_costs_more",
-        "Two parts are still those of 2018. Which of them costs more, measured in nats per token?",
-        options={
-            "rotary": ("the missing positions",
-                       "Right. Without positions, the model can't tell the last word from the one before."),
-            "norm": ("the LayerNorm instead of an RMSNorm",
-                     "It stands in 61 places, but takes away only each vector's mean, which is small here."),
-            "equal": ("both about the same",
-                      "One of them loses the order of the words, the other one number of 576."),
-        },
-        explain="LayerNorm subtracts the mean of the 576 numbers first, which is close to zero here. Nothing else in the model says in which order the words stand.",
-        recall="what_low_loss_proves",
-    ),
-    Prediction(
-        "without_the_template",
-        "Now the same question without the template, as plain text to be continued. What does the model write?",
-        options={
-            "answer": ("the answer, as it did with the template",
-                       "It knows the answer. But nothing in a plain text says that one is wanted."),
-            "more": ("more questions of this kind",
-                     "That's what a model does that has only read web pages. This one has been fine-tuned since."),
-            "nothing": ("nothing, it stops at once",
-                        "Right. In the conversations it was fine-tuned on, a message of the user's is over after its question mark."),
-        },
-        explain="It was fine-tuned on conversations. A question mark ended the user's message there, and the next token was the mark that closes a message.",
-        recall="why_a_template",
-    ),
-    Prediction(
-        "four_examples",
-        "With four such examples before it, how many of 24 capitals does the model get right? (Mean of three draws of the examples.)",
-        slider=True,
-        low=0,
-        high=24,
-        close=0.12,
-        too_low="Four examples say clearly what is asked, and the model has read about all of these countries.",
-        too_high="It's a small model, and four lines are little to understand a task from.",
-        explain="No weight changes. The examples only make clear which continuation is wanted.",
-    ),
-    Prediction(
-        "wrong_examples",
-        "In which task do wrong answers in the examples do more harm?",
-        options={
-            "antonyms": ("with the opposites",
-                         "Right. Between any two words there are many relations, and only the right answers say which is meant."),
-            "capitals": ("with the capitals",
-                         "A country and any capital already say what the list is about."),
-            "equal": ("in both alike",
-                      "The lines look the same in both tasks. What they give away is not the same."),
-        },
-        explain="A list of countries and capitals shows its subject even if they're mixed up. A list of words and wrong opposites looks like a list of unrelated words.",
-    ),
-]
+[bits_of_a_block: number]
+A block holds 32 weights of 4 bits, a scale and a minimum of 16 bits each. How many bits per weight is that?
+- 4 | The scale and the minimum need room as well.
+- 4.5 | That is the scale alone. The minimum takes 16 bits, too.
+- 36 | Four bits per weight, and 32 bits shared by 32 weights.
+answer: 5
+why: 32 · 4 + 16 + 16 = 160 bits for 32 weights.
+
+[what_low_loss_proves: single]
+You have rebuilt a published model, and its loss on a page is 2.8 nats. What do you check next?
+- Nothing, because garbage would have a loss near log V. | A model with LayerNorm in place of RMSNorm had a loss like that, too. It was the wrong model.
++ Its logits against those of the published code, number by number. | Yes. A small mistake hardly shows in the loss, and always in the logits.
+- Its loss on a longer page, which is measured more exactly. | The wrong model would have a slightly higher loss there as well, and you don't know what's right.
+- Whether it writes fluent sentences. | So did the model without positions, for a few words.
+
+[why_a_template: single]
+Why does a chat model answer worse if the template is left out?
+- Because the template contains instructions on how to answer. | It contains roles and marks, and a sentence about the model's name. How to answer is in the weights.
+- Because the model can't read plain text any more. | It reads it. Section 6 has it continue plain text.
++ Because it was fine-tuned on texts in which an answer follows these marks. | Yes. In those texts, after a bare question nothing has to come next.
+- Because the marks make the prompt longer. | Other tokens of the same number wouldn't help.
+
+[what_sets_the_pace: single]
+A model of 538 MB writes 30 tokens a second on your machine. Its weights are stored in 16 bits instead of 32, and everything else stays. What pace can you hope for?
+- 30 a second, because there are as many multiplications. | The multiplications aren't what takes the time. Reading the weights is.
++ Up to 60 a second, because half as many bytes are read per token. | Yes. Every weight is read once per token and used for one multiplication.
+- Up to 900 a second, because the time grows with the square of the bits. | Half the bytes take half the time to read.
+- Fewer than 30, because 16-bit floats are less exact. | They are less exact, which costs a little loss and no time.
+
+[what_rms_norm_leaves_out: multiple]
+Which of these does an RMSNorm do? Tick all that apply.
++ divide each vector by a number of its own | Yes, by its root mean square.
+- subtract each vector's mean | That's what LayerNorm does first.
++ multiply each feature by a learned gain | Yes, as LayerNorm does.
+- add a learned bias | It has none. LayerNorm has one.
+
+[is_the_benchmark_clean: open]
+A small model answers 60% of a well-known list of questions. Name two reasons why it may be worse on yours, and how you'd find out.
+answer: The questions, or their answers, may have been in the training text, which is taken from the web; then the score measures memory. Search the text for them if it's public, or ask about things that were published after it was collected, or reword the questions. The form may differ as well: a list of choices, a certain prompt, examples in the input. Write your own fifty questions in the form in which people will ask, keep them off the web, and compare with a trivial answer, for instance always the first choice.
+""")
+
+PREDICTIONS = predictions(r"""
+[todays_weights_in_yesterdays_parts]
+Where will the loss be?
+- below: clearly below 10.8 nats | The matrices are as they were trained. But 30 layers pass on what the wrong parts have made of it.
+- about: near 10.8 nats | A model that knows nothing and says so would be there. This one doesn't know that it knows nothing.
+- above: clearly above 10.8 nats | Right. To do worse than somebody who guesses evenly, a model has to be sure of wrong tokens.
+explain: The trained weights expect certain numbers to come in. They get other ones, and still make sharp distributions of them.
+
+[which_part_costs_more]
+Two parts are still those of 2018. Which of them costs more, measured in nats per token?
+- rotary: the missing positions | Right. Without positions, the model can't tell the last word from the one before.
+- norm: the LayerNorm instead of an RMSNorm | It stands in 61 places, but takes away only each vector's mean, which is small here.
+- equal: both about the same | One of them loses the order of the words, the other one number of 576.
+explain: LayerNorm subtracts the mean of the 576 numbers first, which is close to zero here. Nothing else in the model says in which order the words stand.
+recall: what_low_loss_proves
+
+[without_the_template]
+Now the same question without the template, as plain text to be continued. What does the model write?
+- answer: the answer, as it did with the template | It knows the answer. But nothing in a plain text says that one is wanted.
+- more: more questions of this kind | That's what a model does that has only read web pages. This one has been fine-tuned since.
+- nothing: nothing, it stops at once | Right. In the conversations it was fine-tuned on, a message of the user's is over after its question mark.
+explain: It was fine-tuned on conversations. A question mark ended the user's message there, and the next token was the mark that closes a message.
+recall: why_a_template
+
+[four_examples]
+With four such examples before it, how many of 24 capitals does the model get right? (Mean of three draws of the examples.)
+explain: No weight changes. The examples only make clear which continuation is wanted.
+too_low: Four examples say clearly what is asked, and the model has read about all of these countries.
+too_high: It's a small model, and four lines are little to understand a task from.
+low: 0
+high: 24
+slider: yes
+close: 0.12
+
+[wrong_examples]
+In which task do wrong answers in the examples do more harm?
+- antonyms: with the opposites | Right. Between any two words there are many relations, and only the right answers say which is meant.
+- capitals: with the capitals | A country and any capital already say what the list is about.
+- equal: in both alike | The lines look the same in both tasks. What they give away is not the same.
+explain: A list of countries and capitals shows its subject even if they're mixed up. A list of words and wrong opposites looks like a list of unrelated words.
+""")

@@ -1,162 +1,88 @@
 """Questions of lesson 20, look inside."""
 
-from helpers.exercises.content import Prediction, Question, right, wrong
+from helpers.exercises.written import predictions, questions
 
-# fmt: off
-QUESTIONS = [
-    Question(
-        "what_patching_showed",
-        "Exchanging head 4's output at the last word turns *Paris* into *Berlin*. What have you shown?",
-        "single",
-        [
-            wrong("The capitals are stored in head 4.",
-                  "The country's vector already held the difference long before layer 23. The head brings it over."),
-            right("Between these two sentences, the difference reaches the last word mainly through head 4.",
-                  "Yes. That's what was exchanged, and nothing else was."),
-            wrong("Without head 4, the model doesn't know any capitals.",
-                  "With head 4 silenced it still named some. Others carry part of it."),
-            wrong("Head 4 attends to the country whenever a capital is asked for.",
-                  "Where it attends was neither looked at nor changed."),
-        ],
-    ),
-    Question(
-        "why_as_many_others",
-        "You silence the eight heads with the highest score, and a task gets worse. Why silence eight others as well?",
-        "single",
-        [
-            wrong("To average over more heads, so that the effect is measured more exactly.",
-                  "The others aren't averaged with the eight. They're what the eight are compared with."),
-            right("To see how much of the damage comes from silencing eight heads, whichever they are.",
-                  "Yes. Only what goes beyond that speaks for the score."),
-            wrong("To find heads that the score has missed.",
-                  "A random draw would be a poor way to search."),
-            wrong("To make sure that the model works without them.",
-                  "It might or might not. The question is whether the eight are special."),
-        ],
-    ),
-    Question(
-        "what_the_lens_missed",
-        "At the last word, the lens ranks *Paris* 3,000th after layer 20. What follows?",
-        "single",
-        [
-            wrong("Up to layer 20, the model doesn't know the answer.",
-                  "The vector at *France* already decides it there. Patching showed that."),
-            right("At this position, the vector doesn't yet point to “Paris” as the output layer reads it.",
-                  "Yes. It says nothing about other positions, or about other ways to write it down."),
-            wrong("Layers 1 to 20 could be left out.",
-                  "They turn *France* into a vector from which *Paris* can be taken."),
-            wrong("The final norm should have been left out.",
-                  "Without it the output layer reads features that the model turns down first."),
-        ],
-    ),
-    Question(
-        "zero_or_mean",
-        "A head puts out nearly the same vector for every text. You silence it once by zero and once by its mean. What do you expect?",
-        "single",
-        [
-            right("Zero does damage and the mean hardly any.",
-                  "Yes. Later layers rely on that constant vector, and the mean leaves it in place."),
-            wrong("Both do no damage, because the head says nothing about the text.",
-                  "It says nothing about the text, but it adds something that later layers are used to."),
-            wrong("Both do the same damage, because both remove what depends on the text.",
-                  "Zero removes more than that."),
-            wrong("The mean does damage and zero doesn't.",
-                  "The mean is close to what the head puts out anyway."),
-        ],
-    ),
-    Question(
-        "cells_that_can_differ",
-        "Two sentences of 6 tokens differ only in the fourth. For a model with 12 layers you patch every position in front of each layer. How many of these 72 patches can change the answer?",
-        "number",
-        [
-            wrong("72", "The first three tokens are the same and see nothing else, so their vectors are, too."),
-            wrong("12", "The tokens after the fourth can see it, so their vectors differ as well."),
-            wrong("36", "Nearly: in front of layer 0 the last two tokens haven't seen anything yet."),
-        ],
-        answer=34,
-        why="Three positions times 12 layers are 36. In front of layer 0, the last two tokens are still plain embeddings and the same in both.",
-    ),
-    Question(
-        "what_qk_and_ov_say",
-        "Which of these are answered by a head's W_Q W_Kᵀ alone, without its values and its output?",
-        "multiple",
-        [
-            right("Which tokens it would attend to.", "Yes, a score needs queries and keys only."),
-            wrong("What it adds to the stream when it attends to “France”.",
-                  "That's the other product, of its values and its output."),
-            right("Whether it prefers tokens that came after the same token as now.",
-                  "Yes. That preference is in the scores."),
-            wrong("Whether it copies the token that it attends to.",
-                  "Copying is what the values and the output do."),
-        ],
-    ),
-]
+QUESTIONS = questions(r"""
+[what_patching_showed: single]
+Exchanging head 4's output at the last word turns *Paris* into *Berlin*. What have you shown?
+- The capitals are stored in head 4. | The country's vector already held the difference long before layer 23. The head brings it over.
++ Between these two sentences, the difference reaches the last word mainly through head 4. | Yes. That's what was exchanged, and nothing else was.
+- Without head 4, the model doesn't know any capitals. | With head 4 silenced it still named some. Others carry part of it.
+- Head 4 attends to the country whenever a capital is asked for. | Where it attends was neither looked at nor changed.
 
-PREDICTIONS = [
-    Prediction(
-        "without_eight_heads",
-        "The eight highest of 270 heads are silenced. What becomes of the 3 nats in the second copy?",
-        options={
-            "eleven": ("about 11 nats per token",
-                       "Right. Hardly anything else in the model can recite random tokens."),
-            "seven": ("about 7 nats per token",
-                      "You expected the other 262 heads to make up for half of it. They don't."),
-            "four": ("about 4 nats per token",
-                     "That's what happens with eight other heads. Without these, the recitation is gone."),
-        },
-        explain="The score was measured on other random tokens, and it named the heads that recite these.",
-        recall="why_as_many_others",
-    ),
-    Prediction(
-        "the_first_token_hidden",
-        "The first token gets over 40% of all weight. Hidden from everybody, by how much does the loss rise?",
-        options={
-            "much": ("by more than a nat per token",
-                     "You'll see it rise that much in a moment, but this change doesn't do it."),
-            "some": ("by about half a nat per token",
-                     "Another token can do what the first one did, so it rises by less."),
-            "hardly": ("by a tenth of a nat per token",
-                       "Right. And the weight that it got has found a new place."),
-        },
-        explain="What the first token is for isn't bound to the first token. It's bound to seeing nobody but oneself.",
-    ),
-    Prediction(
-        "when_it_knows",
-        "SmolLM has 30 layers. From where on would the lens name the capital first?",
-        options={
-            "ten": ("from the tenth layer on",
-                    "It's a simple fact, and still the last word has nothing of it at layer 10."),
-            "twenty": ("from the twentieth layer on",
-                       "At layer 20 thousands of tokens still come before it."),
-            "end": ("from the last layers on",
-                    "Right. Up to layer 23 it isn't even among the first thousand."),
-        },
-        explain="The stream at the last word points to the capital only at the very end, in all six sentences.",
-        recall="what_the_lens_missed",
-    ),
-    Prediction(
-        "how_many_carry",
-        "There are 90 heads in layers 20 to 29. How many of them, patched alone, carry more than half of the difference?",
-        options={
-            "none": ("none of them does", "A fact could well be spread so thinly. This one isn't."),
-            "one": ("one of them does", "Right. One head of layer 23 carries most of it."),
-            "several": ("a few of them do",
-                        "If several each carried more than half, they'd carry it twice. One is ahead of all others."),
-        },
-        explain="Shares were measured one head at a time, in four pairs of countries.",
-        recall="what_patching_showed",
-    ),
-    Prediction(
-        "largest_pair",
-        "*femme* gives *noire* nearly all of its weight. How much of this score comes from the largest of the 225 pairs?",
-        options={
-            "half": ("about half of the score",
-                     "One cause for one score would be convenient. The largest pair is far from that."),
-            "sixth": ("about a sixth of the score",
-                      "Right. It's the largest, and five sixths come from elsewhere."),
-            "tiny": ("about a hundredth of the score",
-                     "With 225 equal pairs it would be even less. They aren't equal: four of them stand out."),
-        },
-        explain="The four pairs of the two feed-forward networks are the largest. Dozens of small ones make up the rest.",
-    ),
-]
+[why_as_many_others: single]
+You silence the eight heads with the highest score, and a task gets worse. Why silence eight others as well?
+- To average over more heads, so that the effect is measured more exactly. | The others aren't averaged with the eight. They're what the eight are compared with.
++ To see how much of the damage comes from silencing eight heads, whichever they are. | Yes. Only what goes beyond that speaks for the score.
+- To find heads that the score has missed. | A random draw would be a poor way to search.
+- To make sure that the model works without them. | It might or might not. The question is whether the eight are special.
+
+[what_the_lens_missed: single]
+At the last word, the lens ranks *Paris* 3,000th after layer 20. What follows?
+- Up to layer 20, the model doesn't know the answer. | The vector at *France* already decides it there. Patching showed that.
++ At this position, the vector doesn't yet point to “Paris” as the output layer reads it. | Yes. It says nothing about other positions, or about other ways to write it down.
+- Layers 1 to 20 could be left out. | They turn *France* into a vector from which *Paris* can be taken.
+- The final norm should have been left out. | Without it the output layer reads features that the model turns down first.
+
+[zero_or_mean: single]
+A head puts out nearly the same vector for every text. You silence it once by zero and once by its mean. What do you expect?
++ Zero does damage and the mean hardly any. | Yes. Later layers rely on that constant vector, and the mean leaves it in place.
+- Both do no damage, because the head says nothing about the text. | It says nothing about the text, but it adds something that later layers are used to.
+- Both do the same damage, because both remove what depends on the text. | Zero removes more than that.
+- The mean does damage and zero doesn't. | The mean is close to what the head puts out anyway.
+
+[cells_that_can_differ: number]
+Two sentences of 6 tokens differ only in the fourth. For a model with 12 layers you patch every position in front of each layer. How many of these 72 patches can change the answer?
+- 72 | The first three tokens are the same and see nothing else, so their vectors are, too.
+- 12 | The tokens after the fourth can see it, so their vectors differ as well.
+- 36 | Nearly: in front of layer 0 the last two tokens haven't seen anything yet.
+answer: 34
+why: Three positions times 12 layers are 36. In front of layer 0, the last two tokens are still plain embeddings and the same in both.
+
+[what_qk_and_ov_say: multiple]
+Which of these are answered by a head's W_Q W_Kᵀ alone, without its values and its output?
++ Which tokens it would attend to. | Yes, a score needs queries and keys only.
+- What it adds to the stream when it attends to “France”. | That's the other product, of its values and its output.
++ Whether it prefers tokens that came after the same token as now. | Yes. That preference is in the scores.
+- Whether it copies the token that it attends to. | Copying is what the values and the output do.
+""")
+
+PREDICTIONS = predictions(r"""
+[without_eight_heads]
+The eight highest of 270 heads are silenced. What becomes of the 3 nats in the second copy?
+- eleven: about 11 nats per token | Right. Hardly anything else in the model can recite random tokens.
+- seven: about 7 nats per token | You expected the other 262 heads to make up for half of it. They don't.
+- four: about 4 nats per token | That's what happens with eight other heads. Without these, the recitation is gone.
+explain: The score was measured on other random tokens, and it named the heads that recite these.
+recall: why_as_many_others
+
+[the_first_token_hidden]
+The first token gets over 40% of all weight. Hidden from everybody, by how much does the loss rise?
+- much: by more than a nat per token | You'll see it rise that much in a moment, but this change doesn't do it.
+- some: by about half a nat per token | Another token can do what the first one did, so it rises by less.
+- hardly: by a tenth of a nat per token | Right. And the weight that it got has found a new place.
+explain: What the first token is for isn't bound to the first token. It's bound to seeing nobody but oneself.
+
+[when_it_knows]
+SmolLM has 30 layers. From where on would the lens name the capital first?
+- ten: from the tenth layer on | It's a simple fact, and still the last word has nothing of it at layer 10.
+- twenty: from the twentieth layer on | At layer 20 thousands of tokens still come before it.
+- end: from the last layers on | Right. Up to layer 23 it isn't even among the first thousand.
+explain: The stream at the last word points to the capital only at the very end, in all six sentences.
+recall: what_the_lens_missed
+
+[how_many_carry]
+There are 90 heads in layers 20 to 29. How many of them, patched alone, carry more than half of the difference?
+- none: none of them does | A fact could well be spread so thinly. This one isn't.
+- one: one of them does | Right. One head of layer 23 carries most of it.
+- several: a few of them do | If several each carried more than half, they'd carry it twice. One is ahead of all others.
+explain: Shares were measured one head at a time, in four pairs of countries.
+recall: what_patching_showed
+
+[largest_pair]
+*femme* gives *noire* nearly all of its weight. How much of this score comes from the largest of the 225 pairs?
+- half: about half of the score | One cause for one score would be convenient. The largest pair is far from that.
+- sixth: about a sixth of the score | Right. It's the largest, and five sixths come from elsewhere.
+- tiny: about a hundredth of the score | With 225 equal pairs it would be even less. They aren't equal: four of them stand out.
+explain: The four pairs of the two feed-forward networks are the largest. Dozens of small ones make up the rest.
+""")

@@ -1,0 +1,82 @@
+"""Questions written as text say what their author meant, or which line isn't clear."""
+
+import pytest
+
+from helpers.exercises import written
+from helpers.exercises.content import Option, Prediction, Question
+
+QUESTIONS = r"""
+[a: single]
+Which $\sqrt{d}$?
++ This. | Yes: so.
+- That. | No.
+
+[b: number]
+How many?
+- 3 | One too many.
+answer: 2
+why: Count: two.
+tolerance: 0.1
+
+[c: order]
+In which order?
+* first
+* then
+why: So.
+
+[d: match]
+What goes with what?
+* left -> right
+why: So.
+
+[e: shape]
+Which shape?
+answer: (B, T)
+why: A row a sentence.
+"""
+
+
+def test_each_kind_of_question_is_read():
+    assert written.questions(QUESTIONS) == [
+        Question(
+            "a",
+            r"Which $\sqrt{d}$?",
+            "single",
+            [Option("This.", "Yes: so.", True), Option("That.", "No.")],
+        ),
+        Question("b", "How many?", "number", [Option("3", "One too many.")], 2, "Count: two.", 0.1),
+        Question("c", "In which order?", "order", answer=["first", "then"], why="So."),
+        Question("d", "What goes with what?", "match", answer={"left": "right"}, why="So."),
+        Question("e", "Which shape?", "shape", answer="(B, T)", why="A row a sentence."),
+    ]
+
+
+def test_a_prediction_is_read_with_its_fields():
+    text = "[p]\nHow far?\n- near: one: or two | So near?\nlow: 0\nask_why: yes\nunit: words"
+    options = {"near": ("one: or two", "So near?")}
+    assert written.predictions(text) == [
+        Prediction("p", "How far?", options, low=0.0, ask_why=True, unit="words")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("mask\nWhich?", r"expected \[name\] or \[name: kind\].*'mask'"),
+        ("[mask: single]", "then a prompt"),
+        ("[mask: singel]\nWhich?", "mask: the kind has to be one of single.*'singel'"),
+        ("[mask: single]\nWhich?\n- this", r"mask: expected one '\|' in 'this'"),
+        ("[mask: single]\nWhich?\n- this | that | more", r"mask: expected one '\|'"),
+        ("[mask: match]\nWhich?\n* this, that", "mask: expected one '->'"),
+        ("[mask: single]\nWhich?\nwhi: so", "mask: there is no field 'whi'; fields: name"),
+        ("[mask: single]\nWhich?\nand more", "mask: expected one ':' in 'and more'"),
+    ],
+)
+def test_a_line_that_is_not_clear_is_named(text, said):
+    with pytest.raises(ValueError, match=said):
+        written.questions(text)
+
+
+def test_a_prediction_has_no_kind():
+    with pytest.raises(ValueError, match="p: a prediction has no kind; got 'single'"):
+        written.predictions("[p: single]\nWhich?")
