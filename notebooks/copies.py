@@ -97,7 +97,8 @@ def merged(mine, original, new):
     """Bring a changed lesson into a learner's copy.
 
     A cell that the learner has not touched follows the lesson. One that they changed, ran or added
-    stays as it is, next to the cells that it stood beside.
+    stays as it is, next to the cells that it stood beside; but one that was only run goes with the
+    lesson's, because what it asks for may be gone.
 
     Parameters
     ----------
@@ -116,8 +117,8 @@ def merged(mine, original, new):
     previous = None  # the cell of the result after which the learner's next own cell belongs
     for cell in mine.cells:
         if cell.id not in coming:
-            if cell.id in before and not _touched(cell, before[cell.id]):
-                continue  # the lesson has dropped it, or says it otherwise now
+            if cell.id in before and cell.source == before[cell.id].source:
+                continue  # the lesson has dropped it; that it was run leaves nothing to keep
             place = 0 if previous is None else _place(cells, previous) + 1
             cells.insert(place, cell)
         previous = cell.id

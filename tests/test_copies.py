@@ -128,6 +128,20 @@ def test_a_changed_lesson_arrives_and_every_answer_stays(sources, tmp_path):
     assert [c.outputs[0].text for c in ran] == ["right"]
 
 
+def test_what_the_lesson_dropped_goes_though_it_was_run(sources, tmp_path):
+    mine = tmp_path / "mine"
+    copies.bring_up_to_date(mine, sources)
+    notebook = nbformat.read(mine / "42_lesson.ipynb", 4)
+    (old,) = [cell for cell in notebook.cells if "a picture" in cell.source]
+    old.outputs = [nbformat.v4.new_output("stream", text="a picture")]
+    nbformat.write(notebook, mine / "42_lesson.ipynb")
+    change(sources, ("a picture", "another one"))
+    copies.bring_up_to_date(mine, sources)
+    pictures = [text for text in sources_of(mine / "42_lesson.ipynb") if "print(" in text]
+    assert len(pictures) == 1
+    assert "another one" in pictures[0]
+
+
 def test_an_answer_stays_though_its_stub_has_changed(sources, tmp_path):
     mine = tmp_path / "mine"
     copies.bring_up_to_date(mine, sources)
