@@ -113,9 +113,9 @@ all_ids = encode(sentences)
 unseen, train_ids = all_ids[:500], all_ids[500:]
 
 # %% [markdown]
-# BERT chooses 15% of the tokens at random and has to predict every one of them. Replacing them all by [MASK] would
-# have a catch: [MASK] never occurs when the model is used later, and nothing would have trained the vectors at ordinary
-# words. That's why only 80% of the chosen tokens become [MASK], while 10% become a random token and 10% stay as they are.
+# BERT chooses 15% of the tokens at random and has to predict every one of them. Simply replacing them all by [MASK]
+# has a catch. The loss would then train only the vectors at [MASK], a token that never turns up in real use. That's
+# why only 80% of the chosen tokens become [MASK], while 10% become a random token and 10% stay as they are.
 #
 # ### Your turn (5 min)
 
@@ -138,7 +138,7 @@ exercises.check("mask_tokens", mask_tokens)
 
 # %% [markdown]
 # The loss is the cross-entropy of lesson 09, with one difference: it's computed over the chosen positions only,
-# because everywhere else the answer is simply there in the input.
+# because everywhere else the input already contains the answer.
 #
 # ### Your turn (4 min)
 
@@ -157,8 +157,8 @@ exercises.check("masked_lm_loss", masked_lm_loss)
 
 # %% [markdown]
 # Here's the model: two encoder layers, post-norm as in BERT (lesson 07), with 64 numbers per token. A layer on top
-# turns each vector into one logit per word. We train it for 700 steps with your two functions, then give it two gaps
-# that differ in nothing but the verb.
+# turns each vector into one logit per word. We train it for 700 steps with your two functions, then let it fill the
+# gap in two sentences that differ only in their verb.
 
 # %%
 config = bert.BertConfig(
@@ -248,20 +248,21 @@ notebook.figure(
 # A model that reads from left to right would have to fill both gaps in the same way. Ours doesn't, because the gap
 # can attend to the verb.
 #
-# The real BERT was pretrained in just this way, on 3.3 billion words of books and Wikipedia. Its smaller version,
-# BERT-base, has 110 million parameters. Two details of the recipe changed within a year. BERT also had to predict
-# whether one text follows another, a task that later models dropped (Liu et al. 2019). And it hid single pieces, so
-# *blue* could give `##berry` away. Hiding all pieces of a word together is called **whole-word masking**.
+# The real BERT was pretrained just like this, on 3.3 billion words of books and Wikipedia; its smaller version,
+# BERT-base, has 110 million parameters. Within a year two details looked less clever. BERT had a second task, to
+# predict whether one text follows another, and later models dropped it (Liu et al. 2019). And because it hid single
+# pieces, *blue* could give `##berry` away. The repair is to hide all pieces of a word together, called **whole-word
+# masking**.
 
 # %% [markdown]
 # ## 2. How does a review become one vector?
 #
 # *Never dull.* Did this critic like the film? A person reads two words and knows. We'd like a program that reads
-# thousands of reviews and says 1 for the pleased ones and 0 for the others.
+# thousands of reviews and answers 1 if the critic was pleased and 0 if not.
 #
-# A pretrained encoder has done most of the work already, since filling gaps taught it a good deal about words. We
-# take **MiniLM** from lesson 03, a BERT with half of BERT-base's layers and width, and 7,720 one-line reviews that
-# people have labelled.
+# A pretrained encoder has done most of the work already, since filling gaps taught it a good deal about words. Ours
+# is **MiniLM** from lesson 03, a BERT with half of BERT-base's layers and width. For data we have 7,720 one-line
+# reviews, labelled by people.
 
 # %%
 minilm = load_minilm()
@@ -273,8 +274,8 @@ for review in train[3:6]:
 # The encoder gives one vector per *token*, and we need one per *review*. Three candidates come to mind. The first is
 # the output at **[CLS]**, the token that begins every text (lesson 11). The second is what libraries call the *pooled
 # output*, the vector of [CLS] after one more linear layer and a tanh, which BERT learned while it predicted whether
-# one text follows another. The third is simply the mean over all real tokens. Padding has to stay out of that mean, or
-# a short review gets another vector as soon as it shares a batch with a long one.
+# one text follows another. The third is simply the mean over all real tokens. Padding has to stay out of that mean,
+# or a short review's vector changes as soon as it shares a batch with a long one.
 
 # %%
 texts = [review.text for review in train[3:6]]
@@ -377,14 +378,14 @@ notebook.figure(
 )
 
 # %% [markdown]
-# The bands cover the eight draws. With 50 labels, two people who try the same method can end up many points apart,
-# only because they drew different reviews.
+# The bands cover the eight draws. With 50 labels, two people who try the same method can end up many points apart
+# just because they drew different reviews.
 #
 # ## 4. Can we train the encoder, too?
 #
-# MiniLM's vectors were made for comparing sentences by topic, but a judge needs opinions. So let's train the encoder
-# as well, which is called **fine-tuning**. The trouble is that all 22.6 million parameters change, and we'd have to
-# store a whole new model per task.
+# MiniLM's vectors were made for comparing sentences by topic, but a judge needs opinions. Training the encoder as
+# well is called **fine-tuning**. The trouble is that all 22.6 million parameters change, and we'd have to store a
+# whole new model per task.
 #
 # **LoRA** (Hu et al. 2021) leaves every matrix $W$ frozen and learns a correction to it. The correction has the
 # shape of $W$, but it's the product of two thin matrices, $B$ of shape $(D_{out}, r)$ and $A$ of shape
@@ -394,8 +395,8 @@ notebook.figure(
 # $$W' = W + \frac{\alpha}{r}\, B A$$
 #
 # The letters are those of the LoRA paper: $A$ isn't an attention map, and $B$ isn't a batch. A matrix of 384 × 384
-# has 147,456 numbers, its two thin ones together 12,288. $B$ starts at zero, so at first the model computes exactly
-# what it did before.
+# has 147,456 numbers; its two thin ones have 12,288 between them. $B$ starts at zero, so at first the model computes
+# exactly what it did before.
 #
 # ### Your turn (5 min)
 
@@ -413,9 +414,10 @@ def lora_forward(x, w, a, b, alpha):
 exercises.check("lora_forward", lora_forward)
 
 # %% [markdown]
-# Now the whole of it. The first line puts such a correction on all 36 linear layers of MiniLM, and on top comes a
-# classifier with dropout in front, as in BERT. AdamW is Adam with a small pull of every weight towards zero. The loop
-# goes through 300 reviews twice. While it runs, guess: how many of 400 new reviews will it judge correctly?
+# Now put it together. `add_lora` gives each of MiniLM's 36 linear layers such a correction, and `TextClassifier` adds
+# a linear layer on top, with dropout before it as in BERT. AdamW is Adam plus a small pull on every weight towards
+# zero. The loop goes through 300 reviews twice. While it runs, guess: how many of 400 new reviews will it judge
+# correctly?
 
 # %% tags=["hide-input"]
 
@@ -444,7 +446,7 @@ for epoch in range(PASSES):
 
 # %% [markdown]
 # Before you see your result: we trained LoRA and the frozen encoder's classifier on the same eight draws of 50, 500
-# and 5,000 reviews. Start with the smallest. LoRA trains 664,322 parameters, the classifier on frozen vectors 770.
+# and 5,000 reviews. Take the draws of 50 first. LoRA trains 664,322 parameters, the classifier on frozen vectors 770.
 
 # %%
 exercises.predict("lora_from_fifty")
@@ -486,8 +488,8 @@ notebook.tell(
 )
 
 # %% [markdown]
-# Would more parameters have helped? We trained once in each of these ways, on 1,000 reviews with two passes, so a gap
-# of two or three points can be chance. LoRA keeps up with training everything, at a thirtieth of the parameters.
+# Would more parameters have helped? Each row below is a single run, two passes over 1,000 reviews, so ignore gaps of
+# two or three points. LoRA keeps up with training everything, at a thirtieth of the parameters.
 
 # %% tags=["hide-input"]
 WAYS = {"head": "classifier alone", "last": "and the last layer", "all": "and all layers"}
@@ -510,20 +512,20 @@ assert ways["lora16"]["accuracy"] > ways["last"]["accuracy"] + 0.03
 assert 30 < ways["all"]["trainable"] / ways["lora16"]["trainable"] < 36
 
 # %% [markdown]
-# After training, the corrections cost nothing any more. Add $\frac{\alpha}{r} B A$ to $W$ once, and the model has its
-# old shape and speed again, with the same logits. You'll write that step in *Practice*.
+# Once training is over, the corrections cost nothing. Add $\frac{\alpha}{r} B A$ to $W$, and the model is back to its
+# old shape and speed, with its new logits. You'll write that step in *Practice*.
 #
 # <details><summary>Fine print</summary>
 #
 # The star is one run on 400 test reviews, so it can be two or three points off. In the curve, LoRA goes through 50
 # reviews 20 times, through 500 four times and through 5,000 twice. We set these numbers after a few trials with other
 # draws; rate and rank weren't tuned per draw. The logistic regression did choose its penalty on 1,000 validation
-# reviews, which nobody has who can afford only 50 labels, so the frozen mean and the bag of words are favoured.
-# That the mean beats [CLS] is a result about MiniLM, which was trained for it.
+# reviews, a luxury for somebody with 50 labels, so the frozen mean and the bag of words are favoured. The mean's lead
+# over [CLS] is a result about MiniLM, which was trained for it.
 #
-# Your library may call a neighbour of BERT by name. **DistilBERT** (Sanh et al. 2019) has six of BERT-base's twelve
-# layers, no segments and no pooler. Its classifier takes the vector of [CLS] through a linear layer and a ReLU of its
-# own, then dropout, then a second linear layer.
+# In libraries you'll also meet **DistilBERT** (Sanh et al. 2019). It has six of BERT-base's twelve layers, no
+# segments and no pooler. Its classifier takes the vector of [CLS] through a linear layer and a ReLU of its own, then
+# dropout, then a second linear layer.
 #
 # </details>
 
@@ -543,8 +545,8 @@ WordFlipper(sentiment, "the plot barely works")
 # %% [markdown]
 # ### You are here
 #
-# Here's the whole model with a sentence in it. There's no decoder and no causal mask, so in every head each
-# position can attend to both sides.
+# Below is the whole model, reading a sentence. There's no decoder and no causal mask, so in every head each position
+# can attend to both sides.
 
 # %% tags=["nbval-ignore-output"]
 model_map(minilm.trace("never dull"))
@@ -552,11 +554,11 @@ model_map(minilm.trace("never dull"))
 # %% [markdown]
 # ### What to take away
 #
-# - BERT is an encoder alone. It's trained to fill gaps, so every position can use both sides.
+# - BERT is just an encoder, trained to fill gaps, so every position can use both sides.
 # - BERT predicts 15% of the tokens. Of these, 80% become [MASK], 10% become a random token, and 10% stay.
 # - The pooler applies a linear layer and tanh to the [CLS] vector. Mean pooling has to leave the padding out.
-# - With a frozen encoder you compute each vector once. With 50 labels it's as good as LoRA; with 5,000 a bag of words
-#   has caught up with it.
+# - A frozen encoder computes each vector only once. With 50 labels it's as good as LoRA; with 5,000 a bag of words
+#   has caught up.
 # - LoRA trains two thin matrices per linear layer, about 3% of the parameters at rank 16, and they can be merged
 #   into the model afterwards.
 #
@@ -572,8 +574,8 @@ model_map(minilm.trace("never dull"))
 #
 # ### Find the bug (4 min)
 #
-# BERT can read two texts together, as [CLS] first [SEP] second [SEP]. Somebody wrote a function that joins two texts,
-# and then wondered why the model was so bad at comparing them. It has two mistakes. The last line prints the ids and
+# BERT can read two texts together, as [CLS] first [SEP] second [SEP]. The function below joins two texts, and the
+# model was strangely bad at comparing them, because the function has two mistakes. The last line prints the ids and
 # the segments for a first text of two words and a second text of one word.
 
 # %% tags=["hide-input"]

@@ -7,10 +7,10 @@
 # stop if we didn't cut it off. All it has ever read is seven megabytes of fairy tales, and nobody told it what a king
 # is, or even what a sentence is.
 #
-# Take the Transformer of lesson 07 and remove the encoder. With nothing to translate from, the cross-attention goes as
-# well. What remains is called a **GPT**, a *generative pretrained Transformer*. You come from lesson 10, with a
-# Transformer in a file of your own, and from lesson 11, where text became ids. Today you'll start with a model that can
-# only average, turn it into a GPT step by step, and measure what each new part is worth.
+# Take the Transformer of lesson 07 and remove the encoder. With nothing to translate from, the cross-attention goes
+# too. What remains is called a **GPT**, a *generative pretrained Transformer*. You come from lesson 10, with a
+# Transformer in a file of your own, and from lesson 11, where text became ids. Today you'll start with a model that
+# can only average, turn it into a GPT step by step, and measure what each new part is worth.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -63,7 +63,7 @@ by_last_letter = -after[validation[:-1], validation[1:]].log().mean().item()
 # learner's own file 10 · 4 GPT-2 and GPT-3 5 · 5 writing and tasks 10 · map and summary 2.
 #
 # **Say first**: there's no new mathematics today, because every part was built before lesson 10. What's new is how
-# few of those parts are enough.
+# few of them are enough.
 #
 # **Show**: write the ladder on the board (average, one head, four heads, residuals and feed-forward, three layers)
 # and write the loss beside each rung as it comes in. Read the samples aloud, so that the class hears the
@@ -93,9 +93,9 @@ exercises.warm_up(14)
 # ## 1. What can you predict from an average?
 #
 # A language model predicts each token from the tokens before it. To keep things small, our tokens are single letters
-# (50 different ones, counting spaces and punctuation), from 1.2 million letters of fairy tales. The loss is the
-# cross-entropy of lesson 09 in nats per letter. A nat is the unit of surprise that the natural logarithm gives, and
-# lower is better. Two yardsticks come for free, because they only need counting.
+# (50 different ones, counting spaces and punctuation), from 1.2 million letters of fairy tales. The loss is lesson
+# 09's cross-entropy, in nats per letter, and lower is better. A nat is a unit of surprise, the one you get with
+# natural logarithms. Two yardsticks come for free, because they only need counting.
 
 # %%
 print(f"nothing is read, only letter frequencies: {by_frequency:.2f} nats per letter")
@@ -103,9 +103,9 @@ print(f"only the last letter is read:             {by_last_letter:.2f} nats per 
 
 # %% [markdown]
 # A model should do better when it reads more than one letter, so position $t$ needs a summary of the letters 0 to
-# $t$. No later letter is allowed to enter it, because the next letter is what we want to predict. The simplest summary
-# is the mean of the letters' embeddings. A mean is a weighted sum with equal weights, and that's why a single matrix
-# product computes the means for all positions at once: row $t$ of the matrix holds the weights of position $t$.
+# $t$. No later letter is allowed to enter it, because the next letter is what we want to predict. The simplest
+# summary is the mean of the letters' embeddings. A mean is a weighted sum with equal weights, so a single matrix
+# product computes the means of all positions at once: row $t$ of the matrix holds the weights of position $t$.
 #
 # ### Your turn (4 min)
 #
@@ -131,7 +131,7 @@ exercises.check("causal_average", causal_average)
 # Around this average we put an embedding for the letters, another for the positions, and a linear layer that turns
 # each vector into 50 logits. `WIDTH` and `WINDOW` are both 64: each letter has a vector of 64 numbers, and the model
 # reads up to 64 letters. `mix` is whatever comes between the embeddings and the last layer, and it's all that changes
-# from one rung of our ladder to the next.
+# as we climb, rung by rung, from an average to a GPT.
 
 # %% tags=["hide-input"]
 notebook.show_source(LetterModel)
@@ -208,10 +208,10 @@ assert sum(loss < by_last_letter - 0.1 for loss in long["losses"]["one head"]) =
 assert max(long["losses"]["one head"]) < by_last_letter + 0.03
 
 # %% [markdown]
-# The loss has fallen a long way from the average's. Still, after these few steps all the machinery does about as well as
-# a table that counts which letter follows which. Given eight times as many steps, two of three heads went past the
-# table, to 2.12, and one stayed where it was. A row of weights sums to 1, and any weight that goes to the letter just
-# read isn't available for the letters before it.
+# The loss has fallen a long way from the average's, and yet all this machinery does about as well as a table that
+# counts which letter follows which. Patience is no sure cure: of three heads that we gave eight times as many steps,
+# two got past the table, to 2.12, and one stayed where it was. A single head has one budget. Its weights sum to 1, so
+# what goes to the letter just read is missing for the letters before it.
 #
 # What if we split this head into four? The number of parameters stays the same, because each head is only a quarter as
 # wide: it has to tell 50 letters apart with 16 numbers instead of 64.
@@ -255,8 +255,7 @@ assert sum(p.numel() for p in one_head.parameters()) == sum(
 notebook.show_source(GPTLayer.forward)
 
 # %% [markdown]
-# Two rungs of our ladder are left. First we replace the four heads by one such layer, which also has four heads, and
-# then we stack three of these layers.
+# Two rungs are left: a single such layer, again with four heads, and then a stack of three.
 
 # %%
 exercises.predict("parts_or_depth")
@@ -338,7 +337,7 @@ class MyGPT(nn.Module):
 
 
 # %% [markdown]
-# Train it on the letters as every rung was trained, with the sizes of the top one. Then examine it as in lesson 10.
+# Train it on the letters like every other rung, with the sizes of the top one, and then examine it as in lesson 10.
 
 # %% tags=["nbval-ignore-output"]
 my_gpt = train_letters(MyGPT(len(letters), 64, 4, 3, 256), train)
@@ -348,8 +347,8 @@ print(exercises.whose("EncoderLayer", "MultiHeadAttention", "causal_mask", did="
 examine(my_gpt, kind="decoder", vocab_size=len(letters), max_len=64)
 
 # %% [markdown]
-# The story model's weights fit into it, too. Three things have changed since 2017, a line each: positions rotate
-# queries and keys (lesson 05), so none are added, and the network's curve is a GELU.
+# The story model's weights fit into it, too, once you change what has changed since 2017, a line each: no positions
+# are added, queries and keys are rotated instead (lesson 05), and the network's curve is a GELU.
 
 # %%
 rotate, attend = rotate_positions, own.scaled_dot_product_attention
@@ -374,8 +373,8 @@ print(f"largest difference of two logits: {apart:.0e}\n\n{story.decode(ids[0])}"
 # %% [markdown]
 # ## 4. Is that all there is to GPT-2?
 #
-# Let's find out. The library `transformers` contains the original architecture as `GPT2LMHeadModel`. We build a GPT
-# with random weights out of our layers, copy its weights into theirs, and give both models the same ids.
+# The library `transformers` contains the original architecture as `GPT2LMHeadModel`. We build a GPT with random
+# weights out of our layers, copy these weights into the library's model, and give both the same ids.
 
 # %% tags=["nbval-ignore-output"]
 from transformers import GPT2Config, GPT2LMHeadModel
@@ -436,10 +435,10 @@ for text, probability in story.next_tokens("The princess took the golden", 6):
     print(f"{text!r:>12} {probability:.2f}")
 
 # %% [markdown]
-# To write a story, we sample one piece as in lesson 08, append it, and let the model read it, with the earlier keys and
-# values in a cache. Press play, change the settings while it's running, or click on a candidate to write that piece
-# next. The model was built for 512 tokens. After that the beginning has left its window. Is the king still in the story
-# by then?
+# To write a story, we sample one piece as in lesson 08, append it, and let the model read it, with the earlier keys
+# and values in a cache. Press play, change the settings while it's running, or click on a candidate to write that
+# piece next. The model was built for 512 tokens; after that, the beginning drops out of its window. Is the king still
+# in the story by then?
 
 # %% tags=["nbval-ignore-output"]
 EndlessStory(story)
@@ -447,12 +446,12 @@ EndlessStory(story)
 # %% [markdown]
 # ### Everything is next-token prediction
 #
-# Many tasks can be written as a beginning to be continued, so that the answer is whatever comes next: *French: le chien
-# dort. English:* … for a translation, a whole article and then *In short:* … for a summary, *Q: Who wrote Hamlet? A:* …
-# for a question. GPT-2 was tried in just this way, without a layer added or a weight changed. GPT-3 showed that a few
-# solved **examples in the input** make the answers far better, for instance two translated sentences in front of the
-# third. Nothing is trained there; the examples are only read. Our story model is too small for that. In lesson 19 you'll
-# do it with a model that isn't.
+# Many tasks can be written as a beginning to be continued, so that the answer is whatever comes next: *French: le
+# chien dort. English:* … for a translation, a whole article and then *In short:* … for a summary, *Q: Who wrote
+# Hamlet? A:* … for a question. GPT-2 was tried in just this way, without a layer added or a weight changed. GPT-3
+# showed that a few solved **examples in the input** make the answers far better, for instance two translated
+# sentences in front of the third. Nothing is trained; the examples are only read. Our story model is too small for
+# that. In lesson 19 you'll do it with a model that isn't.
 #
 # What has the story model picked up? We give it a beginning and two possible endings and check which ending gets the
 # higher probability: *The queen put on … her crown* or *his crown*? *A fox met a goose. 'I will eat you,' said the …
@@ -553,13 +552,14 @@ model_map(story.trace("The king said to his daughter"), tour="14")
 # %% [markdown]
 # <details><summary>Fine print</summary>
 #
-# All rungs were trained in the same way: 250 steps with 16 windows of 64 letters per step, and the same learning rate,
-# which was chosen for the top of the ladder. The matrices inside `mix` were trained by **Muon** (Jordan et al. 2024), an
-# optimiser that makes every update of a matrix equally large in all directions, and everything else by **AdamW**, Adam
-# with a small pull of every weight towards zero. The loss is measured on 20,000 letters that no model was trained on.
-# With 20 questions each, a difference of six right answers could be chance about once in 20 times. The copier and the
-# detective of *Going deeper* are trained once each. The copier's seed was picked: in the few steps that we give it, only
-# one of three other seeds learned to copy as well. Where copying had hardly begun, switching heads off said little.
+# All rungs were trained in the same way: 250 steps with 16 windows of 64 letters per step, and the same learning
+# rate, which was chosen for the top of the ladder. The matrices inside `mix` were trained by **Muon** (Jordan et al.
+# 2024), an optimiser that makes every update of a matrix equally large in all directions, and everything else by
+# **AdamW**, Adam with a small pull of every weight towards zero. The loss is measured on 20,000 letters that no model
+# was trained on. With 20 questions each, a difference of six right answers could be chance about one time in 20. The
+# copier and the detective of *Going deeper* are trained once each. The copier's seed was picked, because in so few
+# steps only one of three other seeds learned to copy as well. In a model that has hardly begun to copy, switching
+# heads off says little.
 #
 # </details>
 
@@ -580,8 +580,8 @@ exercises.my_parts()
 #
 # $$p(x_1 \dots x_T) = \prod_{t=1}^{T} p(x_t \mid x_1 \dots x_{t-1})$$
 #
-# The line goes on with **lesson 16**: what does all this cost when the text gets long? Lesson 15 is a branch that leaves
-# text behind and asks whether a picture is a sentence.
+# **Lesson 16** continues from here: what does all this cost when the text gets long? Lesson 15 is a branch that
+# leaves text behind and asks whether a picture is a sentence.
 
 # %% [markdown]
 # ## Practice
@@ -604,9 +604,9 @@ exercises.quiz("lessons_from_one_text")
 # ### Bits per byte (4 min)
 #
 # We can't compare the story model's loss per piece with a loss per letter, because most pieces are longer than a
-# letter. So add up the surprise $-\log p$ of every piece in a text, divide the sum by the number of bytes in the text,
-# and convert it from nats to bits. (A bit is the surprise of a fair coin toss, log 2 ≈ 0.69 nats.) A byte has 256 = 2⁸
-# values, so a model that knows nothing needs 8 **bits per byte**.
+# letter. So add up the surprise $-\log p$ of every piece in a text, divide the sum by the number of bytes in the
+# text, and convert it from nats to bits. A bit is the surprise of a fair coin toss, log 2 ≈ 0.69 nats. A byte has 256
+# = 2⁸ values, so a model that knows nothing needs 8 **bits per byte**.
 
 # %% tags=["hide-input"]
 exercises.heading("bits_per_byte")
@@ -687,8 +687,8 @@ exercises.quiz("did_it_copy")
 # earlier layer can bring that there. So a model with induction heads needs at least two layers.
 #
 # We can train a small model that has nothing to learn except copying. Its text is random, but each passage of 8 to 18
-# tokens is repeated. Nothing in the passage can be predicted the first time, and from then on everything can. Not every
-# seed finds that out in 300 steps; this one does.
+# tokens is repeated. The first time, nothing in the passage can be predicted; from then on, everything can. We picked
+# a seed that finds this out in 300 steps, since not every seed does.
 
 # %% tags=["nbval-ignore-output"]
 copier = train_copier(seed=1)  # two layers of four heads
@@ -806,9 +806,9 @@ assert again < first
 # $$L(N, D) = 1.69 + \frac{406.4}{N^{0.34}} + \frac{410.7}{D^{0.28}}$$
 #
 # The first number is what no model can get below, since part of every text is simply chance. The second term is what
-# the model is too small for, the third what it hasn't read. Training takes about $6ND$ operations, so at the same cost
-# you can have a large model that reads little or a smaller one that reads more. Take the budget of Gopher, the
-# largest model of its makers at the time.
+# the model is too small for, the third what it hasn't read. Training takes about $6ND$ operations, so at the same
+# cost you can have a large model that reads little or a smaller one that reads more. Take the budget of Gopher, its
+# makers' largest model at the time.
 
 # %%
 exercises.predict("large_or_well_read")
@@ -861,16 +861,16 @@ assert chinchilla < gopher - 0.03
 
 # %% [markdown]
 # How far can you trust such a formula? With the rounded numbers above, the bottom of the valley is at 32 billion
-# parameters; the paper's own estimates differ by tens of billions. Besiroglu et al. (2024) fitted it again to the same
-# runs, read off the paper's figure, and found 1.82 instead of 1.69 for the floor, with far wider error bars. A power law
-# is a summary of the runs that it was fitted to, and the next size is a test of it.
+# parameters; the paper's own estimates differ by tens of billions. Besiroglu et al. (2024) fitted it again to the
+# same runs, which they read off the paper's figure, and found 1.82 instead of 1.69 for the floor, with far wider
+# error bars. A power law is a summary of the runs that it was fitted to, and the next size is a test of it.
 #
 # ### Can the story model become a detective?
 #
 # *The door opened, and* … In a fairy tale, a king might come in now. In Baker Street it would be somebody else. To
 # teach our model this other style, we don't have to train it again from the start. LoRA (lesson 12) leaves all its
-# matrices as they are and trains a small correction to each. The adapter that comes with the course was trained for 150
-# steps on Sherlock Holmes, which took about two minutes. Its file is a twentieth of the size of the model's.
+# matrices as they are and trains a small correction to each. The adapter that comes with the course was trained for
+# 150 steps on Sherlock Holmes, which took about two minutes. Its file is a twentieth the size of the model's.
 
 # %% tags=["nbval-ignore-output"]
 detective = load_detective()  # the story model with its adapter

@@ -120,12 +120,12 @@ def cache_size(n_tokens, n_layers, n_heads, d_head, bytes_per_number=2):
 exercises.check("cache_size", cache_size)
 
 # %% [markdown]
-# Every factor in this product is a place to save. In **grouped-query attention** several heads of queries
-# share one head of keys and values. With 12 of these in place of 96, the novel's cache shrinks to an eighth.
+# Every factor in this product is a place to save. In **grouped-query attention** several heads of queries share one
+# head of keys and values. With 12 heads of keys in place of 96, the novel's cache shrinks to an eighth.
 #
-# The other bill is for **time**. To read the text, the model compares every token with every other one, with about
-# $2n^2d$ multiplications (lesson 04). Here's that on your machine, next to a feed-forward layer, which processes every
-# token by itself.
+# The other bill is for **time**. To read the text, the model compares every token with every other one, which takes
+# about $2n^2d$ multiplications (lesson 04). Let's time that on your machine, next to a feed-forward layer, which
+# processes every token by itself.
 
 
 # %%
@@ -357,15 +357,14 @@ notebook.tell(
 # %% [markdown]
 # ## 3. Do we have to store the weights?
 #
-# Each row of weights is needed only until the values have been mixed. If we could work through the keys a few
-# at a time, the $n \times n$ weights would never have to exist all at once. But the softmax needs every score
-# of a row twice over, first to find the largest score, which it subtracts so that nothing overflows, and then
-# for the sum in the denominator.
+# Each row of weights is needed only until the values have been mixed. If we could work through the keys a few at a
+# time, the $n \times n$ weights would never have to exist all at once. But the softmax needs every score of a row
+# twice: first to find the largest, which it subtracts so that nothing overflows, then for the sum in the denominator.
 #
-# **Pencil (2 min).** Scores arrive in two blocks, (1, 2) and then (4). After the first block the
-# maximum is 2 and the sum is $e^{1-2} + e^{0}$, with 2 subtracted from each score. After the second block the
-# maximum is 4, so 4 should have been subtracted. By which single number do you multiply the old sum to put
-# that right? Write it down before you read the loop below, which does the same with five scores.
+# **Pencil (2 min).** Scores arrive in two blocks, (1, 2) and then (4). After the first block the maximum is 2 and the
+# sum is $e^{1-2} + e^{0}$, with 2 subtracted from each score. After the second block the maximum is 4, so 4 should
+# have been subtracted. What single number do you multiply the old sum by to put that right? Write it down before you
+# read the loop below, which does the same with five scores.
 
 # %%
 scores, block = numpy.array([1.0, 2.0, 4.0, 0.5, 3.0]), 2
@@ -383,13 +382,13 @@ assert numpy.allclose(by_blocks, torch.tensor(scores).softmax(-1).numpy())
 print("equal to a softmax over all five scores: yes")
 
 # %% [markdown]
-# Multiplying the old sum by $e^{2-4}$ puts that right, and the mixture of values is carried along in the same way. This
-# is the **online softmax** (Milakov and Gimelshein 2018), and FlashAttention (Dao et al. 2022) is built on it.
+# Multiplying the old sum by $e^{2-4}$ puts that right, and the mixture of values is kept up to date in the same way.
+# This is the **online softmax** (Milakov and Gimelshein 2018), and FlashAttention (Dao et al. 2022) is built on it.
 #
 # ### Your turn: find the bug (4 min)
 #
-# Somebody has written attention that reads keys and values in blocks of two, called **tiles**. The print-out
-# compares the result with ordinary attention.
+# The attention below reads keys and values in blocks of two, called **tiles**, and it has a bug. The print-out
+# compares it with ordinary attention.
 
 # %% tags=["hide-input"]
 exercises.heading("forgetful_tiles")
@@ -420,7 +419,7 @@ for n in (2, 4, 6, 8):
 exercises.check("forgetful_tiles", forgetful_tiles)
 
 # %% [markdown]
-# What have we saved? Let's count the multiplications and find the largest tensor that either way creates.
+# To see what tiles save, we count the multiplications and find the largest tensor that each version creates.
 
 
 # %% tags=["hide-input"]
@@ -439,8 +438,8 @@ print(f"largest tensor: {full_memory[2048] / tile_memory:.0f} times smaller in t
 assert plain == tiled and full_memory[2048] / tile_memory == 16
 
 # %% [markdown]
-# Nothing is left out and nothing is approximated; only the stored weights are gone. On a GPU, tiling is nevertheless
-# several times as fast, because reading and writing the weights takes longer there than computing them.
+# Nothing is left out and nothing is approximated; only the stored weights are gone. And yet tiling is several times
+# as fast on a GPU, because there, reading and writing the weights takes longer than computing them.
 # `F.scaled_dot_product_attention` does it for you.
 
 # %% [markdown]
@@ -628,10 +627,10 @@ notebook.tell(
 )
 
 # %% [markdown]
-# Models that live with such a state therefore change what they write. *The treasure is in the cave* … *now it's in
-# the mill*: a sum keeps both, and asked where the treasure is, it answers with a mixture. The **delta rule** first
-# reads what the state already says about the key, and writes only the difference (Schlag et al. 2021; Yang et al.
-# 2024). In the next cell, every key is written twice with different values, and only the second one counts.
+# That's why models with such a state don't simply add. *The treasure is in the cave* … *now it's in the mill*: a sum
+# keeps both, and asked where the treasure is, it answers with a mixture. The **delta rule** first reads what the
+# state already says about the key, and writes only the difference (Schlag et al. 2021; Yang et al. 2024). In the next
+# cell, every key is written twice with different values, and only the second one counts.
 
 # %% tags=["hide-input"]
 notebook.set_seed(0)
@@ -666,16 +665,16 @@ notebook.figure(
 
 # %% [markdown]
 # The sum tosses a coin between the old value and the new one. The delta rule gets every one of 32 right, and fails
-# when the state is full. So linear attention gives up exact look-up among many things, not the distant past as such.
+# only once the state is full. So linear attention gives up exact look-up among many things, not the distant past as
+# such.
 #
 # ## 5. What do models do today?
 #
 # Many still use full attention in every layer, with fewer heads of keys and values, and pay for it. Others let a few
-# layers with full attention do the exact look-up and cheap layers the rest. GPT-3 already alternated full layers with
-# sparse ones. In Gemma 3 (2025), for every layer with full attention there are five with a window of 1,024 tokens. In
-# Jamba (2024) one layer in eight is attention, and the others are Mamba layers, which are recurrent and have a state of
-# fixed size. MiniMax-01 (2025) has one softmax layer after every seven of linear attention. Its successor M2 went back
-# to full attention throughout (MiniMax 2025), so the question isn't settled.
+# full layers do the exact look-up and cheap layers the rest, as GPT-3 already did when it alternated full layers with
+# sparse ones. In Gemma 3 (2025), five layers in six have a window of 1,024 tokens. Seven in eight have a state of
+# fixed size instead, in Jamba (2024) as recurrent Mamba layers and in MiniMax-01 (2025) as linear attention. But the
+# question isn't settled: MiniMax's next model, M2, went back to full attention throughout (MiniMax 2025).
 
 # %%
 exercises.predict("cache_of_a_hybrid")
@@ -707,15 +706,16 @@ assert 0.16 < mixed / all_full < 0.19
 #
 # - As a text gets longer, the multiplications for reading it grow in proportion to $n^2$, and its cache to $n$.
 # - A mask alone saves nothing. A pattern saves time only if the other pairs aren't computed at all.
-# - A window of $w$ reaches $w - 1$ positions further per layer. Strides and global tokens need two layers.
+# - A window of $w$ reaches $w - 1$ positions further per layer. With strides or global tokens, two layers reach
+#   everything.
 # - Tiles with an online softmax give exactly the result of attention without storing its weights.
 # - Linear attention is a recurrent network whose state is a matrix. It gives up exact look-up.
 #
 # $$\phi(Q)\,\bigl(\phi(K)^\top V\bigr) \quad\text{in place of}\quad \mathrm{softmax}(QK^\top)\,V$$
 #
-# Fewer heads of keys, windows and fixed states are some of the things that changed after 2017.
-# [What changed since 2017](95_what_changed.ipynb) comes next and takes up the rest of the block. Lesson 17 is a branch:
-# your second assignment, in which you design the tokens yourself, for drumming.
+# Shared keys, windows and fixed states are only some of the things that changed after 2017.
+# [What changed since 2017](95_what_changed.ipynb) comes next, with the rest of the block. Lesson 17 is a branch: your
+# second assignment, in which you design the tokens yourself, for drumming.
 
 # %% [markdown]
 # ## Practice
@@ -814,10 +814,10 @@ exercises.quiz("what_linear_gives_up")
 #
 # ### Does a rotary model read on beyond its training?
 #
-# A table of positions ends where its rows end. Rotary positions (lesson 05) have no rows: each pair of features turns
-# by its own angle per position, so the formula goes on for ever. Does the model? Count the turns. During training on
-# 2,048 tokens, some pairs have gone round hundreds of times and have met every angle. Others have never finished their
-# first turn.
+# A learned table of positions is over after its last row. Rotary positions (lesson 05) have no rows: each pair of
+# features turns by its own angle per position, so the formula goes on for ever. Does the model? Count the turns.
+# During training on 2,048 tokens, some pairs have gone round hundreds of times and have met every angle. Others have
+# never finished their first turn.
 
 
 # %%
@@ -840,9 +840,9 @@ assert unfinished(8_192, 10_000) < unfinished(2_048, 10_000) < unfinished(8_192,
 # use. *Position interpolation* divides all positions by a factor, so that a long text fits into the angles of
 # training, at the price of neighbours that look closer together (Chen et al. 2023). *YaRN* divides the slow pairs
 # only (Peng et al. 2023). A *larger base*, 500,000 in Llama 3 instead of 10,000, slows all pairs down from the
-# beginning. Each of them needs some further training on long texts. Lesson 19 reads beyond a real model's window.
-# Even a window that was trained isn't always *used*: models have missed facts in the middle of a long prompt more often
-# than facts at its ends (Liu et al. 2023).
+# beginning. All three need some further training on long texts, and even then, a window that a model can read isn't
+# always one that it *uses*: models have missed facts in the middle of a long prompt more often than facts at its ends
+# (Liu et al. 2023). Lesson 19 reads beyond a real model's window.
 #
 # ### More parameters for the same work: a mixture of experts
 #

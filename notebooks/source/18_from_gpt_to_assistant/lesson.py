@@ -4,10 +4,10 @@
 # *"Say wolf three times."* The story model of lesson 14 answers with another sentence, and you'll see which one below.
 # It isn't being stubborn. You gave it a line from a book; it wrote the next.
 #
-# Every chat assistant starts out as such a model. You come from lessons 14 and 95 with a model that continues texts, and
-# you need the masked loss of lesson 09 and LoRA from lesson 12. Today the story model becomes a very small assistant,
-# by the kinds of steps that make a large one. Then a model of two-digit sums learns from nothing but a rule that says
-# *right* or *wrong*, which is how today's models are taught to reason.
+# Every chat assistant starts out as such a model. You come from lessons 14 and 95, and you need the masked loss of
+# lesson 09 and LoRA from lesson 12. Today the story model becomes a very small assistant, in the kinds of steps that
+# a large one takes. Then a model that adds two-digit numbers learns from nothing but a rule that says *right* or
+# *wrong*, which is how today's models are taught to reason.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -58,8 +58,8 @@ results = measured("assistant")
 # "Who writes the end token?" (in the prompt we do, in the reply the model does) · "Why not just train on the better
 # answers and forget the worse ones?" (you can, and it's a good first step; the pair also says what to avoid).
 #
-# **If you're running late**: tell the result of the DPO run in section 3 instead of predicting it, and set section 5 as
-# homework.
+# **If you're running late**: tell the class the result of section 3's DPO run instead of predicting it, and set
+# section 5 as homework.
 #
 # **Answers to expect**: "the assistant understands now" (it writes answers of the kinds that it was trained on; try
 # another kind) · "the reward is what we want" (it is what we measure). The answers to the predictions are discussed
@@ -77,9 +77,9 @@ exercises.warm_up(18)
 # %% [markdown]
 # ## 1. Whose turn is it?
 #
-# A language model sees a single row of tokens, but a chat has two speakers who take turns. To write a chat as one row,
-# we use three tokens that no typed text can contain. One opens a turn of the user, one opens a turn of the assistant,
-# and one ends a turn. This fixed form is called a **chat template**, and each family of chat models has its own.
+# A language model sees a single row of tokens, but a chat has two speakers who take turns. To write a chat as one
+# row, we use three tokens that no typed text can contain. One opens the user's turn, one opens the assistant's, and
+# one ends a turn. This fixed form is called a **chat template**, and each family of chat models has its own.
 
 # %%
 ids = assistant.chat_prompt("Say wolf three times.", helper.encode)
@@ -91,7 +91,7 @@ print(story.tokens(ids))
 #
 # ### Your turn (3 min)
 #
-# The model has no memory besides these tokens, so a chat of several turns is put into the prompt whole for each reply.
+# The model has no memory besides these tokens, so for each reply the prompt has to hold the whole chat so far.
 
 # %% tags=["hide-input"]
 exercises.heading("chat_prompt")
@@ -111,8 +111,9 @@ def chat_prompt(turns, user_id, assistant_id, end_id):
 exercises.check("chat_prompt", chat_prompt)
 
 # %% [markdown]
-# Nothing checks that you keep to the template. What if you don't? Our assistant was trained on the one above. It now
-# gets 48 instructions, about words that no training prompt contained, in five forms, and a rule checks its replies.
+# Nothing checks that you keep to the template. What if you don't? Our assistant was trained on the template above. We
+# give it 48 instructions about words that no training prompt contained, each in five forms, and a rule checks the
+# replies.
 
 # %%
 exercises.predict("most_harmful_template")
@@ -162,7 +163,7 @@ notebook.tell(
 notebook.claim(followed["the whole template"] > max(list(followed.values())[1:]))
 
 # %% [markdown]
-# Try it yourself: type a message and choose a template. Our assistant and the story model read the same tokens.
+# Type a message of your own and choose a template. Our assistant and the story model read the same tokens.
 
 # %% tags=["nbval-ignore-output"]
 writers = {
@@ -174,9 +175,9 @@ ChatBox(writers, helper.encode, story.decode, "Say wolf three times.")
 # %% [markdown]
 # ## 2. What does it learn from?
 #
-# Our assistant has been trained on about half a million instructions with their answers, nearly all of the seven kinds
-# below. A small program made them from the words and sentences of the fairy tales. At the very end it was also trained
-# on some 14,000 of its *own* answers, those that a rule had marked as right. Section 4 comes back to that last step.
+# Our assistant has been trained on about half a million instructions with their answers, nearly all of the seven
+# kinds below. A small program made them from the words and sentences of the fairy tales. At the very end the
+# assistant was also trained on some 14,000 of its *own* answers, those that a rule had marked as right (section 4).
 
 # %% tags=["hide-input"]
 examples = {one.kind: one for one in instructions("train", 64)}
@@ -188,7 +189,7 @@ notebook.table(
 
 # %% [markdown]
 # We write each pair into the template and train as in lesson 14, by predicting every next token. This is called
-# **instruction tuning** or supervised fine-tuning. An assistant never has to write the user's turn, and that's why the
+# **instruction tuning** or supervised fine-tuning. An assistant never has to write the user's turn, so the
 # predictions inside the prompt are usually left out of the loss. We set their targets to −100, the number that
 # PyTorch's `cross_entropy` skips.
 #
@@ -208,8 +209,8 @@ def masked_targets(prompt_ids, answer_ids, end_id):
 exercises.check("masked_targets", masked_targets)
 
 # %% [markdown]
-# Now let's train an assistant ourselves, which we'll call the **student**. It's the story model, frozen, with LoRA
-# adapters of rank 16, so only 9% of its parameters are trained. It learns from 20 batches of 16 pairs.
+# Now we train an assistant of our own, the **student**. It's the story model, frozen, with LoRA adapters of rank 16,
+# so only 9% of its parameters are trained. It sees 20 batches of 16 pairs.
 
 # %% tags=["hide-input"]
 taught = instructions("train", 320, seed=1)
@@ -287,8 +288,8 @@ notebook.claim(ended > 0.7 * len(asked) and ended > right)
 # %% [markdown]
 # ### A second patient
 #
-# Was the method at fault, or the model? SmolLM2-135M, the model of lesson 19, has read two trillion tokens, and its
-# pretraining has taught it to copy. Here it learns two of our seven kinds, *copy* and *who*, with LoRA as well.
+# Was the method at fault, or the model? SmolLM2-135M, the model of lesson 19, learned to copy while it read two
+# trillion tokens. Below, it learns two of our seven kinds of instruction, *copy* and *who*, again with LoRA.
 
 # %% tags=["hide-input"]
 second = measured("second_patient")
@@ -302,17 +303,18 @@ notebook.table(
 assert min(second["runs"][-1]["followed"]) > second["runs"][0]["followed"][0] + 0.3
 
 # %% [markdown]
-# A hundred pairs do here what hundreds of thousands did for the story model, because the pairs don't have to teach the
-# skill. They only say which skill is wanted. Zhou et al. (2023), who used a thousand for a large model, call this the
-# *superficial alignment hypothesis*. *Practice* trains it live.
+# A hundred pairs do here what hundreds of thousands did for the story model, because the pairs don't have to teach
+# the skill. They only say which skill is wanted. Zhou et al. (2023), who used a thousand for a large model, call this
+# the *superficial alignment hypothesis*. In *Practice* you can train SmolLM live.
 
 # %% [markdown]
 # ## 3. Which of two answers is better?
 #
-# Writing the best story about the fox is hard. Saying which of two is better is much easier. We let our assistant write
-# two answers to each prompt and have the better one marked. For a real assistant the markers are people or, more and
-# more often, other models, which tend to favour long answers, the one they read first, and their own style (Zheng et
-# al. 2023). Ours is a rule: a story has to mention its subject and end, and the shorter one wins.
+# Writing the best story about the fox is hard. Saying which of two is better is much easier. We let our assistant
+# write two answers to each prompt and have the better one marked. For a real assistant the markers are people or,
+# more and more often, other models, which tend to favour long answers, the one they read first, and their own style
+# (Zheng et al. 2023). Ours is a rule: a story has to mention its subject and come to an end, and the shorter one
+# wins.
 #
 # ### From a pair to a loss
 #
@@ -387,8 +389,8 @@ for (better, worse), (was_better, was_worse) in tqdm(list(zip(batches, known))):
 print("loss:", " ".join(f"{loss:.2f}" for loss in losses))
 
 # %% [markdown]
-# The first loss is log 2 ≈ 0.69, because policy and reference are still equal. Now go through all 48 pairs once more and
-# look at the better and the worse answers separately.
+# The first loss is log 2 ≈ 0.69, because policy and reference are still equal. Now we go through all 48 pairs again,
+# better and worse answers separately.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 now = log_probs_of(batches)
@@ -414,11 +416,11 @@ notebook.claim(gain_better > gain_worse + 1 and abs(losses[0] - 0.693) < 0.01)
 #
 # The sum of 58 and 67 can be checked, and so can a proof or a program that has tests. Then nobody has to write an
 # answer or compare two of them: the model tries, and a rule pays. Models that reason before they answer are taught
-# this way (DeepSeek-AI 2025), with a text of steps in front of every answer.
+# this way (DeepSeek-AI 2025).
 #
-# Our patient is smaller than that. A GPT of 0.1 million weights has learned sums of two two-digit numbers, letter by
-# letter, from answers as hurried people write them: one in seven starts with a mistake and corrects it after a comma.
-# We stopped its training early, on purpose, so that it's wrong often enough for the rest of this section to matter.
+# Ours is far smaller. A GPT of 0.1 million weights has learned to add two two-digit numbers, letter by letter, from
+# answers as hurried people write them: one in seven starts with a mistake and corrects it after a comma. We stopped
+# its training early, on purpose, so that there's something left to learn.
 
 # %%
 adder = load_adder()
@@ -429,9 +431,9 @@ written, counted = reward.write(
 print("58+67 =", *two_digits.texts_of(written), sep="   ")
 
 # %% [markdown]
-# Some of these answers are better than their siblings, and that is all that we need. **Group-relative policy
+# Some of these answers are better than their siblings, and that's all we need. **Group-relative policy
 # optimisation**, GRPO (Shao et al. 2024), samples a group of answers to each prompt and compares every reward with
-# its group's mean, with no second model to say how good an answer was to be expected.
+# its group's mean, so no second model has to estimate how good an answer should have been.
 #
 # ### Your turn (3 min)
 
@@ -450,10 +452,10 @@ exercises.check("group_advantages", group_advantages)
 
 # %% [markdown]
 # All tokens of an answer share its advantage, and the loss makes the tokens of good answers likelier. But writing
-# answers is slow, and each batch of them is used for a few updates. Something must stop these updates from running away
+# answers is slow, so each batch is used for a few updates, and something must stop these updates from running away
 # from the model that wrote the answers. For each token, divide how likely it is now by how likely it was when it was
-# written. Once this *ratio* has moved past 0.8 or 1.2 in the direction of the advantage, moving on gains nothing.
-# Drifting away from the start has a price as well, as in DPO.
+# written. Once this *ratio* has moved past 0.8 or 1.2 in the direction of the advantage, moving further gains
+# nothing. As in DPO, drifting away from the start has a price, too.
 #
 # $$\min\Big(\tfrac{\pi(w)}{\pi_{\text{old}}(w)}\,A,\; \mathrm{clip}\big(\tfrac{\pi(w)}{\pi_{\text{old}}(w)},\, 0.8,\, 1.2\big)\,A\Big) - \beta\,\mathrm{KL}(\pi\,\|\,\pi_0)$$
 #
@@ -483,10 +485,10 @@ print("right answers, step by step:", " ".join(f"{share:.0%}" for share in live)
 notebook.claim(statistics.mean(live[-2:]) > live[0] + 0.04)
 
 # %% [markdown]
-# We stored 20 such steps from three seeds, with 1,024 answers per step, and three rivals. **Rejection sampling** keeps
-# the right answers among as many tries and imitates them. **Voting** trains nothing and takes the commonest of 16
-# answers, also called *self-consistency* (Wang et al. 2023). The model's *likeliest* answer needs neither training nor
-# sampling. All are scored on unseen sums.
+# For a longer run, we stored 20 such steps from three seeds, with 1,024 answers per step. There are three rivals.
+# **Rejection sampling** keeps the right answers among as many tries and imitates them. **Voting** trains nothing and
+# takes the commonest of 16 answers, also called *self-consistency* (Wang et al. 2023). The model's *likeliest* answer
+# needs neither training nor sampling. All are scored on unseen sums.
 
 # %%
 exercises.predict("which_way_to_better_sums")
@@ -559,8 +561,8 @@ notebook.tell(
 # %% [markdown]
 # ### A rule with a gap
 #
-# Suppose the rule isn't quite what we mean. It looks for the right sum *anywhere* in the answer, which sounds harmless,
-# because an answer is a number. We start from the same adder again and pay by this rule.
+# Suppose the rule isn't quite what we mean. It looks for the right sum *anywhere* in the answer, which sounds
+# harmless, because an answer is a number. Starting from the same adder, we pay by this rule.
 
 # %%
 exercises.predict("paid_for_mentioning")
@@ -591,13 +593,12 @@ assert min(gamed["tokens"]) > 7 and min(gamed["reward"]) > max(gamed["one"]) + 0
 # %% [markdown]
 # ## 5. What isn't in the weights
 #
-# *Who is the knight of Birchton?* No training text says it. A program can look for the right text first, as in lesson
-# 13, and put it in front of the question. That's **retrieval-augmented generation**, and *Going deeper* measures what it
-# is worth.
+# *Who is the knight of Birchton?* No training text says. A program can look for the right text first, as in lesson
+# 13, and put it in front of the question. That's **retrieval-augmented generation**, measured in *Going deeper*.
 #
 # Three-digit sums aren't in the weights either. Another adapter has learned to write a **tool call**, a line of text
 # that asks for a function. The program around the model looks for such a line, runs the function, and puts the result
-# into the chat as the next message. We offer two tools and ask for each of them once.
+# into the chat as the next message. We offer two tools and ask one question for each.
 
 # %% tags=["hide-input"]
 notebook.show_source(assistant.answer_with_tools)
@@ -623,11 +624,11 @@ print(helper.reply(f"{page} {question}"))
 print(helper.reply(f"{page} {question} {planted}"))
 
 # %% [markdown]
-# The last sentence came from the page, but the model has no way to tell. This is **prompt injection** (Greshake et al.
-# 2023), and no training or template has removed it yet. That's why programs limit what a model can do once it has
+# The last sentence came from the page, but the model has no way to tell. This is **prompt injection** (Greshake et
+# al. 2023), and no training or template has put a stop to it yet. So programs limit what a model can do once it has
 # read what strangers wrote.
 #
-# Nothing that you did today has added a part to the model, so the map is lesson 14's.
+# Nothing you did today added a part to the model, so the map is lesson 14's.
 
 # %% tags=["nbval-ignore-output"]
 prompt = helper.prompt_ids("Say wolf three times.")
@@ -637,10 +638,10 @@ model_map(trace_gpt(helper.model, ids, len(prompt), story.tokens, "our assistant
 # %% [markdown]
 # <details><summary>Fine print</summary>
 #
-# The story model's student, its DPO run and the comparison of templates were trained or made once, with one seed. The
-# rule that marks stories knows nothing of good stories; a win by the rule says that training has worked, not that
-# anybody would rather read them. In section 4 the learned sums have only two terms and no steps in between, and the
-# rule could have written the right answers itself. With proofs and programs it can only check them.
+# The student, the DPO run and the comparison of templates are one run each, with one seed. The rule that marks
+# stories can't tell a good one; a win by the rule says that training has worked, not that anybody would rather read
+# the new stories. In section 4 the learned sums have only two terms and no steps in between, and the rule could have
+# written the right answers itself. With proofs and programs it can only check them.
 #
 # </details>
 #
@@ -854,9 +855,9 @@ for request in ("Why is the sky blue?", "Write a poem.", "Translate cat into Fre
 
 # %% [markdown]
 # Outside its seven kinds of requests the assistant is lost. A large model answers requests that nobody thought of,
-# because it has read about nearly everything before. Instruction tuning mainly teaches it which of the things it could
-# write are wanted. Training it on facts that it doesn't know makes it more likely to invent others (Gekhman et al.
-# 2024). We also train nothing to be harmless or truthful, which is what many comparisons of real assistants are for.
+# because it has read about nearly everything before. Instruction tuning mainly teaches it which of the things it
+# could write are wanted. Training it on facts that it doesn't know makes it more likely to invent others (Gekhman et
+# al. 2024). Nor is ours trained to be harmless or truthful, the point of many comparisons for real assistants.
 
 # %% [markdown]
 # ### What is the right text worth?
@@ -932,7 +933,7 @@ notebook.claim(all(one["at_once"] <= one["always_the_commonest"] for one in by_t
 # %% [markdown]
 # ### What is DPO aiming at?
 #
-# DPO never sees a reward, and still it's derived from one. The older way of learning from preferences gives each answer
+# DPO never sees a reward, and yet it's derived from one. The older way of learning from preferences gives each answer
 # a reward $r$ and maximises its mean minus a price for drifting away,
 # $\mathbb E[r] - \beta\,\mathrm{KL}(\pi\,\|\,\pi_0)$. The best policy for that is known in closed form. It multiplies
 # each answer's probability under the reference by $e^{r/\beta}$ and normalises:

@@ -9,8 +9,8 @@
 #
 # Nothing in it is magic. It's the decoder of lesson 14 with four parts exchanged: RMSNorm, SwiGLU, rotary positions
 # and grouped queries. If you worked through lesson 95, you've written all four already, and you can paste them here.
-# If not, you write them today. Then you put your own code around the published weights, and the model says by its
-# loss what's still missing. You need lesson 14's GPT; lesson 05 has the rotation, and lesson 16 the cache.
+# If not, you write them today. Then you put your own code around the published weights, and the loss tells you when
+# something's still missing. You need lesson 14's GPT; lesson 05 has the rotation, and lesson 16 the cache.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -84,9 +84,9 @@ exercises.warm_up(19)
 # %% [markdown]
 # ## 1. From bytes to weights
 #
-# A file of 98 megabytes with 135 million weights can't hold a number of 32 bits for each. It holds **blocks**: 32
-# neighbouring weights of a matrix share a smallest value and a scale, and each of them is one of 16 steps above the
-# smallest. Here is the first block of the first layer's $W_Q$, 20 bytes.
+# Into 98 megabytes you can't fit 135 million weights of 32 bits each. Instead, the file holds **blocks**: 32
+# neighbouring weights of a matrix share a smallest value and a scale, and each weight is stored as one of 16 steps up
+# from the smallest. Here are the 20 bytes of the first block of the first layer's $W_Q$.
 
 # %%
 blocks = torch.from_numpy(file.raw("blk.0.attn_q.weight").copy())  # (10368, 20) uint8
@@ -166,7 +166,7 @@ def read(ids, parts, layers=layers):
 # %% [markdown]
 # That's the whole model. Let's fill the four places with what you know from lesson 14: a network with a GELU and
 # without a gate, a LayerNorm, no rotation (GPT-2 learned a table of positions, and this file holds none). The nine
-# heads of queries have only three heads of keys, and for now each takes the next one in turn.
+# heads of queries have only three heads of keys, and for now they take the three in turn.
 
 # %%
 layer_norm = exercises.mine("layer_norm")
@@ -178,9 +178,9 @@ parts = {
 }
 
 # %% [markdown]
-# As a thermometer we take a short text about the moon. The model reads it, and we measure the loss per token. To
-# guess evenly among 49,152 tokens would cost log 49,152 = 10.8 nats. How will the trained matrices do,
-# among parts that they weren't trained with?
+# As a thermometer we take a short text about the moon. The model reads it, and we measure the loss per token.
+# Guessing evenly among 49,152 tokens would cost log 49,152 = 10.8 nats. How will the trained matrices do among parts
+# that they weren't trained with?
 
 # %%
 exercises.predict("todays_weights_in_yesterdays_parts")
@@ -226,8 +226,8 @@ notebook.tell(
 assert ladder["parts of 2018"] > 15
 
 # %% [markdown]
-# The first suspect is the feed-forward network, which holds most of the weights. In the file each layer has three
-# matrices instead of two. One of them computes a **gate**, which multiplies the other's output entry by entry:
+# The first suspect is the feed-forward network, which holds most of the weights. In the file it has three matrices
+# per layer instead of two. One of them computes a **gate**, which multiplies the other's output entry by entry:
 # $\big(\mathrm{SiLU}(x W_{gate}) \odot x W_{up}\big)\, W_{down}$. SiLU is $z$ times its sigmoid, a smooth ReLU.
 #
 # ### Your turn (3 min)
@@ -261,8 +261,8 @@ assert ladder["a gate"] < ladder["parts of 2018"] - 5 and ladder["a gate"] < wro
 #
 # A cache holds keys and values, not queries. Lesson 16 showed how it grows, and SmolLM's is a third as large as it
 # could be because three neighbouring heads of queries share one head of keys and values. That's called
-# **grouped-query attention**. We had the nine take the three in turn, 0 1 2 0 1 2 0 1 2, and in the model they're
-# neighbours, 0 0 0 1 1 1 2 2 2.
+# **grouped-query attention**. We had our nine take the three in turn, 0 1 2 0 1 2 0 1 2. In the published model,
+# neighbours share, 0 0 0 1 1 1 2 2 2.
 #
 # ### Your turn (2 min)
 
@@ -295,9 +295,9 @@ assert (
 # %% [markdown]
 # ## 4. Two parts are left
 #
-# Below guessing for the first time, and by a lot. Two parts are still those of 2018: the model has no positions at
-# all, and each of its 61 norms is a LayerNorm instead of an RMSNorm. LayerNorm subtracts each vector's mean and divides
-# by its standard deviation. **RMSNorm** skips the subtraction.
+# For the first time the model beats guessing, and by a lot. Two parts are still missing: it has no positions at all,
+# and each of its 61 norms is a LayerNorm instead of an RMSNorm. LayerNorm subtracts each vector's mean and divides by
+# its standard deviation. **RMSNorm** skips the subtraction.
 
 # %%
 exercises.predict("which_part_costs_more")
@@ -412,8 +412,8 @@ assert list(ladder.values()) == sorted(ladder.values(), reverse=True) and comple
 assert costs["rotary"] > 5 * costs["norm"] > 0
 
 # %% [markdown]
-# The judge is the published model. Its code, in Hugging Face's library, gives certain logits for a text, and yours
-# has to give the same ones. `smol` is the course's own decoder, which a test holds equal to the library's.
+# The judge is the published model. Hugging Face's own code turns a text into logits, and yours has to arrive at the
+# same ones. `smol` is the course's decoder, which a test compares with the library's.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 with torch.no_grad():
@@ -433,8 +433,8 @@ print(
 exercises.quiz("what_low_loss_proves")
 
 # %% [markdown]
-# This time there was a published model to compare with. A model of your own has none, and then the clinic of lesson
-# 10 is the next best thing: it needs no answer key. The first four layers are enough for it.
+# This time there was a published model to compare with. For a model of your own there isn't, and lesson 10's clinic
+# is the next best thing, because it needs no answer key. The first four layers are enough for it.
 
 
 # %% tags=["nbval-ignore-output"]
@@ -454,9 +454,9 @@ print("\nwithout the rotation:", examine(MySmol({**parts, "rotate": lambda x: x}
 # %% [markdown]
 # ## 5. How does a model that continues texts answer?
 #
-# At the start it answered a question, and since then it has only continued texts. Answering is continuing as well, once
-# the text is in the **chat template** of lesson 18. The conversation is written down with marks around each message,
-# and the last message is left open:
+# At the start, the model answered a question. Since then it has only continued texts. Answering is continuing, too,
+# once the text is in the **chat template** of lesson 18. The conversation is written down with marks around each
+# message, and the last message is left open:
 
 # %%
 print(smol.decode(smol.chat_ids(question)))
@@ -487,8 +487,8 @@ for piece in smol.stream(mine, max_tokens=60):
 # %% [markdown]
 # ## 6. Examples in the input
 #
-# The story model hardly learned from examples that stood in its input. Here SmolLM gets four examples of a task and no
-# instruction. It's only a text to be continued:
+# Examples in the input were of little use to the story model. Now SmolLM gets four examples of a task and no
+# instruction, just a text to continue:
 
 # %%
 prompt = "Italy -> Rome\nJapan -> Tokyo\nSpain -> Madrid\nEgypt -> Cairo\nFrance ->"
@@ -565,8 +565,8 @@ exercises.my_parts()
 # %% [markdown]
 # ## What you can take with you
 #
-# - A language model of today is the decoder of lesson 14 with four parts exchanged: a gate in the network, shared
-#   keys, rotation, RMSNorm. You wrote them all.
+# - Today's language model is the decoder of lesson 14 with four parts exchanged: a gate in the network, shared keys,
+#   rotation, RMSNorm. You wrote them all.
 # - A model with a wrong part raises no error. Its loss says that something is missing, and only its logits say that
 #   nothing is.
 # - A chat model continues a text, too. The template makes it a text in which an answer comes next.
@@ -575,14 +575,14 @@ exercises.my_parts()
 # <details><summary>Fine print</summary>
 #
 # All losses are measured on one text of 69 tokens, so compare the steps and not the second decimal. The order in
-# which the parts came in is ours; in another order the steps have other sizes. The file's weights were rounded to 4
-# bits by others, and everything here is measured with the rounded ones. The examples were measured before, on 24 items
-# per task, and the band is the span of three draws of the examples, not of items.
+# which the parts came in is ours; in another order the steps have different sizes. The file's weights were rounded to
+# 4 bits by others, and everything here is measured with the rounded ones. Section 6's results were measured in
+# advance, on 24 items per task, and the band is the span of three draws of the examples, not of items.
 #
 # </details>
 #
-# Where did each word look? The view below has all 270 heads. Choose a layer and a head, and look how much of the weight
-# lies on the first token. That's an attention sink, and lesson 20 takes it away.
+# Where did each word look? The view below has all 270 heads. Choose a layer and a head, and see how much of the
+# weight goes to the first token. That's an attention sink, and lesson 20 takes it away.
 
 # %%
 attention_view(smol.attend("The animal didn't cross the street because it was too tired."))
@@ -592,9 +592,9 @@ attention_view(smol.attend("The animal didn't cross the street because it was to
 #
 # ### Take it home
 #
-# The next cell writes *my_language_model.py* beside your *my_transformer.py*. Attention comes from the one, the four
-# parts of today and the conversation's marks are in the other. Then it asks a question as you would in a terminal, in
-# a process that knows nothing of this course.
+# The next cell writes *my_language_model.py* beside your *my_transformer.py*. Attention comes from your file; today's
+# four parts and the chat template are in the new one. Then the cell asks a question as you would in a terminal, in a
+# process that knows nothing of this course.
 
 # %% tags=["nbval-ignore-output"]
 folder = at_work.write(weights_file())
@@ -615,10 +615,10 @@ for country in ("France", "Japan", "Canada", "Australia", "New Zealand", "Turkey
     print(f"{country:>12}:{city:<10} {probability:.0%}")
 
 # %% [markdown]
-# Four of seven are wrong ("Lag" is the first piece of Lagos), and the model gives Sydney more probability than it gives
-# Ottawa. A probability says how often such a token came next in texts like this one. It doesn't say how often the
-# statement is true. The sentence about the wrong capital reads as well as the others, and a list of ten thousand such
-# sentences wouldn't tell you where to look.
+# Four of seven are wrong ("Lag" is the first piece of Lagos), and the model gives Sydney more probability than it
+# gives Ottawa. A probability says how often such a token came next in texts like this one. It doesn't say how often
+# the statement is true. A sentence about a wrong capital reads as well as the others, and in a list of ten thousand
+# nothing would tell you where to look.
 #
 # ### How large is its cache?
 
@@ -637,12 +637,13 @@ for n in (100, 1000, 8192):
     print(f"{n:>8}  {three:12.1f} MB  {nine:6.1f} MB")
 
 # %% [markdown]
-# For the longest text that the model was trained on, the cache in 16 bits takes 189 MB. The weights in 16 bits take
-# 269 MB. With nine heads of keys, the cache of a single text would be more than twice as large as the whole model.
+# For the longest text that the model was trained on, the cache in 16 bits takes 189 MB, next to 269 MB for the
+# weights in 16 bits. With nine heads of keys, the cache of a single text would be more than twice as large as the
+# whole model.
 #
 # ### Does it read further than it was trained to?
 #
-# It was trained on up to 8,192 tokens. We let it read the beginning of Sherlock Holmes, 10,240 tokens, once, and took
+# SmolLM was trained on up to 8,192 tokens. We had it read the first 10,240 tokens of Sherlock Holmes once, and took
 # the loss of every 1,024.
 
 # %% tags=["hide-input"]
@@ -694,9 +695,10 @@ assert by_bits[4, None] > complete + 0.3 and abs(by_bits[4, 32] - complete) < 0.
 
 # %% [markdown]
 # With one scale per row, 4 bits cost about 0.7 nats, because a single large weight makes the steps coarse for
-# hundreds of others. With one scale per 32 weights they cost nothing here, but that's no wonder: the file's
-# weights were rounded in just this way before. What that first rounding cost can't be measured from the file. For
-# larger models, 4 bits in blocks are reported to lose little (Dettmers and Zettlemoyer 2023). Three bits ruin it.
+# hundreds of others. With one scale per 32 weights, three bits ruin the model, and four cost nothing. That's no
+# wonder: the file's weights had been rounded in just this way before, and what that first rounding cost can't be
+# measured from the file. For larger models, 4 bits in blocks are reported to lose little (Dettmers and Zettlemoyer
+# 2023).
 #
 # ### What does it cost in time?
 
@@ -721,8 +723,8 @@ print(f"writing one token:     {1000 * token:4.0f} ms, {1 / token:.0f} tokens pe
 
 # %% [markdown]
 # To write one token, every weight is read once and used for one multiplication. Memory sets the pace, which is why
-# people want fewer bits: with 16 instead of 32, half as much has to be read. That's the most it can bring. A processor
-# that is slow at products in 16 bits gains less, or nothing.
+# people want fewer bits: with 16 instead of 32, half as much has to be read. Halving the time is the most you can
+# hope for, and a processor that is slow at products in 16 bits gains less, or nothing.
 
 # %%
 exercises.quiz("what_sets_the_pace")
@@ -736,18 +738,18 @@ exercises.quiz("what_rms_norm_leaves_out")
 # ### What was it trained on?
 #
 # The story model read 1.2 million letters in lesson 14's experiments. SmolLM2's smallest model read 2 trillion tokens
-# (Ben Allal et al. 2025), about 15,000 for each of its weights. Web pages make up most of that, from a crawl of the
-# public web of which nearly everything is thrown away: pages are sorted by language, near copies removed, and a small
-# classifier that was trained on a larger model's marks keeps what looks educational (FineWeb-Edu, Penedo et al. 2024).
-# The rest is code, mathematics and textbooks, part of them written by other models. Then followed conversations and
-# pairs of a better and a worse answer, as in lesson 18. What the data was is known here because its makers published
-# it. For most models that people use, it isn't.
+# (Ben Allal et al. 2025), about 15,000 per weight. Most of that is web pages, the little that's left of a crawl of
+# the public web: pages are sorted by language, near copies removed, and a small classifier that was trained on a
+# larger model's marks keeps what looks educational (FineWeb-Edu, Penedo et al. 2024). The rest is code, mathematics
+# and textbooks, part of them written by other models. Then came conversations and pairs of a better and a worse
+# answer, as in lesson 18. We know all this because its makers published it. For most models that people use, we
+# don't.
 #
 # ### How does one know how good it is?
 #
-# Lists of questions with choices are scored by comparing log-probabilities. Here is a small benchmark: 150 film reviews
-# of lesson 12, *positive* against *negative*, asked in two ways. A score from a sample has a **standard error**,
-# $\sqrt{p(1-p)/n}$, and two of them on either side make a band in which the true one lies 19 times of 20.
+# Multiple-choice questions are scored by comparing log-probabilities. Here is a small benchmark: 150 film reviews of
+# lesson 12, *positive* against *negative*, asked in two ways. A score from a sample has a **standard error**,
+# $\sqrt{p(1-p)/n}$, and the true score lies within two of them on either side about 19 times out of 20.
 
 # %% tags=["hide-input"]
 benchmark = dict(measured("smollm")["benchmark"])  # stored: python -m recipes.smollm
@@ -765,10 +767,10 @@ assert max(right.values()) - min(right.values()) > 0.15
 # The same model on the same reviews scores well above chance or at chance, depending on nothing but the wording. With
 # the second wording it calls nearly everything negative, so a score without its prompt says little.
 #
-# Something else spoils scores. Questions that are on the web are in the training text (**contamination**), so that a
-# model of 2024 may know the answers of 2021. These reviews are from 2005, and nobody has checked. Long answers can't
-# be compared with a list at all. People judge pairs of them, or larger models do, and model judges prefer the first of
-# two, the longer one, and their own (Zheng et al. 2023), which one can lessen by asking twice in both orders.
+# Scores can also be spoilt by **contamination**. Test questions that are on the web are in the training text, so a
+# model of 2024 may know the answers of 2021. Our reviews are from 2005, and nobody has checked. Long answers can't be
+# compared with a list at all, so people judge pairs of them, or larger models do. Such models prefer the first of the
+# two, the longer one, and their own (Zheng et al. 2023); asking in both orders helps.
 
 # %%
 exercises.quiz("is_the_benchmark_clean")
@@ -777,10 +779,10 @@ exercises.quiz("is_the_benchmark_clean")
 # ### What changed since?
 #
 # Open the configuration of a model of this year, and you'll find what you built today with small changes: a norm on
-# queries and keys before the rotation (QK-norm, used by Qwen3 and OLMo 2), networks of which only a few experts run per
-# token (lesson 16; DeepSeek-V3, Qwen3), keys and values kept in a smaller common vector (latent attention, DeepSeek-V2),
-# windows in most layers and full attention in some (Gemma 3), and models like SmolLM3 that leave out the rotation in
-# every fourth layer. None of them gave up the residual path, the causal mask or the softmax.
+# queries and keys before the rotation (QK-norm, used by Qwen3 and OLMo 2), networks split into experts of which a few
+# run per token (lesson 16; DeepSeek-V3, Qwen3), keys and values kept in a smaller common vector (latent attention,
+# DeepSeek-V2), windows in most layers and full attention in some (Gemma 3), and no rotation in every fourth layer
+# (SmolLM3). None of these models gave up the residual path, the causal mask or the softmax.
 #
 # **Read on**: Ben Allal et al. (2025), "SmolLM2", arXiv:2502.02737; Penedo et al. (2024), "FineWeb", arXiv:2406.17557;
 # Touvron et al. (2023), "LLaMA", arXiv:2302.13971; Ainslie et al. (2023), "GQA", arXiv:2305.13245; Shazeer (2020), "GLU

@@ -3,8 +3,8 @@
 #
 # *The capital of France is* **Berlin**.
 #
-# SmolLM knows better, and left alone it puts *Paris* there. But while it read this sentence, we exchanged 64 numbers. In
-# place of what one of its 270 heads puts out at the last word, it got what this head puts out for Germany.
+# SmolLM knows better, and left alone it puts *Paris* there. But while it read this sentence, we exchanged 64 numbers.
+# They are what one of its 270 heads puts out at the last word, and we put in what the same head puts out for Germany.
 #
 # A map of attention shows where weight went. It can't show whether that mattered. To find out, you change something
 # and watch the answer. Today you'll find this head yourself, and then ask what finding it proves.
@@ -53,7 +53,7 @@ model = smol and smol.model
 # silenced heads, lesson 14 the induction score.
 #
 # **Say first**: today nothing is trained. Every experiment is a sentence of the form "if I change this and nothing
-# else, that happens", and next to it stands what happens if you change something else.
+# else, that happens", and it comes with what happens if you change something else.
 #
 # **Show**: the widget of section 4 on the projector. Let the class call out cells before you press them.
 #
@@ -138,8 +138,8 @@ print(f"{first:.1f} nats per token in the first copy, {second:.1f} in the second
 
 # %% [markdown]
 # Somewhere in the model, the second copy looks at the first. In lesson 14 you scored heads for that: an **induction
-# head** attends from a token to the one *after* its earlier copy, because that is what should come next. Your score
-# goes through all 30 layers of SmolLM.
+# head** attends from a token to the one *after* its earlier copy, because that is what should come next. Now we apply
+# your score to all 30 layers of SmolLM.
 
 
 # %%
@@ -171,14 +171,14 @@ print("the eight highest:", ", ".join(f"{layer}.{head}" for layer, head in copie
 print(exercises.whose("induction_score", did="scored"))
 
 # %% [markdown]
-# Eight heads stand out, in layers 17 to 23. Layers and heads count from 0 here, which makes 18.6 head 6 of layer 18.
-# Up to now we've only looked, though. A head could attend to the right place and write nothing that later layers use.
-# The test is to take its output away.
+# Eight heads stand out, in layers 17 to 23. Layers and heads are counted from 0, so 18.6 is head 6 of layer 18. But
+# so far we've only looked. A head could attend to the right place and write nothing that later layers use. The test
+# is to take its output away.
 #
 # ### Your turn (3 min)
 #
-# Lesson 06 set silenced heads to zero. But a head may never put out zero, and later layers would get something they
-# have never seen. A gentler way is to replace its output by its average.
+# Lesson 06 set silenced heads to zero. But perhaps a head never puts out zero, and then later layers get something
+# they have never seen. It's gentler to replace the head's output by its average.
 
 # %% tags=["hide-input"]
 exercises.heading("mean_ablate")
@@ -294,9 +294,9 @@ assert abs(once[0] - once[1]) < 0.5 and again[0] + 0.5 < again[1] < once[1]
 # %% [markdown]
 # ### Who tells them where to look?
 #
-# A copier attends to the token *after* the earlier copy. That token is another one than the token at hand, and its key
-# can only match if it says which token came before it. Lesson 14 argued that a head of an earlier layer has to write
-# this there, a head that attends to the **previous token**. In front of the copiers, one stands out:
+# A copier attends to the token *after* the earlier copy. That's a different token from the one at hand, so its key
+# can match only if it says which token came before it. As lesson 14 argued, an earlier head has to supply this by
+# attending to the **previous token**. Before the copiers, one head stands out:
 
 # %% tags=["nbval-ignore-output"]
 
@@ -330,9 +330,9 @@ assert places[1][0] < 0.4 * places[0][0] and places[1][1] > places[0][1] + 2
 assert places[2][0] > 0.9 * places[0][0] and places[2][1] < places[0][1] + 1
 
 # %% [markdown]
-# Nobody touched the copiers, and they have lost their place. Without this one head their keys no longer say what came
-# before, while the eight heads beside it aren't missed at all. Two kinds of heads that only work together are a
-# **circuit**, and a head that reads another one's output through its keys is **K-composition** (Elhage et al. 2021).
+# Nobody touched the copiers, and yet they have lost their place. Without this one head their keys no longer say what
+# came before, while the eight heads beside it aren't missed at all. Heads that only work together form a **circuit**,
+# and reading another head's output through the keys is called **K-composition** (Elhage et al. 2021).
 
 # %% [markdown]
 # ## 2. Why does everybody look at the first word?
@@ -351,8 +351,8 @@ first = torch.tensor(live("first", lambda: weight_on_first(TEXTS[0])))
 print(f"{first.mean():.0%} of all weight, and {first.max():.0%} in layer {first.argmax()}")
 
 # %% [markdown]
-# A token that gets this much surely holds something important. Let's hide it from all other tokens, in every head of
-# every layer, and measure the loss from the tenth token on.
+# A token with this much weight surely holds something important. Let's hide it from all other tokens, in every head
+# of every layer, and measure the loss from the tenth token on.
 
 # %%
 exercises.predict("the_first_token_hidden")
@@ -422,9 +422,8 @@ notebook.tell(
 assert early < 0.5 and after > 0.25
 
 # %% [markdown]
-# A place was hidden, and its role moved next door. To take the role itself away, we let the next tokens see the first
-# one as usual and hide it only from the tenth on. As a control, we hide the second, third or sixth token in the same
-# way.
+# We hid a place, and its role moved next door. To take the role itself away, we let the next tokens see the first one
+# as usual and hide it only from the tenth on. As a control, we hide the second, third or sixth token in the same way.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 other = rise["another, from the tenth on"]
@@ -442,7 +441,7 @@ assert late > 1 > 0.3 > abs(other) and sink["values"] < 0.4
 # ## 3. When does it know?
 #
 # Back to France. The stream at the last word, *is*, goes through 30 layers, and each adds something. After which of
-# them has the model decided? One can ask an unfinished vector what it would say by sending it straight through the
+# them has the model decided? You can ask an unfinished vector what it would say, by sending it straight through the
 # model's own last two steps. That's called the **logit lens**.
 #
 # ### Your turn (3 min)
@@ -556,16 +555,17 @@ print(exercises.whose("patch", did="patched"))
 
 # %% [markdown]
 # There it is. Up to layer 20 the country's own vector decides, and from 26 on the vector at *is*. Press cells to find
-# where it changes hands, and try the other sentences: who gets the drink, and what follows *the keys*? With SmolLM
-# installed, `PatchingGrid(smol, own=(…, …))` takes two sentences of your own, if they have equally many tokens.
+# where the answer changes hands, and try the other sentences: who gets the drink, and what follows *the keys*? With
+# SmolLM installed, `PatchingGrid(smol, own=(…, …))` takes two sentences of your own, if they have equally many
+# tokens.
 
 # %% tags=["nbval-ignore-output"]
 PatchingGrid(smol)
 
 # %% [markdown]
 # Between two layers, the answer moves from one position to another, and only attention can do that. Some heads in
-# layers 20 to 28 must carry it. We patch one head at a time, at the last word, and look how much of the difference each
-# carries.
+# layers 20 to 28 must carry it. We patch one head at a time, at the last word, and see how much of the difference
+# each carries.
 
 # %%
 exercises.predict("how_many_carry")
@@ -626,9 +626,9 @@ notebook.tell(
 assert carrier == (23, 4) and half == 1
 
 # %% [markdown]
-# Is it *the* head for capitals? Patching has shown that exchanging it is enough. Whether it's *needed* is another
-# question, and only silencing it answers that. We do so for ten countries that had no part in finding it, in the same
-# sentence and in two others.
+# Is it *the* head for capitals? Patching has shown that exchanging it is enough. Whether the head is *needed* is
+# another question, and only silencing answers that. We silence it for ten countries that had no part in finding it,
+# in the same sentence and in two others.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 FORMS = {
@@ -689,12 +689,12 @@ exercises.quiz("what_patching_showed")
 # ## 5. Why did it look there?
 #
 # One question is left from lesson 06, which showed where words look and couldn't say why. In the third layer of the
-# course's translator, the first head has *femme* attend to *noire*. A score is a query times a key. Both are made of a
-# vector in the residual stream, and this vector is a *sum*: the token, its position, and what every earlier head and
-# network has added. A score is then a sum as well, over all pairs of a part on the query's side with a part on the
-# key's.
+# course's translator, the first head has *femme* attend to *noire*. That score is a query times a key, each made from
+# a vector in the residual stream, and such a vector is a *sum*: the token, its position, and what every earlier head
+# and network has added. Multiply two sums and you get a longer one, so the score is a sum over all pairs of a part of
+# the query and a part of the key.
 #
-# The translator is small enough to write all of it down. In front of its third encoder layer there are 14 parts,
+# The translator is small enough to write them all down. In front of its third encoder layer there are 14 parts,
 # called `token`, `position`, `1.1` for the first layer's first head, `1.ff` for its network and so on. What the norm
 # and the projections add by themselves is a fifteenth, which makes 225 pairs.
 
@@ -742,8 +742,8 @@ notebook.tell(
 assert 0.08 * total < largest < 0.4 * total
 
 # %% [markdown]
-# A sum can still be grouped. The two feed-forward networks together stand out, so let's take them at their word and
-# remove what they wrote, for real this time: the norm is computed anew.
+# A sum can still be grouped. The two feed-forward networks together stand out, so let's remove what they wrote, for
+# real this time, with the norm computed anew.
 
 # %% tags=["hide-input"]
 GROUPS = {
@@ -765,13 +765,13 @@ assert max(dropped, key=lambda name: dropped[name][0]) == min(
 assert dropped["both networks"][1] < 0.5
 
 # %% [markdown]
-# The group with the largest share is also the one that's missed most. That's as much of a *why* as this model has to
-# offer for this score: mostly what the networks made of *femme* met what they made of *noire*.
+# The group with the largest share is also the one that's missed most. For this score, that's as much of a *why* as
+# the model has to offer: mostly, what the networks made of *femme* met what they made of *noire*.
 #
 # ## What you can take with you
 #
-# - A score finds a head, and only a change tells what it does. Next to every effect belongs the same change somewhere
-#   else.
+# - A score finds a head, but only a change shows what it does, and every effect needs a control: the same change
+#   somewhere else.
 # - Eight of 270 heads do most of SmolLM's reciting, and one head of an earlier layer tells them where to look. The
 #   first token is a place for idle weight, and if you hide it, the next one takes over.
 # - Patching shows where an answer is decided: at the country until layer 23, where one head brings most of it to the
@@ -785,11 +785,11 @@ assert dropped["both networks"][1] < 0.5
 # <details><summary>Fine print</summary>
 #
 # Which head carries the capital was found on four pairs of countries and tested on ten others, in three forms. All of
-# them were chosen because SmolLM answers them rightly. A head that carries the
-# difference between two capitals needn't carry that a capital is wanted at all: both runs have that in common, and
-# patching can only see differences. Induction scores are from random tokens; the eight were chosen on one draw, and
-# silenced on others. Decomposed scores keep each norm's divisor as it was, so they say how the score was added up, not
-# what would happen without a part. That's why the last table removes parts for real.
+# them were chosen because SmolLM gets them right. A head that carries the difference between two capitals needn't
+# carry that a capital is wanted at all: both runs have that in common, and patching can only see differences.
+# Induction scores are from random tokens; the eight were chosen on one draw, and silenced on others. Decomposed
+# scores keep each norm's divisor as it was, so they say how the score was added up, not what would happen without a
+# part. That's why the last table removes parts for real.
 #
 # </details>
 #
@@ -797,8 +797,8 @@ assert dropped["both networks"][1] < 0.5
 #
 # ### What does head 4 of layer 23 write?
 #
-# Silencing says that a head matters. What it contributes can be read. Its 64 numbers go through its own columns of
-# $W_O$ into the residual stream, and there the lens can read them.
+# Silencing shows that a head matters. To see what it contributes, read it: its 64 numbers go through its own columns
+# of $W_O$ into the residual stream, and there the lens can read them.
 
 # %% tags=["hide-input"]
 exercises.heading("head_share")
@@ -832,9 +832,10 @@ n_capitals = sum(" " + CAPITALS[country] == tokens[0] for country, tokens in wro
 print(f"{n_capitals} of 10 begin with the capital")
 
 # %% [markdown]
-# It hardly writes capitals. It writes the *country*, its people, sometimes a city. Head 4 doesn't answer the question: it
-# brings what the country's vector holds to the place where an answer is due, and later layers make *Paris* of it.
-# Nothing in section 4 had contradicted the simpler story that head 4 says the capital. One more look did.
+# Head 4 hardly writes capitals. It writes the *country*, its people, sometimes a city. So it doesn't answer the
+# question: it brings what the country's vector holds to the place where an answer is due, and later layers make
+# *Paris* of it. Nothing in section 4 had contradicted the simpler story that head 4 says the capital. One more look
+# did.
 #
 # Compare with lesson 06, where a head was its map. The map is only half of it: $W_Q W_K^T$ decides where to look
 # (the **QK circuit**), and $W_V W_O$ what to write once it has looked (the **OV circuit**). Both are D by D and have
@@ -843,8 +844,8 @@ print(f"{n_capitals} of 10 begin with the capital")
 #
 # ### Do examples in the input need the copiers?
 #
-# Olsson et al. (2022) suspect that induction heads are behind most of what models learn from their input. SmolLM learnt
-# opposites from four examples in lesson 19. Does it still, without the eight?
+# Olsson et al. (2022) suspect that induction heads are behind most of what models learn from their input. SmolLM
+# learned opposites from four examples in lesson 19. Does it still, without the eight?
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 OPPOSITES = """hot cold  big small  fast slow  up down  open closed  rich poor  happy sad  dark light
@@ -876,8 +877,8 @@ assert abs(sum(examples[1]) - sum(examples[0])) <= 6
 
 # %% [markdown]
 # Hardly anything changes. The heads that recite aren't the ones that pick up a task, at least not this one. Yin and
-# Steinhardt (2025) found the same in twelve models: other heads, which carry what the task is, matter more. A score on
-# random tokens named ours, and the name *induction head* doesn't say what else they do.
+# Steinhardt (2025) found the same in twelve models: other heads, which carry what the task is, matter more. Ours got
+# their name from a score on random tokens, and *induction head* doesn't say what else they do.
 
 # %%
 exercises.quiz("why_as_many_others")
@@ -901,9 +902,9 @@ exercises.quiz("what_qk_and_ov_say")
 #
 # Heads and positions are places. What people would like to find are meanings: a direction in the residual stream that
 # stands for "is a capital". A stream of 576 numbers seems to hold far more meanings than it has dimensions, by giving
-# them directions that nearly don't disturb each other, as long as few are active at once (**superposition**, Elhage et
-# al. 2022). A **sparse autoencoder** tries to undo that: it writes each vector as a sum of few directions from a large
-# dictionary, which is learned. Here is one where the truth is known, because we made it: 24 features in 12 dimensions.
+# them directions that hardly disturb each other, as long as few are active at once (**superposition**, Elhage et al.
+# 2022). A **sparse autoencoder** tries to undo that: it writes each vector as a sum of a few directions from a large,
+# learned dictionary. Here is one where the truth is known, because we made it: 24 features in 12 dimensions.
 
 # %% tags=["nbval-ignore-output"]
 torch.manual_seed(0)
@@ -947,10 +948,10 @@ print(f"by 48 random directions:           {chance}")
 assert sparse >= 12 and max(principal, chance) <= 4
 
 # %% [markdown]
-# With language models nobody has the true list, so one judges a dictionary by what it rebuilds and by whether changing
+# With language models nobody has the true list, so a dictionary is judged by what it rebuilds and by whether changing
 # a direction changes what the model says. Dictionaries of Claude 3 Sonnet with up to 34 million directions held some
-# that did (Templeton et al. 2024). How many of a model's features such a dictionary finds is open, and two
-# dictionaries trained on one model share only part of their directions (Paulo and Belrose 2025).
+# that did (Templeton et al. 2024). How many of a model's features such a dictionary finds is an open question, and
+# two dictionaries trained on one model share only part of their directions (Paulo and Belrose 2025).
 #
 # ### What such evidence doesn't show
 #
