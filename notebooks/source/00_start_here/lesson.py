@@ -6,9 +6,9 @@
 # at every part. Nothing in the picture below is drawn by hand: every colour is a number that the model has
 # learned, or one that it has just computed for this sentence. This page takes about 25 minutes.
 #
-# Run the next two cells (click on a cell, then <kbd>Shift</kbd> + <kbd>Enter</kbd>) and press **Take the
-# tour**. Leave it whenever you like, and click on anything that looks interesting. To see the model read a
-# sentence of your own, type it in French into the field above the picture and press <kbd>Enter</kbd>.
+# Run the next two cells (click on a cell, then <kbd>Shift</kbd> + <kbd>Enter</kbd>) and press **Take the tour**. Leave
+# the tour whenever you like, and click on anything that looks interesting. To see the model read a sentence of your
+# own, type it in French into the field above the picture and press <kbd>Enter</kbd>.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -48,16 +48,17 @@ from helpers.widgets.attention_view import attention_view
 # %% [markdown]
 # ## What did you just see?
 #
-# The layers of a Transformer have two main parts. In **attention**, each token collects information from other
-# tokens. (The *queries*, *keys* and *values* on the map are how; lesson 03 builds them.) A small **feed-forward** network
-# then works on what each token has collected. At every ⊕, the result of a part is added to the vector that went into it.
+# Each layer of a Transformer has two main parts. In **attention**, each token (a word or a piece of one) collects
+# information from others, through the *queries*, *keys* and *values* on the map, which lesson 03 builds. A small
+# **feed-forward** network then works on what each token has collected. At every ⊕, the result of a part is added to the
+# vector that went into it.
 #
 # The upper half of the map, the **encoder**, reads French; the lower half, the **decoder**, writes English. Some models
 # need only one of them: lesson 12 has an encoder that works alone, lesson 14 a decoder that writes stories. Transformers
 # were invented for translation, and the same stack of layers has since learned program code, pictures, speech and proteins.
 #
-# The paper that introduced it in 2017 was called *Attention Is All You Need*. Do you believe the title? Here is how
-# many of our model's learned numbers are in attention:
+# The paper that introduced the Transformer in 2017 was called *Attention Is All You Need*. Do you believe the title?
+# Here is how many of our model's learned numbers are in attention:
 
 # %% tags=["hide-input"]
 # Count the learned numbers by kind.
@@ -122,7 +123,7 @@ notebook.tell(
 # ### Your turn: find the bug
 #
 # Which French token does each English one look at most? `argmax` finds the *position* of the largest number along one
-# dimension of a table, here along the wrong one. Run the cell as it is, read what the check says, and mend it.
+# dimension of a table, but this cell uses the wrong one. Run it, read what the check says, and mend it.
 
 # %% tags=["hide-input"]
 exercises.heading("alignment_from_weights")
@@ -148,9 +149,8 @@ assert read[looked_at[words["red"]]] == "▁rouge" and read[looked_at[words["coa
 # %% [markdown]
 # The model made those links while it was writing, and nobody ever told it which word translates which.
 #
-# The map above is an average. Each attention layer has four **heads**, which look side by side, each with learned
-# numbers of its own. Change the layer and the head below, and find one in which most words *don't* look at their
-# translation.
+# The map above is an average over the four **heads** of one layer, each with learned numbers of its own. Change the
+# layer and the head below, and find a head in which most words *don't* look at their translation.
 #
 # <details><summary>Where do the pieces come from? (optional)</summary>
 #
@@ -168,9 +168,8 @@ attention_view(translator.attend(sentence), tab="cross", layer=2)
 # %% [markdown]
 # ## Can you trick it?
 #
-# Put a French sentence of your own between the quotes, and run the cell. All that the model has ever read is
-# 29,000 photo captions, mostly about people, dogs and bicycles. Give it a sentence about politics, and you'll get a photo
-# caption.
+# Put your own French sentence between the quotes, and run the cell. All that the model has ever read is 29,000 photo
+# captions, mostly about people, dogs and bicycles. Give it a sentence about politics, and you'll get a photo caption.
 
 # %%
 yours = "Deux hommes mangent une pizza dans la rue."
@@ -240,15 +239,15 @@ notebook.tell(
 # ## How a lesson works
 #
 # **Predict.** Before a result that matters, the lesson asks what you expect. Lock in an answer, even if it's a guess,
-# because you'll remember a result better once you've committed to one.
+# because you'll remember a result better once you've committed yourself.
 #
 # **Your turn.** A few times per lesson there's code to write, with a check that says not only *whether* it's right but *what*
 # went wrong. Stuck? `exercises.hint("alignment_from_weights")` gives one hint at a time, and
 # `exercises.solution("alignment_from_weights")` shows the tested code. You can skip any exercise; the lesson
 # then goes on with the course's version.
 #
-# **Yours.** What you write goes into a file, `my_transformer.py`, once it passes. By lesson 10 that file is a Transformer.
-# Its parts light up here as you write them, and `exercises.progress()` shows all that you've done:
+# **Yours.** What you write goes into a file, `my_transformer.py`, once it passes. By lesson 10 that file is a
+# Transformer. Each part lights up below once you've written it, and `exercises.progress()` shows all that you've done:
 
 # %% tags=["nbval-ignore-output"]
 exercises.my_parts()
@@ -259,9 +258,9 @@ exercises.my_parts()
 #
 # ## The course
 #
-# Lessons 00 to 10 are the main path, and at its end your own Transformer translates. It goes on through 11 to 14, 16, 95,
-# 18, 19 and 20. Lessons 15 (pictures) and 17 (music) branch off after 10. Read pages 90 to 94 at any time, and 96 when a
-# model of your own writes rubbish.
+# Lessons 00 to 10 are the main path, and at its end your own Transformer translates. The path goes on through 11 to 14,
+# 16, 95, 18, 19 and 20. Lessons 15 (pictures) and 17 (music) branch off after 10. Read pages 90 to 94 at any time, and
+# 96 when a model of your own writes rubbish.
 #
 # <details><summary>The lessons and the question that each one answers</summary>
 #
@@ -302,7 +301,7 @@ exercises.my_parts()
 #
 # ## Notation
 #
-# Each lesson explains its letters, so you needn't learn this table. Come back when you've forgotten one.
+# Each lesson explains its letters, so come back to this table only when you've forgotten one.
 #
 # <details><summary>The letters</summary>
 #

@@ -5,8 +5,8 @@
 # what we did to the network of lesson 01, and it failed as you would have. The gist survived, the details didn't. A
 # translator keeps the paper on the desk and glances back at the part that comes next.
 #
-# In 2014 Bahdanau, Cho and Bengio let a network glance back. Here are lesson 01's model and theirs. Both were trained on
-# the same sentences for the same number of epochs, from one **seed** (the number that random numbers start from).
+# In 2014 Bahdanau, Cho and Bengio let a network glance back. Here are lesson 01's model and theirs, trained on the same
+# sentences for the same number of epochs, from one **seed** (which fixes the random numbers).
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -104,16 +104,16 @@ exercises.warm_up(2)
 # %% [markdown]
 # ## 1. Which word do I need now?
 #
-# In lesson 01 the decoder lived on a single vector. Now the encoder keeps a state for every source word, $h_1, \dots,
-# h_S$. It reads in both directions and joins the two halves, so each $h_i$ depends on what comes before its word *and* on
-# what comes after.
+# In lesson 01 the decoder lived on a single vector. Now the encoder keeps a state for every source word,
+# $h_1, \dots, h_S$. It reads the sentence in both directions, so each $h_i$ depends on what comes before its word *and*
+# on what comes after.
 
 # %% tags=["hide-input"]
 notebook.picture("bidirectional_encoder")
 
 # %% [markdown]
-# Before each word that it writes, the decoder weighs all of these states. This is the model that we're about to build,
-# already trained. The thicker the line, the larger the weight.
+# Before it writes a word, the decoder weighs all of these states. Below is the model that we're about to build, already
+# trained. The thicker a line, the larger the weight.
 
 # %% tags=["hide-input"]
 # The weights behind the lines.
@@ -128,14 +128,14 @@ notebook.picture("decoder_looking_back")
 # *doctor* looks at *médecin* and hardly anywhere else, while *for*, which has no French word of its own, splits its
 # weight between *cherche* and *la*.
 #
-# To get weights we need two things. The first is a **score** per source word, any number at all, larger for words
-# that are needed now. The second turns scores into weights. Take three scores, 2, 1 and 0, and raise $e$ to each: 7.4, 2.7
-# and 1, all of them positive. Divide by their sum, 11.1, and you have 0.67, 0.24 and 0.09, which sum to 1. That's a
+# Weights take two steps. First, each source word gets a **score**, a number of any size that is larger for words needed
+# now. Then the scores are turned into weights. Take three scores, 2, 1 and 0, and raise $e$ to each: 7.4, 2.7 and 1,
+# all of them positive. Divide by their sum, 11.1, and you have 0.67, 0.24 and 0.09, which sum to 1. That's a
 # **softmax**. Only differences between scores matter: add 5 to all three, and the weights stay what they were.
 #
 # The score comes from a small network that sees **one pair** at a time, the decoder's state $s$ and one encoder state
-# $h_i$. The two come from different networks, and their entries mean different things. Two learned matrices, $W$ and
-# $U$, first turn both into vectors that can be added; a learned vector $v$ turns the sum into one number. Watch it
+# $h_i$. Those come from different networks and their entries mean different things, so two learned matrices, $W$ and
+# $U$, first turn them into vectors that can be added. A learned vector $v$ turns the sum into one number. Watch it
 # happen for *noir*, in a model that has just written *the*:
 
 # %% tags=["hide-input"]
@@ -151,13 +151,14 @@ notebook.picture("bahdanau_step")
 # s_t &= \mathrm{GRU}(s_{t-1}, [y_{t-1}; c_t]) && \text{step on, with the previous word } y_{t-1}
 # \end{aligned}$$
 #
-# Three names belong to these lines, and they stay for the rest of the course. Think of looking something up: the decoder's
-# state is the **query**, the vectors it's compared with are the **keys**, and the vectors that come back, mixed, are the **values**. Attention
-# retrieves, except that it returns a mixture instead of one hit. Here each encoder state is both a key and a value.
+# These lines bring three names that you'll need throughout the course. Think of looking something up: the decoder's
+# state is the **query**, the vectors it's compared with are the **keys**, and the vectors that come back, mixed, are
+# the **values**. Attention is a search that returns a mixture instead of one hit. Here each encoder state is both a key
+# and a value.
 #
 # ### Your turn
 #
-# Write the first line. Papers multiply columns, $W s$; in code vectors are rows, hence `query @ w_query`.
+# Write the first line. In papers vectors are columns, $W s$; in code they're rows, hence `query @ w_query`.
 
 # %% tags=["hide-input"]
 exercises.heading("additive_scores")
@@ -175,7 +176,7 @@ def additive_scores(query, keys, w_query, w_key, v):
 exercises.check("additive_scores", additive_scores)
 
 # %% [markdown]
-# Try it on three source words and states of two numbers.
+# Try it on three source words, with two numbers per state.
 
 # %%
 state = torch.tensor([1.0, 0.0])  # s: (D_h=2,)
@@ -186,7 +187,7 @@ v = torch.tensor([2.0, 1.0])  # (A,)
 
 # %% [markdown]
 # **Pencil.** Compute what goes *into* the tanh, `s @ w + h @ u`, for each of the three words. Which of them wins? (You
-# don't need tanh for that, only its sign.)
+# needn't compute tanh, because it keeps every sign.)
 
 # %%
 exercises.quiz("winner_by_pencil")
@@ -248,9 +249,9 @@ notebook.tell(
 # %% [markdown]
 # ### Your turn: find the bug
 #
-# Now the second and third line, for a batch. Shorter sentences are filled up with padding, and `mask` is False there. The
-# version below was tried on two sentences, the second of them two words long. Look at the weights that it printed before
-# you look at the code. What's wrong with them?
+# Now the second and third lines, for a batch. Shorter sentences are filled up with padding, where `mask` is False. We
+# ran the version below on two sentences, the second of them two words long. Look at the weights that it printed before
+# you read the code. What's wrong with these weights?
 
 # %% tags=["hide-input"]
 exercises.heading("attention_context")
@@ -295,9 +296,9 @@ class LookingDecoder(nn.Module):
 
 
 # %% [markdown]
-# The folded cell puts the trained weights into it and gives it a test sentence with its translation. The decoder's weights
-# make an **alignment map**, with a row per written word (the queries) and a column per source word (the keys). The row
-# labelled *red* was computed before *red* was written.
+# The folded cell loads trained parameters into your decoder, which then reads a test sentence and its translation. Its
+# attention weights make an **alignment map**, with a row per written word (the queries) and a column per source word
+# (the keys). The row labelled *red* was computed before *red* was written.
 
 # %%
 pair = next(p for p in splits.test if "rouge" in p.source and 7 <= len(p.source) <= 9)
@@ -359,10 +360,10 @@ notebook.tell(
 BahdanauStepper(looking.model, looking.source, looking.target, " ".join(pair.source))
 
 # %% [markdown]
-# A pretty map proves little. But in our toy corpus we know which word translates which, so instead of just looking at the
-# map, we can score it. Link every English word to the French word with the most weight, and count the wrong links. This is
-# the **alignment error rate** (Och and Ney 2003). A perfect map has 0, and linking the words in order, along the diagonal,
-# has 0.55. Remember that this model translates nearly every sentence without a mistake.
+# A pretty map proves little. But in our toy corpus we know which word translates which, so instead of just looking at
+# the map, we can score it. Link every English word to the French word with the most weight, and count the wrong links.
+# This is the **alignment error rate** (Och and Ney 2003). A perfect map scores 0, and linking the words in order, along
+# the diagonal, scores 0.55. Remember that this model translates nearly every sentence without a mistake.
 
 # %%
 exercises.predict("alignment_error_of_the_model")
@@ -404,8 +405,8 @@ notebook.tell(
 # %% [markdown]
 # ## 3. What does it cost, and what is left?
 #
-# Every target word is scored against every source word, which makes $T \times S$ scores. What do they buy? Here are the
-# three problems of lesson 01 again.
+# Every target word is scored against every source word, which makes $T \times S$ scores. Here is what they buy for each
+# of lesson 01's three problems.
 #
 # | problem of recurrent networks | between the two sentences | within each sentence |
 # |---|---|---|
@@ -413,8 +414,8 @@ notebook.tell(
 # | 2 no explicit modelling of long- and short-range dependencies (the bottleneck) | solved: one score per pair of words | remains |
 # | 3 the distance between positions | solved: one step from any target word to any source word | remains |
 #
-# Between the sentences, attention solves two of the three. Inside each of them a recurrent network is still at work, and
-# **the loop is still there.**
+# Between the sentences, attention solves two of the three. Inside each sentence a recurrent network is still at work,
+# and **the loop is still there.**
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 # The loop is still there: time against the number of words written.
@@ -514,7 +515,7 @@ exercises.quiz("beyond_text")
 #
 # ### The course's version of the whole layer
 #
-# `projected_keys` is $U h$, which doesn't change from step to step of a sentence: it's computed once and passed in.
+# `projected_keys` is $U h$, which stays the same throughout a sentence, so it's computed once and passed in.
 
 # %%
 notebook.show_source(attention.AdditiveAttention.forward)
@@ -525,10 +526,10 @@ notebook.show_source(attention.AdditiveAttention.forward)
 # ### Luong's three scores
 #
 # Bahdanau's decoder looks and then steps. Luong et al. (2015) turned that round: step first, then attend with the new
-# state $s_t$, and predict the word from context and state together, $\tilde h_t = \tanh(W_c [c_t; s_t])$. In their
-# best models the next step also reads $\tilde h_t$, which tells it where the decoder has already looked. They call this
-# **input feeding**. Our models leave it out, and in return all their recurrent steps can run before any attention. The
-# paper compares three scores, here beside Bahdanau's:
+# state $s_t$, and predict the word from context and state together, $\tilde h_t = \tanh(W_c [c_t; s_t])$. In their best
+# models the next step also reads $\tilde h_t$, which tells it where the decoder has already looked. They call this
+# **input feeding**. Our models leave it out, which lets them run all recurrent steps before any attention. The paper
+# compares three scores, shown here with Bahdanau's:
 #
 # | score | formula | needs |
 # |---|---|---|
@@ -549,9 +550,9 @@ notebook.claim(max(table.values()) < diagonal)
 notebook.claim(toy_models.load_toy("dot").n_parameters < fixed.n_parameters)
 
 # %% [markdown]
-# All four translate long sentences almost without a mistake, and only their maps tell them apart. *dot* even has fewer
-# parameters than lesson 01's model, which had no attention at all. No context enters the GRU in Luong's decoder, so its
-# matrices are narrower.
+# All four translate long sentences almost without a mistake, and only their maps tell them apart. No context enters the
+# GRU in Luong's decoder, so its matrices are narrower, and *dot* even has fewer parameters than lesson 01's model,
+# which had no attention at all.
 #
 # Wrong links come in two kinds. Some lag by a word, for the reason in section 2. Others do no harm: *it* is always
 # followed by *is too* in this corpus, and while the model writes those two words, its weight can go anywhere.

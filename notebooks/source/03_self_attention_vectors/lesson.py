@@ -3,9 +3,9 @@
 #
 # *She sat on the **bank** of the river. She paid the money into the **bank**.*
 #
-# You read two different words and hardly noticed. A language model looks *bank* up in a table and finds
-# the same vector both times. Six layers later the two have parted. Their cosine similarity, which is 1 for vectors
-# that point the same way, has fallen to 0.82, so something must have carried information into *bank*.
+# You read two different words and hardly noticed. A language model looks *bank* up in a table and finds the same vector
+# both times. Six layers later the two banks have parted. Their cosine similarity, which is 1 for vectors that point the
+# same way, has fallen to 0.82, so something must have carried information into *bank*.
 #
 # From where? Hide one word of the first sentence from all the others, and watch whether the two banks move
 # back together.
@@ -158,13 +158,13 @@ exercises.warm_up(3)
 # ## 1. A number for how well two things match
 #
 # Picture a film service. It knows two numbers about every film, how funny it is and how frightening. It also knows how
-# much every viewer enjoys each of the two, as a negative number for what they avoid. To guess how a viewer will like a
-# film, multiply matching numbers and add the products. That's the **dot product**. Minus times minus is plus, so a viewer
-# with −2 for horror gains 4 from a film that has −2 as well, one as cosy as they come.
+# much every viewer enjoys each of the two, with negative numbers for what they avoid. To guess how well a viewer will
+# like a film, multiply matching numbers and add the products. That's the **dot product**. Minus times minus is plus, so
+# a viewer with −2 for horror gains 4 from a film with −2, one as cosy as they come.
 #
 # Below, the query is a viewer and the keys are two films, with *funny* to the right and *frightening* upwards. Two
-# arrows score high when they are long and point the same way, 0 at right angles, and less than 0 in opposing directions.
-# **Try** to find a viewer who scores both films 0 or less.
+# arrows score high when they're long and point the same way, 0 at right angles, and below 0 when they point in opposite
+# directions. **Try** to find a viewer who scores both films 0 or less.
 
 # %%
 DotProducts(q_x=1.5, q_y=-2.0, a_x=1.0, a_y=2.0, b_x=-0.8, b_y=-2.0)
@@ -254,13 +254,13 @@ notebook.tell(
 # %% [markdown]
 # ## 3. A question of its own
 #
-# On the left below are the arrows of *car* and its adjectives, drawn by their first two features. They are at right
-# angles, which is why they scored 0. To find *red*, *car* has to ask with an arrow that isn't its own, one that points
-# upwards, where the adjectives are.
+# On the left below are *car* and its adjectives, drawn with their first two features. *car* is at right angles to both
+# adjectives, which is why they scored 0. To find *red*, *car* has to ask with an arrow that isn't its own, one that
+# points upwards, where the adjectives are.
 #
-# A matrix can do that. $W_Q$ has a row per feature, and its row *noun* says which question nouns ask. Put 4 under
-# *adjective* there and every noun's arrow is turned upwards and stretched by 4. What comes out is the word's **query**.
-# A second matrix, $W_K$, makes the arrow that a word can be found by, its **key**.
+# A matrix can turn arrows. $W_Q$ has a row per feature, and its row *noun* says which question nouns ask. Put a 4 in
+# that row, under *adjective*, and every noun's arrow is turned upwards and stretched by 4. The result is the word's
+# **query**. A second matrix, $W_K$, makes the arrow that a word can be found by, its **key**.
 
 # %%
 w_q = torch.zeros(5, 2)  # (D=5, K=2): a query is an arrow in the plane of noun and adjective
@@ -296,8 +296,8 @@ notebook.figure(
 # *car* now has two arrows, and only its query points at the adjectives. The matching is one-sided, too. *car* looks for
 # *red*, while *red*, whose query is zero, looks for nothing in particular.
 #
-# What should *red* pass on? It matched because it's an adjective, but *car* has no use for that. It needs the colour.
-# A third matrix picks what a word passes on, its **value**.
+# What should *red* pass on? Being an adjective made it match, but *car* has no use for that and needs the colour. A
+# third matrix picks what a word passes on, its **value**.
 
 # %%
 w_v = torch.zeros(5, 5)  # (D, D): as wide as a word, so that it can be added to one
@@ -359,7 +359,7 @@ notebook.tell(
 )
 
 # %% [markdown]
-# And in motion, from the words to the context:
+# Here it is in motion, from words to context:
 
 # %% tags=["hide-input"]
 notebook.picture("queries_in_one_plane")
@@ -387,11 +387,11 @@ notebook.tell(
 # %% [markdown]
 # ## 4. Nobody draws these arrows
 #
-# We chose three matrices by hand. A model starts with random ones and has to find better ones, for which it needs a task
-# that can't be solved without them. French offers one, because it marks its adjectives. In *la petite voiture verte cache
-# le grand arbre noir* (the small green car hides the big black tree), *petite* and *verte* belong to the feminine
-# *voiture*, *grand* and *noir* to the masculine *arbre*. We point at one of the two nouns and ask for its size and colour,
-# and the model has to answer from that noun's context alone.
+# We chose three matrices by hand. A model starts with random matrices, and finds better ones only if its task can't be
+# solved without them. French offers such a task, because its adjectives agree with their nouns. In *la petite voiture
+# verte cache le grand arbre noir* (the small green car hides the big black tree), *petite* and *verte* belong to the
+# feminine *voiture*, *grand* and *noir* to the masculine *arbre*. We point at one of the two nouns and ask for its size
+# and colour, and the model has to answer from that noun's context alone.
 #
 # Embeddings and matrices are random at first, and nothing tells the model where to look. Queries and keys have two
 # entries again, so that we can draw them.
@@ -552,8 +552,8 @@ notebook.tell(
 )
 
 # %% [markdown]
-# English doesn't mark its adjectives. Translate the sentences, change nothing else, and train again. In *the small green
-# car hides the big black tree*, what size and colour is the *car*?
+# English adjectives don't agree with their nouns. Translate the sentences, change nothing else, and train again. In
+# *the small green car hides the big black tree*, what size and colour is the *car*?
 
 # %%
 exercises.predict("with_a_second_noun")
@@ -577,9 +577,9 @@ notebook.tell(
 # %% [markdown]
 # ### Where a word's vector comes from
 #
-# Our embeddings started at random and were trained together with the matrices, and that's how a Transformer gets its own.
-# What has such a table learned by the end? Here are the nearest neighbours of four words, in a table of random numbers,
-# where training starts, and in MiniLM's.
+# Our embeddings started at random and were trained together with the matrices, as they are in a Transformer. What has
+# such a table learned by the end? Here are the nearest neighbours of four words, first in a table of random numbers,
+# where training starts, then in MiniLM's.
 
 # %% tags=["hide-input"]
 # Nearest neighbours by cosine, in a random table and in MiniLM's.
@@ -599,14 +599,14 @@ notebook.table(rows, ["", "random table", "trained table"])
 
 # %% [markdown]
 # You can also train the table alone, before there is any model. **word2vec** (2013) learns vectors that predict a
-# word's neighbours in a text, and **GloVe** (2014) fits them to counts of which words occur together. Both end in
-# one vector per word, whatever the sentence, and so does MiniLM's table. Its *bank* lies among *banks* and *banking* even
-# beside a river. Attention repairs that.
+# word's neighbours in a text, and **GloVe** (2014) fits them to counts of which words occur together. Both store one
+# vector per word, whatever the sentence, and so does MiniLM's table. There, *bank* lies among *banks* and *banking*,
+# even when the sentence is about a river. Attention repairs that.
 #
 # ## 5. The six steps, with a pencil
 #
-# Now do it once on paper, for *the* in *the cat sleeps*, in six steps: **project** to query, keys and values, **score**,
-# **scale**, **softmax**, **weight** the values, **sum**.
+# Now work through attention once on paper, for *the* in *the cat sleeps*, in six steps: **project** to query, keys and
+# values, **score**, **scale**, **softmax**, **weight** the values, **sum**.
 
 # %%
 tokens = ["the", "cat", "sleeps"]
@@ -642,7 +642,7 @@ torch.testing.assert_close(shuffled, theirs[mixed])  # the order changes nothing
 print("PyTorch's operator agrees: yes")
 
 # %% [markdown]
-# *the* keeps only 0.10 for itself. Its query and its key come from two matrices, and nothing makes them agree.
+# *the* keeps only 0.10 for itself, because its query and its key come from two matrices and nothing makes them agree.
 #
 # ### You are here
 #
@@ -660,7 +660,7 @@ exercises.my_parts()
 #
 # - A dot product compares a query with a key, and a softmax turns the scores into weights that sum to 1.
 # - The weights mix the **values**. What a word is matched on and what it passes on can differ.
-# - The mixture is the word's context. It's added to the word, which keeps what it was.
+# - The mixture is the word's context, which is added to the word's own vector.
 # - Query, key and value are three *projections* of a word's vector, by three learned matrices.
 # - Without positions and without a mask, the order of the words makes no difference.
 #
@@ -670,10 +670,10 @@ exercises.my_parts()
 #
 # <details><summary>Fine print</summary>
 #
-# *Bank* is an unusually clear case; *Going deeper* tries six other nouns, most of which hardly split. The French head needs
-# only two directions because the task asks for two bundles; the paper's heads have 64 (lesson 06). The figures in section 4
-# are of five training runs each. Shuffling the words only shuffles the outputs as long as no position is added to the
-# vectors and no causal mask (lesson 04) is used.
+# *Bank* is an unusually clear case; *Going deeper* tries six other nouns, most of which hardly split. The French head
+# needs only two directions because there are only two genders; the paper's heads have 64 (lesson 06). The figures in
+# section 4 come from five training runs each. Shuffling the words only shuffles the outputs as long as no position is
+# added to the vectors and no causal mask (lesson 04) is used.
 # </details>
 
 # %% [markdown]
@@ -750,9 +750,9 @@ exercises.quiz("does_a_map_explain")
 #
 # ### Does every ambiguous noun split like *bank*?
 #
-# One example proves little. Here are fourteen sentences with *bank*, half of them about rivers and half about money.
-# Whose vector lies nearest to each *bank*, one of its own sense? Six other nouns with two senses follow, and for those
-# we ask whether two uses of one sense are more alike than two of different senses.
+# One example proves little. Here are fourteen sentences with *bank*, half of them about rivers and half about money. Is
+# the nearest neighbour of each *bank* one of its own sense? For six other nouns with two senses, we ask whether two
+# uses of one sense are more alike than two of different senses.
 
 # %% tags=["hide-input"]
 rivers = [
@@ -811,14 +811,14 @@ print("within a sense minus between senses:", gap_of_each)
 assert nearest >= 12 and gaps["bank"] > 2 * sorted(gaps.values())[-3] > 0
 
 # %% [markdown]
-# *Bank* splits clearly and so does *seal*. The other five hardly split at all. MiniLM was trained to represent whole
-# *sentences*, and a sentence can be told apart by its other words.
+# *Bank* splits clearly and so does *seal*, while the other five hardly split at all. MiniLM was trained to represent
+# whole *sentences*, which can be told apart by their other words.
 #
 # ### Without matrices, a word looks at itself
 #
-# In section 2 *car* favoured itself, on five vectors that we had made up. Do learned embeddings do that, too? Here are
-# those of a small Transformer that was trained on lesson 01's toy corpus, in a thousand sentences. MiniLM's weights, which
-# come from matrices, follow for comparison.
+# In section 2 *car* favoured itself, on five vectors that we had made up. Do learned embeddings do that, too? Below are
+# averages over a thousand sentences, for a small Transformer that was trained on lesson 01's toy corpus. MiniLM, which
+# has matrices, follows for comparison.
 
 # %% tags=["hide-input"]
 toy = load_toy("transformer")
@@ -868,7 +868,8 @@ for temperature in (10, 1, 0.1, 0.001):
 assert gradient.norm() < 1e-6  # at a temperature of 0.001
 
 # %% [markdown]
-# Near zero, the best key takes everything and the gradient vanishes. That's lesson 02's hard attention.
+# At a temperature near zero, the best key takes everything and the gradient vanishes. That's lesson 02's hard
+# attention.
 
 # %%
 SoftmaxTemperature()

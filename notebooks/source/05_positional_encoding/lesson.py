@@ -5,7 +5,7 @@
 # lessons 03 and 04, will never learn to, however long it trains, because something is missing from everything we've
 # built so far.
 #
-# Before we look for it: how often will the model name the right letter?
+# First a guess: how often will the model name the right letter?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -137,10 +137,9 @@ hidden = masks.causal_mask(6)
 assert not torch.allclose(layer(*[shuffled] * 3, hidden)[0], layer(*[x] * 3, hidden)[0][:, order])
 
 # %% [markdown]
-# Not a single digit changes, and the layer can't tell who bites whom. Without a causal mask, attention is
-# **permutation equivariant**: shuffle the words, and the outputs are shuffled along with them. (Under a causal mask
-# a word can at least notice *how many* words it's allowed to see.) A recurrent network had the order for free,
-# because it read the words one by one. We gave that up for speed, and now the order has to go into the vectors
+# Not a single digit changes, and the layer can't tell who bites whom. Without a causal mask, attention is **permutation
+# equivariant**: shuffle the words, and the outputs are shuffled along with them. A recurrent network had the order for
+# free, because it read the words one by one. We gave that up for speed, and now the order has to go into the vectors
 # themselves.
 #
 # ## 2. From numbers to waves
@@ -179,10 +178,10 @@ assert F.cosine_similarity(dogs[300], dogs[3], dim=0) < 0.99
 # At position 300 a cat is a dog, because the position is so large that it drowns the word. A fraction, $p/T$, stays small,
 # and we'll try it in a moment.
 #
-# The paper does something less obvious, and you know it from counting in bits. As you count 0, 1, 2, 3, …, the last digit
-# flips at every step, the one before it at every second step, the next at every fourth. No digit ever exceeds 1, and no two
-# numbers look alike. **Sinusoidal positions** do this with waves instead of digits. Columns come in pairs, a sine and a
-# cosine of one frequency, and each pair is slower than the pair before.
+# The paper does something less obvious, and you know it from counting in binary. As you count 0, 1, 2, 3, …, the last
+# digit flips at every step, the one before it at every second step, the next at every fourth. No digit ever exceeds 1,
+# and no two numbers look alike. **Sinusoidal positions** do this with waves instead of digits. Columns come in pairs, a
+# sine and a cosine of one frequency, and each pair is slower than the pair before.
 #
 # $$PE_{(p,\,2i)} = \sin\frac{p}{10000^{2i/D}} \qquad PE_{(p,\,2i+1)} = \cos\frac{p}{10000^{2i/D}}$$
 #
@@ -211,8 +210,8 @@ def sinusoidal_positions(max_len, d_model):
 exercises.check("sinusoidal_positions", sinusoidal_positions)
 
 # %% [markdown]
-# Your table now feeds the model that couldn't reverse eight letters. The last line is a switch. It feeds the model fractions
-# instead, $p/8$ in a column of their own.
+# Your table now feeds the model that couldn't reverse eight letters. Uncomment the last line, and the model reads
+# fractions instead, $p/8$ in a column of their own.
 
 # %%
 sinusoidal_positions = exercises.mine("sinusoidal_positions")  # yours, once it has passed
@@ -234,9 +233,9 @@ notebook.tell(
 
 # %% [markdown]
 # Why do waves succeed where fractions fail? Attention finds things by dot products, and the simplest question about a
-# position is *are you number 7?* Take the dot product of the position's encoding with one vector, the best there is, and
-# read it as a yes above some threshold. Which encodings of 64 positions allow that: $p/T$, a row of sinusoids, or a one-hot
-# vector?
+# position is *are you number 7?* Take the dot product of every position's encoding with one vector, the best there is,
+# and count anything above some threshold as a yes. Which encodings of 64 positions can answer this way: $p/T$, a row of
+# sinusoids, or a one-hot vector?
 
 # %%
 exercises.predict("is_it_position_seven")
@@ -295,9 +294,9 @@ notebook.tell(
 )
 
 # %% [markdown]
-# Here is the table. Its left columns tell neighbours apart, and the middle ones tell the beginning from the end. The slow
-# columns on the right hardly change over 64 positions. They come into play in longer texts, where no two of 5,000 rows come
-# near each other.
+# Here is the table. Its left columns tell neighbours apart, and the middle ones tell the beginning from the end. The
+# slow columns on the right hardly change over 64 positions, but they help in longer texts: even among 5,000 rows, no
+# two come close.
 
 # %% tags=["hide-input"]
 table = sinusoidal_positions(64, 64)  # (max_len, D)
@@ -390,10 +389,10 @@ def add_positions(embeddings, table):
 exercises.check("add_positions", add_positions)
 
 # %% [markdown]
-# Adding looks reckless. Once two numbers are added, nobody can take them apart again. With two long *vectors* that can
-# work, because random directions in many dimensions are almost at right angles. Your function adds each of 600 random
-# words to each of 40 positions. Then we fit a *linear* map on half of the sums and let it read the position back from the
-# other half.
+# Adding looks reckless. Once two numbers are added, nobody can take them apart again. Two long *vectors* can be another
+# matter, because random directions in many dimensions are almost at right angles. Let your function add each of 600
+# random words to each of 40 positions. Then we fit a *linear* map on half of the sums and have it read the position
+# back from the other half.
 
 # %%
 add = exercises.mine("add_positions")  # yours, once it has passed
@@ -454,8 +453,8 @@ notebook.tell(
 # %% [markdown]
 # ## 5. Two other ways
 #
-# **Learned positions** are a table like any embedding, trained with everything else. BERT, GPT-2 and the
-# Vision Transformer use one. Such a table ends where its training ended.
+# **Learned positions** are a table like any embedding, trained with everything else. BERT, GPT-2 and the Vision
+# Transformer use one. Such a table has a last row:
 
 # %%
 learned = LearnedPositions(max_len=512, d_model=64)
@@ -465,9 +464,9 @@ except ValueError as error:
     print(error)
 
 # %% [markdown]
-# **Rotary positions** (RoPE, Su et al. 2021) use the rotation of section 3 directly. They turn each pair of entries of a
-# query and of a key by an angle that grows with the position. Nothing is added, and the values stay as they are. Below,
-# one query and one key visit each of 50 positions.
+# **Rotary positions** (RoPE, Su et al. 2021) use the rotation of section 3 directly. They turn each pair of entries of
+# a query and of a key by an angle that grows with the position. Nothing is added, and the values stay as they are.
+# Below, we put one query and one key at each of 50 positions.
 
 # %%
 notebook.set_seed(0)
@@ -509,10 +508,10 @@ exercises.my_parts()
 # <details><summary><b>Fine print</b></summary>
 #
 # Each reverser was trained once, for 200 steps; longer training doesn't help the one without positions, and might help
-# the one with fractions. · The 5,000 rows were compared at width 64, where no two come closer than 0.5. · The words of section 4 are
-# random, and use every direction there is. A trained model can keep some directions free for positions. · A table of
-# sinusoids has no last row, but a model that never met position 1,000 in training needn't know what to do
-# with it.
+# the one with fractions. · Under a causal mask a word can at least notice *how many* words it's allowed to see. · The
+# 5,000 rows were compared at width 64, where no two come closer than 0.5. · The words of section 4 are random, and use
+# every direction there is. A trained model can keep some directions free for positions. · A table of sinusoids has no
+# last row, but a model that never met position 1,000 in training needn't know what to do with it.
 #
 # </details>
 #
@@ -520,7 +519,7 @@ exercises.my_parts()
 #
 # - Without positions and without a causal mask, self-attention is permutation equivariant: shuffled words give
 #   shuffled outputs.
-# - A row of the sinusoidal table is made of waves, from fast to slow. One dot product can single out a position.
+# - A row of the sinusoidal table samples waves, from fast to slow. One dot product can single out a position.
 # - Moving by $k$ positions is a rotation that doesn't depend on where you start, and the dot product of
 #   two positions depends on their distance.
 # - Positions are **added** to the embeddings, along the sequence: $\sqrt{D}\,e + PE$.
@@ -528,8 +527,8 @@ exercises.my_parts()
 #
 # $$PE_{(p,\,2i)} = \sin\frac{p}{10000^{2i/D}} \qquad PE_{(p,\,2i+1)} = \cos\frac{p}{10000^{2i/D}}$$
 #
-# A word can now attend to others and depend on where they are. But it has a single row of weights, and what it gives to
-# one word it takes from another. **Lesson 06** has a sentence in which that isn't enough.
+# A word can now attend to others by what and where they are. But it has a single row of weights, and any weight on one
+# word is taken from the others. **Lesson 06** has a sentence in which one row isn't enough.
 
 # %% [markdown]
 # ## Practice
@@ -565,8 +564,8 @@ def shift_matrix(k, d_model):
 exercises.check("shift_matrix", shift_matrix)
 
 # %% [markdown]
-# With this matrix for $k = -1$ as $W_Q$, scaled up so that one weight clearly wins, every word attends to the word before
-# it:
+# Use this matrix as $W_Q$, for $k = -1$ and scaled up so that one weight clearly wins, and every word attends to the
+# word before it:
 
 # %%
 back = exercises.mine("shift_matrix")(-1, 64).double()  # yours, once it has passed
@@ -580,8 +579,8 @@ for k in (1, 5, 50):
 assert one_back[1:].diagonal().min() > 0.95
 
 # %% [markdown]
-# In lesson 06 you'll meet a trained head that attends to the previous word. Its model has learned positions and does it in
-# another way.
+# In lesson 06 you'll meet a trained head that also attends to the previous word, in another way, because its model has
+# learned positions.
 
 # %% tags=["hide-input"]
 exercises.heading("rotate_pairs")
@@ -612,9 +611,9 @@ exercises.quiz("add_or_concatenate")
 #
 # ### Bits and waves
 #
-# You can take the comparison with binary numbers literally. Below, the bits of each position are printed beside four sines,
-# each reduced to which *half* of its wave it's in. Here every sine is half as fast as the next; the real table uses another
-# factor.
+# You can take the comparison with binary numbers literally. Below, the bits of each position are printed beside four
+# sines. Of each sine we keep only which *half* of its wave it's in. Here every sine is half as fast as the next; the
+# real table uses another factor.
 
 # %%
 for position in range(8):
@@ -639,8 +638,8 @@ for width, (a, b, c, d) in accuracy.items():
     )
 
 # %% [markdown]
-# It would, at every width. The Transformer of 2017, BERT and GPT-2 add all the same. Adding reserves no columns, and
-# training can decide how many directions words and positions need.
+# It would, at every width. Yet the Transformer of 2017, BERT and GPT-2 all add. Adding reserves no columns, so training
+# can decide how many directions words and positions need.
 #
 # ### A figure that contradicts its formula
 #
@@ -668,8 +667,8 @@ torch.testing.assert_close(halves @ halves.T, interleaved @ interleaved.T)
 # %% [markdown]
 # ### Myth or fact?
 #
-# **"BERT uses sinusoids."** All rows of a sinusoidal table have one length. The position vectors of MiniLM, a small
-# BERT, don't:
+# **"BERT uses sinusoids."** All rows of a sinusoidal table are equally long. The position vectors of MiniLM, a small
+# BERT, aren't:
 
 # %%
 lengths = load_minilm().model.positions.table.detach().norm(dim=1)

@@ -5,8 +5,8 @@
 # reading what the one before returned, and put nothing in between.
 #
 # To see what becomes of a sentence on the way up, split every vector in two. One part is the average over the sentence,
-# which all of its words share. The rest is the word's **own**, and at the start that's nearly everything. Attention mixes
-# words, so with every layer some of a word's own part has to go. How fast?
+# which all of its words share. The rest is the word's **own** part, at first nearly all of the vector. Attention mixes
+# words, so every layer takes some of that part away. How fast?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -118,8 +118,8 @@ notebook.tell(
 )
 
 # %% [markdown]
-# Attention, then, isn't all you need. Here is the paper's whole model. You've already built the embeddings, the positions
-# and the attention. Today we add everything that surrounds them, box by box.
+# Attention, then, isn't all you need. Here is the paper's whole model, of which you've already built the embeddings,
+# the positions and the attention. Today we add everything around them, box by box.
 
 # %% tags=["hide-input"]
 notebook.picture("whole_architecture")
@@ -213,9 +213,9 @@ def layer_norm(x, gain, bias, eps=1e-5):
 exercises.check("layer_norm", layer_norm)
 
 # %% [markdown]
-# Where should the norm go? The paper puts it on the sum, an order that's called **post-norm**. Most models
-# since then, our translator among them, normalise only what the sublayer reads. In this **pre-norm** order
-# nothing on the path itself changes $x$, from the bottom of the stack to the top.
+# Where should the norm go? The paper puts it on the sum, an order called **post-norm**. Most models since then, our
+# translator among them, normalise only what the sublayer reads. In this **pre-norm** order nothing on the path itself
+# changes $x$, from the bottom of the stack to the top.
 
 # %% tags=["hide-input"]
 notebook.picture("residual_and_norm")
@@ -223,7 +223,7 @@ notebook.picture("residual_and_norm")
 # %% [markdown]
 # ### Your turn (2 min)
 #
-# Write the later order, the one on the right. The paper's is waiting in *Practice*.
+# Write pre-norm, the order on the right. The paper's is waiting in *Practice*.
 
 # %% tags=["hide-input"]
 exercises.heading("residual_pre_norm")
@@ -251,9 +251,9 @@ exercises.warm_up(7)
 #
 # $$\mathrm{FFN}(x) = \max(0,\; x W_1 + b_1)\, W_2 + b_2$$
 #
-# It works on **each position by itself**, with the same weights at every position, so no word affects another here. In the
-# drawing it looks like a small extra. In fact the paper's network widens 512 numbers to 2,048 and narrows them back, and it
-# has two thirds of an encoder layer's parameters.
+# It works on **each position by itself**, with the same weights at every position, so no word affects another here. In
+# the drawing it looks like a small extra, yet it has two thirds of an encoder layer's parameters, because the paper's
+# network widens 512 numbers to 2,048 and narrows them again.
 #
 # ### Your turn (3 min)
 
@@ -386,11 +386,11 @@ notebook.tell(
 # %% [markdown]
 # ## 4. How deep can a stack be?
 #
-# The encoder is a stack of $N$ such layers, each reading what the one below returned. The paper chose $N = 6$ and a
-# width $d_{model}$ of 512. Such numbers are **hyperparameters**, which people choose by trying. The paper calls its layers
-# *identical*, meaning alike in structure, each with weights of its own.
+# The encoder is a stack of $N$ such layers, each reading what the one below returned. The paper calls them *identical*,
+# though only in structure: each has weights of its own. It chose $N = 6$ and a width $d_{model}$ of 512, two
+# **hyperparameters** that people find by trying.
 #
-# Does a deep stack need its norms? Take a small translator of our toy corpus, with four layers on each side. We remove
+# Does a deep stack need its norms? Take a small translator for our toy corpus, with four layers on each side. We remove
 # every norm, change nothing else, and train both versions for 34 steps, each with three seeds.
 
 # %%
@@ -535,18 +535,17 @@ notebook.tell(
 # %% [markdown]
 # ## 5. What does a decoder layer add?
 #
-# Each word that the decoder writes depends on two things: the words written so far and the source sentence. A
-# decoder layer therefore has two kinds of attention. Self-attention reads the target, under a causal mask that
-# hides the future. **Cross-attention** reads the source, with queries from the target and with keys and values
-# from the encoder's output, which is called the **memory**. The model therefore uses attention in three ways, with one
-# piece of code, and only the inputs and the mask differ.
+# Each word that the decoder writes depends on two things: the words written so far and the source sentence. A decoder
+# layer therefore has two kinds of attention. Self-attention reads the target, under a causal mask that hides the
+# future. **Cross-attention** reads the source, with queries from the target and with keys and values from the encoder's
+# output, which is called the **memory**. With the encoder's self-attention, that makes three uses for one piece of
+# code, and only the inputs and the mask differ.
 
 # %% tags=["hide-input"]
 notebook.picture("three_uses_of_attention")
 
 # %% [markdown]
-# **Pencil (2 min).** Before you answer, write down the shapes of $Q$, $K$ and the scores of one
-# cross-attention.
+# **Pencil (2 min).** Before you answer, write down the shapes of $Q$, $K$ and the scores in cross-attention.
 
 # %%
 exercises.quiz("memory_shape")
@@ -649,8 +648,9 @@ def residual_post_norm(x, sublayer, norm):
 exercises.check("residual_post_norm", residual_post_norm)
 
 # %% [markdown]
-# Many drawings of the paper's model show pre-norm, but its section 3.1 has $\mathrm{LayerNorm}(x + \mathrm{Sublayer}(x))$.
-# Feed both of your functions vectors that are three times too large, and the size of the result tells them apart.
+# Many drawings of the paper's model show pre-norm, but the paper's section 3.1 has
+# $\mathrm{LayerNorm}(x + \mathrm{Sublayer}(x))$. Feed both of your functions vectors that are three times too large,
+# and the size of the result tells them apart.
 
 # %%
 too_large, unit = 3 * torch.randn(1, 5, 16), lambda h: F.layer_norm(h, [16])
@@ -664,7 +664,7 @@ assert not torch.allclose(y.std(-1, correction=0), torch.ones(1, 5), atol=0.01)
 # %% [markdown]
 # ### The decoder's mask
 #
-# Targets are padded too, and in training the decoder's self-attention needs both masks of lesson 04.
+# Targets are padded too, so in training the decoder's self-attention needs both masks of lesson 04.
 
 # %% tags=["hide-input"]
 exercises.heading("decoder_mask")
@@ -705,9 +705,9 @@ print(exercises.whose("decoder_mask"))
 # %% [markdown]
 # ### Find the bug
 #
-# This decoder layer has no norms, which makes its wiring easier to see. Something in the wiring is wrong. One test
-# changes the *last* of four target words and prints which outputs move. The other replaces the memory with zeros and
-# asks whether different targets still lead to different outputs.
+# This decoder layer has no norms, which makes its wiring easier to see. Two tests show that something is wrong. The
+# first changes the *last* of four target words and prints which outputs move. The second replaces the memory with zeros
+# and asks whether different targets still lead to different outputs.
 
 # %% tags=["hide-input"]
 exercises.heading("leaky_decoder")
@@ -829,8 +829,8 @@ if complete(large_steps, 4):
         notebook.claim(max(losses) < 3 if name == "norms" else min(losses) > 5)
 
 # %% [markdown]
-# With norms, the larger steps even help. Without them every run blows up, because nothing brings the vectors back once a
-# step has made them large. In this model, a norm doesn't make a step worth more. It lets you take larger steps from a
+# With norms, the larger steps even help. Without norms every run blows up, because nothing brings the vectors back once
+# a step has made them large. In this model, a norm doesn't make a step worth more. It lets you take larger steps from a
 # careless start, and that's what many people mean by *faster*.
 #
 # ### The gradient, layer by layer
@@ -913,9 +913,9 @@ notebook.tell(
 )
 
 # %% [markdown]
-# Take the paths away, and the gradient at this matrix is *not* small, because the norms keep the vectors at size 1. The
-# damage shows at the queries and keys of the last layer, where the gradient is next to nothing. By then all words have
-# become one vector, and it makes no difference where they look.
+# Take the residual paths away, and the gradient at this matrix is *not* small, because the norms keep the vectors at
+# size 1. The damage shows at the queries and keys of the last layer, where the gradient is next to nothing. By then all
+# words have become one vector, and it makes no difference where they look.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 print(" " * 20, "gradient at W_Q, W_K    own share after layers 2, 4, 12")
@@ -938,8 +938,8 @@ for name, (stack, outputs) in fresh.items():
 #
 # **Activations** are the numbers that flow through the model, as opposed to its weights. In training, dropout sets a
 # random share $p$ of them to zero and divides the rest by $1 - p$, which keeps the expected sum where it was. After
-# `model.eval()` it does nothing. The paper drops out of each sublayer's output before the addition, and out of the sum
-# of embeddings and positions.
+# `model.eval()` it does nothing. The paper applies dropout to each sublayer's output before the addition, and to the
+# sum of embeddings and positions.
 
 # %%
 dropout = Dropout(0.25)

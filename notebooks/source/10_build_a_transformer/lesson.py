@@ -1,12 +1,12 @@
 # %% [markdown]
 # # Build a Transformer
 #
-# There's a file called `my_transformer.py` beside your lessons. Every function of yours that passed its check
-# since lesson 02 is in it: attention, masks, positions, norms, decoding, the loss. It doesn't do anything yet.
-# Nobody calls those functions in the right order, and nothing holds the numbers that a model learns.
+# There's a file called `my_transformer.py` beside your lessons. Every function of yours that passed its check since
+# lesson 02 is in it: attention, masks, positions, norms, decoding, the loss. But it doesn't do anything yet, because
+# nothing calls those functions in the right order or holds the numbers that a model learns.
 #
-# Today you write what's missing, about sixty lines. Then the file trains a Transformer from nothing, runs the course's
-# translator, survives being broken on purpose, and goes home with you. All it needs is PyTorch.
+# Today you write what's missing, about sixty lines. Then your file trains a Transformer from scratch, runs the course's
+# translator, gets broken on purpose and goes home with you. All it needs is PyTorch.
 #
 # By the end of these **120 minutes** you'll be able to
 #
@@ -14,8 +14,8 @@
 # - train it, write with it, and load weights that somebody else trained,
 # - say what each part is for, because you've seen the model without it.
 #
-# This lesson builds on lessons 03 to 09. The six exercises take 54 minutes, and so does what you then do with the
-# result. The questions take the rest.
+# This lesson builds on lessons 03 to 09. The six exercises take 54 minutes. Using and breaking what you've built takes
+# as long again, and the questions fill the rest.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -55,9 +55,9 @@ exercises.warm_up(10)
 exercises.my_parts()
 
 # %% [markdown]
-# A few parts might still be missing, because you skipped an exercise or are reading on another machine. The next cell
-# fills the gaps with the course's versions, each under a comment that says so. Once your own version passes its check,
-# it replaces ours. Nothing that you wrote or changed yourself is ever touched.
+# A few parts might still be missing, because you skipped an exercise or changed machines. The next cell fills the gaps
+# with the course's versions, each under a comment that says so, and leaves whatever you wrote alone. Once your own
+# version passes its check, it replaces ours.
 
 # %% tags=["nbval-ignore-output"]
 filled = exercises.fill_in()
@@ -66,15 +66,15 @@ own = exercises.my_transformer()
 
 # %% [markdown]
 # Not every part was an exercise. `LayerNorm`, for instance, shows how a function becomes a **module**: its `__init__`
-# makes the tensors that will be learned, and its `forward` hands them to your `layer_norm`. Because they're wrapped in
-# `nn.Parameter`, PyTorch finds them when an optimiser asks what there is to learn.
+# makes the tensors that will be learned, and its `forward` passes them to your `layer_norm`. Because those tensors are
+# wrapped in `nn.Parameter`, PyTorch can list them for an optimiser.
 
 # %%
 print(exercises.my_source("LayerNorm"))
 
 # %% [markdown]
-# `FeedForward` does the same for your `feed_forward`, and `Embedding` looks up a row per id, multiplies by $\sqrt{D}$
-# and adds your `sinusoidal_positions`. Have a look at them in the file when you like.
+# `FeedForward` does the same for your `feed_forward`, and `Embedding` looks up a row per id, multiplies it by
+# $\sqrt{D}$ and adds your `sinusoidal_positions`. Both are in the file, if you'd like to look.
 
 # %% [markdown] tags=["notes"]
 # **How to run this lesson.** Two hours in one session, or homework with a deadline. Opening 6 · six exercises
@@ -105,9 +105,9 @@ print(exercises.my_source("LayerNorm"))
 # %% [markdown]
 # ## 1. Several heads, with a memory of their own
 #
-# When a decoder writes, it works out the keys and values of all earlier words again for every new one. But they can't
-# have changed, because a causal mask keeps later words from reaching earlier ones, which means the layer might as well
-# keep them. That's the **cache** of lesson 08, and it belongs here, where keys and values are made.
+# For every new word, a decoder computes the keys and values of all earlier words again. Yet those can't have changed,
+# because a causal mask keeps later words from reaching earlier ones. A layer that stores its keys and values saves that
+# work. The store is the **cache** of lesson 08, and it belongs in this module, where keys and values are made.
 
 # %%
 exercises.heading("MultiHeadAttention")
@@ -143,8 +143,9 @@ print(len(weights), "tensors to learn:", ", ".join(weights))
 # %% [markdown]
 # ## 2. Two layers
 #
-# Both layers are lists of sublayers with a path around each. In lesson 07 you wrote that path as a function that
-# takes two functions, and a module *is* a function: `self.network(x)` calls its `forward`.
+# Both kinds of layer are built from sublayers, with a residual path around each. In lesson 07 you wrote that path as a
+# function of two functions, the sublayer and the norm. Modules will do, too, because you call one like a function:
+# `self.network(x)` runs its `forward`.
 
 # %%
 exercises.heading("EncoderLayer")
@@ -196,8 +197,8 @@ for name, layer in layers.items():
 # %% [markdown]
 # ## 3. The whole Transformer
 #
-# One embedding table serves the source, the target and the logits, as in section 3.4 of the paper. We give you
-# `__init__`, because it only makes the parts.
+# One embedding table serves the source, the target and the logits, as in section 3.4 of the paper. We've written
+# `__init__` for you, because it only makes the parts.
 
 # %%
 exercises.heading("Transformer")
@@ -236,8 +237,8 @@ print("4 source ids, 2 target ids -> logits", tuple(logits.shape))
 # %% [markdown]
 # ## 4. The training loop
 #
-# A batch holds source ids and target ids. Everything that lesson 09 found out about the loss is in your
-# functions already. What's left is to feed it: which target tokens go in, and which are compared with what comes out?
+# A batch holds source ids and target ids, and your functions already contain everything that lesson 09 found out about
+# the loss. What's left is to feed the model: which target tokens go in, and which are its logits compared with?
 
 # %%
 exercises.heading("train")
@@ -277,8 +278,8 @@ exercises.check("translate", translate)
 # %% [markdown]
 # ## 6. Train it
 #
-# From here on, everything runs on your file. The sentences are in lesson 09's toy language: 20,000 to learn from, and
-# 100 that the model never sees.
+# From here on, your file does everything. The sentences are in lesson 09's toy language: 20,000 to learn from, and 100
+# that the model never sees.
 
 # %%
 exercises.fill_in()
@@ -295,11 +296,11 @@ print(
 )
 
 # %% [markdown]
-# 600 batches of 64 sentences take a minute or two. Every hundred steps, the picture below shows where
-# the last decoder layer looks while it writes one of the unseen sentences.
+# Training on 600 batches of 64 sentences takes a minute or two. Every hundred steps, the picture below shows where the
+# last decoder layer looks while it writes an unseen sentence.
 #
-# Even at the end the steps are still large, and a single one can spoil sentences that the one before had right. To
-# smooth this out, the cell keeps six states of the model, 25 steps apart, and takes their mean, as the paper did with
+# Even at the end the steps are still large, and a single step can spoil sentences that the model already had right. To
+# smooth that out, the cell keeps six states of the model, 25 steps apart, and takes their mean, as the paper did with
 # its last five checkpoints (section 6.1).
 
 # %%
@@ -375,8 +376,8 @@ for french, _ in test_lines[:3]:
 print(exercises.whose("translate", "greedy_decode", did="written"))
 
 # %% [markdown]
-# That model began as random numbers, and every line that changed them is in your file. Type a sentence of your own in
-# the toy language. Which words does the model know?
+# That model began as random numbers, and every line that changed them is in your file. Now type your own sentence in
+# the toy language, and find out which words the model knows.
 
 # %% tags=["nbval-ignore-output"]
 print(write("le chat noir dort ."))
@@ -388,8 +389,9 @@ print(write("le chat noir dort ."))
 # %% [markdown]
 # ## 7. The translator's weights in your code
 #
-# Your model and the course's translator have the same design, so its weights should fit into yours. If your code is
-# right, the logits agree to the last digits that a float holds. Any mistake in any part would show here.
+# The course's translator has the same design as your model, so you should be able to load its weights. If your code is
+# right, both models compute the same logits, down to the last digits that a float can hold. A mistake in any part would
+# show.
 
 # %%
 translator = load_translator()
@@ -413,7 +415,8 @@ for french, _ in CAPTIONS[:3]:
     print(f"{french}\n   {say(french)}")
 
 # %% [markdown]
-# Now a sentence of yours. The translator was trained on captions only, so describe something that you could photograph.
+# Try a sentence of your own. The translator was trained on captions only, so describe something that you could
+# photograph.
 
 # %%
 my_sentence = "Un chien noir court dans la neige."
@@ -435,9 +438,9 @@ model_map(mine_traced or translator.trace(my_sentence), tour="07")
 # %% [markdown]
 # ## 8. Break it
 #
-# Here are six changes, a line each. Five belong to experiments of lessons 04 to 08. The sixth swaps ReLU for GELU, a
-# smoother curve that many later models use. The cell makes one change at a time, and each time lets the model translate
-# twenty captions.
+# Here are six ways to change your file, one line each. Five come from experiments in lessons 04 to 08, and the sixth
+# swaps ReLU for GELU, a smoother curve that many later models use. We'll make one change at a time and have the model
+# translate twenty captions.
 
 # %%
 switches = {
@@ -499,24 +502,24 @@ scale, positions, heads, post_norm, _, gelu, *_ = same.values()
 notebook.claim(heads == post_norm == 0 and positions < scale < 17 < gelu)
 
 # %% [markdown]
-# Two of them leave nothing standing, and you'd spot those at a glance. The dangerous ones are those that you wouldn't
-# notice: a model that attends to what it shouldn't, or that has the wrong curve in its feed-forward network, still
-# writes good English. You can't find such a mistake by reading translations. You can by comparing logits with a model
-# that's known to be right, as section 7 did to four decimal places.
+# Two of the changes leave no caption intact, which you'd spot at a glance. The dangerous changes are the quiet ones. A
+# model that attends to what it shouldn't, or that has the wrong curve in its feed-forward network, still writes good
+# English, so reading its translations won't reveal the mistake. Comparing its logits with those of a correct model
+# will, as section 7 did to four decimal places.
 #
 # **Your turn.** Change one of the six lines, or add a seventh: silence a head, drop the residual path, count the positions
 # from one. Say first what you expect.
 
 # %% [markdown] tags=["notes"]
-# **10 minutes.** What people should remember: *compare with something that's known to be right, part by part*. Let
-# each pair plant a switch, swap places with another pair, and find the other pair's.
+# **10 minutes.** What people should remember: *compare with something that's known to be right, part by part*. Let each
+# pair plant a switch, swap places with another pair, and find theirs.
 
 # %% [markdown]
 # ## 9. Find it without an answer key
 #
-# The course's logits were an answer key, and for your next model there won't be one. But you can always ask the model
-# itself: change a token, and see which outputs move. Somebody has swapped one of your functions for a wrong one here.
-# The model has two layers and random weights.
+# The course's logits were an answer key, and your next model won't have one. But you can always ask the model itself:
+# change a token, and see which outputs move. In this model, with two layers and random weights, one of your functions
+# has been swapped for a wrong one.
 
 # %%
 probed = own.Transformer(len(pieces), d_model=128, n_heads=4, n_layers=2, d_ff=256)
@@ -534,9 +537,9 @@ with at_work.switched(own, **at_work.PLANTED), torch.no_grad():
 exercises.predict("what_is_planted")
 
 # %% [markdown]
-# The **clinic** asks such questions about everything that a Transformer must not do. It traces a change to the first
-# module whose output shouldn't have moved, and examines that module on its own. It works on any Transformer, inside
-# this course or outside, and needs only PyTorch.
+# The **clinic** asks such questions for you. If an output moves that shouldn't, the clinic follows the change through
+# the modules to the first one at fault, and examines that module on its own. It works on any Transformer, in this
+# course or outside, and needs only PyTorch.
 
 # %% tags=["nbval-ignore-output"]
 size = {"kind": "encoder-decoder", "vocab_size": len(pieces), "pad_id": PAD, "max_len": 20}
@@ -558,9 +561,9 @@ exercises.reveal(
 examine(probed, **size)
 
 # %% [markdown]
-# If you've kept the course's `Embedding`, the clinic has one finding. It's the cause of that surprising first loss in
-# section 6. Training repairs the fault within a hundred steps, so no translation ever showed it. Starting with smaller
-# embeddings takes one line:
+# If you've kept the course's `Embedding`, the clinic reports one finding, the cause of that surprising first loss in
+# section 6. No translation ever showed this fault, because training repairs it within a hundred steps. Smaller
+# embeddings repair it from the start, in one line:
 
 # %% tags=["nbval-ignore-output"]
 nn.init.normal_(probed.embedding.table, std=0.02)
@@ -576,8 +579,8 @@ examine(probed, **size)
 # %% [markdown]
 # ## 10. Take it home
 #
-# The next cell writes two files beside yours: the translator's weights with its pieces, and sentence pairs to train on.
-# Then it calls Python as you would in a terminal, in a process that knows nothing of this course.
+# The first cell below writes two files beside yours: the translator's weights with its pieces, and sentence pairs to
+# train on. The second calls Python as you would in a terminal, without any of the course's code.
 
 # %%
 folder = exercises.my_folder()
@@ -592,10 +595,10 @@ print('python my_transformer.py "un chien noir court"')
 print("  ", found.stdout.strip() or found.stderr[-500:])
 
 # %% [markdown]
-# `python my_transformer.py --train pairs.tsv` trains a model from nothing on any file with a sentence, a tab and its
-# translation per line, and writes `trained.pt`. A number after the file's name says how many batches.
-# `python my_transformer.py "le chat dort ." trained.pt` then uses what it learned. You can copy the folder to any machine
-# with Python and PyTorch, because it needs nothing of ours.
+# `python my_transformer.py --train pairs.tsv` trains a model from scratch and writes it to `trained.pt`. Each line of
+# the file holds a sentence, a tab and the translation; a number after the file's name sets how many batches. Then
+# `python my_transformer.py "le chat dort ." trained.pt` translates with it. Copy the folder to any machine with Python
+# and PyTorch: nothing else is needed.
 
 # %%
 exercises.my_parts()
@@ -636,16 +639,17 @@ exercises.quiz("why_check_each_part")
 # %% [markdown]
 # ## What to take away
 #
-# - A module holds what's learned and hands it to a function. The functions were the hard part, and you had them.
+# - A module holds what's learned and hands it to a function. The functions were the hard part, and you already had
+#   those.
 # - The encoder turns $(B, S)$ ids into a $(B, S, D)$ memory. The decoder turns $(B, T)$ ids and the memory into
 #   $(B, T, V)$ logits. A loop turns logits into sentences.
-# - With a cache, each step computes the newest position only, and writes the same tokens.
-# - Weights only work in the design that they were trained in.
+# - With a cache, each step computes only the newest position, and the tokens don't change.
+# - Weights work only in the design that they were trained in.
 # - To find a mistake, compare numbers with a model that you know is right. Without one, change a token and see which
 #   outputs move.
 #
-# This is the Transformer of 2017 with one change: yours puts the norms first, as most models since have done. In lesson 14,
-# a few changed lines turn the same file into a GPT.
+# You've built the Transformer of 2017 with one change: the norms come first, as in most models since. In lesson 14, a
+# few changed lines turn your file into a GPT.
 #
 # Your model started from pieces of text, and somebody else had decided where to cut. **Lesson 11** shows who.
 #
