@@ -15,7 +15,7 @@
 # - say what each part is for, because you've seen the model without it.
 #
 # This lesson builds on lessons 03 to 09. The six exercises take 54 minutes. Using and breaking what you've built takes
-# as long again, and the questions fill the rest.
+# half an hour, and the questions fill the rest.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place

@@ -20,6 +20,7 @@ import statistics
 
 from IPython.display import display
 import torch
+import torch.nn.functional as F  # noqa: F401  # for your answers
 from matplotlib import pyplot
 from tqdm.auto import tqdm
 
