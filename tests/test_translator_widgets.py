@@ -22,7 +22,7 @@ from helpers.widgets.shape_tracer import ShapeTracer
 
 CHANGES = {
     HeadSwitches: {"silent": ("cross 3.1", "cross 2.2"), "alone": True},
-    ShapeTracer: {"step": 7, "sentence": "Un chat dort.", "lit": "D", "line": "tensor([[1]])"},
+    ShapeTracer: {"step": 3, "sentence": "Un chat dort.", "lit": "D", "line": "tensor([[1]])"},
     DecodingExplorer: {"step": 3, "sentence": "Un chat dort.", "method": "beam", "forced": (9,)},
 }
 every = pytest.mark.parametrize("kind", CHANGES, ids=lambda kind: kind.__name__)
