@@ -3,6 +3,7 @@
 import copy
 import random
 
+import pytest
 import torch
 
 from helpers.data import two_digits as sums
@@ -65,6 +66,7 @@ def test_what_is_written_ends_once_and_has_the_model_s_probability():
     assert torch.isclose(found[3, 1], whole[3, 6, written[3, 1]], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_bundled_adder_is_often_wrong_and_a_few_steps_help():
     torch.manual_seed(0)
     model = load_adder()
