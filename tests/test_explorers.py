@@ -32,7 +32,7 @@ from helpers.widgets.tokenizers_side_by_side import TokenizersSideBySide
 from helpers.widgets.ward_round import WardRound
 
 CHANGES = {
-    WardRound: {"patient": "no mask", "side": "target", "module": 2},
+    WardRound: {"patient": "no mask", "side": "source", "module": 2},
     DotProducts: {"q_x": -1.0, "q_y": 2.0, "a_x": 0.0, "a_y": -2.0, "b_x": 3.0, "b_y": 1.0},
     KernelRegression: {"query": 4.0, "width": 1.0, "curve": False},
     SoftmaxTemperature: {"temperature": 0.1, "first": -1.0, "second": 3.0, "third": 3.0,

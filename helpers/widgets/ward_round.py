@@ -46,8 +46,8 @@ class WardRound(Explorer):
     """
 
     patient = traitlets.Enum(list(PATIENTS), "heads").tag(state=True)
-    side = traitlets.Enum(["source", "target"], "source").tag(state=True)
-    module = traitlets.Int(0, min=0, max=20).tag(state=True)
+    side = traitlets.Enum(["source", "target"], "target").tag(state=True)
+    module = traitlets.Int(7, min=0, max=20).tag(state=True)
 
     def build(self):
         """Make a list of patients, and one of sides."""
@@ -105,5 +105,8 @@ class WardRound(Explorer):
                     if odd and not seen[i, j]:
                         grids.text(x + size * j + 2, 30 + size * i + 14, "○", ORANGE)
         grids.text(20, below, "row: an output · column: a word", GREY)
-        grids.text(20, below + 22, "orange: more than it may · ○: missing", GREY)
+        told = "orange: more than it may · ○: missing"
+        if not self.numbers["odd"].any():  # not every illness shows in what depends on what
+            told = "Nothing odd here. Another module? Or ask examine()."
+        grids.text(20, below + 22, told, GREY)
         return [names, grids]

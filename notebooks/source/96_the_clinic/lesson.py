@@ -147,7 +147,7 @@ with torch.no_grad():
 # The source of an encoder may move everything; the target of a decoder only what comes later.
 
 # %%
-WardRound(patient="no mask", side="target")
+WardRound(patient="no mask")
 
 # %% [markdown]
 # `examine` does this for you. It follows the change, finds the module, and then runs that module alone on
