@@ -5,7 +5,8 @@
 # attention this ought to be an easy exam: the query asks for a letter, and each card has its letter as the key and its
 # digit as the value.
 #
-# Two models sit it, three times each. They are built alike, start from the same random weights and see the same cards.
+# Two models take the exam, three times each. They are built alike, start from the same random weights and see the same
+# cards.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -140,8 +141,8 @@ exercises.warm_up(4)
 #
 # Lesson 03 let one word ask at a time. In a paragraph of 128 words that makes 16,384 dot products, and nobody wants
 # them in a Python loop. A few matrix products do all of them at once. Here are *the cat sleeps* and the three small
-# matrices again. The word vectors are the **rows** of a matrix $X$, and a product treats each row by itself. Multiply
-# one row by $W_Q$ for one query, or all of $X$ for all queries.
+# matrices again. The word vectors are the **rows** of a matrix $X$, and multiplying $X$ by a matrix transforms each row
+# separately. Multiply one row by $W_Q$ for one query, or all of $X$ for all queries.
 
 # %%
 tokens = ["the", "cat", "sleeps"]
@@ -602,8 +603,8 @@ exercises.my_parts()
 # $$\mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}} + \text{mask}\right) V, \qquad
 # \text{mask} = 0 \text{ where allowed, } -\infty \text{ elsewhere}$$
 #
-# One thing is still missing. Shuffle a sentence, and without a causal mask the outputs are shuffled along with it, but
-# otherwise unchanged. **Lesson 05** adds the order.
+# One thing is still missing. Without a causal mask, shuffling a sentence only shuffles its outputs: each word gets
+# exactly the vector it had before. **Lesson 05** adds the order.
 
 # %% [markdown]
 # ## Practice
@@ -721,8 +722,8 @@ assert (by_layer[0].nan_to_num()[causal] == 0).all()
 #
 # ### A word that isn't allowed to attend to anything
 #
-# A whole row can be masked out without any bug: a sentence of nothing but padding is enough. Every score in its rows is
-# $-\infty$, and the softmax divides 0 by 0. There are three ways of dealing with it.
+# A fully masked row doesn't have to be a bug. A sentence that is nothing but padding produces one. Every score in its
+# rows is $-\infty$, and the softmax divides 0 by 0. There are three ways of dealing with it.
 
 # %%
 nothing = torch.zeros(1, 4, dtype=torch.bool)
@@ -741,10 +742,10 @@ q_1, k_1 = torch.randn(1, 1, 1, 8), torch.randn(1, 1, 4, 8)
 assert (F.scaled_dot_product_attention(q_1, k_1, k_1, attn_mask=nothing) == 0).all()
 
 # %% [markdown]
-# A plain $-\infty$ returns `nan`, which spoils every weight of the model at the next training step. The popular
-# $-10^9$ hides the problem: the row becomes uniform, and the word takes the average of everything it isn't allowed to
-# see. The course's function returns zeros with a zero gradient, and so does PyTorch's **fused** operator, which runs all
-# the steps in a single pass.
+# With a plain $-\infty$ the row becomes `nan`, and the next training step turns every weight of the model into `nan` as
+# well. The popular $-10^9$ hides the problem: the row becomes uniform, and the word takes the average of everything it
+# isn't allowed to see. The course's function returns zeros with a zero gradient, and so does PyTorch's **fused**
+# operator, which runs all the steps in a single pass.
 #
 # The fused operator never has to *store* the matrix of weights. It works through the keys in blocks, keeps the largest
 # score so far, the sum of exponentials and the weighted sum of values, and rescales the two sums whenever the largest

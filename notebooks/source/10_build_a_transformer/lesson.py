@@ -55,9 +55,9 @@ exercises.warm_up(10)
 exercises.my_parts()
 
 # %% [markdown]
-# A few parts might still be missing, because you skipped an exercise or changed machines. The next cell fills the gaps
-# with the course's versions, each under a comment that says so, and leaves whatever you wrote alone. Once your own
-# version passes its check, it replaces ours.
+# A few parts might still be missing, perhaps because you skipped an exercise or changed machines. The next cell fills
+# the gaps with the course's versions, each under a comment that says so, and leaves whatever you wrote alone. Once your
+# own version passes its check, it replaces ours.
 
 # %% tags=["nbval-ignore-output"]
 filled = exercises.fill_in()
@@ -65,9 +65,9 @@ print(f"{len(filled)} parts are the course's for now:", ", ".join(filled))
 own = exercises.my_transformer()
 
 # %% [markdown]
-# Not every part was an exercise. `LayerNorm`, for instance, shows how a function becomes a **module**: its `__init__`
-# makes the tensors that will be learned, and its `forward` passes them to your `layer_norm`. Because those tensors are
-# wrapped in `nn.Parameter`, PyTorch can list them for an optimiser.
+# Some parts weren't exercises, so they're written already. One of them, `LayerNorm`, shows how a function becomes a
+# **module**. Its `__init__` makes the tensors that will be learned, and its `forward` passes them to your `layer_norm`.
+# Because those tensors are wrapped in `nn.Parameter`, PyTorch can list them for an optimiser.
 
 # %%
 print(exercises.my_source("LayerNorm"))
@@ -238,7 +238,8 @@ print("4 source ids, 2 target ids -> logits", tuple(logits.shape))
 # ## 4. The training loop
 #
 # A batch holds source ids and target ids, and your functions already contain everything that lesson 09 found out about
-# the loss. What's left is to feed the model: which target tokens go in, and which are its logits compared with?
+# the loss. What's left is to feed the model. Which target tokens does the decoder read, and which tokens should its
+# logits predict?
 
 # %%
 exercises.heading("train")
@@ -579,8 +580,8 @@ examine(probed, **size)
 # %% [markdown]
 # ## 10. Take it home
 #
-# The first cell below writes two files beside yours: the translator's weights with its pieces, and sentence pairs to
-# train on. The second calls Python as you would in a terminal, without any of the course's code.
+# The first cell below writes two files beside yours: one with the translator's weights and its pieces, and one with
+# sentence pairs to train on. The second calls Python as you would in a terminal, without any of the course's code.
 
 # %%
 folder = exercises.my_folder()
@@ -596,9 +597,9 @@ print("  ", found.stdout.strip() or found.stderr[-500:])
 
 # %% [markdown]
 # `python my_transformer.py --train pairs.tsv` trains a model from scratch and writes it to `trained.pt`. Each line of
-# the file holds a sentence, a tab and the translation; a number after the file's name sets how many batches. Then
-# `python my_transformer.py "le chat dort ." trained.pt` translates with it. Copy the folder to any machine with Python
-# and PyTorch: nothing else is needed.
+# the file holds a sentence, a tab and the translation; a number after `pairs.tsv` sets how many batches. Then `python
+# my_transformer.py "le chat dort ." trained.pt` translates with it. Copy the folder to any machine with Python and
+# PyTorch: nothing else is needed.
 
 # %%
 exercises.my_parts()
@@ -643,7 +644,7 @@ exercises.quiz("why_check_each_part")
 #   those.
 # - The encoder turns $(B, S)$ ids into a $(B, S, D)$ memory. The decoder turns $(B, T)$ ids and the memory into
 #   $(B, T, V)$ logits. A loop turns logits into sentences.
-# - With a cache, each step computes only the newest position, and the tokens don't change.
+# - With a cache, each step computes only the newest position, and the model still writes the same tokens.
 # - Weights work only in the design that they were trained in.
 # - To find a mistake, compare numbers with a model that you know is right. Without one, change a token and see which
 #   outputs move.

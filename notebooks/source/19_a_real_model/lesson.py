@@ -165,8 +165,8 @@ def read(ids, parts, layers=layers):
 
 # %% [markdown]
 # That's the whole model. Let's fill the four places with what you know from lesson 14: a network with a GELU and
-# without a gate, a LayerNorm, no rotation (GPT-2 learned a table of positions, and this file holds none). The nine
-# heads of queries have only three heads of keys, and for now they take the three in turn.
+# without a gate, a LayerNorm, no rotation (GPT-2 learned a table of positions, and this file holds none). There are
+# nine query heads but only three key heads, so for now we hand out the key heads in turn.
 
 # %%
 layer_norm = exercises.mine("layer_norm")
@@ -178,9 +178,9 @@ parts = {
 }
 
 # %% [markdown]
-# As a thermometer we take a short text about the moon. The model reads it, and we measure the loss per token.
-# Guessing evenly among 49,152 tokens would cost log 49,152 = 10.8 nats. How will the trained matrices do among parts
-# that they weren't trained with?
+# As a thermometer we take a short text about the moon. The model reads it, and we measure the loss per token. Guessing
+# evenly among 49,152 tokens would cost log 49,152 = 10.8 nats. How well will the trained matrices work with parts that
+# they weren't trained with?
 
 # %%
 exercises.predict("todays_weights_in_yesterdays_parts")
@@ -654,9 +654,9 @@ print(f"from 4,096 to 8,192: {inside:.2f} nats per token, from 8,192 to 10,240: 
 assert abs(beyond - inside) < 0.3
 
 # %% [markdown]
-# Nothing happens at the border. A learned table of positions would simply have ended there. But we went
-# only a quarter beyond, and a low loss needs mostly the last few hundred tokens. Whether the model still finds a name
-# from 9,000 tokens ago is another question.
+# Nothing happens at the border. A learned table of positions would simply have ended there. But we went only a quarter
+# beyond, and a low loss mostly depends on the last few hundred tokens. Whether the model still finds a name from 9,000
+# tokens ago is another question.
 #
 # ### How many bits does a weight need?
 
@@ -738,12 +738,11 @@ exercises.quiz("what_rms_norm_leaves_out")
 # ### What was it trained on?
 #
 # The story model read 1.2 million letters in lesson 14's experiments. SmolLM2's smallest model read 2 trillion tokens
-# (Ben Allal et al. 2025), about 15,000 per weight. Most of that is web pages, the little that's left of a crawl of
-# the public web: pages are sorted by language, near copies removed, and a small classifier that was trained on a
-# larger model's marks keeps what looks educational (FineWeb-Edu, Penedo et al. 2024). The rest is code, mathematics
-# and textbooks, part of them written by other models. Then came conversations and pairs of a better and a worse
-# answer, as in lesson 18. We know all this because its makers published it. For most models that people use, we
-# don't.
+# (Ben Allal et al. 2025), about 15,000 per weight. Most of it is web pages, a small remainder of what was crawled.
+# Pages were sorted by language and near copies removed. Then a small classifier, trained on marks that a larger model
+# had given, kept what looked educational (FineWeb-Edu, Penedo et al. 2024). The rest is code, mathematics and
+# textbooks, part of them written by other models. Then came conversations and pairs of a better and a worse answer, as
+# in lesson 18. We know all this because its makers published it. For most models that people use, we don't.
 #
 # ### How does one know how good it is?
 #
@@ -769,8 +768,9 @@ assert max(right.values()) - min(right.values()) > 0.15
 #
 # Scores can also be spoilt by **contamination**. Test questions that are on the web are in the training text, so a
 # model of 2024 may know the answers of 2021. Our reviews are from 2005, and nobody has checked. Long answers can't be
-# compared with a list at all, so people judge pairs of them, or larger models do. Such models prefer the first of the
-# two, the longer one, and their own (Zheng et al. 2023); asking in both orders helps.
+# compared with a list at all, so people judge pairs of them, or larger models do. A model that judges tends to prefer
+# the first answer, the longer answer, and its own (Zheng et al. 2023). Asking in both orders helps against the first of
+# these.
 
 # %%
 exercises.quiz("is_the_benchmark_clean")
