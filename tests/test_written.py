@@ -69,6 +69,7 @@ def test_a_prediction_is_read_with_its_fields():
         ("[mask: single]\nWhich?\n- this | that | more", r"mask: expected one '\|'"),
         ("[mask: match]\nWhich?\n* this, that", "mask: expected one '->'"),
         ("[mask: single]\nWhich?\nwhi: so", "mask: there is no field 'whi'; fields: name"),
+        ("[mask: number]\nHow many?\n- 3 | One too many.", "mask: a number question needs a line"),
         ("[mask: single]\nWhich?\nand more", "mask: expected one ':' in 'and more'"),
     ],
 )

@@ -3,9 +3,10 @@
 import html
 
 from helpers.exercises import panels, quizzes
+from helpers.exercises.progress import KINDS
 from helpers.exercises.warm_up import choose
 
-NOBODY = {"questions": {}, "predictions": {}, "warm_ups": {}}  # whose progress the site knows
+NOBODY = {kind: {} for kind in KINDS}  # whose progress the site knows
 CHOOSE = "Choose an answer to see what's right or wrong about it."
 COMPARE = "Work it out first, then compare."
 

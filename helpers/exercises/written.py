@@ -70,6 +70,8 @@ def _question(name, kind, prompt, lines):
     if kind == "match":
         steps = dict(_parted(name, step, " -> ") for step in steps)
     settings = _settings(Question, name, [line for line in lines if line[:2] not in MARKED])
+    if kind in ("number", "shape", "open") and "answer" not in settings:
+        raise ValueError(f"{name}: a {kind} question needs a line 'answer: …'.")
     if kind == "number":
         settings["answer"] = ast.literal_eval(settings["answer"])
     return Question(name, prompt, kind, options, **({"answer": steps} if steps else {}) | settings)

@@ -4,7 +4,7 @@ Works on a pre-norm `GPT`, which SmolLM is. B batch, T length, D model width, H 
 L layers, V vocabulary.
 """
 
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 import torch
 
@@ -27,12 +27,12 @@ def residual_stream(model, ids):
         final norm.
     """
     kept = []
-    with ExitStack() as stack:
-        for layer in model.layers:
-            hook = layer.register_forward_pre_hook(lambda _, args: kept.append(args[0].clone()))
-            stack.callback(hook.remove)
-        last = model.layers[-1].register_forward_hook(lambda _, args, out: kept.append(out.clone()))
-        stack.callback(last.remove)
+    hooks = [
+        layer.register_forward_pre_hook(lambda _, args: kept.append(args[0].clone()))
+        for layer in model.layers
+    ]
+    last = model.layers[-1].register_forward_hook(lambda _, args, out: kept.append(out.clone()))
+    with _hooked([*hooks, last]):
         model.decode(ids)
     return torch.stack(kept)
 

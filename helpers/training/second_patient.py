@@ -1,5 +1,6 @@
 """SmolLM as lesson 18's second patient: instruction tuning with LoRA from a few dozen pairs."""
 
+import math
 import random
 
 import torch
@@ -8,6 +9,7 @@ import torch.nn.functional as F
 from helpers.models.assistant import IGNORE, Marks, pad_pairs, supervised_pair
 from helpers.models.lora import add_lora
 from helpers.pretrained.smollm import END, END_OF_TEXT, START, load_smollm
+from helpers.training.optimizers import take_step
 from helpers.transformer import decoding
 
 LINEARS = ("query_proj", "key_proj", "value_proj", "out_proj", "gate", "linear_1", "linear_2")
@@ -63,12 +65,11 @@ def train(patient, taught, rate=4e-4, seed=1, size=4, progress=iter):
     optimiser = torch.optim.AdamW(adapters, rate, weight_decay=0.0)
     for step, (ids, targets) in enumerate(progress(batches)):
         left = (len(batches) - step) / len(batches)
-        optimiser.param_groups[0]["lr"] = rate * min((step + 1) / 4, 1, 1.5 * left)
+        now = rate * min((step + 1) / 4, 1, 1.5 * left)
         scored = targets != IGNORE
         logits = patient.model.output_proj(patient.model.decode(ids)[scored])
-        optimiser.zero_grad()
-        F.cross_entropy(logits, targets[scored]).backward()
-        optimiser.step()
+        loss = F.cross_entropy(logits, targets[scored])
+        take_step(loss, [optimiser], now, step + 1, clip_norm=math.inf)
 
 
 def replies(patient, asked, most=24):

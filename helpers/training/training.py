@@ -265,10 +265,10 @@ class _Run:
                 with tqdm(
                     total=self.total, initial=self.step, disable=not progress, unit="step"
                 ) as bar:
-                    while self.epoch < self.settings.epochs and not self.stopping():
+                    while self.epoch < self.settings.epochs and not self.stop.asked:
                         self.run_epoch(bar)
                         self.save(checkpoint)
-                    if self.stopping():
+                    if self.stop.asked:
                         bar.set_postfix_str("stopped; the model keeps its best weights so far")
             except KeyboardInterrupt:  # a second press, while `encode` made the next pairs
                 self.stop.presses = 2
@@ -277,7 +277,7 @@ class _Run:
                 raise
             finally:
                 self.keep_best()
-            self.history.stopped_early = self.stopping()
+            self.history.stopped_early = self.stop.asked
         return self.history
 
     def keep_best(self):
@@ -286,10 +286,6 @@ class _Run:
         elif self.average:
             self.model.load_state_dict(self.average.module.state_dict())
         self.model.eval()
-
-    def stopping(self):
-        """Whether somebody asked to stop."""
-        return self.stop.asked
 
     def begin(self):
         self.bf16 = self.settings.precision == "bf16"
@@ -311,7 +307,7 @@ class _Run:
         start = time.perf_counter()
         self.model.train()
         for batch in self.epoch_batches()[self.batch :]:
-            if self.stopping():
+            if self.stop.asked:
                 break
             loss = self.train_step(batch)
             self.batch += 1
