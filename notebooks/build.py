@@ -42,6 +42,7 @@ from nbclient import NotebookClient
 
 from helpers.machine.atomic_writes import atomic_write
 from helpers.machine.fingerprints import fingerprint
+from notebooks import reading
 from notebooks.freshness import modules_mark
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -75,12 +76,6 @@ OPENED = {
         "pygments_lexer": "ipython3",
         "version": platform.python_version(),
     },
-}
-
-# JupyterLab shows a folded cell's first line; of a long one that should say what is in it.
-FIRST_LINE = {
-    True: "# The measurement: click to see its code",
-    False: "# Folded: click to see the code",
 }
 
 
@@ -233,7 +228,7 @@ def _assemble_cell(cell):
     if tags:
         made.metadata["tags"] = list(tags)
     if "hide-input" in tags and source.count("\n") > 1:
-        made.source = f"{FIRST_LINE['exercises.reveal(' in source]}\n{source}"
+        made.source = f"{reading.FIRST_LINE['exercises.reveal(' in source]}\n{source}"
     if {"hide-input", "set-up"} & set(tags):
         made.metadata["jupyter"] = {"source_hidden": True}
     return made
@@ -297,6 +292,12 @@ def _name_cells(cells):
         name = fingerprint(cell.cell_type + cell.source)[:12]
         seen[name] = seen.get(name, 0) + 1
         cell["id"] = name if seen[name] == 1 else f"{name}-{seen[name]}"
+
+
+def read(name):
+    """Read the notebook called `name` as it is stored, with its whole code."""
+    stored = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
+    return reading.whole(stored, assemble(source_of(name)))
 
 
 def is_fresh(notebook, target) -> bool:
@@ -407,9 +408,7 @@ def build(source, force=False):
         print(f"{target.name}: unchanged", flush=True)
         return
     start = time.perf_counter()
-    from notebooks import reading  # which needs this module
-
-    if keeps and keep_outputs(notebook, reading.read(target.stem)):
+    if keeps and keep_outputs(notebook, reading.whole(nbformat.read(target, 4), notebook)):
         print(f"{target.name}: the code is the same, so its outputs stay", end=", ", flush=True)
     else:
         print(f"{target.name}: running ...", end=" ", flush=True)

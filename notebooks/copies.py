@@ -18,7 +18,6 @@ from pathlib import Path
 import nbformat
 
 from helpers.machine.atomic_writes import atomic_write
-from notebooks import reading
 from notebooks.build import (
     CHECK,
     FOLDED,
@@ -29,6 +28,7 @@ from notebooks.build import (
     is_fresh,
     lessons,
     name_of,
+    read,
 )
 
 MY_LESSONS = ROOT / "my_lessons"
@@ -237,7 +237,7 @@ def write_class(out, commit="HEAD"):
         if not is_fresh(notebook, built):
             raise ValueError(f"{built.name} is older than its source: run `make notebooks` first.")
         write(learners_copy(notebook, commit), out / "learners" / built.name)
-        write(teachers_copy(reading.read(built.stem)), out / "teachers" / built.name)
+        write(teachers_copy(read(built.stem)), out / "teachers" / built.name)
 
 
 def main(arguments: list[str] | None = None):

@@ -14,7 +14,7 @@ import math
 import re
 
 from helpers.exercises.content import find
-from notebooks import build, reading
+from notebooks import build
 
 MEASURED = re.compile(r"^Measured: (.+)$", re.MULTILINE)
 REASON = re.compile(
@@ -88,7 +88,7 @@ def answered(only=()):
     for path in sorted(build.NOTEBOOKS.glob("*.ipynb")):
         if only and not path.name.startswith(only):
             continue
-        cells = reading.read(path.stem).cells
+        cells = build.read(path.stem).cells
         for name, _, reveal in build.predictions(cells):
             options = [text for text, _ in find(name, "prediction").options.values()]
             found += [

@@ -5,14 +5,14 @@ There the set-up is one line, and so is each long folded cell, which its lesson'
 (copies, the site, the grader) works with the whole code, which `whole` puts back.
 """
 
-import nbformat
-
-from notebooks import build
-
 SET_UP = "# Finds the course's folder, and gives us `notebook`.\n%run set_up_cell.py"
-WORDS = dict(
-    zip(build.FIRST_LINE.values(), ("# The measurement", "# From the lesson's source"), strict=True)
-)
+# JupyterLab shows a folded cell's first line; of a long one that should say what is in it. The line
+# that takes its place in the reading form has words of its own.
+FIRST_LINE = {
+    True: "# The measurement: click to see its code",
+    False: "# Folded: click to see the code",
+}
+WORDS = {FIRST_LINE[True]: "# The measurement", FIRST_LINE[False]: "# From the lesson's source"}
 CALL = 'notebook.folded("{}", {})'
 OPENS = '<details class="measured"><summary>{}</summary>\n\n'
 SUMMARY = "What was measured (guess first)", "… and more"  # the first output, the others
@@ -50,35 +50,31 @@ def for_reading(notebook, name):
     return notebook
 
 
-def whole(notebook, name):
+def whole(notebook, full):
     """Put back what `for_reading` shortened and folded, wherever it still stands.
 
     Parameters
     ----------
     notebook : NotebookNode
         Of any origin; changed in place.
-    name : str
-        The lesson's.
+    full : NotebookNode
+        The same lesson as `build.assemble` made it, or a copy of that.
 
     Returns
     -------
     notebook : NotebookNode
     """
-    code = {cell.id: cell.source for cell in build.assemble(build.source_of(name)).cells}
+    code = {cell.id: cell.source for cell in full.cells}
+    (set_up,) = (c.source for c in full.cells if "set-up" in c.metadata.get("tags", []))
     for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
         if cell.source == SET_UP:
-            cell.source = build.set_up_cell()
+            cell.source = set_up
         elif cell.source.split("\n")[-1].startswith(CALL[:16]):
             cell.source = code.get(cell.id, cell.source)
         for data, kind in _texts(cell):
             for words in SUMMARY:
                 data[kind] = data[kind].removeprefix(OPENS.format(words)).removesuffix(CLOSES)
     return notebook
-
-
-def read(name):
-    """Read the notebook called `name` as it is stored, with its whole code."""
-    return whole(nbformat.read(build.NOTEBOOKS / f"{name}.ipynb", as_version=4), name)
 
 
 def _texts(cell):

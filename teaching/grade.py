@@ -105,7 +105,7 @@ def read_submission(path: Path) -> Submission:
     for cell in notebook.cells:  # Colab keeps a cell's id in its metadata, and may give it another
         cell["id"] = cell.metadata.get("id", cell.get("id", ""))
     lesson, template = _lesson_of(notebook)
-    whole(notebook, lesson)
+    whole(notebook, template)
     old = notebook.metadata.get("course") not in (None, template.metadata["course"])
     known = {cell.id: cell for cell in template.cells}
     same = {cell.source: cell for cell in template.cells}  # some editors write no ids

@@ -23,7 +23,7 @@ from jupyterlab.commands import get_user_settings_dir
 from nbconvert.filters import markdown2html
 
 from helpers.exercises.predictions import TEACHING
-from notebooks import build, copies, reading
+from notebooks import build, copies
 from teaching import view, votes
 
 HERE = Path(__file__).resolve().parent
@@ -72,7 +72,7 @@ def copy_of(notebook: Path, folder: Path = COPIES):
     path = folder / notebook.name
     there = path.exists()
     if not there or path.stat().st_mtime < notebook.stat().st_mtime:
-        made = copies.teachers_copy(reading.read(notebook.stem))
+        made = copies.teachers_copy(build.read(notebook.stem))
         _add_minutes(made, notes_of(notebook))
         copies.write(made, path, keep=there)
     return path

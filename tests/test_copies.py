@@ -8,7 +8,7 @@ import subprocess
 import nbformat
 import pytest
 
-from notebooks import build, copies, reading
+from notebooks import build, copies
 
 LESSON = """\
 # %% [markdown]
@@ -78,7 +78,7 @@ def sources_of(path):
 
 @pytest.mark.parametrize("name", [build.name_of(path) for path in build.lessons()])
 def test_both_copies_are_the_same_lesson(name):
-    built = reading.read(name)
+    built = build.read(name)
     learners = copies.learners_copy(build.assemble(build.source_of(name)))
     teachers = copies.teachers_copy(built)
     nbformat.validate(learners)

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from notebooks import build, reading
+from notebooks import build
 from notebooks import giveaways as forms
 
 NAMES = sorted(build.name_of(path) for path in build.lessons())
@@ -94,7 +94,7 @@ def rounds(text, answer):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_in_a_lesson_tells_before_the_reveal(name):
-    notebook = reading.read(name)
+    notebook = build.read(name)
     assert list(giveaways(notebook)) == []
 
 

@@ -44,7 +44,7 @@ class Pictures(HTMLParser):
 @functools.cache
 def read(name):
     """Read a notebook, once for all tests: none of them may change it."""
-    return reading.read(name)
+    return build.read(name)
 
 
 def outputs(notebook):

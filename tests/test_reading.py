@@ -1,5 +1,6 @@
 """What stands in ``notebooks/``: short to read, the same lesson to run."""
 
+import copy
 import re
 
 import nbformat
@@ -45,6 +46,7 @@ def lesson(tmp_path, monkeypatch):
 
 
 def test_the_set_up_and_long_folded_cells_are_a_line_and_a_word(lesson):
+    whole = copy.deepcopy(lesson)
     full = [cell.copy() for cell in lesson.cells]
     read = reading.for_reading(lesson, "42_lesson")
     assert [cell.id for cell in full] == [cell.id for cell in read.cells]
@@ -55,12 +57,13 @@ def test_the_set_up_and_long_folded_cells_are_a_line_and_a_word(lesson):
         '# The measurement\nnotebook.folded("42_lesson", 3)',
     ]
     assert (build.NOTEBOOKS / reading.SET_UP.split()[-1]).is_file()
-    assert [c.source for c in reading.whole(read, "42_lesson").cells] == [c.source for c in full]
+    assert [c.source for c in reading.whole(read, whole).cells] == [c.source for c in full]
 
 
 def test_what_a_learner_wrote_is_left_alone(lesson):
+    full = copy.deepcopy(lesson)
     lesson.cells[3].source = mine = "my = 2\nown = 3"
-    assert reading.whole(lesson, "42_lesson").cells[3].source == mine
+    assert reading.whole(lesson, full).cells[3].source == mine
 
 
 def test_a_folded_cell_runs_where_it_is_called_and_shows_its_value(lesson, monkeypatch, capsys):
@@ -89,6 +92,7 @@ def test_every_folded_cell_is_found_again_in_its_source(name, monkeypatch):
 
 
 def test_a_measurement_folds_itself_where_nothing_else_does(lesson):
+    full = copy.deepcopy(lesson)
     cell, html, text = lesson.cells[2], "<p>It is 3.</p>\n", "It is **3**."
     new = nbformat.v4.new_output
     cell.outputs = [
@@ -104,5 +108,5 @@ def test_a_measurement_folds_itself_where_nothing_else_does(lesson):
     rules = (build.ROOT / "tests" / "nbval.cfg").read_text(encoding="utf-8")
     (found,) = re.findall(r"^regex: (.*)$\n^replace: (.*)$", rules, re.MULTILINE)
     assert [re.sub(*found, one) for one in folded] == [html, text]
-    reading.whole(lesson, "42_lesson")
+    reading.whole(lesson, full)
     assert [*cell.outputs[0].data.values(), *cell.outputs[1].data.values()] == [html, "three", text]

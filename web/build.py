@@ -17,8 +17,7 @@ import nbformat
 
 from helpers.widgets import modules
 from helpers.widgets.colours import coloured
-from notebooks import reading
-from notebooks.build import NOTEBOOKS, ROOT
+from notebooks.build import NOTEBOOKS, ROOT, read
 from web import pages
 
 HERE = Path(__file__).resolve().parent
@@ -45,7 +44,7 @@ def prepare(folder, only=()):
     weights = _write_static(static)
     first = None
     for path in sorted(NOTEBOOKS.glob("[0-9]*.ipynb")):
-        notebook = reading.read(path.stem)
+        notebook = read(path.stem)
         first = first or _first_map(notebook)
         if not only or path.name.startswith(tuple(only)):
             nbformat.write(pages.page_of(notebook, path.stem), folder / path.name)
