@@ -122,7 +122,7 @@ SCALE = (
 EXERCISES = [
     Exercise(
         name="mask_tokens", title="80, 10, 10",
-        task="chosen is True where a token is to be predicted, and uniform holds one random number from 0 to 1 per position. Where uniform is below 0.8, a chosen token becomes mask_id. From 0.8 to below 0.9 it becomes the token in random_ids, and from 0.9 on it stays as it is. Leave token_ids itself unchanged.",
+        task="chosen is True where a token has to be predicted. uniform holds a random number from 0 to 1 per position and decides what becomes of a chosen token. Below 0.8 it becomes mask_id, from 0.8 to below 0.9 the token in random_ids, and from 0.9 on it stays as it is. Leave token_ids itself unchanged.",
         minutes=5, difficulty=2, importance=4,
         reference=bert.mask_tokens, plain=_mask, draw=draw_masking,
         mistakes=[
@@ -146,7 +146,7 @@ EXERCISES = [
         hints=["The first gap is a single id, the same for every hidden token.",
                "swapped starts with chosen, like the condition above it, but here the entry in uniform has to lie between two limits. Join the three conditions with & and put each comparison in brackets.",
                "mask_id, and chosen & (uniform >= 0.8) & (uniform < 0.9)"],
-        look_at="Nothing in the result shows which tokens were chosen. The loss needs `chosen` for that.",
+        look_at="Nothing in the result shows which tokens were chosen. That's why the loss needs `chosen`.",
     ),
     Exercise(
         name="masked_lm_loss", title="the loss of the gaps",
@@ -184,7 +184,7 @@ EXERCISES = [
         reference=pair_input, draw=draw_pairs,
         mistakes=[
             Mistake("still as it was", "*second, sep_id]", "*second]",
-                    "Compare what is printed with the form in the task, position by position. Which ids should there be? And to which of the two texts does each of them belong?", also=(("(len(first) + 2)", "(len(first) + 1)"),)),
+                    "Compare what is printed with the form in the task, position by position. Which ids should there be? And which of the two texts does each id belong to?", also=(("(len(first) + 2)", "(len(first) + 1)"),)),
             Mistake("segments without their [SEP]", "*second, sep_id]", "*second]",
                     "The segments are right, but the ids have no [SEP] at the end."),
             Mistake("no second [SEP]", "*second, sep_id]", "*second]",
@@ -205,7 +205,7 @@ EXERCISES = [
         hints=["Write the input for two words and one word on paper, and the segments below it.",
                "Both texts end with a [SEP], so there are three special tokens.",
                "Segment 0 has len(first) + 2 tokens, segment 1 has len(second) + 1."],
-        look_at="Segments are embeddings like positions: a table of two rows, learned and added.",
+        look_at="Segments work like positions. There's a learned table of two rows, and each token gets one of them added to its embedding.",
     ),
     Exercise(
         name="mean_pool", title="mean pooling",
@@ -263,7 +263,7 @@ EXERCISES = [
     ),
     Exercise(
         name="lora_forward", title="a low-rank correction",
-        task="Return x W^T plus the correction of LoRA: x goes through A, then through B, times alpha divided by the rank. Matrices are stored as in nn.Linear: w (D_out, D_in), a (rank, D_in), b (D_out, rank).",
+        task="Return x W^T plus the correction of LoRA: x goes through A, then through B, and the result is multiplied by alpha divided by the rank. All matrices are stored as in nn.Linear: w (D_out, D_in), a (rank, D_in), b (D_out, rank).",
         minutes=5, difficulty=3, importance=5,
         reference=lora_forward, draw=draw_lora,
         mistakes=[
@@ -298,7 +298,7 @@ EXERCISES = [
                     "The frozen matrix is scaled as well. alpha / rank belongs to the correction alone."),
         ],
         also_right=[lambda w, a, b, alpha: torch.addmm(w, b, a, alpha=alpha / a.shape[0])],
-        hints=["x A^T B^T = x (B A)^T. So which matrix can be added to W?",
+        hints=["x A^T B^T = x (B A)^T. Which matrix can you therefore add to W?",
                "b @ a is (D_out, D_in), like w.",
                "w + alpha / a.shape[0] * (b @ a)"],
         look_at="The merged layer is as fast as the original one, because nothing is left of the two thin matrices.",

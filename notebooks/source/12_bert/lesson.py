@@ -1,16 +1,16 @@
 # %% [markdown]
 # # BERT: one encoder, many tasks
 #
-# "The ___ behind the house sings." Was that *woman* or *women*? You can't tell before you reach the verb, and a
-# decoder never sees it: its causal mask hides everything to the right of the gap.
+# *The ___ behind the house sings.* Is the missing word *woman* or *women*? You know as soon as you reach the verb. A
+# decoder would have to choose without it, because its causal mask hides everything to the right of the gap.
 #
 # An encoder has no such mask. In 2018 a team at Google threw the decoder away, trained the encoder alone to fill
-# gaps, and called it BERT. It can't write you a letter. But with one small layer on top, it sorted texts and found
-# answers in them better than models built for just that. Today you'll train a small BERT, then take a pretrained one
-# and turn it into a judge of film reviews.
+# millions of gaps like this one, and called it BERT. BERT can't write you a letter. But once it had been given one
+# small layer on top, it sorted texts and found answers in them better than models built for nothing else. Today
+# you'll train a small BERT yourself, and then turn a pretrained one into a judge of film reviews.
 #
-# You come from lesson 11, where a text became ids. You need the encoder layer of lesson 07 and the cross-entropy of
-# lesson 09.
+# You come from lesson 11, where a text became ids. From earlier lessons you need the encoder layer (07) and the
+# cross-entropy (09).
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -64,11 +64,11 @@ def average(numbers):
 #
 # **Ask**
 #
-# - After `mask_tokens`: "Why doesn't BERT see the word it has to guess?" (mostly it was replaced in the input; if
-#   somebody objects that 10% stay: the model can't tell which ones) · "How often does the model see [MASK] when we
+# - After `mask_tokens`: "Why doesn't BERT see the word it has to guess?" (mostly the word was replaced in the input;
+#   10% do stay, but the model can't tell which ones) · "How often does the model see [MASK] when we
 #   use its vectors?" (never, hence the 20% that are something else)
-# - In section 2: "Has [CLS] read the review?" (it has attended to every word, but only training makes its vector a
-#   summary)
+# - In section 2: "Has [CLS] read the review?" (it has attended to every word, but its vector becomes a summary only
+#   if it's trained to)
 # - In section 4: "How large is the correction $BA$?" (as large as $W$, but of rank 16)
 #
 # **Mistakes to expect, and what to say**
@@ -88,9 +88,9 @@ exercises.warm_up(12)
 # %% [markdown]
 # ## 1. How do you train a model that only reads?
 #
-# A decoder learns by predicting the next token. That doesn't work for an encoder, which sees the next token already
-# and would only have to copy it. BERT's trick is to **hide some tokens and let the model predict them**, which is
-# called *masked language modelling*. We'll do it right here, with short sentences from our toy corpus.
+# A decoder learns by predicting the next token. An encoder can't learn that way, because it sees the next token
+# already and would only have to copy it. BERT's trick is to **hide some tokens and let the model predict them**. This
+# is *masked language modelling*, and we'll do it right here, with short sentences from our toy corpus.
 
 # %%
 pairs = toy_corpus(4000, seed=12, lengths=(4, 9))
@@ -113,9 +113,10 @@ all_ids = encode(sentences)
 unseen, train_ids = all_ids[:500], all_ids[500:]
 
 # %% [markdown]
-# BERT chooses 15% of the tokens at random and has to predict every one of them. Simply replacing them all by [MASK]
-# has a catch. The loss would then train only the vectors at [MASK], a token that never turns up in real use. That's
-# why only 80% of the chosen tokens become [MASK], while 10% become a random token and 10% stay as they are.
+# For every batch, 15% of the tokens are chosen at random, and BERT has to predict each of them. If all of them became
+# [MASK], though, only the vectors at [MASK] would be trained, and that token never turns up when the model is put to
+# use. That's why only 80% of the chosen tokens become [MASK]. Another 10% become a random token, and the last 10%
+# stay as they are.
 #
 # ### Your turn (5 min)
 
@@ -137,8 +138,8 @@ def mask_tokens(token_ids, chosen, uniform, random_ids, mask_id):
 exercises.check("mask_tokens", mask_tokens)
 
 # %% [markdown]
-# The loss is the cross-entropy of lesson 09, with one difference: it's computed over the chosen positions only,
-# because everywhere else the input already contains the answer.
+# The loss is lesson 09's cross-entropy, computed over the chosen positions only. At all others the input already
+# contains the answer.
 #
 # ### Your turn (4 min)
 
@@ -156,9 +157,9 @@ def masked_lm_loss(logits, token_ids, chosen):
 exercises.check("masked_lm_loss", masked_lm_loss)
 
 # %% [markdown]
-# Here's the model: two encoder layers, post-norm as in BERT (lesson 07), with 64 numbers per token. A layer on top
-# turns each vector into one logit per word. We train it for 700 steps with your two functions, then let it fill the
-# gap in two sentences that differ only in their verb.
+# Our BERT has two encoder layers, post-norm like the original's (lesson 07), and 64 numbers per token. A layer on top
+# turns each vector into one logit per word. We train the model for 700 steps with your two functions. Then it fills
+# the gap in two sentences that differ only in their verb.
 
 # %%
 config = bert.BertConfig(
@@ -245,24 +246,25 @@ notebook.figure(
 )
 
 # %% [markdown]
-# A model that reads from left to right would have to fill both gaps in the same way. Ours doesn't, because the gap
-# can attend to the verb.
+# To a model that reads from left to right, the two sentences look identical up to the gap, so it would fill both gaps
+# alike. In our BERT the gap can attend to the verb.
 #
-# The real BERT was pretrained just like this, on 3.3 billion words of books and Wikipedia; its smaller version,
-# BERT-base, has 110 million parameters. Within a year two details looked less clever. BERT had a second task, to
-# predict whether one text follows another, and later models dropped it (Liu et al. 2019). And because it hid single
-# pieces, *blue* could give `##berry` away. The repair is to hide all pieces of a word together, called **whole-word
-# masking**.
+# The real BERT was pretrained in this way on 3.3 billion words of books and Wikipedia. Its smaller version,
+# BERT-base, has 110 million parameters.
+#
+# Two details of the recipe didn't last. BERT also had to predict whether one text follows another, a second task that
+# later models dropped (Liu et al. 2019). And it hid single pieces of words, so a visible *blue* could give away that
+# the next piece was `##berry`. **Whole-word masking** hides all pieces of a word together.
 
 # %% [markdown]
 # ## 2. How does a review become one vector?
 #
-# *Never dull.* Did this critic like the film? A person reads two words and knows. We'd like a program that reads
-# thousands of reviews and answers 1 if the critic was pleased and 0 if not.
+# *Never dull.* Did this critic like the film? You needed two words to tell. We'd like a program that reads thousands
+# of reviews and answers 1 if the critic was pleased and 0 if not.
 #
-# A pretrained encoder has done most of the work already, since filling gaps taught it a good deal about words. Ours
-# is **MiniLM** from lesson 03, a BERT with half of BERT-base's layers and width. For data we have 7,720 one-line
-# reviews, labelled by people.
+# A pretrained encoder has done most of the work already, because filling gaps taught it a good deal about words.
+# We'll use **MiniLM** from lesson 03, a BERT with half as many layers as BERT-base and half its width. To train a
+# judge we have 7,720 one-line reviews, each labelled 1 or 0.
 
 # %%
 minilm = load_minilm()
@@ -271,11 +273,15 @@ for review in train[3:6]:
     print(review.label, review.text)
 
 # %% [markdown]
-# The encoder gives one vector per *token*, and we need one per *review*. Three candidates come to mind. The first is
-# the output at **[CLS]**, the token that begins every text (lesson 11). The second is what libraries call the *pooled
-# output*, the vector of [CLS] after one more linear layer and a tanh, which BERT learned while it predicted whether
-# one text follows another. The third is simply the mean over all real tokens. Padding has to stay out of that mean,
-# or a short review's vector changes as soon as it shares a batch with a long one.
+# The encoder returns one vector per *token*, but we need one per *review*. Three candidates come to mind:
+#
+# - the output at **[CLS]**, the token that begins every text (lesson 11)
+# - what libraries call the **pooled output**, the vector of [CLS] after one more linear layer and a tanh, trained in
+#   BERT by that second task
+# - the mean over all real tokens
+#
+# The mean has to leave the padding out. Otherwise a short review's vector would change as soon as it shares a batch
+# with a long one.
 
 # %%
 texts = [review.text for review in train[3:6]]
@@ -292,8 +298,9 @@ assert not torch.allclose(pooled, cls, atol=0.1)
 print("hidden", tuple(hidden.shape), " [CLS]", tuple(cls.shape), " pooled", tuple(pooled.shape))
 
 # %% [markdown]
-# Which of the three works best? We keep MiniLM **frozen**, so none of its weights change, and train a logistic
-# regression on its vectors: one linear layer with a softmax. We do this for eight random draws of 5,000 reviews.
+# Which of the three works best? We keep MiniLM **frozen**, which means that none of its weights change. On its
+# vectors we train a logistic regression, a linear layer with a softmax. We do this eight times, each time on another
+# random draw of 5,000 reviews.
 
 # %%
 exercises.predict("which_pooling")
@@ -311,17 +318,19 @@ for name, label in (("pooler", "pooler"), ("cls", "[CLS]"), ("mean", "mean")):
     )
 print(
     "\nMiniLM was trained so that the mean of its vectors represents a sentence (Reimers and Gurevych\n"
-    "2019). This result is about MiniLM, then, and says nothing about BERT's own [CLS]."
+    "2019). Nothing follows from this result about the [CLS] of BERT itself."
 )
 assert at_5000["mean"] > max(at_5000["cls"], at_5000["pooler"]) + 0.03
 
 # %% [markdown]
 # ## 3. How many labels do you need?
 #
-# Labels cost money, because somebody has to read every review. A frozen encoder shines when there are few of them.
-# With 50 labelled reviews, its classifier judges about 62% of new ones correctly. The classic rival is the **bag of
-# words**, which gives a review one number per word of the vocabulary, 1 if the word occurs and 0 if it doesn't. Trained
-# on the same 50, it reaches 55%, hardly better than guessing. Now give both of them 5,000.
+# Labels cost money, because a person has to read every review. How far do you get with a few? After 50 labelled
+# reviews, a classifier on MiniLM's frozen vectors judges about 62% of new ones correctly.
+#
+# The classic rival is the **bag of words**. It describes a review by one number per word of the vocabulary, 1 if the
+# word occurs and 0 if it doesn't. A classifier on these numbers reaches 55% after the same 50 reviews, hardly better
+# than guessing. Now give both of them 5,000.
 
 # %%
 exercises.predict("words_or_vectors")
@@ -378,25 +387,25 @@ notebook.figure(
 )
 
 # %% [markdown]
-# The bands cover the eight draws. With 50 labels, two people who try the same method can end up many points apart
+# The bands cover the eight draws. With 50 labels, two people who try the same method can end up many points apart,
 # just because they drew different reviews.
 #
 # ## 4. Can we train the encoder, too?
 #
-# MiniLM's vectors were made for comparing sentences by topic, but a judge needs opinions. Training the encoder as
-# well is called **fine-tuning**. The trouble is that all 22.6 million parameters change, and we'd have to store a
-# whole new model per task.
+# MiniLM's vectors were made for comparing sentences by topic, but a judge needs opinions. Perhaps the encoder should
+# be trained as well, which is called **fine-tuning**. The trouble is that all 22.6 million parameters change, so
+# every new task needs a whole model of its own.
 #
-# **LoRA** (Hu et al. 2021) leaves every matrix $W$ frozen and learns a correction to it. The correction has the
-# shape of $W$, but it's the product of two thin matrices, $B$ of shape $(D_{out}, r)$ and $A$ of shape
-# $(r, D_{in})$. The rank $r$ is small, 16 for example, and the fixed number $\alpha$ sets how strongly the
+# **LoRA**, short for low-rank adaptation (Hu et al. 2021), leaves every matrix $W$ frozen and learns a correction to
+# it. The correction has the shape of $W$, but it's the product of two thin matrices, $B$ of shape $(D_{out}, r)$ and
+# $A$ of shape $(r, D_{in})$. The rank $r$ is small, 16 for example, and a fixed number $\alpha$ sets how strongly the
 # correction counts:
 #
 # $$W' = W + \frac{\alpha}{r}\, B A$$
 #
-# The letters are those of the LoRA paper: $A$ isn't an attention map, and $B$ isn't a batch. A matrix of 384 × 384
-# has 147,456 numbers; its two thin ones have 12,288 between them. $B$ starts at zero, so at first the model computes
-# exactly what it did before.
+# Despite their letters, $A$ isn't an attention map here and $B$ isn't a batch. A matrix of 384 × 384 has 147,456
+# numbers, but at rank 16 the two thin ones have only 12,288 between them. And because $B$ starts at zero, the model
+# begins by computing exactly what it did before.
 #
 # ### Your turn (5 min)
 
@@ -414,10 +423,10 @@ def lora_forward(x, w, a, b, alpha):
 exercises.check("lora_forward", lora_forward)
 
 # %% [markdown]
-# Now put it together. `add_lora` gives each of MiniLM's 36 linear layers such a correction, and `TextClassifier` adds
-# a linear layer on top, with dropout before it as in BERT. AdamW is Adam plus a small pull on every weight towards
-# zero. The loop goes through 300 reviews twice. While it runs, guess: how many of 400 new reviews will it judge
-# correctly?
+# Now put it together. `add_lora` adds such a correction to each of MiniLM's 36 linear layers, and `TextClassifier`
+# puts a linear layer on top, with dropout before it as in BERT. The optimiser, AdamW, is Adam with a small pull of
+# every weight towards zero. We go through 300 reviews twice. While the cell runs, guess: how many of 400 new reviews
+# will the model judge correctly?
 
 # %% tags=["hide-input"]
 
@@ -445,8 +454,9 @@ for epoch in range(PASSES):
         optimiser.zero_grad()
 
 # %% [markdown]
-# Before you see your result: we trained LoRA and the frozen encoder's classifier on the same eight draws of 50, 500
-# and 5,000 reviews. Take the draws of 50 first. LoRA trains 664,322 parameters, the classifier on frozen vectors 770.
+# Before you see your result, one more question. We also trained LoRA on the eight draws of 50, 500 and 5,000 reviews
+# from section 3. It has 664,322 parameters to train, the classifier on frozen vectors only 770. Which of them does
+# better with 50 reviews?
 
 # %%
 exercises.predict("lora_from_fifty")
@@ -512,20 +522,19 @@ assert ways["lora16"]["accuracy"] > ways["last"]["accuracy"] + 0.03
 assert 30 < ways["all"]["trainable"] / ways["lora16"]["trainable"] < 36
 
 # %% [markdown]
-# Once training is over, the corrections cost nothing. Add $\frac{\alpha}{r} B A$ to $W$, and the model is back to its
-# old shape and speed, with its new logits. You'll write that step in *Practice*.
+# Once training is over, the corrections cost nothing. Add $\frac{\alpha}{r} B A$ to $W$, and the model is as small
+# and as fast as it was, but keeps what it has learned. You'll write that step in *Practice*.
 #
 # <details><summary>Fine print</summary>
 #
-# The star is one run on 400 test reviews, so it can be two or three points off. In the curve, LoRA goes through 50
-# reviews 20 times, through 500 four times and through 5,000 twice. We set these numbers after a few trials with other
-# draws; rate and rank weren't tuned per draw. The logistic regression did choose its penalty on 1,000 validation
-# reviews, a luxury for somebody with 50 labels, so the frozen mean and the bag of words are favoured. The mean's lead
-# over [CLS] is a result about MiniLM, which was trained for it.
+# The star is one run on 400 test reviews, so chance alone can move it by two or three points. In the curve, LoRA goes
+# through 50 reviews 20 times, through 500 four times and through 5,000 twice. We chose these numbers, the rate and
+# the rank after a few trials with other draws. The two classifiers had an advantage over LoRA. They chose the
+# strength of their penalty on large weights with 1,000 further labelled reviews, a luxury for somebody who has 50.
 #
-# In libraries you'll also meet **DistilBERT** (Sanh et al. 2019). It has six of BERT-base's twelve layers, no
-# segments and no pooler. Its classifier takes the vector of [CLS] through a linear layer and a ReLU of its own, then
-# dropout, then a second linear layer.
+# In libraries you'll also meet **DistilBERT** (Sanh et al. 2019), which has six of BERT-base's twelve layers and no
+# pooler. It also drops the segments that you'll meet in *Practice*. Its classifier takes the vector of [CLS] through
+# a linear layer and a ReLU of its own, then dropout, then a second linear layer.
 #
 # </details>
 
@@ -535,8 +544,8 @@ exercises.quiz("why_b_starts_at_zero")
 # %% [markdown]
 # ## Try it
 #
-# Here's the course's adapter at work. Type a review of your own. Each bar shows what the model would say if that
-# word were left out.
+# The corrections for one task are called an **adapter**. The course comes with an adapter that was trained on all
+# 7,720 film reviews. Type a review of your own. Each bar shows what the model would say if you left out that word.
 
 # %% tags=["nbval-ignore-output"]
 sentiment = load_sentiment()
@@ -545,8 +554,8 @@ WordFlipper(sentiment, "the plot barely works")
 # %% [markdown]
 # ### You are here
 #
-# Below is the whole model, reading a sentence. There's no decoder and no causal mask, so in every head each position
-# can attend to both sides.
+# Below is the whole model, reading *never dull*. There's no decoder and no causal mask, so in every head each
+# position can attend to both sides.
 
 # %% tags=["nbval-ignore-output"]
 model_map(minilm.trace("never dull"))
@@ -554,29 +563,31 @@ model_map(minilm.trace("never dull"))
 # %% [markdown]
 # ### What to take away
 #
-# - BERT is just an encoder, trained to fill gaps, so every position can use both sides.
-# - BERT predicts 15% of the tokens. Of these, 80% become [MASK], 10% become a random token, and 10% stay.
-# - The pooler applies a linear layer and tanh to the [CLS] vector. Mean pooling has to leave the padding out.
-# - A frozen encoder computes each vector only once. With 50 labels it's as good as LoRA; with 5,000 a bag of words
-#   has caught up.
-# - LoRA trains two thin matrices per linear layer, about 3% of the parameters at rank 16, and they can be merged
-#   into the model afterwards.
+# - BERT is an encoder trained to fill gaps, so every position can use the words on both sides.
+# - Of all tokens, 15% are chosen and have to be predicted. Of the chosen ones 80% become [MASK], 10% become a random
+#   token, and 10% stay.
+# - The pooler applies a linear layer and tanh to the vector of [CLS]. Mean pooling has to leave the padding out.
+# - With 50 labels a frozen encoder is as good as LoRA. With 5,000 a bag of words has caught up with it, and LoRA is
+#   far ahead of both.
+# - LoRA trains two thin matrices per linear layer, at rank 16 about 3% of the parameters. Afterwards they can be
+#   merged into the model.
 #
 # $$W' = W + \frac{\alpha}{r}\, B A$$
 #
-# A classifier gives one answer per text. In **lesson 13** the answer is *in* the text, and the model
-# points at it.
+# Today's judge said yes or no to a whole review. In **lesson 13** the answer is a phrase *inside* the text, and BERT
+# learns to point at it.
 
 # %% [markdown]
 # ## Practice
 #
-# About 30 minutes, easiest first. The first exercise joins two texts, as lesson 13 will.
+# About 30 minutes, easiest first.
 #
 # ### Find the bug (4 min)
 #
-# BERT can read two texts together, as [CLS] first [SEP] second [SEP]. The function below joins two texts, and the
-# model was strangely bad at comparing them, because the function has two mistakes. The last line prints the ids and
-# the segments for a first text of two words and a second text of one word.
+# BERT can read two texts together, as [CLS] first [SEP] second [SEP]. A *segment* number per token says which of the
+# two texts it belongs to, 0 or 1. Lesson 13 joins a question with a text in this way. The function below has two
+# mistakes, and a model that used it was strangely bad at comparing texts. Its last line tries it on a first text of
+# two words and a second text of one.
 
 # %% tags=["hide-input"]
 exercises.heading("pair_input")
@@ -666,8 +677,7 @@ exercises.quiz("mean_or_cls")
 #
 # ### Can it judge anything but films?
 #
-# The course's adapter has been trained on all 7,720 film reviews and on nothing else. How well does it judge reviews
-# of mobile phones?
+# The course's adapter has seen film reviews and nothing else. How well does it judge reviews of mobile phones?
 
 # %% tags=["nbval-ignore-output"]
 products = product_reviews()[:200]
@@ -681,15 +691,15 @@ print(f"product reviews, never trained on: {transfer:.0%} right")
 assert transfer > 0.75
 
 # %% [markdown]
-# That's more than it reaches on films, and the data explain why. The people who collected these lines kept only those
-# that are clearly positive or clearly negative (Kotzias et al. 2015), while a film critic often says both at once. Ask
-# how a test set was chosen before you admire a number.
+# That's more than it reaches on films, because these reviews are easier. The people who collected them kept only
+# lines that are clearly positive or clearly negative (Kotzias et al. 2015), while a film critic often says both at
+# once.
 #
 # ### What if you forget the mask?
 #
-# Many first notebooks on BERT pad the reviews but don't tell the model which tokens are padding, and nothing complains.
-# Our own model finds the padding by its id, so we switch that off. Then we pad to 512 tokens, the most that BERT can
-# read.
+# Suppose you pad the reviews but don't tell the model which tokens are padding. It's an easy thing to forget, because
+# nothing complains. Our own model recognises padding by its id, so for this experiment we switch that off. Then we
+# pad to 512 tokens, the most that BERT can read.
 
 # %%
 exercises.predict("labels_without_a_mask")

@@ -6,13 +6,13 @@ QUESTIONS = questions(r"""
 [why_some_masked_tokens_stay: single]
 Of the tokens that BERT has to predict, a tenth stay as they are. Why?
 - So that copying some of the tokens keeps the loss low and the training stable. | A lower loss isn't the aim, and copying one token in ten hardly changes it.
-- Because masking all of them would leave too few words to predict from. | At most 15% of the tokens are predicted, so the others are there in any case.
-+ So that the vector at a visible word has to be useful too. | Yes. In later use there's no [MASK], and every vector sits at a visible word.
+- Because masking all of them would leave too few words to predict from. | Only 15% of the tokens are chosen, so the other 85% are visible in any case.
++ So that the vector at a visible word has to be useful too. | Yes. In later use there's no [MASK], so every vector belongs to a visible word.
 - They fill the batch up to its length, as padding does. | The length of the text doesn't change at all. Tokens are replaced, and none is removed.
 
 [who_can_write: single]
 A friend wants BERT to continue a story, one word at a time. What's the problem?
-+ It was trained to fill gaps with words on both sides known. | Yes. At the end of a story nothing is known on the right, which it has hardly ever seen.
++ It was trained to fill gaps with words on both sides known. | Yes. At the end of a story nothing is known on the right, and BERT has hardly ever been in that position.
 - It has no vocabulary of its own, so it can't name a word. | Its masked-language-model head gives a logit for every word of the vocabulary.
 - It reads from right to left, so a story would come out backwards. | It reads all positions at once, in no direction.
 - Its vectors have been pooled into one, so positions are lost. | Only the pooler reduces a text to one vector. The encoder gives one per token.
@@ -51,12 +51,12 @@ LoRA starts with B = 0 and a random A. What would go wrong with both at zero?
 
 [mean_or_cls: open]
 Somebody reports that mean pooling beats [CLS] in all BERT models, and cites MiniLM as proof. What would you answer?
-answer: MiniLM was trained so that the mean of its vectors represents a sentence; its [CLS] vector has never been trained for that. So it's no surprise that the mean wins, and it says nothing about a BERT that was trained differently. BERT's own pooler was trained on a task about two sentences. And after fine-tuning all layers, the choice matters much less, because the layers can bring whatever is needed to the first position.
+answer: MiniLM was trained so that the mean of its vectors represents a sentence; its [CLS] vector has never been trained for that. It's no surprise, then, that the mean wins, and the result says nothing about a BERT that was trained differently. BERT's own pooler was trained on a task about two texts. Once all layers are fine-tuned, the choice matters much less, because they can bring whatever is needed to the first position.
 """)
 
 PREDICTIONS = predictions(r"""
 [gap_needs_the_right]
-*the ___ behind the house sings*, *the ___ behind the house sing*. After training, how much of its probability does the model give to plural nouns in the second sentence?
+Compare *the ___ behind the house sings* with *the ___ behind the house sing*. After training, how much of its probability does the model assign to plural nouns in the second sentence?
 too_low: The verb comes later, but every position attends to every other one, so *sing* is visible from the gap.
 too_high: Nearly. The verb is four words away, and the model still gives some of its probability to singular nouns.
 unit: %
@@ -67,9 +67,9 @@ close: 0.12
 ask_why: yes
 
 [which_pooling]
-5,000 reviews, MiniLM frozen. Which vector of a review does the logistic regression do best with?
+MiniLM is frozen and there are 5,000 reviews. Which vector per review makes the logistic regression's judgement best?
 - cls: the vector of [CLS], which attends to every word | It attends to every word, but MiniLM was never trained to sum up a sentence in that vector.
-- pooler: the pooler's output, which was made for classification | The pooler of the original BERT was trained for a task about two sentences. MiniLM was trained further without it.
+- pooler: the pooler's output, which was made for classification | BERT's pooler was trained on a task about two texts. When MiniLM was made, it was trained further without the pooler.
 - mean: the mean over all tokens, although it doesn't know which word matters | Yes, because the mean is what MiniLM was trained to make comparable.
 ask_why: yes
 recall: mean_or_cls
@@ -89,8 +89,8 @@ ask_why: yes
 ask_why: yes
 
 [labels_without_a_mask]
-We pad reviews to 512 tokens and leave the attention mask out. Of 20 reviews, how many get a different label?
-too_low: The padding isn't neutral, because hundreds of [PAD] tokens get a share of the weight in every head.
+We pad 20 reviews to 512 tokens and leave out the attention mask. How many of them does the model judge differently?
+too_low: Padding isn't neutral. There are hundreds of [PAD] tokens, and in every head they take a share of the weight.
 too_high: The words are still there and get some of the weight, so many reviews keep their label.
 unit: reviews
 low: 0
