@@ -284,9 +284,14 @@ def claim(holds):
     AssertionError
         If it doesn't hold in the checks.
     """
+    from helpers.training.interruption import StopBetweenSteps
+
     if not holds and "COURSE_STRICT" in os.environ:
         raise AssertionError("this run contradicts what the lesson says about it.")
-    if not holds:
+    if not holds and StopBetweenSteps.met():
+        tell("*You stopped a training, so its model has hardly learned. The text and the stored "
+             "runs are of complete trainings; for one of yours, run its cell again.*")  # fmt: skip
+    elif not holds:
         tell("*This run came out otherwise than the text describes it. Read on with the numbers "
              "that you see here, or run the cell again.*")  # fmt: skip
 
