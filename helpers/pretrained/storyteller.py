@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
@@ -41,11 +41,19 @@ class Storyteller(Writer):
         trace : Trace
         """
         ids = self.encode(text)
+        return self._traced(ids, len(ids), len(ids) + n_tokens, seed)
+
+    def _traced(self, ids, n_given, n_all, seed):
         drawn = self.choose(ids, temperature=1, top_k=MOST_CANDIDATES, top_p=None, seed=seed)
-        written = torch.tensor(list(itertools.islice(drawn, n_tokens)))
-        return trace_gpt(
-            self.model, torch.cat([ids, written]), len(ids), self.tokens, "the story model"
-        )
+        written = list(itertools.islice(drawn, n_all - len(ids)))
+        all_ids = torch.cat([ids, torch.tensor(written, dtype=torch.long)])
+        found = trace_gpt(self.model, all_ids, n_given, self.tokens, "the story model")
+
+        def onward(row, token_id):
+            begun = torch.cat([all_ids[: row + 1], torch.tensor([token_id])])
+            return self._traced(begun, n_given, n_all, seed)
+
+        return replace(found, onward=onward)
 
     def save(self, path):
         """Write weights (16-bit floats), tokenizer and card beside each other, with checksums.

@@ -97,11 +97,12 @@ class Stack:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A token that might come next, with its logit and its probability."""
+    """A token that might come next, with its logit, its probability and its id."""
 
     token: str
     logit: float
     probability: float
+    id: int = -1
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,10 @@ class Trace:
         The picture that a ViT reads: a class token, then its square patches row by row.
     again : function (str) -> Trace, default=None
         Traces another sentence, so that the map can offer to; raises ValueError if it can't.
+    onward : function (int, int) -> Trace, default=None
+        Writes another token, given by its id, at a target position, and lets the model go on.
+    network : nn.Module, default=None
+        The model itself, for what the map shows of its weights.
     """
 
     model: str
@@ -141,6 +146,8 @@ class Trace:
     given: int = 1
     image: torch.Tensor | None = None
     again: Callable | None = None
+    onward: Callable | None = None
+    network: torch.nn.Module | None = None
 
     @property
     def stacks(self):
@@ -183,6 +190,7 @@ def trace_translation(model, src_ids, tgt_ids, tokens_of, name) -> Trace:
         Stack(tokens_of(tgt_ids[:-1].tolist()), *map(_one, decoder)),
         candidates_of(logits.cpu(), tokens_of),
         tokens_of(tgt_ids[1:].tolist()),
+        network=model,
     )
 
 
@@ -288,7 +296,7 @@ def candidates_of(logits, tokens_of, most=MOST_CANDIDATES) -> list[list[Candidat
     best = logits.topk(min(most, logits.shape[-1]))
     shares = logits.softmax(-1).gather(-1, best.indices)
     return [
-        [Candidate(*one) for one in zip(tokens_of(ids), values, parts, strict=True)]
+        [Candidate(*one) for one in zip(tokens_of(ids), values, parts, ids, strict=True)]
         for ids, values, parts in zip(
             best.indices.tolist(), best.values.tolist(), shares.tolist(), strict=True
         )
@@ -317,7 +325,7 @@ def trace_encoder(model, ids, tokens, name):
         entered = model.norm(embeddings + positions)
         kept = run_layers(model.layers, entered)
     parts = embeddings, positions, entered, kept, kept[-1][-1].after
-    return Trace(name, False, Stack(tokens, *map(_one, parts)))
+    return Trace(name, False, Stack(tokens, *map(_one, parts)), network=model)
 
 
 def trace_vision(model, images, tokens, name, picture, classes):
@@ -349,7 +357,7 @@ def trace_vision(model, images, tokens, name, picture, classes):
         logits = model.head(output[:, 0]).cpu()
     stack = Stack(tokens, *map(_one, (entered - positions, positions, entered, kept, output)))
     candidates = candidates_of(logits, lambda ids: [classes[i] for i in ids])
-    return Trace(name, True, stack, None, candidates, kind="ViT", image=picture)
+    return Trace(name, True, stack, None, candidates, kind="ViT", image=picture, network=model)
 
 
 def trace_gpt(model, ids, n_given, tokens_of, name):
@@ -392,4 +400,5 @@ def trace_gpt(model, ids, n_given, tokens_of, name):
         tokens_of(ids[1:].tolist()),
         "GPT",
         n_given,
+        network=model,
     )

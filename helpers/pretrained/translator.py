@@ -1,6 +1,7 @@
 """The course's translator: text in, text out, with every attention map."""
 
 import json
+import math
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -26,6 +27,19 @@ class Unreadable(ValueError):
 
     def _render_traceback_(self):
         return [f"Try another sentence: {self}"]
+
+
+def _beginning(given, step):
+    """Let a step function allow nothing but the `given` ids first."""
+
+    def next_logits(prefix, rows=None):
+        logits, at = step(prefix, rows), prefix.shape[1] - 1
+        if at < len(given):
+            logits = torch.full_like(logits, -math.inf)
+            logits[:, given[at]] = 0
+        return logits
+
+    return next_logits
 
 
 class Translator:
@@ -159,10 +173,10 @@ class Translator:
         """Say how many tokens a translation of `src_ids` (B, S) may have before it is cut off."""
         return min(2 * src_ids.shape[1] + 10, self.model.config.max_len)
 
-    def _decode(self, src_ids, beam_size, length_penalty):
-        """Return for each sentence the ids of what was found, best first."""
+    def _decode(self, src_ids, beam_size, length_penalty, given=()):
+        """Return for each sentence the ids of what was found, best first; `given` come first."""
         device = next(self.model.parameters()).device
-        step = self.model.decoder_step(src_ids.to(device))
+        step = _beginning(given, self.model.decoder_step(src_ids.to(device)))
         max_len = self.longest_output(src_ids)
         if beam_size == 1:
             return [[ids] for ids in decoding.greedy(step, len(src_ids), BOS, EOS, max_len)]
@@ -223,13 +237,21 @@ class Translator:
         ValueError
             If a text is empty, holds characters the model has never seen, or is too long.
         """
-        src_ids, tgt_ids = self._pair(text, translation)
+        found = self._traced(*self._pair(text, translation))
+        return replace(found, again=None if translation else self.trace)
+
+    def _traced(self, src_ids, tgt_ids):
         device = next(self.model.parameters()).device
         ids = torch.tensor([BOS, *tgt_ids], device=device)
         found = trace_translation(
             self.model, src_ids[0].to(device), ids, self.tokenizer.tokens, "the translator"
         )
-        return replace(found, again=None if translation else self.trace)
+
+        def onward(row, token_id):
+            given = [*tgt_ids[:row], token_id]
+            return self._traced(src_ids, self._decode(src_ids, 1, 1.0, given)[0][0])
+
+        return replace(found, onward=onward)
 
     def save(self, path):
         """Write weights (as 16-bit floats), configuration and card to `path`, the merges beside.

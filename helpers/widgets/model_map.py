@@ -12,6 +12,7 @@ from helpers.widgets.alive import alive_html
 from helpers.widgets.attention_maps import Map
 from helpers.widgets.fallback import StaticFallback
 from helpers.widgets.map_data import pack_recurrent, pack_trace, problem_with
+from helpers.widgets.map_inside import TEMPERATURES, pack_insides
 from helpers.widgets.map_picture import as_html
 from helpers.widgets.map_places import is_place, is_token, parts_of
 from helpers.widgets.map_tours import tour_of
@@ -29,13 +30,16 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
     here : str, default=""
     tour : str or list of str, default="all"
     **state
-        First values of the traits `place`, `follow`, `written`, `beat`, `stop`, `everything`
-        and `yours`.
+        First values of the traits `place`, `follow`, `written`, `beat`, `stop`, `everything`,
+        `yours` and `temperature`.
 
     Attributes
     ----------
     sentence : str
         What is shown, where the model can trace another one: set it, or type it into the map.
+    chosen : list of (int, int)
+        Target positions at which another token was written, each with that token's rank among the
+        candidates there. From each of them the model goes on by itself.
     """
 
     _esm = modules.module("map_view.js")
@@ -50,10 +54,14 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
     here = traitlets.Unicode("").tag(sync=True)
     yours = traitlets.List(traitlets.Unicode()).tag(sync=True)
     sentence = traitlets.Unicode("").tag(sync=True)
+    chosen = traitlets.List().tag(sync=True)
+    temperature = traitlets.Float(1.0, min=TEMPERATURES[0], max=TEMPERATURES[-1]).tag(sync=True)
     _refused = traitlets.Unicode("").tag(sync=True)
     _asks = traitlets.Bool(False).tag(sync=True)
     _trace = traitlets.Dict().tag(sync=True)
     _data = traitlets.Bytes().tag(sync=True)
+    _inside = traitlets.Dict().tag(sync=True)
+    _inside_data = traitlets.Bytes().tag(sync=True)
     _tour = traitlets.List().tag(sync=True)
     _problem = traitlets.Unicode("").tag(sync=True)
 
@@ -62,18 +70,20 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         if unknown:
             raise TypeError(
                 f"model_map has no {', '.join(unknown)}. What can be set: here, tour, place, "
-                f"follow, written, beat, stop, everything, yours."
+                f"follow, written, beat, stop, everything, yours, temperature."
             )
-        self.trace, self._of_tour = trace, tour
+        self.trace, self._first, self._of_tour = trace, trace, tour
         self.recurrent = isinstance(trace, RecurrentTrace)
         problem = problem_with(trace)
         pack = pack_recurrent if self.recurrent else pack_trace
         described, data = ({}, b"") if problem else pack(trace)
+        inside, more = ({}, b"") if problem or self.recurrent else pack_insides(trace)
         steps = [] if problem or self.recurrent else tour_of(trace, tour)
         state.setdefault("written", 0 if self.recurrent else _before_the_end(trace))
         again = None if self.recurrent else trace.again
         if again and not problem:
             state |= {"_asks": True, "sentence": _text_of(trace)}
+        state |= {"_inside": inside, "_inside_data": more}
         super().__init__(
             _trace=described, _data=data, _tour=steps, _problem=problem, here=here, **state
         )
@@ -85,7 +95,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
             return
         self._refused = ""
         try:
-            trace = self.trace.again(change.new) if change.new.strip() else None
+            trace = self._first.again(change.new) if change.new.strip() else None
             self._refused = problem_with(trace) if trace else "Type a sentence into the field."
         except ValueError as error:
             self._refused = str(error)
@@ -93,8 +103,41 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
             return
         with self.hold_sync():
             self.place, self.follow, self.beat, self.stop = "", "", -1, -1
-            self.trace, self.written = trace, _before_the_end(trace)
+            self._first, self.chosen = trace, []
+            self._show(trace)
+            self.written = _before_the_end(trace)
+
+    @traitlets.observe("chosen")
+    def _write_another(self, change):
+        """Let the model go on from the chosen tokens; say why if that can't be drawn."""
+        trace = self._first
+        for row, rank in change.new:
+            trace = trace.onward(row, trace.candidates[row][rank].id)
+        self._refused = problem_with(trace)
+        if self._refused:
+            self.chosen = change.old
+        else:
+            self._show(trace)
+
+    @traitlets.validate("chosen")
+    def _valid_choices(self, proposal):
+        """Demand positions in order, each with a candidate of its own."""
+        last = -1
+        for row, rank in proposal.value:
+            found = self.trace.candidates if self._first.onward else ()
+            if not (last < row < len(found) and 0 <= rank < len(found[row])):
+                raise ValueError(
+                    f"token {rank} can't be chosen at position {row}. Choose positions in order, "
+                    f"each with the rank of one of its candidates, in a map whose model can go on."
+                )
+            last = row
+        return proposal.value
+
+    def _show(self, trace):
+        with self.hold_sync():
+            self.trace = trace
             self._tour = tour_of(trace, self._of_tour)
+            self._inside, self._inside_data = pack_insides(trace)
             self._trace, self._data = pack_trace(trace)
 
     def static_html(self):

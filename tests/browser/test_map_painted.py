@@ -548,6 +548,38 @@ def test_in_jupyterlab_the_map_takes_another_sentence(open_notebook):
     expect(field).to_be_visible()
 
 
+def test_in_jupyterlab_another_token_is_chosen_and_taken_back(open_notebook):
+    page = open_notebook([IN_LAB], size=(1280, 900))
+    words = page.locator(".mm-words")
+    for _ in range(7):
+        page.get_by_role("button", name="One step back (B)").click()
+    open_(page, "^Next token: ")
+    expect_at(page, "Logits and softmax")
+    first = page.locator(".mm-hit:visible").first
+    before = first.get_attribute("aria-label")
+    share = re.compile(r", (?:under )?([\d.]+)%")
+    page.get_by_label("Temperature").fill("2")
+    expect(first).not_to_have_attribute("aria-label", before)
+    shares = [float(share.search(name)[1]) for name in (before, first.get_attribute("aria-label"))]
+    assert shares[0] > shares[1]
+    page.keyboard.press("Escape")
+    expect_at(page, "The model")  # of the row that was shown
+    open_(page, "^Next token: ")
+    other = page.get_by_role("button", name=re.compile("write it instead$")).nth(2)
+    token = re.match("“(.*)”", other.get_attribute("aria-label"))[1]
+    other.focus()
+    page.keyboard.press("Enter")
+    expect(words).to_contain_text(f"You wrote “{token}” yourself, and the model went on from it: “")
+    chosen = page.get_by_role("button", name=re.compile(f"^“{token}”.*it is what’s written"))
+    expect(chosen).to_have_count(1)
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name=f"Next token: {token}")).to_have_count(1)
+    open_(page, "^Next token: ")
+    page.get_by_role("button", name=f"Undo “{token}”").click()
+    expect(words).to_contain_text("As the model wrote it: “A black dog runs")
+    expect(chosen).to_have_count(0)
+
+
 def test_in_jupyterlab_the_map_and_python_talk(open_notebook):
     page = open_notebook([IN_LAB, REPORT], size=(1280, 900))
     page.wait_for_selector(".mm-stage[data-painted]")

@@ -31,13 +31,13 @@ export function answer(scene, model, stack, m, rows, row) {
   scene.paint((p) => {
     p.strips(stack.output, x, top, strip, m.pitch, { rows });
     p.box(x - 2, y0 - m.pitch / 2, strip + 4, m.pitch, { edge: p.theme.query, line: 2, radius: 3 });
-    found.forEach(({ token, share, drawn }, i) => {
+    found.forEach(({ token, share, drawn, mark }, i) => {
       const y = first + (i + 0.5) * pitch;
       p.ribbon(x + strip + 3, y0, left - 4, y, 1 + 3 * share, p.theme.query, 0.35 + 0.65 * share);
       // Where there is no room for a word, its colour alone says that this token was drawn.
       const word = drawn && width >= 84;
-      p.text(spelt(token), left, y - 6, { size: 14, weight: i === chosen ? 650 : 400, most: width - (word ? 42 : 0), color: drawn ? p.theme.query : p.theme.ink });
-      if (word) p.text("drawn", right, y - 7, { size: 12, weight: 650, align: "right", color: p.theme.query });
+      p.text(spelt(token), left, y - 6, { size: 14, weight: i === chosen ? 650 : 400, most: width - (word ? 50 : 0), color: drawn ? p.theme.query : p.theme.ink });
+      if (word) p.text(mark, right, y - 7, { size: 12, weight: 650, align: "right", color: p.theme.query });
       p.text(percent(share).replace("under ", "<"), right, y + 8, { size: 12, align: "right", color: p.theme.muted });
       p.box(left, y + 5, bar, 6, { fill: p.theme.masked, radius: 3 });
       p.box(left, y + 5, Math.max(2, bar * share), 6, { fill: p.theme.query, radius: 3 });

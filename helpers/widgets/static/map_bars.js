@@ -24,6 +24,13 @@ export class Bars {
     this.ask = make("div", { class: "mm-ask" }, this.input, make("button", { type: "button", onclick: translate }, "Translate"));
     this.head = make("div", { class: "mm-head" }, this.trail, this.ask, this.yours, this.badge, this.depths);
 
+    this.heat = make("input", { type: "range", min: 0.1, max: 2, step: 0.1, "aria-label": "Temperature" });
+    this.heat.addEventListener("input", () => view.set({ temperature: Number(this.heat.value) }));
+    this.degrees = make("output", {});
+    this.undo = make("button", { type: "button", onclick: () => view.rewrite(view.model.get("chosen").slice(0, -1)) });
+    this.warmth = make("label", {}, "Temperature", this.heat, this.degrees);
+    this.dials = make("div", { class: "mm-dials", role: "group", "aria-label": "Softmax" }, this.warmth, this.undo);
+
     const button = (words, name, act) => make("button", { type: "button", "aria-label": name, title: name, onclick: act }, words);
     this.stepBack = button("◂", "One step back (B)", () => view.step(-1));
     this.playing = button("▶", "Play (P)", () => view.play());
@@ -42,6 +49,19 @@ export class Bars {
   toggleHere() {
     const { model } = this.view;
     this.view.set({ everything: !model.get("everything"), beat: -1, follow: "", stop: -1, place: "" });
+  }
+
+  // What softmax and choice are set to; null where there is nothing to set.
+  setDials() {
+    const { trace, model } = this.view;
+    const temperature = model.get("temperature");
+    this.heat.value = temperature;
+    this.degrees.textContent = temperature.toFixed(1);
+    this.warmth.hidden = !trace.sums;
+    const { chosen = [], written } = trace;
+    this.undo.hidden = !chosen.length || !model.send;
+    if (chosen.length) this.undo.textContent = `Undo “${shorten(written[chosen[chosen.length - 1]], 12)}”`;
+    return trace.sums ? { temperature, choose: trace.chooses && Boolean(model.send) } : null;
   }
 
   show() {

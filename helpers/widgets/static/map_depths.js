@@ -11,13 +11,13 @@ import { wholeScene } from "./map_whole.js";
 // Height of the picture, in pixels.
 export const ROOM = 464;
 
-export function sceneOf(model, place, width, rows, { current = rows - 1, height = ROOM } = {}) {
+export function sceneOf(model, place, width, rows, { current = rows - 1, height = ROOM, dials = null } = {}) {
   const where = readPlace(place, model);
   if (model.recurrent && !where.depth) return recurrentScene(model, width, height, current);
   if (where.depth === 3) return numberScene(where, place, width, height);
   if (where.depth === 2) return headScene(where, place, width, height, rows);
   if (where.section === "embedding") return embeddingScene(model, where, width, height);
-  if (where.section) return outputScene(model, where, width, height, current);
+  if (where.section) return outputScene(model, where, width, height, current, dials);
   if (where.depth === 1) return layerScene(model, where, place, width, height);
   return wholeScene(model, width, height, rows, current);
 }

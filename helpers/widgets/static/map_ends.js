@@ -3,6 +3,7 @@
 import { Scene, number, percent, tellVector } from "./map_scene.js";
 import { classRow, patchRow } from "./map_patches.js";
 import { nameRows, namesWidth } from "./map_rows.js";
+import { atTemperature } from "./map_insides.js";
 import { likeliest } from "./map_trace.js";
 import { clamp, marksIn, spelt, textWidth } from "./text.js";
 
@@ -43,16 +44,23 @@ export function embeddingScene(model, where, width, room) {
   return scene;
 }
 
-export function outputScene(model, where, width, room, row) {
+// `dials`: { temperature, choose }, or null where there is nothing to set.
+export function outputScene(model, where, width, room, row, dials) {
   const { stack } = where;
   const classes = stack.name === "encoder";
-  const found = likeliest(model, row, model.candidates[row].length);
+  const all = likeliest(model, row, model.candidates[row].length);
+  const found = dials ? atTemperature(model, row, all, dials.temperature) : all;
   const after = classes ? "The class token" : `After “${stack.tokens[row]}”`;
   const scene = new Scene(width, room, `${after}: logits, softmax, ${classes ? "class" : "next token"}`);
   const left = clamp(width * 0.17, 70, 170);
-  const top = 56;
+  // The slider has a line of its own.
+  const head = dials ? 38 : 0;
+  if (dials) scene.slot = [Math.min(left - 6, 4), 0, width - 8];
+  const top = 56 + head;
   const pitch = clamp((room - top - 8) / found.length, 16, 40);
-  const token = clamp(Math.max(...found.map((one) => textWidth(spelt(one.token), 15))) + 16, 60, 150);
+  // Room for a ring to press.
+  const ring = dials?.choose ? 18 : 0;
+  const token = clamp(Math.max(...found.map((one) => textWidth(spelt(one.token), 15))) + 16 + ring, 60, 150);
   const room2 = (width - left - token - 150) / 2;
   const [x1, x2] = [left + token, left + token + room2 + 90];
   const high = Math.max(...found.map(({ logit }) => logit));
@@ -67,32 +75,43 @@ export function outputScene(model, where, width, room, row) {
     p.context.clip();
     p.strips(stack.output, 0, y0 - 13 - row * 26, strip, 26, { height: 26 });
     p.context.restore();
-    found.forEach(({ token: word, logit, share, drawn }, i) => {
+    found.forEach(({ token: word, logit, share, drawn, mark }, i) => {
       const y = top + (i + 0.5) * pitch;
+      const own = i === model.drawn[row];
+      if (ring) p.box(left, y - 6, 12, 12, { radius: 6, edge: own ? p.theme.query : p.theme.muted, line: own ? 4 : 1.5 });
       const bar = clamp(pitch * 0.5, 8, 18);
       p.ribbon(strip + 3, y0, left - 5, y, 1 + 4 * share, p.theme.query, 0.3 + 0.7 * share);
-      p.text(spelt(word), left, y, { size: 15, weight: i === chosen ? 650 : 400, most: token - 8 });
+      p.text(spelt(word), left + ring, y, { size: 15, weight: i === chosen ? 650 : 400, most: token - ring - 8 });
       const size = Math.max(2, (room2 * (logit - low)) / (high - low || 1));
       p.box(x1, y - bar / 2, size, bar, { fill: p.theme.lane, radius: 3 });
       p.text(number(logit), x1 + size + 6, y, { size: 13, color: p.theme.muted });
       p.box(x2, y - bar / 2, Math.max(2, room2 * share), bar, { fill: p.theme.query, radius: 3 });
-      p.text(`${percent(share)}${drawn ? " drawn" : ""}`, x2 + Math.max(2, room2 * share) + 6, y, { size: 13, weight: i === chosen ? 650 : 400 });
+      p.text(`${percent(share)}${drawn ? ` ${mark}` : ""}`, x2 + Math.max(2, room2 * share) + 6, y, { size: 13, weight: i === chosen ? 650 : 400 });
     });
   });
   const among = classes ? "class" : "token of the vocabulary";
   scene.label(`${classes ? "class token" : `“${stack.tokens[row]}”`}, last layer`, 0, y0 - 26, { size: 12, color: "muted", most: left - 20 });
-  scene.label("Logits", x1, 14, { size: 16, weight: 650 });
-  scene.label(`per ${among}`, x1, 36, { size: 13, color: "muted", most: room2 + 80 });
-  scene.label("Softmax", x2, 14, { size: 16, weight: 650 });
-  scene.label("probabilities: they sum to 1", x2, 36, { size: 13, color: "muted", most: width - x2 });
+  const hot = dials && dials.temperature !== 1;
+  const sum = percent(found.reduce((a, { share }) => a + share, 0));
+  scene.label("Logits", x1, head + 14, { size: 16, weight: 650 });
+  scene.label(`per ${among}`, x1, head + 36, { size: 13, color: "muted", most: room2 + 80 });
+  const divided = hot ? `Softmax of logits ÷ ${dials.temperature.toFixed(1)}` : "Softmax";
+  scene.label(1.1 * textWidth(divided, 16) < width - x2 ? divided : "Softmax", x2, head + 14, { size: 16, weight: 650 });
+  const sums = [`probabilities: these ${found.length} sum to ${sum}`, `these ${found.length}: ${sum}`].find((words) => textWidth(words, 13) < width - x2) || "";
+  scene.label(dials ? sums : "probabilities: they sum to 1", x2, head + 36, { size: 13, color: "muted", most: width - x2 });
   const one = { data: Float32Array.from(found, ({ share }) => share), rows: found.length, cols: 1 };
   const tell = (_, i) => [`“${found[i].token}”`, `logit ${number(found[i].logit)}, probability ${percent(found[i].share)}`];
-  scene.grid([left - 6, top, width - left + 3, pitch * found.length], one, classes ? "Likeliest classes" : "Likeliest next tokens", tell);
+  if (ring) {
+    found.forEach(({ token: word, share }, i) => {
+      const does = i === model.drawn[row] ? "it is what’s written" : "write it instead";
+      scene.button([left - 6, top + i * pitch, width - left + 3, pitch], `“${word}”, ${percent(share)}: ${does}`, { choose: i }, [...tell(one, i), `click: ${does}`]);
+    });
+  } else scene.grid([left - 6, top, width - left + 3, pitch * found.length], one, classes ? "Likeliest classes" : "Likeliest next tokens", tell);
   scene.beat(`The last layer’s vector of the ${classes ? "class" : "newest"} token is multiplied with the output matrix.`, [0, 0, left - 4, room]);
   scene.beat(`That gives one number per ${among}, its logit.`, [left - 6, 0, x2 - left - 6, room]);
   scene.beat(`A softmax turns logits into probabilities. “${found[0].token}” gets ${percent(found[0].share)}.`, [x2 - 8, 0, width - x2 + 8, room]);
   scene.hint = classes
     ? "The class token’s vector alone decides. The other vectors of the last layer aren’t used."
-    : `The ten likeliest tokens after “${stack.tokens[row]}”. ${model.kind === "GPT" ? "One of them is drawn and becomes" : "What is written next becomes the decoder’s"} ${model.kind === "GPT" ? "the next input." : "next input."} ${said(found.map((one) => one.token))}`;
+    : `The ten likeliest tokens after “${stack.tokens[row]}”. ${ring ? "Press another one, and the model goes on from that instead." : model.kind === "GPT" ? "One of them is drawn and becomes the next input." : "What is written next becomes the decoder’s next input."} ${said(found.map((one) => one.token))}`;
   return scene;
 }

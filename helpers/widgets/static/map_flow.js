@@ -111,7 +111,7 @@ function writes(model, row) {
     const { written } = model;
     const all = sentenceOf(written.slice(0, row + 1));
     if (row && written[row] === "<eos>") return `“<eos>” is the likeliest next token, so the translation is done: “${shorten(all, 170)}”`;
-    return `${said}, and the likeliest next token is “${best.token}”.${row ? ` So far: “${all.length > 90 ? "…" : ""}${all.slice(-90)}”` : ""}`;
+    return `${said}, and ${best.mark ? "you wrote" : "the likeliest next token is"} “${best.token}”.${row ? ` So far: “${all.length > 90 ? "…" : ""}${all.slice(-90)}”` : ""}`;
   }
   const all = likeliest(model, row, model.candidates[row].length);
   const drawn = all.find((one) => one.drawn) || best;

@@ -5,10 +5,10 @@ import { Paint } from "./map_paint.js";
 import { cellAt, cellRect } from "./map_scene.js";
 import { clamp } from "./text.js";
 
-const acts = (one) => Boolean(one.follow || one.go !== undefined || one.open || one.write !== undefined);
+const acts = (one) => Boolean(one.follow || one.go !== undefined || one.open || one.choose !== undefined);
 
 export class Stage {
-  // `acts`: open(place), follow(token), write(row), say(text)
+  // `acts`: open(place), follow(token), choose(rank of a token), say(text)
   constructor(acts) {
     Object.assign(this, { acts, pointed: null, cursor: null, hits: [] });
     this.base = make("canvas", { "aria-hidden": "true" });
@@ -16,7 +16,9 @@ export class Stage {
     this.full = document.createElement("canvas");
     this.targets = make("div", { class: "mm-targets" });
     this.tip = make("div", { class: "mm-tip", "aria-hidden": "true", hidden: "" });
-    this.root = make("div", { class: "mm-stage", role: "group" }, this.base, this.over, this.targets, this.tip);
+    // What a scene asks for that a page has already: a slider.
+    this.slot = make("div", { class: "mm-slot", onclick: (event) => event.stopPropagation() });
+    this.root = make("div", { class: "mm-stage", role: "group" }, this.base, this.over, this.targets, this.slot, this.tip);
     this.root.addEventListener("pointermove", (event) => this.onPoint(event));
     this.root.addEventListener("pointerleave", () => this.point(null));
     this.root.addEventListener("click", (event) => this.onClick(event));
@@ -32,6 +34,8 @@ export class Stage {
     Object.assign(this, { scene, theme, lit, flows, named, marks, height });
     this.root.style.height = `${height}px`;
     this.root.setAttribute("aria-label", scene.title);
+    this.slot.hidden = !scene.slot;
+    if (scene.slot) ["left", "top", "width"].forEach((side, i) => (this.slot.style[side] = `${scene.slot[i]}px`));
     this.scale = fitCanvas(this.full, scene.width, height);
     const p = this.painter(this.full);
     p.box(0, 0, scene.width, height, { fill: theme.paper, radius: 0 });
@@ -199,7 +203,7 @@ export class Stage {
   act(target, cell) {
     if (!target) return;
     if (target.follow) this.acts.follow(target.follow);
-    else if (target.write !== undefined) this.acts.write(target.write);
+    else if (target.choose !== undefined) this.acts.choose(target.choose);
     else if (target.go !== undefined) this.acts.open(target.go);
     else if (target.open && cell) this.acts.open(target.open(...cell));
     else if (target.grid && !cell) this.enterGrid(target);

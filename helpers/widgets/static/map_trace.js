@@ -64,12 +64,12 @@ const pictured = (data, [rows, cols], patches) => ({ data, rows, cols, most: 255
 
 // The likeliest next tokens after a row, or the likeliest classes. What was drawn is among them.
 export function likeliest(model, row, most) {
-  const found = model.candidates[row].map(([token, logit, share], i) => ({ token, logit, share, drawn: drawnAt(model, row) === i }));
+  const mark = model.chosen?.includes(row) ? "chosen" : model.kind === "GPT" && row >= model.given - 1 ? "drawn" : "";
+  const found = model.candidates[row].map(([token, logit, share], i) => ({ token, logit, share, drawn: Boolean(mark) && model.drawn[row] === i, mark }));
   const drawn = found.find((one) => one.drawn);
   const first = found.slice(0, most);
   return drawn && !first.includes(drawn) ? [...first.slice(0, -1), drawn] : first;
 }
-const drawnAt = (model, row) => (model.kind === "GPT" && row >= model.given - 1 ? model.drawn[row] : -1);
 
 // A sentence put together again from the names of its tokens.
 export const sentenceOf = (names) =>
@@ -78,7 +78,7 @@ export const sentenceOf = (names) =>
     return text + (text && /[\p{L}\p{N}]/u.test(name) ? ` ${name}` : name.replace("␣", " "));
   }, "");
 
-const numbersAt = (codes, { at, shape, scale }) =>
+export const numbersAt = (codes, { at, shape, scale }) =>
   Float32Array.from(codes.subarray(at, at + shape.reduce((a, b) => a * b, 1)), (c) => c * scale);
 
 // The recurrent pair of lesson 02: one attention, worked out by tanh and a learned vector.

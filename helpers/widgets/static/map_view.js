@@ -2,29 +2,31 @@
 
 import { THEMES } from "./colour.js";
 import { intoView, isDark, make, onTheme, onWidth, prefersStillness, shieldKeys, eachFrame } from "./page.js";
-import { beatsBefore, paceOf } from "./map_flow.js";
+import { choosing } from "./map_choice.js";
+import { beatsBefore } from "./map_flow.js";
 import { ENGLISH, looksEnglish } from "./map_language.js";
 import { Bars } from "./map_bars.js";
 import { lightOf } from "./map_light.js";
 import { ROOM, sceneOf } from "./map_depths.js";
 import { NARROW, SLIM } from "./map_scene.js";
 import { Stage } from "./map_stage.js";
+import { readInsides } from "./map_insides.js";
+import { playing } from "./map_player.js";
 import { deeper, readPlace, readTrace, trail } from "./map_trace.js";
 
-const TRAITS = ["place", "follow", "written", "beat", "stop", "everything", "yours"];
+const TRAITS = ["place", "follow", "written", "beat", "stop", "everything", "yours", "temperature", "chosen"];
 
 class MapView {
   constructor(model, el) {
     this.model = model;
-    this.trace = readTrace(model.get("_trace"), model.get("_data"));
-    this.tour = model.get("_tour");
+    this.read();
     this.stage = new Stage({
       open: (place) => this.open(place),
       follow: (token) => {
         this.set({ follow: this.follow === token ? "" : token, beat: -1, everything: true });
         if (this.follow) this.drawn = () => this.say(this.bars.words.textContent);
       },
-      write: (row) => this.set({ written: row, beat: -1, everything: true }),
+      choose: (rank) => this.choose(rank),
       say: (words) => this.say(words),
       // A press on what is only there to be read is answered in words; one beside it lets go.
       tell: (words) => (words ? this.hear(words) : this.follow && this.back()),
@@ -32,7 +34,8 @@ class MapView {
     this.bars = new Bars(this);
     this.frame = make("div", { class: "mm-frame" }, this.stage.root);
     this.live = make("div", { class: "mm-hidden", role: "status", "aria-live": "polite" });
-    const { head, foot } = this.bars;
+    const { head, foot, dials } = this.bars;
+    this.stage.slot.append(dials);
     this.root = make("div", { class: "mm", role: "group", tabindex: -1, "aria-label": "Map of the model" }, head, this.frame, foot, this.live);
     el.append(this.root);
     this.redraw = eachFrame(() => this.draw());
@@ -91,8 +94,14 @@ class MapView {
     return within(this.model.get("written") + 1);
   }
 
+  // The decoder's row that answers.
+  get current() {
+    const [name, row] = this.follow.split(":");
+    return name === "decoder" && row < this.rows ? Number(row) : Math.max(0, this.rows - 1);
+  }
+
   set(changes) {
-    if (!("sentence" in changes)) this.said = "";
+    if (!("sentence" in changes) && !this.choosing) this.said = "";
     this.touched = true;
     for (const [name, value] of Object.entries(changes)) this.model.set(name, value);
     this.model.save_changes();
@@ -106,7 +115,9 @@ class MapView {
       const back = from.startsWith(place) ? from.split("/").slice(0, place ? 4 : 2).join("/") : null;
       this.drawn = () => this.stage.focus(back);
     }
-    this.set({ place, beat: -1, stop: -1, everything: true, ...(place ? { follow: "" } : {}) });
+    // Logits are those of the row that was shown.
+    const written = place.endsWith("decoder/output") ? this.current : this.model.get("written");
+    this.set({ place, written, beat: -1, stop: -1, everything: true, ...(place ? { follow: "" } : {}) });
     this.say(trail(place, this.trace).pop().words);
   }
   back() {
@@ -134,12 +145,19 @@ class MapView {
     this.hear(sentence === this.model.get("sentence") ? this.model.get("_refused") : "The model is reading your sentence …");
     this.set({ sentence });
   }
+  read() {
+    const { model } = this;
+    this.trace = readTrace(model.get("_trace"), model.get("_data"));
+    this.trace.chosen = model.get("chosen").map(([row]) => row);
+    readInsides(this.trace, model.get("_inside"), model.get("_inside_data"));
+    this.tour = model.get("_tour");
+  }
   renew() {
-    this.trace = readTrace(this.model.get("_trace"), this.model.get("_data"));
-    this.tour = this.model.get("_tour");
+    this.read();
     this.measured = null;
     this.bars.left = -1;
     const sentence = this.model.get("sentence");
+    if (this.choosing) return this.goesOn();
     this.hear("");
     this.say(`Now the model reads: ${sentence}`);
     if (looksEnglish(sentence)) this.hear(ENGLISH);
@@ -164,49 +182,12 @@ class MapView {
     this.say(text);
   }
 
-  // ---- playing -----------------------------------------------------------------------------
-
-  play() {
-    if (this.playing) return this.pause();
-    const { beats } = this.scene;
-    const start = this.beat < 0 || this.beat >= beats.length - 1 ? 0 : this.beat;
-    this.set({ beat: start, follow: "", stop: -1 });
-    // Then every step is there at once.
-    const still = prefersStillness();
-    this.progress = still ? 1 : 0;
-    let began = performance.now();
-    const tick = (now) => {
-      const [lasts, rests] = paceOf(this);
-      this.progress = still ? 1 : Math.min(1, (now - began) / lasts);
-      if (now - began > lasts + rests) {
-        if (this.beat >= this.scene.beats.length - 1) return this.pause();
-        began = now;
-        this.progress = still ? 1 : 0;
-        this.set({ beat: this.beat + 1 });
-        this.draw();
-      } else this.light();
-      this.playing = requestAnimationFrame(tick);
-    };
-    this.playing = requestAnimationFrame(tick);
-    this.bars.show();
-  }
-  pause() {
-    cancelAnimationFrame(this.playing);
-    this.playing = null;
-    this.progress = 1;
-    this.redraw();
-  }
   // The step that the picture shows: outside of playing, all that is there.
   get shown() {
     const last = this.scene.beats.length - 1;
     if (this.beat >= 0) return Math.min(this.beat, last);
     const { trace, place } = this;
     return !place && (trace.decoder || trace.recurrent) ? Math.min(last, beatsBefore(trace) + this.rows - (trace.given || 1)) : last;
-  }
-  step(by) {
-    this.pause();
-    const next = this.shown + by;
-    if (next >= 0 && next < this.scene.beats.length) this.set({ beat: next, follow: "", stop: -1 });
   }
 
   // ---- drawing -----------------------------------------------------------------------------
@@ -224,8 +205,7 @@ class MapView {
     this.root.classList.toggle("mm-narrow", width < NARROW + 100);
     this.root.classList.toggle("mm-fresh", this.fresh);
     const room = rows ? ROOM - 30 : ROOM;
-    const [name, row] = this.follow.split(":");
-    const current = name === "decoder" && row < this.rows ? Number(row) : Math.max(0, this.rows - 1);
+    const { current } = this;
     // Every depth is as high as the whole model, so that the page stays where it is.
     if (this.measured !== width) {
       this.wholeHeight = Math.max(room, sceneOf(this.trace, "", width, 1, { height: room }).height);
@@ -234,7 +214,7 @@ class MapView {
     this.height = rows && this.place ? room : this.wholeHeight;
     // Picture, words and buttons are in view together.
     this.frame.style.maxHeight = rows ? `${Math.max(240, Math.min(room, window.innerHeight - 340))}px` : "";
-    this.scene = sceneOf(this.trace, this.place, width, this.rows, { current, height: this.place ? this.height : room });
+    this.scene = sceneOf(this.trace, this.place, width, this.rows, { current, height: this.place ? this.height : room, dials: this.bars.setDials() });
     this.theme = THEMES[dark ? "dark" : "light"];
     const light = lightOf(this);
     const height = Math.max(this.height, this.scene.height);
@@ -287,6 +267,8 @@ class MapView {
     return this.stop >= 0 ? this.goTo(this.stop + by) : this.step(by);
   }
 }
+
+Object.assign(MapView.prototype, playing, choosing);
 
 export default {
   render({ model, el }) {

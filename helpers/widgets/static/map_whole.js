@@ -124,7 +124,7 @@ function tokens(scene, model, stack, { pitch, label, current, close }, top, rows
     scene.paint((p) => {
       const blue = { weight: 650, color: p.theme.query };
       p.text(words, x, y + 0.5, { ...style, ...(own || (close && row === current && stack === model.decoder) ? blue : {}) });
-      if (stack.arrow) p.text(`→ ${model.written[row]}`, stack.arrow + 1, y + 0.5, { size: style.size, most: label - stack.arrow - 2, ...(row === current ? blue : { color: p.theme.muted }) });
+      if (stack.arrow) p.text(`→ ${model.written[row]}`, stack.arrow + 1, y + 0.5, { size: style.size, most: label - stack.arrow - 2, ...(row === current || model.chosen?.includes(row) ? blue : { color: p.theme.muted }) });
     });
   });
   if (stack.arrow) scene.label("reads → writes", label - 3, stack.bottom + 12, { size: 12, color: "muted", align: "right" });
