@@ -184,7 +184,7 @@ EXERCISES = [
                     "scores.softmax(-1).masked_fill(~allowed, 0.0)",
                     "The weights are masked after the softmax, so the rows no longer sum to 1. Mask the scores."),
             Mistake("keys mixed, not values", "weights @ value", "weights @ key",
-                    "The weights mix the keys. What is passed on are the values."),
+                    "The weights mix the keys. They should mix the values, because those are what is passed on."),
         ],
         also_right=[
             _head_by_loop,
@@ -195,7 +195,7 @@ EXERCISES = [
         hints=["It's the attention of lesson 04: query, key and value are x times w_q, w_k and w_v.",
                "allowed = torch.ones(T, T).tril() == 1, and scores.masked_fill(~allowed, -math.inf) before the softmax.",
                "Divide the scores by math.sqrt(K), softmax over the last dimension, then weights @ value."],
-        look_at="Compare it with causal_average: where that had equal weights under the triangle, this one computes them.",
+        look_at="Compare it with causal_average. The triangle is still there, but the weights under it are no longer equal, because the head computes them.",
     ),
     Exercise(
         name="continue_story", title="keep writing, in a limited window",
@@ -220,7 +220,7 @@ EXERCISES = [
         hints=["When the story is longer than max_len, which tokens does the next one depend on most?",
                "The logits have one row per position. Which row has read everything?",
                "window = ids[-max_len:] and logits = model(torch.tensor([window]))[0, -1]"],
-        look_at="The list of ids grows without limit, while the model only ever reads its end. Whatever has dropped out of the window is forgotten.",
+        look_at="The list of ids grows without limit, but the model only ever reads the end of the list. Whatever has dropped out of the window is forgotten.",
     ),
     Exercise(
         name="count_gpt_parameters", title="count a GPT's parameters",
@@ -282,7 +282,7 @@ EXERCISES = [
     ),
     Exercise(
         name="induction_score", title="score a head for copying",
-        task="weights (H, T, T) are the maps of one layer on a sequence that repeats after `period` tokens. For each head, average over all positions t ≥ period the weight on position t − period + 1. Return (H,).",
+        task="weights (H, T, T) are the maps of one layer on a sequence that repeats after `period` tokens. How much weight does each position t ≥ period give to position t − period + 1? Return the average over these positions for each head, (H,).",
         minutes=5, difficulty=3, importance=3,
         reference=induction_score, draw=_draw_maps,
         mistakes=[

@@ -3,14 +3,16 @@
 #
 # *Once upon a time there was a king who …*
 #
-# The model in the cell below continues this sentence. It writes one piece of a word after another, and it would never
-# stop if we didn't cut it off. All it has ever read is seven megabytes of fairy tales, and nobody told it what a king
-# is, or even what a sentence is.
+# Run the cell below, and a model goes on from here, one piece of a word after another. It would never stop if we
+# didn't cut it off. Seven megabytes of fairy tales are all it has ever read, and nobody told it what a king is, or
+# even what a sentence is.
 #
-# Take the Transformer of lesson 07 and remove the encoder. With nothing to translate from, the cross-attention goes
-# too. What remains is called a **GPT**, a *generative pretrained Transformer*. You come from lesson 10, with a
-# Transformer in a file of your own, and from lesson 11, where text became ids. Today you'll start with a model that
-# can only average, turn it into a GPT step by step, and measure what each new part is worth.
+# To build such a model, take the Transformer of lesson 07 and remove the encoder. The cross-attention goes too, since
+# there is nothing left to translate from. What remains is called a **GPT**, a *generative pretrained Transformer*.
+#
+# You come from lesson 10, with a Transformer in a file of your own, and from lesson 11, where text became ids. Today
+# you'll start with a model that can only average, turn it into a GPT step by step, and measure what each new part is
+# worth.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -92,25 +94,27 @@ exercises.warm_up(14)
 # %% [markdown]
 # ## 1. What can you predict from an average?
 #
-# A language model predicts each token from the tokens before it. To keep things small, our tokens are single letters
-# (50 different ones, counting spaces and punctuation), from 1.2 million letters of fairy tales. The loss is lesson
-# 09's cross-entropy, in nats per letter, and lower is better. A nat is a unit of surprise, the one you get with
-# natural logarithms. Two yardsticks come for free, because they only need counting.
+# A language model predicts each token from the tokens before it. To keep things small, our tokens are single letters,
+# 50 different ones with spaces and punctuation, and our text is 1.2 million letters of fairy tales.
+#
+# The loss is lesson 09's cross-entropy per letter, so lower is better. It's measured in nats, the unit of surprise
+# that comes with natural logarithms. Before we train anything, here are two yardsticks that need nothing but
+# counting.
 
 # %%
 print(f"nothing is read, only letter frequencies: {by_frequency:.2f} nats per letter")
 print(f"only the last letter is read:             {by_last_letter:.2f} nats per letter")
 
 # %% [markdown]
-# A model should do better when it reads more than one letter, so position $t$ needs a summary of the letters 0 to
-# $t$. No later letter is allowed to enter it, because the next letter is what we want to predict. The simplest
-# summary is the mean of the letters' embeddings. A mean is a weighted sum with equal weights, so a single matrix
-# product computes the means of all positions at once: row $t$ of the matrix holds the weights of position $t$.
+# A model that reads more than one letter should do better. At position $t$ it needs a summary of the letters 0 to
+# $t$, and of no later ones, because the next letter is what it has to predict. The simplest summary is the mean of
+# the letters' embeddings. A mean is a weighted sum with equal weights, so one matrix product computes the means of
+# all positions, with the weights of position $t$ in row $t$ of the matrix.
 #
 # ### Your turn (4 min)
 #
-# Three positions hold the numbers 4, 0 and 2. Work out the mean of everything so far at each position, and then the
-# 3 × 3 matrix that produces the three means. Then fill the gaps in the code.
+# Start with a pencil. Three positions hold the numbers 4, 0 and 2. What is the mean of everything so far at each
+# position, and which 3 × 3 matrix produces the three means? Then fill the gaps in the code.
 
 # %% tags=["hide-input"]
 exercises.heading("causal_average")
@@ -119,7 +123,7 @@ exercises.heading("causal_average")
 # %%
 def causal_average(x):
     """(B, T, D) -> (B, T, D), the mean of each vector and all before it"""
-    allowed = ...  # ← fill the gap: (T, T), 1 where a row may look and 0 elsewhere
+    allowed = ...  # ← fill the gap: (T, T), 1 where attending is allowed, 0 elsewhere
     weights = allowed / ...  # ← and let each row sum to 1
     return weights @ x
 
@@ -128,10 +132,10 @@ def causal_average(x):
 exercises.check("causal_average", causal_average)
 
 # %% [markdown]
-# Around this average we put an embedding for the letters, another for the positions, and a linear layer that turns
-# each vector into 50 logits. `WIDTH` and `WINDOW` are both 64: each letter has a vector of 64 numbers, and the model
-# reads up to 64 letters. `mix` is whatever comes between the embeddings and the last layer, and it's all that changes
-# as we climb, rung by rung, from an average to a GPT.
+# Around the average we put an embedding for the letters, another for the positions, and a linear layer that turns
+# each vector into 50 logits. A vector has 64 numbers (`WIDTH`), and the model reads up to 64 letters (`WINDOW`).
+# Whatever comes between the embeddings and the last layer is called `mix`. As we climb from an average to a GPT, rung
+# by rung, only `mix` changes.
 
 # %% tags=["hide-input"]
 notebook.show_source(LetterModel)
@@ -159,10 +163,9 @@ exercises.reveal(
 )
 print(f"the average of all letters so far: {live['average']:.2f} nats per letter")
 notebook.tell(
-    """The average reads all letters and makes almost no use of them. After 40 letters the last one, which
-    says most about the next one, is just one of 40 equal parts, and an average of 40 letters of English
-    looks much the same everywhere. Reading more isn't enough. Some letters have to count more than
-    others."""
+    """The average reads every letter and makes almost no use of any. The last letter says most about the
+    next one, but after 40 letters it's just one of 40 equal parts, and an average of 40 letters of English
+    looks much the same everywhere. To do better, some letters have to count more than others."""
 )
 notebook.claim(abs(live["average"] - by_frequency) < 0.2)
 notebook.claim(by_last_letter + 0.3 < live["average"])
@@ -170,8 +173,8 @@ notebook.claim(by_last_letter + 0.3 < live["average"])
 # %% [markdown]
 # ## 2. Which letters should count more?
 #
-# The triangle of ones decides *which* positions each position is allowed to attend to, and so far they all get the
-# same weight. Attention keeps the triangle but computes the weights from queries and keys, as in lesson 04. The next
+# So far a triangle of ones decides *which* positions a position is allowed to attend to, and all of these receive
+# equal weight. Attention keeps the triangle but computes the weights from queries and keys, as in lesson 04. The next
 # rung is a single head under a causal mask.
 #
 # ### Your turn (5 min)
@@ -208,13 +211,15 @@ assert sum(loss < by_last_letter - 0.1 for loss in long["losses"]["one head"]) =
 assert max(long["losses"]["one head"]) < by_last_letter + 0.03
 
 # %% [markdown]
-# The loss has fallen a long way from the average's, and yet all this machinery does about as well as a table that
-# counts which letter follows which. Patience is no sure cure: of three heads that we gave eight times as many steps,
-# two got past the table, to 2.12, and one stayed where it was. A single head has one budget. Its weights sum to 1, so
-# what goes to the letter just read is missing for the letters before it.
+# That's far better than the average. And yet all this machinery does about as well as a table that counts which
+# letter follows which. Longer training helps only some of the time. We gave three heads eight times as many steps,
+# and two of them got past the table, down to 2.12 nats, while the third stayed where it was.
 #
-# What if we split this head into four? The number of parameters stays the same, because each head is only a quarter as
-# wide: it has to tell 50 letters apart with 16 numbers instead of 64.
+# A single head has one budget. Its weights sum to 1, so any weight on the letter just read is missing for the letters
+# before it.
+#
+# What if we split this head into four? Each is only a quarter as wide, so the number of parameters doesn't change.
+# But each has to tell 50 letters apart with 16 numbers instead of 64.
 
 # %%
 exercises.predict("four_narrow_heads")
@@ -243,10 +248,10 @@ assert sum(p.numel() for p in one_head.parameters()) == sum(
 # %% [markdown]
 # ## 3. What does attention leave undone?
 #
-# Heads move information from one position to another, and so far the output layer receives only what the heads have
-# moved. Two parts of lesson 07 are still missing. On the **residual path** each vector keeps what it had, so no head
-# has to spend its weight on the position's own letter. The **feed-forward network** then combines what the heads have
-# collected, because *t* and *h* together say more than either of them alone.
+# So far the output layer sees only what the heads have moved from one position to another. Even the letter at the
+# position itself has to be fetched by a head, which spends weight on it. The **residual path** of lesson 07 makes
+# that unnecessary, because it adds whatever the heads bring to the vector that was there already. The **feed-forward
+# network** then combines what has been collected, since *t* and *h* together say more than either of them alone.
 #
 # In the code, `residual_1` and `residual_2` normalise `x`, call the function that they're given, and add the result to
 # `x`. You can ignore `cache`.
@@ -255,7 +260,7 @@ assert sum(p.numel() for p in one_head.parameters()) == sum(
 notebook.show_source(GPTLayer.forward)
 
 # %% [markdown]
-# Two rungs are left: a single such layer, again with four heads, and then a stack of three.
+# Two rungs are left, a single such layer with four heads and then a stack of three.
 
 # %%
 exercises.predict("parts_or_depth")
@@ -305,15 +310,15 @@ display(
 )
 print(write(one_layer, letters, "once upon a time "))
 notebook.tell(
-    """With every seed, each rung has a lower loss than the one before, on text that no model was trained on.
-    You can hear it in the samples, too: the average writes letters, and the heads write syllables."""
+    """With every seed, each rung predicts unseen text better than the rung before. You can also hear the
+    difference in the samples. The average writes letters, the heads write syllables."""
 )
 
 # %% [markdown]
 # ### Your own file, as a GPT
 #
-# In lesson 10 your `my_transformer.py` learned to translate. Give its encoder layers your causal mask, leave out
-# everything that reads a source, and it's a GPT. The top rung is yours.
+# Your `my_transformer.py` of lesson 10 learned to translate. Leave out everything that reads a source, put your
+# causal mask on its encoder layers, and you have a GPT.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 exercises.fill_in()  # what you skipped is the course's for now
@@ -337,7 +342,8 @@ class MyGPT(nn.Module):
 
 
 # %% [markdown]
-# Train it on the letters like every other rung, with the sizes of the top one, and then examine it as in lesson 10.
+# We give it the sizes of the top rung, train it on the letters like every other rung, and then examine it as in
+# lesson 10.
 
 # %% tags=["nbval-ignore-output"]
 my_gpt = train_letters(MyGPT(len(letters), 64, 4, 3, 256), train)
@@ -347,8 +353,9 @@ print(exercises.whose("EncoderLayer", "MultiHeadAttention", "causal_mask", did="
 examine(my_gpt, kind="decoder", vocab_size=len(letters), max_len=64)
 
 # %% [markdown]
-# The story model's weights fit into it, too, once you change what has changed since 2017, a line each: no positions
-# are added, queries and keys are rotated instead (lesson 05), and the network's curve is a GELU.
+# Even the story model's weights fit into your GPT, once you've replaced three functions. Your file is a Transformer
+# of 2017. The story model adds no positions to the embeddings, rotates its queries and keys instead (lesson 05), and
+# has a GELU in its feed-forward networks.
 
 # %%
 rotate, attend = rotate_positions, own.scaled_dot_product_attention
@@ -373,8 +380,8 @@ print(f"largest difference of two logits: {apart:.0e}\n\n{story.decode(ids[0])}"
 # %% [markdown]
 # ## 4. Is that all there is to GPT-2?
 #
-# The library `transformers` contains the original architecture as `GPT2LMHeadModel`. We build a GPT with random
-# weights out of our layers, copy these weights into the library's model, and give both the same ids.
+# The library `transformers` contains GPT-2 as `GPT2LMHeadModel`. We build a GPT out of our own layers, with random
+# weights, copy these weights into the library's model, and let both read the same ids.
 
 # %% tags=["nbval-ignore-output"]
 from transformers import GPT2Config, GPT2LMHeadModel
@@ -396,19 +403,19 @@ print(f"largest difference of two logits: {difference.abs().max():.0e}")
 assert difference.abs().max() < 1e-10
 
 # %% [markdown]
-# The logits are equal up to rounding, so GPT-2 is simply the top of our ladder, made wider and deeper. Its successor
-# GPT-3 goes much further, with 96 layers of width 12,288 and a vocabulary of 50,257 tokens.
+# The logits are equal up to rounding, so GPT-2 is the top of our ladder, made wider and deeper. Its successor GPT-3
+# goes much further, with 96 layers of width 12,288 and a vocabulary of 50,257 tokens.
 #
 # **Pencil (2 min).** One layer has four attention matrices of size $D \times D$, and its feed-forward network has one
-# matrix of size $D \times 4D$ and one of size $4D \times D$. Count only matrices, and leave out biases and other
-# vectors. How many parameters do the 96 layers have? (Use a calculator for the last step.)
+# matrix of size $D \times 4D$ and one of size $4D \times D$. How many parameters do the 96 layers have, if you count
+# only these matrices? Use a calculator for the last step.
 
 # %%
 exercises.quiz("gpt3_by_pencil")
 
 # %% [markdown]
-# Now let's count exactly. On PyTorch's `meta` device, tensors have a shape but no numbers, so we can build GPT-3 even
-# though it wouldn't fit into our memory. Two thirds of it are feed-forward networks.
+# Now let's count exactly. GPT-3 wouldn't fit into our memory, but on PyTorch's `meta` device tensors have a shape and
+# no numbers, so we can build it all the same.
 
 # %%
 sizes = {"d_model": 12_288, "n_heads": 96, "n_layers": 96, "max_len": 2048}
@@ -427,17 +434,20 @@ assert sum(p.numel() for p in gpt2.parameters()) == 124_439_808
 # %% [markdown]
 # ## 5. How does a GPT write, and what can it do?
 #
-# The story model from the beginning has six such layers of width 192 and 3.5 million parameters. Its tokens are pieces
-# of words (lesson 11). At each step it reads everything so far and assigns a probability to each of the 4,096 pieces.
+# The story model from the beginning has six layers like ours, of width 192, and 3.5 million parameters. Its tokens
+# are pieces of words (lesson 11). At each step it reads everything so far and assigns a probability to each of the
+# 4,096 pieces.
 
 # %% tags=["nbval-ignore-output"]
 for text, probability in story.next_tokens("The princess took the golden", 6):
     print(f"{text!r:>12} {probability:.2f}")
 
 # %% [markdown]
-# To write a story, we sample one piece as in lesson 08, append it, and let the model read it, with the earlier keys
-# and values in a cache. Press play, change the settings while it's running, or click on a candidate to write that
-# piece next. The model was built for 512 tokens; after that, the beginning drops out of its window. Is the king still
+# To write a story, we sample one of these pieces as in lesson 08, append it, let the model read it, and sample again.
+# A cache keeps the keys and values of all earlier pieces.
+#
+# Press play. You can change the settings while the model is writing, or click on a candidate to make it the next
+# piece. The model was built for 512 tokens, and after that the beginning drops out of its window. Is the king still
 # in the story by then?
 
 # %% tags=["nbval-ignore-output"]
@@ -446,16 +456,17 @@ EndlessStory(story)
 # %% [markdown]
 # ### Everything is next-token prediction
 #
-# Many tasks can be written as a beginning to be continued, so that the answer is whatever comes next: *French: le
-# chien dort. English:* … for a translation, a whole article and then *In short:* … for a summary, *Q: Who wrote
-# Hamlet? A:* … for a question. GPT-2 was tried in just this way, without a layer added or a weight changed. GPT-3
-# showed that a few solved **examples in the input** make the answers far better, for instance two translated
-# sentences in front of the third. Nothing is trained; the examples are only read. Our story model is too small for
-# that. In lesson 19 you'll do it with a model that isn't.
+# How can a model that only continues texts translate one? You write *French: le chien dort. English:* and let the
+# model go on. With *In short:* after an article it has to continue with a summary, and after *Q: Who wrote Hamlet?
+# A:* with an answer. GPT-2 was tested in just this way, without a layer added or a weight changed.
 #
-# What has the story model picked up? We give it a beginning and two possible endings and check which ending gets the
-# higher probability: *The queen put on … her crown* or *his crown*? *A fox met a goose. 'I will eat you,' said the …
-# fox* or *goose*? There are 20 such questions about grammar and 20 about meaning. Guessing gets ten of 20.
+# GPT-3 showed that a few solved **examples in the input** make the answers far better, for instance two translated
+# sentences in front of the third. Nothing is trained, because the model only reads the examples. Our story model is
+# too small for that, but in lesson 19 you'll try it with a model that isn't.
+#
+# What has the story model picked up? We give it a beginning and two possible endings and check which ending is more
+# probable. Does the queen put on *her crown* or *his crown*? A fox met a goose: is *'I will eat you'* said by the
+# *fox* or by the *goose*? There are 20 such questions about grammar and 20 about meaning.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 TASKS = {
@@ -534,17 +545,16 @@ for task, tries in TASKS.items():
     given, yes, no = tries[0]
     print(f"{task:>11}: {right[task]} of {len(tries)} right, for instance {given} …{yes} /{no}")
 notebook.tell(
-    """Nobody gave it these tasks. It was only trained to predict the next piece, and it has learned what helped with
-    that most often: *his* or *her* is asked on every page, who is wicked only now and then. Models with more parameters
-    and more text picked up more of them. *Language Models are Unsupervised Multitask Learners* is the title of the GPT-2
-    paper."""
+    """Nobody set the story model these tasks. It was trained to predict the next piece, and it learned what it needed
+    most often. Every page asks for *his* or *her*, but who is wicked comes up only now and then. Larger models that have
+    read more pick up more such tasks, hence the title of the GPT-2 paper, *Language Models are Unsupervised Multitask
+    Learners*."""
 )
 assert grammar >= 17 and grammar >= meaning + 5
 
 # %% [markdown]
-# And here's the whole model. It gets six tokens and writes six more. Open one of the layers, and you'll see that every
-# head's weights stop at the diagonal. Nothing is added to the embeddings, because rotary positions rotate the queries
-# and keys instead.
+# Here's the whole story model, reading six tokens and writing six more. Open one of the layers, and you'll see that
+# every head's weights stop at the diagonal.
 
 # %% tags=["nbval-ignore-output"]
 model_map(story.trace("The king said to his daughter"), tour="14")
@@ -552,14 +562,16 @@ model_map(story.trace("The king said to his daughter"), tour="14")
 # %% [markdown]
 # <details><summary>Fine print</summary>
 #
-# All rungs were trained in the same way: 250 steps with 16 windows of 64 letters per step, and the same learning
-# rate, which was chosen for the top of the ladder. The matrices inside `mix` were trained by **Muon** (Jordan et al.
-# 2024), an optimiser that makes every update of a matrix equally large in all directions, and everything else by
+# All rungs were trained alike, for 250 steps with 16 windows of 64 letters per step, at a learning rate that was
+# chosen for the top of the ladder. The matrices inside `mix` were trained by **Muon** (Jordan et al. 2024), an
+# optimiser that makes every update of a matrix equally large in all directions. Everything else was trained by
 # **AdamW**, Adam with a small pull of every weight towards zero. The loss is measured on 20,000 letters that no model
-# was trained on. With 20 questions each, a difference of six right answers could be chance about one time in 20. The
-# copier and the detective of *Going deeper* are trained once each. The copier's seed was picked, because in so few
-# steps only one of three other seeds learned to copy as well. In a model that has hardly begun to copy, switching
-# heads off says little.
+# was trained on.
+#
+# With 20 questions of each kind, a difference of six right answers could be chance about one time in 20. The copier
+# and the detective of *Going deeper* are trained once each. We picked the copier's seed, because of three other seeds
+# only one learned to copy as well in so few steps, and in a model that has hardly begun to copy, switching heads off
+# says little.
 #
 # </details>
 
@@ -572,16 +584,16 @@ exercises.my_parts()
 # - A GPT layer is a decoder layer without cross-attention, which is the same as an encoder layer under a causal mask.
 # - An average of everything so far predicts hardly better than letter frequencies do. Attention uses the same triangle
 #   but computes the weights from queries and keys.
-# - Several heads, the residual path, the feed-forward network and depth each lowered the loss.
-# - With the same weights, our GPT and GPT-2 compute the same logits. GPT-3 scales this up to 175 billion parameters.
-# - A GPT writes by sampling a token, appending it and reading it. With a cache, it needn't read the
-#   earlier tokens again.
-# - A task that can be written as text can be learned as next-token prediction.
+# - Each rung lowered the loss: several heads, then the residual path together with the feed-forward network, then
+#   depth.
+# - Given equal weights, our GPT and GPT-2 compute equal logits. GPT-3 scales this up to 175 billion parameters.
+# - A GPT writes by sampling a token, appending it and reading it. A cache spares it reading the earlier tokens again.
+# - A task that can be written as a text to be continued can be learned as next-token prediction.
 #
 # $$p(x_1 \dots x_T) = \prod_{t=1}^{T} p(x_t \mid x_1 \dots x_{t-1})$$
 #
-# **Lesson 16** continues from here: what does all this cost when the text gets long? Lesson 15 is a branch that
-# leaves text behind and asks whether a picture is a sentence.
+# The story model forgets its king after 512 tokens. What would it cost to read a whole book instead? **Lesson 16**
+# goes on from here. Lesson 15 is a branch that leaves text behind and asks whether a picture is a sentence.
 
 # %% [markdown]
 # ## Practice
@@ -603,10 +615,10 @@ exercises.quiz("lessons_from_one_text")
 # %% [markdown]
 # ### Bits per byte (4 min)
 #
-# We can't compare the story model's loss per piece with a loss per letter, because most pieces are longer than a
-# letter. So add up the surprise $-\log p$ of every piece in a text, divide the sum by the number of bytes in the
-# text, and convert it from nats to bits. A bit is the surprise of a fair coin toss, log 2 ≈ 0.69 nats. A byte has 256
-# = 2⁸ values, so a model that knows nothing needs 8 **bits per byte**.
+# The story model's loss is per piece, and our letter models' loss is per letter, so the two can't be compared. A loss
+# per byte of the text can. Add up the surprise $-\log p$ of every piece in the text, divide the sum by the number of
+# bytes in the text, and convert it from nats to bits. A bit is the surprise of a fair coin toss, log 2 ≈ 0.69 nats. A
+# byte has 256 = 2⁸ values, so a model that knows nothing needs 8 **bits per byte**.
 
 # %% tags=["hide-input"]
 exercises.heading("bits_per_byte")
@@ -628,8 +640,8 @@ exercises.quiz("compare_two_tokenizers")
 # ### Find the bug (4 min)
 #
 # The function below should continue a story of any length, using a model that can read only `max_len` tokens at once.
-# It contains two mistakes. We try it out on a toy model that counts: it always predicts the last token plus one. So
-# after 1, 2, 3 the function should append 4, 5, 6, 7, 8.
+# It contains two mistakes. To see what they do, we try it on a toy model that counts and predicts, after every token,
+# that token plus one. After 1, 2, 3 the function should append 4, 5, 6, 7, 8.
 
 # %% tags=["hide-input"]
 exercises.heading("continue_story")
@@ -681,22 +693,24 @@ exercises.quiz("did_it_copy")
 #
 # ### How can a model copy what it has just read?
 #
-# *Mr Utterson met Mr Hyde, and then Mr* … To continue this sentence, you can look back for the previous *Mr* and
-# copy what came after it. A head that does this is called an **induction head** (Olsson et al. 2022). It can't work
-# alone. The vector at *Hyde* has to contain the information that *Mr* came before it, and only another head in an
-# earlier layer can bring that there. So a model with induction heads needs at least two layers.
+# *Mr Utterson met Mr Hyde, and then Mr* … To continue this sentence, you can look back for the previous *Mr* and copy
+# what came after it. A head that does this is called an **induction head** (Olsson et al. 2022).
 #
-# We can train a small model that has nothing to learn except copying. Its text is random, but each passage of 8 to 18
-# tokens is repeated. The first time, nothing in the passage can be predicted; from then on, everything can. We picked
-# a seed that finds this out in 300 steps, since not every seed does.
+# An induction head can't work alone. To find *Hyde*, it needs a key at *Hyde* that says "I come after *Mr*", and only
+# a head in an earlier layer can have brought that information there. So a model with induction heads needs at least
+# two layers.
+#
+# Let's train a small model that has nothing to learn except copying. Its text is random, but each passage of 8 to 18
+# tokens is repeated. The first time, nothing in the passage can be predicted; from then on, everything can. Not every
+# seed learns this within 300 steps, so we picked one that does.
 
 # %% tags=["nbval-ignore-output"]
 copier = train_copier(seed=1)  # two layers of four heads
 
 # %% [markdown]
-# We test it on passages of 13 tokens, each given twice in a row. The loss should be high the first time and low the
-# second time. To find the heads that copy, give each head a score: how much of its weight goes to the position just
-# after the previous occurrence of the current token?
+# We test this copier on passages of 13 tokens, each given twice in a row. The loss should be high the first time and
+# low the second time. To find the heads that copy, we score each head. How much of its weight goes to the position
+# just after the previous occurrence of the current token?
 
 # %% tags=["hide-input"]
 exercises.heading("induction_score")
@@ -765,16 +779,17 @@ print(
 )
 print(f"switched off: {len(others)} other(s); repetition: {again:.2f} → {again_control:.2f}")
 notebook.tell(
-    """Copying is what suffers. The loss in the first passage can't get much worse, since nobody can predict
-    it. The rest of the same layer is the control: without it the loss changes far less."""
+    """Copying is what suffers. In the first passage the loss can't get much worse, since nothing there could be
+    predicted anyway. The other heads of the same layer are our control. Switch them off instead, and the loss
+    changes far less."""
 )
 notebook.claim(abs(first_off - first) < 0.5 and again_off - again > 0.3)
 notebook.claim(not others or again_control - again < 0.6 * (again_off - again))
 
 # %% [markdown]
-# And the story model? Names and phrases come back in every tale, so an induction head would help it. We take twelve
-# passages of 60 pieces that weren't in its training text and give it each of them twice in a row. Then we measure the
-# two losses again, and the induction scores of its 36 heads.
+# Does the story model have such heads? They would help it, because names and phrases come back in every tale. We take
+# twelve passages of 60 pieces that weren't in its training text and let it read each of them twice in a row. Then we
+# measure the two losses again, and the induction scores of its 36 heads.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 pieces = story.encode(stories("validation"))
@@ -785,11 +800,11 @@ found = scores_of(story.model, twice)
 print(f"loss in the first reading {first:.2f}, in the second {again:.2f} nats per piece")
 print(f"highest induction score of {found.numel()} heads: {found.max():.2f}")
 notebook.tell(
-    """There's no induction head in it. It has just read the passage and predicts it hardly better the second
-    time. That fits what you saw in the widget: it forgets its king even while he's still in its window.
-    Olsson et al. found that such heads form early in training in every model of two layers or more that they
-    looked at, after a few billion tokens, and that the loss suddenly drops when they do. Ours has read
-    far less than that."""
+    """The story model has no induction head. It has just read the passage and yet predicts it hardly better the
+    second time. That fits what you saw in the widget, where it forgets its king even while he's still in its
+    window. Olsson et al. found that such heads form early in training in every model of two layers or more that
+    they looked at, after a few billion tokens, and that the loss suddenly drops when they do. The story model
+    has read far less than that."""
     if again > 0.7 * first
     else """It does copy: the second reading costs far less than the first."""
 )
@@ -799,16 +814,17 @@ assert again < first
 # ### Can you know a model's loss before you train it?
 #
 # Training the largest models costs millions, and nobody wants to find out afterwards that the money was badly spent.
-# Kaplan et al. (2020) noticed that the loss falls with a model's size as a power law, regularly enough to read a large
-# model's loss off a series of small ones. Hoffmann et al. (2022) trained more than 400 models with $N$ parameters on $D$
-# tokens and fitted one formula to all of them:
+# Kaplan et al. (2020) noticed that the loss falls with a model's size as a power law, so regularly that a series of
+# small models predicts the loss of a large one. Hoffmann et al. (2022) trained more than 400 models of different
+# sizes on different amounts of text. With $N$ for a model's parameters and $D$ for the tokens that it read, one
+# formula fits them all:
 #
 # $$L(N, D) = 1.69 + \frac{406.4}{N^{0.34}} + \frac{410.7}{D^{0.28}}$$
 #
-# The first number is what no model can get below, since part of every text is simply chance. The second term is what
-# the model is too small for, the third what it hasn't read. Training takes about $6ND$ operations, so at the same
-# cost you can have a large model that reads little or a smaller one that reads more. Take the budget of Gopher, its
-# makers' largest model at the time.
+# No model can get below the first number, because part of every text is simply chance. The second term shrinks as the
+# model grows, the third as the model reads more. Training takes about $6ND$ operations, so one budget buys either a
+# large model that reads little or a smaller one that reads more. Take the budget of Gopher, the largest model that
+# DeepMind, where the formula was found, had trained until then.
 
 # %%
 exercises.predict("large_or_well_read")
@@ -852,25 +868,25 @@ display(
 )
 notebook.tell(
     """The paper's three fits put the best size for this budget between 40 and 70 billion parameters. Its authors then
-    trained a model of 70 billion, called it Chinchilla, and it beat Gopher in nearly every test. Most models of that time
-    had read too little for their size. Today's are trained far beyond the bottom of this valley on purpose, because a
-    small model is cheaper for everybody who uses it afterwards: SmolLM in lesson 19 has 135 million parameters and has
-    read 2 trillion tokens."""
+    trained a model of 70 billion, called Chinchilla, which beat Gopher in nearly every test. Most models of that time
+    had read too little for their size. Today's models are made much smaller than the valley suggests and read far more,
+    because a small model is cheaper for everybody who uses it afterwards. SmolLM in lesson 19 has 135 million parameters
+    and has read 2 trillion tokens."""
 )
 assert chinchilla < gopher - 0.03
 
 # %% [markdown]
 # How far can you trust such a formula? With the rounded numbers above, the bottom of the valley is at 32 billion
-# parameters; the paper's own estimates differ by tens of billions. Besiroglu et al. (2024) fitted it again to the
-# same runs, which they read off the paper's figure, and found 1.82 instead of 1.69 for the floor, with far wider
-# error bars. A power law is a summary of the runs that it was fitted to, and the next size is a test of it.
+# parameters, below all three of the paper's own estimates. Besiroglu et al. (2024) read the runs off the paper's
+# figure, fitted the formula again, and found a floor of 1.82 instead of 1.69, with far wider error bars. A fitted
+# formula summarises the models that have been trained. Whether it holds for the next size has to be tested.
 #
 # ### Can the story model become a detective?
 #
-# *The door opened, and* … In a fairy tale, a king might come in now. In Baker Street it would be somebody else. To
-# teach our model this other style, we don't have to train it again from the start. LoRA (lesson 12) leaves all its
-# matrices as they are and trains a small correction to each. The adapter that comes with the course was trained for
-# 150 steps on Sherlock Holmes, which took about two minutes. Its file is a twentieth the size of the model's.
+# *The door opened, and* … In a fairy tale a king might come in now, in Baker Street a client with a secret. To teach
+# the story model this other style, we don't have to train it again from the start. LoRA (lesson 12) leaves all its
+# matrices as they are and trains a small correction to each. The course comes with such an adapter, trained on
+# Sherlock Holmes for 150 steps, which took about two minutes. Its file is a twentieth the size of the model's.
 
 # %% tags=["nbval-ignore-output"]
 detective = load_detective()  # the story model with its adapter
@@ -879,8 +895,8 @@ for seed in (0, 2):
         print(f"{name}: {teller.generate('The door opened, and', 40, seed=seed)}\n")
 
 # %% [markdown]
-# How much has it learned, and what did that cost? The last 60,000 letters of the Holmes stories weren't used in
-# training, and neither were the fairy tales that we measured above. We take 6,000 letters of each.
+# How much did the story model learn from Holmes, and how much did it forget? We compare it before and after on 6,000
+# letters of Holmes and 6,000 letters of fairy tales. None of them were used in training.
 
 # %%
 exercises.predict("what_the_detective_forgets")
@@ -898,9 +914,9 @@ for name, (before, after) in both.items():
     print(f"{name:>11}: {before:.3f} → {after:.3f} bits per byte")
 card = detective.card
 notebook.tell(
-    """The frozen matrices are all still there, but the model never uses them alone: each of its layers computes
-    W + BA. Losing an old skill while learning a new one is called *catastrophic forgetting*. With LoRA you can
-    undo it at any time, because without the adapter you have the old model again."""
+    """The frozen matrices are all still there, but the model never uses them alone, because the adapter adds its
+    BA to every W. Losing an old skill while learning a new one is called *catastrophic forgetting*. With LoRA it can
+    be undone at any time. Take the adapter away, and you have the old model again."""
 )
 assert gain > 0.08 and 0 < cost < gain
 assert card["after"]["holmes"] < card["before"]["holmes"] - 0.1

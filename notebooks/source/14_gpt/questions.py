@@ -31,7 +31,7 @@ Put the steps of a GPT layer in order.
 why: GPT-2 is pre-norm: each sublayer reads a normalised copy of its input, and its result is added to the residual path.
 
 [gpt3_by_pencil: number]
-96 layers of width 12,288, counting matrices only: how many billions of parameters?
+GPT-3 has 96 layers of width 12,288. Counting matrices only, how many billions of parameters is that?
 - 58 | That is the four attention matrices alone. Add the two matrices of the feed-forward network.
 - 116 | That is the feed-forward networks alone. Add the four attention matrices of each layer.
 - 1.8 | That is one layer. There are 96.
@@ -57,7 +57,7 @@ answer: 256
 why: There is one prediction per position, which is why a model can learn so much from a single pass over a text.
 
 [compare_two_tokenizers: single]
-Model A: 3.0 nats per token, with tokens of 4 bytes on average. Model B: 2.0 nats per token, with tokens of 2 bytes. Same text. Which model predicts it better?
+Two models read one text. Model A has a loss of 3.0 nats per token, and its tokens are 4 bytes long on average. Model B has 2.0 nats per token, with tokens of 2 bytes. Which model predicts the text better?
 - B, because 2.0 is less than 3.0. | B needs twice as many tokens for the same text, and each of them adds to its loss.
 + A. | Yes: 0.75 nats per byte against 1.0. Only a loss per byte of text can be compared.
 - You can't tell without knowing how large the vocabularies are. | You don't need their sizes, because you can compare the total surprise over the same text.
@@ -93,17 +93,17 @@ ask_why: yes
 recall: order_in_a_gpt_layer
 
 [which_task_it_learned]
-Twenty questions are about grammar (*his or her*, *one or many*), twenty about meaning (*who is who*, *good or bad*). Guessing would get about ten of twenty right. How does our small model do?
+Twenty questions are about grammar (*his or her*, *one or many*) and twenty about meaning (*who is who*, *good or bad*). Guessing gets about ten of each right. How does the story model do?
 - grammar: it's clearly better at grammar, by at least five | Agreement matters in nearly every sentence of the text, so learning it lowers the loss most. Who speaks or who is wicked matters for far fewer pieces.
 - meaning: it's clearly better at meaning, by at least five | Fairy tales are full of foxes that eat geese, so the model has read such scenes. But they help with far fewer pieces than grammar does.
-- equal: it's about as good at both, within four answers | Both kinds do turn up in the training text, and neither was ever a task of its own. But grammar turns up far more often.
+- equal: it's about as good at both, within four answers | Both kinds do turn up in the training text, and neither was ever a task of its own. But questions of grammar turn up far more often.
 ask_why: yes
 
 [without_the_copying_heads]
 What happens to the loss in the repetition when these heads are switched off?
 - all: it rises most of the way to the loss of the first passage | Yes. No other head has learned to do the same work in another way. Without these heads the model can even do worse than on a first passage, because it's sure of the wrong tokens.
-- some: it rises, but the model still copies rather well | That would mean other heads do some of the work, as in lesson 06, or the attention of the first layer helps.
-- nothing: it hardly changes, because other heads stand in | That is how the translator's heads behaved in lesson 06. This model is far smaller and has a single task.
+- some: it rises, but the model still copies rather well | Then other heads would have to do some of the work, as in lesson 06.
+- nothing: it hardly changes, because other heads stand in | Other heads did stand in for the translator's in lesson 06. This model is far smaller, though, and has a single task.
 
 [large_or_well_read]
 Both cost the same to train: 280 billion parameters on 300 billion tokens, or 70 billion parameters on 1.4 trillion tokens. Which model has the lower loss, according to the formula?
