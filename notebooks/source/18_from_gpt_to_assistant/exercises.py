@@ -317,7 +317,7 @@ EXERCISES = [
     ),
     Exercise(
         name="drift", title="how far has the model moved?",
-        task="You get the logits (B, T, V) of two models on the same texts, and counted (B, T), which is True where a token is part of an answer. Return the mean of KL(policy ‖ reference) over the counted positions, in nats per token.",
+        task="You have the logits (B, T, V) of two models on the same texts. counted (B, T) is True where a token is part of an answer. Return the mean of KL(policy ‖ reference) over the counted positions, in nats per token.",
         minutes=4, difficulty=3, importance=4,
         reference=drift, draw=_draw_logits,
         mistakes=[
@@ -344,7 +344,7 @@ EXERCISES = [
     ),
     Exercise(
         name="majority", title="let the samples vote",
-        task="answers is a list of whole numbers, one per sample, and −1 where a sample contained no number. Return the answer given most often. Samples with −1 don't vote; in a tie the answer that came up first wins; without any vote return −1.",
+        task="answers is a list of whole numbers, one per sample, and −1 where a sample contained no number. Return the answer given most often. Samples with −1 don't vote. In a tie the answer that came up first wins. If nobody votes, return −1.",
         minutes=3, difficulty=2, importance=3,
         reference=majority, draw=_draw_answers,
         mistakes=[
@@ -390,15 +390,15 @@ EXERCISES = [
         hints=["Which dimension are the answers to one prompt in?",
                "keepdim=True lets the (P, 1) means broadcast against (P, G).",
                "(rewards - mean) / (rewards.std(dim=1, keepdim=True, unbiased=False) + 1e-6)"],
-        look_at="If all answers to a prompt are equally good, the prompt teaches nothing. A reward that is nearly always 0 teaches nothing either.",
+        look_at="If all answers to a prompt are equally good, the prompt teaches nothing. That's why a reward that is nearly always 0 teaches next to nothing.",
     ),
     Exercise(
         name="clipped_gain", title="no further than that",
-        task="Per token, the ratio is its probability now over its probability when it was written. Return the smaller of ratio · advantage and (ratio, limited to 1 ± clip) · advantage. Each answer has one advantage for all of its tokens.",
+        task="Per token, the ratio is its probability now over its probability when it was written. Limit it to 1 ± clip, multiply both the ratio and the limited ratio by the advantage, and return the smaller product. All tokens of an answer share its advantage.",
         minutes=4, difficulty=2, importance=4,
         pytorch="`x.clamp(0.8, 1.2)` limits, `torch.minimum(a, b)` takes the smaller of two tensors entry by entry, and `a[:, None]` turns (N,) into (N, 1).",
         reference=clipped_gain, draw=_draw_ratios,
-        then="One line more, and the training below is complete.",
+        then="Section 4's training step uses it for every token.",
         mistakes=[
             Mistake("ratio upside down", "(log_probs - old_log_probs)", "(old_log_probs - log_probs)",
                     "The ratio is upside down: a token that has become likelier gets a ratio below 1."),

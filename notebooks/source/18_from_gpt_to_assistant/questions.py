@@ -83,7 +83,7 @@ Each of these prompts differs from the assistant's own template. With which of t
 - no end token: the end token after the user's message is missing | The token that opens the reply is still there, so the model knows whose turn it is.
 - the reply isn't opened: the prompt stops after the user's end token | Then the model has to open the reply itself, and nothing in its training has shown it how: the token that opens a reply was always part of the prompt.
 - the roles swapped: the message is marked as the assistant's and the reply as the user's | All three tokens are in their usual places, but two of them have been swapped. In training, the reply always came after the assistant's token, and here it comes after the user's.
-- no template: only the message itself, without any of the three tokens | Without the tokens, this is the beginning of a text like any other, and continuing texts is what the model did before.
+- no template: only the message itself, without any of the three tokens | Without the tokens, the message looks like the beginning of any text, and the model continues it as it continues a story.
 ask_why: yes
 recall: no_end_in_training
 
@@ -98,16 +98,16 @@ recall: how_many_targets
 [which_way_to_better_sums]
 Rejection sampling and GRPO get the same sums and equally many tries. After the training, whose single samples are right more often, on unseen sums?
 - rejection: rejection sampling's, because it imitates nothing but right answers | It does, and its target is clean. But it learns nothing from the wrong answers, and as much from an easy sum as from a hard one.
-- grpo: GRPO's, because it learns from the wrong answers as well | Half of its signal says what to avoid. But here more than half of the answers are right, so imitation has plenty to learn from, too.
-- equal: neither's, because both see the same answers and the same rule | They do. In this task half of the answers are right, so there is enough to imitate, and what the wrong ones add is small.
+- grpo: GRPO's, because it learns from the wrong answers as well | They do say what to avoid. But here more than half of the answers are right, so imitation has plenty to learn from, too.
+- equal: neither's, because both see the same answers and the same rule | They do. More than half of the answers are right from the start, so there is enough to imitate, and the wrong ones add little.
 ask_why: yes
 recall: when_voting_hurts
 
 [paid_for_mentioning]
 The rule pays if the right sum is anywhere in the answer. What do the answers look like after the training?
-- same: about as before, because writing the right sum is still the surest way to be paid | For the model it isn't the surest. It has seen people correct themselves, so it can write a second number, and that can only help.
+- same: about as before, because writing the right sum is still the surest way to be paid | It isn't the surest way. The adder has seen answers that correct themselves, so it can write a second number, and under this rule that can only help.
 - list: lists of numbers, because a second guess costs nothing and sometimes pays | Each comma buys another try. The adder has met corrections in its training, so the first list comes by chance, and it is paid.
-- empty: mostly rubbish, because a rule with a gap gives the training no direction | It gives a very clear direction, only another one than we meant.
+- empty: mostly rubbish, because a rule with a gap gives the training no direction | The direction is very clear. It just isn't the one we meant.
 ask_why: yes
 recall: paid_by_length
 
