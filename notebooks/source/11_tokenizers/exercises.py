@@ -269,7 +269,7 @@ EXERCISES = [
     ),
     Exercise(
         name="best_pair", title="the most frequent pair",
-        task="Each word comes once, as a list of ids, together with how often it occurs. Return the two ids that are neighbours most often. If two pairs are equally frequent, take the one with the smaller ids; the minus signs in the last line do that.",
+        task="Each word comes once, as a list of ids, together with how often it occurs. Return the two ids that are neighbours most often. If two pairs are equally frequent, take the one with the smaller ids. The minus signs in the last line see to that.",
         minutes=3, difficulty=1, importance=5,
         reference=best_pair, draw=_draw_words,
         mistakes=[
@@ -325,7 +325,7 @@ EXERCISES = [
     ),
     Exercise(
         name="impatient_cut", title="find the bug: the impatient cut",
-        task="The dictionary merges says what each pair becomes; the smaller the new id, the earlier it was learned. A word should be cut by always making the merge that was learned first, until none is possible. Compare the printed results, then fix the two mistakes.",
+        task="The dictionary merges maps each pair to its new id. The smaller the new id, the earlier the merge was learned. To cut a word, always make the merge that was learned first, until none is possible. Compare the printed results, then fix the two mistakes.",
         minutes=4, difficulty=3, importance=5,
         reference=impatient_cut, draw=_draw_cut,
         mistakes=[
@@ -336,7 +336,7 @@ EXERCISES = [
             Mistake("last learned first", "min(known, key=merges.get)", "max(known, key=merges.get)",
                     "The merge that was learned last is made first. Take the smallest new id."),
             Mistake("smallest ids first", "min(known, key=merges.get)", "min(known)",
-                    "This takes the pair with the smallest ids. What counts is when it was learned: key=merges.get."),
+                    "This takes the pair with the smallest ids. It should take the pair that was learned first: key=merges.get."),
             Mistake("one merge only", "while known:", "if known:",
                     "Only one merge is made. Go on as long as there's a known pair."),
             Mistake("still as it was", _from_left_once,

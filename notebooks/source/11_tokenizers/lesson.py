@@ -1,13 +1,16 @@
 # %% [markdown]
 # # Tokenizers
 #
-# How many times does the letter *r* occur in *strawberry*? You look at the letters and count to three. A language
-# model of 2023 wrote good essays and said two. Today's mostly get it right, often by spelling the word out first.
+# How many *r*s are there in *strawberry*? You look at the letters and count three. The language models of 2023 could
+# write a good essay, but many of them answered two. Today's mostly get it right, often by spelling the word out
+# first.
 #
-# You and the model don't get the same input. Your Transformer of lesson 10 started from ids, and it never saw a letter.
-# Before a model sees a text, a small program called a **tokenizer** cuts the text into pieces, looks up each piece in
-# a list, and passes on only the numbers it finds there. You come from lesson 10 and need nothing but Python today.
-# Every model of text from here to lesson 20 starts with what you're about to write.
+# The model never saw those letters. Before a text reaches it, a small program called a **tokenizer** cuts the text
+# into pieces, looks up each piece in a list, and passes on only the numbers that it finds there. The Transformer that
+# you built in lesson 10 started from such numbers, too.
+#
+# You come from lesson 10, and all you need today is Python. Every model of text from here to lesson 20 begins with
+# what you're about to write.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -87,15 +90,15 @@ notebook.table(
 )
 notebook.tell(
     """*Strawberry* is a single piece, so the model gets a single number, and nothing in that number says how the
-    word is spelled. *Blueberry* is cut into two pieces and *raspberry* into three. (`##` marks a piece that
-    continues a word.) Nobody decided this by hand, and no rule of English explains it."""
+    word is spelled. *Blueberry* is cut into two pieces and *raspberry* into three, where `##` marks a piece that
+    continues a word. Nobody chose these cuts by hand, and no rule of English explains them."""
 )
 assert [len(pieces_of[w]) for w in berries[:3]] == [1, 2, 3]
 
 # %% [markdown]
-# A piece with a number is called a **token**, and the list of all pieces is the **vocabulary**. The list is made
-# once, before the model is trained, and never changes after that, because the model learns one vector per entry. Who
-# decides which pieces go into it? A program does, and today you'll write it.
+# A piece with a number is called a **token**, and the list of all pieces is the **vocabulary**. The vocabulary is
+# fixed before the model is trained, because the model learns one vector per entry. Who decides which pieces go into
+# the list? A program does, and today you'll write that program.
 
 # %%
 exercises.warm_up(11)
@@ -103,8 +106,8 @@ exercises.warm_up(11)
 # %% [markdown]
 # ## 1. Words or letters?
 #
-# The obvious idea is one number per word, which is how our toy corpus works. The list has one extra entry,
-# `<unk>` for "unknown", and every word that isn't in the list gets the number of that entry.
+# The obvious idea is one number per word, which is how our toy corpus works. A word that isn't in the list gets the
+# number of an extra entry, `<unk>` for "unknown".
 #
 # ### Your turn (2 min)
 
@@ -122,8 +125,8 @@ def words_to_ids(words, ids, unk_id):
 exercises.check("words_to_ids", words_to_ids)
 
 # %% [markdown]
-# The toy corpus has only 150 words. Will this do for real text? We take 7 MB of fairy tales, from Grimm to *Alice in
-# Wonderland*, and look up every word of other pages from the same books.
+# The toy corpus has only 150 words. Is one number per word good enough for real text? We list all the words in 7 MB
+# of fairy tales, from Grimm to *Alice in Wonderland*. Then we look up every word on other pages of the same books.
 
 
 # %%
@@ -143,18 +146,18 @@ new_words = [word for word in words_of(unseen) if word not in known_words]
 per_word = 100 * len(new_words) / len(words_of(unseen))
 print("some of the new ones:", ", ".join(sorted(set(new_words), key=len)[-40::5]))
 notebook.tell(
-    f"""Only {per_word:.0f}% of the words are new, but that leaves a hole in {share:.0f}% of all sentences. Every new word
-    would share a single number, “unknown”."""
+    f"""Only {per_word:.0f}% of the words are new, but they leave holes in {share:.0f}% of all sentences. To the model, all these
+    words would be one word, “unknown”."""
 )
 assert 20 < share < 30 and 1.5 < per_word < 2.5
 
 # %% [markdown]
-# The other extreme is one number per letter. Nothing is unknown any more, and the list is short. But the text
-# becomes about five times as long, and 25 times as many pairs of positions attend to each other.
+# The other extreme is one number per letter. The list is short, and nothing is unknown any more. But the text becomes
+# about five times as long, so attention has 25 times as many pairs of positions to compare.
 #
-# Modern models cut text into **pieces** instead. A frequent word is a piece of its own, a rare word is made of several,
-# and single letters are kept for whatever is left. How many pieces should the list have? A longer list means fewer
-# tokens per text, but each token costs more, because the model's last layer has one row per piece (lesson 08).
+# Modern models cut text into **pieces** instead. A frequent word is a piece of its own, a rare word is made of
+# several, and single letters are kept for whatever is left. How long should the list be? A longer list means fewer
+# tokens per text. But each token costs more, because the model's last layer has one row per piece (lesson 08).
 
 # %%
 exercises.predict("cheapest_vocabulary")
@@ -204,9 +207,10 @@ notebook.table(
 )
 notebook.tell(
     """Going from 500 pieces to 2,000 makes the text a third shorter. Going from 8,000 to 16,000 hardly changes its
-    length but doubles the output layer. That's why the multiplications per word are fewest in the middle. In a
-    larger model the other layers cost more and a longer list pays off: GPT-2 has 50,257 pieces, Llama 3 128,256.
-    Longer pieces also let the same number of tokens reach further back in the text."""
+    length but doubles the output layer. That's why the multiplications per word are fewest in the middle.
+
+    In a larger model the other layers cost more, so a longer list pays off. GPT-2 has 50,257 pieces and Llama 3 has
+    128,256. Longer pieces also let a given number of tokens reach further back in the text."""
 )
 assert cheapest == 2000 and 1.2 < length[16_000] < 1.3 and 2.2 < length[500] < 2.5
 assert length[2000] / length[500] < 0.7 and length[16_000] / length[8000] > 0.93
@@ -215,10 +219,10 @@ assert per_token[16_000][1] / per_token[16_000][0] > 0.5
 # %% [markdown]
 # ## 2. Which pieces do we need?
 #
-# We'd like frequent words to become single pieces without choosing them by hand. An old trick for making files
-# smaller (Gage 1994) does just that. Find the two neighbouring symbols that occur together most often, give the
-# pair a symbol of its own, and repeat. Applied to words, this is **byte-pair encoding**, or BPE (Sennrich et al.
-# 2016), and most language models use it.
+# We'd like frequent words to become single pieces, without choosing them by hand. An old trick for making files
+# smaller (Gage 1994) does just that. Find the two neighbouring symbols that occur together most often, give the pair
+# a symbol of its own, and repeat. Applied to words, the trick is called **byte-pair encoding**, or BPE (Sennrich et
+# al. 2016), and most language models use it.
 #
 # Say our text has four different words:
 #
@@ -231,8 +235,8 @@ assert per_token[16_000][1] / per_token[16_000][0] > 0.5
 #
 # <details><summary>Compare</summary>
 #
-# a + t occurs in all words: 5 + 4 + 3 + 2 = 14 times. h + a: 5 + 4 + 3 = 12. t + h: 4. c + h: 3. c + a: 2. So
-# a + t is merged first.
+# a + t occurs in all words, 5 + 4 + 3 + 2 = 14 times, so it's merged first. Next would come h + a with 5 + 4 + 3 =
+# 12, t + h with 4, c + h with 3 and c + a with 2.
 #
 # </details>
 
@@ -245,15 +249,15 @@ first_two = list(BytePairs.train(four_words, 258).ranks)
 assert first_two[0] == (b"a", b"t")
 exercises.reveal("second_merge", "_".join(piece.decode() for piece in first_two[1]))
 notebook.tell(
-    """After the first merge there's no *a* left that stands alone, so h + a doesn't exist any more. The pairs have to be
-    counted again after every merge. Step through the rest, then try words of your own. A word that you type
+    """After the first merge no *a* is left on its own, so h + a doesn't exist any more. That's why the pairs have to
+    be counted again after every merge. Step through the rest, then try words of your own. A word that you type
     twice counts twice."""
 )
 display(MergeStepper(step=1))
 
 # %% [markdown]
 # Now write it yourself. A computer stores letters as numbers anyway, *a* as 97 and *t* as 116, and each new piece
-# simply gets the next free number. So your functions will work on lists of ids, one list per word.
+# takes the next free number. That's why your functions will work on lists of ids, one list per word.
 #
 # ### Your turn (3 min)
 
@@ -302,13 +306,13 @@ for new_id in range(256, 260):
     print(f"{pair} becomes {new_id}:", words)
 
 # %% [markdown]
-# Why do the new ids begin at 256? The world's scripts have about 150,000 characters, far too many single symbols to
-# start with. But a computer stores every text as a sequence of **bytes**, and a byte has only 256 values, from 0 to
-# 255. A plain letter takes one byte. *é* takes two, like the letters of Greek, Cyrillic, Arabic and Hebrew. Characters
-# of most other scripts take three, and an emoji usually four.
+# Why do the new ids begin at 256? All smaller numbers are taken. The world's scripts have about 150,000 characters,
+# far too many to begin with, but a computer stores every text as a sequence of **bytes**, and a byte has only 256
+# values, from 0 to 255. A plain letter takes one byte. *é* takes two, like the letters of Greek, Cyrillic, Arabic and
+# Hebrew. Characters of most other scripts take three, and an emoji usually four.
 #
 # Here's the course's own version. It splits the text into words first, so that no piece reaches across two words, and
-# counts a space as part of the word that follows it.
+# it counts a space as part of the word that follows.
 
 # %%
 notebook.show_source(BytePairs.train)
@@ -336,18 +340,19 @@ for text in [*unseen.split("\n")[:30], *hostile]:
 print("same pieces as the tokenizers library, on tales, other scripts and control characters: yes")
 
 # %% [markdown]
-# These are the pieces in the order in which they were learned. Nobody told the loop anything about English, and yet
-# it has found *the*, *and*, *ing* and *said*. The folded cell trains the widely used `tokenizers` library on the same
-# text, and it finds exactly the same pieces.
+# You see the pieces in the order in which they were learned. Nobody told the loop anything about English, and yet it
+# has found *the*, *and*, *ing* and *said*. The widely used `tokenizers` library finds exactly the same pieces in this
+# text.
 #
 # ## 3. How is a new word cut?
 #
-# Now somebody types a word that isn't in the list. BPE replays its own training: start from the word's bytes, and of
-# all the merges that are possible, make the one that was learned **first**. Then look again, because the new piece may
-# allow a new merge. The order matters, since the model was trained on texts cut in just this way.
+# Now somebody types a word that isn't in the list. BPE replays its own training on it. It starts from the word's
+# bytes and makes, of all possible merges, the one that was learned **first**. Then it looks again, because the new
+# piece might allow a new merge. In any other order, some words would be cut differently from the texts that the model
+# was trained on.
 #
-# Even a smiley that never occurred in the tales can be cut. Its four bytes are all in the list, so a byte-level
-# vocabulary never says “unknown”, and decoding gives back what you typed.
+# Even a smiley that never occurred in the tales can be cut, because its four bytes are all in the list. A byte-level
+# vocabulary never has to say “unknown”, and decoding returns exactly what you typed.
 
 # %%
 smile = pieces.encode("🙂")
@@ -357,9 +362,9 @@ print("ids:", smile, "→ decoded:", pieces.decode(smile))
 assert len(smile) == 4 and pieces.decode(smile) == "🙂" and "🙂" not in tales
 
 # %% [markdown]
-# MiniLM uses another recipe, **WordPiece**, as BERT does. Its pieces are built from characters instead of bytes, and
-# a word is cut from the left, always taking the **longest** piece in the list. Only pieces marked with `##` can continue
-# a word. One unknown character is enough to lose the whole word:
+# MiniLM uses BERT's recipe, **WordPiece**. Its pieces are built from characters instead of bytes. It cuts a word from
+# the left and always takes the **longest** piece in the list, and inside a word it uses only pieces marked with `##`.
+# One unknown character is enough to lose the whole word:
 
 # %%
 for text in ("unbelievable strawberries", "great 🙂", "great🙂"):
@@ -373,16 +378,17 @@ for text in [*unseen.split("\n")[:30], *hostile, "great🙂", "RÉSUMÉ"]:
     assert by_hand.cut(text) == minilm.tokenizer.encode(text, add_special_tokens=False).tokens
 
 # %% [markdown]
-# Without the space, the model never learns that anything was great.
+# Without the space, the model never finds out that anything was great.
 #
-# The third recipe is the **Unigram** model (Kudo 2018). It gives every piece a probability and takes the likeliest cut.
-# You'll meet it in the library **SentencePiece** (Kudo and Richardson 2018), which treats the space as one more symbol,
-# written ▁, and needs no rule for what a word is. T5 uses its Unigram pieces, and the first Llamas its BPE.
+# The third recipe is the **Unigram** model (Kudo 2018), which assigns a probability to every piece and takes the
+# likeliest cut. You'll meet it in the library **SentencePiece** (Kudo and Richardson 2018). SentencePiece treats the
+# space as one more symbol, written ▁, so it needs no rule for what a word is. T5 uses SentencePiece with Unigram, and
+# the first Llamas used it with BPE.
 #
 # ## 4. What exactly does the model get?
 #
-# Ids alone don't tell the model where one text ends and the next begins. Here are a question and a text, in the form in
-# which lesson 13 will give them to MiniLM.
+# Ids alone don't tell the model where one text ends and the next begins. Here are a question and a text as MiniLM
+# will read them in lesson 13.
 
 # %%
 encoding = minilm.tokenizer.encode("Who barks?", "The dog barks.")
@@ -391,14 +397,15 @@ print("ids:           ", encoding.ids)
 print("token_type_ids:", encoding.type_ids)
 
 # %% [markdown]
-# `[CLS]` and `[SEP]` are **special tokens**: entries of the vocabulary that no text contains. `[CLS]` comes first,
+# `[CLS]` and `[SEP]` are **special tokens**, entries of the vocabulary that no text contains. `[CLS]` comes first,
 # and its output vector can represent the whole text. `[SEP]` marks the end of each text. The `token_type_ids`, also
 # called **segments**, are 0 for the tokens of the first text and 1 for those of the second, and the model has one
 # learned vector per segment.
 #
-# Texts in a batch have different lengths, so the shorter ones are filled up with `[PAD]`, and an **attention mask**
-# tells the model which positions hold a real token. You know it from lesson 04 as the padding mask. MiniLM has learned
-# vectors for just 512 positions; a longer text has to be cut off there, which is called **truncation**.
+# Texts in a batch have different lengths, so the shorter ones are filled up with `[PAD]`. An **attention mask** tells
+# the model which positions hold a real token. You know it from lesson 04 as the padding mask. At the other end
+# there's a limit. MiniLM has learned vectors for just 512 positions, and a longer text has to be cut off there, which
+# is called **truncation**.
 #
 # ### Your turn (4 min)
 
@@ -416,9 +423,9 @@ def pad_and_mask(rows, pad_id):
 exercises.check("pad_and_mask", pad_and_mask)
 
 # %% [markdown]
-# In many notebooks you'll see `padding="max_length"`, which fills *every* batch up to 512. The result is the same, since
-# the mask hides the padding. But every padded position runs through every matrix of every layer. Pad to the longest
-# text *of the batch*.
+# In many notebooks you'll see `padding="max_length"`, which fills *every* batch up to 512. The mask hides the
+# padding, so the result doesn't change. But you pay for it, because every padded position runs through every matrix
+# of every layer. Pad to the longest text *of the batch* instead.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 ids = minilm.encode([english for _, english in CAPTIONS[:4]])
@@ -447,9 +454,9 @@ torch.testing.assert_close(
 # %% [markdown]
 # ## 5. Who pays?
 #
-# Many services charge per token, and every token takes time. Does everybody need the same number to say the same
-# thing? We wrote a short paragraph for this course in English and translated it into nine other languages. It begins
-# like this in English and in Hindi:
+# Many services charge per token, and every token takes time. Does everybody need equally many tokens to say the same
+# thing? To find out, we wrote a short paragraph in English and translated it into nine other languages. Here is its
+# beginning in English and in Hindi.
 
 # %%
 print(PARAGRAPH["English"][:101], "…\n")
@@ -496,13 +503,14 @@ notebook.table(
     ],
 )
 notebook.tell(
-    """The content is the same in every row, so we divide by the number of *English* words everywhere. Look at the
-    pieces of the tales first. English needs little more than one token per word, and the other languages in
-    Latin letters need two or three times as many as English. Greek and Russian need about eight times as many
-    and Hindi more than ten times, because no merge was ever learned from their bytes. Only the translator
-    treats French and English alike, and it has learned from both. MiniLM seems to do better, because it knows
-    single characters of many scripts. But of its Chinese tokens more than half are “unknown”, so most of that
-    text never reaches the model."""
+    """Every row says the same thing, so we always divide by the number of *English* words. Look at the pieces of
+    the tales first. English needs little more than one token per word, and the other languages in Latin letters
+    need two or three times as many. Greek and Russian need about eight times as many and Hindi more than ten
+    times, because no merge was ever learned from their bytes.
+
+    The translator treats French and English alike, because it has learned its pieces from both. MiniLM seems to
+    do well with many scripts, because it knows their single characters. But more than half of its Chinese tokens
+    are “unknown”, so most of that text never reaches the model."""
 )
 assert 9 < ratio < 12 and counted["English"]["tales"] < 1.3
 assert all(
@@ -516,20 +524,20 @@ assert (
 )
 
 # %% [markdown]
-# These differences come from the text that the tokenizer was trained on, not from the languages themselves. Current
-# models have larger vocabularies, learned from texts in many languages, which narrows the gap. In the tokenizers of
-# 2023, one language could still need up to fifteen times as many tokens as another (Petrov et al. 2023).
+# The languages themselves have little to do with it. What counts is the text that the tokenizer was trained on. In
+# the tokenizers of 2023, one language could need up to fifteen times as many tokens as another (Petrov et al. 2023).
+# Newer vocabularies are larger and learned from texts in many languages, which narrows the gap.
 #
-# Type something of your own: your name, a sentence in another language, a large number, a word in capitals, an
-# accent, two spaces. Which of the tokenizers changes your text, and which one loses a part of it?
+# Now type something of your own, perhaps your name, a sentence in another language, a large number, a word in
+# capitals, an accent or two spaces. Which of the tokenizers changes your text, and which one loses a part of it?
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 TokenizersSideBySide(cutters)
 
 # %% [markdown]
-# Try 12345. MiniLM gets `123` and `##45`, a cut that depends on which numbers were frequent in its text, and that makes
-# arithmetic hard. The tales have few numbers, so their pieces leave every digit alone. Models of today do one or the
-# other on purpose: SmolLM of lesson 19 gets single digits, Llama 3 groups of up to three.
+# Try 12345. MiniLM cuts it into `123` and `##45`, only because some numbers were more frequent in its text than
+# others, and such cuts make arithmetic hard. The tales have few numbers, so their pieces leave every digit alone.
+# Today's models cut numbers by a rule. SmolLM of lesson 19 reads single digits, Llama 3 groups of up to three.
 #
 # MiniLM also turns capitals into small letters and drops accents, so it can't tell *Polish* from *polish*, or *résumé*
 # from *resume*.
@@ -544,10 +552,12 @@ exercises.quiz("letters_of_a_token")
 # %% [markdown]
 # <details><summary>Fine print</summary>
 #
-# “Unknown to MiniLM” counts its tokens, not the characters behind them. Our ten paragraphs are one text; Petrov et al.
-# used thousands of sentences. How WordPiece *learns* its list is less clear than how it cuts. Its inventors merged the
-# pair that most raises the likelihood of the training text (Schuster and Nakajima 2012), the code that made BERT's list
-# was never published, and the `tokenizers` library trains WordPiece with plain counts.
+# “Unknown to MiniLM” counts tokens, and an unknown token can stand for several characters. Our ten paragraphs are a
+# single text in ten languages, while Petrov et al. compared thousands of sentences.
+#
+# How WordPiece *learns* its list is less clear than how it cuts. Its inventors merged the pair that most raises the
+# likelihood of the training text (Schuster and Nakajima 2012). The code that made BERT's list was never published,
+# and the `tokenizers` library trains WordPiece with plain counts.
 #
 # </details>
 
@@ -558,14 +568,15 @@ exercises.quiz("letters_of_a_token")
 # - More pieces mean fewer tokens but a larger output layer.
 # - Byte-pair encoding merges the most frequent pair, counts again, and repeats. To cut a word, it replays the
 #   merges in order.
-# - WordPiece takes the longest piece from the left; Unigram takes the likeliest cut.
+# - WordPiece takes the longest piece from the left, Unigram the likeliest cut.
 # - If the pieces are built from bytes, no text is ever unknown.
 # - A model gets ids, an attention mask and segments. Pad to the longest text in the batch.
-# - The text that the pieces were learned from decides which languages need many tokens.
+# - Which languages need many tokens depends on the text that the pieces were learned from.
 #
 # $$\text{next merge} = \underset{(a,\,b)}{\arg\max}\ \text{count}(a\,b)$$
 #
-# **Lesson 12** gives these ids to BERT.
+# You can now turn any text into ids. In **lesson 12** they go into BERT, an encoder that learns about words by
+# filling gaps.
 
 # %% [markdown]
 # ## Practice
@@ -587,8 +598,8 @@ exercises.quiz("shrink_the_vocabulary")
 # %% [markdown]
 # ### Find the bug (4 min)
 #
-# The function below cuts a word into byte pairs and gets some words right, such as *wolf*, but it has two mistakes. In
-# the table after it, ▁ stands for the space in front of the word.
+# The function below cuts a word into byte pairs. It gets *wolf* right but not every word, because it has two
+# mistakes. In the table after it, ▁ stands for the space in front of the word.
 
 # %% tags=["hide-input"]
 exercises.heading("impatient_cut")
@@ -642,8 +653,8 @@ exercises.check("wordpiece_encode", wordpiece_encode)
 
 # %% [markdown]
 # The next exercise takes more thought. Unigram compares *all* cuts of a word, and a word of 20 letters has half a
-# million of them. The Viterbi algorithm finds the best cut without trying them all. It can do so because, if we
-# take the last piece off the best cut, what remains is the best cut of the rest of the word.
+# million of them. The Viterbi algorithm finds the best cut without trying them all. It relies on a simple fact. If
+# you take the last piece off the best cut, what remains is the best cut of the rest of the word.
 
 # %% tags=["hide-input"]
 exercises.heading("likeliest_cut")
@@ -674,8 +685,8 @@ exercises.quiz("a_fair_price")
 #
 # ### A space at the end
 #
-# You may have read the advice never to end a prompt with a space. Compare *once upon a* with *once upon a␣*,
-# and you'll see the reason in the tokens.
+# You might have read the advice never to end a prompt with a space. Compare *once upon a* with *once upon a␣*, and
+# you'll see the reason in the tokens.
 
 # %%
 for prompt in ("once upon a time", "once upon a", "once upon a "):
@@ -689,16 +700,16 @@ print(f"in the tales, {lone} of {n_tokens:,} tokens are a single space")
 assert lone == 0 and n_tokens > 50_000
 
 # %% [markdown]
-# The library writes a space as `Ġ`, and you can see that it belongs to the *next* word, as in `Ġtime`. If your
-# prompt ends with a space, that space becomes a token of its own. Such a token never occurs in these tales, so a
-# model trained on them doesn't know it. What's more, the model can no longer continue with `Ġtime`, because the
-# space has already been used up.
+# The library writes a space as `Ġ`, and you can see that it belongs to the *next* word, as in `Ġtime`. A space at the
+# end of your prompt becomes a token of its own, which never occurs in these tales, so a model trained on them doesn't
+# know it. What's more, the model can no longer continue with `Ġtime`, because the space has already been used up.
 #
 # ### Unigram, and cutting at random
 #
-# Unigram works from the other end. It starts with a list of pieces that is far too long, and gives each piece a
-# probability. Then it drops pieces until the list is short enough, always those whose removal lowers the probability
-# of the text the least. The library does the training here, and our own functions cut.
+# Byte pairs start with single bytes and build longer pieces. Unigram works from the other end. It starts with a list
+# of pieces that is far too long, and assigns a probability to each piece. Then it drops pieces until the list is
+# short enough, always those whose removal lowers the probability of the text the least. The library does the training
+# here, and our own functions cut.
 
 # %% tags=["nbval-ignore-output"]
 unigram = Tokenizer(models.Unigram())
@@ -716,10 +727,9 @@ for text in [*unseen.split("\n")[:30], *hostile]:
     assert ours.cut(text) == unigram.encode(text).tokens
 
 # %% [markdown]
-# Because every cut has a probability, we can also *draw* one. A model that is trained in this way meets the same
-# word in several cuts and learns that they all mean the same thing. This is called **subword regularization**
-# (Kudo 2018). The counterpart for byte pairs is BPE-dropout (Provilkov et al. 2020), which our translator was
-# trained with.
+# Because every cut has a probability, we can also *draw* one. A model that is trained on such cuts meets a word in
+# several forms and learns that they all mean one thing. This is called **subword regularization** (Kudo 2018). The
+# counterpart for byte pairs is BPE-dropout (Provilkov et al. 2020), which our translator was trained with.
 
 # %% tags=["nbval-ignore-output"]
 rng = random.Random(0)

@@ -55,7 +55,7 @@ answer: The same content takes several times as many tokens in Hindi as in Engli
 PREDICTIONS = predictions(r"""
 [pieces_of_strawberry]
 How many numbers does MiniLM get for the word *strawberry*?
-- letters: ten, one per letter | Then counting letters would be easy for it.
+- letters: ten, one per letter | Then MiniLM could simply count the letters.
 - two: two, *straw* and *berry* | It would be a sensible cut, and *blueberry* is cut like this. But the list was made by counting, and meaning played no part in it.
 - three: three, *straw*, *ber* and *ry* | That's how our French–English translator cuts it, because it has seen far fewer strawberries.
 - one: one | Yes: the word was frequent enough in the text that the list was made from.
@@ -76,7 +76,7 @@ a + t have become one piece, *at*. Which pair is merged next?
 - c_h: c + h | It occurs only three times, as in *chat*.
 
 [hindi_tokens]
-We cut the same short paragraph, in English and translated into Hindi, with the 16,000 pieces learned from the English tales. How many times as many tokens does the Hindi version have?
+We cut a short paragraph and its Hindi translation with the 16,000 pieces learned from the English tales. How many times as many tokens does the Hindi version have?
 too_low: A Hindi character takes three bytes, and no merge was learned from any of them. English words, on the other hand, are mostly whole pieces.
 too_high: Every byte is a token of its own here, and it can't get worse than that.
 unit: times
