@@ -14,7 +14,7 @@ LAB_SETTINGS := $(VENV)/share/jupyter/lab/settings
 # Browsers and servers refuse to run as root unless told; a container often has only root.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab teach class class-view class-test grade quick test notebooks minutes images picture site bench mutants publish-check colab format clean
+.PHONY: help lab teach class class-view class-test grade quick test test-all notebooks minutes images picture site bench mutants publish-check colab format clean
 
 help:
 	@echo "make lab [PORT=9000]        open the course in JupyterLab"
@@ -24,7 +24,8 @@ help:
 	@echo "make class-test             try a class on one server, for real (LEARNERS=4)"
 	@echo "make grade FOLDER=handed_in grade submitted notebooks, into a CSV file"
 	@echo "make quick                  code style, the package and the exercises: a minute"
-	@echo "make test                   everything that CI checks: a quarter of an hour or so"
+	@echo "make test                   everything that CI checks: six minutes or so"
+	@echo "make test-all               the weekly tests too, and lessons' trainings to their end"
 	@echo "make notebooks [ONLY=03]    rebuild the changed notebooks (FORCE=1: all of them)"
 	@echo "make minutes [ONLY=03]      estimate how long each part of a lesson takes"
 	@echo "make publish-check          what is left until your copy is published"
@@ -67,6 +68,9 @@ quick: $(TEST_STAMP)
 
 test: $(TEST_STAMP) $(COLAB_STAMP) $(SITE_STAMP)
 	$(PY) tests/stages.py
+
+test-all: $(TEST_STAMP) $(COLAB_STAMP) $(SITE_STAMP)
+	$(PY) tests/stages.py --all
 
 notebooks: $(STAMP)
 	$(PY) -m notebooks.build $(ONLY) $(if $(FORCE),--force) $(if $(ADDRESS),--address=$(ADDRESS))

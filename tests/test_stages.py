@@ -1,7 +1,12 @@
+import itertools
 import sys
 
+import conftest
 import pytest
+import shortened
 import stages
+
+from notebooks import build
 
 ROOT = stages.ROOT
 
@@ -10,16 +15,49 @@ def fake(*commands):
     return stages.Stage("fake", [list(command) for command in commands])
 
 
-def test_every_test_belongs_to_exactly_one_stage():
-    special = [*stages.NOTEBOOKS, *stages.BROWSER, *stages.COLAB]
-    for path in special:
+def choice(command):
+    return command[command.index("-m") + 1]
+
+
+@pytest.mark.parametrize("last", [stages.REST, stages.WHOLE])
+def test_every_test_belongs_to_exactly_one_stage(last):
+    (quick,) = stages.QUICK[1].commands
+    rest, browser = last.commands
+    for path in stages.APART:
         assert (ROOT / path).exists(), path
-        runs = [s.name for s in stages.ALL for command in s.commands if path in command]
-        assert len(runs) == 1, f"{path} runs in {runs}"
-        assert f"--ignore={path}" in stages.PACKAGE
-    rest = [c for s in stages.ALL for c in s.commands if "tests" in c]
-    chosen = sorted(command[command.index("-m") + 1] for command in rest)
-    assert chosen == ["not slow", "slow"]
+        assert f"--ignore={path}" in quick
+    assert {"tests", "notebooks"} <= set(rest)
+    assert [word for word in rest if word.startswith("--ignore")] == ["--ignore=tests/browser"]
+    assert "tests/browser" in browser
+    assert choice(browser) == choice(rest)
+    for slow, weekly in itertools.product((False, True), repeat=2):
+        marks = {"slow": slow, "weekly": weekly}
+        times = eval(choice(quick), {}, marks) + eval(choice(rest), {}, marks)
+        assert times == (0 if weekly and last is stages.REST else 1)
+
+
+def test_what_runs_notebooks_is_marked_as_slow_and_nothing_else_is():
+    paths = ["notebooks/any.ipynb", *stages.APART, "tests/browser/any.py", "tests/test_masks.py"]
+    apart = [conftest.is_apart(ROOT / path) for path in paths]
+    assert apart == [True] * (len(paths) - 1) + [False]
+
+
+@pytest.mark.parametrize("name", shortened.SHORTER)
+def test_what_is_cut_short_stands_in_the_lesson(name):
+    notebook = build.read(name)
+    before = [cell.source for cell in notebook.cells]
+    shortened.shorten(name, notebook)
+    cut = [cell.source for cell in notebook.cells if cell.source not in before]
+    assert cut
+    for whole, short in shortened.SHORTER[name]:
+        assert not [source for source in cut if whole in source]
+        assert [source for source in cut if short in source]
+
+
+def test_what_a_lesson_no_longer_says_is_told(monkeypatch):
+    monkeypatch.setitem(shortened.SHORTER, "00_start_here", [("no such line", "")])
+    with pytest.raises(ValueError, match="in one cell, found it in 0"):
+        shortened.shorten("00_start_here", build.read("00_start_here"))
 
 
 @pytest.fixture
@@ -50,6 +88,16 @@ def test_a_stage_that_fails_ends_the_run(runner, capsys):
     out = capsys.readouterr().out.splitlines()
     assert out[-3].startswith("✗ fake: FAILED (1 failed, 3 passed) in ")
     assert out[-2:] == ["– not run: later", "3 passed, 1 failed"]
+
+
+def test_commands_at_once_both_count_and_one_that_fails_is_enough(runner, capfd):
+    both = [["runner", "2", "passed"], ["runner", "1", "failed,", "3", "passed"]]
+    assert not stages.run_all([stages.Stage("both", both, at_once=True)])
+    out = capfd.readouterr().out.splitlines()
+    assert out[-1] == "5 passed, 1 failed"
+    assert [line for line in out if "$" in line] == [
+        "$ runner 2 passed", "$ runner 1 failed, 3 passed",
+    ]  # fmt: skip
 
 
 def test_bad_style_ends_with_an_error_code_though_no_test_failed(monkeypatch, capsys):

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from samples import once_a_week
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -219,7 +220,7 @@ def test_the_dark_theme_paints_dark(page):
     assert paper == "rgb(18, 24, 31)"
 
 
-@pytest.mark.parametrize("n", [2, 40, 200])
+@pytest.mark.parametrize("n", once_a_week([2, 40, 200], [200]))
 def test_few_and_many_tokens_stay_readable(open_notebook, n):
     code = f"""
 import numpy

@@ -1,6 +1,7 @@
 """The films' player: played, stopped, stepped, by mouse and keys, on a phone, in the dark."""
 
 import pytest
+from samples import once_a_week
 
 from helpers import notebook
 from helpers.widgets.film import frame_svg
@@ -82,7 +83,7 @@ def test_who_wants_no_motion_gets_the_same_scenes_in_steps(film):
     assert len(places) == 1
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("dark", once_a_week([False, True], [True]))
 def test_on_a_phone_everything_can_be_read_and_hit(film, dark):
     page = film(viewport={"width": 390, "height": 800})
     if dark:

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from playwright.sync_api import expect
+from samples import once_a_week
 
 from helpers.data.clothes import clothes
 from helpers.pretrained.storyteller import load_storyteller
@@ -353,12 +354,15 @@ def check_it_fits(page, size):
             assert page.locator(".mm").bounding_box()["height"] <= 600
 
 
-@pytest.mark.parametrize("size", [(1280, 800), (1024, 768), (IN_JUPYTERLAB, 768), (390, 844)])
+SIZES = [(1280, 800), (1024, 768), (IN_JUPYTERLAB, 768), (390, 844)]
+
+
+@pytest.mark.parametrize("size", once_a_week(SIZES, [SIZES[0], SIZES[-1]]))
 def test_nothing_is_cut_and_nothing_scrolls_inside(offline, trace, size):
     check_it_fits(offline(model_map(trace), size), size)
 
 
-@pytest.mark.parametrize("size", [(1280, 800), (IN_JUPYTERLAB, 768)])
+@pytest.mark.parametrize("size", once_a_week([SIZES[0], SIZES[2]], [SIZES[2]]))
 def test_forty_tokens_keep_all_their_names_and_the_controls_in_sight(offline, size):
     trace = load_translator().trace(LONG)
     n = len(trace.encoder.tokens)
@@ -386,7 +390,7 @@ def test_forty_tokens_keep_all_their_names_and_the_controls_in_sight(offline, si
         assert box["y"] + box["height"] <= size[1]
 
 
-@pytest.mark.parametrize("width", [IN_JUPYTERLAB, 864, 1280])
+@pytest.mark.parametrize("width", once_a_week([IN_JUPYTERLAB, 864, 1280], [IN_JUPYTERLAB]))
 def test_the_page_stays_where_it_is_through_the_tour(offline, trace, width):
     page = offline(model_map(trace, tour="00"), (width, 800))
     heights = {page.locator(".mm").bounding_box()["height"]}
@@ -498,7 +502,7 @@ def test_a_vits_picture_is_its_tokens_and_its_answer_a_class(offline):
     expect_at(page, "Logits and softmax")
 
 
-@pytest.mark.parametrize("size", [(1024, 768), (390, 844)])
+@pytest.mark.parametrize("size", once_a_week([SIZES[1], SIZES[3]], [SIZES[3]]))
 @pytest.mark.parametrize("which", ["GPT", "ViT"])
 def test_a_single_stack_fits_as_well(offline, which, size):
     if which == "GPT":
@@ -610,7 +614,7 @@ def test_in_jupyterlab_the_map_and_python_talk(open_notebook):
     page.wait_for_selector(".mm[data-theme=dark]")
 
 
-@pytest.mark.parametrize("size", [(390, 844), (700, 800), (880, 800)])
+@pytest.mark.parametrize("size", once_a_week([(390, 844), (700, 800), (880, 800)], [(390, 844)]))
 def test_where_it_is_narrow_picture_words_and_buttons_are_in_view_together(offline, trace, size):
     page = offline(model_map(trace, tour="00"), size)
     whole = page.locator(".mm").bounding_box()

@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from samples import once_a_week
 from waits import ALIVE, PATIENCE
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -164,18 +165,21 @@ def test_formulas_are_drawn_and_the_search_finds(visit):
     assert found.locator("ul.search li a", has_text="Self-attention").count()
 
 
-@pytest.mark.parametrize("path", ["index.html", "00_start_here.html", LESSON])
+@pytest.mark.parametrize(
+    "path", once_a_week(["index.html", "00_start_here.html", LESSON], [LESSON])
+)
 def test_no_page_is_wider_than_a_phone(visit, path):
     page = visit(path, size=(390, 844))
     page.evaluate("document.querySelectorAll('details').forEach(one => (one.open = true))")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-@pytest.mark.parametrize(
-    ("path", "dark"),
-    [("index.html", False), ("index.html", True), ("00_start_here.html", True), (LESSON, False)],
-)
-def test_nothing_serious_stands_in_anybodys_way(visit, path, dark):
+PAGES = [("index.html", False), ("index.html", True), ("00_start_here.html", True), (LESSON, False)]
+
+
+@pytest.mark.parametrize("page", once_a_week(PAGES, PAGES[1::2]))
+def test_nothing_serious_stands_in_anybodys_way(visit, page):
+    path, dark = page
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     page = visit(path, dark=dark)
     page.evaluate("document.querySelectorAll('details').forEach(one => (one.open = true))")

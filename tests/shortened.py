@@ -1,0 +1,71 @@
+"""The lessons' longest trainings, cut short for `make test`: every line runs, no result is held.
+
+What such a training reaches doesn't change from commit to commit, and no lesson lands without it:
+each build runs the whole cell and holds its claims, and so does `make test-all`, weekly.
+"""
+
+from notebooks import build
+
+# By notebook, what stands in one of its cells, and what runs there instead.
+SHORTER = {
+    "04_self_attention_matrices": [
+        ("exam(divided_by(1), 400)", "exam(divided_by(1), 120)"),
+        ("exam(divided_by(WIDTH), 160)", "exam(divided_by(WIDTH), 20)"),
+    ],
+    "10_build_a_transformer": [
+        ("own.batches_of(pairs, 600, size=64)", "own.batches_of(pairs, 30, size=64)"),
+        ("step >= 475", "step >= 25"),
+        ("for french, english in test_lines]", "for french, english in test_lines[:5]]"),
+    ],
+    "12_bert": [("steps=700, peak=4e-3", "steps=30, peak=4e-3")],
+    "14_gpt": [
+        ('train_rung("four heads", train, len(letters))',
+         'train_rung("four heads", train, len(letters), steps=20)'),
+        ('train_rung("residuals and feed-forward", train, len(letters))',
+         'train_rung("residuals and feed-forward", train, len(letters), steps=20)'),
+        ("train_letters(MyGPT(len(letters), 64, 4, 3, 256), train)",
+         "train_letters(MyGPT(len(letters), 64, 4, 3, 256), train, steps=20)"),
+        ("train_copier(seed=1)", "train_copier(seed=1, steps=20)"),
+    ],
+    "17_hear_the_genre": [
+        ("train_genres(model, tables, windows, train)",
+         "train_genres(model, tables, windows, train[::20])"),
+        ("train_genres(clean_model, tables, windows, clean_train)",
+         "train_genres(clean_model, tables, windows, clean_train[::20])"),
+    ],
+}  # fmt: skip
+# Before a cell that shows live results, in a notebook where something was cut short.
+NO_CLAIMS = 'import os; os.environ.pop("COURSE_STRICT", None)\n'
+CLAIMS = 'import os; os.environ["COURSE_STRICT"] = "1"\n'
+
+
+def shorten(name, notebook):
+    """Cut the trainings of a notebook short.
+
+    Parameters
+    ----------
+    name : str
+        The notebook's, for instance "14_gpt"; one that isn't in the table stays as it is.
+    notebook : NotebookNode
+        As it is stored; changed in place.
+
+    Raises
+    ------
+    ValueError
+        If what the table names doesn't stand in exactly one cell of the lesson.
+    """
+    if name not in SHORTER:
+        return
+    code = {cell.id: cell.source for cell in build.assemble(build.source_of(name)).cells}
+    cells = {cell.id: cell for cell in notebook.cells if cell.cell_type == "code"}
+    for whole, short in SHORTER[name]:
+        found = [number for number in cells if whole in code[number]]
+        if len(found) != 1:
+            raise ValueError(
+                f"{name}: tests/shortened.py expects {whole!r} in one cell, found it in "
+                f"{len(found)}. Write there what the lesson says now."
+            )
+        code[found[0]] = cells[found[0]].source = code[found[0]].replace(whole, short)
+    for cell in cells.values():
+        live = "nbval-ignore-output" in cell.metadata.get("tags", [])
+        cell.source = (NO_CLAIMS if live else CLAIMS) + cell.source
