@@ -34,11 +34,14 @@ from helpers.widgets.modules import STATIC
 GOOD_PLACES = [
     "encoder/0", "encoder/2/self-attention/3", "decoder/1/cross-attention/0/2,11",
     "decoder/0/masked-self-attention/1/0,0", "encoder/embedding", "decoder/output", "",
+    "encoder/0/self-attention/norm/3", "decoder/2/feed-forward/norm/0",
+    "encoder/0/feed-forward/neuron/14,11",
 ]  # fmt: skip
 BAD_PLACES = [
     "encoder/3", "middle/0", "encoder/0/cross-attention/0", "encoder/0/self-attention",
     "encoder/0/self-attention/4", "decoder/0/cross-attention/0/0,12", "encoder/-1",
-    "encoder/0/self-attention/0/1", "encoder/output",
+    "encoder/0/self-attention/0/1", "encoder/output", "encoder/0/self-attention/norm/12",
+    "encoder/0/feed-forward/neuron/13,0", "encoder/0/self-attention/neuron/0,0",
 ]  # fmt: skip
 SENTENCE = "Un chien noir court dans la neige avec un bâton."  # twelve tokens
 
@@ -188,8 +191,11 @@ console.log(JSON.stringify({ found, entries }));
 def in_node(script, trace):
     """Let node read a trace as the browser does, and return what the script writes."""
     described, data = pack_trace(trace)
-    feed = json.dumps({"described": described, "data": base64.b64encode(data).decode()})
+    inside, more = pack_insides(trace)
+    data, more = (base64.b64encode(one).decode() for one in (data, more))
+    feed = json.dumps({"described": described, "data": data, "inside": inside, "more": more})
     script = script.replace("MODULE", str(STATIC / "map_trace.js"))
+    script = script.replace("INSIDES", str(STATIC / "map_insides.js"))
     done = subprocess.run(
         [NODE, "--input-type=module", "-e", script], input=feed, capture_output=True, text=True
     )
@@ -225,6 +231,52 @@ def test_at_every_temperature_the_shares_are_the_whole_vocabularys(translator, t
             for one in found:
                 ours = numpy.exp(round(one.logit, 3) / temperature - described["sums"][row][k])
                 assert abs(ours - shares[row, one.id]) < 0.006 * max(0.1, shares[row, one.id])
+
+
+INSIDE = """
+import { readTrace } from "MODULE";
+import { normed, readInsides } from "INSIDES";
+let text = "";
+for await (const chunk of process.stdin) text += chunk;
+const { described, data, inside, more } = JSON.parse(text);
+const codes = (base64) => Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+const bytes = (base64) => new DataView(codes(base64).buffer);
+const model = readTrace(described, bytes(data));
+readInsides(model, inside, bytes(more));
+const all = model.stacks.flatMap((stack) => stack.layers.flat().map((one) => [one, stack.n]));
+console.log(JSON.stringify(all.map(([{ norm, neurons }, n]) => ({
+  norm: norm && Array.from({ length: n }, (_, row) => normed(norm, row).leaves),
+  before: neurons && [...neurons.before.data],
+  writes: neurons && [...neurons.writes.data],
+}))));
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(NODE is None, reason="node is not on this machine")
+@pytest.mark.parametrize("which", ["trace", "gpt", "vit", "post-norm"])
+def test_the_browser_shows_the_models_own_norms_and_neurons(which, request):
+    if which == "post-norm":
+        *_, trace = small_trace(norm_first=False)
+    else:
+        trace = request.getfixturevalue(which)
+    found = in_node(INSIDE, trace)
+    exact = [part for stack in trace.stacks for part in parts(stack)]
+    layers = [layer for stack in ("encoder", "decoder") if getattr(trace, stack)
+              for layer in getattr(trace.network, f"{stack}_layers", None) or trace.network.layers
+              for _ in range(2 if hasattr(layer, "cross_attention") else 1)]  # fmt: skip
+    some = entries(exact[0].after.shape[-1], STRIP)
+    for theirs, part in zip(found, exact, strict=True):
+        normed = part.read if trace.norm_first else part.after
+        assert numpy.allclose(theirs["norm"], normed[:, some].numpy(), atol=0.01)
+    networks = [layer.feed_forward for layer in dict.fromkeys(layers)]
+    shown = [(theirs, part) for theirs, part in zip(found, exact, strict=True) if not part.heads]
+    for (theirs, part), network in zip(shown, networks, strict=True):
+        which = entries(part.hidden.shape[-1], 64)
+        before = torch.tensor(theirs["before"]).view(len(part.hidden), -1)
+        assert torch.allclose(network.activation(before), part.hidden[:, which], atol=0.01)
+        writes = network.linear_2.weight.detach().T[which][:, some]
+        assert numpy.allclose(theirs["writes"], writes.ravel(), atol=0.002)
 
 
 def test_another_token_is_written_and_the_model_goes_on(translator, trace):

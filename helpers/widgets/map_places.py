@@ -1,6 +1,7 @@
 """Where one can be in the map, and which parts it can light."""
 
 from helpers.pretrained.recurrent_trace import RecurrentTrace
+from helpers.widgets.map_data import WIDE_STRIP, entries
 
 # What a lesson builds, in the course's order: what `here` can be.
 HERE = (
@@ -38,7 +39,9 @@ def is_place(trace, place) -> bool:
     trace : Trace or RecurrentTrace
     place : str
         "" for the whole model, "encoder/0" for a layer, "encoder/0/self-attention/2" for a head,
-        "encoder/0/self-attention/2/3,4" for one score, "encoder/embedding", "decoder/output"; in
+        "encoder/0/self-attention/2/3,4" for one score, "encoder/embedding", "decoder/output";
+        "encoder/0/self-attention/norm/3" for the norm at token 3,
+        "encoder/0/feed-forward/neuron/14,3" for a neuron there, one of those that the map shows; in
         a recurrent pair "energy/3,1".
     """
     if not place:
@@ -54,6 +57,8 @@ def is_place(trace, place) -> bool:
     if not _are_below([layer], [len(stack.layers)]):
         return False
     heads = {part.kind: part.heads for part in stack.layers[int(layer)] if part.heads}
+    if len(more) == 3 and more[1] in ("norm", "neuron"):
+        return trace.network is not None and _is_inside(stack, int(layer), *more)
     return not more or (len(more) in (2, 3) and more[0] in heads and _is_head(heads, *more))
 
 
@@ -76,6 +81,17 @@ def _stack(trace, name):
 
 def _is_head(heads, kind, head, cell="0,0"):
     return _are_below([head, *cell.split(",")], heads[kind].scores.shape)
+
+
+def _is_inside(stack, layer, kind, what, which):
+    part = next((part for part in stack.layers[layer] if part.kind == kind), None)
+    numbers = which.split(",")
+    if part is None or not _are_below(numbers[-1:], [len(stack.tokens)]):
+        return False
+    if what == "norm" or part.hidden is None:
+        return what == "norm" and len(numbers) == 1
+    shown = entries(part.hidden.shape[-1], WIDE_STRIP)
+    return len(numbers) == 2 and numbers[0] in [str(one) for one in shown]
 
 
 def _are_below(numbers, limits):

@@ -189,6 +189,36 @@ def test_four_depths_by_mouse_and_back(offline, trace):
     expect_at(page, "The model")
 
 
+def test_inside_a_norm_and_a_neuron_by_keys_and_back(offline, trace):
+    page = offline(model_map(trace, place="encoder/1"))
+    words = page.locator(".mm-words")
+    page.get_by_role("button", name=re.compile("^After layer norm")).first.focus()
+    for key in ("Enter", "ArrowDown", "Enter"):  # the second token's
+        page.keyboard.press(key)
+    expect_at(page, "Layer norm before self-attention")
+    expect(page.locator(".mm-depths [aria-pressed=true]")).to_have_count(0)
+    x = trace.encoder.layers[1][0].before[4]
+    other = page.get_by_role("button", name="Token 5: dans, show it")
+    assert other.bounding_box()["height"] >= 24
+    other.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Token 5: dans, shown")).to_be_focused()
+    page.get_by_label("Step of the computation").fill("0")
+    told = f"mean {x.mean():.2f} and standard deviation {x.std(correction=0):.2f}"
+    expect(words).to_contain_text(told.replace("-", "−"))
+    page.keyboard.press("Escape")
+    expect_at(page, "Encoder layer 2", "Layer")
+    page.get_by_role("button", name=re.compile("^Inside the feed-forward")).focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    expect_at(page, "Feed-forward, neuron 1")
+    lit = (trace.encoder.layers[1][1].hidden[:, 0] > 0).sum().item()
+    told = f"{lit} of 12 light neuron 1 up" if lit else "No token of this sentence lights neuron 1"
+    expect(words).to_contain_text(told)
+    page.locator(".mm-depths").get_by_role("button", name="Head").click()
+    expect(page.locator(".mm-depths [aria-pressed=true]")).to_have_text("Head")
+
+
 def test_depths_without_pointing_choose_something_that_is_there(offline, trace):
     page = offline(model_map(trace))
     for depth, name in enumerate(("Layer", "Head", "One number"), start=2):

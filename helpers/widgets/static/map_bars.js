@@ -104,11 +104,11 @@ export class Bars {
   }
 
   showDepths() {
-    const { depth, section } = readPlace(this.view.place, this.view.trace);
+    const { depth, section, inside } = readPlace(this.view.place, this.view.trace);
     [...this.depths.children].forEach((button, i) => {
       button.hidden = this.view.trace.recurrent && (i === 1 || i === 2);
       // Beside the layers is none of them.
-      button.setAttribute("aria-pressed", i === depth && !section);
+      button.setAttribute("aria-pressed", i === depth && !section && !inside);
     });
   }
 

@@ -3,6 +3,8 @@
 import { readPlace } from "./map_trace.js";
 import { headScene } from "./map_head.js";
 import { layerScene } from "./map_layer.js";
+import { neuronScene } from "./map_neuron.js";
+import { normScene } from "./map_norm.js";
 import { numberScene } from "./map_number.js";
 import { embeddingScene, outputScene } from "./map_ends.js";
 import { recurrentScene } from "./map_recurrent.js";
@@ -14,6 +16,8 @@ export const ROOM = 464;
 export function sceneOf(model, place, width, rows, { current = rows - 1, height = ROOM, dials = null } = {}) {
   const where = readPlace(place, model);
   if (model.recurrent && !where.depth) return recurrentScene(model, width, height, current);
+  if (where.inside === "norm") return normScene(where, place, width, height);
+  if (where.inside === "neuron") return neuronScene(where, place, width, height);
   if (where.depth === 3) return numberScene(where, place, width, height);
   if (where.depth === 2) return headScene(where, place, width, height, rows);
   if (where.section === "embedding") return embeddingScene(model, where, width, height);

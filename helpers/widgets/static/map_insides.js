@@ -1,7 +1,8 @@
 // The map, what lies inside its parts: read from what Python sent, where it sent any.
 
-import { matrix, numbersAt } from "./map_trace.js";
+import { matrix, numbersAt, rowOf } from "./map_trace.js";
 import { wholeNumbers } from "./numbers.js";
+import { clamp, textWidth } from "./text.js";
 
 // Norms, neurons and the softmax's sums join the trace.
 export function readInsides(trace, inside, view) {
@@ -19,8 +20,51 @@ export function readInsides(trace, inside, view) {
   Object.assign(trace, { chooses: inside.chooses, sums: inside.sums, temperatures: inside.temperatures });
 }
 
+// A vector through its norm: as it came, with mean 0 and variance 1, and as it leaves.
+export function normed({ mean, deviation, before, gain, bias }, row) {
+  const came = Array.from(rowOf(before, row));
+  const even = came.map((x) => (x - mean[row]) / deviation[row]);
+  return { came, even, leaves: even.map((z, i) => gain.data[i] * z + bias.data[i]) };
+}
+
 // The shares of the likeliest tokens at a temperature: the whole vocabulary's sum came with them.
 export function atTemperature(model, row, found, temperature) {
   const nearest = model.temperatures.reduce((a, b, i, all) => (Math.abs(b - temperature) < Math.abs(all[a] - temperature) ? i : a), 0);
   return found.map((one) => ({ ...one, share: Math.exp(one.logit / model.temperatures[nearest] - model.sums[row][nearest]) }));
+}
+
+// ---- what the scenes of the insides share ----------------------------------------------------
+
+// Bars up and down from zero, side by side: where zero is, and how high one is.
+export function signedBars(scene, values, x, y, wide, high, [low, top] = [Math.min(...values, 0), Math.max(...values, 0)]) {
+  const unit = high / (top - low || 1);
+  const middle = y + top * unit;
+  const cell = wide / values.length;
+  scene.paint((p) => {
+    values.forEach((value, i) => {
+      const [r, g, b] = p.theme.signed[value < 0 ? 56 : 200];
+      p.box(x + i * cell, value < 0 ? middle : middle - value * unit, Math.max(1, cell - 1), Math.max(0.5, Math.abs(value) * unit), { fill: `rgb(${r},${g},${b})`, radius: 1 });
+    });
+    p.line([[x, middle], [x + wide, middle]], { color: p.theme.edge, width: 1 });
+  });
+  return { middle, unit };
+}
+
+// The tokens, one of them chosen, each to be pressed; of many those around it. How wide they are.
+export function pickRow(scene, tokens, chosen, room, place) {
+  const fits = Math.min(tokens.length, Math.floor((room - 24) / 25));
+  const first = clamp(chosen - (fits >> 1), 0, tokens.length - fits);
+  const shown = tokens.slice(first, first + fits);
+  const wide = clamp(Math.ceil(1.1 * Math.max(...shown.map((token) => textWidth(token, 13)))) + 12, 44, scene.width < 540 ? 70 : 110);
+  const pitch = Math.min(30, (room - 24) / fits);
+  const more = [first > 0 && "earlier", first + fits < tokens.length && "later"].filter(Boolean);
+  scene.label(more.length ? "tokens …" : "token", wide - 6, 12, { size: 12, align: "right", color: "muted" });
+  shown.forEach((token, i) => {
+    const own = first + i === chosen;
+    const y = 24 + i * pitch;
+    scene.paint((p) => p.box(1, y + 1, wide - 1, pitch - 2, own ? { fill: p.theme.box, edge: p.theme.query, line: 1.5 } : { fill: p.theme.paper }));
+    scene.label(token, wide - 6, y + pitch / 2, { size: 13, weight: own ? 650 : 400, align: "right", most: wide - 8 });
+    scene.button([0, y, wide, pitch], `Token ${first + i + 1}: ${token}${own ? ", shown" : ", show it"}`, { go: place(first + i) });
+  });
+  return wide;
 }

@@ -7,7 +7,7 @@ import { classRow, patchRow } from "./map_patches.js";
 import { nameRows, namesWidth } from "./map_rows.js";
 import { purposeOf } from "./map_purpose.js";
 import { tellCell } from "./map_tiles.js";
-import { KINDS, title, valueAt } from "./map_trace.js";
+import { KINDS, entryOf, title, valueAt } from "./map_trace.js";
 import { clamp, textWidth } from "./text.js";
 
 const WORDS = {
@@ -31,6 +31,7 @@ export function layerScene(model, where, place, width, room) {
   if (stack.image) stack.tokens.forEach((_, row) => (row ? patchRow : classRow)(scene, stack, row, g.label - 5, g.y(row), g.pitch));
   else nameRows(scene, stack.tokens, { right: g.label - 8, top: g.top, pitch: g.pitch, room: g.label - 9 });
   const arrives = layer ? stack.layers[layer - 1][sublayers.length - 1].after : stack.entered;
+  g.inside = (sublayer, what) => (sublayer[what] ? `${place.split("/").slice(0, 2).join("/")}/${sublayer.kind}/${what === "norm" ? what : "neuron"}` : "");
   strip(scene, g, arrives, g.label, "in", `the residual stream, as it enters ${name.toLowerCase()}`, stack.tokens);
   let x = g.label + g.strip + g.gap;
   let from = g.label + g.strip;
@@ -40,7 +41,8 @@ export function layerScene(model, where, place, width, room) {
     x = end + g.gap;
   }
   layerBeats(scene, g, model, sublayers, room);
-  scene.hint = `Click on a head to open it. Layer norm brings every vector to the same size, here ${model.normFirst ? "before each sublayer (“pre-norm”); the first Transformer had it after each ⊕." : "after each ⊕ (“post-norm”), as in the first Transformer."}`;
+  const more = sublayers.some((one) => one.norm) ? "Click on a head, a norm or a neuron to open it" : "Click on a head to open it";
+  scene.hint = `${more}. Layer norm brings every vector to the same size, here ${model.normFirst ? "before each sublayer (“pre-norm”); the first Transformer had it after each ⊕." : "after each ⊕ (“post-norm”), as in the first Transformer."}`;
   return scene;
 }
 
@@ -58,14 +60,16 @@ function layerSizes(model, width, room, stack, sublayers) {
   return { label, top, pitch, gap, strip, bottom: top + pitch * stack.n, y: (row) => top + (row + 0.5) * pitch, skip: top - 20 };
 }
 
-function strip(scene, g, one, x, words, what, tokens, style = {}) {
+function strip(scene, g, one, x, words, what, tokens, inside = "") {
   scene.paint((p) => p.strips(one, x, g.top, g.strip, g.pitch));
-  scene.grid([x, g.top, g.strip, g.bottom - g.top], one, `${title(what)}: ${one.rows} vectors`, tellVector(tokens, what));
+  const tell = tellVector(tokens, what);
+  const told = inside ? (...cell) => [...tell(...cell), "click to see the norm at work"] : tell;
+  scene.grid([x, g.top, g.strip, g.bottom - g.top], one, `${title(what)}: ${one.rows} vectors`, told, inside ? (row) => `${inside}/${row}` : null);
   // No room for names: pointing tells them.
   if (g.strip < 20) return;
   // Two lines of names where they are close.
   const low = g.strip < 34 && words.startsWith("sum") ? 14 : 0;
-  scene.label(words, x + g.strip / 2, g.bottom + 12 + low, { size: 12, color: "muted", align: "center", most: g.strip + 2 * g.gap, ...style });
+  scene.label(words, x + g.strip / 2, g.bottom + 12 + low, { size: 12, color: "muted", align: "center", most: g.strip + 2 * g.gap });
 }
 
 // One sublayer: norm, what it does, what it found, and the addition to the stream.
@@ -79,7 +83,7 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from) {
   const pre = model.normFirst;
   if (pre) {
     flow(from, x);
-    strip(scene, g, sublayer.read, x, "norm", "after layer norm, which brings every vector to the same size", tokens);
+    strip(scene, g, sublayer.read, x, "norm", "after layer norm, which brings every vector to the same size", tokens, g.inside(sublayer, "norm"));
     from = x + g.strip;
     x = from + g.gap;
   }
@@ -105,7 +109,7 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from) {
   scene.plus(plus, g.top - 2, 8, words);
   scene.part("add-and-norm", plus - 10, g.skip - 8, 20, g.bottom - g.skip + 8);
   flow(plus, after);
-  strip(scene, g, sublayer.after, after, pre ? "sum" : "sum, norm", `the stream after ${words}: what ran past plus what was found`, tokens);
+  strip(scene, g, sublayer.after, after, pre ? "sum" : "sum, norm", `the stream after ${words}: what ran past plus what was found`, tokens, pre ? "" : g.inside(sublayer, "norm"));
   const end = after + g.strip;
   const room = end - start;
   scene.label(KINDS[sublayer.kind], start, 14, { size: room > 185 ? 15 : 13, weight: 650, most: 0.88 * room });
@@ -176,12 +180,14 @@ function hidden(scene, model, g, sublayer, x, wide, tokens) {
     for (let row = 0; row < one.rows; row++) funnel(p, x, g.y(row), wide, g.pitch, slope);
     p.strips(one, x + slope, g.top, wide - 2 * slope, g.pitch, { height: g.pitch * 0.86 });
   });
+  const inside = g.inside(sublayer, "neurons");
   const share = one.data.reduce((sum, value) => sum + (value <= 0), 0) / one.data.length;
   if (g.strip >= 20) scene.label(`${one.width} wide`, x + wide / 2, g.bottom + (g.strip < 34 ? 26 : 12), { size: 12, color: "muted", align: "center", most: wide + 2 * g.gap });
   scene.grid([x + slope, g.top, wide - 2 * slope, g.bottom - g.top], one, `Inside the feed-forward network: ${one.rows} vectors`, (m, row, col) => [
     ...tellVector(tokens, "inside the feed-forward network")(m, row, col),
     model.activation === "ReLU" ? `ReLU has set ${Math.round(100 * share)}% of these to 0` : "",
-  ].filter(Boolean));
+    inside ? "click to see this neuron" : "",
+  ].filter(Boolean), inside ? (row, col) => `${inside}/${entryOf(one, col)},${row}` : null);
 }
 
 // One token's vector, widened and narrowed again: each token goes through alone.

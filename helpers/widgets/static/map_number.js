@@ -1,6 +1,7 @@
 // The map, fourth depth: one number. A query and a key, product by product, to a score and a weight.
 
 import { NARROW, Scene, number, percent } from "./map_scene.js";
+import { signedBars } from "./map_insides.js";
 import { colourOf } from "./map_paint.js";
 import { columnTurn } from "./map_rows.js";
 import { rowOf, tellingPair, title, valueAt } from "./map_trace.js";
@@ -65,17 +66,7 @@ function vectors(scene, head, query, key, names, g, say) {
 }
 
 function productBars(scene, products, g, q, k) {
-  const most = Math.max(...products.map(Math.abs)) || 1;
-  const middle = g.bars + g.high * (Math.max(...products, 0) / (Math.max(...products, 0) - Math.min(...products, 0) || 1));
-  const unit = g.high / (Math.max(...products, 0) - Math.min(...products, 0) || 1);
-  scene.paint((p) => {
-    products.forEach((value, i) => {
-      const x = g.left + i * g.cell;
-      const [r, gr, b] = p.theme.signed[value < 0 ? 56 : 200];
-      p.box(x, value < 0 ? middle : middle - value * unit, Math.max(1, g.cell - 1), Math.max(0.5, Math.abs(value) * unit), { fill: `rgb(${r},${gr},${b})`, radius: 1 });
-    });
-    p.line([[g.left, middle], [g.left + g.w, middle]], { color: p.theme.edge, width: 1 });
-  });
+  const { middle } = signedBars(scene, products, g.left, g.bars, g.w, g.high);
   scene.label("products", g.left - 10, middle, { size: 13, align: "right" });
   const one = { data: Float32Array.from(products), rows: 1, cols: products.length };
   const tell = (_, _row, i) => [`entry ${i + 1}: ${number(q[i])} × ${number(k[i])} = ${number(products[i])}`];
@@ -83,7 +74,6 @@ function productBars(scene, products, g, q, k) {
   scene.targets[scene.targets.length - 1].marks = (p, [, i]) => {
     p.box(g.left + i * g.cell - 1.5, g.q - 2, g.cell + 2, g.bars + g.high - g.q + 4, { edge: p.theme.ink, line: 1.5, radius: 2 });
   };
-  return most;
 }
 
 function running(scene, sums, g) {

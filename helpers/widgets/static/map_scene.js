@@ -1,6 +1,7 @@
 // The map, a scene: what one depth consists of. It is painted, pointed at, lit in parts and played.
 
 import { entryOf, valueAt } from "./map_trace.js";
+import { textWidth } from "./text.js";
 
 // Below this width, in pixels, parts stand below each other.
 export const NARROW = 540;
@@ -20,6 +21,13 @@ export class Scene {
   }
   label(words, x, y, style = {}) {
     this.labels.push((p) => p.text(words, x, y, { ...style, color: style.color ? p.theme[style.color] : p.theme.ink }));
+  }
+
+  // A heading and, if there is room, what it means.
+  heading(words, more, x, y, room) {
+    this.label(words, x, y, { size: 14, weight: 650, most: room });
+    const used = 1.1 * textWidth(words, 14) + 12;
+    if (used + textWidth(more, 13) < room) this.label(more, x + used, y, { size: 13, color: "muted" });
   }
 
   // Above the veil: work(paint, lit) is told whether any of `rect` is lit, so that nothing is half.

@@ -165,6 +165,8 @@ export function readPlace(text, model) {
   const sublayers = stack.layers[layer];
   if (!sublayers) return { depth: 0 };
   const place = { depth: 1, stack, layer: Number(layer), sublayers };
+  const inside = readInside(sublayers.find((one) => one.kind === kind), head, cell, stack.n);
+  if (inside) return { ...place, ...inside, home: `${name}/${layer}`, activation: model.activation };
   const sublayer = sublayers.find((one) => one.kind === kind && one.heads);
   if (!sublayer || !sublayer.heads[head]) return place;
   Object.assign(place, { depth: 2, sublayer, kind, head: sublayer.heads[head], headIndex: Number(head) });
@@ -172,6 +174,16 @@ export function readPlace(text, model) {
   const [query, key] = (cell || "").split(",").map(Number);
   if (!cell || !(query < place.head.q.rows) || !(key < place.head.k.rows)) return place;
   return { ...place, depth: 3, query, key };
+}
+
+// Inside a sublayer: ".../norm/3" for token 3, ".../neuron/17,3" for neuron 17 and token 3.
+function readInside(sublayer, what, which, n) {
+  const numbers = (which || "").split(",").map(Number);
+  const row = numbers[numbers.length - 1];
+  if (!sublayer || !(row < n)) return null;
+  if (what === "norm" && sublayer.norm) return { depth: 2, inside: "norm", sublayer, row };
+  const col = what === "neuron" && sublayer.neurons ? Array.from({ length: sublayer.hidden.cols }, (_, i) => entryOf(sublayer.hidden, i)).indexOf(numbers[0]) : -1;
+  return col < 0 ? null : { depth: 2, inside: "neuron", sublayer, row, col };
 }
 
 // "energy/3,1": the energy of decoding step 3 for source token 1.
@@ -201,6 +213,11 @@ export function trail(text, model) {
   if (place.section === "embedding") steps.push({ place: text, words: `${place.stack.title}: embedding${model.positions ? " and position" : ""}` });
   else if (place.section) steps.push({ place: text, words: "Logits and softmax" });
   else if (place.depth > 0) steps.push({ place: parts.slice(0, 2).join("/"), words: `${place.stack.title} layer ${place.layer + 1}` });
+  if (place.inside) {
+    const of = KINDS[place.sublayer.kind].toLowerCase();
+    const words = place.inside === "norm" ? `Layer norm ${model.normFirst ? "before" : "after"} ${of}` : `Feed-forward, neuron ${entryOf(place.sublayer.hidden, place.col) + 1}`;
+    return [...steps, { place: text, words }];
+  }
   if (place.depth > 1) steps.push({ place: parts.slice(0, 4).join("/"), words: `${KINDS[place.kind]}, head ${place.headIndex + 1}` });
   if (place.depth > 2) steps.push({ place: text, words: `“${place.stack.tokens[place.query]}” to “${place.keys[place.key]}”` });
   return steps;
@@ -214,7 +231,7 @@ export function deeper(text, model) {
   if (model.recurrent) return text || "energy/0,0";
   const place = readPlace(text, model);
   if (place.depth === 0) return `${model.stacks[0].name}/0`;
-  if (place.section) return text;
+  if (place.section || place.inside) return text;
   if (place.depth === 1) {
     const { sublayer, head } = sharpest(place.sublayers);
     return `${text}/${sublayer.kind}/${head}`;

@@ -112,7 +112,7 @@ class MapView {
     this.pause();
     const from = this.place;
     if (this.stage.root.contains(document.activeElement)) {
-      const back = from.startsWith(place) ? from.split("/").slice(0, place ? 4 : 2).join("/") : null;
+      const back = from.startsWith(place) ? from.split("/").slice(0, place ? 4 : 2).join("/") : place;
       this.drawn = () => this.stage.focus(back);
     }
     // Logits are those of the row that was shown.
@@ -127,7 +127,8 @@ class MapView {
     this.set({ follow: "", beat: -1, stop: -1 });
   }
   toDepth(depth) {
-    let { place } = this;
+    // Beside the heads lies what belongs to none: from there, to the layer's.
+    let place = readPlace(this.place, this.trace).home || this.place;
     const steps = trail(place, this.trace);
     if (depth < steps.length) return this.open(steps[depth].place);
     if (readPlace(place, this.trace).section) place = "";
