@@ -217,7 +217,7 @@ EXERCISES = [
     ),
     Exercise(
         name="strided_mask", title="near, and every so often",
-        task="Allow the last `stride` positions (the query's own included) and, further back, every position whose distance is a multiple of `stride`, but none of the future.",
+        task="Allow the last `stride` positions, the query's own included. Further back, allow every position whose distance from the query is a multiple of `stride`. Allow none of the future.",
         minutes=5, difficulty=3, importance=3,
         reference=strided_mask, draw=lambda generator: [(7, 2), (8, 3), (11, 4), (13, 5)],
         mistakes=[
@@ -239,7 +239,7 @@ EXERCISES = [
     ),
     Exercise(
         name="global_mask", title="a few that see everything",
-        task="For an encoder: allow a window to both sides (distance below `window`). In addition the first n_global positions attend to all, and all attend to them.",
+        task="Make the mask of an encoder. Each position attends to a window on both sides (distance below `window`). The first n_global positions attend to all, and all attend to them.",
         minutes=4, difficulty=2, importance=3,
         reference=global_mask, draw=lambda generator: [(6, 2, 1), (8, 2, 3), (9, 3, 2), (11, 2, 4)],
         mistakes=[
@@ -270,7 +270,7 @@ EXERCISES = [
             Mistake("one layer too many", "range(n_layers)", "range(n_layers + 1)",
                     "This is the reach after one layer too many. If you start from the mask, one layer is already in it; start from the identity."),
             Mistake("starts from the mask", "torch.eye(len(mask))", "mask.float()",
-                    "This starts from the mask. That's right from one layer on, but with no layer it still lets positions influence each other. Start from the identity, and multiply n_layers times.",
+                    "This starts from the mask, so positions influence each other even with no layer at all. Start from the identity, and multiply n_layers times.",
                     also=(("range(n_layers)", "range(n_layers - 1)"),)),
             Mistake("as many layers as positions", "range(n_layers)", "range(len(mask))",
                     "The number of layers has no effect here. Multiply n_layers times."),
@@ -288,7 +288,7 @@ EXERCISES = [
     ),
     Exercise(
         name="online_softmax_step", title="one block more",
-        task="For each of T queries, `largest` is the largest score so far and `total` the sum of exp(score − largest), both of shape (T,). Take in a block of further scores, (T, block), and return the new largest scores and the new sums, relative to the new largest scores.",
+        task="For each of T queries, `largest` is the largest score so far and `total` the sum of exp(score − largest), both of shape (T,). Take in a further block of scores, (T, block). Return the new largest scores, and the new sums relative to them.",
         minutes=4, difficulty=3, importance=4,
         reference=online_softmax_step, draw=draw_scores,
         mistakes=[
@@ -358,7 +358,7 @@ EXERCISES = [
     ),
     Exercise(
         name="linear_attention_step", title="one token more",
-        task="The tokens so far left behind state = Σ φ(k) vᵀ and total = Σ φ(k). Add the new token to both, then let its query read from them. Return the context, the new state and the new total.",
+        task="The tokens so far have been summed up in state = Σ φ(k) vᵀ and total = Σ φ(k). Add the new token to both, then let its query read from them. Return the context, the new state and the new total.",
         minutes=4, difficulty=3, importance=5,
         reference=linear_attention_step, draw=draw_step,
         mistakes=[

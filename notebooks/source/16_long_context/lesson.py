@@ -5,11 +5,12 @@
 # able to attend to every one of them while it answers. Computing their keys and values again for every word of the
 # answer would take forever, so they're kept in the cache of lesson 08.
 #
-# You come from lesson 14, with a model that writes, and you need lesson 04's count of what attention costs.
-#
 # GPT-3 could attend to 2,048 tokens at most, its *window*. Suppose you stretch that window to the length of the novel
 # and change nothing else. The model has 96 layers with 96 heads each, and every key and every value is 128 numbers
-# wide. Its 175 billion parameters take 350 gigabytes. How much memory do the keys and values of the novel take?
+# wide. Its parameters take 350 gigabytes. Will one reader's novel take less than that, or more?
+#
+# You come from lesson 14, with a model that writes, and you need lesson 08's cache and lesson 04's count of what
+# attention costs.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -101,7 +102,8 @@ exercises.warm_up(16)
 # %% [markdown]
 # ## 1. What does a long text cost?
 #
-# There are two bills. One is for the **cache**, which grows in proportion to the length.
+# A long text comes with two bills. The first is for the memory of the **cache**, which grows in proportion to the
+# length.
 #
 # ### Your turn (2 min)
 
@@ -120,10 +122,11 @@ def cache_size(n_tokens, n_layers, n_heads, d_head, bytes_per_number=2):
 exercises.check("cache_size", cache_size)
 
 # %% [markdown]
-# Every factor in this product is a place to save. In **grouped-query attention** several heads of queries share one
-# head of keys and values. With 12 heads of keys in place of 96, the novel's cache shrinks to an eighth.
+# Every factor in this product is a place to save. In **grouped-query attention**, for instance, several heads of
+# queries share one head of keys and values. If GPT-3 had 12 heads of keys in place of 96, the novel's cache would
+# shrink to an eighth.
 #
-# The other bill is for **time**. To read the text, the model compares every token with every other one, which takes
+# The second bill is for **time**. To read the text, the model compares every token with every other one, which takes
 # about $2n^2d$ multiplications (lesson 04). Let's time that on your machine, next to a feed-forward layer, which
 # processes every token by itself.
 
@@ -173,13 +176,14 @@ notebook.figure(
 )
 
 # %% [markdown]
-# Four times the tokens take about sixteen times the time and exactly sixteen times the memory for the weights.
+# For four times as many tokens, attention takes about sixteen times as long, and its weights take exactly sixteen
+# times the memory.
 
 # %% [markdown]
 # ## 2. Which pairs can we leave out?
 #
-# Most of what a word needs is in the few words around it. Let each token attend only to the last few tokens, itself
-# included. That stretch moves along with the token, hence the name **sliding window**.
+# Most of what a word needs is in the few words around it. We can save work, then, if each token attends only to the
+# last few tokens, itself included. This stretch moves along with the token, hence the name **sliding window**.
 #
 # ### Your turn (2 min)
 
@@ -236,8 +240,8 @@ print(f"with the mask, {ratio:.1f} times as long as without")
 notebook.tell(
     "A mask hides scores that have already been computed. To save the work, we must not compute them "
     "at all. `patterns.window_attention` cuts the text into blocks of 64 and multiplies each block of "
-    f"queries only with its own block of keys and the one before. It gives the same result {plain_time / block_time:.0f} "
-    "times as fast as full attention here."
+    "queries only with its own block of keys and the one before. Its result equals the masked one, and "
+    f"here it's {plain_time / block_time:.0f} times as fast as full attention."
 )
 notebook.claim(counted[0] == counted[1] == 16 * counted[2])
 
@@ -247,11 +251,13 @@ notebook.claim(counted[0] == counted[1] == 16 * counted[2])
 # Within one layer it doesn't. But in the second layer a token attends to neighbours that have themselves
 # attended to *their* neighbours. A window of 8 includes the query itself, so each layer adds 7 positions.
 #
-# A text of 4,096 tokens therefore needs hundreds of layers before its last token can depend on its first. Two other
-# patterns need far fewer. In the **strided** pattern (Child et al. 2019), each token also attends to every 8th token
-# further back. In the **global** pattern of Longformer and BigBird, a few tokens attend to all others and are attended
-# to by all. Move the sliders: how many layers does each pattern need, and why does a global token help so little as
-# long as *causal* is on?
+# At that pace, a text of 4,096 tokens needs hundreds of layers before its last token can depend on its first. Two
+# other patterns need far fewer. In the **strided** pattern (Child et al. 2019), each token also attends to every 8th
+# token further back. In the **global** pattern of Longformer and BigBird, a few tokens attend to all others and are
+# attended to by all.
+#
+# Move the sliders to see how many layers each pattern needs. Then try a harder question: why does a global token help
+# so little as long as *causal* is on?
 
 # %%
 AttentionPatterns()
@@ -349,22 +355,24 @@ display(
     )
 )
 notebook.tell(
-    "Two layers with a window of 8 reach 14 positions, and there the accuracy drops to chance, one in "
-    "eight. Training can't change that, because the gradient beyond it is exactly zero. The strided and the "
-    "global pattern compute hardly more pairs, and any two of their positions meet within two layers."
+    "Two layers with a window of 8 reach 14 positions. Beyond that the accuracy drops to chance, one in "
+    "eight, and more training wouldn't help, because the gradient from further back is exactly zero. The "
+    "strided and the global pattern compute hardly more pairs, yet they connect any two positions within "
+    "two layers."
 )
 
 # %% [markdown]
 # ## 3. Do we have to store the weights?
 #
-# Each row of weights is needed only until the values have been mixed. If we could work through the keys a few at a
-# time, the $n \times n$ weights would never have to exist all at once. But the softmax needs every score of a row
-# twice: first to find the largest, which it subtracts so that nothing overflows, then for the sum in the denominator.
+# Each row of weights is needed only until the values have been mixed. If we worked through the keys a few at a time,
+# the $n \times n$ weights would never have to exist all at once. The softmax stands in the way, because it needs every
+# score of a row twice. First it finds the largest score and subtracts it so that nothing overflows, and then it
+# computes the sum in the denominator.
 #
 # **Pencil (2 min).** Scores arrive in two blocks, (1, 2) and then (4). After the first block the maximum is 2 and the
 # sum is $e^{1-2} + e^{0}$, with 2 subtracted from each score. After the second block the maximum is 4, so 4 should
-# have been subtracted. What single number do you multiply the old sum by to put that right? Write it down before you
-# read the loop below, which does the same with five scores.
+# have been subtracted. By what single number do you multiply the old sum to put that right? Write it down before you
+# read the loop below, which works through five scores in this way.
 
 # %%
 scores, block = numpy.array([1.0, 2.0, 4.0, 0.5, 3.0]), 2
@@ -387,8 +395,8 @@ print("equal to a softmax over all five scores: yes")
 #
 # ### Your turn: find the bug (4 min)
 #
-# The attention below reads keys and values in blocks of two, called **tiles**, and it has a bug. The print-out
-# compares it with ordinary attention.
+# The attention below reads keys and values in blocks of two, called **tiles**, and it has a bug. The print-out after
+# it shows how far it is from ordinary attention.
 
 # %% tags=["hide-input"]
 exercises.heading("forgetful_tiles")
@@ -438,20 +446,20 @@ print(f"largest tensor: {full_memory[2048] / tile_memory:.0f} times smaller in t
 assert plain == tiled and full_memory[2048] / tile_memory == 16
 
 # %% [markdown]
-# Nothing is left out and nothing is approximated; only the stored weights are gone. And yet tiling is several times
-# as fast on a GPU, because there, reading and writing the weights takes longer than computing them.
-# `F.scaled_dot_product_attention` does it for you.
+# Tiling leaves nothing out and approximates nothing. It only avoids storing the weights. On a GPU that alone makes
+# attention several times as fast, because there, writing and reading the weights takes longer than computing them. You
+# don't have to write the tiles yourself: `F.scaled_dot_product_attention` does it for you.
 
 # %% [markdown]
 # ## 4. What if we moved the brackets?
 #
 # Tiles save memory but no multiplications, because $(QK^\top)V$ still begins with all $n \times n$ scores. Matrix
-# products are associative, though, so the brackets can be moved, and $Q(K^\top V)$ begins with a matrix that's
-# only $d \times d$. What stops us is the softmax between the two products.
+# products are associative, though, so we could move the brackets. $Q(K^\top V)$ begins with a matrix that's only $d
+# \times d$. What stops us is the softmax between the two products.
 #
-# So let's replace the softmax. Instead of $e^{q \cdot k}$, use a weight that *is* a dot product,
-# $\phi(q) \cdot \phi(k)$, with a function $\phi$ that makes every entry positive. Katharopoulos et al. (2020)
-# take $\phi(x) = \mathrm{elu}(x) + 1$, which is $x + 1$ for positive $x$ and $e^x$ otherwise.
+# Let's replace it, then. Instead of $e^{q \cdot k}$, use a weight that *is* a dot product, $\phi(q) \cdot \phi(k)$,
+# with a function $\phi$ that makes every entry positive. Katharopoulos et al. (2020) take $\phi(x) = \mathrm{elu}(x) +
+# 1$, which is $x + 1$ for positive $x$ and $e^x$ otherwise.
 #
 # ### Your turn (4 min)
 
@@ -529,8 +537,8 @@ notebook.figure(
 #
 # ### What does a decoder have to remember?
 #
-# A causal model reads token by token. Look again at `state` in your function. It's the sum of $\phi(k)v^\top$ over
-# the tokens, so to move on by one token, we only have to add one term.
+# A causal model reads token by token, and `state` in your function is a sum of $\phi(k)v^\top$ over the tokens. To
+# move on by one token, we only have to add one term.
 #
 # ### Your turn (4 min)
 
@@ -559,13 +567,13 @@ torch.testing.assert_close(
 print("100 steps give the same as all at once: yes")
 
 # %% [markdown]
-# The function takes the old state and a new token and returns the new state, as `rnn_step` did in lesson 01. **Linear
+# Your function takes the old state and a new token and returns the new state, as `rnn_step` did in lesson 01. **Linear
 # attention is a recurrent network whose state is a matrix.** In training it's computed for all tokens at once, and in
-# decoding it needs no cache that grows. With the loop, lesson 01's question comes back: how much fits into a state of
-# fixed size?
+# decoding it needs no cache that grows. But with the loop, lesson 01's question comes back. How much fits into a state
+# of fixed size?
 #
-# Fill one and see. The keys and values are random vectors of length 1, nothing is trained, and we leave $\phi$ out
-# at first: the state is simply the sum of all $k v^\top$.
+# Let's fill one and see. The keys and values are random vectors of length 1, and nothing is trained. At first we leave
+# $\phi$ out, so that the state is simply the sum of all $k v^\top$.
 
 
 # %%
@@ -622,15 +630,16 @@ display(
 )
 notebook.tell(
     "Softmax attention with sharp scores reads back all 512, because it keeps each pair separately. A sum of fixed "
-    "size can't. And with the φ you've just written, even 16 pairs are lost: elu + 1 makes every entry positive, so "
-    "all keys point in nearly the same direction, and every question gets the average of all answers."
+    "size can't. With the φ you've just written, even 16 pairs are lost. Because elu + 1 makes every entry positive, "
+    "all keys point in nearly the same direction, and what comes back is always close to the average of all values."
 )
 
 # %% [markdown]
-# That's why models with such a state don't simply add. *The treasure is in the cave* … *now it's in the mill*: a sum
-# keeps both, and asked where the treasure is, it answers with a mixture. The **delta rule** first reads what the
-# state already says about the key, and writes only the difference (Schlag et al. 2021; Yang et al. 2024). In the next
-# cell, every key is written twice with different values, and only the second one counts.
+# Newer models with such a state therefore don't simply add. Suppose a story says *the treasure is in the cave*, and
+# later, *now it's in the mill*. A sum keeps both, and if you ask where the treasure is, you get a mixture. The **delta
+# rule** first reads what the state already says about the key, and then writes only the difference (Schlag et al.
+# 2021; Yang et al. 2024). To compare the two, the next cell writes every key twice with different values, and only the
+# second value counts.
 
 # %% tags=["hide-input"]
 notebook.set_seed(0)
@@ -664,17 +673,20 @@ notebook.figure(
 )
 
 # %% [markdown]
-# The sum tosses a coin between the old value and the new one. The delta rule gets every one of 32 right, and fails
-# only once the state is full. So linear attention gives up exact look-up among many things, not the distant past as
-# such.
+# The sum might as well toss a coin between the old value and the new one. The delta rule gets all of up to 32 keys
+# right, and fails only as the state fills up. Linear attention, then, gives up exact look-up among many things, but
+# not the distant past as such.
 #
 # ## 5. What do models do today?
 #
-# Many still use full attention in every layer, with fewer heads of keys and values, and pay for it. Others let a few
-# full layers do the exact look-up and cheap layers the rest, as GPT-3 already did when it alternated full layers with
-# sparse ones. In Gemma 3 (2025), five layers in six have a window of 1,024 tokens. Seven in eight have a state of
-# fixed size instead, in Jamba (2024) as recurrent Mamba layers and in MiniMax-01 (2025) as linear attention. But the
-# question isn't settled: MiniMax's next model, M2, went back to full attention throughout (MiniMax 2025).
+# Many models still use full attention in every layer, with fewer heads of keys and values, and pay for it. Others keep
+# a few full layers for exact look-up and make the rest cheap, as GPT-3 already did when it alternated full layers with
+# sparse ones. In Gemma 3 (2025), five layers in six have a window of 1,024 tokens. In Jamba (2024) and MiniMax-01
+# (2025), seven in eight have a state of fixed size, the one with recurrent layers called Mamba, the other with linear
+# attention.
+#
+# Nobody knows yet which of these will last. MiniMax's next model, M2, went back to full attention throughout (MiniMax
+# 2025).
 
 # %%
 exercises.predict("cache_of_a_hybrid")
@@ -690,21 +702,21 @@ print(f"all full {all_full / 1e9:.1f} GB, five in six with a window {mixed / 1e9
 assert 0.16 < mixed / all_full < 0.19
 
 # %% [markdown]
-# So who pays? With full attention it's whoever runs the model. With a window or a fixed state it can be whoever asks,
+# Who pays, then? With full attention, whoever runs the model. With a window or a fixed state it can be whoever asks,
 # if the question needs one exact detail from far back.
 #
 # <details><summary>Fine print</summary>
 #
 # The four readers in section 2 are trained once each here. Three other seeds drew the same cliff, with 100% for the
-# other patterns nearly everywhere. The vectors in section 4 are random: a trained model can choose keys that overlap
-# less. The novel's cache counts all layers of GPT-3 alike; in its sparse layers, some keys could have been dropped. All
-# times are of one thread of this machine.
+# other patterns nearly everywhere. The vectors in section 4 are random, and a trained model can choose keys that
+# overlap less. The novel's cache counts all layers of GPT-3 alike, although some keys of the sparse layers could have
+# been dropped. All times are of one thread of this machine.
 #
 # </details>
 #
 # ### What to take away
 #
-# - As a text gets longer, the multiplications for reading it grow in proportion to $n^2$, and its cache to $n$.
+# - The multiplications for reading a text grow with $n^2$, the square of its length. Its cache grows with $n$.
 # - A mask alone saves nothing. A pattern saves time only if the other pairs aren't computed at all.
 # - A window of $w$ reaches $w - 1$ positions further per layer. With strides or global tokens, two layers reach
 #   everything.
@@ -713,9 +725,9 @@ assert 0.16 < mixed / all_full < 0.19
 #
 # $$\phi(Q)\,\bigl(\phi(K)^\top V\bigr) \quad\text{in place of}\quad \mathrm{softmax}(QK^\top)\,V$$
 #
-# Shared keys, windows and fixed states are only some of the things that changed after 2017.
-# [What changed since 2017](95_what_changed.ipynb) comes next, with the rest of the block. Lesson 17 is a branch: your
-# second assignment, in which you design the tokens yourself, for drumming.
+# Shared keys, windows and fixed states all change the block of 2017, and they aren't the only changes. [What changed
+# since 2017](95_what_changed.ipynb) comes next and goes through the rest. Lesson 17 is a branch: your second
+# assignment, in which you design the tokens yourself, for drumming.
 
 # %% [markdown]
 # ## Practice
@@ -756,8 +768,8 @@ exercises.quiz("a_causal_global_token")
 # %% [markdown]
 # ### What can reach what?
 #
-# To find the reach of *any* pattern, follow the paths: if $t$ attends to $u$, then everything that has
-# reached $u$ so far now reaches $t$.
+# To find the reach of *any* pattern, follow the paths. If $t$ attends to $u$, then everything that has reached $u$ so
+# far now reaches $t$.
 
 # %% tags=["hide-input"]
 exercises.heading("reach")
@@ -814,10 +826,10 @@ exercises.quiz("what_linear_gives_up")
 #
 # ### Does a rotary model read on beyond its training?
 #
-# A learned table of positions is over after its last row. Rotary positions (lesson 05) have no rows: each pair of
-# features turns by its own angle per position, so the formula goes on for ever. Does the model? Count the turns.
-# During training on 2,048 tokens, some pairs have gone round hundreds of times and have met every angle. Others have
-# never finished their first turn.
+# A learned table of positions ends with its last row. Rotary positions (lesson 05) have no rows. They turn each pair
+# of features by its own angle per position, so the formula goes on for ever. Does the model? To find out, count the
+# turns. During training on 2,048 tokens, some pairs have gone round hundreds of times and have met every angle. Others
+# have never finished their first turn.
 
 
 # %%
@@ -837,19 +849,20 @@ assert unfinished(8_192, 10_000) < unfinished(2_048, 10_000) < unfinished(8_192,
 
 # %% [markdown]
 # Token 3,000 turns these slow pairs to angles that the model has never seen, and the loss jumps. Three repairs are in
-# use. *Position interpolation* divides all positions by a factor, so that a long text fits into the angles of
-# training, at the price of neighbours that look closer together (Chen et al. 2023). *YaRN* divides the slow pairs
-# only (Peng et al. 2023). A *larger base*, 500,000 in Llama 3 instead of 10,000, slows all pairs down from the
-# beginning. All three need some further training on long texts, and even then, a window that a model can read isn't
-# always one that it *uses*: models have missed facts in the middle of a long prompt more often than facts at its ends
-# (Liu et al. 2023). Lesson 19 reads beyond a real model's window.
+# use, and all three need some further training on long texts. *Position interpolation* divides all positions by a
+# factor, so that a long text fits into the angles of training, at the price of neighbours that look closer together
+# (Chen et al. 2023). *YaRN* divides the slow pairs only (Peng et al. 2023). A *larger base*, 500,000 in Llama 3
+# instead of 10,000, slows all pairs down from the beginning.
+#
+# Even then, a window that a model can read isn't always one that it *uses*. Models have missed facts in the middle of
+# a long prompt more often than facts at its ends (Liu et al. 2023). Lesson 19 reads beyond a real model's window.
 #
 # ### More parameters for the same work: a mixture of experts
 #
 # Long texts aren't the only thing that makes a model expensive. Most parameters of a large model are in its
 # feed-forward layers, and each token passes through all of them. A **mixture of experts** has many feed-forward layers
-# and a small router that sends each token to the best $k$ of them (Shazeer et al. 2017). That's how DeepSeek-V3 can
-# have 671 billion parameters while a token uses only 37 billion.
+# and a small router that sends each token to the best $k$ of them (Shazeer et al. 2017). DeepSeek-V3, for instance,
+# has 671 billion parameters, of which a token uses only 37 billion.
 
 # %%
 notebook.show_source(efficient.MixtureOfExperts)
@@ -869,8 +882,8 @@ print(f"multiplications compared with all eight experts: {share:.0%}")
 assert 0.2 < share < 0.35 and ((gates > 0).sum(-1) == 2).all()
 
 # %% [markdown]
-# All eight experts have to be in memory, though: a mixture saves time but no memory. The next lesson trains small ones
-# and looks at how evenly the experts are used.
+# All eight experts have to be in memory, though, so a mixture saves time but no memory. [What changed since
+# 2017](95_what_changed.ipynb) trains small ones and looks at how evenly the experts are used.
 
 # %% [markdown]
 # **References**

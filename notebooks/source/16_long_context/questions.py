@@ -71,7 +71,7 @@ GPT-3's 175 billion parameters take 350 gigabytes as 16-bit numbers. Suppose its
 We give the attention of lesson 04 a text of 2,048 tokens and a mask that allows each query only the last 64 keys. How long do its three lines take, compared with no mask at all?
 - little: a small fraction of the time, because 97% of the pairs are gone | They're gone from the result but not from the work, because `query @ key.T` computes every score before the mask is applied.
 - half: about half the time, because the scores are still computed but the values aren't mixed | The second product is computed in full as well. It multiplies most values by zero.
-- more: as long, or even longer | Yes. Every score is computed, then most are overwritten with −∞, and that's an additional step.
+- more: as long, or even longer | Yes. Every score is computed, and overwriting most of them with −∞ is an additional step.
 
 [the_window_fails]
 A model with two layers and a window that reaches 7 positions to each side is trained to report the marked symbol at its last position. How does its accuracy depend on how far back the mark is?
