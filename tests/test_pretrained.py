@@ -11,6 +11,7 @@ from safetensors.torch import save_file
 
 from helpers.data import corpus
 from helpers.data.captions import CAPTIONS
+from helpers.pretrained import __main__ as share_all
 from helpers.pretrained import checksums, shared, smollm, weight_files
 from helpers.pretrained import minilm as pretrained_minilm
 from helpers.pretrained.minilm import load_minilm
@@ -162,7 +163,7 @@ def test_files_without_checksums_are_refused_and_one_command_writes_them(copied,
 def test_models_can_share_one_file_and_nobody_changes_it(load, tmp_path, monkeypatch):
     own = load().model
     monkeypatch.setattr(smollm, "convert_for_all", lambda folder: None)  # half a gigabyte
-    shared.main([str(tmp_path)])
+    share_all.main([str(tmp_path)])
     before = {file: file.read_bytes() for file in tmp_path.iterdir()}
     assert len(before) == 2
     monkeypatch.setenv(shared.VARIABLE, str(tmp_path))

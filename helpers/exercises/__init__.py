@@ -1,8 +1,8 @@
 """The exercises' public face: check, hint, solution, quiz, predict, reveal, progress.
 
 The one place in the package that passes names on: a lesson writes ``exercises.check(...)`` and
-need not know which file does what. The exercises of a lesson are in ``lesson_NN.py``, its questions in
-``questions/lesson_NN.py``; `model` and `content` say what the two are made of.
+need not know which file does what. A lesson's exercises and questions are in its own folder,
+``notebooks/source/NN_name/``; `model` and `content` say what the two are made of.
 """
 
 import re
@@ -12,10 +12,11 @@ import ipywidgets as widgets
 from helpers.exercises import panels
 from helpers.exercises.edits import needs, pasteable
 from helpers.exercises.model import catalogue, find
+from helpers.exercises.overview import progress
 from helpers.exercises.own_code import is_mine, mine, my_parts, my_transformer, whose
 from helpers.exercises.own_file import fill_in, my_folder, my_source
 from helpers.exercises.predictions import guess, predict, reveal
-from helpers.exercises.progress import export_progress, import_progress, join_class, progress
+from helpers.exercises.progress import export_progress, import_progress, join_class
 from helpers.exercises.quizzes import quiz
 from helpers.exercises.verdicts import about_the_last_attempt
 from helpers.exercises.warm_up import warm_up

@@ -162,8 +162,8 @@ def _elsewhere(name):
     for kind, call in (("question", "quiz"), ("prediction", "predict")):
         if name in catalogue(kind):
             return f' It is a {kind}, so exercises.{call}("{name}") shows it.'
-    from helpers.exercises import model  # imports torch, which only this error message needs
-
-    if name in model.catalogue()[0]:
+    # Exercises import torch, which only this message needs.
+    in_lessons = (lessons.module(number, "exercises") for number in lessons.folders())
+    if any(item.name == name for module in in_lessons for item in getattr(module, "EXERCISES", [])):
         return f' It is an exercise, so exercises.heading("{name}") shows it.'
     return ""

@@ -4,13 +4,12 @@ The files in ``weights`` have 16 bits per number, and a model computes with 32, 
 makes a copy of its own: 20 MB for the translator. On a server for a class, this writes the
 parameters as they are in memory,
 
-    python -m helpers.pretrained.shared FOLDER
+    python -m helpers.pretrained FOLDER
 
 and where the variable ``COURSE_SHARED`` names that folder, kernels map the file. What nobody
 changes is then there once. Who trains a model changes a copy of their own, never the file.
 """
 
-import argparse
 import os
 from pathlib import Path
 
@@ -56,19 +55,3 @@ def write(model, path, folder):
 
 def _file(folder, path):
     return Path(folder) / f"{fingerprint(path.read_bytes())}.pt"  # other weights, another file
-
-
-def main(arguments: list[str] | None = None):
-    """Write the files of the larger models."""
-    from helpers.pretrained import smollm, storyteller, translator
-
-    parser = argparse.ArgumentParser(prog="python -m helpers.pretrained.shared")
-    parser.add_argument("folder", help="where kernels will find them")
-    folder = parser.parse_args(arguments).folder
-    write(translator.load_translator().model, translator.TRANSLATOR, folder)
-    write(storyteller.load_storyteller().model, storyteller.STORYTELLER, folder)
-    smollm.convert_for_all(folder)
-
-
-if __name__ == "__main__":
-    main()

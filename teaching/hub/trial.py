@@ -288,7 +288,7 @@ def text_of(received):
 
 def share_models(machine):
     """Write what the image brings: the larger models, for all kernels to share."""
-    command = [sys.executable, "-m", "helpers.pretrained.shared", machine.state / "shared"]
+    command = [sys.executable, "-m", "helpers.pretrained", machine.state / "shared"]
     subprocess.run(command, env={**machine.environment, "PYTHONPATH": str(ROOT)}, check=True)
 
 
