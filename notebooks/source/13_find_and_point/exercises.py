@@ -271,11 +271,11 @@ EXERCISES = [
         hints=["A cosine similarity is the dot product of two vectors of length 1.",
                "vectors.norm(dim=-1) is the length of every row, (N,). With keepdim=True it's (N, 1), so that each row is divided by its own length.",
                "vectors.norm(dim=-1, keepdim=True), and k"],
-        look_at="The question's own length doesn't matter: it scales all similarities alike.",
+        look_at="The length of the question's vector doesn't matter, because it scales all similarities alike.",
     ),
     Exercise(
         name="recall_at_k", title="recall at k",
-        task="similarity (Q, N) compares Q questions with N paragraphs, and right (Q,) is each question's paragraph. For what share of the questions is it among the k most similar?",
+        task="similarity (Q, N) compares Q questions with N paragraphs, and right (Q,) is each question's paragraph. For what share of the questions is the right paragraph among the k most similar?",
         minutes=5, difficulty=2, importance=4,
         reference=recall_at_k, draw=_draw_recall,
         mistakes=[
@@ -319,7 +319,7 @@ EXERCISES = [
         hints=["start_logits[:, None] + end_logits[None, :] makes all S × S sums.",
                "A span mustn't end before it starts. And how many tokens does a span from i to j have?",
                "end_logits[None, :], then (start <= end) & (end - start < max_len)"],
-        look_at="The valid spans are a band above the diagonal: a causal mask flipped over and cut off at max_len.",
+        look_at="The valid spans form a band above the diagonal, like a causal mask flipped over and cut off at max_len.",
     ),
     Exercise(
         name="best_span", title="find the bug: pointing nowhere",
@@ -349,11 +349,11 @@ EXERCISES = [
         hints=["Look at what it printed. Where does the span start, and where does it end?",
                "First set the logits outside the text to −∞. Then span_scores(start_logits, end_logits, max_len) scores every pair.",
                "best = scores.argmax().item(); start, end = best // S, best % S"],
-        look_at="One argmax over all pairs replaces two. Starts and ends both need the mask: without it an answer can begin in the question or end on the last [SEP].",
+        look_at="One argmax over all pairs replaces two. The mask has to hide starts and ends alike, or an answer can begin in the question or end on the last [SEP].",
     ),
     Exercise(
         name="answer_characters", title="back to the text",
-        task="offsets (S, 2) holds, for every token, its first character in the text and the one after its last. For the answer from token start to token end (included), return [first, after], so that text[first:after] is the answer.",
+        task="offsets (S, 2) holds, for every token, its first character in the text and the one after its last. For the answer from token start to token end (included), return [first, after] such that text[first:after] is the answer.",
         minutes=2, difficulty=1, importance=4,
         reference=answer_characters, draw=_draw_offsets,
         mistakes=[
@@ -372,7 +372,7 @@ EXERCISES = [
         hints=["Where does the token `start` begin?",
                "It begins at offsets[start][0]. The answer stops where the token `end` does.",
                "[offsets[start][0], offsets[end][1]]"],
-        look_at="The tokens between start and end aren't needed: the text is still there, with all its spaces and accents.",
+        look_at="The tokens between start and end aren't needed. The text itself is still there, with all its spaces and accents.",
     ),
     Exercise(
         name="span_loss", title="the loss of pointing",

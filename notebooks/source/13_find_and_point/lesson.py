@@ -3,12 +3,12 @@
 #
 # *Who was Jim Henson?* Here's a text to look him up in: *Jim Henson was a nice puppet.*
 #
-# That's a well-known first example for BERT. The text is nonsense, since Henson was the man who made the Muppets, but
-# today's model has nothing else to go by. It can't write an answer at all. It outputs two positions in the text, where
-# its answer begins and where it ends.
+# This is a well-known first example for BERT, and the text is nonsense, because Henson was the man who made the
+# Muppets. But today's model has nothing else to go by. It can't even write an answer. It outputs two positions in the
+# text, one where its answer begins and one where it ends.
 #
-# You come from lesson 12, where an encoder gave one answer per text. You need its MiniLM, its adapters, and the two
-# texts joined by [SEP] from lesson 11.
+# You come from lesson 12, where an encoder gave one answer per text, and you'll need its MiniLM and its adapters.
+# From lesson 11 you need the input that joins two texts with [SEP].
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -78,13 +78,13 @@ print(henson)
 assert henson.text == nonsense[henson.start : henson.end] and "puppet" in henson.text
 
 # %% [markdown]
-# Such a model is called a **reader**. First of all, it needs the right text.
+# A model that answers by pointing is called a **reader**. Before it can read, somebody has to find the right text for
+# it.
 #
 # ## 1. Which of 110 paragraphs?
 #
-# Here are 523 questions, each about one of 110 paragraphs of Wikipedia. They come from **XQuAD**
-# (Artetxe et al. 2020), for which people translated such questions from English into ten other languages.
-# We use the English ones.
+# Here are 523 questions from **XQuAD** (Artetxe et al. 2020), for which people translated questions about Wikipedia
+# from English into ten other languages. We use the English ones. Each question is about one of 110 paragraphs.
 
 # %%
 questions = xquad()
@@ -96,9 +96,10 @@ print(asked[0])
 print(texts[right[0]][:150], "…")
 
 # %% [markdown]
-# The reader could go through all 110, but it would come back with 110 answers, so let's find a paragraph first. Count
-# how many of the question's words each paragraph contains, and the right one comes first for 80% of the questions
-# (**recall at 1**). For 94% it's among the first five (**recall at 5**).
+# The reader could go through all 110, but it would come back with 110 answers. Let's find a paragraph first. The
+# simplest way is to count how many of the question's words each paragraph contains. For 80% of the questions the
+# right paragraph then comes first, which is called **recall at 1**. For 94% it's among the first five (**recall at
+# 5**).
 
 # %% tags=["hide-input"]
 shared = word_overlap(asked, texts)
@@ -112,7 +113,8 @@ print(f"shared words: recall at 1 {recall(shared, 1):.0%}, at 5 {recall(shared, 
 assert round(100 * recall(shared, 1)) == 80 and round(100 * recall(shared, 5)) == 94
 
 # %% [markdown]
-# Counting words ignores what they mean. MiniLM was trained to give similar vectors to texts that belong together.
+# Counting words ignores what the words mean. MiniLM was trained to produce similar vectors for texts that belong
+# together, so let's compare vectors instead.
 
 # %% tags=["nbval-ignore-output"]
 minilm = load_minilm()
@@ -124,7 +126,7 @@ similarity = question_vectors @ text_vectors.T  # (523, 110) cosines
 # %% [markdown]
 # ### Your turn (4 min)
 #
-# Complete the search below, so that it works for vectors of any length, not just for those of length 1.
+# Complete the search below. It should work for vectors of any length, not just for vectors of length 1.
 
 # %% tags=["hide-input"]
 exercises.heading("retrieve")
@@ -143,11 +145,12 @@ def retrieve(query, vectors, k):
 exercises.check("retrieve", retrieve)
 
 # %% [markdown]
-# As in lesson 12, a text's vector is the average over its tokens. We compute each paragraph's vector only
-# once, before anybody has asked anything, so searching is cheap. But is it any good? Our word count treated
-# all words alike, so let's give MiniLM a stronger opponent. **BM25**, from 1994, counts shared words too, but
-# a rare word counts for more than *the*, each repetition of a word adds less than the one before, and long
-# paragraphs are penalised. Nothing in it has to be trained.
+# Searching like this is cheap, because each paragraph's vector is computed only once, before anybody has asked
+# anything. As in lesson 12, it's the average over the paragraph's tokens. But is the search any good?
+#
+# It deserves a stronger opponent than our word count, which treated all words alike. **BM25**, from 1994, counts
+# shared words as well, but a rare word counts for more than *the*, each repetition of a word adds less than the one
+# before, and long paragraphs are penalised. Nothing in it has to be trained.
 
 # %%
 exercises.predict("words_or_meaning")
@@ -175,19 +178,20 @@ missed = {
 }
 in_both = len(missed["BM25"] & missed["MiniLM"])
 notebook.tell(
-    f"""BM25 and MiniLM are about equally good, and they fail on different questions: BM25 misses
-    {len(missed["BM25"])}, MiniLM {len(missed["MiniLM"])}, and only {in_both} questions are missed by both. That's why the sum
-    of the two scores, each brought to mean 0 and spread 1 per question, is better than either."""
+    f"""BM25 and MiniLM are about equally good, but they fail on different questions. BM25 misses {len(missed["BM25"])} and
+    MiniLM {len(missed["MiniLM"])}, and only {in_both} questions are missed by both. That's why adding the two scores is better than
+    either, once both are brought to mean 0 and spread 1 per question."""
 )
 assert abs(lead) < 0.03 and recall(similarity, 1) > 0.88 and recall(similarity, 5) > 0.97
 assert recall(together, 1) > max(recall(similarity, 1), recall(rare, 1)) + 0.02
 assert recall(together, 5) > 0.98 and in_both < 15
 
 # %% [markdown]
-# But think of how these questions were made. People wrote them with the paragraph in front of them, and used its
-# words. Somebody who is really searching doesn't know the words of the text. We wrote 21 questions of our own, each
-# about one of the 110 paragraphs, and avoided that paragraph's words as far as we could. *Are schoolmasters still
-# permitted to beat pupils?* is about a paragraph that mentions *teachers*, *students* and *corporal punishment*.
+# These questions make it easy for BM25, because people wrote them with the paragraph in front of them and used its
+# words. Somebody who is really searching doesn't know the words of the text. We therefore wrote 21 questions of our
+# own, each about one of the 110 paragraphs, and avoided that paragraph's words as far as we could. *Are schoolmasters
+# still permitted to beat pupils?* is about a paragraph that mentions *teachers*, *students* and *corporal
+# punishment*.
 
 # %% tags=["hide-input"]
 OUR_QUESTIONS = [  # (which paragraph, question)
@@ -229,9 +233,9 @@ exercises.reveal("in_other_words", measured=by_meaning)
 our_sum = standardised(our_similarity) + standardised(our_rare)
 by_both = (ranks(our_sum, our_right) == 0).sum().item()
 notebook.tell(
-    f"""MiniLM puts the right paragraph first for {by_meaning} of our 21 questions, and BM25 for {by_words}. Here the sum is
-    worse than MiniLM alone ({by_both}), because BM25 now contributes little but noise. We chose the questions to be
-    hard for BM25, so this isn't a fair contest either. Which method is better depends on who asks."""
+    f"""MiniLM puts the right paragraph first for {by_meaning} of our 21 questions, BM25 only for {by_words}. We made the questions hard
+    for BM25, so this contest isn't fair either. Even the sum does worse than MiniLM alone ({by_both}), because BM25 now adds
+    little but noise. Which method is better depends on who asks."""
 )
 assert by_meaning >= 15 and by_words <= 5 and by_meaning > by_both
 assert (ranks(our_similarity, our_right) < 5).all()
@@ -239,9 +243,9 @@ assert (ranks(our_similarity, our_right) < 5).all()
 # %% [markdown]
 # ## 2. Where in the paragraph?
 #
-# We've found a paragraph, and now we need the answer in it. Our reader is MiniLM with a small adapter, as in
-# lesson 12, trained on questions about other Wikipedia articles. It gets the question and one paragraph as a
-# pair, [CLS] question [SEP] paragraph [SEP]. The **segments** tell the two apart: 0 for the question, 1 for the text.
+# We've found a paragraph, and now we need the answer in it. Our reader is MiniLM with a small adapter, as in lesson
+# 12, trained on questions about other Wikipedia articles. It reads the question and one paragraph as a pair, [CLS]
+# question [SEP] paragraph [SEP]. The **segments** tell the two apart, 0 for the question and 1 for the paragraph.
 
 # %%
 question = "Where did Ada Lovelace grow up?"
@@ -252,9 +256,9 @@ pair = minilm.tokenizer.encode(question, text)
 print(*[f"{token}/{segment}" for token, segment in zip(pair.tokens, pair.type_ids)])
 
 # %% [markdown]
-# The question can attend to the text and the text to the question. The last layer gives one vector per token, and a
-# linear layer with just two outputs turns it into two scores: how plausible this token is as the *start* of the
-# answer, and how plausible it is as the *end*.
+# In the encoder, the question can attend to the text and the text to the question. A linear layer on top turns each
+# token's vector into just two scores. The first says how plausible the token is as the *start* of the answer, the
+# second how plausible it is as the *end*.
 
 # %%
 ids, segments = torch.tensor([pair.ids]), torch.tensor([pair.type_ids])
@@ -277,9 +281,9 @@ notebook.figure(
 )
 
 # %% [markdown]
-# In the library you know from lesson 06, this model is called `BertForQuestionAnswering`. Here it is with random
-# weights, built from a configuration, so nothing is downloaded. It takes the attention mask and the segments by name
-# and returns an object with named parts. Copy its weights into ours, and the two agree.
+# The `transformers` library of lesson 06 calls this model `BertForQuestionAnswering`. Here it is with random weights,
+# built from a configuration, so nothing is downloaded. It takes the attention mask and the segments by name and
+# returns an object with named parts. We copy its weights into our model, and the two agree.
 
 # %%
 from transformers import BertConfig, BertForQuestionAnswering
@@ -301,14 +305,13 @@ torch.testing.assert_close(output.end_logits, ends, atol=1e-5, rtol=1e-4)
 print("start_logits", tuple(output.start_logits.shape), " equal to ours: yes")
 
 # %% [markdown]
-# Pointing at one of $S$ positions is a classification with $S$ classes, and we need two of these. If $s$ are the start
-# logits, $e$ the end logits, $i$ the right start and $j$ the right end, the training loss is the mean of the two
-# cross-entropies:
+# Pointing at one of $S$ positions is a classification with $S$ classes, and a span needs two of them. With start
+# logits $s$, end logits $e$, right start $i$ and right end $j$, the training loss is the mean of two cross-entropies:
 #
 # $$\text{loss} = -\tfrac12 \big(\log \mathrm{softmax}(s)_i + \log \mathrm{softmax}(e)_j\big)$$
 #
-# To read an answer off the logits, leave out [CLS], [SEP] and the question, then take the best start and the best end.
-# Let's try that on 120 of the questions, drawn at random, and give the reader the right paragraph each time.
+# To read an answer off the logits, leave out [CLS], [SEP] and the question, then take the best start and the best
+# end. Let's try that on 120 of our questions, drawn at random. The reader always reads the right paragraph.
 
 # %%
 exercises.predict("two_argmaxes")
@@ -362,9 +365,9 @@ assert 0 < len(invalid) < 0.5 * len(sample) and len(backwards) > 0
 assert mean(answer_f1, careful, sample) > naive
 
 # %% [markdown]
-# In training, neither classification depends on what the other one chooses. When two parts of the text look
-# promising, the start can pick one of them and the end the other. The cure is to choose once instead of twice: every
-# pair $(i, j)$ gets the sum of its two logits, and the valid pair with the highest sum wins.
+# In training, neither classification depends on what the other one chooses. If two parts of the text look promising,
+# the start can pick one of them and the end the other. The cure is to choose a pair. Every pair $(i, j)$ is scored by
+# the sum of its two logits, and the valid pair with the highest sum wins.
 #
 # ### Your turn (4 min)
 
@@ -386,31 +389,31 @@ def span_scores(start_logits, end_logits, max_len):
 exercises.check("span_scores", span_scores)
 
 # %% [markdown]
-# Here are all the spans of our little text. Click one of the best four, or have start and end chosen
+# Here are all the spans of our little text. Click one of the best four, or switch to choosing start and end
 # independently. Then try a text and a question of your own. Can you make the reader point at something silly?
 
 # %% tags=["nbval-ignore-output"]
 SpanExplorer(reader, question, text)
 
 # %% [markdown]
-# One step is left, from tokens back to text. MiniLM's tokens are lower-case pieces without accents, and *Temüjin* has
-# become `te ##mu ##jin`. Don't glue them together: for each token the tokenizer also returns its **offsets**, the
-# characters it came from. Cut the answer out of the text with these, as the reader does.
+# One step is left, from tokens back to text. MiniLM's tokens are lower-case pieces without accents, so *Temüjin* has
+# become `te ##mu ##jin`, and gluing these together won't bring back the name. But the tokenizer also returns each
+# token's **offsets**, the characters that it came from. With their help, the reader cuts the answer out of the
+# original text.
 #
 # ## 3. Is *Onggirat tribe* right?
 #
-# *What was the tribe of the woman Temüjin married?* People marked *the Onggirat*. A reader that says
-# *Onggirat tribe* isn't wrong, but its answer isn't the same as theirs. SQuAD, the data set behind our
-# questions, therefore gives two scores. Before scoring, it puts both answers in lower case and removes
-# articles and punctuation. **Exact match** is 1 if they're equal and 0 if not, while **F1** gives credit for
-# shared words:
+# *What was the tribe of the woman Temüjin married?* People marked *the Onggirat*. A reader that says *Onggirat tribe*
+# isn't wrong, but it didn't say what they marked. SQuAD, the data set behind our questions, therefore uses two
+# scores. Both ignore capitals, articles and punctuation. **Exact match** is 1 if the two answers are equal and 0 if
+# not, while **F1** rewards shared words:
 #
 # $$\text{precision} = \frac{\text{shared words}}{\text{predicted words}}, \quad \text{recall} = \frac{\text{shared words}}{\text{true words}}, \quad F_1 = \frac{2 \cdot \text{precision} \cdot \text{recall}}{\text{precision} + \text{recall}}$$
 
 # %% [markdown]
 # ### Your turn (5 min)
 #
-# Now write F1 for two lists of words. A word that occurs twice in both counts twice.
+# Write F1 for two lists of words. A word that occurs twice in both counts twice.
 
 # %% tags=["hide-input"]
 exercises.heading("token_f1")
@@ -426,13 +429,13 @@ def token_f1(predicted, true):
 exercises.check("token_f1", token_f1)
 
 # %% [markdown]
-# The precision is there for a reason. A lazy reader that always answers with the whole sentence has a recall of 1, but
-# most of its words aren't in the answer, and F1 punishes that.
+# Why isn't the recall enough? A lazy reader that always answers with the whole sentence would have a recall of 1. But
+# most of its words aren't in the true answer, so its precision is low, and that pulls F1 down.
 #
 # ## 4. Both together
 #
-# Now we put the finder in front of the reader. Ask questions of your own, about anything in the 22 articles:
-# Genghis Khan, the Amazon rainforest, the Rhine, Doctor Who, Martin Luther, teachers, Kenya, …
+# Now we put the finder in front of the reader. Ask questions of your own, about anything in the 22 articles. There's
+# Genghis Khan, the Amazon rainforest, the Rhine, Doctor Who, Martin Luther, teachers, Kenya and more.
 
 
 # %% tags=["nbval-ignore-output"]
@@ -448,8 +451,8 @@ def ask(question):
 ask("What did the medical faculty in Paris blame for the plague?")
 
 # %% [markdown]
-# Which of the two steps spoils more answers? We take the 120 questions of section 2 again. The reader gets
-# the right paragraph, then the one we found, and finally the most similar *wrong* one.
+# Which of the two steps spoils more answers? We take the 120 questions of section 2 again, and let the reader read
+# three different paragraphs: the right one, the one we found, and the most similar *wrong* one.
 
 # %%
 exercises.predict("a_wrong_paragraph")
@@ -478,13 +481,13 @@ each = {
 lost = 100 * (torch.tensor(each["right"]) - torch.tensor(each["found"]))
 off = (lost.std() / len(sample) ** 0.5).item()
 notebook.tell(
-    f"""The paragraph that we found was the right one for {hits} of {len(sample)} questions, which costs the pipeline
-    {lost.mean():.1f} points of F1 (standard error {off:.1f}). The reader is the weaker part here, and a small one. BERT-base, five
-    times as large and trained on 30 times as many of these questions, reached an F1 of 88.5 on SQuAD 1.1 in 2018.
+    f"""We found the right paragraph for {hits} of {len(sample)} questions, so finding costs only {lost.mean():.1f} points of F1 (standard error
+    {off:.1f}). The reader is the weaker part here, and a small one. BERT-base, five times as large and trained on 30 times as
+    many such questions, reached an F1 of 88.5 on SQuAD 1.1 in 2018.
 
-    Given a wrong paragraph, our reader answers all the same. It points at *something*, and the little F1 it gets comes
-    from chance matches and from paragraphs that contain the answer as well. Every system that looks things up before it
-    answers runs this risk. *Going deeper* lets the reader say that a text has no answer."""
+    In a wrong paragraph our reader points at *something* all the same. What little F1 it has comes from chance matches
+    and from paragraphs that contain the answer as well. Every system that looks things up before it answers runs this
+    risk. In *Going deeper* the reader can say that a text has no answer."""
 )
 assert f1["right"] > 0.3 and f1["right"] >= f1["found"] > f1["right"] - 0.06
 assert f1["most similar wrong"] < 0.25 and all(a.text for a in answers["most similar wrong"])
@@ -493,21 +496,20 @@ assert f1["most similar wrong"] < 0.25 and all(a.text for a in answers["most sim
 # <details><summary>Fine print</summary>
 #
 # With 120 questions, an F1 has a standard error of about four points, and the reader was trained once, with one seed.
-# MiniLM's own fine-tuning, on a billion pairs of sentences, included SQuAD's training questions. XQuAD's articles come
-# from SQuAD's development set, so MiniLM hasn't met these questions, but it has met others in the same style. The
-# weights for adding BM25 and MiniLM could be tuned. We didn't, because there's no other set of paragraphs to tune
-# them on.
+# MiniLM's own fine-tuning, on a billion pairs of sentences, included SQuAD's training questions. XQuAD's articles
+# come from SQuAD's development set, so MiniLM hasn't met these questions, but it has met others like them. We didn't
+# tune how much BM25 and MiniLM count in the sum, because there's no other set of paragraphs to tune it on.
 #
 # </details>
 
 # %% [markdown]
 # ### What to take away
 #
-# - Find first, then read. Texts get their vectors once, so each new question costs only one more vector.
-# - Counting words and comparing vectors go wrong on different questions. Adding the two scores can help,
-#   and recall at k shows whether it does.
+# - Find first, then read. The texts' vectors are computed only once, so a new question costs only one more vector.
+# - Counting words and comparing vectors go wrong on different questions. Adding the two scores can help, and recall
+#   at k shows whether it does.
 # - A reader classifies positions, once for the start and once for the end.
-# - Two argmaxes needn't form a span. Take the best *valid* pair, at most $L$ tokens long.
+# - The best start and the best end needn't form a span. Take the best *valid* pair, at most $L$ tokens long.
 # - Use the offsets to cut the answer out of the text.
 # - Even in the wrong text, a reader points at something. It can learn to point at [CLS] instead.
 #
@@ -517,9 +519,10 @@ assert f1["most similar wrong"] < 0.25 and all(a.text for a in answers["most sim
 model_map(reader.minilm.trace("Who was Jim Henson?"), here="encoder", tour="")
 
 # %% [markdown]
-# The map shows the reader's encoder. Today we added a matrix of 384 × 2 on top of its last layer.
+# The map shows the reader's encoder. On top of it, today's model has only a matrix of 384 × 2.
 #
-# **Lesson 14** turns to the other half of the Transformer, the decoder, and lets it write.
+# Today's model found answers that somebody else had written. In **lesson 14** a model writes for itself, with the
+# other half of the Transformer, the decoder.
 
 # %% [markdown]
 # ## Practice
@@ -530,8 +533,8 @@ model_map(reader.minilm.trace("Who was Jim Henson?"), here="encoder", tour="")
 exercises.quiz("shape_of_the_span_head")
 
 # %% [markdown]
-# **Pencil (2 min).** What is the F1 of *Onggirat tribe of Mongolia* if the true answer is *the Onggirat
-# tribe*? Don't count the article, because it's removed first.
+# **Pencil (2 min).** What is the F1 of *Onggirat tribe of Mongolia* if the true answer is *the Onggirat tribe*? Leave
+# out the article, as both scores do.
 
 # %%
 exercises.quiz("pencil_f1")
@@ -590,7 +593,7 @@ exercises.check("recall_at_k", recall_at_k)
 # %% [markdown]
 # ### Find the bug (5 min)
 #
-# Here's somebody else's way to the best span. It uses the mask `in_text` and takes one argmax over all pairs, but it
+# The function below looks for the best span. It uses the mask `in_text` and takes one argmax over all pairs, but it
 # still points at strange places. We try it on two made-up sets of logits.
 
 # %% tags=["hide-input"]
@@ -622,7 +625,7 @@ for high_start, high_end in (({1: 6.0, 9: 5.0}, {10: 5.0}), ({10: 6.0, 9: 4.0}, 
 exercises.check("best_span", best_span)
 
 # %% [markdown]
-# MiniLM's table of positions ends at 512, so a longer text has to be read in parts. If the parts overlap, an
+# MiniLM's table of positions ends at 512, so a longer text has to be read in parts. Let the parts overlap, and an
 # answer that is cut in two at the end of one part is whole in the next.
 
 # %% tags=["hide-input"]
@@ -651,10 +654,12 @@ exercises.quiz("a_reader_for_contracts")
 #
 # ### What if the text doesn't say?
 #
-# SQuAD's second version (2018) adds questions that the paragraph only seems to answer. For these, the reader
-# is trained to point at [CLS], a position that is in every input and in no answer. Afterwards it can compare
-# its best span with [CLS], and the `score` of an answer is a softmax over these two. We take 80 questions
-# with an answer and 80 without, from two articles that the reader wasn't trained on.
+# SQuAD's second version (2018) adds questions that the paragraph only seems to answer. For these, the reader is
+# trained to point at [CLS], a position that is in every input and in no answer. Afterwards it can compare its best
+# span with [CLS], and the `score` of an answer is a softmax over these two.
+#
+# Does that score know when there's no answer? We take 80 questions with an answer and 80 without, from two articles
+# that the reader wasn't trained on.
 
 # %%
 exercises.predict("does_the_score_know")
@@ -710,7 +715,7 @@ display(
 )
 notebook.tell(
     f"""These questions were written to fool a reader, and ours is too small to see through many of them. A paragraph that's
-    simply the wrong one is easier to notice: the score of the right one is higher in {easy:.0%} of the pairs."""
+    simply the wrong one is easier to notice. In {easy:.0%} of the pairs the right paragraph has the higher score."""
 )
 
 # %% tags=["nbval-ignore-output"]
@@ -722,10 +727,9 @@ assert reader.answer("Who painted the Mona Lisa?", nonsense, threshold=0.5) is N
 assert reader.answer("Who wrote Hamlet?", nonsense, threshold=0.5).text == "Jim Henson"
 
 # %% [markdown]
-# At a threshold of 0.5, the reader declines to name the painter of the Mona Lisa. But it still names Jim Henson
-# as the author of *Hamlet*, because that answer has a score above 0.5. Any threshold makes the reader answer
-# less often, both where it was wrong and where it was right, so the best choice depends on what a wrong answer
-# costs.
+# At a threshold of 0.5, the reader declines to name the painter of the Mona Lisa, but it still names Jim Henson as
+# the author of *Hamlet*. A higher threshold would make it answer less often, both where it was wrong and where it was
+# right. How high to set it depends on what a wrong answer costs.
 
 # %% [markdown]
 # **References**

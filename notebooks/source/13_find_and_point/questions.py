@@ -8,7 +8,7 @@ A user types *car won't start in winter*. The right page says *vehicle battery, 
 - BM25, because both texts are short. | The two share no word, so BM25 gives this page 0, however short it is.
 + MiniLM, because it compares vectors. | Yes. Two texts without a common word can have similar vectors.
 - Either, if the list of results is long enough. | BM25 gives 0 to every page without a shared word, so the right page ranks no higher than the rest.
-- Neither: one has to train a model on cars and batteries first. | MiniLM was trained on a billion pairs of texts about everything, and such words are among them.
+- Neither: one has to train a model on cars and batteries first. | MiniLM was trained on a billion pairs of texts about all sorts of things, and cars and batteries are surely among them.
 
 [valid_spans: number]
 A text has 10 tokens, and an answer at most 3. How many valid spans are there?
@@ -35,7 +35,7 @@ Your pipeline answers a question wrongly. What do you look at first?
 + Whether the paragraph that was found contains the answer. | Yes. If it doesn't, no reader could have helped, and you have to repair the finder.
 - Whether the reader's score is high enough. | The score only weighs this answer against not answering, and only for the text that the reader got. It can be high in a wrong text.
 - Whether the two argmaxes are a valid span. | The reader already takes the best valid span, so that can't be it.
-- Whether the question was asked in training. | Most questions weren't. That alone doesn't make an answer wrong.
+- Whether the question was asked in training. | Most questions weren't, and that alone doesn't make an answer wrong.
 
 [shape_of_the_span_head: shape]
 The encoder gives 200 vectors of width 384, one row per token. These rows are multiplied by a matrix to get start and end logits. What is the shape of that matrix?
@@ -54,8 +54,8 @@ The reader points at the tokens `17 , 786 , 419`. What should your program print
 - 17, 786, 419, since a space follows a comma in English text | In a number it doesn't, and no rule for spaces is right everywhere. The text itself is.
 
 [a_reader_for_contracts: open]
-A company wants a reader for its 40,000 contracts: somebody types a question, and it points at the clause. Which two things would you measure before anybody relies on it, and what would you show beside the answer?
-answer: First recall at k on real questions from the people who will ask them, and not on questions written from the clauses: how often is the right clause among the first five? Then F1 or exact match with the right clause given, so that you know which of the two steps fails. Add questions that no contract answers and count how often it answers anyway. Beside the answer show the clause it comes from and the source of that clause, since an answer is only as reliable as its text. Where the scores are close, show the runner-up as well.
+A company wants a reader for its 40,000 contracts, which points at the right clause when somebody types a question. Which two things would you measure before anybody relies on it, and what would you show beside the answer?
+answer: First recall at k, on real questions from the people who will ask them and not on questions written from the clauses. How often is the right clause among the first five? Then F1 or exact match with the right clause given, so that you know which of the two steps fails. Add questions that no contract answers and count how often the reader answers anyway. Beside the answer show the clause it comes from and the source of that clause, since an answer is only as reliable as its text. Where the scores are close, show the runner-up as well.
 """)
 
 PREDICTIONS = predictions(r"""
@@ -70,13 +70,13 @@ ask_why: yes
 MiniLM was trained on a billion pairs of texts; BM25 counts words. Which of them puts the right paragraph first more often?
 - meaning: MiniLM, by more than three points | You'd think so. But a shared name or rare word is strong evidence, and a vector of 384 numbers blurs it.
 - words: BM25, by more than three points | BM25 is a strong opponent on such questions, but MiniLM keeps up with it.
-- equal: they are within three points | Right. Both miss about the same number, and the other mostly finds what one of them misses.
+- equal: they are within three points | Right. They miss about equally many, but mostly not the same ones.
 ask_why: yes
 recall: what_a_retriever_needs
 
 [in_other_words]
 For how many of our 21 questions does MiniLM put the right one of the 110 paragraphs first?
-too_low: MiniLM was trained to bring texts of similar meaning together, and *beat pupils* and *corporal punishment* are such texts.
+too_low: MiniLM was trained to bring texts of similar meaning together, such as *beat pupils* and *corporal punishment*.
 too_high: A few of our questions are close to other paragraphs of the same article as well.
 unit: questions
 low: 0
@@ -85,7 +85,7 @@ close: 0.15
 recall: what_a_retriever_needs
 
 [two_argmaxes]
-How often are the best start and the best end together *no* valid answer, because the end comes before the start or the answer is longer than 20 tokens?
+How often do the best start and the best end *not* form a valid answer? Either the end comes before the start, or the answer is longer than 20 tokens.
 too_low: Start and end are chosen independently, so they can disagree as soon as two places in the text look good.
 too_high: In most texts one place looks far better than all others, and the start and end logits both point there.
 unit: %
@@ -95,9 +95,9 @@ slider: yes
 close: 0.05
 
 [a_wrong_paragraph]
-Given the most similar *wrong* paragraph, what F1 does the reader get? (100 would be perfect.)
+What F1 does the reader reach in the most similar *wrong* paragraph? A perfect reader would have 100 in the right one.
 too_low: Some words are right by chance, and now and then another paragraph contains the answer, too.
-too_high: The reader answers all the same. But the right answer isn't there, so what it points at is nearly always wrong.
+too_high: The reader always points at something. But the right answer isn't there, so it's nearly always wrong.
 low: 0
 high: 100
 slider: yes
@@ -105,7 +105,7 @@ close: 0.05
 recall: where_it_failed
 
 [does_the_score_know]
-Take one question with an answer and one without, at random. How often does the one *with* an answer get the higher score? (50% is chance.)
+Draw one question with an answer and one without. How often does the reader give the higher score to the one *with* an answer? Chance would be 50%.
 too_low: The reader was trained on such questions as well, so it can tell them apart better than that.
 too_high: The questions without an answer were written to look like the others: the topic and the words are the same, and only something small is off.
 unit: %
