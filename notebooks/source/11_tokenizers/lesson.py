@@ -5,9 +5,9 @@
 # write a good essay, but many of them answered two. Today's mostly get it right, often by spelling the word out
 # first.
 #
-# The model never saw those letters. Before a text reaches it, a small program called a **tokenizer** cuts the text
-# into pieces, looks up each piece in a list, and passes on only the numbers that it finds there. The Transformer that
-# you built in lesson 10 started from such numbers, too.
+# Such a model never sees those letters. Before a text reaches it, a small program called a **tokenizer** cuts the
+# text into pieces, looks up each piece in a list, and passes on only the numbers that it finds there. The Transformer
+# that you built in lesson 10 started from such numbers, too.
 #
 # You come from lesson 10, and all you need today is Python. Every model of text from here to lesson 20 begins with
 # what you're about to write.
@@ -235,8 +235,8 @@ assert per_token[16_000][1] / per_token[16_000][0] > 0.5
 #
 # <details><summary>Compare</summary>
 #
-# a + t occurs in all words, 5 + 4 + 3 + 2 = 14 times, so it's merged first. Next would come h + a with 5 + 4 + 3 =
-# 12, t + h with 4, c + h with 3 and c + a with 2.
+# a + t occurs in all words, 5 + 4 + 3 + 2 = 14 times, so it's merged first. The other counts are 12 for h + a (5 + 4
+# + 3), 4 for t + h, 3 for c + h and 2 for c + a.
 #
 # </details>
 
@@ -306,10 +306,10 @@ for new_id in range(256, 260):
     print(f"{pair} becomes {new_id}:", words)
 
 # %% [markdown]
-# Why do the new ids begin at 256? All smaller numbers are taken. The world's scripts have about 150,000 characters,
-# far too many to begin with, but a computer stores every text as a sequence of **bytes**, and a byte has only 256
-# values, from 0 to 255. A plain letter takes one byte. *é* takes two, like the letters of Greek, Cyrillic, Arabic and
-# Hebrew. Characters of most other scripts take three, and an emoji usually four.
+# Why do the new ids begin at 256? All smaller numbers are taken. We can't start from characters, because the world's
+# scripts have about 150,000 of them. But a computer stores every text as a sequence of **bytes**, and a byte has only
+# 256 values, from 0 to 255. A plain letter takes one byte. *é* takes two, like the letters of Greek, Cyrillic, Arabic
+# and Hebrew. Characters of most other scripts take three, and an emoji usually four.
 #
 # Here's the course's own version. It splits the text into words first, so that no piece reaches across two words, and
 # it counts a space as part of the word that follows.
@@ -403,9 +403,9 @@ print("token_type_ids:", encoding.type_ids)
 # learned vector per segment.
 #
 # Texts in a batch have different lengths, so the shorter ones are filled up with `[PAD]`. An **attention mask** tells
-# the model which positions hold a real token. You know it from lesson 04 as the padding mask. At the other end
-# there's a limit. MiniLM has learned vectors for just 512 positions, and a longer text has to be cut off there, which
-# is called **truncation**.
+# the model which positions hold a real token. You know it from lesson 04 as the padding mask. A text can also be too
+# long. MiniLM has learned vectors for just 512 positions, and anything beyond has to be cut off, which is called
+# **truncation**.
 #
 # ### Your turn (4 min)
 
@@ -524,9 +524,9 @@ assert (
 )
 
 # %% [markdown]
-# The languages themselves have little to do with it. What counts is the text that the tokenizer was trained on. In
-# the tokenizers of 2023, one language could need up to fifteen times as many tokens as another (Petrov et al. 2023).
-# Newer vocabularies are larger and learned from texts in many languages, which narrows the gap.
+# These differences come from the text that the tokenizer was trained on, and hardly from the languages themselves. In
+# 2023, one language could need up to fifteen times as many tokens as another (Petrov et al. 2023). Newer vocabularies
+# are larger and learned from texts in many languages, which narrows the gap.
 #
 # Now type something of your own, perhaps your name, a sentence in another language, a large number, a word in
 # capitals, an accent or two spaces. Which of the tokenizers changes your text, and which one loses a part of it?
@@ -535,9 +535,9 @@ assert (
 TokenizersSideBySide(cutters)
 
 # %% [markdown]
-# Try 12345. MiniLM cuts it into `123` and `##45`, only because some numbers were more frequent in its text than
-# others, and such cuts make arithmetic hard. The tales have few numbers, so their pieces leave every digit alone.
-# Today's models cut numbers by a rule. SmolLM of lesson 19 reads single digits, Llama 3 groups of up to three.
+# Try 12345. MiniLM cuts it into `123` and `##45`, because these two happened to be frequent enough in its text, and
+# such cuts make arithmetic hard. The tales have few numbers, so their pieces leave every digit alone. Today's models
+# cut numbers by a rule. SmolLM of lesson 19 reads single digits, Llama 3 groups of up to three.
 #
 # MiniLM also turns capitals into small letters and drops accents, so it can't tell *Polish* from *polish*, or *résumé*
 # from *resume*.
@@ -570,7 +570,7 @@ exercises.quiz("letters_of_a_token")
 #   merges in order.
 # - WordPiece takes the longest piece from the left, Unigram the likeliest cut.
 # - If the pieces are built from bytes, no text is ever unknown.
-# - A model gets ids, an attention mask and segments. Pad to the longest text in the batch.
+# - A model reads ids, an attention mask and segments. Pad to the longest text in the batch.
 # - Which languages need many tokens depends on the text that the pieces were learned from.
 #
 # $$\text{next merge} = \underset{(a,\,b)}{\arg\max}\ \text{count}(a\,b)$$

@@ -5,9 +5,9 @@
 # decoder would have to choose without it, because its causal mask hides everything to the right of the gap.
 #
 # An encoder has no such mask. In 2018 a team at Google threw the decoder away, trained the encoder alone to fill
-# millions of gaps like this one, and called it BERT. BERT can't write you a letter. But once it had been given one
-# small layer on top, it sorted texts and found answers in them better than models built for nothing else. Today
-# you'll train a small BERT yourself, and then turn a pretrained one into a judge of film reviews.
+# millions of gaps like this one, and called it BERT. BERT can't write you a letter. But add one small layer on top,
+# and it can be trained to sort texts, or to find answers in them, better than models built for nothing else could at
+# the time. Today you'll train a small BERT yourself, and then turn a pretrained one into a judge of film reviews.
 #
 # You come from lesson 11, where a text became ids. From earlier lessons you need the encoder layer (07) and the
 # cross-entropy (09).
@@ -138,7 +138,7 @@ def mask_tokens(token_ids, chosen, uniform, random_ids, mask_id):
 exercises.check("mask_tokens", mask_tokens)
 
 # %% [markdown]
-# The loss is lesson 09's cross-entropy, computed over the chosen positions only. At all others the input already
+# The loss is lesson 09's cross-entropy, computed over the chosen positions only. Everywhere else the input already
 # contains the answer.
 #
 # ### Your turn (4 min)
@@ -249,8 +249,8 @@ notebook.figure(
 # To a model that reads from left to right, the two sentences look identical up to the gap, so it would fill both gaps
 # alike. In our BERT the gap can attend to the verb.
 #
-# The real BERT was pretrained in this way on 3.3 billion words of books and Wikipedia. Its smaller version,
-# BERT-base, has 110 million parameters.
+# The real BERT was pretrained in this way on 3.3 billion words of books and Wikipedia. It came in two sizes, and the
+# smaller one, BERT-base, has 110 million parameters.
 #
 # Two details of the recipe didn't last. BERT also had to predict whether one text follows another, a second task that
 # later models dropped (Liu et al. 2019). And it hid single pieces of words, so a visible *blue* could give away that
@@ -276,8 +276,8 @@ for review in train[3:6]:
 # The encoder returns one vector per *token*, but we need one per *review*. Three candidates come to mind:
 #
 # - the output at **[CLS]**, the token that begins every text (lesson 11)
-# - what libraries call the **pooled output**, the vector of [CLS] after one more linear layer and a tanh, trained in
-#   BERT by that second task
+# - what libraries call the **pooled output**, the vector of [CLS] after one more linear layer and a tanh, both
+#   trained when BERT learned whether one text follows another
 # - the mean over all real tokens
 #
 # The mean has to leave the padding out. Otherwise a short review's vector would change as soon as it shares a batch
@@ -325,12 +325,12 @@ assert at_5000["mean"] > max(at_5000["cls"], at_5000["pooler"]) + 0.03
 # %% [markdown]
 # ## 3. How many labels do you need?
 #
-# Labels cost money, because a person has to read every review. How far do you get with a few? After 50 labelled
+# Labels cost money, because a person has to read every review. How far do you get with a few? Trained on 50 labelled
 # reviews, a classifier on MiniLM's frozen vectors judges about 62% of new ones correctly.
 #
 # The classic rival is the **bag of words**. It describes a review by one number per word of the vocabulary, 1 if the
-# word occurs and 0 if it doesn't. A classifier on these numbers reaches 55% after the same 50 reviews, hardly better
-# than guessing. Now give both of them 5,000.
+# word occurs and 0 if it doesn't. A classifier on these numbers reaches 55% with the same 50 reviews, hardly better
+# than guessing. Now both of them can have 5,000.
 
 # %%
 exercises.predict("words_or_vectors")
@@ -425,8 +425,8 @@ exercises.check("lora_forward", lora_forward)
 # %% [markdown]
 # Now put it together. `add_lora` adds such a correction to each of MiniLM's 36 linear layers, and `TextClassifier`
 # puts a linear layer on top, with dropout before it as in BERT. The optimiser, AdamW, is Adam with a small pull of
-# every weight towards zero. We go through 300 reviews twice. While the cell runs, guess: how many of 400 new reviews
-# will the model judge correctly?
+# every weight towards zero. We go through 300 reviews twice. While the cell runs, guess how many of 400 new reviews
+# the model will judge correctly.
 
 # %% tags=["hide-input"]
 
@@ -455,8 +455,8 @@ for epoch in range(PASSES):
 
 # %% [markdown]
 # Before you see your result, one more question. We also trained LoRA on the eight draws of 50, 500 and 5,000 reviews
-# from section 3. It has 664,322 parameters to train, the classifier on frozen vectors only 770. Which of them does
-# better with 50 reviews?
+# from section 3. LoRA trains 664,322 parameters, the classifier on frozen vectors only 770. Which of them does better
+# with 50 reviews?
 
 # %%
 exercises.predict("lora_from_fifty")
@@ -529,8 +529,9 @@ assert 30 < ways["all"]["trainable"] / ways["lora16"]["trainable"] < 36
 #
 # The star is one run on 400 test reviews, so chance alone can move it by two or three points. In the curve, LoRA goes
 # through 50 reviews 20 times, through 500 four times and through 5,000 twice. We chose these numbers, the rate and
-# the rank after a few trials with other draws. The two classifiers had an advantage over LoRA. They chose the
-# strength of their penalty on large weights with 1,000 further labelled reviews, a luxury for somebody who has 50.
+# the rank after a few trials with other draws. The frozen mean and the bag of words had an advantage over LoRA. They
+# used 1,000 further labelled reviews to choose how strongly large weights are penalised, a luxury for somebody who
+# has 50.
 #
 # In libraries you'll also meet **DistilBERT** (Sanh et al. 2019), which has six of BERT-base's twelve layers and no
 # pooler. It also drops the segments that you'll meet in *Practice*. Its classifier takes the vector of [CLS] through
@@ -545,7 +546,8 @@ exercises.quiz("why_b_starts_at_zero")
 # ## Try it
 #
 # The corrections for one task are called an **adapter**. The course comes with an adapter that was trained on all
-# 7,720 film reviews. Type a review of your own. Each bar shows what the model would say if you left out that word.
+# 7,720 film reviews. Type a review of your own. Each bar belongs to a word and shows what the model would say without
+# that word.
 
 # %% tags=["nbval-ignore-output"]
 sentiment = load_sentiment()
@@ -584,10 +586,10 @@ model_map(minilm.trace("never dull"))
 #
 # ### Find the bug (4 min)
 #
-# BERT can read two texts together, as [CLS] first [SEP] second [SEP]. A *segment* number per token says which of the
-# two texts it belongs to, 0 or 1. Lesson 13 joins a question with a text in this way. The function below has two
-# mistakes, and a model that used it was strangely bad at comparing texts. Its last line tries it on a first text of
-# two words and a second text of one.
+# BERT can read two texts together, as [CLS] first [SEP] second [SEP]. Each token also has a *segment* number, 0 for
+# the first text and 1 for the second. In lesson 13 a question and a text are joined in this way. The function below
+# has two mistakes, and a model that used it was strangely bad at comparing texts. The last line tries it on a first
+# text of two words and a second text of one.
 
 # %% tags=["hide-input"]
 exercises.heading("pair_input")
@@ -691,9 +693,9 @@ print(f"product reviews, never trained on: {transfer:.0%} right")
 assert transfer > 0.75
 
 # %% [markdown]
-# That's more than it reaches on films, because these reviews are easier. The people who collected them kept only
-# lines that are clearly positive or clearly negative (Kotzias et al. 2015), while a film critic often says both at
-# once.
+# The adapter does better here than on films, because these reviews are easier. The people who collected them kept
+# only lines that are clearly positive or clearly negative (Kotzias et al. 2015), while a film critic often says both
+# at once.
 #
 # ### What if you forget the mask?
 #

@@ -7,8 +7,8 @@
 # Muppets. But today's model has nothing else to go by. It can't even write an answer. It outputs two positions in the
 # text, one where its answer begins and one where it ends.
 #
-# You come from lesson 12, where an encoder gave one answer per text, and you'll need its MiniLM and its adapters.
-# From lesson 11 you need the input that joins two texts with [SEP].
+# You come from lesson 12, where an encoder gave one answer per text. You'll need MiniLM and its adapters again, and
+# from lesson 11 the input that joins two texts with [SEP].
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -145,12 +145,12 @@ def retrieve(query, vectors, k):
 exercises.check("retrieve", retrieve)
 
 # %% [markdown]
-# Searching like this is cheap, because each paragraph's vector is computed only once, before anybody has asked
-# anything. As in lesson 12, it's the average over the paragraph's tokens. But is the search any good?
+# Searching like this is cheap. A paragraph's vector is the average over its tokens, as in lesson 12, and we compute
+# it only once, before anybody has asked anything. But is the search any good?
 #
-# It deserves a stronger opponent than our word count, which treated all words alike. **BM25**, from 1994, counts
-# shared words as well, but a rare word counts for more than *the*, each repetition of a word adds less than the one
-# before, and long paragraphs are penalised. Nothing in it has to be trained.
+# To find out, we need a stronger opponent than our word count, which treated all words alike. **BM25**, from 1994,
+# counts shared words as well, but a rare word counts for more than *the*, each repetition of a word adds less than
+# the one before, and long paragraphs are penalised. Nothing in it has to be trained.
 
 # %%
 exercises.predict("words_or_meaning")
@@ -404,9 +404,9 @@ SpanExplorer(reader, question, text)
 # ## 3. Is *Onggirat tribe* right?
 #
 # *What was the tribe of the woman Temüjin married?* People marked *the Onggirat*. A reader that says *Onggirat tribe*
-# isn't wrong, but it didn't say what they marked. SQuAD, the data set behind our questions, therefore uses two
-# scores. Both ignore capitals, articles and punctuation. **Exact match** is 1 if the two answers are equal and 0 if
-# not, while **F1** rewards shared words:
+# isn't wrong, and yet the two answers differ. SQuAD, the data set behind our questions, therefore uses two scores.
+# Both ignore capitals, articles and punctuation. **Exact match** is 1 if the two answers are equal and 0 if not,
+# while **F1** rewards shared words:
 #
 # $$\text{precision} = \frac{\text{shared words}}{\text{predicted words}}, \quad \text{recall} = \frac{\text{shared words}}{\text{true words}}, \quad F_1 = \frac{2 \cdot \text{precision} \cdot \text{recall}}{\text{precision} + \text{recall}}$$
 
@@ -519,10 +519,10 @@ assert f1["most similar wrong"] < 0.25 and all(a.text for a in answers["most sim
 model_map(reader.minilm.trace("Who was Jim Henson?"), here="encoder", tour="")
 
 # %% [markdown]
-# The map shows the reader's encoder. On top of it, today's model has only a matrix of 384 × 2.
+# The map shows the reader's encoder. All that we added on top is a matrix of 384 × 2.
 #
-# Today's model found answers that somebody else had written. In **lesson 14** a model writes for itself, with the
-# other half of the Transformer, the decoder.
+# Today's answers had all been written by somebody else. In **lesson 14** a model writes for itself, with the other
+# half of the Transformer, the decoder.
 
 # %% [markdown]
 # ## Practice

@@ -181,7 +181,7 @@ EXERCISES = [
         hints=["Cut the height in two with unflatten, then the width: (B, C, rows, P, columns, P).",
                "Then bring the dimensions into the order (B, rows, columns, C, P, P), which are numbers 0, 2, 4, 1, 3, 5.",
                "grid.permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2)"],
-        look_at="It's split_heads again: cut a dimension in two, move the parts, and never reshape across a dimension that has to move.",
+        look_at="It's split_heads again. You cut a dimension in two and move the parts, and you never reshape across a dimension that has to move.",
     ),
     Exercise(
         name="unpatchify", title="put the picture back together",
@@ -242,7 +242,7 @@ EXERCISES = [
         reference=stuck_answer, draw=_draw_stuck,
         mistakes=[
             Mistake("still as it was", "encoded[:, 0] @ w", "tokens[:, 0] @ w",
-                    "Compare the three printed rows: they're the same, although the pictures differ. Follow one picture through the function, line by line. Does anything that's computed from it reach the logits?"),
+                    "Compare the three printed rows. They're equal, although the pictures differ. Follow one picture through the function, line by line. Does anything that's computed from this picture reach the logits?"),
             Mistake("last token", "encoded[:, 0]", "encoded[:, -1]",
                     "This reads the last patch. The class token is the first of the tokens."),
             Mistake("mean of all tokens", "encoded[:, 0]", "encoded.mean(1)",
@@ -262,11 +262,11 @@ EXERCISES = [
         hints=["Which part of the last line could be the same for every picture?",
                "The encoder's result isn't used at all.",
                "return encoded[:, 0] @ w"],
-        look_at="Such a model trains without any error message, and learns how frequent the classes are.",
+        look_at="Such a model trains without complaint, but all it can learn is how frequent the classes are.",
     ),
     Exercise(
         name="grid_score", title="score the table of positions",
-        task="For every position, find the other one whose vector is most similar (cosine). Return the share of positions for which that's a direct neighbour in the grid: above, below, left or right.",
+        task="For every position, find the other position whose vector is most similar (cosine). Return the share of positions for which that other one is a direct neighbour in the grid, which means above, below, left or right.",
         minutes=3, difficulty=3, importance=3,
         reference=grid_score, draw=_draw_tables,
         mistakes=[
@@ -291,7 +291,7 @@ EXERCISES = [
     ),
     Exercise(
         name="attention_rollout", title="roll the attention out",
-        task="Average the heads of each layer, average the result with the identity for the residual connection, and multiply all layers, the first one on the right: (layers, H, T, T) to (T, T).",
+        task="Average the heads of each layer, then average the result with the identity for the residual connection. Multiply the matrices of all layers, the first one on the right: (layers, H, T, T) to (T, T).",
         minutes=5, difficulty=3, importance=4,
         reference=attention_rollout, draw=_draw_maps,
         mistakes=[
@@ -342,6 +342,6 @@ EXERCISES = [
         hints=["A linear layer from a to b has a · b + b numbers; a norm has 2 · D.",
                "Outside the layers: the projection C·P²·D + D, the class token D, positions (N + 1)·D, the last norm 2·D, the head D·n_classes + n_classes.",
                "Per layer: 4 · (D² + D) + (D·F + F) + (F·D + D) + 2 · 2D."],
-        look_at="The number of heads isn't an argument, and with the patch size only the projection and the positions change.",
+        look_at="The number of heads isn't an argument, because more heads are narrower ones. And the patch size changes only the projection and the positions.",
     ),
 ]

@@ -4,13 +4,14 @@
 # Cut a small grey picture of a shirt into 49 squares, and lay them side by side in one long line, the top row
 # first. Would you still see a shirt?
 #
-# The model below gets nothing but such lines, made from pictures of clothes, 28 × 28 pixels, in ten classes. It treats
-# each square as a word and reads the line like a sentence, with lesson 07's encoder layers unchanged. That sounds silly,
-# but nothing you built in lessons 03 to 10 was specific to words. An encoder layer takes a list of vectors and returns
-# another, and it has no way of telling where they came from.
+# The model below sees nothing but such lines. It reads each square as a word and the line as a sentence, with lesson
+# 07's encoder layers unchanged, and then names the garment. That sounds silly, but nothing you built in lessons 03 to
+# 10 was specific to words. An encoder layer takes a list of vectors and returns another, and it has no way of telling
+# where the vectors came from.
 #
-# This lesson is a branch: you come from lesson 10, with encoder layers in a file of your own, and nothing after it
-# depends on it. Here are the model's answers for twelve pictures that it never saw in training.
+# This lesson is a branch, so nothing later depends on it. You come from lesson 10, with encoder layers in a file of
+# your own. Here are the model's answers for twelve pictures that it never saw in training. Each has 28 × 28 pixels
+# and belongs to one of ten classes of clothes.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -94,8 +95,8 @@ notebook.figure(
 )
 
 # %% [markdown]
-# Now let's make it hard. We cut every picture into its 49 squares and put them back in a random order, the
-# same one for all pictures. Here are the first six:
+# Now let's make it hard. We cut every picture into its 49 squares and put them back in a random order, which is the
+# same for all pictures. Here are the first six:
 
 # %% tags=["hide-input"]
 from helpers.models.vit import patchify as cut
@@ -122,8 +123,8 @@ exercises.predict("shuffled_patches")
 shuffled_share = accuracy(wardrobe.model, shuffled, test.labels)
 exercises.reveal("shuffled_patches", measured=100 * shuffled_share)
 print(f"in order: {whole:.0%}   shuffled: {shuffled_share:.0%}   guessing: 10%")
-notebook.tell("""The order matters to the model, although an encoder layer knows nothing about places. What tells it where a
-square came from? Keep that question for section 3.""")
+notebook.tell("""The order matters to the model, although an encoder layer knows nothing about places. Something else must tell
+the model where a square came from. In section 3 you'll see what.""")
 assert 0.12 < shuffled_share < whole - 0.2
 
 # %% [markdown]
@@ -136,8 +137,9 @@ assert 0.12 < shuffled_share < whole - 0.2
 #
 # ### Your turn (4 min)
 #
-# Cutting works like lesson 06's `split_heads`: split a dimension in two, then reorder the dimensions. Here both height
-# and width are split. At the end, `flatten` makes one list of patches, with all the numbers of a patch in one row.
+# Cutting works like `split_heads` in lesson 06, where you split a dimension in two and then reordered the dimensions.
+# Here both height and width are split. At the end, `flatten` makes one list of patches, with all the numbers of a
+# patch in one row.
 
 # %% tags=["hide-input"]
 exercises.heading("patchify")
@@ -156,9 +158,9 @@ def patchify(images, patch_size):
 exercises.check("patchify", patchify)
 
 # %% [markdown]
-# You'll often see this step written in one line, as a **convolution**. A convolution slides a small window, its
-# *kernel*, over the picture and at every stop takes weighted sums of the pixels inside, always with the same weights.
-# The *stride* is how far it moves each time. If the stride equals the size of the kernel, each window is a patch.
+# You'll often see this step written in one line, as a **convolution**. A convolution slides a small window over the
+# picture. At every stop it takes weighted sums of the pixels inside, always with the same weights, its *kernel*. The
+# *stride* is how far the window moves each time. If the stride equals the width of the window, each stop is a patch.
 
 # %%
 pictures = as_input(test.images[:5])  # (5, 1, 28, 28): one channel, because they're grey
@@ -195,8 +197,8 @@ def add_class_token(patches, class_token):
 exercises.check("add_class_token", add_class_token)
 
 # %% [markdown]
-# After the last layer, a linear layer turns the class token's vector into one logit per class. That's the
-# whole model. Its layers are the encoder layers of your own `my_transformer.py`, not a line of them changed:
+# After the last layer, a linear layer turns the class token's vector into one logit per class. That's the whole
+# model. Its layers are the encoder layers of your own `my_transformer.py`, without a line changed.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 exercises.fill_in()  # what you skipped is the course's for now
@@ -220,7 +222,8 @@ class MyViT(nn.Module):
 
 
 # %% [markdown]
-# The weights of the model that you saw at the start fit in, once your network's curve is a GELU.
+# The trained weights of the model at the start fit into yours, once your feed-forward network uses a GELU instead of
+# a ReLU.
 
 # %% tags=["nbval-ignore-output"]
 my_vit = MyViT()
@@ -233,7 +236,8 @@ print(f"the same answers as the course's model: {(answers == found).float().mean
 print(exercises.whose("patchify", "add_class_token", "EncoderLayer", did="answered"))
 
 # %% [markdown]
-# And the clinic of lesson 10 examines pictures as it does sentences. It changes one patch and looks what moves.
+# The clinic of lesson 10 can examine this model, too. Where it used to change a token, it now changes a patch and
+# checks which outputs move.
 
 # %% tags=["nbval-ignore-output"]
 examine(my_vit, kind="vision", image_size=28, patch_size=4, n_channels=1)
@@ -241,9 +245,8 @@ examine(my_vit, kind="vision", image_size=28, patch_size=4, n_channels=1)
 # %% [markdown]
 # ## 3. How does it know where a patch was?
 #
-# Back to the shuffled pictures. The model adds a learned vector to every token, one per position, as BERT
-# does with words. Nothing else in it depends on where a patch was. Let's take these vectors away
-# by setting their whole table to zero.
+# Back to the shuffled pictures. Like BERT, the model adds a learned vector per position to its tokens, and nothing
+# else in the model depends on where a patch was. Let's take these vectors away by setting their whole table to zero.
 
 # %%
 exercises.predict("no_positions")
@@ -264,12 +267,12 @@ torch.testing.assert_close(*logits, atol=1e-3, rtol=0)
 torch.testing.assert_close(table, trained_table)
 
 # %% [markdown]
-# With zeros in the table, a shuffled picture and the original always get the same answer. Lesson 05 found
-# the same for sentences, because attention treats its input as a *set*.
+# Without positions, the model can't tell a shuffled picture from the original, so it always puts both into one class.
+# Lesson 05 showed you this with sentences. Attention treats its input as a *set*.
 #
-# The table has one row for the class token and 49 for the patches, numbered 0 to 48. To the model it's a plain list.
-# Has it found out that these 49 positions form a grid? Each little map below belongs to one position and shows how
-# similar its row of the table is to all 49 (blue: similar, orange: opposite).
+# The table has one row for the class token and 49 for the patches, numbered 0 to 48. To the model these 49 positions
+# are a plain list. Has training taught it that they form a grid? Each little map below belongs to one position. It
+# shows how similar that position's row is to all 49 rows, blue for similar and orange for opposite.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 unit = F.normalize(trained_table[1:], dim=-1)
@@ -293,18 +296,19 @@ notebook.figure(
 )
 
 # %% [markdown]
-# It has, by itself. In *Practice* you'll put a number on that pattern and compare it with random tables.
+# It has, although nobody ever mentioned a grid. In *Practice* you'll put a number on that pattern and compare it with
+# random tables.
 #
 # ## 4. Is it better than a convolution?
 #
-# Before 2020, classifying pictures was mostly a job for convolutional networks, **CNNs**. A convolution uses the same
-# weights wherever its small window is. Two assumptions are built in: neighbouring pixels belong together, and a pattern
-# means the same everywhere. A ViT has to learn most of that. In return, every patch can attend to every other from the
-# first layer on.
+# Before 2020, classifying pictures was mostly a job for convolutional networks, **CNNs**. A convolution looks through
+# a small window and uses the same weights wherever the window is. This builds in two assumptions, that neighbouring
+# pixels belong together and that a pattern means the same everywhere. A ViT has to learn most of that. In return,
+# every patch can attend to every other from the first layer on.
 #
-# Here's a race. Both models have nearly the same number of parameters, see each of the same 1,500 pictures once, and
-# get the same augmentation: every picture is shifted by up to two pixels, sometimes mirrored, and sometimes partly
-# painted black.
+# Here's a race. The two models have nearly the same number of parameters and see the same 1,500 pictures once. For
+# both, the pictures are augmented, which means that each is shifted by up to two pixels, sometimes mirrored, and
+# sometimes partly painted black.
 
 # %%
 torch.manual_seed(0)
@@ -366,13 +370,13 @@ display(
         width=620,
     )
 )
-notebook.tell("""The figure shows 18 other runs: three seeds at each of three sizes (the bands), every run with the same *computing
-time*. The CNN is ahead by 14 to 18 points at every size. But twelve seconds are enough to see 20,000 pictures only about
-once. What the ViT lacks here is training steps, because it first has to learn what a neighbour is.""")
+notebook.tell("""The figure shows 18 other runs, three seeds per model and size, and every run had the same *computing time*. The
+CNN is ahead by 14 to 18 points at every size. But twelve seconds are only enough to see 20,000 pictures about once. The
+ViT needs more training steps than that, because it first has to learn what a neighbour is.""")
 
 # %% [markdown]
-# Has it caught up once it gets more time? The ViT of the opening went through 18,000 pictures 45 times. The CNN that we
-# trained beside it went through them six times.
+# Does the ViT catch up when it's trained for longer? The ViT of the opening went through 18,000 pictures 45 times,
+# and the CNN that we trained beside it went through them six times.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 card = wardrobe.card
@@ -384,21 +388,25 @@ assert abs(card["test_accuracy"] - card["cnn"]["test_accuracy"]) < 0.01
 assert card["epochs"] >= 7 * card["cnn"]["epochs"]
 
 # %% [markdown]
-# It has, within what chance does to 5,000 pictures, but it needed seven times as many passes. What a CNN is built with,
-# a ViT can learn. On photos, more pictures did it. Dosovitskiy et al. (2021) pretrained both kinds on larger and larger
-# sets: with a million photos their CNNs were ahead, with 14 million the two were close, with 300 million the ViT was ahead.
+# It does. The two are level, up to chance, so a ViT can learn what a CNN has built in. But it needed seven times as
+# many passes.
+#
+# On photos, it took more pictures to catch up. Dosovitskiy et al. (2021) pretrained both kinds on larger and larger
+# sets. With a million photos their CNNs were ahead, with 14 million the two were close, and with 300 million the ViT
+# was ahead.
 #
 # > **Myth:** *A ViT needs hundreds of millions of pictures to match a CNN.* That was the recipe of 2020. A year later
-# > **DeiT** (Touvron et al. 2021) trained one to a CNN's accuracy on that same million, with heavy augmentation
-# > and a CNN as a teacher. **MAE** (He et al. 2022) first lets it fill gaps, as BERT does: three quarters of the
-# > patches are hidden, and no label is needed. And CNNs that are trained as carefully keep up (Liu et al. 2022).
+# > **DeiT** (Touvron et al. 2021) trained a ViT on that same million until it was as accurate as a CNN, with heavy
+# > augmentation and a CNN as its teacher. In **MAE** (He et al. 2022) a ViT first fills gaps, as BERT does. Three
+# > quarters of the patches are hidden, and no labels are needed. And CNNs that are trained as carefully keep up (Liu
+# > et al. 2022).
 
 # %% [markdown]
 # ## 5. Where does it look?
 #
-# An attention map can be drawn right over the picture, so it's tempting to read it as an explanation. Click
-# a patch and step through the layers and heads. The map on the right comes from a ViT with *random*
-# weights, which has never seen a picture. In all maps of this section, a darker blue means more weight.
+# An attention map can be drawn right over the picture, so it's tempting to read it as an explanation. Click a patch
+# and step through the layers and heads. For comparison, the map on the right comes from a ViT with *random* weights,
+# which has never seen a picture. In all maps of this section, a darker blue means more weight.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 torch.manual_seed(0)
@@ -406,9 +414,9 @@ untrained = VisionTransformer(wardrobe.model.config).eval()
 PatchAttention(wardrobe, untrained, clothes("test", 12), layer=2, token=25)
 
 # %% [markdown]
-# One layer isn't the whole story, because the second layer mixes vectors that the first has already mixed.
-# **Attention rollout** multiplies the maps of all layers. Before that, each map is averaged with the
-# identity matrix, because the residual connection passes every token on to itself.
+# A single layer's map isn't the whole story, because the second layer mixes vectors that the first has already mixed.
+# **Attention rollout** multiplies the maps of all layers. Before that, each map is averaged with the identity matrix,
+# because the residual connection lets every token keep its own vector.
 #
 # ### Your turn (5 min)
 
@@ -478,9 +486,9 @@ notebook.figure(
 )
 
 # %% [markdown]
-# In most of these maps you can make out the garment. To measure how closely a map follows the picture, we correlate it
-# with the brightness of the patches. Either sign counts, because a map can draw the garment light on dark or dark on
-# light. By that measure the trained model's maps are far from random, which looks convincing. But one comparison is
+# In most of these maps you can make out the garment. To measure how closely a map follows the picture, we correlate
+# it with the brightness of the patches. Either sign counts, because a map can draw the garment light on dark or dark
+# on light. The trained model's maps do far better than random numbers, which looks convincing. But one comparison is
 # missing.
 
 # %%
@@ -509,9 +517,9 @@ matrices, so the picture gets into the map by itself. A map with the shape of a 
 has learned anything about boots.""")
 
 # %% [markdown]
-# Does the map show which patches the trained model's answer depends on? Lesson 06 tested such claims by
-# intervening. Attention makes that easy here: we simply leave 12 of the 49 patches out, so the model reads 38
-# tokens, each with its own position, and we count how many pictures it still classifies correctly.
+# Does the trained model's map at least show which patches its answer depends on? As in lesson 06, we find out by
+# intervening. We leave out 12 of the 49 patches, so that the model reads only 38 tokens, each with its own position.
+# Then we count how many pictures it still classifies correctly.
 
 # %%
 exercises.predict("take_patches_away")
@@ -560,12 +568,14 @@ print("12 patches …                          left out   painted black")
 for name, told in (("chance", "drawn at random"), ("trained", "by the trained model's rollout"),
                    ("random", "by random models' rollouts"), ("bright", "the brightest")):  # fmt: skip
     print(f"{told:36} {left_out[name]:9.0%} {in_black[name]:15.0%}")
-notebook.tell("""The trained model's map points at what the model needs: nothing else costs nearly half of the right answers. The
-two maps look alike, and only one of them means something. You can't see the difference; you have to intervene.
+notebook.tell("""The trained model's map does point at what the model needs. Without the patches it picks, nearly half of the right
+answers are lost, far more than in any other row. Trained and random maps both show the garment, and only the
+experiment tells you which one matters to the answer.
 
-Now read the last column. Painted black, the same patches tell the opposite story: there the brightest cost most.
-But black isn't *nothing*. It's what trousers and bags are made of in these pictures, and painting a bright patch black
-changes the picture far more than painting a dark one. That experiment measures how much was repainted.""")
+Now read the last column. Paint the patches black instead of leaving them out, and the story is reversed, because now
+the brightest cost most. But black isn't *nothing*. It's the background of every picture and the gap between two trouser
+legs. Painting a bright patch black changes the picture far more than painting a dark one, so this column mostly measures
+how much was repainted.""")
 assert left_out["trained"] + 0.1 < min(left_out["random"], left_out["bright"]) < left_out["chance"]
 assert in_black["bright"] < in_black["trained"]
 
@@ -575,10 +585,10 @@ exercises.quiz("what_rollout_shows")
 # %% [markdown]
 # <details><summary>Fine print</summary>
 #
-# The ViT's 45 passes took 14 minutes of one core, the CNN's six took four. The ViT had another optimiser (Muon of
-# lesson 14) and batches of 64, the CNN AdamW and batches of 50, and each was trained once. It was our second ViT. The
-# first, with 25 passes, had been scored on the same 5,000 test pictures (84.7%), so those have been used twice, and a
-# score on pictures that helped to choose a model is a little too good. Section 5's order of the four ways came out the
+# The ViT's 45 passes took 14 minutes of one core, the CNN's six took four. The ViT was trained with Muon (lesson 14)
+# and batches of 64, the CNN with AdamW and batches of 50, and each was trained once. It was our second ViT. Our
+# first, with 25 passes, had already been scored on the same 5,000 test pictures (84.7%). A score on pictures that
+# helped to choose a model is a little too good. The order of the four ways to choose patches in section 5 was the
 # same on the other 800 test pictures, with twelve other random models.
 #
 # </details>
@@ -589,15 +599,15 @@ exercises.my_parts()
 # %% [markdown]
 # ### What to take away
 #
-# - A patch plays the part of a word: cut, flatten, one linear layer. A convolution with
-#   kernel = stride = patch does the same.
+# - A patch plays the part of a word. It's cut out, flattened and sent through a linear layer, or all at once through
+#   a convolution with kernel = stride = patch.
 # - Halve the patch's side, and an attention map has about 16 times as many weights.
-# - The class token starts out the same for every picture and collects what it needs by attention.
-# - Only the table of positions tells the model where a patch was. The model learns by
-#   itself that the positions form a grid.
-# - With few pictures and no pretraining, a CNN of the same size does better.
-# - A map over a picture is a hypothesis. Compare it with random weights, then intervene, and by leaving out rather
-#   than by painting over.
+# - The class token starts out alike for every picture and collects what it needs by attention.
+# - Only the table of positions tells the model where a patch was. From the pictures, the model learns that the
+#   positions form a grid.
+# - With little training, a CNN of the same size does better. With seven times as many passes, our ViT caught up.
+# - A map over a picture is a hypothesis. Compare it with random weights, then intervene, and leave patches out rather
+#   than paint them over.
 #
 # $$z_0 = [\,x_\text{class};\; x_1 E;\; …;\; x_N E\,] + E_\text{pos}, \qquad
 # \hat y = \mathrm{LN}(z_L)_0\, W$$
@@ -609,13 +619,16 @@ exercises.my_parts()
 model_map(wardrobe.trace(test.images[0]), tour="15")
 
 # %% [markdown]
-# Click on a patch to follow it: "4,3" means row 4, column 3. **Lesson 16** asks what all this attention costs once a
-# sequence is longer than 50 tokens.
+# Click on a patch to follow it through the model. "4,3" means row 4, column 3.
+#
+# This branch ends here. The main line goes on from lesson 14 to **lesson 16**, which asks what attention costs once a
+# sequence is far longer than our 50 tokens.
 
 # %% [markdown]
 # ## Practice
 #
-# About 35 minutes, easiest first. Begin by cutting a picture: what do smaller patches gain you, and what do they cost?
+# About 35 minutes, easiest first. Begin by cutting a picture. What do you gain from smaller patches, and what do they
+# cost?
 
 # %%
 PatchCutter()
@@ -632,8 +645,8 @@ exercises.quiz("what_the_class_token_holds")
 # %% [markdown]
 # ### Find the bug (3 min)
 #
-# Somebody wrote a classifier in a few lines. It runs and even trains, but its loss stops falling very
-# early. Here's the code, with its logits for three different pictures below it.
+# The classifier below runs and even trains, but its loss stops falling very early. Look at the logits that it
+# computes for three different pictures.
 
 # %% tags=["hide-input"]
 exercises.heading("stuck_answer")
@@ -716,8 +729,8 @@ def vit_parameters(image_size, patch_size, n_channels, n_classes, d_model, n_lay
 exercises.check("vit_parameters", vit_parameters)
 
 # %% [markdown]
-# Table 1 of the paper gives ViT-Base 86 million parameters. The tested `vit_parameters` confirms it, and our
-# own model has exactly as many when we build it at that size:
+# According to table 1 of the paper, ViT-Base has 86 million parameters. The tested `vit_parameters` agrees with it,
+# and our own model, built at that size, has exactly as many.
 
 # %%
 count = exercises.reference("vit_parameters")
@@ -748,13 +761,14 @@ exercises.quiz("which_assumptions")
 #
 # ### A picture and a sentence in one space
 #
-# Our ten classes were fixed before the training began. **CLIP** (Radford et al. 2021) has no classes but two encoders,
-# one for pictures and one for texts, and both end in vectors of the same width. In a batch of pictures with their
-# captions, every picture's vector should be closer to its own caption's than to any other, and every caption's to its
-# own picture's. That's the cross-entropy of lesson 09 on a table of similarities, along its rows and along its columns.
+# Our ten classes were fixed before training began. What if you'd like to search for *a bright dress* instead?
+# **CLIP** (Radford et al. 2021) has no classes. It has two encoders, one for pictures and one for texts, whose
+# vectors have the same width. They're trained on batches of pictures with their captions. The vector of a picture
+# should be most similar to the vector of its own caption, and the vector of a caption to that of its own picture. The
+# loss is lesson 09's cross-entropy on a table of similarities, once along the rows and once along the columns.
 #
-# Our captions are made, from the class of a picture and its brightness: *dark ankle boot*. A small Transformer
-# reads them. CLIP's pictures went through a ViT; to be done in seconds, ours go through two linear layers.
+# Our captions name a picture's class and its brightness, for instance *dark ankle boot*, and a small Transformer
+# reads them. CLIP's pictures went through a ViT. Ours go through two linear layers, so that training takes seconds.
 
 # %% tags=["hide-input"]
 SHADES = ("dark", "grey", "bright")
@@ -832,10 +846,10 @@ notebook.figure(
 )
 
 # %% [markdown]
-# It works in both directions: pick the caption for a picture, or fetch the pictures for a caption. Other seeds do about
-# as well. CLIP did it with 400 million pairs from the web. To sort pictures into classes that it had never been trained
-# on, people simply wrote the class names as captions and took the nearest one. Many models that describe photos in a
-# chat begin with an encoder of this kind.
+# Our small CLIP works in both directions. You can pick the caption for a picture, or fetch the pictures for a
+# caption, and other seeds do about as well. The real CLIP learned from 400 million pairs from the web. To sort
+# pictures into classes that it had never been trained on, people wrote the class names as captions and took the
+# nearest one. Many models that describe photos in a chat begin with an encoder of this kind.
 
 # %% [markdown]
 # **References.** Dosovitskiy et al. (2021), "An Image is Worth 16x16 Words", arXiv:2010.11929 · Abnar and

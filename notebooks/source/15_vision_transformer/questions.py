@@ -4,7 +4,7 @@ from helpers.exercises.written import predictions, questions
 
 QUESTIONS = questions(r"""
 [tokens_of_a_picture: number]
-Pictures of 96 × 96 pixels, patches of 8 × 8, one class token. How many tokens enter the first layer?
+Pictures of 96 × 96 pixels are cut into patches of 8 × 8, and there's one class token. How many tokens enter the first layer?
 - 144 | Those are the patches: 12 per side, 144 in all. The class token adds one more.
 - 13 | That's 12 patches along one side, plus one. The grid has 12 × 12.
 - 9217 | That would be one token per pixel, plus one.
@@ -14,7 +14,7 @@ why: 96 / 8 = 12 patches per side, 12 × 12 = 144 patches, and the class token m
 tolerance: 0.001
 
 [convolution_as_patches: single]
-Which convolution does the same as cutting a picture into patches of side P and projecting each to width D?
+You cut a picture into patches of side P and project each to width D. Which convolution computes this in one step?
 - Kernel 3, stride 1, D output channels. | Such windows overlap, and each sees 3 × 3 pixels. Patches don't overlap.
 + Kernel P, stride P, D output channels. | Yes. Each window is one patch, and each output channel is one column of the linear layer.
 - Kernel P, stride 1, P output channels. | With stride 1 the windows overlap, and the width of a token is D, not P.
@@ -59,7 +59,7 @@ answer: Cutting into patches assumes that the pixels of a patch belong together,
 
 PREDICTIONS = predictions(r"""
 [shuffled_patches]
-The model gets the same 1,000 pictures with their patches shuffled, in the same random order every time. For what percentage of them does it still name the right class?
+All 1,000 test pictures are shuffled in one and the same random order. For what percentage of them does the model still name the right class?
 too_low: Much of a picture survives the shuffling: how bright it is, how many patches are black, which textures there are. None of that depends on the order.
 too_high: The order matters more than that. Section 3 shows how that information gets into the model.
 unit: %
@@ -71,7 +71,7 @@ ask_why: yes
 recall: patches_in_another_order
 
 [no_positions]
-We set the trained model's table of positions to zero, and leave the pictures in order. What percentage of the 1,000 does it get right now?
+We set the trained model's table of positions to zero and leave the pictures in order. For what percentage of the 1,000 does it now name the right class?
 too_low: The contents of the patches are still there, and they are enough to recognise some classes.
 too_high: The other weights were trained together with the table, so they depend on it.
 unit: %
@@ -82,7 +82,7 @@ close: 0.08
 recall: patches_in_another_order
 
 [vit_or_cnn]
-Both get the same 1,500 pictures, augmentation and number of passes, and have nearly the same number of parameters. Which model is better on the 1,000 test pictures?
+Both models have about as many parameters and see the same 1,500 augmented pictures once. Which is better on the 1,000 test pictures?
 - vit: the ViT | Attention sees the whole picture from the first layer on. But it has to learn from 1,500 pictures what the convolution assumes from the start.
 - cnn: the CNN | Right. It assumes from the start that neighbouring pixels belong together and that a pattern means the same everywhere. The ViT has to learn much of that.
 - equal: neither: they are within two points | With enough data they come closer. With 1,500 pictures, what the convolution assumes from the start is worth a lot.

@@ -1,12 +1,14 @@
 # %% [markdown]
 # # Elsewhere
 #
-# Nothing in an encoder layer depends on its input being words. A sequence can just as well be a protein or a sound. On
-# this page we take lesson 07's layers, change only what comes in and what goes out, and train two small models for a
-# few seconds each. Each meets a simpler rival that people used before. Read how both of them work, then guess which one
-# wins before you look at the bars.
+# A sequence needn't be a sentence. It can just as well be a sound or a protein, because nothing in an encoder layer
+# depends on its input being words. On this page we take lesson 07's layers, change only what goes in and what comes
+# out, and train two small models for a few seconds each.
 #
-# Allow **10 minutes**, five for each part.
+# Each of them meets a simpler rival that people used before. Read how both work, and guess which one wins before you
+# look at the bars.
+#
+# You can come here from any lesson after 07. Allow **10 minutes**, five for each part.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -69,8 +71,8 @@ def compare(results, unit):
 # encoder has to learn?" (which residues are neighbours).
 
 # %% [markdown]
-# Both parts share one model. Its input can be vectors of any kind, and its output is one answer per position or a single
-# answer for the whole sequence.
+# Both parts share one model. Its input can be vectors of any kind. Its output is either one answer per position or a
+# single answer for the whole sequence.
 
 
 # %%
@@ -97,9 +99,9 @@ class Reader(nn.Module):
 # %% [markdown]
 # ## Spoken digits: a sound as a sequence of frames
 #
-# Six people say the digits from *zero* to *nine*. We cut each clip into frames, one every 16 milliseconds, and measure how
-# strong 24 bands of frequencies are in each. A digit becomes a sequence of about 25 tokens, and because each token
-# already is a vector of 24 numbers, we don't need an embedding table.
+# Six people say the digits from *zero* to *nine*. We cut each clip into frames, one every 16 milliseconds, and
+# measure in each frame how strong 24 bands of frequencies are. A digit becomes a sequence of about 25 tokens. Each
+# token is already a vector of 24 numbers, so we don't need an embedding table.
 
 # %% tags=["nbval-ignore-output"]
 clips = digits.clips()
@@ -115,8 +117,9 @@ axes.set_yticks([])
 notebook.figure(axes, alt="A spectrogram of the word seven: bands against time.", width=520)
 
 # %% [markdown]
-# We test on a speaker that the model has never heard, then repeat this with two other speakers. The rival cuts each
-# clip into five pieces, averages the frames of each piece, and feeds the five averages to a linear layer.
+# We train on five speakers and test on the sixth, whose voice the model has never heard. We do this three times, each
+# time with another speaker left out. The rival cuts each clip into five pieces, averages the frames of each piece,
+# and feeds the five averages to a linear layer.
 
 
 # %% tags=["hide-input"]
@@ -169,16 +172,16 @@ notebook.figure(
 )
 
 # %% [markdown]
-# The five averages do better, although a linear layer is the simpler model. Five voices aren't many, and the Transformer
-# learns the voices along with the digits. If clips of one speaker were on both sides of the split, both numbers would be
-# higher, but they'd answer a different question.
+# The five averages do better, although a linear layer is the simpler model. Five voices aren't many, and the
+# Transformer learns the voices along with the digits. If clips of every speaker were on both sides of the split, both
+# numbers would be higher, but they'd no longer tell you how well a new voice is understood.
 #
 # ## Proteins: which part is a helix?
 #
 # A protein is a chain of amino acids, written with twenty letters. Parts of the chain wind up into *helices* (H),
 # others line up side by side as *strands* (E), and the rest is called *coil* (C). For each letter of the chain, the
-# model has to predict H, E or C. We train on 2,400 chains and test on 200 others, chosen by the makers of the data to be
-# unlike them.
+# model has to predict H, E or C. We train on 2,400 chains and test on 200, which the makers of the data chose to be
+# unlike all the others.
 
 # %%
 chains, tested = proteins.proteins("train"), proteins.proteins("test")
@@ -186,8 +189,8 @@ print(tested[0][0][:60])
 print(tested[0][1][:60])
 
 # %% [markdown]
-# An amino acid in a chain is called a *residue*. The rival is a linear layer whose input is one residue and its eight
-# neighbours on each side, as in a well-known method from 1978 (Garnier, Osguthorpe and Robson).
+# An amino acid in a chain is called a *residue*. The rival is a linear layer that sees a residue and its eight
+# neighbours on each side, much like a well-known method from 1978 (Garnier, Osguthorpe and Robson).
 
 
 # %% tags=["hide-input"]
@@ -246,29 +249,31 @@ notebook.figure(
 )
 
 # %% [markdown]
-# The window wins easily. It's told which residues are neighbours, while the encoder would have to find that out from the
-# positions that are added to its input, and these few chains don't teach it. When we trained the encoder once for ten
-# times as long, the window was still well ahead.
+# The window wins easily, because it's told which residues are neighbours. The encoder would have to find that out
+# from the positions that are added to its input, and these few chains don't teach it. We once trained the encoder for
+# ten times as long, and even then the window was well ahead.
 #
-# What a Transformer needs here is another kind of training. Models such as ESM (Rives et al. 2021) fill gaps in millions
-# of chains, as BERT does in sentences. Nobody has to label a helix for that, and afterwards a linear layer reads helices
-# and strands off their vectors far better than off the letters. AlphaFold 2 (Jumper et al. 2021), which predicts a
-# protein's shape in space, is built around attention as well. It reads a chain together with its relatives in other
-# species, because positions that change together often touch.
+# A Transformer needs another kind of training here. Models such as ESM (Rives et al. 2021) fill gaps in millions of
+# chains, as BERT does in sentences, and nobody has to label a helix for that. Afterwards a linear layer reads helices
+# and strands off their vectors far better than off the letters.
+#
+# AlphaFold 2 (Jumper et al. 2021), which predicts a protein's shape in space, is built around attention as well. It
+# reads a chain together with related chains from other species, because positions that change together often touch.
 #
 # ## And time series?
 #
-# A series of numbers looks like the ideal sequence. Yet when Zeng et al. (2023) took the Transformers that had been
-# proposed for forecasting, each trained on one kind of series, a single linear layer beat them. Since then, pretraining
-# has helped once more. **Chronos** (Ansari et al. 2024) sorts values into bins and treats the bins as tokens, and
-# **TimesFM** (Das et al. 2024) reads patches of a series as a ViT reads patches of a picture. Trained on very many series
-# and on nothing of a new one, they come close to models that were trained on it.
+# A series of numbers looks like the ideal sequence. Yet Zeng et al. (2023) found that a single linear layer beat the
+# Transformers that had been proposed for forecasting, each of them trained on one kind of series. Pretraining has
+# helped since then, as it did with proteins. **Chronos** (Ansari et al. 2024) sorts values into bins and treats the
+# bins as tokens, and **TimesFM** (Das et al. 2024) reads patches of a series as a ViT reads patches of a picture.
+# Both are trained on very many series. On a new one they come close to models that were trained on it.
 #
 # ## What they have in common
 #
-# A Transformer assumes very little about its input. With a lot of data that's a strength. With little data, it's why a
-# simple method with the right assumption wins. Without a rival to compare with, either model would have looked like a
-# success. Each bar above comes from one seed; two others keep the order.
+# Each bar above comes from one seed, and two other seeds keep the order. Why does the simpler method win both times?
+# A Transformer assumes very little about its input. With a lot of data that's a strength, but with little data a
+# simple method with the right assumption is ahead. You only notice if you try one, because taken alone, either of our
+# Transformers would have looked like a success.
 #
 # **References**
 #
@@ -282,5 +287,5 @@ notebook.figure(
 # - Zeng et al. (2023), "Are Transformers Effective for Time Series Forecasting?", arXiv:2205.13504; Ansari et al. (2024),
 #   "Chronos: Learning the Language of Time Series", arXiv:2403.07815; Das et al. (2024), "A Decoder-Only Foundation Model
 #   for Time-Series Forecasting", arXiv:2310.10688.
-# - Customers are no different: Ferrari Dacrema, Cremonesi, Jannach (2019), "Are We Really Making Much Progress?",
-#   arXiv:1907.06902.
+# - Recommendations to customers, with a similar finding: Ferrari Dacrema, Cremonesi, Jannach (2019), "Are We Really
+#   Making Much Progress?", arXiv:1907.06902.
