@@ -21,7 +21,7 @@ def _draw_weights(generator):
 EXERCISES = [
     Exercise(
         name="alignment_from_weights", title="which source token each written token looks at",
-        task="For every row return the position of the largest weight. A row belongs to a written token, a column to a token that was read.",
+        task="Return, for every row, the position of the largest weight. A row belongs to a token that was written, a column to a token that was read.",
         minutes=3, difficulty=1, importance=2,
         reference=alignment_from_weights, draw=_draw_weights,
         mistakes=[

@@ -1,14 +1,15 @@
 # %% [markdown]
 # # Start here
 #
-# You're about to look inside a model that translates French photo captions into English. It's a
-# **Transformer**, the kind of model behind today's chatbots and translators, but small enough for us to look
-# at every part. Nothing in the picture below is drawn by hand: every colour is a number that the model has
-# learned, or one that it has just computed for this sentence. This page takes about 25 minutes.
+# *Un chien noir court dans la neige avec un bâton.* In a moment you'll watch a model read this sentence and write it
+# in English, and you can open any part of the model while it works. It's a **Transformer**, the kind of model behind
+# today's chatbots and translators, but small enough for us to look at all of it. Nothing in its picture is made up:
+# every colour is a number that the model has learned, or one that it has just computed for this sentence. This page
+# takes about 25 minutes.
 #
-# Run the next two cells (click on a cell, then <kbd>Shift</kbd> + <kbd>Enter</kbd>) and press **Take the tour**. Leave
-# the tour whenever you like, and click on anything that looks interesting. To see the model read a sentence of your
-# own, type it in French into the field above the picture and press <kbd>Enter</kbd>.
+# Run the next two cells (click on a cell, then <kbd>Shift</kbd> + <kbd>Enter</kbd>) and press **Take the tour**. You
+# can leave the tour whenever you like and click on anything that looks interesting. When you'd rather see a sentence
+# of your own, type it in French into the field above the picture and press <kbd>Enter</kbd>.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -37,28 +38,29 @@ from helpers.widgets.attention_view import attention_view
 # **About 25 minutes**: 6 for the map and its tour, 9 for where it looks, with the first exercise, 8 for the three odd
 # sentences, 2 for how a lesson works and the installation.
 #
-# Show the tour once, without comment. Then ask somebody to dictate a French sentence about something that
-# can be photographed. A sentence that the model gets wrong is a good start too: "What does the model
-# do with a word that it has never seen?" (It breaks the word into pieces that it knows.)
+# Show the tour once, without comment. Then ask somebody to dictate a French sentence about something that can be
+# photographed. A sentence that the model gets wrong is a good start, too. Ask "What does the model do with a word
+# that it has never seen?" (it breaks the word into pieces that it knows).
 #
 # Take a vote on each prediction. People tend to read the rows and columns of the attention map the wrong way round,
-# so say it aloud. The odd sentences work best as a game: a point for every right vote, and the last round is a sentence
+# so say aloud which are which. The odd sentences work best as a game: a point for every right vote, and the last round is a sentence
 # from the class.
 
 # %% [markdown]
 # ## What did you just see?
 #
-# Each layer of a Transformer has two main parts. In **attention**, each token (a word or a piece of one) collects
-# information from others, through the *queries*, *keys* and *values* on the map, which lesson 03 builds. A small
-# **feed-forward** network then works on what each token has collected. At every ⊕, the result of a part is added to the
-# vector that went into it.
+# The model is a stack of layers, and each layer has two main parts. In **attention**, every token (a word or a piece
+# of one) collects information from other tokens. The *queries*, *keys* and *values* on the map do that, and you'll
+# build them in lesson 03. A small **feed-forward** network then works on what each token has collected. At every ⊕,
+# the result of a part is added to the vector that went into it.
 #
-# The upper half of the map, the **encoder**, reads French; the lower half, the **decoder**, writes English. Some models
-# need only one of them: lesson 12 has an encoder that works alone, lesson 14 a decoder that writes stories. Transformers
-# were invented for translation, and the same stack of layers has since learned program code, pictures, speech and proteins.
+# The upper half of the map is the **encoder**, which reads French, and the lower half is the **decoder**, which
+# writes English. Some models need only one half. Lesson 12 has an encoder that works alone, lesson 14 a decoder that
+# writes stories. Transformers were invented for translation, but stacks of such layers have since learned program
+# code, pictures, speech and proteins.
 #
 # The paper that introduced the Transformer in 2017 was called *Attention Is All You Need*. Do you believe the title?
-# Here is how many of our model's learned numbers are in attention:
+# Let's count how many of our model's learned numbers belong to attention:
 
 # %% tags=["hide-input"]
 # Count the learned numbers by kind.
@@ -69,8 +71,9 @@ for name, parameter in translator.model.named_parameters():
 share = {kind: f"{n / numbers.total():.0%}" for kind, n in numbers.items()}
 assert [round(100 * n / numbers.total()) for _, n in numbers.most_common(3)] == [48, 32, 21]
 notebook.tell(
-    f"""About half: {share["attention"]} of {numbers.total() / 1e6:.0f} million. Feed-forward has {share["feed_forward"]}, the
-    table with a vector per token {share["embedding"]}. In most larger Transformers, feed-forward has more than attention."""
+    f"""About half of them do, {share["attention"]} of {numbers.total() / 1e6:.0f} million. The feed-forward networks
+    have {share["feed_forward"]}, and the table with a vector per token has {share["embedding"]}. In most larger
+    Transformers, feed-forward has more than attention."""
 )
 
 # %% [markdown]
@@ -83,8 +86,8 @@ sentence = "Une petite fille en manteau rouge joue avec un chien noir."
 print(translator.translate(sentence))
 
 # %% [markdown]
-# In French it's *manteau rouge*, literally "coat red", so the model can't simply go from left to right. Before it writes
-# a word, it divides a total **weight** of 1 among all the French words.
+# *Manteau rouge* is literally "coat red", so the model can't simply go from left to right. Before it writes a word,
+# it divides a total **weight** of 1 among all the French words.
 
 # %%
 exercises.predict("where_it_looks_for_red")
@@ -112,18 +115,18 @@ display(
     )
 )
 notebook.tell(
-    """This is an **attention map**. Each **row** is a *token* that the model wrote, each
-    **column** one that it read; a token is a word or a piece of a rare word, and `▁` marks where a word
-    begins. The darker a cell, the more weight that row gave to that column. *red* and *coat* cross
-    over. Now find the *a* before *red*. French has no article there, so that row has no obvious place to look, and it
-    spreads over *Une*, *rouge* and *en*."""
+    """This is an **attention map**. Each **row** is a token that the model wrote, and each **column** is a token that
+    it read. A `▁` marks where a word begins. The darker a cell, the more of its row's weight is on its column. You
+    can see *red* and *coat* cross over. Now find the *a* before *red*. The French sentence has no article there, so
+    this row has no obvious place to look, and its weight is spread over *Une*, *rouge* and *en*."""
 )
 
 # %% [markdown]
 # ### Your turn: find the bug
 #
-# Which French token does each English one look at most? `argmax` finds the *position* of the largest number along one
-# dimension of a table, but this cell uses the wrong one. Run it, read what the check says, and mend it.
+# Which French token does each English token look at most? `argmax` finds the *position* of the largest number along
+# one dimension of a table, but this cell searches along the wrong dimension. Run it, read what the check says, and
+# mend it.
 
 # %% tags=["hide-input"]
 exercises.heading("alignment_from_weights")
@@ -147,10 +150,11 @@ print(exercises.whose("alignment_from_weights", did="linked"))
 assert read[looked_at[words["red"]]] == "▁rouge" and read[looked_at[words["coat"]]] == "▁manteau"
 
 # %% [markdown]
-# The model made those links while it was writing, and nobody ever told it which word translates which.
+# Nobody ever told the model which word translates which. It makes such links because they help it to find the next
+# word.
 #
-# The map above is an average over the four **heads** of one layer, each with learned numbers of its own. Change the
-# layer and the head below, and find a head in which most words *don't* look at their translation.
+# The map above is an average over the four **heads** of one layer, each of which has learned numbers and a map of its
+# own. Change the layer and the head below, and find a head in which most words *don't* look at their translation.
 #
 # <details><summary>Where do the pieces come from? (optional)</summary>
 #
@@ -230,9 +234,9 @@ words = {word: shares[translator.tokenizer.encode(word)[0]] for word in ("eating
 print("after The man is:", "  ".join(f"{word} {share:.2%}" for word, share in words.items()))
 assert found == "The man is eating pizza." and words["eating"] > 0.9 and words["not"] < 0.001
 notebook.tell(
-    """Twice the captions won: where the sentence left a gap, and where it asked for a word that captions hardly ever
-    use. The hungry pizza was translated as it stood. Lessons 05 (positions), 08 (choosing the next word) and 09 (learning
-    from data) show why."""
+    """Twice the captions won, once where the sentence left a gap and once where it asked for a word that captions
+    hardly ever use. The hungry pizza was translated as it stood. You'll see why in lessons 05 (positions), 08
+    (choosing the next word) and 09 (learning from data)."""
 )
 
 # %% [markdown]
@@ -241,13 +245,14 @@ notebook.tell(
 # **Predict.** Before a result that matters, the lesson asks what you expect. Lock in an answer, even if it's a guess,
 # because you'll remember a result better once you've committed yourself.
 #
-# **Your turn.** A few times per lesson there's code to write, with a check that says not only *whether* it's right but *what*
-# went wrong. Stuck? `exercises.hint("alignment_from_weights")` gives one hint at a time, and
-# `exercises.solution("alignment_from_weights")` shows the tested code. You can skip any exercise; the lesson
-# then goes on with the course's version.
+# **Your turn.** A few times per lesson there's code to write. Its check tells you not only *whether* it's right but
+# *what* went wrong. If you're stuck, `exercises.hint("alignment_from_weights")` shows one hint at a time, and
+# `exercises.solution("alignment_from_weights")` shows the tested code. You can skip any exercise, and the lesson goes
+# on with the course's version.
 #
-# **Yours.** What you write goes into a file, `my_transformer.py`, once it passes. By lesson 10 that file is a
-# Transformer. Each part lights up below once you've written it, and `exercises.progress()` shows all that you've done:
+# **Yours.** What you write goes into a file, `my_transformer.py`, as soon as it passes. By lesson 10 that file is a
+# Transformer. Each part lights up below once you've written it, and `exercises.progress()` lists everything you've
+# done:
 
 # %% tags=["nbval-ignore-output"]
 exercises.my_parts()
@@ -258,9 +263,9 @@ exercises.my_parts()
 #
 # ## The course
 #
-# Lessons 00 to 10 are the main path, and at its end your own Transformer translates. The path goes on through 11 to 14,
-# 16, 95, 18, 19 and 20. Lessons 15 (pictures) and 17 (music) branch off after 10. Read pages 90 to 94 at any time, and
-# 96 when a model of your own writes rubbish.
+# Lessons 00 to 10 are the main path, and at its end your own Transformer translates. After that, the path goes on
+# through 11 to 14, 16, 95, 18, 19 and 20. Lessons 15 (pictures) and 17 (music) branch off after 10. You can read
+# pages 90 to 94 at any time, and 96 when a model of your own writes rubbish.
 #
 # <details><summary>The lessons and the question that each one answers</summary>
 #
@@ -335,8 +340,8 @@ notebook.check_installation()
 # %% [markdown]
 # ## What comes next
 #
-# Before Transformers, recurrent networks read sentences word by word. In **lesson 01** you'll see one translate, and
-# measure three ways in which it fails.
+# Before there were Transformers, recurrent networks read sentences one word at a time. In **lesson 01** you'll watch
+# one translate a short sentence perfectly. Then you'll make the sentence longer, and measure what goes wrong.
 #
 # **References**
 #

@@ -4,18 +4,18 @@ from helpers.exercises.written import predictions
 
 PREDICTIONS = predictions(r"""
 [where_it_looks_for_red]
-The model has written *A little girl in a* and is about to write *red*. Which French word gets the most weight in the last layer? (It looks four times side by side, and we take the average.)
+The model has written *A little girl in a* and is about to write *red*. Which French word has the most weight in the last layer? The layer looks four times side by side, and we take the average.
 - manteau: *manteau* (coat) | *manteau* comes first in French, but its turn in English is one word later.
 - rouge: *rouge* (red) | The model has learned to look at the word that it translates.
 - fille: *fille* (girl) | She wears the coat, but for the next word the model needs the colour.
 - en: *en* (in) | *en* has just been translated, as *in*. The model looks further ahead.
-explain: *rouge* has more than nine tenths of the weight, although *manteau* stands before it: the model can look at the French words in any order.
+explain: *rouge* has more than nine tenths of the weight, although *manteau* comes before it. The model can look at the French words in any order.
 
 [a_word_is_missing]
 We take *chien noir* (black dog) out of the sentence in the map: *Un court dans la neige avec un bâton.* What does the model write?
 - dog: *A dog runs through the snow with a stick* | A weak guess, though: look at the probabilities below.
 - man: *A man runs through the snow with a stick* | Captions about people do outnumber those about dogs, ten to one. But this sentence contains *neige* and *bâton*.
-- literal: *A one runs through the snow with a stick* | That would be translating word by word. But after *A*, an English caption goes on with a noun or an adjective, and the decoder has learned that.
+- literal: *A one runs through the snow with a stick* | That is how you'd translate word by word. But after *A*, an English caption goes on with a noun or an adjective, and the decoder has learned that.
 explain: Ten of the training captions contain both *neige* (snow) and *bâton* (stick), and seven of them are about dogs.
 
 [a_pizza_that_eats]
@@ -30,5 +30,5 @@ explain: The sentence leaves no gap to fill, and the positions tell the model wh
 - not: *The man is not eating pizza* | The sentence about the pizza was translated faithfully, but here the captions win.
 - other: *The man is eating food* | The word *pizza* is in the sentence, and the model keeps it. It's the *not* that disappears.
 - pizza: *The man is eating pizza* | The captions win here, and the *not* disappears.
-explain: A photo shows what's there. Fewer than one English caption in 500 contains *not*, and the model gives it next to no probability.
+explain: A photo shows what's there, so fewer than one English caption in 500 contains *not*. The model assigns it next to no probability.
 """)

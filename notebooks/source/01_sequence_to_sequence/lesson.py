@@ -3,11 +3,11 @@
 #
 # *le chat touche le lapin .*
 #
-# A small network reads these words one after the other, turns them into a single **vector** (a list of 128
-# numbers), and writes *the cat touches the rabbit .* It was trained on 20,000 French sentences with their
-# translations, and its vocabulary contains every word that can occur.
+# A small network reads this sentence word by word and keeps nothing of it but a single **vector**, a list of 128
+# numbers. From the vector alone it writes *the cat touches the rabbit .* It was trained on 20,000 French sentences
+# with their translations, and its vocabulary contains every word that can occur.
 #
-# Let it translate the sentence. Then add a clause at the end.
+# Let it translate the sentence. Then we'll add a clause at the end and see whether the vector has room for that, too.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -126,25 +126,28 @@ survived = {more: beginning_survives(gru, more)[0] for more in (1, 2, 3)}
 n_known = len(translated_right(gru))
 lost = 1 - survived[1] / n_known
 notebook.tell(
-    f"""*rabbit* has turned into *cows*, in a part of the sentence that nobody touched. A few words more, and the network is
-    writing about curious doctors and a grey table, in perfect English. It wasn't bad luck, either. We took {n_known} short
-    sentences that it translates perfectly and appended three more to each: {survived[3]} beginnings survived. Everything it
-    writes comes out of that one vector. To see what gets lost in there, we'll build such a network from its first line."""
+    f"""The *rabbit* has turned into *cows*, in a part of the sentence that nobody touched. Make the sentence longer
+    still, and the network writes about curious doctors and a grey table, in perfect English. It isn't bad luck,
+    either. We took {n_known} short sentences that it translates perfectly and appended three more to each, and only
+    {survived[3]} beginnings survived. The vector is all that the network has to write from. To see what gets lost on
+    its way into the vector, we'll build such a network from the first line."""
 )
 notebook.claim(0.3 < lost < 0.45 and survived[3] < 0.35 * n_known)
 
 # %% [markdown]
 # ## 1. How does a network read a sentence of any length?
 #
-# A layer expects a fixed number of inputs; sentences have four words or forty. A **recurrent network** gets around this
-# as you would at a long lecture: it takes one word at a time and keeps notes. The notes are a vector, the **hidden state**
-# $h$. At every step the network combines the new word with its notes and rewrites them, using one set of weights for all steps:
+# A layer expects a fixed number of inputs, but a sentence can have four words or forty. A **recurrent network** gets
+# around this as you would at a long lecture, by taking notes. The notes are a vector, the **hidden state** $h$. The
+# network reads one word at a time, combines the word with the notes so far and rewrites the notes, using one set of
+# weights for all steps:
 #
 # $$h_t = \tanh(x_t W_x + h_{t-1} W_h + b)$$
 #
-# $x_t$ is the **embedding** of word $t$, a row of a learned table with one row per word. The first product
-# is what the new word contributes, the second what is left of the old notes, and $\tanh$ squashes
-# every entry into the range −1 to 1. $W_x$, $W_h$ and the bias $b$ are learned; the whole step is called a **cell**.
+# $x_t$ is the **embedding** of word $t$, a row of a learned table with one row per word. The first product is what
+# the new word contributes, the second is what's left of the old notes, and $\tanh$ squashes every entry of the sum
+# into the range −1 to 1. The matrices $W_x$ and $W_h$ and the bias $b$ are learned. The whole step is called a
+# **cell**.
 
 # %% tags=["hide-input"]
 notebook.picture("unrolled_rnn")
@@ -152,7 +155,7 @@ notebook.picture("unrolled_rnn")
 # %% [markdown]
 # ### Your turn
 #
-# Write one step. It works on a **batch**, B sentences at once, so every shape begins with B.
+# Write one step. It works on a **batch** of B sentences at once, so words and states have B rows.
 
 # %%
 exercises.heading("rnn_step")
@@ -176,8 +179,8 @@ w_h = torch.tensor([[0.5, 0.0], [0.0, -1.0]])  # (D_h, D_h)
 words = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]])  # (S=4, D_in)
 
 # %% [markdown]
-# **Pencil.** Work out the state after word 1 and after word 2. You'll need tanh(1) = 0.76, tanh(0.38) = 0.36 and
-# tanh(2) = 0.96. Then run the cell.
+# **Pencil.** The notes start as two zeros. Work out the state after word 1 and after word 2, using tanh(1) = 0.76,
+# tanh(0.38) = 0.36 and tanh(2) = 0.96. Then run the cell.
 
 # %%
 step, notes = exercises.mine("rnn_step"), torch.zeros(1, 2)  # (B=1, D_h)
@@ -195,20 +198,22 @@ torch.testing.assert_close(rnn(words[None])[1][0], notes)
 print(exercises.whose("rnn_step", did="computed"))
 
 # %% [markdown]
-# The first number holds a trace of word 1 and loses at least half of it at every step. The second remembers word 2
-# better, though its sign flips each time. After the last word, these two numbers are all that's left of the sentence.
+# The first number is the trace of word 1, and it loses at least half of its size at every step. The second number
+# keeps word 2 better, though its sign flips each time. After the last word, these two numbers are all that's left of
+# the sentence.
 #
 # ## 2. How does it write a sentence of another length?
 #
-# French and English words don't come in pairs: *des vaches* is just *cows*, and *un chapeau noir* is *a black hat*. In
-# 2014 the answer was to use two recurrent networks (Cho et al. 2014a; Sutskever et al. 2014). The **encoder** reads the
-# whole French sentence, and its last state becomes the **context vector**. The **decoder** starts from that vector and
-# writes English, one word per step. At each step it reads the word that it wrote last and, in Cho's version and ours,
-# the context vector once more.
+# French and English words don't come in pairs. *des vaches* is just *cows*, and *un chapeau noir* is *a black hat*.
+# The answer of 2014 was to use two recurrent networks (Cho et al. 2014a; Sutskever et al. 2014). The **encoder**
+# reads the whole French sentence, and its last state is called the **context vector**. The **decoder** starts from
+# this vector and writes English, one word per step. At each step it reads the word that it wrote last and, in Cho's
+# version and ours, the context vector once more.
 #
-# A learned matrix turns the decoder's state into one number per word of the **vocabulary**, its **logit**, and the decoder
-# writes the word with the largest logit. Two special tokens help. The decoder starts from `<bos>`, beginning of sequence,
-# and writes `<eos>`, end of sequence, when it's done.
+# How does a state become a word? A learned matrix turns it into one number per word of the **vocabulary**, the word's
+# **logit**, and the decoder writes the word with the largest logit. Two entries of the vocabulary aren't words. The
+# decoder reads `<bos>`, beginning of sequence, at its first step, and writes `<eos>`, end of sequence, when it's
+# done.
 
 # %% tags=["hide-input"]
 notebook.picture("context_vector")
@@ -220,15 +225,16 @@ notebook.picture("context_vector")
 notebook.picture("hidden_state_travelling")
 
 # %% [markdown]
-# Now squeeze the context vector yourself. Our model's encoder and decoder are **GRUs**, whose step is more elaborate
-# than `rnn_step`. The encoder reads in both directions, and its 64 numbers from each make up the 128. Let fewer of them
-# through. Which word is lost first?
+# Now squeeze the context vector yourself. Encoder and decoder are **GRUs** here (gated recurrent units), whose step
+# is more elaborate than your `rnn_step`. The encoder reads in both directions, and 64 numbers from each direction
+# make up the 128. Let fewer of the 128 through. Which word is lost first?
 
 # %%
 RNNStepper(gru.model, gru.source, gru.target, "le petit chat voit un chien noir .")
 
 # %% [markdown]
-# Four words or forty, a sentence has to fit into 128 numbers. How long can it get before the translation suffers?
+# Whether it has four words or forty, a sentence has to fit into 128 numbers. How long can it get before the
+# translation suffers?
 
 # %%
 exercises.predict("where_half_goes_wrong")
@@ -290,30 +296,33 @@ notebook.claim(
     sum(r for r, p in zip(right, test, strict=True) if len(p.source) <= 8) / len(short) > 0.97
 )
 notebook.tell(
-    """Hardly any short sentence goes wrong, and hardly any long one comes out right. **BLEU** (0 to 100), which counts
-    matching words and short phrases, falls more slowly, because many words of a ruined translation are still right."""
+    """Hardly any of the shortest sentences go wrong, and hardly any of the longest come out right. **BLEU**, from 0
+    to 100, counts matching words and short phrases. It falls more slowly, because many words of a ruined translation
+    are still right."""
 )
 
 # %% [markdown]
-# This limit is called the **bottleneck**: all that the decoder learns about a sentence has to
-# pass through one vector of fixed size. Keep the right-hand end of this curve in mind. Lesson 02 changes one thing and
-# draws it again.
+# We've hit the **bottleneck**: everything that the decoder learns about a sentence has to pass through one vector of
+# fixed size. Keep the right-hand end of this curve in mind. Lesson 02 changes one thing and draws it again.
 #
 # ## 3. What is it trained to do?
 #
-# At each position the decoder predicts **the next token**: given the French sentence and the English words so far,
-# which word comes next? A **token** is what the network reads or writes in one step, here a word or a full stop. The
-# **loss** at one position is $-\log p$, where $p$ is the probability that the decoder gave to the true next word
-# (lesson 02 shows how logits become probabilities). A decoder that is certain and right pays nothing; the less it
-# expected the word, the more it pays. We average over all positions. With the natural logarithm, the unit is the
-# **nat**.
+# A **token** is what the network reads or writes in one step, here a word or a full stop. At each position the
+# decoder predicts **the next token**. It has the French sentence and the English words so far, and has to say which
+# word comes next.
 #
-# When the model translates, the English words so far are its own. In training we know better, and the decoder reads the
-# *true* previous word even where it would have written a different one. This is **teacher forcing**. An early mistake
-# can't spoil the rest of the sentence, because every position has a correct prefix to learn from.
+# Its mistakes are measured by the **loss**. Let $p$ be the probability that the decoder gave to the true next word
+# (lesson 02 shows how logits become probabilities). The loss at this position is $-\log p$. A decoder that is certain
+# and right pays nothing, and the less it expected the word, the more it pays. We average over all positions. Because
+# the logarithm is the natural one, the unit is the **nat**.
 #
-# A colleague wrote the function that prepares the decoder's input, and trained a translator with it for 60 steps. The loss
-# is usually about 1 by then.
+# When the model translates, the English words so far are its own. In training we know the true ones, so the decoder
+# reads the *true* previous word even where it would have written another. This is called **teacher forcing**. It
+# stops an early mistake from spoiling the rest of the sentence, because every position learns from a correct
+# beginning.
+#
+# A colleague wrote the function that prepares the decoder's input, and trained a translator with it for 60 steps. By
+# then the loss is usually about 1.
 
 
 # %%
@@ -368,16 +377,16 @@ notebook.table(
     ["French", "what it writes"],
 )
 notebook.tell(
-    """Be suspicious of a loss near zero after 60 steps. This model found an easier task than translation, and it's
-    helpless as soon as nobody hands it the true words."""
+    """A loss near zero after 60 steps should make you suspicious. This model found a task that is easier than
+    translation, and it's helpless as soon as it has to read its own words instead of the true ones."""
 )
 notebook.claim(repeats > 0.8)
 
 # %% [markdown]
 # ### Your turn: find the bug
 #
-# What was that easier task? Take the target `[the, cat, sleeps]` and write down what `colleagues_version` returns. Then
-# write the function as it should be; the cell below trains with yours.
+# What was that easier task? Take the target `[the, cat, sleeps]` and write down what `colleagues_version` returns.
+# Then write the function as it should be. The cell below it trains a translator with yours.
 
 # %%
 exercises.heading("teacher_forcing")
@@ -406,12 +415,13 @@ notebook.claim(
 
 # %% [markdown]
 # Sixty steps are far too few for good translations. But this model writes sentences that come to an end, and its loss
-# is honest about how far it still has to go.
+# no longer hides how much it has left to learn.
 #
 # ### Everything is next-token prediction
 #
-# Tasks that turn one sequence into another are called **sequence transduction**. Write the task into the sequence itself,
-# and a network that only predicts the next token can be trained for all of these:
+# A task that turns one sequence into another is called **sequence transduction**, and translation is only one of
+# them. Write the task into the sequence itself, and a network that only predicts the next token can be trained for
+# any of these:
 #
 # | task | what it reads | what comes next |
 # |---|---|---|
@@ -477,17 +487,18 @@ display(
     )
 )
 notebook.tell(
-    """One large product keeps the processor busy; 512 small ones, each waiting for the last, don't. More cores
-    would widen the gap, because they can share the rows of the product but not the steps of the loop."""
+    """One large product keeps the processor busy. 512 small ones don't, because each has to wait for the one before.
+    With more cores the gap would widen, since they can share the rows of the product but not the steps of the
+    loop."""
 )
 
 # %% [markdown]
 # ### Problem 2: no explicit modelling of long- and short-range dependencies
 #
-# In *la fleur que la femme regarde est rouge* ("the flower that the woman watches is red"), *rouge* depends
-# on *fleur*, six words back, and *la* on the word right after it. But no term in
-# $h_t = \tanh(x_t W_x + h_{t-1} W_h + b)$ relates two particular words. Every relation, near or far, has to
-# be packed into the same notes. What happens to the other words when exactly one changes?
+# In *la fleur que la femme regarde est rouge* ("the flower that the woman watches is red"), *rouge* depends on
+# *fleur*, six words back, and *la* on the word right after it. But no term in $h_t = \tanh(x_t W_x + h_{t-1} W_h +
+# b)$ relates two particular words. Every relation, near or far, has to be packed into the same notes. Suppose we
+# change exactly one word. What happens to the translation of the others?
 
 # %%
 exercises.predict("one_colour_changes")
@@ -567,21 +578,21 @@ notebook.table(
 )
 notebook.claim(heights[0] == 0 and heights[2] > 3)
 notebook.tell(
-    f"""In a short sentence nothing else moves. In a long one, {heights[2]:.1f} other words disappear along with the
-    colour, and the new colour itself turns up in only {effects["more than 20"][2]:.0%} of the translations. All words
-    and all their relations are packed into one set of 128 numbers, where you can't touch one and leave the rest
-    alone."""
+    f"""In a short sentence nothing else changes. In a long one, {heights[2]:.1f} other words disappear along with the
+    colour, and the new colour turns up in only {effects["more than 20"][2]:.0%} of the translations. All words and
+    all their relations are packed into one set of 128 numbers, and you can't touch one of them without disturbing the
+    rest."""
 )
 
 # %% [markdown]
-# The bottleneck of section 2 is this problem seen from the decoder: all words share one vector.
+# Seen from the decoder, this problem is the bottleneck of section 2.
 #
 # ### Problem 3: the distance between positions
 #
-# Before the network can learn that word 1 matters for the last state, training has to send a gradient back
-# through every step in between. Each step multiplies it by $W_h$ and by the slope of $\tanh$, which is at
-# most 1. If each step halves the gradient, $0.5^{25} \approx 0.00000003$ of it is left after 25 steps.
-# This is the **vanishing gradient**.
+# Suppose the last state ought to depend on word 1. The network can learn that only from a gradient that travels back
+# through every step in between. Each step multiplies the gradient by $W_h$ and by the slope of $\tanh$, which is at
+# most 1. If each step halves it, only $0.5^{25} \approx 0.00000003$ of the gradient is left after 25 steps. This is
+# called the **vanishing gradient**.
 #
 # The GRU and the **LSTM** (Hochreiter and Schmidhuber 1997) were designed to prevent it. At each step they compute
 # **gates**, numbers between 0 and 1 that set how much of the old notes to keep. The weights behind the gates are
@@ -644,8 +655,9 @@ display(
     )
 )
 notebook.tell(
-    """Before training (left), next to nothing arrives from 25 words back, with gates or without. After training (right), the
-    gradient travels far back in all three networks, furthest in the two with gates. But 25 words still take 25 steps."""
+    """Before training (left), next to nothing reaches a word 25 places back, with gates or without. After training
+    (right), the gradient travels far back in all three networks, furthest in the two with gates. But 25 words still
+    take 25 steps."""
 )
 
 # %% [markdown]
@@ -670,11 +682,11 @@ exercises.my_parts()
 #   fixed size. In a translator this is the bottleneck.
 # - Problem 3, **the distance between positions**: a gradient has to pass through every step in between.
 #
-# **Next**: lesson 02 keeps *all* the encoder's states and lets the decoder look back. How many of the long
-# sentences will it get right?
+# One vector was too little for a long sentence. Lesson 02 keeps *all* the encoder's states and lets the decoder look
+# back at them. How many of the long sentences will come out right then?
 #
-# The picture shows where the course is going. A Transformer still has an encoder and a decoder, but there's no loop
-# over the words that it reads, and no single vector between the two halves.
+# Below you can see where the course is going. A Transformer still has an encoder and a decoder, but it reads without
+# a loop over the words, and no single vector stands between the two halves.
 
 # %% tags=["nbval-ignore-output", "hide-input"]
 # The whole model; press play.
@@ -686,12 +698,10 @@ model_map(load_translator().trace("Un chien noir court."), tour="")
 # %% [markdown]
 # <details><summary>Fine print</summary>
 #
-# Each of the trained networks in this lesson was trained once. What counts as too long differs from model to model: Cho
+# Each of the trained networks in this lesson was trained once. How long is too long differs from model to model. Cho
 # et al. (2014b) saw their translations get worse quickly, while Sutskever et al. (2014), with four layers of 1,000
-# cells and the source reversed, reported no trouble with long sentences. Longer sentences also offer more chances for a
-# mistake, which explains little of the fall (*Going deeper*). The small rise of the curve near 22 words comes from
-# sentences with *parce que*: they follow a fixed pattern, which leaves less to remember per word, and *Going deeper*
-# counts them.
+# units and the source reversed, reported no trouble with long sentences. Longer sentences also offer more chances for
+# a mistake, but that explains little of the fall (*Going deeper*).
 # </details>
 
 # %% [markdown]
@@ -726,10 +736,10 @@ exercises.quiz("everything_is_next_word")
 # %% [markdown]
 # ### Watch a model learn
 #
-# Here is the model's training on a tenth of the data, for one **epoch** (a single pass through it). Guessing evenly
-# among the vocabulary's 146 entries costs $\log 146 \approx 5$ nats. Watch how soon this model gets below that. The
-# full model, `toy_models.train_toy("gru", splits)`, takes a few minutes. You can interrupt it whenever you like,
-# because it keeps what it has learned.
+# Here the model is trained on a tenth of the data, for one **epoch** (a single pass through it). Guessing evenly
+# among the 146 entries of the vocabulary would cost $\log 146 \approx 5$ nats. Watch how soon the loss gets below
+# that. The full training, `toy_models.train_toy("gru", splits)`, takes a few minutes. You can interrupt it whenever
+# you like, and the model keeps what it has learned.
 
 # %% tags=["nbval-ignore-output"]
 small = splits._replace(train=splits.train[:2000])
@@ -749,14 +759,15 @@ notebook.claim(sum(losses[-10:]) / 10 < 0.8 * losses[0] and len(gru.target) == 1
 #
 # ### Gates: what an LSTM adds
 #
-# The LSTM reduces problem 3 by *adding*. Next to the hidden state it
-# keeps a second vector, the **cell state** $c$, which passes from step to step without any matrix or $\tanh$:
+# The LSTM reduces problem 3 by *adding*. Beside the hidden state it keeps a second vector, the **cell state** $c$,
+# which passes from step to step without any matrix or $\tanh$:
 #
 # $$c_t = f_t \odot c_{t-1} + i_t \odot g_t \qquad h_t = o_t \odot \tanh(c_t)$$
 #
-# $g$ is the new content, computed as in a plain network. $f$, $i$ and $o$ are gates, computed from the word and the old
-# state, each with learned weights and a sigmoid. The forget gate $f$ sets how much of the old cell to keep, the input gate $i$ how much new content to add, and the output
-# gate $o$ how much of the cell to show. The symbol $\odot$ multiplies entry by entry.
+# $g$ is the new content, computed as in a plain network. $f$, $i$ and $o$ are gates, computed from the word and the
+# old state, each with learned weights and a sigmoid. The forget gate $f$ sets how much of the old cell to keep, the
+# input gate $i$ how much new content to add, and the output gate $o$ how much of the cell to show. The symbol $\odot$
+# multiplies entry by entry.
 
 # %% tags=["hide-input"]
 notebook.picture("lstm_cell")
@@ -774,9 +785,10 @@ notebook.claim(max(arriving) < 1e-3 and opened > 0.5)
 print("fresh, three seeds:", ", ".join(f"{share:.0e}" for share in arriving))
 print(f"with forget gates that start at 0.95: {opened:.2f}")
 notebook.tell(
-    r"""Why, then, did so little arrive in the LSTM that wasn't trained? Its gates are the sigmoid of something near 0, so $f \approx 0.5$,
-    and nearly half of the gradient is lost at every step. Open the forget gates at the start (0.95, from a bias of 3), and most
-    of it arrives before any training. Jozefowicz et al. (2015) recommend such a start, with a bias of 1."""
+    r"""Why, then, did so little arrive in the untrained LSTM? Its gates are sigmoids of something near 0, so $f
+    \approx 0.5$, and nearly half of the gradient is lost at every step. With a bias of 3, the forget gates start at
+    0.95 instead, and most of the gradient arrives before any training. Jozefowicz et al. (2015) recommend such a
+    start, with a bias of 1."""
 )
 
 # %%
@@ -905,16 +917,15 @@ plural, singular = (list(next_token(text))[0] for text in questions[3:])
 notebook.claim(verdict == "good" and not plural.endswith("s") and singular.endswith("s"))
 
 notebook.tell(
-    """It puts *not dull* together from *not very dull* and *not silly*. Nothing in the loss asked for two tasks either, yet the
-    network fills gaps as well, with a plural verb after *the cats* and a singular one after *the cat*."""
+    """The network puts *not dull* together from *not very dull* and *not silly*. Nothing in its loss mentions two
+    tasks, yet it fills gaps as well, with a plural verb after *the cats* and a singular one after *the cat*."""
 )
 
 # %% [markdown]
 # ### How much of the fall is bad luck?
 #
-# A longer sentence offers more chances for a mistake. Suppose the model makes them at a constant rate per word,
-# wherever in the sentence the word is. The short sentences tell us that rate. How many of the long ones would then come
-# out right?
+# A longer sentence offers more chances for a mistake. Suppose that every word carries the same risk, wherever it
+# stands. The short sentences tell us how large the risk is. How many of the long ones would then come out right?
 
 # %% tags=["hide-input"]
 short_ones = [i for i, p in enumerate(test) if len(p.source) <= 8]
@@ -944,9 +955,13 @@ print(f"19 to 23 words: right with parce que {easy:.0%}, without it {hard:.0%}")
 assert expected(4 * n_wrong) > 2 * measured and easy > 0.75 and hard < 0.1
 
 # %% [markdown]
-# Bad luck explains little of it. So few short sentences go wrong that the rate itself is uncertain, but even at four
-# times that rate the estimate stays far above what we measured. Something else makes long sentences hard. Perhaps 128
-# numbers are too few, or perhaps the network was trained too little to use them well; the experiment can't tell which.
+# Bad luck explains little of the fall. So few short sentences go wrong that the risk per word is uncertain, but even
+# if it were four times as large, far more long sentences should come out right. Something else makes them hard.
+# Perhaps 128 numbers are too few, or perhaps the network was trained too little to use them well. This experiment
+# can't tell which.
+#
+# The last line explains the small rise of the curve near 22 words. Sentences with *parce que* follow a fixed pattern,
+# which leaves less to remember per word.
 #
 # ### Lost beginnings and changed colours in other models
 #
@@ -990,17 +1005,17 @@ notebook.table(
 notebook.claim(lost["GRU, looking back"] == 0 and min(lost[name] for name, _ in models[:3]) > 2)
 
 # %% [markdown]
-# Whatever the cell, a fixed context vector loses beginnings and lets a colour spill over. The model that looks back
-# does neither.
+# A fixed context vector loses beginnings and lets a colour spill over, whichever cell fills it. The model that looks
+# back does neither.
 
 # %% [markdown]
 # ### An alternative to the loop: convolutions
 #
-# A convolution combines each position with a few of its neighbours, at all positions at once, so nothing has to
-# wait. How many positions it combines is the **kernel** size. ConvS2S (Gehring et al. 2017), ByteNet (Kalchbrenner
-# et al. 2016) and WaveNet (van den Oord et al. 2016) are built this way. One layer covers only a few positions, but
-# every further layer widens the view, and **dilated** convolutions skip positions (1, 2, 4, 8 …) so that it widens
-# faster.
+# A convolution combines each position with a few of its neighbours, at all positions at once, so nothing has to wait.
+# The number of positions that it combines is the **kernel** size. ConvS2S (Gehring et al. 2017), ByteNet
+# (Kalchbrenner et al. 2016) and WaveNet (van den Oord et al. 2016) are built this way. One layer covers only a few
+# positions, but every further layer widens the view. **Dilated** convolutions skip positions (1, 2, 4, 8 …), and
+# their view widens faster.
 
 # %% tags=["hide-input"]
 notebook.picture("dilated_convolutions")

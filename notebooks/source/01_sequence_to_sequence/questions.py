@@ -7,13 +7,13 @@ QUESTIONS = questions(r"""
 A recurrent network reads 100 words. Why does a machine with more cores hardly help?
 + Step t needs the state of step t − 1. | Yes. The 100 small products come one after the other, so the other cores wait.
 - A recurrent network has far more parameters than others. | The same weights serve every step, so there are few of them.
-- The tanh in every step is expensive to compute. | It's a small part of the work, and its entries could be computed in parallel. The steps themselves have to wait for each other.
+- The tanh in every step is expensive to compute. | It's a small part of the work, and all its entries could be computed in parallel. Only the steps have to wait for each other.
 - Each step uses all of the words before it. | Each step uses one word and one state. Attention is what uses all the words.
 
 [which_problems_attention_solves: multiple]
 Suppose we keep the two recurrent networks, and let the decoder look back at every encoder state (lesson 02). Which problems does that solve?
-+ The bottleneck: one vector for all dependencies. | True: every encoder state is within reach, so the decoder gets more numbers for a long sentence than for a short one.
-+ The distance from an English word to the French word it translates. | True: one step, however long the sentence.
++ The bottleneck: one vector for all dependencies. | True: every encoder state is within reach, so the longer the sentence, the more numbers the decoder has to work with.
++ The distance from an English word to the French word it translates. | True: it's a single step, however long the sentence is.
 - The sequential computation. | It doesn't: both networks still run word by word. Only dropping the recurrence solved that, in 2017.
 - The order of the words getting lost. | A recurrent network never loses it, because it reads in order. Order becomes a problem only once the recurrence is dropped.
 
@@ -59,7 +59,7 @@ Someone says that a Transformer is a CNN plus attention. What would you answer?
 
 [everything_is_next_word: open]
 You have a large language model that has only ever predicted the next word of ordinary web pages. How could you use it, without any training, to decide whether a hotel review is friendly? What might go wrong?
-answer: Write the review, then the beginning of a sentence such as “All in all, this hotel was”, and compare the probabilities of “great” and “awful” as the next word. To predict it well, the model has to use what it read. Two things can go wrong. The result depends on how you phrase the sentence. And one of the two words might be likelier anyway, simply because it's more frequent, so compare with the probabilities after a neutral review.
+answer: Write down the review, then the beginning of a sentence such as “All in all, this hotel was”, and compare the probabilities of “great” and “awful” as the next word. To predict that word well, the model has to use what the review says. Two things can go wrong. The result depends on how you phrase the sentence. And one of the two words might be likelier anyway, simply because it's more frequent, so compare with the probabilities after a neutral review.
 
 [bidirectional_decoder: open]
 The encoder of lesson 01 reads in both directions. Why can't the decoder do that?
@@ -71,14 +71,14 @@ answer: 1. Sequential computation: each step waits for the one before. nn.RNN to
 
 [one_word_for_one_word: open]
 A friend says: “the model writes one English word for each French word.” What do you answer?
-answer: It writes one word per *output* position. It reads the whole French sentence first, and then writes until it predicts <eos>, so the number of English words is its own decision. “ne … pas” becomes “does not”, “l' homme” becomes “the man” and “nage” could become “is swimming”.
+answer: It writes one word per *output* position. It reads the whole French sentence first, and then writes until it predicts <eos>, so the number of English words is up to the model. “ne … pas” becomes “does not”, “l' homme” becomes “the man” and “nage” could become “is swimming”.
 """)
 
 PREDICTIONS = predictions(r"""
 [a_clause_is_added]
 The sentence goes on: *le chat touche le lapin pendant que les grandes vaches attendent .* (“… while the big cows wait”). What becomes of the translation?
 - first_part_wrong: The cat's part goes wrong, the cows' part comes out right | What the network reads last can damage what it read first.
-- new_part_wrong: The cat's part comes out right, the cows' part goes wrong | That would make sense if the words were translated as they come.
+- new_part_wrong: The cat's part comes out right, the cows' part goes wrong | It would happen if the network translated each word as it came in.
 - both_right: The cat's part and the cows' part both come out right | Eleven words don't look like much, and the network knows every one of them. Yet it already makes a mistake.
 - not_english: The cat's part and the cows' part both become bad English | The English stays correct, even in much longer sentences. What gets lost is what the French sentence *said*.
 explain: The network reads the *whole* sentence into its vector before it writes a word, so the new clause competes with the old one for the same 128 numbers.
@@ -86,7 +86,7 @@ explain: The network reads the *whole* sentence into its vector before it writes
 [where_half_goes_wrong]
 We give the model 1,500 new sentences and count a translation as right only if every word is right. At what length, in French words, does it start to get more than half of the sentences wrong?
 too_low: It holds up for longer than that: at ten words, nearly nine sentences out of ten are still right.
-too_high: It fails sooner than that: between 17 and 20 words, three sentences out of four already contain a mistake.
+too_high: It fails sooner than that: from 17 to 20 words, three sentences out of four already contain a mistake.
 unit: words
 low: 4
 high: 40
@@ -101,15 +101,15 @@ After 60 training steps the colleague's loss is 0.00. Now the model has to trans
 explain: Look at what the decoder was given in training: the very word that it had to predict. It has learned to copy its input.
 
 [never_seen_not_dull]
-*dull* and *not* occur in the training texts, but never *not dull*. What does the model make of *the film was not dull . verdict :*?
-- good: mostly *good* | It has seen *not* right before other adjectives, and *not very dull*.
-- bad: mostly *bad* | A model that only adds up good and bad words would say so.
-- undecided: half *good*, half *bad* | It would be, if *not* and *dull* were simply added up.
+The training texts contain *not* and *dull*, but never *not dull*. What does the model predict after *the film was not dull . verdict :*?
+- good: mostly *good* | It has seen *not* right before other adjectives, and it has seen *not very dull*.
+- bad: mostly *bad* | A model that paid attention to *dull* alone would say so.
+- undecided: half *good*, half *bad* | It would be so if *not* and *dull* cancelled each other out.
 - neither: mostly other words | After *verdict :* all it has ever seen is *good* or *bad*.
-explain: The model reads in order, and after *not* the same *dull* meets another state. It knows *not* from other adjectives, and puts the two together.
+explain: By the time the model reads *dull*, its state says that there was a *not*. It has learned from other adjectives what *not* does, and it puts the two together.
 
 [loop_against_product]
-We give one core a text of 512 words. A linear layer takes all words in *one* matrix product. PyTorch's `nn.RNN` takes them one by one, in fast C++, and does twice as many multiplications. How many times as long does `nn.RNN` take?
+We give one core a text of 512 words. A linear layer processes all words in *one* matrix product. PyTorch's `nn.RNN` processes them one by one, in fast C++, with twice as many multiplications in all. How many times as long does `nn.RNN` take?
 too_low: Twice the multiplications explain a factor of two. The rest is the price of 512 small products instead of one large one.
 too_high: It isn't quite that bad on a single core. On a machine with thousands of cores, such as a GPU, the gap is wider.
 unit: times as long
@@ -117,8 +117,8 @@ low: 1
 close: 0.5
 
 [one_colour_changes]
-In a French sentence of more than 20 words we change one single word, *rouge* to *jaune* or back. In the translation only *red* or *yellow* should change. On average, how many *other* words of the translation disappear or change?
-too_low: Changing one word would leave the others alone if each word had its own vector. Here all words share the same 128 numbers.
+In a French sentence of more than 20 words we change a single word, *rouge* to *jaune* or the other way round. In the translation only *red* or *yellow* should change. On average, how many *other* words of the translation disappear or change?
+too_low: If each word had its own vector, the others would be left alone. Here all words share one vector of 128 numbers.
 too_high: It isn't that bad: most of the sentence stays.
 unit: words
 low: 0

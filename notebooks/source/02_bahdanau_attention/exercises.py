@@ -105,7 +105,7 @@ EXERCISES = [
     ),
     Exercise(
         name="attention_context", title="from scores to a context",
-        task="Return the context and the weights. If there is a mask, it is True where there is a word to attend to.",
+        task="Mend the function. It should return the context and the weights. If there is a mask, it's True where there is a word to attend to.",
         minutes=8, difficulty=2, importance=5,
         reference=attention_context, draw=_draw_context,
         mistakes=[
@@ -153,7 +153,7 @@ EXERCISES = [
             _general_by_loops,
         ],
         hints=["query @ w has the width of a key, so it can be multiplied with each key by a dot product.",
-               "keys is (B, S, D_k). A column (B, D_k, 1) on its right gives (B, S, 1).",
+               "keys is (B, S, D_k). Multiply it by a column (B, D_k, 1) on its right, and the shape is (B, S, 1).",
                "(keys @ (query @ w)[:, :, None]).squeeze(-1)"],
         pytorch="`(keys @ q[:, :, None]).squeeze(-1)` multiplies (B, S, D) with (B, D, 1) and drops the last dimension again.",
         look_at="w is the only parameter: D_q · D_k numbers, and no layer in between. With w the identity it's Luong's dot score, which requires both widths to agree.",

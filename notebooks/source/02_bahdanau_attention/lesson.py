@@ -1,12 +1,12 @@
 # %% [markdown]
 # # Bahdanau attention
 #
-# Imagine that you're shown a French sentence of 25 words, the paper is taken away, and you're asked for the English. That's
-# what we did to the network of lesson 01, and it failed as you would have. The gist survived, the details didn't. A
+# Read a French sentence of 25 words, hand back the paper, and write down the English. That's what we asked of the
+# network in lesson 01, and it failed much as you would have, in fluent English with the wrong animals. A real
 # translator keeps the paper on the desk and glances back at the part that comes next.
 #
-# In 2014 Bahdanau, Cho and Bengio let a network glance back. Here are lesson 01's model and theirs, trained on the same
-# sentences for the same number of epochs, from one **seed** (which fixes the random numbers).
+# In 2014 Bahdanau, Cho and Bengio let a network glance back. We've trained their model and lesson 01's on the same
+# sentences, for the same number of epochs and from one **seed** (which fixes the random numbers).
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -95,7 +95,7 @@ display(
 )
 notebook.tell(
     f"""The upper curve hardly falls. It cost {more:.0%} more parameters, and the rest of this lesson is about what
-    they do."""
+    those do."""
 )
 
 # %%
@@ -104,9 +104,9 @@ exercises.warm_up(2)
 # %% [markdown]
 # ## 1. Which word do I need now?
 #
-# In lesson 01 the decoder lived on a single vector. Now the encoder keeps a state for every source word,
-# $h_1, \dots, h_S$. It reads the sentence in both directions, so each $h_i$ depends on what comes before its word *and*
-# on what comes after.
+# In lesson 01 the decoder had a single vector to write from. Now the encoder keeps one state per source word, $h_1,
+# \dots, h_S$. It reads the sentence in both directions, so each $h_i$ depends on what comes before its word *and* on
+# what comes after.
 
 # %% tags=["hide-input"]
 notebook.picture("bidirectional_encoder")
@@ -128,21 +128,22 @@ notebook.picture("decoder_looking_back")
 # *doctor* looks at *médecin* and hardly anywhere else, while *for*, which has no French word of its own, splits its
 # weight between *cherche* and *la*.
 #
-# Weights take two steps. First, each source word gets a **score**, a number of any size that is larger for words needed
-# now. Then the scores are turned into weights. Take three scores, 2, 1 and 0, and raise $e$ to each: 7.4, 2.7 and 1,
-# all of them positive. Divide by their sum, 11.1, and you have 0.67, 0.24 and 0.09, which sum to 1. That's a
-# **softmax**. Only differences between scores matter: add 5 to all three, and the weights stay what they were.
+# The weights are computed in two steps. First, every source word is assigned a **score**, a number of any size that
+# should be large for the words needed now. Then a **softmax** turns the scores into positive weights that sum to 1.
+# Suppose the scores are 2, 1 and 0. Raise $e$ to each of them, which makes 7.4, 2.7 and 1, and divide by their sum,
+# 11.1. The weights are 0.67, 0.24 and 0.09. Only the differences between scores matter, so if you add 5 to all three,
+# the weights don't change.
 #
-# The score comes from a small network that sees **one pair** at a time, the decoder's state $s$ and one encoder state
-# $h_i$. Those come from different networks and their entries mean different things, so two learned matrices, $W$ and
-# $U$, first turn them into vectors that can be added. A learned vector $v$ turns the sum into one number. Watch it
-# happen for *noir*, in a model that has just written *the*:
+# The score comes from a small network that sees **one pair** of vectors at a time, the decoder's state $s$ and one
+# encoder state $h_i$. These two come from different networks, and their entries mean different things, so two learned
+# matrices, $W$ and $U$, first turn them into vectors that can be added. After a tanh, a learned vector $v$ turns the
+# sum into one number. Watch it happen for *noir*, in a model that has just written *the*:
 
 # %% tags=["hide-input"]
 notebook.picture("bahdanau_step")
 
 # %% [markdown]
-# One step of the decoder, which is about to write word $t$, is four lines:
+# When the decoder is about to write word $t$, its step takes four lines:
 #
 # $$\begin{aligned}
 # e_{t,i} &= v^\top \tanh(W s_{t-1} + U h_i) && \text{score every source word} \\
@@ -151,14 +152,15 @@ notebook.picture("bahdanau_step")
 # s_t &= \mathrm{GRU}(s_{t-1}, [y_{t-1}; c_t]) && \text{step on, with the previous word } y_{t-1}
 # \end{aligned}$$
 #
-# These lines bring three names that you'll need throughout the course. Think of looking something up: the decoder's
-# state is the **query**, the vectors it's compared with are the **keys**, and the vectors that come back, mixed, are
-# the **values**. Attention is a search that returns a mixture instead of one hit. Here each encoder state is both a key
-# and a value.
+# These lines bring three names that you'll need throughout the course. Think of a search. The decoder's state is the
+# **query**, the vectors that it's compared with are the **keys**, and the vectors that come back are the **values**.
+# What comes back from attention is a mixture instead of a single hit. Here each encoder state is both a key and a
+# value.
 #
 # ### Your turn
 #
-# Write the first line. In papers vectors are columns, $W s$; in code they're rows, hence `query @ w_query`.
+# Write the first of the four lines. Papers write vectors as columns, hence $W s$. In code they are rows, hence `query
+# @ w_query`.
 
 # %% tags=["hide-input"]
 exercises.heading("additive_scores")
@@ -186,8 +188,8 @@ u = torch.tensor([[1.0, 0.0], [1.0, -1.0]])
 v = torch.tensor([2.0, 1.0])  # (A,)
 
 # %% [markdown]
-# **Pencil.** Compute what goes *into* the tanh, `s @ w + h @ u`, for each of the three words. Which of them wins? (You
-# needn't compute tanh, because it keeps every sign.)
+# **Pencil.** Compute what goes *into* the tanh, `s @ w + h @ u`, for each of the three words. You needn't compute the
+# tanh itself, because a larger number always has a larger tanh. Which word wins?
 
 # %%
 exercises.quiz("winner_by_pencil")
@@ -241,17 +243,18 @@ torch.testing.assert_close(*without_tanh)
 torch.testing.assert_close(without_keys, torch.full((3,), 1 / 3))
 assert torch.equal(*ignoring) and not torch.allclose(*both)
 notebook.tell(
-    """Without $W s$ the weights are stuck, whichever word comes next. Without $U h_i$ every source word counts alike. And
-    the last row shows what tanh is for: take it away, and $W s$ adds one number to *all* the scores, which a softmax
-    doesn't notice. Change an ingredient and watch whether the weights follow: that test finds all three bugs."""
+    """Without $W s$ the weights are stuck, whichever word comes next. Without $U h_i$ every source word counts alike.
+    The last row shows what tanh is for. Take it away, and $W s$ adds one number to *all* the scores, which doesn't
+    change a single weight. All three bugs can be found by one test: change an input, and see whether the weights
+    follow."""
 )
 
 # %% [markdown]
 # ### Your turn: find the bug
 #
-# Now the second and third lines, for a batch. Shorter sentences are filled up with padding, where `mask` is False. We
-# ran the version below on two sentences, the second of them two words long. Look at the weights that it printed before
-# you read the code. What's wrong with these weights?
+# Lines two and three come next, for a batch. Shorter sentences are filled up with padding, and `mask` is False there.
+# We ran the version below on two sentences, the second of them only two words long. Before you read the code, look at
+# the weights that it printed. What's wrong with them?
 
 # %% tags=["hide-input"]
 exercises.heading("attention_context")
@@ -275,8 +278,9 @@ exercises.check("attention_context", attention_context)
 # %% [markdown]
 # ## 2. The whole decoder, and where it looked
 #
-# You now have all four lines. Your first function computes the scores, your second the weights and the context, and
-# PyTorch's `GRUCell` takes the step to the next $s$. This is the whole decoder, one turn of the loop per word:
+# You now have what the four lines need. Your first function computes the scores, your second the weights and the
+# context, and PyTorch's `GRUCell` takes the step to the next $s$. This is the whole decoder, one turn of the loop per
+# word:
 
 # %%
 score, mix = exercises.mine("additive_scores"), exercises.mine("attention_context")
@@ -296,9 +300,9 @@ class LookingDecoder(nn.Module):
 
 
 # %% [markdown]
-# The folded cell loads trained parameters into your decoder, which then reads a test sentence and its translation. Its
-# attention weights make an **alignment map**, with a row per written word (the queries) and a column per source word
-# (the keys). The row labelled *red* was computed before *red* was written.
+# We'll load trained parameters into your decoder and let it read a test sentence and its translation. Its attention
+# weights make an **alignment map**, with one row per English word (the queries) and one column per French word (the
+# keys). The row labelled *red* was computed just before *red* was written.
 
 # %%
 pair = next(p for p in splits.test if "rouge" in p.source and 7 <= len(p.source) <= 9)
@@ -349,21 +353,21 @@ display(
     )
 )
 notebook.tell(
-    """*red* looks at *rouge*, and the noun after it goes one word *back*. Nobody told the model about French adjectives. Looking
-    there made the next word easier to predict, and the loss asks for nothing else."""
+    """*red* looks at *rouge*, and the noun after it looks one word *back*. Nobody told the model where French puts
+    its adjectives. Looking there made the next word easier to predict, and the loss asks for nothing else."""
 )
 
 # %% [markdown]
-# Now press another French word and make the decoder look there, or type a sentence of your own.
+# Now click on another French word to make the decoder look there, or type a sentence of your own.
 
 # %%
 BahdanauStepper(looking.model, looking.source, looking.target, " ".join(pair.source))
 
 # %% [markdown]
-# A pretty map proves little. But in our toy corpus we know which word translates which, so instead of just looking at
-# the map, we can score it. Link every English word to the French word with the most weight, and count the wrong links.
-# This is the **alignment error rate** (Och and Ney 2003). A perfect map scores 0, and linking the words in order, along
-# the diagonal, scores 0.55. Remember that this model translates nearly every sentence without a mistake.
+# A pretty map proves little. But in our toy corpus we know which word translates which, so we can mark the map like
+# an exam. Link every English word to the French word with the most weight, and count the wrong links. The measure is
+# called the **alignment error rate** (Och and Ney 2003). A perfect map scores 0, and linking the words in order,
+# along the diagonal, scores 0.55. Remember that this model translates nearly every sentence without a mistake.
 
 # %%
 exercises.predict("alignment_error_of_the_model")
@@ -395,18 +399,19 @@ exercises.reveal("alignment_error_of_the_model", measured=error)
 notebook.claim(abs(diagonal - 0.55) < 0.005)
 notebook.claim(concat_error < 0.5 * error < 0.5 * diagonal)
 notebook.tell(
-    f"""About every fourth link is wrong, and the translations are right. How can that be? In the four lines, the score of
-    step $t$ uses $s_{{t-1}}$, a state that has *not yet read* the word just written. The query lags one word behind and
-    often finds a neighbour of the word it needs. That will do, because an encoder state carries its neighbours, too.
-    A model that attends **after** its step, with nearly the same formula, makes fewer than half as many wrong links
-    ({concat_error:.2f} against {error:.2f}). That order is Luong's (2015), and *Going deeper* has three such models."""
+    f"""About every fourth link is wrong, although the translations are right. How can that be? In the first of the
+    four lines, the score uses $s_{{t-1}}$, a state that has *not yet read* the word just written. The query lags one
+    word behind, and often finds a neighbour of the word it needs. The translation survives, because an encoder state
+    carries information about its neighbours, too. A model that attends **after** its step, in the order of Luong et
+    al. (2015), makes fewer than half as many wrong links ({concat_error:.2f} against {error:.2f}). *Going deeper*
+    compares three such models."""
 )
 
 # %% [markdown]
 # ## 3. What does it cost, and what is left?
 #
-# Every target word is scored against every source word, which makes $T \times S$ scores. Here is what they buy for each
-# of lesson 01's three problems.
+# Every target word is compared with every source word, which costs $T \times S$ scores. Here is what they buy for
+# each of lesson 01's three problems.
 #
 # | problem of recurrent networks | between the two sentences | within each sentence |
 # |---|---|---|
@@ -414,8 +419,8 @@ notebook.tell(
 # | 2 no explicit modelling of long- and short-range dependencies (the bottleneck) | solved: one score per pair of words | remains |
 # | 3 the distance between positions | solved: one step from any target word to any source word | remains |
 #
-# Between the sentences, attention solves two of the three. Inside each sentence a recurrent network is still at work,
-# and **the loop is still there.**
+# Between the sentences, attention solves two of the three problems. Within each sentence a recurrent network is still
+# at work, and **the loop is still there.**
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 # The loop is still there: time against the number of words written.
@@ -435,8 +440,8 @@ for n, least in seconds.items():
 # %% [markdown]
 # ### You are here
 #
-# Here's the whole model as it translates one sentence. Press play, and open the attention at any word. You can now
-# compute every score you see.
+# Here's the whole model at work on one sentence. Press play, and open the attention at any word. You can now compute
+# every score that you see there.
 
 # %% tags=["nbval-ignore-output"]
 model_map(looking.trace("le chat noir voit le chien ."), written=2)
@@ -450,23 +455,24 @@ exercises.my_parts()
 # - The encoder reads in both directions and keeps all its states. Before every word, the decoder attends to all of them.
 # - A score compares one query (the decoder's state) with one key (an encoder state) and depends on both.
 # - A softmax turns scores into weights; the context is the sum of the *weighted values*.
-# - A map can be scored. A model can translate well with maps that are poor alignments.
+# - A map can be marked, if we know which word translates which. Good translations can come with poor alignments.
 # - Between the sentences, the bottleneck and the distance are gone. The loop over words remains.
 #
 # $$c_t = \sum_i \mathrm{softmax}_i\big(v^\top \tanh(W s_{t-1} + U h_i)\big)\, h_i$$
 #
-# **Lesson 03** asks whether a sentence can attend to *itself*. If it can, we no longer need the loop.
+# English words can now look at French words. Why shouldn't the words of *one* sentence look at each other? **Lesson
+# 03** lets a sentence attend to *itself*, and then the loop can go.
 #
 # <details><summary>Fine print</summary>
 #
-# Every model here was trained once, with one seed. The two whose alignment errors we compared differ in more than the order
-# of attention and step, so the numbers support the explanation of the lag without proving it.
+# Every model here was trained once, with one seed. The two models whose alignment errors we compared differ in more
+# than the order of attention and step, so their numbers support the explanation of the lag but don't prove it.
 # </details>
 
 # %% [markdown]
 # ## Practice
 #
-# About half an hour, the easiest first.
+# About half an hour, easiest first.
 
 # %%
 exercises.quiz("what_the_score_needs")
@@ -515,7 +521,7 @@ exercises.quiz("beyond_text")
 #
 # ### The course's version of the whole layer
 #
-# `projected_keys` is $U h$, which stays the same throughout a sentence, so it's computed once and passed in.
+# $U h$ doesn't change while a sentence is translated, so it's computed once and passed in as `projected_keys`.
 
 # %%
 notebook.show_source(attention.AdditiveAttention.forward)
@@ -525,11 +531,11 @@ notebook.show_source(attention.AdditiveAttention.forward)
 #
 # ### Luong's three scores
 #
-# Bahdanau's decoder looks and then steps. Luong et al. (2015) turned that round: step first, then attend with the new
-# state $s_t$, and predict the word from context and state together, $\tilde h_t = \tanh(W_c [c_t; s_t])$. In their best
-# models the next step also reads $\tilde h_t$, which tells it where the decoder has already looked. They call this
-# **input feeding**. Our models leave it out, which lets them run all recurrent steps before any attention. The paper
-# compares three scores, shown here with Bahdanau's:
+# Bahdanau's decoder looks and then steps. Luong et al. (2015) turned this round. Their decoder steps first, then
+# attends with the new state $s_t$, and predicts the word from context and state together, $\tilde h_t = \tanh(W_c
+# [c_t; s_t])$. In their best models the next step also reads $\tilde h_t$, which tells it where the decoder has
+# already looked. They call this **input feeding**. Our models leave it out, so that all recurrent steps can run
+# before any attention. Here are the paper's three scores, and Bahdanau's for comparison:
 #
 # | score | formula | needs |
 # |---|---|---|
@@ -550,12 +556,12 @@ notebook.claim(max(table.values()) < diagonal)
 notebook.claim(toy_models.load_toy("dot").n_parameters < fixed.n_parameters)
 
 # %% [markdown]
-# All four translate long sentences almost without a mistake, and only their maps tell them apart. No context enters the
-# GRU in Luong's decoder, so its matrices are narrower, and *dot* even has fewer parameters than lesson 01's model,
-# which had no attention at all.
+# All four models translate long sentences almost without a mistake, and only their maps tell them apart. In the last
+# three models no context enters the GRU, so its matrices are narrower, and *dot* has even fewer parameters than
+# lesson 01's model, which had no attention at all.
 #
-# Wrong links come in two kinds. Some lag by a word, for the reason in section 2. Others do no harm: *it* is always
-# followed by *is too* in this corpus, and while the model writes those two words, its weight can go anywhere.
+# Many of the wrong links lag by a word, for the reason given in section 2. Others do no harm. In this corpus *it* is
+# always followed by *is too*, and while the model writes those two words, its weight can go anywhere.
 
 
 # %% tags=["hide-input"]
@@ -582,11 +588,11 @@ assert shares["additive"][0] > shares["dot"][0] and shares["additive"][1] < shar
 # %% [markdown]
 # ### Hard attention
 #
-# Picking the single best state sounds simpler than mixing all of them. But nudge a score a little, and the pick stays
-# what it was, so there's no gradient. Such **hard attention** can't be trained by backpropagation alone. Xu et al.
-# (2015) used REINFORCE, a method of reinforcement learning that tries picks at random and favours those that turned
-# out well. Their model wrote captions, and its source was a grid of regions of a picture. Our layer takes regions as
-# readily as words:
+# Picking the single best state sounds simpler than mixing them all. But nudge a score a little, and the pick doesn't
+# change, so there's no gradient. Such **hard attention** can't be trained by backpropagation alone. Xu et al. (2015)
+# used REINFORCE, a method of reinforcement learning that tries picks at random and favours those that turned out
+# well. Their model wrote captions, and what it attended to was a grid of regions of a picture. Our layer works on
+# regions just as well:
 
 # %%
 notebook.set_seed(0)

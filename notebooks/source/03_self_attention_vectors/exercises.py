@@ -92,15 +92,14 @@ WITHOUT_ROOT = "The scores are divided by d_k, which leaves them far too small w
 EXCHANGED = "Both are right, but in the wrong order. Return first the context, then the weights."
 ROW_TWICE = (
     "The softmax runs down the columns. Word i distributes one unit of weight over row i, so use dim=-1. "
-    "(The scores are symmetric here, but the weights aren't.) Or the weights were transposed: weights @ x, without .T. "
-    "Or you divided by a row's sum without keepdim=True."
+    "Or else you transposed the weights (it's weights @ x, without .T), or divided by a row's sum without keepdim=True."
 )
 
 # fmt: off
 EXERCISES = [
     Exercise(
         name="soft_lookup", title="find the bug: a soft look-up",
-        task="Something in the printed numbers can't be. Find out what the function does wrong, and mend it.",
+        task="The printed numbers can't be right. Find out what the function does wrong, and mend it.",
         minutes=4, difficulty=2, importance=5,
         reference=soft_lookup, draw=normal("k, s k, s v", (2, 3, 2), (3, 4, 3), (5, 2, 5)),
         mistakes=[
@@ -137,12 +136,12 @@ EXERCISES = [
         draw=normal("t d", (2, 3), (4, 3), (5, 2), (3, 6), scale=0.8),
         mistakes=[
             Mistake("divided by √D", "x @ x.T", "x @ x.T / math.sqrt(x.shape[-1])",
-                    "The scores are scaled. That's right once we get to the six steps, but this first version has no scaling."),
+                    "The scores are scaled. The next exercise asks for that, but this first version has no scaling."),
             Mistake("softmax over the wrong axis", "dim=-1", "dim=0", ROW_TWICE),
             Mistake("no softmax", ".softmax(dim=-1)", "",
                     "The raw scores mix the words. A softmax must first turn each row into weights that are positive and sum to 1."),
             Mistake("weights instead of the mixture", "return", "weights",
-                    "These are the weights, (T, T). One product is missing, because the weights mix the words: weights @ x."),
+                    "These are the weights, (T, T). They still have to mix the words: weights @ x."),
             Mistake("all words alike", "return", "x.mean(0).expand(x.shape)",
                     "Every word becomes the plain average, because the weights don't depend on the scores."),
         ],
@@ -151,7 +150,7 @@ EXERCISES = [
             lambda x: torch.einsum("ts,sd->td", torch.einsum("td,sd->ts", x, x).softmax(1), x),
             lambda x: torch.nn.functional.scaled_dot_product_attention(x[None], x[None], x[None], scale=1.0)[0],
         ],
-        then="Below, your function shows whom *car* takes from.",
+        then="Below, your function makes a new *car*.",
         hints=["Three lines: scores (T, T), weights (T, T), result (T, D).",
                "x @ x.T holds the dot product of every word with every word.",
                "weights = (x @ x.T).softmax(dim=-1), then weights @ x."],
@@ -160,7 +159,7 @@ EXERCISES = [
     ),
     Exercise(
         name="attend", title="one query, steps 2 to 6",
-        task="Look up one query among keys and values: score, divide by √d_k, softmax, weight, sum. Return context and weights.",
+        task="Look one query up among keys and values: score, divide by √d_k, softmax, weight, sum. Return the context and the weights.",
         minutes=8, difficulty=2, importance=5,
         reference=attend, draw=normal("k, s k, s v", (3, 2, 2), (3, 4, 3), (8, 5, 2)),
         mistakes=[
@@ -168,7 +167,7 @@ EXERCISES = [
                     "The scores aren't divided by √d_k. Divide by math.sqrt(query.shape[-1]) before the softmax."),
             Mistake("divided by d_k", "math.sqrt(query.shape[-1])", "query.shape[-1]", WITHOUT_ROOT),
             Mistake("keys instead of values", "weights @ values", "weights @ keys",
-                    "The weights mix the keys. Keys are only for matching; what gets mixed are the values: weights @ values."),
+                    "The weights mix the keys. But keys are only for matching, and the values are what's mixed: weights @ values."),
             Mistake("no softmax", ".softmax(dim=-1)", "", NO_SOFTMAX),
             Mistake("values not summed", "weights @ values", "weights[:, None] * values",
                     "The values are weighted but not added up, which is the last of the six steps. weights @ values does both."),
@@ -186,11 +185,11 @@ EXERCISES = [
                "Divide by math.sqrt(query.shape[-1]), then .softmax(dim=-1): these are the weights.",
                "weights @ values is the weighted sum; return it and the weights."],
         pytorch="`keys @ query` with shapes (S, K) and (K,) has shape (S,). `math.sqrt(query.shape[-1])` is the root of the last dimension. `weights @ values` with shapes (S,) and (S, D_v) has shape (D_v,).",
-        look_at="keys @ query is a matrix times a vector, so it gives all scores at once, without a loop. In lesson 04 the query becomes a matrix too.",
+        look_at="keys @ query is a matrix times a vector, which computes all scores at once, without a loop. In lesson 04 the query becomes a matrix too.",
     ),
     Exercise(
         name="one_word", title="all six steps for one word",
-        task="Word i attends to its whole sentence: project to a query, to keys and to values, then steps 2 to 6, as in attend. Return the context.",
+        task="Word i attends to its whole sentence. Project to one query, and to keys and values for every word. Then go on as in attend, and return the context.",
         minutes=6, difficulty=3, importance=5,
         reference=one_word, draw=_draw_word,
         mistakes=[
@@ -199,11 +198,11 @@ EXERCISES = [
             Mistake("no scaling", " / query.shape[-1] ** 0.5", "",
                     "The scores aren't divided by the square root of the query's width."),
             Mistake("keys instead of values", "weights @ values", "weights @ keys",
-                    "The weights multiply the keys. Keys are only for matching; what gets mixed are the values, x @ w_v."),
+                    "The weights multiply the keys. But keys are only for matching, and the values are what's mixed: x @ w_v."),
             Mistake("values not projected", "weights @ values", "weights @ x",
                     "The weights multiply the words themselves. Project them first: the values are x @ w_v."),
             Mistake("every word", "x[i] @ w_q", "x @ w_q",
-                    "These are the contexts of all words. The exercise asks only for that of word i, whose query is x[i] @ w_q.",
+                    "These are the contexts of all words. The exercise asks only for the context of word i, whose query is x[i] @ w_q.",
                     also=(("keys @ query", "query @ keys.T"),)),
             Mistake("weights instead of the context", "return", "weights",
                     "These are the weights. One product is missing: weights @ values."),
@@ -229,7 +228,7 @@ EXERCISES = [
             Mistake("over the wrong axis", "dim=-1", "dim=0",
                     "The softmax runs over the points to be estimated. They have to sum to 1 over the known points: dim=-1."),
             Mistake("width not squared", "width**2", "width",
-                    "The distance is squared and the width isn't, so the two have different units. Square it too: 2 * width**2."),
+                    "The distance is squared and the width isn't, so their units differ. Square the width too: 2 * width**2."),
             Mistake("brackets forgotten", "(2 * width**2)", "2 * width**2",
                     "Without brackets Python divides by 2 and then multiplies by width². Write / (2 * width**2)."),
             Mistake("factor 2 forgotten", "(2 * width**2)", "width**2",

@@ -3,12 +3,13 @@
 #
 # *She sat on the **bank** of the river. She paid the money into the **bank**.*
 #
-# You read two different words and hardly noticed. A language model looks *bank* up in a table and finds the same vector
-# both times. Six layers later the two banks have parted. Their cosine similarity, which is 1 for vectors that point the
-# same way, has fallen to 0.82, so something must have carried information into *bank*.
+# You read *bank* as two different words, probably without noticing. A language model has a single entry for it, so
+# both sentences start with the same vector. Six layers later there are two different vectors. Their cosine
+# similarity, which is 1 for vectors that point the same way, has fallen to 0.82. Something in each sentence must have
+# changed its *bank*.
 #
-# From where? Hide one word of the first sentence from all the others, and watch whether the two banks move
-# back together.
+# Which word was it? Let's hide one word of the first sentence, so that no other word can see it, and find out whether
+# its *bank* moves back towards the other.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -94,8 +95,8 @@ def empty_plane(ax, title, across, up, x_name="", y_name=""):
 #
 # **Ask**
 #
-# - In section 1: "Two minuses multiply to a plus. What does that mean for a viewer?" (whoever avoids horror gains
-#   from a film that is the opposite of it)
+# - In section 1: "Two minuses multiply to a plus. What does that mean for a viewer?" (a viewer who avoids horror
+#   gains from a film that is the opposite of frightening)
 # - After section 2: "This attention has nothing to train. What would you train?" (what a word looks for)
 # - In section 3: "Which of the three vectors would you change so that *stops* passes on its tense?" (its value; its
 #   key only decides which words find it)
@@ -146,9 +147,9 @@ display(
     )
 )
 notebook.tell(
-    """Hiding *river* alone closes half of the gap, while hiding *sat* does nothing. Switch attention off altogether, and the
-    two vectors are practically one again (0.996). Whatever made *bank* a river bank came in through attention, most of
-    it from a word three places further on."""
+    """Hide *river* and half of the gap closes, while hiding *sat* changes nothing. With attention switched off in
+    both sentences, the two vectors are practically identical (0.996). Nearly everything that made this *bank* a river
+    bank, then, came in through attention, and about half of it came from one word, three places further on."""
 )
 
 # %%
@@ -157,14 +158,17 @@ exercises.warm_up(3)
 # %% [markdown]
 # ## 1. A number for how well two things match
 #
-# Picture a film service. It knows two numbers about every film, how funny it is and how frightening. It also knows how
-# much every viewer enjoys each of the two, with negative numbers for what they avoid. To guess how well a viewer will
-# like a film, multiply matching numbers and add the products. That's the **dot product**. Minus times minus is plus, so
-# a viewer with −2 for horror gains 4 from a film with −2, one as cosy as they come.
+# Picture a film service. For every film it stores two numbers, how funny the film is and how frightening. For every
+# viewer it stores two more, how much they enjoy a laugh and how much they enjoy a fright, and a number below zero
+# means that they avoid such films. To guess how well a viewer will like a film, multiply the two numbers for laughs,
+# multiply the two for frights, and add the products. The result is called the **dot product**. Because minus times
+# minus is plus, a viewer with −2 for frights gains 4 from a film with −2, one as cosy as they come.
 #
-# Below, the query is a viewer and the keys are two films, with *funny* to the right and *frightening* upwards. Two
-# arrows score high when they're long and point the same way, 0 at right angles, and below 0 when they point in opposite
-# directions. **Try** to find a viewer who scores both films 0 or less.
+# Below, the viewer is an arrow called *query*, and two films are arrows called *keys*. *Funny* is to the right and
+# *frightening* is up. Long arrows that point the same way score high, arrows at right angles score 0, and arrows that
+# are further apart have a negative score.
+#
+# **Try it.** Find a viewer who scores 0 or less with both films.
 
 # %%
 DotProducts(q_x=1.5, q_y=-2.0, a_x=1.0, a_y=2.0, b_x=-0.8, b_y=-2.0)
@@ -172,8 +176,8 @@ DotProducts(q_x=1.5, q_y=-2.0, a_x=1.0, a_y=2.0, b_x=-0.8, b_y=-2.0)
 # %% [markdown]
 # ## 2. Every word looks at every word
 #
-# Words have vectors, too. Here are five, with five made-up features each. Suppose that *car* should learn from *small* and
-# *red* what kind of car it is.
+# Words have vectors, too. Here are five words with five features each, which we made up. We'd like a new vector for
+# *car* that says what kind of car this is, a small red one.
 
 # %%
 words = ["the", "small", "red", "car", "stops"]
@@ -188,8 +192,9 @@ x = torch.tensor(
 )  # (T=5, D=5)
 
 # %% [markdown]
-# Try the simplest thing first. Every word scores every word by a dot product, itself included. A softmax turns each row
-# of scores into weights, as in lesson 02, and the weights mix the words:
+# Let's try the simplest thing first. Compare every word with every word, itself included, by a dot product. Turn each
+# row of scores into weights with a softmax, as in lesson 02. A word's new vector is then the weighted sum of all
+# words:
 #
 # $$w_{ij} = \mathrm{softmax}_j(x_i \cdot x_j), \qquad y_i = \sum_j w_{ij}\, x_j$$
 #
@@ -211,7 +216,7 @@ def simple_self_attention(x):
 exercises.check("simple_self_attention", simple_self_attention)
 
 # %% [markdown]
-# Now let your function loose on the five words. *car* comes back as a mixture of them.
+# Now run your function on the five words. Row 3 of the result, counted from 0, is the new vector of *car*.
 
 # %%
 exercises.predict("whom_does_car_take_from")
@@ -245,22 +250,23 @@ display(
     )
 )
 notebook.tell(
-    """*car* keeps 0.40 of the weight and spreads the rest evenly, so its adjectives count no more than *the*. *small* and
-    *red* did find each other, and *red* is now a little small. A dot product between the words themselves rewards what
-    is **alike**, and nothing here is as like a word as the word itself. But *car* doesn't need more nouns. It needs to ask
-    for something that it isn't."""
+    """*car* keeps 0.40 of the weight and spreads the rest evenly, so its adjectives count no more than *the*. *small*
+    and *red* did find each other, because both are adjectives, and *red* is now a little small. A dot product between
+    the words' own vectors rewards similarity, and no word is more similar to *car* than *car* itself. But *car* needs
+    its adjectives, which aren't similar to it at all."""
 )
 
 # %% [markdown]
 # ## 3. A question of its own
 #
-# On the left below are *car* and its adjectives, drawn with their first two features. *car* is at right angles to both
-# adjectives, which is why they scored 0. To find *red*, *car* has to ask with an arrow that isn't its own, one that
-# points upwards, where the adjectives are.
+# On the left below, the words are drawn by their first two features, *noun* and *adjective*. *car* is at right angles
+# to *small* and *red*, which is why it scored 0 with both. To find them it needs a second arrow, one that points
+# upwards to where the adjectives are.
 #
-# A matrix can turn arrows. $W_Q$ has a row per feature, and its row *noun* says which question nouns ask. Put a 4 in
-# that row, under *adjective*, and every noun's arrow is turned upwards and stretched by 4. The result is the word's
-# **query**. A second matrix, $W_K$, makes the arrow that a word can be found by, its **key**.
+# A matrix can turn the word's own arrow into this second one. $W_Q$ has one row per feature, and the row *noun*
+# decides what nouns look for. Put a 4 into that row, in the column *adjective*, and the product of *car* and $W_Q$ is
+# an arrow that points upwards and is 4 long. It's called the word's **query**. A second matrix, $W_K$, makes the
+# arrow that a word can be found by, its **key**.
 
 # %%
 w_q = torch.zeros(5, 2)  # (D=5, K=2): a query is an arrow in the plane of noun and adjective
@@ -293,11 +299,11 @@ notebook.figure(
 )
 
 # %% [markdown]
-# *car* now has two arrows, and only its query points at the adjectives. The matching is one-sided, too. *car* looks for
-# *red*, while *red*, whose query is zero, looks for nothing in particular.
+# *car* now has two arrows, and only its query points at the adjectives. Matching has become one-sided, too: *car*
+# looks for *red*, but the query of *red* is zero, so *red* looks for nothing in particular.
 #
-# What should *red* pass on? Being an adjective made it match, but *car* has no use for that and needs the colour. A
-# third matrix picks what a word passes on, its **value**.
+# What should *red* pass on to *car*? It matched because it's an adjective, but what *car* needs to know is the
+# colour. A third matrix, $W_V$, picks out what a word passes on, its **value**.
 
 # %%
 w_v = torch.zeros(5, 5)  # (D, D): as wide as a word, so that it can be added to one
@@ -305,9 +311,9 @@ w_v[3, 3] = w_v[4, 4] = 1  # size and redness pass, the rest doesn't
 values = x @ w_v  # (T, D)
 
 # %% [markdown]
-# With queries, keys and values in place, one word can attend: score the keys, turn the scores into weights, mix the
-# values. Divide the scores by $\sqrt{d_k}$ before the softmax, where $d_k$ is the number of entries in a key, here 2.
-# Lesson 04 shows what goes wrong otherwise.
+# Now one word can attend. Score its query against every key, turn the scores into weights, and mix the values by
+# these weights. Before the softmax, divide the scores by $\sqrt{d_k}$, where $d_k$ is the number of entries in a key,
+# here 2. Lesson 04 shows what goes wrong if you don't.
 #
 # ### Your turn
 
@@ -353,9 +359,9 @@ display(
     )
 )
 notebook.tell(
-    """*car* takes nearly half of *small* and nearly half of *red*, and its arrow moves to smallish and reddish. The mixture
-    of values is its **context**. We *add* it to the word, because the context alone holds a size and a colour, and nothing
-    in it says *noun*. Lesson 07 builds that addition, the residual connection."""
+    """*car* takes nearly half of the value of *small* and nearly half of that of *red*, which makes it smallish and
+    reddish. This mixture of values is called its **context**. The context holds a size and a colour, but nothing that
+    says *noun*, so we *add* it to the word's own vector. Lesson 07 builds that addition, the residual connection."""
 )
 
 # %% [markdown]
@@ -380,21 +386,21 @@ exercises.reveal(
 )
 assert abs(redness - 0.31) < 0.01
 notebook.tell(
-    f"""It falls to {redness:.2f}, though *shiny* says nothing about colour. A row of weights always sums to 1, and
-    three adjectives now share what two shared before. Lesson 06 starts from this limit."""
+    f"""The redness falls to {redness:.2f}, though *shiny* says nothing about colour. Weights always sum to 1, so the
+    weight of *shiny* is taken from *small* and *red*. Lesson 06 starts from this limit."""
 )
 
 # %% [markdown]
 # ## 4. Nobody draws these arrows
 #
-# We chose three matrices by hand. A model starts with random matrices, and finds better ones only if its task can't be
-# solved without them. French offers such a task, because its adjectives agree with their nouns. In *la petite voiture
-# verte cache le grand arbre noir* (the small green car hides the big black tree), *petite* and *verte* belong to the
-# feminine *voiture*, *grand* and *noir* to the masculine *arbre*. We point at one of the two nouns and ask for its size
-# and colour, and the model has to answer from that noun's context alone.
+# We chose three matrices by hand. A model has to find them by training, and it finds useful ones only if its task
+# can't be solved without them. French offers such a task, because its adjectives agree with their nouns. In *la
+# petite voiture verte cache le grand arbre noir* (the small green car hides the big black tree), the feminine forms
+# *petite* and *verte* belong to *voiture*, the masculine *grand* and *noir* to *arbre*.
 #
-# Embeddings and matrices are random at first, and nothing tells the model where to look. Queries and keys have two
-# entries again, so that we can draw them.
+# We point at one of the two nouns and ask for its size and colour. The model has to answer from that noun's context
+# alone, starting from random embeddings and matrices, and nothing tells it where to look. Its queries and keys have
+# two entries again, so that we can draw them.
 
 
 # %%
@@ -545,15 +551,15 @@ display(
     )
 )
 notebook.tell(
-    """The eight arrows lie in two bundles, one per gender, and each bundle points at the adjectives that agree with it.
-    That's the plane of section 3, except that nobody drew it. In all five runs, training found matrices and embeddings
-    like these from the right answers alone. The crosses are the keys of the other words, safely out of the way. A query
-    needn't resemble the noun that it came from. It only has to point at what that noun is looking for."""
+    """On the left, the eight arrows form two bundles, one per gender, and each bundle points at the adjectives that
+    agree with its nouns. The keys of all other words, the crosses, are well out of the way. It's the picture of
+    section 3 again, except that nobody chose these matrices. On the right, a feminine noun puts nearly all its weight
+    on its own two adjectives in each of five runs, and each run learned that from the right answers alone."""
 )
 
 # %% [markdown]
-# English adjectives don't agree with their nouns. Translate the sentences, change nothing else, and train again. In
-# *the small green car hides the big black tree*, what size and colour is the *car*?
+# English adjectives have no gender. Translate the sentences, change nothing else, and train again. Can the head still
+# tell what size and colour the *car* is in *the small green car hides the big black tree*?
 
 # %%
 exercises.predict("with_a_second_noun")
@@ -568,18 +574,17 @@ print(f"French: {100 * sum(share for share, _ in runs) / 5:.0f}%, in five runs")
 print(f"French, all nine words weighed alike: {share_of_even:.0f}%")
 print(f"English: {share_of_english:.0f}%")
 notebook.tell(
-    """In English the head is no better than one that weighs all nine words alike. It finds the adjectives, but
-    nothing in the vector of *green* says that it stands beside *car*. A word's *position* is in none of the
-    vectors. You could shuffle the sentence, and every word would get exactly the context it got before. Lesson 05
-    adds the position."""
+    """In English the head does no better than one that weighs all nine words alike. Nothing in the vector of *green*
+    says that *car* is the next word, because no vector contains its word's *position*. You could shuffle the
+    sentence, and every word would still have exactly the same context. Lesson 05 adds positions."""
 )
 
 # %% [markdown]
 # ### Where a word's vector comes from
 #
-# Our embeddings started at random and were trained together with the matrices, as they are in a Transformer. What has
-# such a table learned by the end? Here are the nearest neighbours of four words, first in a table of random numbers,
-# where training starts, then in MiniLM's.
+# Our model's embeddings started as random numbers and were trained together with its matrices, as in any Transformer.
+# What does such a table learn? Below are the nearest neighbours of four words, first in a random table, where
+# training starts, and then in the table of MiniLM, the model that read our two banks.
 
 # %% tags=["hide-input"]
 # Nearest neighbours by cosine, in a random table and in MiniLM's.
@@ -598,15 +603,16 @@ assert "banks" in rows[0][2] and "blue" in rows[1][2] and "tuesday" in rows[3][2
 notebook.table(rows, ["", "random table", "trained table"])
 
 # %% [markdown]
-# You can also train the table alone, before there is any model. **word2vec** (2013) learns vectors that predict a
-# word's neighbours in a text, and **GloVe** (2014) fits them to counts of which words occur together. Both store one
-# vector per word, whatever the sentence, and so does MiniLM's table. There, *bank* lies among *banks* and *banking*,
-# even when the sentence is about a river. Attention repairs that.
+# A table can also be trained on its own. **word2vec** (2013) learns vectors that predict a word's neighbours in a
+# text, and **GloVe** (2014) fits vectors to counts of which words occur together. Either way a word has one vector,
+# whatever the sentence, and MiniLM's table is no different. In the table *bank* lies beside *banks* and *banking*,
+# even when the sentence is about a river. Only attention can take it there.
 #
 # ## 5. The six steps, with a pencil
 #
-# Now work through attention once on paper, for *the* in *the cat sleeps*, in six steps: **project** to query, keys and
-# values, **score**, **scale**, **softmax**, **weight** the values, **sum**.
+# Work through attention once on paper, and you won't have to take the formula on trust. The sentence is *the
+# cat sleeps*, the word is *the*, and there are six steps: **project** to query, keys and values, **score**,
+# **scale**, **softmax**, **weight** the values, **sum**.
 
 # %%
 tokens = ["the", "cat", "sleeps"]
@@ -642,12 +648,13 @@ torch.testing.assert_close(shuffled, theirs[mixed])  # the order changes nothing
 print("PyTorch's operator agrees: yes")
 
 # %% [markdown]
-# *the* keeps only 0.10 for itself, because its query and its key come from two matrices and nothing makes them agree.
+# *the* puts only 0.10 of its weight on itself. Its query and its key come from two different matrices, and nothing
+# makes the two match.
 #
 # ### You are here
 #
-# The highlighted part is what you've just built, self-attention. Every small square is one table of weights. Click on one,
-# then on a score to see the dot product behind it, entry by entry.
+# Self-attention, which you've just built, is highlighted in the whole model. Every small square is one table of
+# weights. Click on a square and then on a score, and you'll see the dot product behind the score, entry by entry.
 
 # %% tags=["nbval-ignore-output"]
 model_map(load_translator().trace("Un chien noir court."), here="self-attention", tour="03")
@@ -662,31 +669,32 @@ exercises.my_parts()
 # - The weights mix the **values**. What a word is matched on and what it passes on can differ.
 # - The mixture is the word's context, which is added to the word's own vector.
 # - Query, key and value are three *projections* of a word's vector, by three learned matrices.
-# - Without positions and without a mask, the order of the words makes no difference.
+# - Until positions or a mask are added, the order of the words makes no difference.
 #
 # $$\mathrm{context} = \sum_j \mathrm{softmax}_j\!\left(\frac{q \cdot k_j}{\sqrt{d_k}}\right) v_j$$
 #
-# **Lesson 04** does this for all words at once, with three matrix products.
+# So far you've asked for one word at a time. In **lesson 04** all words ask at once, without a loop, and you'll see
+# how much depends on that $\sqrt{d_k}$.
 #
 # <details><summary>Fine print</summary>
 #
-# *Bank* is an unusually clear case; *Going deeper* tries six other nouns, most of which hardly split. The French head
-# needs only two directions because there are only two genders; the paper's heads have 64 (lesson 06). The figures in
-# section 4 come from five training runs each. Shuffling the words only shuffles the outputs as long as no position is
-# added to the vectors and no causal mask (lesson 04) is used.
+# *Bank* is an unusually clear case: of the six other nouns in *Going deeper*, most hardly split. Our French head
+# manages with two directions because there are only two genders, whereas the paper's heads have 64 (lesson 06). The
+# figures in section 4 come from five training runs each. Shuffling the words shuffles the outputs and changes nothing
+# else, as long as no position is added to the vectors and no causal mask (lesson 04) is used.
 # </details>
 
 # %% [markdown]
 # ## Practice
 #
-# About half an hour, the easiest first.
+# About half an hour, easiest first.
 
 # %%
 exercises.quiz("what_the_weights_multiply")
 
 # %% [markdown]
-# Step through the pencil example, choose another word, or change a vector. **Try:** give *sleeps* the vector of *cat*.
-# What happens to the weights, and why?
+# Step through the pencil example, choose another word, or change a vector. **Try it.** Give *sleeps* the vector of
+# *cat*. What happens to the weights, and why?
 
 # %%
 SixSteps(step=1)
@@ -697,8 +705,8 @@ exercises.quiz("six_steps")
 # %% [markdown]
 # ### Find the bug
 #
-# Here is a look-up like that of section 3, for a noun that wants to avoid adjectives. The cell prints the noun's weights and
-# its context, and neither can be right. What did the function do?
+# This look-up works like the one in section 3, but for a noun that should avoid adjectives. The cell prints the
+# noun's weights and then its context, and neither can be right. Where does the function go wrong?
 
 # %% tags=["hide-input"]
 exercises.heading("soft_lookup")
@@ -750,9 +758,9 @@ exercises.quiz("does_a_map_explain")
 #
 # ### Does every ambiguous noun split like *bank*?
 #
-# One example proves little. Here are fourteen sentences with *bank*, half of them about rivers and half about money. Is
-# the nearest neighbour of each *bank* one of its own sense? For six other nouns with two senses, we ask whether two
-# uses of one sense are more alike than two of different senses.
+# One example proves little, so here are fourteen sentences with *bank*, seven about rivers and seven about money.
+# Does the nearest neighbour of each *bank* have the same sense? For six other nouns with two senses, we compare the
+# similarity within a sense with the similarity between senses.
 
 # %% tags=["hide-input"]
 rivers = [
@@ -811,14 +819,14 @@ print("within a sense minus between senses:", gap_of_each)
 assert nearest >= 12 and gaps["bank"] > 2 * sorted(gaps.values())[-3] > 0
 
 # %% [markdown]
-# *Bank* splits clearly and so does *seal*, while the other five hardly split at all. MiniLM was trained to represent
-# whole *sentences*, which can be told apart by their other words.
+# *Bank* splits clearly, and so does *seal*. The other five hardly split at all. That may be because MiniLM was
+# trained to represent whole *sentences*, and the other words are usually enough to tell two sentences apart.
 #
 # ### Without matrices, a word looks at itself
 #
-# In section 2 *car* favoured itself, on five vectors that we had made up. Do learned embeddings do that, too? Below are
-# averages over a thousand sentences, for a small Transformer that was trained on lesson 01's toy corpus. MiniLM, which
-# has matrices, follows for comparison.
+# In section 2 *car* favoured itself, but we had made up its vector. Does it happen with learned embeddings, too? We
+# average over a thousand sentences, first with the embeddings of a small Transformer that was trained on lesson 01's
+# toy corpus, then in MiniLM, which does have the matrices.
 
 # %% tags=["hide-input"]
 toy = load_toy("transformer")
@@ -845,14 +853,16 @@ assert 0.4 < own < 0.55 and even < 0.1 and own_scaled > 0.99
 assert 0.45 < on_cls < 0.55 and abs(on_itself - on_others) < 0.01
 
 # %% [markdown]
-# A vector's dot product with itself is its squared length, and no other vector of that length scores more, so without
-# matrices the diagonal wins. In MiniLM, half of a word's weight goes to the special token [CLS] (lesson 06 explains why),
-# and a word gets no more of its own weight than any other token does.
+# Without matrices a word attends mostly to itself, and there's a simple reason. A vector's dot product with itself is
+# its squared length, and no other vector of that length can score more. In MiniLM, half of a word's weight goes to
+# the special token [CLS] (lesson 06 explains why), and the word's own share is no larger than the average of the
+# other tokens.
 #
 # ### A soft dictionary, and a hard one
 #
 # A Python dictionary returns the value of the key that *equals* the query. Attention compares the query with all keys
-# and mixes all values. Divide the scores by a **temperature** before the softmax, and attention can turn into a dictionary:
+# and mixes all values. Yet attention can be turned into a dictionary. Before the softmax, divide the scores by a
+# smaller and smaller **temperature**:
 
 # %%
 hard_keys = torch.tensor([[1.0, 0.0], [0.7, 0.7], [0.0, 1.0]])  # (S=3, K=2)
@@ -868,8 +878,8 @@ for temperature in (10, 1, 0.1, 0.001):
 assert gradient.norm() < 1e-6  # at a temperature of 0.001
 
 # %% [markdown]
-# At a temperature near zero, the best key takes everything and the gradient vanishes. That's lesson 02's hard
-# attention.
+# Near a temperature of zero, the best key takes everything and the gradient vanishes. That's the hard attention of
+# lesson 02.
 
 # %%
 SoftmaxTemperature()
@@ -880,14 +890,15 @@ exercises.quiz("temperature_to_zero")
 # %% [markdown]
 # ### The same idea in 1964
 #
-# In 1964 Nadaraya and Watson each found a way to estimate the height of a curve at a new point $x$: average the
-# heights $y_j$ at the known points, and let those near $x$ count more. Read $x$ as a query and the known points as
-# keys.
+# In 1964 Nadaraya and Watson each found a way to estimate the height of a curve at a new point $x$. They averaged the
+# heights $y_j$ at the known points $x_j$, and let the points near $x$ count more. In our words, $x$ is a query and
+# the known points are keys.
 #
 # $$\hat y(x) = \sum_j \mathrm{softmax}_j\!\left(-\frac{(x - x_j)^2}{2 h^2}\right) y_j$$
 #
 # Only the score differs from ours. The width $h$ of this **kernel** does what the temperature did. Make it narrow,
-# then wide. The last number on the right measures how far the estimate is from the true curve: where is it smallest?
+# then wide, and watch the last number on the right, which measures how far the estimate is from the true curve. At
+# what width is it smallest?
 
 # %%
 KernelRegression(width=1.0)
@@ -908,12 +919,13 @@ exercises.check("kernel_regression", kernel_regression)
 # %% [markdown]
 # ### Why three projections, and why small ones?
 #
-# A single matrix for queries and keys would make the scores symmetric: if *car* matched *red*, *red* would match *car*
-# just as well. Two matrices let a noun look for its adjectives without the adjectives looking back, and the third
-# separates what a word is matched on from what it passes on.
+# If queries and keys came from one matrix, the scores would be symmetric, and whenever *car* matched *red*, *red*
+# would match *car* just as well. Two matrices let a noun look for its adjectives while the adjectives look elsewhere.
+# The third lets a word pass on something other than what it's matched on.
 #
-# The paper's embeddings have 512 numbers and its queries only 64. Attention itself doesn't need the smaller width, but
-# lesson 06 runs it eight times side by side, and eight small heads have exactly as many parameters as one of full width.
+# The paper's embeddings have 512 numbers, but its queries only 64. Attention itself would work at any width. Lesson
+# 06, however, runs eight heads side by side, and eight small ones have exactly as many parameters as one of full
+# width.
 
 # %% [markdown]
 # **References**

@@ -8,7 +8,7 @@ Where do the input vectors of a Transformer's words come from?
 + From a table that is learned with everything else. | Yes. It could start from word2vec or GloVe, but it doesn't have to.
 - From word2vec or GloVe, which are trained beforehand and stay fixed. | That used to be common. In a Transformer the table starts at random and is trained with the model.
 - From features that somebody chose for each word. | We made up our vectors by hand to see what a dot product does. In a real model they're learned.
-- From one-hot vectors, one dimension per word, used as they are. | A one-hot vector picks a row of the table, and the model works with that row.
+- From one-hot vectors, one dimension per word, used as they are. | A one-hot vector only picks a row of the table, and the model works with that row.
 
 [what_the_weights_multiply: single]
 A query is compared with the keys, and a softmax turns the scores into weights. What do the weights multiply?
@@ -19,9 +19,9 @@ A query is compared with the keys, and a softmax turns the scores into weights. 
 
 [score_of_the_cat: number]
 What is the score of *the* (query) against *cat* (key), before scaling?
-- 1 | That is the query against the row of *cat* as it is. A key is the row times W_K: what's (0, 2, 1) · W_K?
+- 1 | You took the row of *cat* as it is. Its key is the row times W_K: what's (0, 2, 1) · W_K?
 - 3 | That is the score against *sleeps*, the third word.
-- 2.31 | That is the score already divided by √3. The question is about the score before that.
+- 2.31 | This is the score after it was divided by √3. The question asks for the score before that.
 answer: 4
 why: The query is (1, 0, 1) · W_Q = (2, 0, 1), the key of *cat* (0, 2, 1) · W_K = (2, 1, 0), and 2·2 + 0·1 + 1·0 = 4.
 
@@ -41,61 +41,61 @@ Put the six steps for one word in order.
 * softmax
 * multiply each value by its weight
 * sum
-why: Project, score, scale, softmax, weight, sum. After the softmax it's too late to scale, because the weights would no longer sum to 1.
+why: Project, score, scale, softmax, weight, sum. Scaling after the softmax would be too late, because the weights would no longer sum to 1.
 
 [why_three_projections: multiple]
 Why does each word get three vectors instead of one?
 + So that its query can differ from its key. | True: a verb can search for its subject without resembling one.
-+ So that a word doesn't have to attend mostly to itself. | True: with a single long vector in all three roles, the diagonal dominates, since a vector's dot product with itself is its squared length.
++ So that a word doesn't have to attend mostly to itself. | True: if one vector plays all three parts, each word tends to score highest with itself, because a dot product with itself is a squared length.
 + So that what it passes on can differ from what it's matched on. | True: the weights multiply the values, which don't even have to be as wide as the keys.
-- Because one matrix alone couldn't be learned. | One matrix can be learned too, but then one vector would play all three parts.
+- Because one matrix alone couldn't be learned. | One matrix can be learned just as well, but then one vector would play all three parts.
 - Because the softmax needs three inputs. | It needs scores, whatever they come from.
 
 [temperature_to_zero: open]
 Divide the scores by a temperature that goes to 0. What does the soft look-up become? And why not use that, if we want one answer?
-answer: All the weight goes to the key with the largest score, so it becomes an ordinary dictionary look-up. Such a look-up has no useful gradient, because a small change in the query makes no difference until another key wins, and then it changes everything. The soft version can be learned, because every small change in a score changes the result a little.
+answer: All the weight goes to the key with the largest score, so it becomes an ordinary dictionary look-up. Such a look-up has no useful gradient: change the query a little and nothing happens, until suddenly another key wins and everything changes. The soft version can be learned, because every small change in a score changes the result a little.
 
 [does_a_map_explain: open]
 Your self-attention without parameters has a strong diagonal. Does that mean that words matter mostly to themselves?
-answer: No. It only means that a vector has a large dot product with itself, namely its squared length. That follows from the arithmetic, whatever the words mean, and the effect is largest for long vectors. With learned queries and keys, the model can learn where to put the weight. Even then, a weight says where something was taken from, but not what it was used for.
+answer: No. It only means that a vector has a large dot product with itself, namely its squared length. That follows from the arithmetic, whatever the words mean, and the effect is largest for long vectors. With learned queries and keys, the model can learn where to put the weight. Even then, a weight only says where something was taken from, and not what it was used for.
 """)
 
 PREDICTIONS = predictions(r"""
 [which_word_made_the_difference]
-Which word in *She sat on the bank of the river*, once hidden, brings its *bank* closest to the *bank* of the money?
-- river: river | It says more about this *bank* than any other word.
-- of: of | Not a bad guess, because hiding *of* moves the vector more than hiding *sat* does.
-- sat: sat | One does sit by rivers, but hiding *sat* leaves the similarity where it was.
-- on: on | *on* moves the vector a little. One sits on many things.
-explain: With nothing hidden the similarity is 0.82, with *river* hidden 0.91. *river* is the one word of the sentence that doesn't fit the other sense.
+Hide one word of *She sat on the bank of the river*. Which one brings this *bank* closest to the *bank* with the money?
+- river: river | It says more about this *bank* than any other word does.
+- of: of | Not a bad guess. Only hiding *river* moves the vector further.
+- sat: sat | People do sit by rivers, but hiding *sat* leaves the similarity where it was.
+- on: on | Hiding *on* moves the vector a little. You can sit on many things.
+explain: Hiding *river* raises the similarity from 0.82 to 0.91. It's the one word that you wouldn't expect in a sentence about money.
 
 [whom_does_car_take_from]
-Every word scores every word by a dot product of their vectors. Where does *car* find most of its new vector?
-- itself: in *car* itself | Its own score is 1, and every other is 0.
-- adjectives: in *small* and *red* | That's what we'd like. But look at the vectors: *car* has its 1 under *noun*, the adjectives have theirs elsewhere.
-- all: in all five words alike | Four of them do count alike. One scores higher.
-explain: *car* · *car* is 1, and *car* shares no entry with any other word, so all other scores are 0. After the softmax it keeps e out of e + 4, which is 0.40.
+Every word is compared with every word by a dot product. Where does most of the new vector of *car* come from?
+- itself: from *car* itself | It scores 1 with itself and 0 with every other word.
+- adjectives: from *small* and *red* | That's what we'd like. But *car* has its 1 under *noun*, where the adjectives have a 0.
+- all: from all five words alike | Four of them do count alike, but one scores higher.
+explain: *car* scores 1 with itself and, because it shares no feature with the other words, 0 with each of those. The softmax turns its 1 into e / (e + 4), which is 0.40.
 
 [a_third_adjective]
-Make the car shiny: *the small red shiny car stops*. The vector of *shiny* says that it's an adjective, and nothing about size or colour. What happens to the car's redness of 0.46?
+Make the car shiny: *the small red shiny car stops*. The vector of *shiny* says that it's an adjective, but nothing about size or colour. What happens to the car's redness of 0.46?
 - stays: it stays at 0.46 | *shiny* brings no colour of its own, but it matches the query, and its weight has to come from somewhere.
 - falls: it falls to 0.31 | Three adjectives share what two shared before.
-- zero: it falls to 0.00 | Nothing replaces anything: all three adjectives score the same.
-explain: The three scores are equal, and the weights sum to 1, so each adjective is left with about a third.
+- zero: it falls to 0.00 | *shiny* doesn't replace *red*. All three adjectives score alike.
+explain: The three scores are equal and the weights sum to 1, so each adjective is left with about a third.
 ask_why: yes
 
 [directions_of_the_queries]
-The vocabulary has eight nouns, four of either gender, four colours and two sizes. After 300 training steps we draw the query of every noun as an arrow. Where do the eight arrows point?
-- eight: in eight directions, one per noun | They began as eight random arrows. But nothing in the question depends on which noun it is.
-- four: in four directions, one per colour | The answer is a colour, so it's a fair guess. But the query is made from the noun, which has no colour until it has found its adjective.
+The vocabulary has eight nouns (four of each gender), four colours and two sizes. After 300 training steps we draw each noun's query as an arrow. Where do the eight arrows point?
+- eight: in eight directions, one per noun | They did begin as eight random arrows. But the task never depends on which noun it is.
+- four: in four directions, one per colour | A fair guess, because the answer is a colour. But the query is made from the noun, and the noun has no colour until it has found its adjective.
 - two: in two directions, one per gender | A noun can tell its own adjectives from the others only by their gender.
-- one: in one direction, all together | Then every noun would find the same adjectives, those of the other noun included.
-explain: A query has to meet the right keys and miss the others. Here the right ones are the adjectives of the noun's own gender, so two directions are needed, and no more.
+- one: in one direction, all together | Then every noun would find all four adjectives, those of the other noun included.
+explain: A query has to match the adjectives of the noun's own gender and miss the others. For that, two directions are needed, and no more.
 
 [with_a_second_noun]
-In how many of the English test sentences does the trained model get both the size and the colour right? (Blind guessing would give 12.5%.)
-explain: The model finds two sizes and two colours, and nothing tells it which of them belong to its noun. By luck, or where both nouns share an adjective, it's still right in nearly half of the sentences.
-too_low: The model still does better than blind guessing, because it can see which adjectives occur at all.
+In how many of the English test sentences does the trained model get both the size and the colour right? Blind guesses would be right in 12.5% of them.
+explain: The model finds two sizes and two colours, and nothing tells it which of them belong to its noun. It's still right in nearly half of the sentences, by luck or because both nouns share an adjective.
+too_low: The model does better than blind guesses, because it can see which adjectives occur at all.
 too_high: The words alone don't say which adjective belongs to which noun.
 unit: %
 low: 0

@@ -2,11 +2,11 @@
 # # Self-attention with matrices
 #
 # Eight cards lie on a table, each with a letter and a digit. *Which digit is on the card with the K?* For lesson 03's
-# attention this ought to be an easy exam: the query asks for a letter, and each card has its letter as the key and its
-# digit as the value.
+# attention that ought to be an easy exam. The query asks for a letter, and every card can have its letter as the key
+# and its digit as the value.
 #
-# Two models take the exam, three times each. They are built alike, start from the same random weights and see the same
-# cards.
+# Two models take this exam, three times each. They're built alike, start from the same random weights and see the
+# same cards.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -46,7 +46,7 @@ torch.set_num_threads(1)  # tensors this small gain nothing from a second one
 # `scaled_dot_product_attention`, because everything before it leads up to it.
 #
 # **Ask**: "What's in the denominator of a softmax?" (every allowed word, so a word that is only zeroed afterwards has already changed all weights; ask after the vote on which outputs change) · "Why not divide by $d_k$
-# itself?" (that divides the standard deviation too far, to $1/\sqrt{d_k}$, and all weights start nearly equal; ask at the three curves that end section 2) · "A text twice as long: how much more time, how much more
+# itself?" (that shrinks the standard deviation too far, to $1/\sqrt{d_k}$, and all weights start nearly equal; ask at the three curves that end section 2) · "A text twice as long: how much more time, how much more
 # memory?" (four times each, as far as scores and weights go)
 #
 # **Mistakes to expect**: softmax along columns · $K Q^\top$ for $Q K^\top$ (in self-attention both have the
@@ -129,9 +129,9 @@ display(
 )
 
 # %% [markdown]
-# After 80 steps, model A reads nearly every card, and model B is hardly better than guessing. Only one thing sets them
-# apart: A divides each score by 22.6 before the softmax, and B doesn't. How can one division decide whether a model
-# learns? Keep that question in mind: in section 2 your own code will mend model B.
+# After 80 training steps, model A reads nearly every card, while model B is hardly better than guessing. Only one
+# thing sets them apart. A divides each score by 22.6 before the softmax, and B doesn't. How can one division decide
+# whether a model learns? We'll find out in section 2, where your own code mends model B.
 
 # %%
 exercises.warm_up(4)
@@ -139,10 +139,12 @@ exercises.warm_up(4)
 # %% [markdown]
 # ## 1. All words at once
 #
-# Lesson 03 let one word ask at a time. In a paragraph of 128 words that makes 16,384 dot products, and nobody wants
-# them in a Python loop. A few matrix products do all of them at once. Here are *the cat sleeps* and the three small
-# matrices again. The word vectors are the **rows** of a matrix $X$, and multiplying $X$ by a matrix transforms each row
-# separately. Multiply one row by $W_Q$ for one query, or all of $X$ for all queries.
+# In lesson 03 one word asked at a time. A paragraph of 128 words has 16,384 pairs to compare, and nobody wants to do
+# that in a Python loop. A single matrix product does it.
+#
+# Here are *the cat sleeps* and its three small matrices again. The word vectors are the **rows** of a matrix $X$, and
+# multiplying $X$ by a matrix transforms each row separately. One row times $W_Q$ is one query, and all of $X$ times
+# $W_Q$ is all queries.
 
 # %%
 tokens = ["the", "cat", "sleeps"]
@@ -153,16 +155,16 @@ w_v = torch.tensor([[1.0, 0, 2], [0, 3, 0], [1, 0, 0]])
 query, key, value = x @ w_q, x @ w_k, x @ w_v  # three times (T, D) @ (D, K) -> (T, K)
 
 # %% [markdown]
-# A score is the dot product of a query with a key. A matrix product multiplies every row by every *column*, which
-# is why the keys are transposed.
+# A score is the dot product of a query with a key. A matrix product takes the dot product of every row with every
+# *column*, which is why the keys are transposed.
 
 # %%
 scores = query @ key.T  # (T, K) @ (K, T) -> (T, T)
 print(scores)
 
 # %% [markdown]
-# You know the first row: 1, 4, 3 are the scores of *the* from lesson 03. Scaling, softmax and mixing work on every row
-# in the same way.
+# You know the first row from lesson 03, where 1, 4 and 3 were the scores of *the*. Scaling, softmax and mixing now
+# work on every row at once.
 
 # %%
 weights = (scores / math.sqrt(3)).softmax(dim=-1)  # (T, T), every row sums to 1
@@ -183,7 +185,7 @@ notebook.picture("self_attention_filling")
 #
 # $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V$$
 #
-# Mind the `dim=-1`. With `dim=0` the softmax would run along columns, and PyTorch wouldn't complain.
+# Mind the `dim=-1`. With `dim=0` the softmax would run down the columns, and PyTorch wouldn't complain.
 
 # %%
 exercises.quiz("shapes_in_the_paper")
@@ -207,10 +209,10 @@ exercises.check("scaled_scores", scaled_scores)
 # %% [markdown]
 # ## 2. Why divide by $\sqrt{d_k}$?
 #
-# Back to model B. Before any training its queries and keys are random, and random vectors are easy to make: draw a
-# query and sixteen keys, compute the scores, apply a softmax. With 4 entries per vector the weights come out nicely
-# spread, and the strongest key gets 43% on average. Model B's vectors have 512 entries. Now draw vectors of that
-# length, with entries from the same distribution.
+# Back to model B. Before training, its queries and keys are random, and random vectors are easy to make. Draw a query
+# and sixteen keys, compute the scores, apply a softmax. If the vectors have 4 entries, the weights come out nicely
+# spread, and the strongest key has 43% on average. Now draw vectors with 512 entries, as many as model B's have, from
+# the same distribution.
 
 # %%
 exercises.predict("share_of_the_strongest")
@@ -259,12 +261,13 @@ display(
     )
 )
 notebook.tell(
-    """Model B starts out like that, with nearly all its weight on one card, and usually a wrong one."""
+    """That's how model B starts out, with nearly all its weight on one card, which is usually the wrong one."""
 )
 
 # %% [markdown]
-# Longer vectors make larger scores. A score is a sum of $d$ products, and when the entries are independent with
-# mean 0 and variance 1, each product has variance 1 as well. Variances of independent terms add up:
+# The reason is that longer vectors have larger scores. A score is a sum of $d$ products. If the entries are
+# independent, with mean 0 and variance 1, each product has variance 1 as well, and the variances of independent terms
+# add up:
 
 # %%
 for d_k in (4, 64, 512):
@@ -272,14 +275,15 @@ for d_k in (4, 64, 512):
     print(f"d = {d_k:>3}   variance of q·k: {(q * k).sum(-1).var():.3g}")
 
 # %% [markdown]
-# A typical score therefore lies about $\sqrt d$ away from zero, 22.6 at $d = 512$, and a softmax over numbers like 23
-# and −18 is as good as decided. You can't argue with a decided softmax. Nudge a losing score, and its weight stays
-# near zero; nudge the winning one, and its weight stays near 1. Where nothing changes there's no gradient, and model B has
-# next to nothing to learn from. Such a softmax is called **saturated**. Dividing by $\sqrt d$ brings the variance back to
-# 1, whatever the width.
+# A typical score therefore lies about $\sqrt d$ away from zero. That is 22.6 for $d = 512$, and a softmax over
+# numbers like 23 and −18 puts practically all the weight on the 23. You can't argue with such a softmax. Nudge a
+# losing score, and its weight stays near 0. Nudge the winning score, and its weight stays near 1. If a nudge changes
+# nothing, there's no gradient, and model B has next to nothing to learn from. We call such a softmax **saturated**.
+# Dividing by $\sqrt d$ brings the variance back to 1, whatever the width.
 #
-# Try it on random vectors. Pull their ends to make them longer, and watch the scores spread and the gradient
-# shrink. Drag a dot: does its weight follow? Divide by $\sqrt{d_k}$ and drag it again.
+# **Try it** on random vectors. Pull their ends to make them longer, and watch the scores spread
+# while the gradient shrinks. Drag the dot of one score. Does its weight follow? Then divide by $\sqrt{d_k}$ and drag
+# it again.
 
 # %%
 ScaleExplorer()
@@ -304,8 +308,8 @@ if score.__name__ != "<lambda>":  # not the switch
     print(exercises.whose("scaled_scores", did="scored"))
 
 # %% [markdown]
-# But a gradient that is nearly zero isn't zero. What happens if we are patient, and train model B without the division for
-# 400 steps?
+# A gradient that is nearly zero isn't zero, though. What if we're patient, and train model B for 400 steps, still
+# without the division?
 
 # %%
 exercises.predict("a_patient_model_b")
@@ -329,20 +333,24 @@ display(
     )
 )
 notebook.tell(
-    """B passes after all, several times later than A, because here and there two scores come close enough to let some
-    gradient through. Dividing by 512 overdoes it: then all cards start out with almost equal weights. And the trouble can
-    return. In some large models queries and keys grow during training until the scores are huge again, so their makers
-    normalise both (*QK-norm*: Henry et al. 2020, Dehghani et al. 2023)."""
+    """Model B learns after all, several times later than A, because here and there two scores come close enough to
+    let some gradient through. The third model divides by 512 instead of its square root. That overdoes it, because then
+    all cards start out with almost equal weights.
+
+    The trouble can return later. In some large models, queries and keys grow during training until the scores are
+    huge again, and their makers therefore normalise both (*QK-norm*: Henry et al. 2020, Dehghani et al. 2023)."""
 )
 
 # %% [markdown]
 # ## 3. Who is allowed to attend to whom?
 #
-# A model that writes is trained on whole sentences, to predict each word from the words before it. If attention reached
-# the words that come later, the model could simply copy the answer. That is why a word is **allowed to attend** only to
-# itself and to earlier words. Attending to itself gives nothing away, because the answer is the *next* word: at *cat*
-# the model has read *the cat* and must say *sleeps*. Written down as a matrix of booleans, with a row per query and a
-# column per key, this rule is the **causal mask**. `True` means allowed.
+# A model that writes is trained on whole sentences, to predict each word from the words before it. If attention
+# reached the later words, the model could simply copy the answer. That is why a word is **allowed to attend** only to
+# itself and to earlier words. Attending to itself gives nothing away, because the answer is the *next* word. At *cat*
+# the model has read *the cat* and must predict *sleeps*.
+#
+# As a matrix of booleans, with a row per query and a column per key, this rule is called the **causal mask**. `True`
+# means allowed.
 
 # %%
 causal = masks.causal_mask(4)
@@ -365,9 +373,9 @@ def causal_mask(length):
 exercises.check("causal_mask", causal_mask)
 
 # %% [markdown]
-# Where does the mask go? The obvious place is at the end: compute the weights as always, then set the forbidden
-# ones to zero. To test it, change the *last* of four words. If the future is hidden, the first three outputs stay what
-# they were.
+# Where in the formula does the mask go? The obvious place is the end, where we can set every forbidden weight to
+# zero. A test will tell whether that works: change the *last* of four words. If the future is hidden, the first three
+# outputs can't change.
 
 
 # %%
@@ -401,13 +409,13 @@ exercises.reveal(
 print("outputs that moved:", leaking.tolist())
 assert leaking.all()
 notebook.tell(
-    """The future leaks, although every forbidden weight is zero. It leaks through the **denominator** of the
-    softmax, which still sums over all words. The weights that remain no longer sum to 1."""
+    """The future leaks, although every forbidden weight is zero. It leaks through the **denominator** of the softmax,
+    which still sums over all words. For the same reason, the weights that remain no longer sum to 1."""
 )
 
 # %% [markdown]
-# The other place is *before* the softmax. There we set a forbidden score to $-\infty$. Its weight becomes 0, because
-# $e^{-\infty} = 0$, and it adds nothing to the sum that the other weights are divided by.
+# So the mask has to act earlier, *before* the softmax. If we set a forbidden score to $-\infty$, its weight becomes
+# 0, because $e^{-\infty} = 0$, and it adds nothing to the denominator of the other weights.
 
 
 # %%
@@ -422,9 +430,9 @@ print("outputs that moved:", moved(hidden_before).tolist())
 assert moved(hidden_before).tolist() == [False, False, False, True]
 
 # %% [markdown]
-# There's a second reason to hide words. Sentences in a batch rarely have the same length, and the shorter ones are
-# filled up with `<pad>`, which no word should attend to. A **padding mask** hides it, and a logical *and* joins the two
-# masks.
+# There's a second reason to hide words. Sentences in a batch rarely have the same length, so the shorter ones are
+# filled up with `<pad>`, which no word should attend to. A **padding mask** hides these tokens, and a logical *and*
+# joins the two masks.
 
 # %%
 token_ids = torch.tensor([[5, 8, 6, 7], [9, 4, 0, 0]])  # (B=2, S=4), the id of <pad> is 0
@@ -433,12 +441,12 @@ both = padding & causal  # (B, 1, 1, S) & (T, S) -> (B, 1, T, S)
 print(both[1, 0].int())
 
 # %% [markdown]
-# The two dimensions of size 1 stand for heads (lesson 06) and queries, because the mask is the same for all of them. You'll
-# write `padding_mask` yourself in *Practice*.
+# The padding mask is the same for all heads (lesson 06) and all queries, so it has size 1 in those two dimensions.
+# You'll write `padding_mask` yourself in *Practice*.
 #
 # ### Your turn (9 min)
 #
-# Everything together, from an empty function: scores, square root, mask, softmax, mixture.
+# Now put everything together, starting from an empty function: scores, square root, mask, softmax, mixture.
 
 # %% tags=["hide-input"]
 exercises.heading("scaled_dot_product_attention")
@@ -454,8 +462,9 @@ def scaled_dot_product_attention(query, key, value, mask=None):
 exercises.check("scaled_dot_product_attention", scaled_dot_product_attention)
 
 # %% [markdown]
-# A trained model is a stricter examiner. The next cell puts your functions into all nine attention layers of the
-# course's translator, which then reads twenty captions of different lengths. The cell has two switches to try.
+# A trained model is a stricter examiner. We'll put your functions into all nine attention layers of the course's
+# translator and let it read twenty captions of different lengths. The next cell has two switches, which put in broken
+# versions instead.
 
 
 # %% tags=["hide-input"]
@@ -530,16 +539,16 @@ torch.testing.assert_close(tested[0][real], expected[real], atol=1e-4, rtol=1e-4
 assert read_by(undivided)[1] > 1.4 * tested[1] and 1.1 * tested[1] < read_by(zeroed)[1]
 assert (tested[2][:, 0].triu(1) == 0).all()
 notebook.tell(
-    """The logits agree with the translator's own, up to rounding. Now try the switches, neither of which raises an error.
-    Leave out the square root, and the maps turn nearly black and white while the loss rises by more than a half. Mask
-    after the softmax, and the rows of the map no longer sum to 1, so the loss rises as well."""
+    """The logits agree with the translator's own, up to rounding. Now try the switches, one at a time. Neither raises
+    an error. Without the square root, the map turns nearly black and white, and the loss rises by more than a half.
+    With the mask after the softmax, the rows of the map no longer sum to 1, and the loss rises as well."""
 )
 
 # %% [markdown]
 # ## 4. What does it cost?
 #
-# The formula has two matrix products, one for the scores and one for the mixture. PyTorch can count their multiplications
-# for us. Give the layer a longer text:
+# The formula has two matrix products, one for the scores and one for the mixture. PyTorch can count their
+# multiplications for us. How does their number grow with the length of the text?
 
 # %%
 exercises.predict("twice_the_length")
@@ -564,9 +573,9 @@ for n in (1024, 2048):
     print(f"{n} words: {attention_products(n):,.0f} multiplications, {n * n:,} weights to store")
 assert growth == 4 and attention_products(1024) == 2 * 1024**2 * 64
 notebook.tell(
-    """All $n$ words meet all $n$ words, which makes $n^2$ dot products of $d$ multiplications each. Mixing the values costs
-    as much again, $2 n^2 d$ in all. You won't notice it in a sentence, but in a whole book it becomes the main problem.
-    Lesson 16 is about what can be done."""
+    """Each of $n$ words is compared with all $n$ words, in $n^2$ dot products of $d$ multiplications each. Mixing the
+    values takes as many again, so the total is $2 n^2 d$. You won't notice it in a sentence, but in a whole book it
+    becomes the main problem. Lesson 16 is about what can be done."""
 )
 
 # %% [markdown]
@@ -584,9 +593,11 @@ exercises.my_parts()
 # <details><summary><b>Fine print</b></summary>
 #
 # You'll also see $\mathrm{softmax}(Q^\top K)$ with a softmax over columns. Authors who write this store words as
-# *columns*, so everything is transposed. · The exam is one task at one width with one learning rate; the bands run from the
-# best to the worst of three runs. With the paper's heads, 64 wide, the effect is milder. · Entries are roughly independent
-# with variance 1 at the start of training. Nothing keeps them so later.
+# *columns*, so everything is transposed.
+#
+# The exam is one task, at one width and one learning rate, and its bands run from the best to the worst of three
+# runs. The paper's heads are only 64 wide, where the effect is milder. Entries are roughly independent with variance
+# 1 at the start of training, but nothing keeps them so.
 #
 # </details>
 #
@@ -603,13 +614,13 @@ exercises.my_parts()
 # $$\mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}} + \text{mask}\right) V, \qquad
 # \text{mask} = 0 \text{ where allowed, } -\infty \text{ elsewhere}$$
 #
-# One thing is still missing. Without a causal mask, shuffling a sentence only shuffles its outputs: each word gets
-# exactly the vector it had before. **Lesson 05** adds the order.
+# One thing is still missing. *The dog bites the man*, *the man bites the dog*: without a causal mask, every word
+# comes out of this layer with exactly the same vector in both. **Lesson 05** adds the order.
 
 # %% [markdown]
 # ## Practice
 #
-# About 20 minutes, the easiest first.
+# About 20 minutes, easiest first.
 
 # %%
 exercises.quiz("why_root_d_k")
@@ -647,8 +658,8 @@ exercises.quiz("how_many_scores")
 # %% [markdown]
 # ### Find the bug
 #
-# The function below runs without an error, and its author is pleased that the training loss is so low. The
-# print-out shows the weights of four words.
+# The function below runs without an error, and its author is pleased with a very low training loss. The print-out
+# shows the weights of four words.
 
 # %% tags=["hide-input"]
 exercises.heading("suspiciously_good")
@@ -717,13 +728,13 @@ assert (by_layer[0].nan_to_num()[causal] == 0).all()
 
 # %% [markdown]
 # `nn.MultiheadAttention` reads `True` as *not allowed*, the opposite of `F.scaled_dot_product_attention` and of this
-# course. Given our mask, it lets every word attend only to the words *after* it. The last word has none, and gets
-# `nan`.
+# course. Given our mask, it lets every word attend only to the words *after* it. The last word has none, and its
+# weights are `nan`.
 #
 # ### A word that isn't allowed to attend to anything
 #
-# A fully masked row doesn't have to be a bug. A sentence that is nothing but padding produces one. Every score in its
-# rows is $-\infty$, and the softmax divides 0 by 0. There are three ways of dealing with it.
+# A fully masked row needn't be a bug, because a sentence that is nothing but padding produces one. Every score in its
+# rows is $-\infty$, and the softmax divides 0 by 0. Here are three ways of dealing with it.
 
 # %%
 nothing = torch.zeros(1, 4, dtype=torch.bool)
@@ -747,9 +758,10 @@ assert (F.scaled_dot_product_attention(q_1, k_1, k_1, attn_mask=nothing) == 0).a
 # isn't allowed to see. The course's function returns zeros with a zero gradient, and so does PyTorch's **fused**
 # operator, which runs all the steps in a single pass.
 #
-# The fused operator never has to *store* the matrix of weights. It works through the keys in blocks, keeps the largest
-# score so far, the sum of exponentials and the weighted sum of values, and rescales the two sums whenever the largest
-# score changes (Milakov and Gimelshein 2018). That's the core of FlashAttention (Dao et al. 2022).
+# The fused operator never has to *store* the matrix of weights. It works through the keys in blocks and keeps three
+# things: the largest score so far, the sum of exponentials, and the weighted sum of values. Whenever the largest
+# score changes, it rescales the two sums (Milakov and Gimelshein 2018). That's the core of FlashAttention (Dao et al.
+# 2022).
 #
 # ### Attention against recurrence
 #
@@ -765,7 +777,9 @@ for n in (16, 64, 128, 1024):
     attending += attention_products(n, d)
     gates = {"plain": 1, "GRU": 3, "LSTM": 4}
     times = ", ".join(f"{attending / (n * one_step * g):.2g} ({name})" for name, g in gates.items())
-    print(f"n = {n:>4}: attention needs so many times the multiplications: {times}")
+    print(
+        f"n = {n:>4}: attention's multiplications as a multiple of the recurrent layer's: {times}"
+    )
 
 # %% tags=["hide-input"]
 for n, gates in ((64, 3), (128, 4)):  # the lengths at which they are equal, n = d and n = 2d
@@ -773,16 +787,16 @@ for n, gates in ((64, 3), (128, 4)):  # the lengths at which they are equal, n =
 assert 4 * 16 * d * d > 16 * one_step  # the plain one is always cheaper
 
 # %% [markdown]
-# Attention needs fewer multiplications than a GRU up to $n = d$ words and fewer than an LSTM up to $n = 2d$. A plain
-# recurrent layer always needs fewer. The paper's table, which compares $n^2 d$ with $n d^2$, leaves out constants and
-# projections. But attention's real advantage is the one that lesson 01 measured: a few large products, and no step that
-# waits for another.
+# Attention needs fewer multiplications than a GRU below $n = d$ words, and fewer than an LSTM below $n = 2d$. A plain
+# recurrent layer always needs fewer than attention. The paper's table, which compares $n^2 d$ with $n d^2$, leaves
+# out constants and projections. But attention's real advantage is the one that lesson 01 measured: its few large
+# products don't have to wait for each other, word by word.
 #
 # ### Which part saturates?
 #
-# Gradients pass through attention on two paths. The path through the scores and the softmax is the one that dries up.
-# The other path leads to the values. The output is *linear* in the values, and the gradient of each one is scaled by
-# its weight:
+# Gradients pass through attention on two paths. The one through the scores and the softmax is the path that dries up.
+# The other leads to the values. The output is *linear* in the values, and the gradient of each value is scaled by its
+# weight:
 
 # %%
 scores = torch.tensor([2.0, 1.0, 0.5])
@@ -798,7 +812,7 @@ assert jacobian.abs().max() < 1e-3
 assert v.grad[0] > 0.999 and v.grad[1:].max() < 1e-3
 
 # %% [markdown]
-# A saturated softmax doesn't starve the values altogether, but it feeds only one of them: the winner.
+# A saturated softmax doesn't starve the values altogether, but it feeds only one of them, the winner's.
 
 # %% [markdown]
 # **References**

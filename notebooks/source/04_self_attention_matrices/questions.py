@@ -34,11 +34,11 @@ Compare self-attention with a recurrent layer of the same width. Which of these 
 - Its attention weights need memory in proportion to the length. | Not so: in proportion to the square of the length.
 
 [empty_row: single]
-A query isn't allowed to attend to anything. What does a softmax over a row of −∞ give?
-+ NaN, because it's 0/0. | Yes. Our version sets such a row to zeros, and its gradient too.
+A query isn't allowed to attend to anything. What is the softmax of a row of −∞?
++ NaN, because it's 0/0. | Yes. Our version sets such a row to zeros, and its gradient, too.
 - Zeros, because exp(−∞) = 0. | Each entry of the sum is 0, and so is the sum itself. 0/0 isn't 0, so the code has to handle this case separately.
-- Equal weights. | That is what −1e9 in place of −∞ gives. It's wrong, and there's no error message.
-- An error. | There is no error message, only a NaN, which then spreads to every weight of the model.
+- Equal weights. | That is the result of −1e9 in place of −∞. It's wrong, and no error message says so.
+- An error. | No error is raised. There's only a NaN, which then spreads to every weight of the model.
 
 [how_many_scores: number]
 A batch of 8 sentences of 50 words goes through attention with 4 heads. How many scores are computed?
@@ -54,14 +54,14 @@ answer: It doesn't matter, because nothing uses what a padded query computes. It
 
 [why_not_zero_afterwards: open]
 A colleague zeroes the weights after the softmax and then divides each row by its sum. Is that the same as −∞ before? Is it as good?
-answer: In exact arithmetic it's the same, because the denominator of the softmax cancels. In floating point it's worse. If a hidden score is much larger than all visible ones, the visible weights underflow to 0, and dividing by their sum gives NaN. You also have to handle rows whose sum is 0. With −∞, the hidden scores play no part from the start.
+answer: In exact arithmetic the result is the same, because the denominator of the softmax cancels. In floating point it's worse. If a hidden score is much larger than all visible ones, the visible weights underflow to 0, and dividing by their sum gives NaN. You also have to handle rows whose sum is 0. With −∞, the hidden scores play no part from the start.
 """)
 
 PREDICTIONS = predictions(r"""
 [share_of_the_strongest]
-Without the division, at 512 entries per vector: on average, what share of the weight does the strongest of the sixteen keys get?
-explain: The scores are sums of 512 products, much larger than at 4 entries, and a softmax turns a lead of a few points into nearly everything.
-too_low: A lead that is small beside the scores themselves can still be large for a softmax.
+Without the division and with 512 entries per vector, what share of the weight goes to the strongest of the sixteen keys, on average?
+explain: The scores are sums of 512 products, much larger than with 4 entries, and a softmax turns a lead of a few points into nearly all the weight.
+too_low: The best score usually leads the second-best by several points, and to a softmax that is a lot.
 too_high: Now and then two keys have almost the same score and share the weight.
 unit: %
 low: 0
@@ -72,7 +72,7 @@ ask_why: yes
 recall: why_root_d_k
 
 [a_patient_model_b]
-Model B, undivided, trains for 400 steps. Where does its loss end, when guessing costs 2.3?
+Model B trains for 400 steps without the division. Guessing costs 2.3. Where does the model's loss end?
 - stuck: above 2, hardly better than guessing | A gradient of exactly zero would leave it there.
 - half: between 0.5 and 2, with half of the cards read | That is where it is after 200 or 300 steps, on its way down.
 - late: below 0.5, with most of the cards read | It needs several times as many steps as model A.
@@ -82,8 +82,8 @@ recall: why_root_d_k
 
 [which_outputs_move]
 The last of four words changes, and forbidden weights are set to zero *after* the softmax. Which of the first three outputs change?
-- all: all three of them | Even the first, which stands furthest away.
-- third: only the third of them | Distance plays no part in attention.
+- all: all three of them | Even the first, which is furthest away.
+- third: only the third of them | Distance plays no part in attention, so the third is no more exposed than the first.
 - none: none of the three | It's true that a weight of zero passes nothing on.
 explain: The last word is in the denominator of every row, so it changes the weights that remain.
 ask_why: yes
@@ -91,7 +91,7 @@ recall: where_the_mask_goes
 
 [twice_the_length]
 A text becomes twice as long. How many multiplications does attention need, compared with before?
-- two: twice as many | There are twice as many queries, but that isn't all that doubles.
+- two: twice as many | There are twice as many queries, but the keys double, too.
 - four: four times as many | Both sides of the comparison double.
 - eight: eight times as many | Queries and keys double, but the width of each vector stays as it is.
 explain: Twice as many queries, each compared with twice as many keys, make four times the work.

@@ -1,13 +1,13 @@
 # %% [markdown]
 # # Myths and facts
 #
-# *"The context is the sum of the weights." "Heads are concatenated, and that's it." "With a causal mask you
-# don't need the shift."* You'll meet sentences like these in lecture notes, talks and posts. All of those
-# on this page are wrong, or at best half right. Many come with a short experiment that shows why. Where a
-# lesson already runs one, there's a link to it.
+# *"The context is the sum of the weights." "Heads are concatenated, and that's it." "With a causal mask you don't
+# need the shift."* You'll meet such sentences in lecture notes, talks and posts, and they sound right. Every one on
+# this page is wrong, or at best half right. Many come with a short experiment that shows why, and others with a link
+# to a lesson that runs one.
 #
-# You can look something up here, or play the page as a game: one of you reads a sentence aloud, and the
-# others suggest an *experiment* that would decide whether it's true. The game takes about **45 minutes**.
+# You can look something up here, or play the page as a game. One of you reads a sentence aloud, and the others have
+# to think of an *experiment* that would decide whether it's true. The game takes about **45 minutes**.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -52,9 +52,9 @@ english = torch.tensor([translator.tokenizer.encode(CAPTIONS[0][1], bos=True, eo
 # to French (Vaswani et al. 2017, section 5.1). The translator in this course goes from French to English, so
 # the two are easy to mix up.
 #
-# **2 · "A Transformer is a CNN plus attention."** A Transformer has no recurrence and no convolution over
-# positions. The paper does say that its feed-forward network can be *described* as two convolutions of kernel
-# size 1, but a kernel of size 1 covers only one position:
+# **2 · "A Transformer is a CNN plus attention."** A Transformer has no convolution over positions. The paper does say
+# that its feed-forward network can be *described* as two convolutions of kernel size 1, but such a kernel covers only
+# one position. Change one position of its input, and only that position of its output changes:
 
 # %%
 layer = FeedForward(8, 32)
@@ -69,9 +69,9 @@ assert moved.tolist() == [False, False, True, False, False]
 assert not any("Conv" in type(part).__name__ for part in model.modules())
 
 # %% [markdown]
-# **3 · "Attention reduces the distance to a logarithm."** Dilated convolutions do that. With attention the
-# distance between any two words is one step, whatever the length.
-# [Lesson 01](01_sequence_to_sequence.ipynb#An-alternative-to-the-loop:-convolutions) measures both.
+# **3 · "Attention reduces the distance to a logarithm."** Dilated convolutions do that. With attention, any two words
+# are one step apart, however long the sentence is. [Lesson
+# 01](01_sequence_to_sequence.ipynb#An-alternative-to-the-loop:-convolutions) measures both.
 #
 # **4 · "A model writes one word for each word it reads."** It writes one token per *output* position, and the
 # two sentences often differ in length. [Lesson 08](08_decoding.ipynb#Myth-or-fact?) counts how often.
@@ -79,12 +79,12 @@ assert not any("Conv" in type(part).__name__ for part in model.modules())
 # ## Lesson 02: Bahdanau attention
 #
 # **5 · "Bahdanau's score depends on the decoder alone."** It depends on the decoder's state *and* on an encoder
-# state. [Lesson 02](02_bahdanau_attention.ipynb#1.-Which-word-do-I-need-now?) leaves out each of the two and
+# state. [Lesson 02](02_bahdanau_attention.ipynb#1.-Which-word-do-I-need-now?) leaves out one and then the other, and
 # shows what breaks.
 #
-# **6 · "All encoder states are fed into the score network together."** The score network takes one pair at a
-# time: the decoder's state and one encoder state. A word's score stays what it is when the other words
-# change. Only the softmax sees all the scores.
+# **6 · "All encoder states are fed into the score network together."** The score network takes one pair at a time,
+# the decoder's state and one encoder state, so the score of one state doesn't depend on the others. Only the softmax
+# sees all the scores.
 
 # %%
 score = exercises.reference("additive_scores")
@@ -143,10 +143,10 @@ print(f"it now picks the useful word with a probability above 0.9: {bool(choice.
 assert choice.probs[2] > 0.9
 
 # %% [markdown]
-# **10 · "Attention solved the parallelism problem of recurrent networks."** Dropping the recurrence solved it. A recurrent
-# network with attention is still sequential. To see this, block all attention to other words and check whether the last
-# step still depends on the first word. In the recurrent decoder it does, because each step needs the one before. In a
-# Transformer layer it doesn't.
+# **10 · "Attention solved the parallelism problem of recurrent networks."** Dropping the recurrence solved it, and a
+# recurrent network with attention is still sequential. To see this, block all attention to other words and check
+# whether the last step still depends on the first word. In the recurrent decoder it does, because each step needs the
+# one before. In a Transformer layer it doesn't.
 
 # %%
 rnn = toy_models.load_toy("additive").model
@@ -182,11 +182,11 @@ torch.testing.assert_close(context, weights @ value)
 # 03](03_self_attention_vectors.ipynb#Why-three-projections,-and-why-small-ones?) says what you lose if two
 # of the three share a matrix.
 #
-# **13 · "A word's own score is always the highest."** Without matrices that's nearly true. With trained ones
-# it isn't: in MiniLM a token gives itself about a twentieth of its weight, about as much as any other word.
-# [Lesson 03](03_self_attention_vectors.ipynb#Without-matrices,-a-word-looks-at-itself) measures both.
+# **13 · "A word's own score is always the highest."** Without matrices that's nearly true. With trained ones it
+# isn't. In MiniLM a token assigns itself about a twentieth of its weight, no more than it assigns to most other
+# tokens. [Lesson 03](03_self_attention_vectors.ipynb#Without-matrices,-a-word-looks-at-itself) measures both.
 #
-# **14 · "Input embeddings come from word2vec."** They're learned together with the model, because they get a
+# **14 · "Input embeddings come from word2vec."** They're trained together with the rest of the model, and receive a
 # gradient like any other parameter. You *can* start from word2vec's vectors, but the paper doesn't.
 
 # %%
@@ -228,8 +228,8 @@ assert not equal
 # softmax. If you set weights to zero afterwards, the future leaks in through the denominator, as
 # [lesson 04](04_self_attention_matrices.ipynb#3.-Who-is-allowed-to-attend-to-whom?) shows.
 #
-# **18 · "A mask's `True` means the same everywhere."** PyTorch's own two attention functions disagree.
-# [Lesson 04](04_self_attention_matrices.ipynb#Two-interfaces-in-PyTorch) gives both of them the same mask.
+# **18 · "A mask's `True` means the same everywhere."** PyTorch's own two attention functions disagree. [Lesson
+# 04](04_self_attention_matrices.ipynb#Two-interfaces-in-PyTorch) passes one of them the mask of the other.
 #
 # **19 · "A fully masked row does no harm."** With scores of −∞ the softmax computes 0/0, and a single `nan`
 # spoils every weight of the model at the next training step. With −1e9 instead, the row silently becomes
@@ -237,13 +237,13 @@ assert not equal
 # three versions.
 #
 # **20 · "Attention is cheaper than recurrence."** Cheaper than which recurrent layer? Counting all products with
-# matrices, attention needs fewer multiplications than an LSTM up to $n = 2d$ words and fewer than a GRU up to
-# $n = d$, but a plain recurrent layer always needs fewer still. Attention is *faster* because no position has to
-# wait for another. [Lesson 04](04_self_attention_matrices.ipynb#Attention-against-recurrence) counts.
+# matrices, attention needs fewer multiplications than a GRU below $n = d$ words, and fewer than an LSTM below $n =
+# 2d$. A plain recurrent layer always needs fewer than attention. What makes attention *faster* is that no position
+# has to wait for another. [Lesson 04](04_self_attention_matrices.ipynb#Attention-against-recurrence) counts.
 #
-# **21 · "The softmax runs over columns", "the formula is softmax($Q^\top K$) V".** The softmax runs over the
-# *keys*, once per query. Some authors write words as columns. Then everything is transposed, the softmax runs
-# down a column, and the result is the same. But if you mix the two conventions, the result is wrong.
+# **21 · "The softmax runs over columns", "the formula is softmax($Q^\top K$) V".** The softmax runs over the *keys*,
+# once per query. Authors who write words as columns transpose everything, so their softmax runs down a column and
+# their result is right. It's wrong only if you mix the two conventions:
 
 # %%
 q, k, v = torch.randn(3, 5, 4).unbind(0)  # five words as rows
@@ -261,18 +261,18 @@ assert not torch.allclose(mixed, rows, atol=1e-2)
 # ## Lesson 05: Positional encoding
 #
 # **22 · "Positions are concatenated, or read off the batch axis."** In the Transformer of 2017, in BERT and in GPT-2
-# they're added, along the sequence, so the width doesn't change and every sentence of a batch gets the same positions.
-# (Most newer models add nothing and rotate queries and keys.) Lesson 05 tries
+# they're added, along the sequence. The width doesn't change, and every sentence of a batch has the same positions.
+# Most newer models add nothing and rotate queries and keys instead. Lesson 05 tries
 # [concatenation](05_positional_encoding.ipynb#Is-it-added-or-concatenated?), and its
 # [bug](05_positional_encoding.ipynb#4.-How-it-enters:-added) adds along the wrong axis.
 #
 # **23 · "BERT uses sinusoids."** Its positions are a learned table, and
 # [lesson 05](05_positional_encoding.ipynb#Myth-or-fact?) shows how you can tell.
 #
-# **24 · "The frequencies of the sinusoids increase, like overtones."** They *fall* from fast to slow, and
-# each frequency is a fixed multiple of the one before. Overtones would be 1, 2, 3, 4 times a base frequency. (Don't
-# trust every picture of them: [lesson 05](05_positional_encoding.ipynb#A-figure-that-contradicts-its-formula) checks a
-# famous one against the formula beside it.)
+# **24 · "The frequencies of the sinusoids increase, like overtones."** They *fall* from fast to slow, and each
+# frequency is a fixed multiple of the one before. Overtones would be 1, 2, 3, 4 times a base frequency. Don't trust
+# every picture of them, either: [lesson 05](05_positional_encoding.ipynb#A-figure-that-contradicts-its-formula)
+# checks a famous one against the formula beside it.
 
 # %%
 d_model = 512
@@ -291,7 +291,8 @@ assert wavelengths[-1] < 10000 * 2 * math.pi < 1.05 * wavelengths[-1]
 
 # %% [markdown]
 # **25 · "Every input is as long as the longest sentence of the training set."** A batch is padded only to *its own*
-# longest sentence. If there's a limit, it comes from a learned table of positions or from memory.
+# longest sentence. If there's a limit to the length, it comes from a learned table of positions or from the machine's
+# memory.
 
 # %%
 short_batch = [([5, 8], [1, 7, 2]), ([5, 8, 6], [1, 7, 9, 2])]
@@ -330,10 +331,11 @@ print("entries that matter to the first head:", int((x.grad != 0).sum()), "of 8"
 assert (x.grad != 0).all()
 
 # %% [markdown]
-# **28 · "The heads' outputs are concatenated, and that's it."** They're concatenated and *then* mixed by $W_O$. You get
-# the same result if you project each head by its own rows of $W_O$ and add up, so "the heads are added" is right, too, if
-# you add *after* that projection. Without $W_O$, a head's output could reach only its own entries of the vector. To see
-# it, we change the output of the first of two heads. Which of the eight entries of the layer's output change?
+# **28 · "The heads' outputs are concatenated, and that's it."** They're concatenated and *then* mixed by $W_O$.
+# Projecting each head by its own rows of $W_O$ and adding up has the same result, so "the heads are added" is right,
+# too, if you add *after* that projection. Without $W_O$, a head's output could reach only its own entries of the
+# vector. To see it, we change the output of the first of two heads. Which of the eight entries of the layer's output
+# change?
 
 # %%
 x, moves = torch.randn(1, 3, 8), {}
@@ -350,8 +352,8 @@ print(moves)
 assert moves == {"without W_O": [0, 1, 2, 3], "with W_O": list(range(8))}
 
 # %% [markdown]
-# **29 · "More heads, more parameters."** With $d_k = D / H$ there are more heads, but each is narrower, and the
-# total stays the same: three projections of $D \times D$ and a $W_O$ of $D \times D$, for 1 head as for 16.
+# **29 · "More heads, more parameters."** With $d_k = D / H$, more heads are narrower heads, and the total doesn't
+# change. It's three projections of $D \times D$ and a $W_O$ of $D \times D$, for 1 head as for 16.
 #
 # **30 · "An attention map explains the prediction."** It describes where the weight went. To test what the
 # model uses, you have to intervene. Here we silence the head with the sharpest map in each layer's
@@ -379,7 +381,7 @@ for number, cost in enumerate(costs, start=1):
 assert min(abs(cost - whole) for cost in costs) < 0.1
 
 # %% [markdown]
-# For at least one of the three heads, the loss hardly changes, although its map is sharp.
+# At least one of the three hardly matters to the loss, although its map is sharp.
 #
 # ## Lesson 07: Encoder and decoder
 #
@@ -416,9 +418,9 @@ print("same shape:", first.shape == second.shape, "· same weights:", torch.equa
 assert first.shape == second.shape and not torch.equal(first, second)
 
 # %% [markdown]
-# **34 · "The paper is pre-norm", "in pre-norm the skip path is normalised".** The paper is post-norm:
-# LayerNorm(x + Sublayer(x)). Pre-norm is x + Sublayer(LayerNorm(x)), and its skip path carries x itself. You can
-# see that if you silence the sublayers:
+# **34 · "The paper is pre-norm", "in pre-norm the skip path is normalised".** The paper is post-norm: LayerNorm(x +
+# Sublayer(x)). Pre-norm is x + Sublayer(LayerNorm(x)), and its skip path carries x itself. If you silence the
+# sublayers, a pre-norm layer returns x unchanged:
 
 # %%
 x = 3 * torch.randn(1, 5, 16)
@@ -442,13 +444,13 @@ assert torch.equal(layer(x), x)
 # including t. If input t *is* target t, a model that merely copies has a loss of 0.
 # [Lesson 08](08_decoding.ipynb#2.-Does-it-also-learn-one-token-at-a-time?) trains one, on throws of a die.
 #
-# **37 · "The final softmax outputs log-probabilities."** It outputs probabilities, and `log_softmax` gives their
-# logarithms. Logits, probabilities and log-probabilities have one argmax, so checking the argmax won't tell you which
-# of them you have. Their sums will, because only probabilities sum to 1.
+# **37 · "The final softmax outputs log-probabilities."** It outputs probabilities, and `log_softmax` computes their
+# logarithms. The argmax can't tell you which of them you have, because it's the same for logits, probabilities and
+# log-probabilities. The sum can, because only probabilities sum to 1.
 #
 # **38 · "The original schedule decays exponentially."** After a linear warm-up, the learning rate falls with the
-# inverse square root of the step, so four times as many steps halve it.
-# [Lesson 09](09_loss_and_training.ipynb#The-paper's-schedule) draws it to the end.
+# inverse square root of the step, so it takes four times as many steps to halve it. [Lesson
+# 09](09_loss_and_training.ipynb#The-paper's-schedule) draws it to the end.
 #
 # ## Lesson 11
 #
@@ -459,12 +461,12 @@ assert torch.equal(layer(x), x)
 # %% [markdown]
 # ## Lesson 12: BERT
 #
-# **40 · "The pooled output is the [CLS] vector."** A linear layer and a tanh come in between. The tanh alone gives it
-# away, because no entry of the pooled output leaves −1 to 1.
-# [Lesson 12](12_bert.ipynb#2.-How-does-a-review-become-one-vector?) compares both with a third candidate.
+# **40 · "The pooled output is the [CLS] vector."** A linear layer and a tanh come in between. You can tell from the
+# tanh alone, because it keeps every entry of the pooled output between −1 and 1. [Lesson
+# 12](12_bert.ipynb#2.-How-does-a-review-become-one-vector?) compares both with a third candidate.
 #
-# **41 · "Write [CLS] in front of your text and [SEP] behind it."** Many first notebooks do. The tokenizer adds both by
-# itself, so the model reads them twice, and nothing complains.
+# **41 · "Write [CLS] in front of your text and [SEP] behind it."** Many people do in their first notebook. But the
+# tokenizer adds both by itself, so the model reads them twice, and nothing complains.
 
 # %%
 minilm = load_minilm()
@@ -497,14 +499,14 @@ assert pooled.abs().max() <= 1 < hidden[:, 0].abs().max()
 #
 # **44 · "A Vision Transformer trained from scratch on few images beats a CNN."** It usually doesn't, unless something
 # makes up for the missing data, such as pretraining or heavy augmentation. [Lesson
-# 15](15_vision_transformer.ipynb#4.-Is-it-better-than-a-convolution?) trains both on 300, 3,000 and 20,000
-# pictures, with equal parameters and equal seconds.
+# 15](15_vision_transformer.ipynb#4.-Is-it-better-than-a-convolution?) trains both on 300, 3,000 and 20,000 pictures,
+# with equal numbers of parameters and equal training time.
 #
-# **45 · "Transformers outperform everything in vision."** It depends on the data and on the recipe. Trained on a million
-# photos in the ordinary way they fell behind CNNs, and after 300 million they were ahead (Dosovitskiy et al. 2021,
-# arXiv:2010.11929). Better training recipes later closed the gap with a million photos (Touvron et al. 2021,
-# arXiv:2012.12877), and CNNs built with the lessons of Transformers caught up in turn (Liu et al. 2022,
-# arXiv:2201.03545).
+# **45 · "Transformers outperform everything in vision."** It depends on the data and on the recipe. When both were
+# trained on a million photos in the ordinary way, Transformers fell behind CNNs. After 300 million photos they were
+# ahead (Dosovitskiy et al. 2021, arXiv:2010.11929). Better training recipes later closed the gap with a million
+# photos (Touvron et al. 2021, arXiv:2012.12877), and CNNs built with the lessons of Transformers caught up in turn
+# (Liu et al. 2022, arXiv:2201.03545).
 
 # %% [markdown]
 # ## Lesson 16: Long context
@@ -553,10 +555,10 @@ for way in ("windows", "performances", "drummers"):
 # %% [markdown]
 # ## Lesson 18: Assistants
 #
-# **49 · "DPO makes the better answers likelier."** The loss only asks that the better answer gains more than the
-# worse one, so gains of −1 and −3 have the same loss as gains of +3 and +1. In practice both answers often become less
-# likely. In the short training of [lesson 18](18_from_gpt_to_assistant.ipynb#From-a-pair-to-a-loss) you can watch both
-# gains.
+# **49 · "DPO makes the better answers likelier."** The loss only asks that the better answer gain more than the worse
+# one. A gain of −1 against one of −3 satisfies it just as well as a gain of +3 against one of +1, and in practice
+# both answers often become less likely. In the short training of [lesson
+# 18](18_from_gpt_to_assistant.ipynb#From-a-pair-to-a-loss) you can watch both gains.
 #
 # **50 · "A chat model remembers the conversation."** Its weights don't change while you chat. The whole conversation is
 # part of every prompt, and a cache only saves computing it anew.
@@ -564,12 +566,13 @@ for way in ("windows", "performances", "drummers"):
 # %% [markdown]
 # ## Lesson 20: Look inside
 #
-# **51 · "Heavy attention to the first token means that it's important."** More often it means that the head has nothing
-# else to attend to, and its weight has to go somewhere. Hide the first token, and the second one takes over.
+# **51 · "Heavy attention to the first token means that it's important."** More often it means that a head has nothing
+# else to attend to, and that its weight has to go somewhere. If you hide the first token, the second one takes over.
 # [Lesson 20](20_look_inside.ipynb#2.-Why-does-everybody-look-at-the-first-word?) shows both.
 #
-# **52 · "Silence a head, and what gets worse is what the head is for."** Only if silencing other heads does less harm, so
-# silence as many others for comparison. And silence several at once, because heads cover for each other.
+# **52 · "Silence a head, and what gets worse is what the head is for."** Only if silencing other heads does less
+# harm, so silence equally many others for comparison. And silence several at once, because heads can cover for each
+# other.
 
 # %% [markdown]
 # **References** are in the lessons. These sources settle most of the arguments: Vaswani et al. (2017),
