@@ -7,7 +7,7 @@
 # didn't cut it off. Seven megabytes of fairy tales are all it has ever read, and nobody told it what a king is, or
 # even what a sentence is.
 #
-# To build such a model, take the Transformer of lesson 07 and remove the encoder. The cross-attention goes too, since
+# You can make such a model from the Transformer of lesson 07. Remove the encoder. The cross-attention goes too, since
 # there is nothing left to translate from. What remains is called a **GPT**, a *generative pretrained Transformer*.
 #
 # You come from lesson 10, with a Transformer in a file of your own, and from lesson 11, where text became ids. Today
@@ -141,7 +141,7 @@ exercises.check("causal_average", causal_average)
 notebook.show_source(LetterModel)
 
 # %% [markdown]
-# The first rung uses the average as its `mix`. We train it for 250 steps to predict every next letter. Where will
+# On the first rung, `mix` is the average. We train this model for 250 steps to predict every next letter. Where will
 # its loss end up, compared with the two yardsticks?
 
 # %%
@@ -173,9 +173,9 @@ notebook.claim(by_last_letter + 0.3 < live["average"])
 # %% [markdown]
 # ## 2. Which letters should count more?
 #
-# So far a triangle of ones decides *which* positions a position is allowed to attend to, and all of these receive
-# equal weight. Attention keeps the triangle but computes the weights from queries and keys, as in lesson 04. The next
-# rung is a single head under a causal mask.
+# So far a triangle of ones decides *which* positions each position is allowed to attend to, and all that are allowed
+# receive equal weight. Attention keeps the triangle but computes the weights from queries and keys, as in lesson 04.
+# The next rung is a single head under a causal mask.
 #
 # ### Your turn (5 min)
 
@@ -211,9 +211,9 @@ assert sum(loss < by_last_letter - 0.1 for loss in long["losses"]["one head"]) =
 assert max(long["losses"]["one head"]) < by_last_letter + 0.03
 
 # %% [markdown]
-# That's far better than the average. And yet all this machinery does about as well as a table that counts which
-# letter follows which. Longer training helps only some of the time. We gave three heads eight times as many steps,
-# and two of them got past the table, down to 2.12 nats, while the third stayed where it was.
+# One head does far better than the average. And yet all this machinery is only about as good as a table that counts
+# which letter follows which. Longer training doesn't always help. We gave three heads eight times as many steps, and
+# two of them got past the table, down to 2.12 nats, while the third stayed where it was.
 #
 # A single head has one budget. Its weights sum to 1, so any weight on the letter just read is missing for the letters
 # before it.
@@ -260,7 +260,7 @@ assert sum(p.numel() for p in one_head.parameters()) == sum(
 notebook.show_source(GPTLayer.forward)
 
 # %% [markdown]
-# Two rungs are left, a single such layer with four heads and then a stack of three.
+# Two rungs are left: one such layer, again with four heads, and a stack of three.
 
 # %%
 exercises.predict("parts_or_depth")
@@ -457,8 +457,8 @@ EndlessStory(story)
 # ### Everything is next-token prediction
 #
 # How can a model that only continues texts translate one? You write *French: le chien dort. English:* and let the
-# model go on. With *In short:* after an article it has to continue with a summary, and after *Q: Who wrote Hamlet?
-# A:* with an answer. GPT-2 was tested in just this way, without a layer added or a weight changed.
+# model go on. After an article and the words *In short:* it will probably go on with a summary, and after *Q: Who
+# wrote Hamlet? A:* with an answer. GPT-2 was tested in just this way, without a layer added or a weight changed.
 #
 # GPT-3 showed that a few solved **examples in the input** make the answers far better, for instance two translated
 # sentences in front of the third. Nothing is trained, because the model only reads the examples. Our story model is
@@ -569,9 +569,9 @@ model_map(story.trace("The king said to his daughter"), tour="14")
 # was trained on.
 #
 # With 20 questions of each kind, a difference of six right answers could be chance about one time in 20. The copier
-# and the detective of *Going deeper* are trained once each. We picked the copier's seed, because of three other seeds
-# only one learned to copy as well in so few steps, and in a model that has hardly begun to copy, switching heads off
-# says little.
+# and the detective of *Going deeper* are trained once each. We picked the copier's seed. Of three others only one
+# learned to copy as well in so few steps, and switching heads off says little about a model that has hardly begun to
+# copy.
 #
 # </details>
 
@@ -581,13 +581,14 @@ exercises.my_parts()
 # %% [markdown]
 # ### What to take away
 #
-# - A GPT layer is a decoder layer without cross-attention, which is the same as an encoder layer under a causal mask.
+# - A GPT layer is a decoder layer without cross-attention, or in other words an encoder layer under a causal mask.
 # - An average of everything so far predicts hardly better than letter frequencies do. Attention uses the same triangle
 #   but computes the weights from queries and keys.
 # - Each rung lowered the loss: several heads, then the residual path together with the feed-forward network, then
 #   depth.
 # - Given equal weights, our GPT and GPT-2 compute equal logits. GPT-3 scales this up to 175 billion parameters.
-# - A GPT writes by sampling a token, appending it and reading it. A cache spares it reading the earlier tokens again.
+# - A GPT writes by sampling a token, appending it and reading it. With a cache, it needn't read the earlier tokens
+#   again.
 # - A task that can be written as a text to be continued can be learned as next-token prediction.
 #
 # $$p(x_1 \dots x_T) = \prod_{t=1}^{T} p(x_t \mid x_1 \dots x_{t-1})$$
@@ -640,8 +641,8 @@ exercises.quiz("compare_two_tokenizers")
 # ### Find the bug (4 min)
 #
 # The function below should continue a story of any length, using a model that can read only `max_len` tokens at once.
-# It contains two mistakes. To see what they do, we try it on a toy model that counts and predicts, after every token,
-# that token plus one. After 1, 2, 3 the function should append 4, 5, 6, 7, 8.
+# It contains two mistakes. To make them visible, we use a toy model that counts. After every token, the toy predicts
+# that token plus one, so the function should continue 1, 2, 3 with 4, 5, 6, 7, 8.
 
 # %% tags=["hide-input"]
 exercises.heading("continue_story")
@@ -824,7 +825,7 @@ assert again < first
 # No model can get below the first number, because part of every text is simply chance. The second term shrinks as the
 # model grows, the third as the model reads more. Training takes about $6ND$ operations, so one budget buys either a
 # large model that reads little or a smaller one that reads more. Take the budget of Gopher, the largest model that
-# DeepMind, where the formula was found, had trained until then.
+# DeepMind had trained until then.
 
 # %%
 exercises.predict("large_or_well_read")
@@ -867,7 +868,7 @@ display(
     )
 )
 notebook.tell(
-    """The paper's three fits put the best size for this budget between 40 and 70 billion parameters. Its authors then
+    """The paper's three fits put the best size for this budget between 40 and 70 billion parameters. The authors then
     trained a model of 70 billion, called Chinchilla, which beat Gopher in nearly every test. Most models of that time
     had read too little for their size. Today's models are made much smaller than the valley suggests and read far more,
     because a small model is cheaper for everybody who uses it afterwards. SmolLM in lesson 19 has 135 million parameters
