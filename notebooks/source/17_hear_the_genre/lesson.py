@@ -1,16 +1,16 @@
 # %% [markdown]
 # # Hear the genre
 #
-# Below you'll hear, or read, four short pieces of drumming, two bars each. One person played all of them on an
-# electronic drum kit, and we've set them to the same tempo. One is rock, the others are latin, funk and jazz. Which is
-# which? Two bars aren't much to go by, but your model won't get any more.
+# Rock, latin, funk or jazz? Below are four short pieces of drumming, two bars each, to hear or to read. The same
+# person played all four on an electronic drum kit, and we've set them to one tempo. Can you tell which is which? Two
+# bars aren't much to go by, but they're all that your model will have.
 #
 # In this assignment of **120 minutes** you design tokens for drumming, build a classifier, train it and test it. Then
 # you find out how far you can trust your own result. That part is the most important one, which is why your work is
 # graded on its method and not on its accuracy.
 #
-# This is a branch: you come from lesson 10, and you need lesson 04's padding mask, lesson 07's encoder layers and, from
-# lesson 15, the class token that turned them into a classifier.
+# This lesson is a branch. You come from lesson 10, and you need lesson 04's padding mask, lesson 07's encoder layers
+# and lesson 15's class token, which turned these layers into a classifier.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -183,11 +183,11 @@ print("      …")
 # - **velocity**: how hard, 0 to 127.
 # - **late**: how far behind the step it came, in tenths of a step. Negative numbers are early.
 #
-# One token per stroke is a natural choice. But what should it name? If it names only the voice, there are nine
-# tokens, and a whisper on the snare becomes the same as a crack. If it also names the exact velocity, there are over
-# a thousand, and most of them are too rare to learn. We'll take a middle way, with the voice and four levels of
-# loudness. The step is added later, as positions were for words, and we leave out the lateness. In part 9 you can
-# test other choices.
+# One token per stroke is a natural choice. But what should it name? If it names only the voice, there are nine tokens,
+# and a soft tap on the snare is the same as a hard one. If it also names the exact velocity, there are over a
+# thousand, and most of them are too rare to learn. We'll take a middle way, with the voice and four levels of
+# loudness. The step is added later, as positions were for words, and we leave out the lateness. In part 9 you can test
+# other choices.
 
 # %%
 exercises.heading("stroke_tokens")
@@ -211,8 +211,8 @@ print(stroke_tokens(windows.strokes[52][:8], N_LEVELS).tolist())
 exercises.quiz("tokens_of_a_drummer")
 
 # %% [markdown]
-# A drummer can play four strokes in a window or a hundred, so the windows have different lengths. To compute with
-# many of them at once, put them into tables with padding, and keep a mask that says what is real.
+# A drummer can play four strokes in a window or a hundred, so the windows have different lengths. To compute with many
+# of them at once, put them into tables with padding. A mask says which entries are real strokes.
 
 # %%
 exercises.heading("pad_windows")
@@ -250,9 +250,9 @@ assert cut_off < 0.06
 #
 # ### Your turn: find the bug (4 min)
 #
-# Somebody has written the function below. It puts lesson 15's class token first and the strokes after it. A model
-# with this function runs, and even learns something. But look at what the function does to two windows with the same
-# three strokes. They differ only in when the third stroke sounds, in the first bar or in the second.
+# The function below puts lesson 15's class token first and the strokes after it. A model with this function runs, and
+# even learns something. But look at what happens to two windows with the same three strokes, the third of which sounds
+# in the first bar of one window and in the second bar of the other.
 
 # %%
 exercises.heading("timed_tokens")
@@ -308,8 +308,8 @@ read_genre = exercises.mine("read_genre")
 
 
 # %% [markdown]
-# The module below holds what has to be learned and calls your two functions, `embed` for the way in and `read`
-# for the way out. Its last "layer" is the norm that closes a stack of pre-norm layers.
+# The module below holds what has to be learned. It calls your two functions, `embed` for the way in and `read` for the
+# way out. Its last "layer" is the norm that closes a stack of pre-norm layers.
 
 # %%
 notebook.show_source(GenreClassifier.forward)
@@ -336,8 +336,8 @@ exercises.reveal(
     measured="same" if moved < 1e-4 else "some" if switched < 0.4 else "chance",
 )
 print("largest difference of a logit is below 0.0001:", moved < 1e-4)
-notebook.tell("""We could have listed the strokes in any order, for instance drum by drum. In a text, the place in the list
-is all that a model gets to know about order.""")
+notebook.tell("""We could have listed the strokes in any order, for instance drum by drum. In a text, only the place in the
+list tells a model anything about the order.""")
 assert moved < 1e-4
 
 # %% [markdown]
@@ -358,9 +358,9 @@ drawn_logits = logits_of(model, tables, test)
 print(f"accuracy of the encoder: {accuracy(drawn_logits, windows.genres[test]):.0%}")
 
 # %% [markdown]
-# Is that good? Nobody can tell without a rival. The simplest one that deserves the name is a **linear model**.
-# It reads a window as a grid, 32 steps by 9 voices, in which each number says how loud the stroke there was,
-# and it learns one weight per place and genre.
+# Is that good? Nobody can tell without a rival. A **linear model** is about the simplest. It reads a window as a grid,
+# 32 steps by 9 voices, in which each number says how loud the stroke there was, and it learns one weight per place in
+# the grid and genre.
 
 # %%
 exercises.heading("stroke_grid")
@@ -383,8 +383,8 @@ linear_drawn = linear_logits(grids, windows, train, test)
 print(f"accuracy of the linear model: {accuracy(linear_drawn, windows.genres[test]):.0%}")
 
 # %% [markdown]
-# Nearly half of all windows are rock. A model that always answers "rock" has learned nothing, and its accuracy is still
-# close to a half. We want a second measure, in which each genre counts the same.
+# Nearly half of all windows are rock. A model that always answers "rock" has learned nothing, and its accuracy is
+# still close to a half. We need a second measure, in which all genres count equally.
 
 # %%
 exercises.heading("balanced_accuracy")
@@ -446,12 +446,12 @@ print(f"Listen to one of them, and to the training window that is most like it. 
 listen(windows.strokes[test[0]], windows.bpm[test[0]].item(), "From the test")
 listen(windows.strokes[nearest], windows.bpm[nearest].item(), "From the training set")
 notebook.tell("""A drummer repeats a pattern for minutes, with small changes. If we draw windows at random, nearly every test
-window has a twin in the training set, and the test asks in part: *have you heard this performance before?* That's a
-**leak**: something about the test gets into the training.""")
+window has close relatives in the training set, and in part the test asks whether the model has heard this performance
+before. When something about the test gets into the training, it's called a **leak**.""")
 notebook.claim(known.float().mean() > 0.9)
 
 # %% [markdown]
-# You should be able to measure that for any split, so write the measurement as a function.
+# You should be able to measure this for any split, so write a function for it.
 
 # %%
 exercises.heading("seen_share")
@@ -470,7 +470,7 @@ seen_share = exercises.mine("seen_share")
 print(f"drawn at random: {seen_share(numbers[train], numbers[test]):.0%}")
 
 # %% [markdown]
-# Now write a split that can't have this problem, because it draws whole performances instead of windows.
+# Now write a split that can't leak in this way, because it draws whole performances instead of windows.
 
 # %%
 exercises.heading("split_by_performance")
@@ -488,8 +488,8 @@ exercises.check("split_by_performance", split_by_performance)
 split_by_performance = exercises.mine("split_by_performance")
 
 # %% [markdown]
-# `split` calls such a function once per genre, so that each genre has the same share of its performances in the
-# test. We train the same model again from the start, with everything else the same.
+# `split` calls such a function once per genre, so that each genre has an equal share of its performances in the test.
+# We train the model again from the start and change nothing else.
 
 # %%
 clean_train, clean_test = split(windows, "performances", seed=0)
@@ -514,8 +514,8 @@ for name, drawn, clean in (
     ("linear model", accuracy(linear_drawn, labels), accuracy(linear_clean, clean_labels)),
 ):  # fmt: skip
     print(f"{name:>14}        {drawn:.0%}               {clean:.0%}")
-notebook.tell("""Neither model got worse. Only the question changed, and the numbers of part 4 were answers to an easier
-one. If you had published them, a user with a new recording would have found out.""")
+notebook.tell("""Neither model has become worse. The question has become harder, and the numbers of part 4 were answers to an
+easier one. If you had published them, a user with a new recording would have found out.""")
 notebook.claim(clean_accuracy < drawn_accuracy - 0.05)
 
 # %%
@@ -532,9 +532,9 @@ exercises.quiz("what_a_leak_does")
 # it uses the training rows only.)
 
 # %% [markdown]
-# Settings can leak as well. At first we had settled on two passes over the data after looking at *test* results. Then we
-# chose again, for both models, on **validation** performances: a quarter of the training performances of each of three
-# splits.
+# Settings can leak as well. At first we chose the number of passes over the data, two, after looking at *test*
+# results. Then we chose again, for both models, on **validation** performances: a quarter of the training performances
+# of each of three splits.
 
 # %% tags=["hide-input"]
 results = measured("genres")
@@ -552,15 +552,15 @@ assert max(validated("passes").values()) - validated("passes")["3"] < 0.01
 assert max(validated("decay").values()) - validated("decay")["100.0"] < 0.01
 
 # %% [markdown]
-# Three passes are within half a point of four and take less time, and a decay of 100 is as good as 30. These are the
-# defaults of `train_genres` and `linear_logits`, in the cells above and below. One small leak is left: the three splits
-# share one choice, and a validation performance of one split can be a test performance of another.
+# Three passes are within half a point of four and take less time, and a decay of 100 is about as good as 30. Both are
+# now the defaults of `train_genres` and `linear_logits`, in the cells above and below. One small leak is left, because
+# the three splits share one choice, and a validation performance of one split can be a test performance of another.
 
 # %% [markdown]
 # ## 6. Encoder or linear model?
 #
-# Which performances happen to be in the test can change the result by several points. That's why one split
-# isn't enough, and we repeated everything with three splits by performance.
+# The result can change by several points with the performances that happen to be in the test. One split isn't enough,
+# so we repeated everything with three splits by performance.
 
 # %%
 exercises.predict("encoder_or_linear")
@@ -599,8 +599,8 @@ notebook.tell(f"""The encoder is ahead on all three splits, but by {100 * min(ga
 by {100 * max(gaps):.0f} on another. Had you drawn only one split, you could have reported either.""")
 
 # %% [markdown]
-# Both models got the same windows and splits, and both gave the windows of long performances less weight.
-# `python -m recipes.genres` repeats all runs.
+# Both models were trained and tested on the same windows and splits, and in both trainings, windows of long
+# performances counted less. `python -m recipes.genres` repeats all runs.
 
 # %%
 exercises.quiz("a_tie_with_the_baseline")
@@ -609,8 +609,8 @@ exercises.quiz("a_tie_with_the_baseline")
 # ## 7. Drummers never heard
 #
 # Our split by performance has no performance on both sides. But the same ten people play on both sides, and somebody
-# will want to use this model on a drummer who isn't among them. We make three groups of drummers and test each group
-# with a model that was trained on the other two.
+# will want to use this model on a drummer who isn't among them. To find out how that goes, we make three groups of
+# drummers and test each group with a model that was trained on the other two.
 
 # %%
 exercises.predict("drummers_never_heard")
@@ -653,11 +653,13 @@ display(
         width=620,
     )
 )
-notebook.tell(f"""By accuracy, the encoder is hardly better than "always rock" on drummers that it has never heard. By
-balanced accuracy it gets {balanced["encoder"]:.0%}, where "always rock" gets {1 / len(GENRES):.0%}. Something does carry
-over to new people, then, and the linear model keeps about as much of it ({balanced["linear"]:.0%}). Much of the
-encoder's lead was knowledge of these ten people. The split by performance was free of the first leak and still asked
-too easy a question, if the model is meant for anybody else.""")
+notebook.tell(f"""On drummers that it has never heard, the encoder's accuracy is hardly better than that of "always rock". Its
+balanced accuracy is {balanced["encoder"]:.0%}, against {1 / len(GENRES):.0%} for "always rock", so something does carry
+over to new people. But the linear model keeps about as much of it ({balanced["linear"]:.0%}). Much of the encoder's
+lead, then, was knowledge of these ten people.
+
+The split by performance had closed the first leak. If the model is meant for anybody else, it still asked too easy a
+question.""")
 
 # %% [markdown]
 # Each black dot is one run, and the orange lines show what you'd get by always answering "rock".
@@ -665,8 +667,9 @@ too easy a question, if the model is meant for anybody else.""")
 # <details><summary>Fine print</summary>
 #
 # The groups also differ in what they play. The first group, for instance, plays most of the jazz, so a model that is
-# tested on it has had little jazz to train on. With only ten drummers, we can't separate this effect from the effect of
-# hearing somebody new. Three groups are three runs: the two models' balanced accuracies differ less than the groups do.
+# tested on it has had little jazz to train on. With only ten drummers, we can't separate this effect from the effect
+# of hearing somebody new. Three groups are also only three runs, and the two models' balanced accuracies differ less
+# than the groups do.
 #
 # </details>
 
@@ -699,10 +702,10 @@ exercises.check("weight_per_beat", weight_per_beat)
 weight_per_beat = exercises.mine("weight_per_beat")
 
 # %% [markdown]
-# Click a stroke in the drum roll below to see what it attends to. The darker a stroke, the more weight it gets.
-# Compare heads, too. Then intervene. Leave out the hi-hat or the snare, listen to the result, and see how the answer
-# changes. The grey bars are the control, because a beat with more strokes gets more attention even if the weights are
-# spread evenly.
+# Click a stroke in the drum roll below to see what it attends to. The darker a stroke, the more weight it has. The
+# grey bars are the control, because a beat with more strokes has more weight even if the weights are spread evenly.
+# Compare heads, too. Then intervene: leave out the hi-hat or the snare, listen to the result, and see how the answer
+# changes.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 pieces = torch.cat([
@@ -737,16 +740,16 @@ print(f"nothing left out             {kept:.0%}")
 print(f"a quarter, at random         {at_random:.0%}")
 print(f"the quarter with most weight {most:.0%}")
 print(f"the quarter with least       {least:.0%}")
-notebook.tell(f"""The attention points at something if its quarter costs clearly more than a random one; with {len(rows)}
-windows, a difference of two points could be chance. But most of what the model needs is elsewhere, too: three quarters
-of the strokes are enough for most of its answers.""")
+notebook.tell(f"""The random quarter says what any quarter costs. Attention points at something if the quarter with the most
+weight costs clearly more than that, and with {len(rows)} windows, a difference of two points could be chance. Most of
+what the model needs must be elsewhere as well, because three quarters of the strokes are enough for most answers.""")
 notebook.claim(most > kept - 0.15)
 
 # %% [markdown]
 # ## 9. Your own tokens
 #
-# To see what our tokens are worth, we took something out of them and trained again, on the three splits of part 6. First
-# all strokes got the same loudness, then the same voice, and then the same step.
+# To see what our tokens are worth, we took something out of them and trained again, on the three splits of part 6. In
+# the first runs all strokes had one loudness, in the next one voice, and in the last one step.
 
 # %%
 exercises.predict("tokens_without")
@@ -788,9 +791,9 @@ else:
         print(f"split {seed}: your tokens {score:.1%}, ours {ours:.1%}")
 
 # %% [markdown]
-# **Your report.** Write five sentences: what you changed and why, what you expected, how you tested it (which split, how
-# many runs, which rival), what came out, and for whom it holds. A change that didn't help is as good a result as one
-# that did. Your grade depends on whether somebody could trust this report.
+# **Your report.** Write five sentences. Say what you changed and why, what you expected, how you tested it (which
+# split, how many runs, which rival), what came out, and for whom it holds. A change that didn't help is as good a
+# result as one that did. Your grade depends on whether somebody could trust this report.
 
 # %% [markdown] tags=["notes"]
 # **25 minutes** for parts 8 and 9. Three training runs take a minute or two. Reading the reports aloud is worth the
@@ -814,8 +817,8 @@ exercises.quiz("your_own_tokens")
 # %% [markdown]
 # ### What to take away
 #
-# - A Transformer needs tokens and something that says where each of them belongs. In music that's the time when it
-#   sounds, and not its place in the list.
+# - A Transformer needs tokens, and something that says where each of them belongs. In music that's the time at which
+#   it sounds, not its place in the list.
 # - A class token, a mask for the padding and lesson 07's layers make a classifier for any set of events.
 # - A result needs a rival, a measure in which rare classes count, and several splits.
 # - Split by whatever will be new when the model is used. Here that's performances or people, and not windows.
@@ -824,9 +827,12 @@ exercises.quiz("your_own_tokens")
 # $$z_0 = [\,x_\text{class};\; E_{t_1} + P_{s_1};\; …;\; E_{t_n} + P_{s_n}\,], \qquad
 # \hat y = \mathrm{LN}(z_L)_0\, W$$
 #
-# Here $t_i$ is the token of stroke $i$, $s_i$ its step, $E$ the table of tokens, $P$ the table of steps, $z_L$
-# the output of the last layer and $W$ the classifier. This was a branch. The line
-# goes on from lesson 14 with **lesson 16**, and page 94, which is optional, takes the same layers to proteins.
+# Here $t_i$ is the token of stroke $i$, $s_i$ its step, $E$ the table of tokens, $P$ the table of steps, $z_L$ the
+# output of the last layer and $W$ the classifier.
+#
+# This was a branch, and the two questions it leaves you with fit every lesson after it. What was new in the test, and
+# what was the rival? The line goes on from lesson 14 with [lesson 16](16_long_context.ipynb). Page 94, which is
+# optional, takes the same layers to proteins.
 
 # %% [markdown]
 # **References.** Gillick, Roberts, Engel, Eck and Bamman (2019), "Learning to Groove with Inverse Sequence

@@ -78,7 +78,7 @@ ask_why: yes
 [strokes_in_another_order]
 In every window we shuffle the list of strokes. Each token keeps its own step. What happens to the model's logits?
 - same: nothing, up to rounding | Right. The step says when a stroke sounds, and attention sums over strokes in any order.
-- some: they change, and a few answers with them | They don't. Nothing in the model depends on a stroke's place in the list.
+- some: they change, and a few answers with them | Nothing in the model depends on a stroke's place in the list.
 - chance: they change so much that the answers are no better than guessing | That would be so if the *steps* were shuffled. The list's order isn't used by anything.
 recall: place_or_time
 
@@ -116,7 +116,7 @@ recall: a_tie_with_the_baseline
 [tokens_without]
 We take one thing out of the tokens and train again, three times each. What costs the most accuracy?
 - loudness: the loudness: one level instead of four | Soft strokes between loud ones are typical of funk and jazz, so this was a reasonable guess.
-- voice: the voice: all nine drums sound the same | Which drum is struck says much about a genre. Jazz lives on the ride, for instance.
+- voice: the voice: all nine drums sound the same | Which drum is struck says much about a genre. Jazz, for instance, is often played on the ride.
 - time: the time: no steps | Without steps, the model gets only what was struck, how loudly and how often.
 ask_why: yes
 recall: place_or_time

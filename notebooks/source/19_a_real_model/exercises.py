@@ -173,7 +173,7 @@ EXERCISES = [
     ),
     Exercise(
         name="share_heads", title="share keys and values",
-        task="There are n_heads heads of queries and fewer of keys. Repeat each head of x so that neighbouring heads of queries share one: (B, G, T, K) to (B, n_heads, T, K).",
+        task="x holds G heads of keys or values, and there are n_heads heads of queries. Repeat each head of x, so that neighbouring heads of queries share one: (B, G, T, K) to (B, n_heads, T, K).",
         minutes=2, difficulty=2, importance=4,
         pytorch="`torch.tensor([1, 2]).repeat(2)` is 1, 2, 1, 2, and `torch.tensor([1, 2]).repeat_interleave(2)` is 1, 1, 2, 2. Both take a dimension: `dim=1`.",
         reference=share_heads,
@@ -202,7 +202,7 @@ EXERCISES = [
     ),
     Exercise(
         name="rotate", title="turn queries and keys",
-        task="Features 2i and 2i + 1 are a pair (a, b). At position t turn it by the angle φ = t · base^(−2i/K): it becomes (a cos φ − b sin φ, a sin φ + b cos φ). Shape (..., T, K) stays.",
+        task="Features 2i and 2i + 1 are a pair (a, b). At position t turn it by the angle φ = t · base^(−2i/K): it becomes (a cos φ − b sin φ, a sin φ + b cos φ). The shape stays (..., T, K).",
         minutes=4, difficulty=3, importance=5,
         pytorch="`x[..., 0::2]` takes every second feature, from feature 0. `torch.stack([a, b], dim=-1).flatten(-2)` puts two tensors together, entry by entry in turn.",
         reference=rotate, draw=_draw_rotation,

@@ -3,14 +3,16 @@
 #
 # *What is the capital of France?*
 #
-# The story model of lesson 14 would have gone on about a king. The model below is SmolLM2, published by Hugging Face in
-# 2024. Its 135 million weights were trained on two trillion tokens, more than you could read aloud in ten thousand
-# years. It comes with this course as a file of 98 megabytes.
+# The story model of lesson 14 would have gone on about a king. The model below answers. It is SmolLM2, published by
+# Hugging Face in 2024. Its 135 million weights were trained on two trillion tokens, more than you could read aloud in
+# ten thousand years, and it comes with this course as a file of 98 megabytes.
 #
-# Nothing in it is magic. It's the decoder of lesson 14 with four parts exchanged: RMSNorm, SwiGLU, rotary positions
-# and grouped queries. If you worked through lesson 95, you've written all four already, and you can paste them here.
-# If not, you write them today. Then you put your own code around the published weights, and the loss tells you when
-# something's still missing. You need lesson 14's GPT; lesson 05 has the rotation, and lesson 16 the cache.
+# Inside, it's the decoder of lesson 14 with four parts exchanged: RMSNorm, SwiGLU, rotary positions and grouped
+# queries. Today you put your own code around the published weights, one part after the other, and the loss tells you
+# when something is still missing.
+#
+# You come from lesson 18, and you need lesson 14's GPT, lesson 05's rotation and lesson 16's cache. If you worked
+# through lesson 95, you've already written the four parts and can paste them here. If not, you write them today.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -50,8 +52,7 @@ embedding, last_gain = weights["token_embd.weight"], weights["output_norm.weight
 
 # %% [markdown] tags=["notes"]
 # **50 minutes.** Hook and warm-up 5 · 1 bytes 7 · 2 the network 11 · 3 shared heads 4 · 4 the last two parts 12 ·
-# 5 it answers 5 · 6 examples in the input 6. Section 4 begins at minute 27. You come from lesson 14 (and 16 for the
-# cache); lesson 05 has the rotation.
+# 5 it answers 5 · 6 examples in the input 6. Section 4 begins at minute 27.
 #
 # **Say first**: the four parts of today are small. What's new is that you can *hear* when one is wrong: the model
 # becomes worse by an amount that you can read off.
@@ -84,17 +85,19 @@ exercises.warm_up(19)
 # %% [markdown]
 # ## 1. From bytes to weights
 #
-# Into 98 megabytes you can't fit 135 million weights of 32 bits each. Instead, the file holds **blocks**: 32
-# neighbouring weights of a matrix share a smallest value and a scale, and each weight is stored as one of 16 steps up
-# from the smallest. Here are the 20 bytes of the first block of the first layer's $W_Q$.
+# As 32-bit floats, 135 million weights would take more than 500 megabytes. The file makes do with 98 by storing most
+# of them in **blocks**. In a block, 32 neighbouring weights of a matrix share a smallest value and a scale, and each
+# weight is stored as one of 16 steps up from the smallest. Here are the 20 bytes of the first block of the first
+# layer's $W_Q$.
 
 # %%
 blocks = torch.from_numpy(file.raw("blk.0.attn_q.weight").copy())  # (10368, 20) uint8
 print(blocks[0].tolist())
 
 # %% [markdown]
-# The first two bytes are the scale as a 16-bit float, the next two the minimum. Then come 16 bytes with two numbers
-# from 0 to 15 each. The low half of byte $i$ is number $i$, and the high half is number $i + 16$.
+# The first two bytes are the scale as a 16-bit float, and the next two are the minimum. Then come 16 bytes with two
+# numbers from 0 to 15 each. Counting from 0, the low half of byte $i$ is number $i$, and the high half is number $i +
+# 16$.
 #
 # ### Your turn (4 min)
 
@@ -133,9 +136,9 @@ assert n_same == 210
 # %% [markdown]
 # ## 2. Today's weights, yesterday's parts
 #
-# Now we need a decoder around these matrices. You have one: attention from lessons 04 and 06, two residual paths per
-# layer, a norm before each sublayer. Four parts are left open, as functions in a dictionary, because they're what
-# changed between GPT-2 and today.
+# Now we need a decoder around these matrices, and you have most of one. Attention comes from lessons 04 and 06, and
+# each layer has two residual paths with a norm before each sublayer, as in lesson 14. The four parts that changed
+# between GPT-2 and today are left open, as functions in the dictionary `parts`.
 
 # %%
 split_heads, merge_heads = exercises.mine("split_heads"), exercises.mine("merge_heads")
@@ -164,9 +167,10 @@ def read(ids, parts, layers=layers):
 
 
 # %% [markdown]
-# That's the whole model. Let's fill the four places with what you know from lesson 14: a network with a GELU and
-# without a gate, a LayerNorm, no rotation (GPT-2 learned a table of positions, and this file holds none). There are
-# nine query heads but only three key heads, so for now we hand out the key heads in turn.
+# That's the whole model. Let's first fill the four places with what you know from lesson 14. The network has a GELU
+# and no gate, and the norm is a LayerNorm. GPT-2's table of positions isn't in this file, so nothing marks the
+# positions. And since there are nine heads of queries but only three of keys, the queries take the heads of keys in
+# turn.
 
 # %%
 layer_norm = exercises.mine("layer_norm")
@@ -178,9 +182,9 @@ parts = {
 }
 
 # %% [markdown]
-# As a thermometer we take a short text about the moon. The model reads it, and we measure the loss per token. Guessing
-# evenly among 49,152 tokens would cost log 49,152 = 10.8 nats. How well will the trained matrices work with parts that
-# they weren't trained with?
+# To see how far that takes us, we let the model read a short text about the moon and measure the loss per token.
+# Guessing evenly among 49,152 tokens would cost log 49,152 = 10.8 nats. How well will the trained matrices work with
+# parts that they weren't trained with?
 
 # %%
 exercises.predict("todays_weights_in_yesterdays_parts")
@@ -219,9 +223,10 @@ exercises.reveal(
 )
 print(f"{ladder['parts of 2018']:.1f} nats per token; guessing evenly: {guess:.1f}")
 notebook.tell(
-    f"""Twice as bad as guessing. At {ladder["parts of 2018"]:.1f} nats, the right token typically gets a
-    probability of e to the power of −{ladder["parts of 2018"]:.1f}. A model that was merely undecided would do better:
-    this one is sure, and wrong. Nothing raised an error, because every shape is right."""
+    f"""That's twice as bad as guessing evenly. A model that was merely undecided would be at 10.8. At
+    {ladder["parts of 2018"]:.1f} nats, the right token typically has a probability of e to the power of
+    −{ladder["parts of 2018"]:.1f}, because this model is sure of wrong tokens. Nothing raised an error, because every
+    shape is right."""
 )
 assert ladder["parts of 2018"] > 15
 
@@ -259,10 +264,10 @@ assert ladder["a gate"] < ladder["parts of 2018"] - 5 and ladder["a gate"] < wro
 # %% [markdown]
 # ## 3. Three heads of keys for nine of queries
 #
-# A cache holds keys and values, not queries. Lesson 16 showed how it grows, and SmolLM's is a third as large as it
-# could be because three neighbouring heads of queries share one head of keys and values. That's called
-# **grouped-query attention**. We had our nine take the three in turn, 0 1 2 0 1 2 0 1 2. In the published model,
-# neighbours share, 0 0 0 1 1 1 2 2 2.
+# The next suspect is how heads share. SmolLM's cache is a third as large as it could be, because three heads of
+# queries share one head of keys and values. You know that from lesson 16 as **grouped-query attention**. Our nine
+# heads of queries took the three heads of keys in turn, 0 1 2 0 1 2 0 1 2. In the published model neighbours share, 0
+# 0 0 1 1 1 2 2 2.
 #
 # ### Your turn (2 min)
 
@@ -295,9 +300,9 @@ assert (
 # %% [markdown]
 # ## 4. Two parts are left
 #
-# For the first time the model beats guessing, and by a lot. Two parts are still missing: it has no positions at all,
-# and each of its 61 norms is a LayerNorm instead of an RMSNorm. LayerNorm subtracts each vector's mean and divides by
-# its standard deviation. **RMSNorm** skips the subtraction.
+# For the first time the model beats guessing, and by a lot. Two parts are still missing. The model has no positions at
+# all, and each of its 61 norms is a LayerNorm, which subtracts a vector's mean and divides by its standard deviation.
+# SmolLM was trained with **RMSNorm**, which skips the subtraction.
 
 # %%
 exercises.predict("which_part_costs_more")
@@ -404,16 +409,17 @@ display(
     )
 )
 notebook.tell(
-    f"""Positions are worth {costs["rotary"]:.1f} nats per token and the right norm {costs["norm"]:.1f}. The mean that
-    LayerNorm takes away is one number of 576, and in this model a small one. So the loss is a good thermometer and a
-    poor judge: at {before_norm:.2f} nats it didn't tell you that you had the wrong model."""
+    f"""Positions are worth {costs["rotary"]:.1f} nats per token, and the right norm {costs["norm"]:.1f}. The norm
+    matters so little because the mean that LayerNorm takes away is one number of 576, and in this model a small one.
+    You couldn't have found this mistake from the loss: {before_norm:.2f} nats look perfectly healthy, and it was still
+    the wrong model."""
 )
 assert list(ladder.values()) == sorted(ladder.values(), reverse=True) and complete < 3
 assert costs["rotary"] > 5 * costs["norm"] > 0
 
 # %% [markdown]
-# The judge is the published model. Hugging Face's own code turns a text into logits, and yours has to arrive at the
-# same ones. `smol` is the course's decoder, which a test compares with the library's.
+# To be sure, compare logits. Yours should equal the published model's, number by number. We compare them with those of
+# `smol`, the course's decoder, which a test compares with Hugging Face's own code.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 with torch.no_grad():
@@ -433,8 +439,9 @@ print(
 exercises.quiz("what_low_loss_proves")
 
 # %% [markdown]
-# This time there was a published model to compare with. For a model of your own there isn't, and lesson 10's clinic
-# is the next best thing, because it needs no answer key. The first four layers are enough for it.
+# For a model of your own there's no published one to compare with. Lesson 10's clinic is the next best thing, because
+# it needs no answer key. The first four layers are enough for it, and we let it examine them with and without the
+# rotation.
 
 
 # %% tags=["nbval-ignore-output"]
@@ -454,9 +461,9 @@ print("\nwithout the rotation:", examine(MySmol({**parts, "rotate": lambda x: x}
 # %% [markdown]
 # ## 5. How does a model that continues texts answer?
 #
-# At the start, the model answered a question. Since then it has only continued texts. Answering is continuing, too,
-# once the text is in the **chat template** of lesson 18. The conversation is written down with marks around each
-# message, and the last message is left open:
+# At the start the model answered a question, and since then it has only continued texts. Answering is continuing, too,
+# once the text is in the **chat template** of lesson 18. Marks are put around each message, and the last message is
+# left open:
 
 # %%
 print(smol.decode(smol.chat_ids(question)))
@@ -477,7 +484,8 @@ print(f"likeliest next token: {likeliest} ({probability:.0%})")
 assert bare.strip() == "" and "Paris" in smol.generate(question, 40)
 
 # %% [markdown]
-# Ask it something of your own. It's a small model: it calculates badly, invents freely, and never says so.
+# Now ask something of your own. The model is small, so it calculates badly and invents freely, and it doesn't tell you
+# when.
 
 # %% tags=["nbval-ignore-output"]
 mine = [{"role": "user", "content": "Write one sentence about a dog."}]
@@ -487,8 +495,8 @@ for piece in smol.stream(mine, max_tokens=60):
 # %% [markdown]
 # ## 6. Examples in the input
 #
-# Examples in the input were of little use to the story model. Now SmolLM gets four examples of a task and no
-# instruction, just a text to continue:
+# The story model made little use of examples in the input. Let's try it with SmolLM, with four examples of a task and
+# no instruction, just a text to continue:
 
 # %%
 prompt = "Italy -> Rome\nJapan -> Tokyo\nSpain -> Madrid\nEgypt -> Cairo\nFrance ->"
@@ -547,13 +555,14 @@ display(
     )
 )
 notebook.tell(
-    f"""Without an example none is right, and with four of them {mean["opposites", "right", "4"]:.0f} opposites and
-    {mean["capitals", "right", "4"]:.0f} capitals of 24. Not one weight has changed. With the answers mixed up,
-    {mean["opposites", "mixed", "4"]:.0f} and {mean["capitals", "mixed", "4"]:.0f} are left. So examples do two
-    things: they show what the list is about, and they show the relation. For capitals the first is enough, which is
-    why Min et al. (2022) found that wrong answers in examples often do little harm. These 24 countries are mostly
-    well-known ones. Of 24 smaller ones in Europe, it's {mean["states", "right", "4"]:.0f} and
-    {mean["states", "mixed", "4"]:.0f}."""
+    f"""Without an example none of the 24 is right. After four of them, {mean["opposites", "right", "4"]:.0f} opposites
+    and {mean["capitals", "right", "4"]:.0f} capitals are, and not one weight has changed.
+
+    Mix up the answers in the examples, and only {mean["opposites", "mixed", "4"]:.0f} opposites are left, but still
+    {mean["capitals", "mixed", "4"]:.0f} capitals. (For 24 smaller countries in Europe, the number falls from
+    {mean["states", "right", "4"]:.0f} to {mean["states", "mixed", "4"]:.0f}.) It seems that examples do two things:
+    they show what the list is about, and they show the relation. For capitals the first is nearly enough. Min et al.
+    (2022) likewise found that wrong answers in examples often do little harm."""
 )
 assert mean["opposites", "right", "0"] == mean["capitals", "right", "0"] == 0
 assert min(mean["opposites", "right", "4"], mean["capitals", "right", "4"]) >= 14
@@ -567,10 +576,11 @@ exercises.my_parts()
 #
 # - Today's language model is the decoder of lesson 14 with four parts exchanged: a gate in the network, shared keys,
 #   rotation, RMSNorm. You wrote them all.
-# - A model with a wrong part raises no error. Its loss says that something is missing, and only its logits say that
-#   nothing is.
+# - A model with a wrong part raises no error. A high loss tells you that something is missing. Only equal logits tell
+#   you that nothing is.
 # - A chat model continues a text, too. The template makes it a text in which an answer comes next.
-# - Examples in the input change what the model does without changing a weight, and not always because they're right.
+# - Examples in the input change what the model does without changing a weight, sometimes even if their answers are
+#   wrong.
 #
 # <details><summary>Fine print</summary>
 #
@@ -581,8 +591,9 @@ exercises.my_parts()
 #
 # </details>
 #
-# Where did each word look? The view below has all 270 heads. Choose a layer and a head, and see how much of the
-# weight goes to the first token. That's an attention sink, and lesson 20 takes it away.
+# Where did each word look? The view below has all 270 heads. Choose a layer and a head, and see how much of the weight
+# goes to the first token. Such a token is called an attention sink, and in [lesson 20](20_look_inside.ipynb) you take
+# it away to see what breaks.
 
 # %%
 attention_view(smol.attend("The animal didn't cross the street because it was too tired."))
@@ -592,9 +603,9 @@ attention_view(smol.attend("The animal didn't cross the street because it was to
 #
 # ### Take it home
 #
-# The next cell writes *my_language_model.py* beside your *my_transformer.py*. Attention comes from your file; today's
-# four parts and the chat template are in the new one. Then the cell asks a question as you would in a terminal, in a
-# process that knows nothing of this course.
+# The next cell writes *my_language_model.py* beside your *my_transformer.py*. It takes attention from your file and
+# adds today's four parts and the chat template. Then the cell asks a question as you would in a terminal, in a process
+# that knows nothing of this course.
 
 # %% tags=["nbval-ignore-output"]
 folder = at_work.write(weights_file())
@@ -602,7 +613,7 @@ print('python my_language_model.py "What is the capital of Japan?"')
 print(at_work.ask(folder, "What is the capital of Japan?"))
 
 # %% [markdown]
-# It reads the whole conversation again for every token, because it has no cache. With lesson 16's cache it would be
+# The new file reads the whole conversation again for every token, because it has no cache. With one it would be
 # several times faster, and the file is yours to change.
 #
 # ### Where is it wrong, and how sure is it?
@@ -615,10 +626,10 @@ for country in ("France", "Japan", "Canada", "Australia", "New Zealand", "Turkey
     print(f"{country:>12}:{city:<10} {probability:.0%}")
 
 # %% [markdown]
-# Four of seven are wrong ("Lag" is the first piece of Lagos), and the model gives Sydney more probability than it
-# gives Ottawa. A probability says how often such a token came next in texts like this one. It doesn't say how often
-# the statement is true. A sentence about a wrong capital reads as well as the others, and in a list of ten thousand
-# nothing would tell you where to look.
+# Four of seven are wrong ("Lag" is the first piece of Lagos), and the model is surer of Sydney, which is wrong, than
+# of Ottawa, which is right. A probability says how often such a token came next in texts like this one. It doesn't say
+# how often the statement is true. A sentence about a wrong capital reads as well as the others, and in a list of ten
+# thousand nothing would tell you where to look.
 #
 # ### How large is its cache?
 
@@ -637,14 +648,14 @@ for n in (100, 1000, 8192):
     print(f"{n:>8}  {three:12.1f} MB  {nine:6.1f} MB")
 
 # %% [markdown]
-# For the longest text that the model was trained on, the cache in 16 bits takes 189 MB, next to 269 MB for the
-# weights in 16 bits. With nine heads of keys, the cache of a single text would be more than twice as large as the
-# whole model.
+# For the longest text that the model was trained on, the cache in 16 bits takes 189 MB, not much less than the 269 MB
+# of the weights. With nine heads of keys, the cache of a single text would be more than twice as large as the whole
+# model.
 #
 # ### Does it read further than it was trained to?
 #
-# SmolLM was trained on up to 8,192 tokens. We had it read the first 10,240 tokens of Sherlock Holmes once, and took
-# the loss of every 1,024.
+# SmolLM was trained on texts of up to 8,192 tokens. We had it read the first 10,240 tokens of Sherlock Holmes once,
+# and took its mean loss over each stretch of 1,024.
 
 # %% tags=["hide-input"]
 by_thousand = measured("smollm")["context"]  # stored: python -m recipes.smollm context
@@ -694,11 +705,10 @@ print(f"as the file has them: {complete:.2f}")
 assert by_bits[4, None] > complete + 0.3 and abs(by_bits[4, 32] - complete) < 0.05 < by_bits[3, 32]
 
 # %% [markdown]
-# With one scale per row, 4 bits cost about 0.7 nats, because a single large weight makes the steps coarse for
-# hundreds of others. With one scale per 32 weights, three bits ruin the model, and four cost nothing. That's no
-# wonder: the file's weights had been rounded in just this way before, and what that first rounding cost can't be
-# measured from the file. For larger models, 4 bits in blocks are reported to lose little (Dettmers and Zettlemoyer
-# 2023).
+# With one scale per row, 4 bits cost about 0.7 nats, because a single large weight makes the steps coarse for hundreds
+# of others. With one scale per 32 weights, three bits ruin the model, and four cost nothing. That's no wonder, because
+# the file's weights had already been rounded in just this way. What that first rounding cost can't be measured from
+# the file, but for larger models, 4 bits in blocks are reported to lose little (Dettmers and Zettlemoyer 2023).
 #
 # ### What does it cost in time?
 
@@ -737,12 +747,14 @@ exercises.quiz("what_rms_norm_leaves_out")
 #
 # ### What was it trained on?
 #
-# The story model read 1.2 million letters in lesson 14's experiments. SmolLM2's smallest model read 2 trillion tokens
-# (Ben Allal et al. 2025), about 15,000 per weight. Most of it is web pages, a small remainder of what was crawled.
-# Pages were sorted by language and near copies removed. Then a small classifier, trained on marks that a larger model
-# had given, kept what looked educational (FineWeb-Edu, Penedo et al. 2024). The rest is code, mathematics and
-# textbooks, part of them written by other models. Then came conversations and pairs of a better and a worse answer, as
-# in lesson 18. We know all this because its makers published it. For most models that people use, we don't.
+# The story model was trained on 10.6 million tokens, and SmolLM2's smallest model on 2 trillion (Ben Allal et al.
+# 2025), about 15,000 per weight. Most of them come from web pages, the small remainder of a much larger crawl. Pages
+# were sorted by language, and near copies removed. Then a small classifier, trained on marks that a larger model had
+# given, kept what looked educational (FineWeb-Edu, Penedo et al. 2024). The rest is code, mathematics and textbooks,
+# part of them written by other models.
+#
+# After that came conversations and pairs of a better and a worse answer, as in lesson 18. We know all this because the
+# model's makers published it. For most models that people use, we don't.
 #
 # ### How does one know how good it is?
 #
@@ -763,14 +775,15 @@ for form, judged in benchmark.items():
 assert max(right.values()) - min(right.values()) > 0.15
 
 # %% [markdown]
-# The same model on the same reviews scores well above chance or at chance, depending on nothing but the wording. With
-# the second wording it calls nearly everything negative, so a score without its prompt says little.
+# Nothing differs but the wording, and yet one score is well above chance and the other at chance. With the second
+# wording the model calls nearly every review negative. A score without its prompt, then, says little.
 #
 # Scores can also be spoilt by **contamination**. Test questions that are on the web are in the training text, so a
-# model of 2024 may know the answers of 2021. Our reviews are from 2005, and nobody has checked. Long answers can't be
-# compared with a list at all, so people judge pairs of them, or larger models do. A model that judges tends to prefer
-# the first answer, the longer answer, and its own (Zheng et al. 2023). Asking in both orders helps against the first of
-# these.
+# model of 2024 may know the answers of 2021. Our reviews are from 2005, and nobody has checked.
+#
+# Long answers can't be compared with a list at all, so people judge pairs of them, or larger models do. A model that
+# judges tends to prefer the first answer, the longer answer, and its own (Zheng et al. 2023). Asking in both orders
+# helps against the first of these.
 
 # %%
 exercises.quiz("is_the_benchmark_clean")
@@ -778,11 +791,11 @@ exercises.quiz("is_the_benchmark_clean")
 # %% [markdown]
 # ### What changed since?
 #
-# Open the configuration of a model of this year, and you'll find what you built today with small changes: a norm on
-# queries and keys before the rotation (QK-norm, used by Qwen3 and OLMo 2), networks split into experts of which a few
-# run per token (lesson 16; DeepSeek-V3, Qwen3), keys and values kept in a smaller common vector (latent attention,
-# DeepSeek-V2), windows in most layers and full attention in some (Gemma 3), and no rotation in every fourth layer
-# (SmolLM3). None of these models gave up the residual path, the causal mask or the softmax.
+# Open the configuration of a model of 2025, and you'll recognise nearly everything in it. Qwen3 and OLMo 2 normalise
+# queries and keys before the rotation (QK-norm). DeepSeek-V3 and some of Qwen3's models split the network into
+# experts, of which a few run per token (lesson 16). DeepSeek-V2 keeps keys and values in a smaller common vector
+# (latent attention, lesson 95). Gemma 3 has windows in most layers and full attention in some, and SmolLM3 leaves out
+# the rotation in every fourth layer. None of these models gave up the residual path, the causal mask or the softmax.
 #
 # **Read on**: Ben Allal et al. (2025), "SmolLM2", arXiv:2502.02737; Penedo et al. (2024), "FineWeb", arXiv:2406.17557;
 # Touvron et al. (2023), "LLaMA", arXiv:2302.13971; Ainslie et al. (2023), "GQA", arXiv:2305.13245; Shazeer (2020), "GLU

@@ -31,7 +31,7 @@ You have rebuilt a published model, and its loss on a page is 2.8 nats. What do 
 Why does a chat model answer worse if the template is left out?
 - Because the template contains instructions on how to answer. | It contains roles and marks, and a sentence about the model's name. How to answer is in the weights.
 - Because the model can't read plain text any more. | It reads it. Section 6 has it continue plain text.
-+ Because it was fine-tuned on texts in which an answer follows these marks. | Yes. In those texts, after a bare question nothing has to come next.
++ Because it was fine-tuned on texts in which an answer follows these marks. | Yes. Without the marks, the text doesn't look like those in which an answer came next.
 - Because the marks make the prompt longer. | Other tokens of the same number wouldn't help.
 
 [what_sets_the_pace: single]
@@ -56,32 +56,32 @@ answer: The questions, or their answers, may have been in the training text, whi
 PREDICTIONS = predictions(r"""
 [todays_weights_in_yesterdays_parts]
 Where will the loss be?
-- below: clearly below 10.8 nats | The matrices are as they were trained. But 30 layers pass on what the wrong parts have made of it.
-- about: near 10.8 nats | A model that knows nothing and says so would be there. This one doesn't know that it knows nothing.
+- below: clearly below 10.8 nats | The matrices are as they were trained. But the wrong parts change what reaches them, and 30 layers add up these changes.
+- about: near 10.8 nats | A model that spreads its probability evenly would be there. This one is sure, of wrong tokens.
 - above: clearly above 10.8 nats | Right. To do worse than somebody who guesses evenly, a model has to be sure of wrong tokens.
-explain: The trained weights expect certain numbers to come in. They get other ones, and still make sharp distributions of them.
+explain: The trained weights expect inputs of a certain kind. They get others, and still turn them into sharp distributions.
 
 [which_part_costs_more]
 Two parts are still those of 2018. Which of them costs more, measured in nats per token?
-- rotary: the missing positions | Right. Without positions, the model can't tell the last word from the one before.
-- norm: the LayerNorm instead of an RMSNorm | It stands in 61 places, but takes away only each vector's mean, which is small here.
-- equal: both about the same | One of them loses the order of the words, the other one number of 576.
-explain: LayerNorm subtracts the mean of the 576 numbers first, which is close to zero here. Nothing else in the model says in which order the words stand.
+- rotary: the missing positions | Right. Without positions, a query can't tell the nearest word from a distant one.
+- norm: the LayerNorm instead of an RMSNorm | There are 61 of them, but each takes away only a vector's mean, which is small here.
+- equal: both about the same | Without positions, the model loses the order of the words. With a LayerNorm, it loses one number of 576.
+explain: The mean that LayerNorm subtracts is close to zero here. The order of the words matters far more, and without the rotation only the causal mask says anything about it.
 recall: what_low_loss_proves
 
 [without_the_template]
 Now the same question without the template, as plain text to be continued. What does the model write?
 - answer: the answer, as it did with the template | It knows the answer. But nothing in a plain text says that one is wanted.
-- more: more questions of this kind | That's what a model does that has only read web pages. This one has been fine-tuned since.
-- nothing: nothing, it stops at once | Right. In the conversations it was fine-tuned on, a message of the user's is over after its question mark.
-explain: It was fine-tuned on conversations. A question mark ended the user's message there, and the next token was the mark that closes a message.
+- more: more questions of this kind | A model that has only read web pages might do that. This one has been fine-tuned since.
+- nothing: nothing, it stops at once | Right. In the conversations that it was fine-tuned on, the user's message is usually over after a question mark.
+explain: In those conversations, the next token after the question mark was the mark that closes a message.
 recall: why_a_template
 
 [four_examples]
 With four such examples before it, how many of 24 capitals does the model get right? (Mean of three draws of the examples.)
 explain: No weight changes. The examples only make clear which continuation is wanted.
 too_low: Four examples say clearly what is asked, and the model has read about all of these countries.
-too_high: It's a small model, and four lines are little to understand a task from.
+too_high: It's a small model, and four lines don't say much about a task.
 low: 0
 high: 24
 slider: yes
@@ -91,6 +91,6 @@ close: 0.12
 In which task do wrong answers in the examples do more harm?
 - antonyms: with the opposites | Right. Between any two words there are many relations, and only the right answers say which is meant.
 - capitals: with the capitals | A country and any capital already say what the list is about.
-- equal: in both alike | The lines look the same in both tasks. What they give away is not the same.
+- equal: in both alike | The lines look alike, but mixed-up capitals still say what the list is about, and mixed-up opposites don't.
 explain: A list of countries and capitals shows its subject even if they're mixed up. A list of words and wrong opposites looks like a list of unrelated words.
 """)

@@ -166,7 +166,7 @@ EXERCISES = [
         hints=["Which two of the four dimensions are texts and positions?",
                "outputs[:, :, head] is (B, T, K), and its mean over the first two is (K,).",
                "changed[:, :, head] = outputs[:, :, head].mean((0, 1))"],
-        look_at="The mean still says what the head says about every text. What's gone is all that depends on the text.",
+        look_at="The mean keeps what the head puts out for every text. Whatever depends on the text is gone.",
     ),
     Exercise(
         name="head_share", title="what does one head write?",

@@ -3,11 +3,12 @@
 #
 # *The capital of France is* **Berlin**.
 #
-# SmolLM knows better, and left alone it puts *Paris* there. But while it read this sentence, we exchanged 64 numbers.
-# They are what one of its 270 heads puts out at the last word, and we put in what the same head puts out for Germany.
+# SmolLM knows better. Left alone, it puts *Paris* there. But while it was reading this sentence, we exchanged 64
+# numbers, the output of one of its 270 heads at the last word. In their place we put what the same head puts out when
+# the sentence is about Germany.
 #
-# A map of attention shows where weight went. It can't show whether that mattered. To find out, you change something
-# and watch the answer. Today you'll find this head yourself, and then ask what finding it proves.
+# A map of attention shows where the weight went, but not whether that mattered. To find out, you have to change
+# something and watch the answer. Today you'll find this head yourself, and then ask what finding it proves.
 #
 # You come from lesson 19. From lesson 06 you need heads, and from 14 the induction score.
 
@@ -48,9 +49,9 @@ smol = live.model
 model = smol and smol.model
 
 # %% [markdown] tags=["notes"]
-# **50 minutes.** Hook and warm-up 4 · 1 who copies 14 · 2 the first token 6 · 3 the lens 8 · 4 patching 13 · 5 why
-# did it look there 6 · summary 2. Section 3 begins at minute 24. You come from lesson 19; lesson 06 has maps and
-# silenced heads, lesson 14 the induction score.
+# **50 minutes.** Hook and warm-up 4 · 1 who copies 14 · 2 the first token 6 · 3 the lens 8 · 4 patching 13 · 5 why did
+# it look there 6 · summary 2. Section 3 begins at minute 24. Lesson 06 has maps and silenced heads, lesson 14 the
+# induction score.
 #
 # **Say first**: today nothing is trained. Every experiment is a sentence of the form "if I change this and nothing
 # else, that happens", and it comes with what happens if you change something else.
@@ -112,8 +113,8 @@ exercises.warm_up(20)
 # %% [markdown]
 # ## 1. Who copies?
 #
-# Here are 25 random tokens, followed by the same 25 once more. Nothing can predict the first copy. The second one
-# could be recited, by a model that looks back.
+# Take 25 random tokens and write the same 25 after them. Nothing can predict the first copy, but a model that looks
+# back could recite the second.
 
 
 # %%
@@ -137,9 +138,9 @@ first, second = live("copies", lambda: loss_of_copies(twice(seed=0)))
 print(f"{first:.1f} nats per token in the first copy, {second:.1f} in the second")
 
 # %% [markdown]
-# Somewhere in the model, the second copy looks at the first. In lesson 14 you scored heads for that: an **induction
-# head** attends from a token to the one *after* its earlier copy, because that is what should come next. Now we apply
-# your score to all 30 layers of SmolLM.
+# SmolLM does look back, then, and some of its heads must do the looking. In lesson 14 you scored heads for that. An
+# **induction head** attends from a token to the one *after* its earlier copy, because that is what should come next.
+# Now we apply your score to all 30 layers of SmolLM.
 
 
 # %%
@@ -248,15 +249,15 @@ display(
     )
 )
 notebook.tell(
-    f"""Eight heads of 270, and the recitation is gone: {mean["8 copiers"]:.1f} nats instead of
-    {mean["all heads"]:.1f}. Eight others from the same layers, three draws of them, make {mean["8 others"]:.1f}. That
-    comparison is the experiment. Without it you'd have shown that a model gets worse when one breaks it. With zero in
-    place of the mean, it would be {mean["8 copiers, zero"]:.1f}."""
+    f"""Without eight of its 270 heads SmolLM can no longer recite: {mean["8 copiers"]:.1f} nats instead of
+    {mean["all heads"]:.1f}, and {mean["8 copiers, zero"]:.1f} with zero in place of the mean. By itself that would
+    only show that a model gets worse when you break it. The comparison makes it an experiment. Silence eight other
+    heads of the same layers, in three different draws, and the loss is {mean["8 others"]:.1f}."""
 )
 assert mean["8 copiers"] > mean["all heads"] + 6 and max(copying["8 others"]) < 6
 
 # %% [markdown]
-# Random tokens aren't language. Does this also hold for ordinary English, read twice?
+# Random tokens aren't language, so let's try three ordinary English texts, each of them read twice.
 
 # %% tags=["hide-input"]
 TEXTS = [
@@ -285,16 +286,16 @@ for name, pairs in zip(("all heads", "8 copiers silenced"), english):
 once = [statistics.mean(a for a, _ in pairs) for pairs in english]
 again = [statistics.mean(b for _, b in pairs) for pairs in english]
 notebook.tell(
-    f"""The first reading doesn't suffer ({once[0]:.1f} and {once[1]:.1f} nats on average), and the second goes from
-    {again[0]:.1f} to {again[1]:.1f}. These heads are for repeating. They aren't the only ones, or the second reading
-    would be as hard as the first."""
+    f"""Without the eight, the first reading is as easy as before ({once[0]:.1f} and {once[1]:.1f} nats on average),
+    but the second goes from {again[0]:.1f} to {again[1]:.1f}. These heads help with repeating. Other heads must help
+    with it, too, because the second reading is still much easier than the first."""
 )
 assert abs(once[0] - once[1]) < 0.5 and again[0] + 0.5 < again[1] < once[1]
 
 # %% [markdown]
 # ### Who tells them where to look?
 #
-# A copier attends to the token *after* the earlier copy. That's a different token from the one at hand, so its key
+# A copier attends to the token *after* the earlier copy of the one at hand. Those are two different tokens, so the key
 # can match only if it says which token came before it. As lesson 14 argued, an earlier head has to supply this by
 # attending to the **previous token**. Before the copiers, one head stands out:
 
@@ -330,14 +331,15 @@ assert places[1][0] < 0.4 * places[0][0] and places[1][1] > places[0][1] + 2
 assert places[2][0] > 0.9 * places[0][0] and places[2][1] < places[0][1] + 1
 
 # %% [markdown]
-# Nobody touched the copiers, and yet they have lost their place. Without this one head their keys no longer say what
-# came before, while the eight heads beside it aren't missed at all. Heads that only work together form a **circuit**,
-# and reading another head's output through the keys is called **K-composition** (Elhage et al. 2021).
+# Nobody touched the copiers, and yet they have lost their place, because without this one head their keys no longer
+# say what came before. The eight heads beside it aren't missed at all. Heads that only work together form a
+# **circuit**, and reading another head's output through the keys is called **K-composition** (Elhage et al. 2021).
 
 # %% [markdown]
 # ## 2. Why does everybody look at the first word?
 #
-# Lesson 19 ended with a view of all heads. Most of them look at the first token, whatever it is.
+# In lesson 19's view of all heads you saw many that look at the first token, whatever it is. How much weight is that
+# altogether?
 
 # %% tags=["nbval-ignore-output"]
 
@@ -416,33 +418,35 @@ exercises.reveal(
 print(f"loss {whole:.2f}, with the first token hidden {whole + early:.2f}")
 print(f"weight on the first token before: {before:.0%}; on the second one now: {after:.0%}")
 notebook.tell(
-    f"""Nearly nothing happens, because the second token has taken over. It now sees nobody but itself, as the first
-    one did before, and so it becomes what the first one was: {after:.0%} of all weight lies on it."""
+    f"""Nearly nothing happens, because the second token takes over. With the first one hidden, it sees only itself, as
+    the first one did before, and now {after:.0%} of all weight lies on it."""
 )
 assert early < 0.5 and after > 0.25
 
 # %% [markdown]
-# We hid a place, and its role moved next door. To take the role itself away, we let the next tokens see the first one
-# as usual and hide it only from the tenth on. As a control, we hide the second, third or sixth token in the same way.
+# We hid a token, and its role moved to the next. To take the role itself away, we let the next tokens see the first
+# one as usual and hide it only from the tenth on. As a control, we hide the second, third or sixth token in the same
+# way.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 other = rise["another, from the tenth on"]
 print(f"first token hidden from the tenth on:   {late:+.2f} nats per token")
 print(f"another token hidden from the tenth on: {other:+.2f}")
 notebook.tell(
-    f"""Now it breaks, by {late:.1f} nats. The weights of a head sum to 1, so a head that finds nothing has to put its
-    weight somewhere. The first token is such a place, an **attention sink** (Xiao et al. 2023). From layer 12 on,
-    its values are {sink["values"]:.0%} as long as those of other tokens, so attending to it adds little. Without it,
-    every idle head speaks. That's why servers that throw away old keys keep the first few."""
+    f"""Now the model breaks, by {late:.1f} nats per token. A head's weights sum to 1, so a head that finds nothing
+    still has to put its weight somewhere. The first token is such a place, an **attention sink** (Xiao et al. 2023).
+    From layer 12 on, its values are only {sink["values"]:.0%} as long as those of other tokens, so attending to it
+    adds little. Without the sink, every idle head adds something that doesn't belong there. That's why servers that
+    throw away old keys keep the first few."""
 )
 assert late > 1 > 0.3 > abs(other) and sink["values"] < 0.4
 
 # %% [markdown]
 # ## 3. When does it know?
 #
-# Back to France. The stream at the last word, *is*, goes through 30 layers, and each adds something. After which of
-# them has the model decided? You can ask an unfinished vector what it would say, by sending it straight through the
-# model's own last two steps. That's called the **logit lens**.
+# Back to France. The residual stream at the last word, *is*, goes through 30 layers, and each adds something. After
+# which of them has the model decided? You can ask an unfinished vector what it would say, by sending it straight
+# through the model's own last two steps, the final norm and the output. That's called the **logit lens**.
 #
 # ### Your turn (3 min)
 
@@ -504,19 +508,19 @@ display(
     )
 )
 notebook.tell(
-    f"""In the thousands for 23 layers, then a climb, and first only when {min(known.values())} layers have run. So up
-    to then, little at the last word looks like *Paris*. Two readings are left. Either the model doesn't
-    know yet, or it knows and keeps it elsewhere. A lens can't tell, because it reads one place in one language. The
-    dashed line skips the final norm, and shows how wrong a lens can be and still draw a curve."""
+    f"""For 23 layers the capital's rank is in the thousands. Then it climbs, and it's first only when
+    {min(known.values())} layers have run. Until then, either the model doesn't know the answer, or it keeps the answer
+    elsewhere. A lens can't tell which of the two is true, because it reads one position in the terms of the output
+    layer. Even a wrong lens draws a curve: the dashed line leaves out the final norm."""
 )
 assert min(known.values()) > 24 and statistics.median(row[20] for row in ranks.values()) > 1000
 
 # %% [markdown]
 # ## 4. Where is Paris until then?
 #
-# The model reads "The capital of France is" and, in a second run, "The capital of Germany is". We stop the second one
-# in front of a layer, exchange the vector at one position for the one from the first run, and let it go on. If it
-# then says *Paris*, that vector carried what made the difference. This is **patching**.
+# We let the model read "The capital of France is" and, in a second run, "The capital of Germany is". In front of some
+# layer we stop the second run, exchange the vector at one position for the one from the first run, and go on. If the
+# model then says *Paris*, this vector carried what made the difference. That's called **patching**.
 #
 # ### Your turn (4 min)
 
@@ -554,18 +558,17 @@ for (layer, _, word), answer in zip(places, said):
 print(exercises.whose("patch", did="patched"))
 
 # %% [markdown]
-# There it is. Up to layer 20 the country's own vector decides, and from 26 on the vector at *is*. Press cells to find
-# where the answer changes hands, and try the other sentences: who gets the drink, and what follows *the keys*? With
-# SmolLM installed, `PatchingGrid(smol, own=(…, …))` takes two sentences of your own, if they have equally many
-# tokens.
+# Up to layer 20 the vector at the country decides, and from layer 26 on the vector at *is*. Press cells to find where
+# the answer changes hands, and then try the other sentences. Who gets the drink, and what follows *the keys*? With
+# SmolLM installed, `PatchingGrid(smol, own=(…, …))` takes two sentences of your own with equally many tokens.
 
 # %% tags=["nbval-ignore-output"]
 PatchingGrid(smol)
 
 # %% [markdown]
-# Between two layers, the answer moves from one position to another, and only attention can do that. Some heads in
-# layers 20 to 28 must carry it. We patch one head at a time, at the last word, and see how much of the difference
-# each carries.
+# Somewhere in between, the answer moves from one position to another, and only attention can do that. Some heads must
+# carry it. We patch one head of layers 20 to 29 at a time, at the last word, and see how much of the difference each
+# carries.
 
 # %%
 exercises.predict("how_many_carry")
@@ -618,17 +621,17 @@ display(
     )
 )
 notebook.tell(
-    f"""One. Head {carrier[1]} of layer {carrier[0]} carries {share.max():.0%} of the difference, and in the four pairs
-    {carried.flatten(1).amax(1).min():.0%} to {carried.flatten(1).amax(1).max():.0%}. The next one carries
-    {share.flatten().topk(2).values[1]:.0%}. A few are negative and push the other way, which is how one head can
-    carry more than all of it."""
+    f"""Only one does. Head {carrier[1]} of layer {carrier[0]} carries {share.max():.0%} of the difference on average,
+    and {carried.flatten(1).amax(1).min():.0%} to {carried.flatten(1).amax(1).max():.0%} in the four pairs. The next
+    one carries {share.flatten().topk(2).values[1]:.0%}. A few heads push the other way, which is how one head can
+    carry more than the whole difference."""
 )
 assert carrier == (23, 4) and half == 1
 
 # %% [markdown]
-# Is it *the* head for capitals? Patching has shown that exchanging it is enough. Whether the head is *needed* is
-# another question, and only silencing answers that. We silence it for ten countries that had no part in finding it,
-# in the same sentence and in two others.
+# Is it *the* head for capitals? Patching has shown that exchanging its output is enough to change the answer. Whether
+# the head is *needed* is another question, and only silencing answers that. We silence it for ten countries that had
+# no part in finding it, in the sentence from before and in two others.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 FORMS = {
@@ -672,11 +675,11 @@ for name, found in without.items():
 lead = {name: found[0][0] for name, found in without.items()}
 alone, then = lead["nothing"] - lead["23.0, 23.1, 23.5"], lead["23.4"] - lead["all four"]
 notebook.tell(
-    f"""Without it the lead of the right capital shrinks from {lead["nothing"]:.1f} to {lead["23.4"]:.1f} logits, and
-    {without["23.4"][0][1]} of 10 are still right. Three others of its layer seemed to matter little: silenced by
-    themselves they cost {alone:.1f}. Once head 4 is gone they cost {then:.1f}, and no answer is left. So the heads
-    cover for each other, and an ablation of one at a time misses that. Four others cost next to nothing, and all of
-    this holds in sentences of another form."""
+    f"""In the first sentence, silencing head 4 shrinks the right capital's lead from {lead["nothing"]:.1f} to
+    {lead["23.4"]:.1f} logits, and {without["23.4"][0][1]} of 10 answers are still right. Three others of its layer
+    seem to matter little, because silencing them costs only {alone:.1f}. But once head 4 is gone they cost {then:.1f},
+    and no answer is left. The heads cover for each other, which you can't see by silencing one at a time. Four others,
+    the control, cost next to nothing, and the other two sentences show the same pattern of leads."""
 )
 assert lead["23.4"] < 0.6 * lead["nothing"] and then > 2 * alone > 0
 assert all(found[1] <= 1 for found in without["all four"])
@@ -688,15 +691,16 @@ exercises.quiz("what_patching_showed")
 # %% [markdown]
 # ## 5. Why did it look there?
 #
-# One question is left from lesson 06, which showed where words look and couldn't say why. In the third layer of the
-# course's translator, the first head has *femme* attend to *noire*. That score is a query times a key, each made from
-# a vector in the residual stream, and such a vector is a *sum*: the token, its position, and what every earlier head
-# and network has added. Multiply two sums and you get a longer one, so the score is a sum over all pairs of a part of
-# the query and a part of the key.
+# Lesson 06 showed where words look and couldn't say why. In the third layer of the course's translator, for instance,
+# the first head has *femme* attend to *noire*. What made that score so high?
 #
-# The translator is small enough to write them all down. In front of its third encoder layer there are 14 parts,
-# called `token`, `position`, `1.1` for the first layer's first head, `1.ff` for its network and so on. What the norm
-# and the projections add by themselves is a fifteenth, which makes 225 pairs.
+# A score is a query times a key, each made from a vector in the residual stream. Such a vector is a *sum* of the
+# token, its position, and what every earlier head and network has added. If you multiply two sums, you get a longer
+# one, so the score is a sum over all pairs of a part of the query and a part of the key.
+#
+# The translator is small enough to write all pairs down. In front of its third encoder layer there are 14 parts,
+# called `token`, `position`, `1.1` for the first layer's first head, `1.ff` for its network and so on. A fifteenth
+# part is what the norm and the projections add by themselves, which makes 225 pairs.
 
 # %%
 exercises.predict("largest_pair")
@@ -735,15 +739,16 @@ n_needed = (
     pairs.flatten().abs().sort(descending=True).values.cumsum(0) < 0.8 * pairs.abs().sum()
 ).sum() + 1
 notebook.tell(
-    f"""*femme* gives *noire* {theirs[query, key]:.0%} of its weight. Its score is {total:.1f} above that of an average
-    key, and the largest of 225 pairs adds {largest:.1f} of that. It takes {n_needed} pairs to reach four fifths of all
-    that is added and taken away. "Because it's an adjective" would be a nicer answer. The true one is a long sum."""
+    f"""*femme* has {theirs[query, key]:.0%} of its weight on *noire*, whose score is {total:.1f} above that of an
+    average key. The largest of 225 pairs adds only {largest:.1f} of that, and it takes {n_needed} pairs to reach four
+    fifths of all that is added and taken away. "Because it's an adjective" would be a nicer answer, but the true one
+    is a long sum."""
 )
 assert 0.08 * total < largest < 0.4 * total
 
 # %% [markdown]
-# A sum can still be grouped. The two feed-forward networks together stand out, so let's remove what they wrote, for
-# real this time, with the norm computed anew.
+# A long sum can still be grouped. The two feed-forward networks stand out together, so let's remove what they wrote,
+# for real this time, with the norm computed anew.
 
 # %% tags=["hide-input"]
 GROUPS = {
@@ -765,8 +770,8 @@ assert max(dropped, key=lambda name: dropped[name][0]) == min(
 assert dropped["both networks"][1] < 0.5
 
 # %% [markdown]
-# The group with the largest share is also the one that's missed most. For this score, that's as much of a *why* as
-# the model has to offer: mostly, what the networks made of *femme* met what they made of *noire*.
+# The group with the largest share is also the one that's missed most. For this score, that's as much of a *why* as we
+# can give. What the networks made of *femme* matches what they made of *noire*.
 #
 # ## What you can take with you
 #
@@ -776,20 +781,21 @@ assert dropped["both networks"][1] < 0.5
 #   first token is a place for idle weight, and if you hide it, the next one takes over.
 # - Patching shows where an answer is decided: at the country until layer 23, where one head brings most of it to the
 #   last word.
-# - Most of it isn't all of it. Others cover for that head, so removing one at a time underrates each.
+# - Other heads cover for that one, so removing one at a time underrates each of them.
 # - An attention score is a long sum, exactly. A single cause is the exception.
 #
-# This was the last lesson. You began with a dot product, and have now changed single numbers inside a language model
-# and predicted what it would say. What's left is to find out something that nobody has told you.
+# This was the last lesson. You began with a sentence squeezed into a single vector. Since then you've built attention
+# and a whole Transformer, run a real language model in your own code, and moved Paris to Germany by exchanging one
+# vector. From here on, nobody has written the answers down. Pick a head that nobody has looked at, and find out what
+# it does.
 #
 # <details><summary>Fine print</summary>
 #
 # Which head carries the capital was found on four pairs of countries and tested on ten others, in three forms. All of
-# them were chosen because SmolLM gets them right. A head that carries the difference between two capitals needn't
-# carry that a capital is wanted at all: both runs have that in common, and patching can only see differences.
-# Induction scores are from random tokens; the eight were chosen on one draw, and silenced on others. Decomposed
-# scores keep each norm's divisor as it was, so they say how the score was added up, not what would happen without a
-# part. That's why the last table removes parts for real.
+# them were chosen because SmolLM gets them right. Patching can only see differences, and in both runs a capital is
+# wanted, so which part of the model knows *that* is still open. The eight copiers were chosen on one draw of random
+# tokens and silenced on others. Decomposed scores keep each norm's divisor as it was. They say how the score was added
+# up, not what would happen without a part, and that's why the last table removes parts for real.
 #
 # </details>
 #
@@ -797,8 +803,8 @@ assert dropped["both networks"][1] < 0.5
 #
 # ### What does head 4 of layer 23 write?
 #
-# Silencing shows that a head matters. To see what it contributes, read it: its 64 numbers go through its own columns
-# of $W_O$ into the residual stream, and there the lens can read them.
+# Silencing shows that a head matters. To see what it contributes, follow its 64 numbers through its own columns of
+# $W_O$ into the residual stream, where the lens can read them.
 
 # %% tags=["hide-input"]
 exercises.heading("head_share")
@@ -832,15 +838,15 @@ n_capitals = sum(" " + CAPITALS[country] == tokens[0] for country, tokens in wro
 print(f"{n_capitals} of 10 begin with the capital")
 
 # %% [markdown]
-# Head 4 hardly writes capitals. It writes the *country*, its people, sometimes a city. So it doesn't answer the
-# question: it brings what the country's vector holds to the place where an answer is due, and later layers make
-# *Paris* of it. Nothing in section 4 had contradicted the simpler story that head 4 says the capital. One more look
-# did.
+# Head 4 hardly ever writes a capital. It writes the *country*, its people, sometimes a city. The head, it seems,
+# doesn't answer the question. It brings what the country's vector holds to the place where an answer is due, and later
+# layers make *Paris* of it. After section 4 you might have said that head 4 says the capital, and nothing there would
+# have contradicted you.
 #
-# Compare with lesson 06, where a head was its map. The map is only half of it: $W_Q W_K^T$ decides where to look
-# (the **QK circuit**), and $W_V W_O$ what to write once it has looked (the **OV circuit**). Both are D by D and have
-# rank K, and they can be studied without any text (Elhage et al. 2021). In SmolLM the first one also depends on the
-# distance, because a rotation comes between the two matrices.
+# In lesson 06 a head was its map, but the map is only half of a head. $W_Q W_K^T$ decides where to look (the **QK
+# circuit**), and $W_V W_O$ what to write once it has looked (the **OV circuit**). Both are D by D and have rank K, and
+# they can be studied without any text (Elhage et al. 2021). In SmolLM the first one also depends on the distance,
+# because a rotation comes between the two matrices.
 #
 # ### Do examples in the input need the copiers?
 #
@@ -877,8 +883,8 @@ assert abs(sum(examples[1]) - sum(examples[0])) <= 6
 
 # %% [markdown]
 # Hardly anything changes. The heads that recite aren't the ones that pick up a task, at least not this one. Yin and
-# Steinhardt (2025) found the same in twelve models: other heads, which carry what the task is, matter more. Ours got
-# their name from a score on random tokens, and *induction head* doesn't say what else they do.
+# Steinhardt (2025) found in twelve models that other heads, which carry what the task is, matter more. Our eight were
+# named after a score on random tokens, and that name doesn't say what else they do.
 
 # %%
 exercises.quiz("why_as_many_others")
@@ -900,11 +906,13 @@ exercises.quiz("what_qk_and_ov_say")
 #
 # ### What is a feature?
 #
-# Heads and positions are places. What people would like to find are meanings: a direction in the residual stream that
-# stands for "is a capital". A stream of 576 numbers seems to hold far more meanings than it has dimensions, by giving
-# them directions that hardly disturb each other, as long as few are active at once (**superposition**, Elhage et al.
-# 2022). A **sparse autoencoder** tries to undo that: it writes each vector as a sum of a few directions from a large,
-# learned dictionary. Here is one where the truth is known, because we made it: 24 features in 12 dimensions.
+# Heads and positions are places in a model. What people would like to find are meanings, for instance a direction in
+# the residual stream that stands for "is a capital". A stream of 576 numbers seems to hold far more meanings than it
+# has dimensions. That works if their directions hardly disturb each other and few of them are active at once
+# (**superposition**, Elhage et al. 2022).
+#
+# A **sparse autoencoder** tries to undo that. It writes each vector as a sum of a few directions from a large, learned
+# dictionary. Here is one where the truth is known, because we made it: 24 features in 12 dimensions.
 
 # %% tags=["nbval-ignore-output"]
 torch.manual_seed(0)

@@ -8,7 +8,7 @@ Exchanging head 4's output at the last word turns *Paris* into *Berlin*. What ha
 - The capitals are stored in head 4. | The country's vector already held the difference long before layer 23. The head brings it over.
 + Between these two sentences, the difference reaches the last word mainly through head 4. | Yes. That's what was exchanged, and nothing else was.
 - Without head 4, the model doesn't know any capitals. | With head 4 silenced it still named some. Others carry part of it.
-- Head 4 attends to the country whenever a capital is asked for. | Where it attends was neither looked at nor changed.
+- Head 4 attends to the country whenever a capital is asked for. | We neither looked at where it attends nor changed that.
 
 [why_as_many_others: single]
 You silence the eight heads with the highest score, and a task gets worse. Why silence eight others as well?
@@ -35,7 +35,7 @@ A head puts out nearly the same vector for every text. You silence it once by ze
 Two sentences of 6 tokens differ only in the fourth. For a model with 12 layers you patch every position in front of each layer. How many of these 72 patches can change the answer?
 - 72 | The first three tokens are the same and see nothing else, so their vectors are, too.
 - 12 | The tokens after the fourth can see it, so their vectors differ as well.
-- 36 | Nearly: in front of layer 0 the last two tokens haven't seen anything yet.
+- 36 | In front of layer 0 the last two tokens haven't seen the fourth yet.
 answer: 34
 why: Three positions times 12 layers are 36. In front of layer 0, the last two tokens are still plain embeddings and the same in both.
 
@@ -60,8 +60,8 @@ recall: why_as_many_others
 The first token gets over 40% of all weight. Hidden from everybody, by how much does the loss rise?
 - much: by more than a nat per token | You'll see it rise that much in a moment, but this change doesn't do it.
 - some: by about half a nat per token | Another token can do what the first one did, so it rises by less.
-- hardly: by a tenth of a nat per token | Right. And the weight that it got has found a new place.
-explain: What the first token is for isn't bound to the first token. It's bound to seeing nobody but oneself.
+- hardly: by a tenth of a nat per token | Right. The weight that it had has found a new place.
+explain: The role doesn't belong to the first token. It falls to whichever token sees only itself.
 
 [when_it_knows]
 SmolLM has 30 layers. From where on would the lens name the capital first?
@@ -73,9 +73,9 @@ recall: what_the_lens_missed
 
 [how_many_carry]
 There are 90 heads in layers 20 to 29. How many of them, patched alone, carry more than half of the difference?
-- none: none of them does | A fact could well be spread so thinly. This one isn't.
+- none: none of them does | A fact could well be spread so thinly, but this one has a main carrier.
 - one: one of them does | Right. One head of layer 23 carries most of it.
-- several: a few of them do | If several each carried more than half, they'd carry it twice. One is ahead of all others.
+- several: a few of them do | If several each carried more than half, they'd carry the difference twice. One head is far ahead of all others.
 explain: Shares were measured one head at a time, in four pairs of countries.
 recall: what_patching_showed
 

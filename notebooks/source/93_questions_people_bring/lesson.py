@@ -1,13 +1,14 @@
 # %% [markdown]
 # # Questions people bring
 #
-# *Eight heads are eight ideas about the same word, right?* This page collects questions like that one. Some
-# are meant for discussion in a first lecture, and others are what people still ask afterwards. Read a
-# question, say your answer aloud in a sentence or two, and only then read ours. Each answer links to the section that
-# shows it. If a link opens a lesson at its beginning, click it once more, because JupyterLab finds the section only when
-# the lesson is already open.
+# *Eight heads are eight ideas about the same word, right?* Not quite, and this page says why. It collects the
+# questions that people bring, some to the first lecture and some long after the last. Read a question, say your answer
+# aloud in a sentence or two, and only then read ours.
 #
-# The page ends with credits and further reading.
+# Each answer links to the section that shows it. If a link opens a lesson at its beginning, click it once more,
+# because JupyterLab finds the section only when the lesson is already open. At the end of the page you'll find credits
+# and further reading.
+#
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -35,20 +36,22 @@ notebook.set_seed(0)
 #
 # ### Which of the three problems does attention solve, and which doesn't it?
 #
-# *Between* the two sentences, it solves two of the three. Long- and short-range dependencies now have an explicit model,
-# because every target word has a score for every source word, and the bottleneck is gone. The distance between positions
-# is gone, too, because it's one step from any target word to any source word. Sequential computation remains, because each
-# weight waits for the decoder's state before it. And *within* each sentence, where recurrent networks still read and
-# write, all three problems remain until lesson 03 drops the recurrence.
+# *Between* the two sentences it solves two of the three. Long- and short-range dependencies now have an explicit
+# model, because every target word has a score for every source word. The distance between positions is gone as well,
+# because it's one step from any target word to any source word. But the computation is still sequential, because each
+# weight waits for the decoder's state before it.
+#
+# *Within* each sentence nothing is solved yet. There, recurrent networks still read and write, until lesson 03 drops
+# the recurrence.
 #
 # **Shown in** [lesson 02, What does it cost, and what is left?](02_bahdanau_attention.ipynb#3.-What-does-it-cost,-and-what-is-left?).
 #
 # ### Why not simply make the context vector bigger?
 #
-# You can, and it might help. Lesson 01 can't tell whether 128 numbers are too few, or whether the network wasn't trained
-# enough to use them well. But whatever the size, a sentence of forty words has to fit into as many numbers as a sentence
-# of four. Attention removes that constraint. In lesson 02 it costs 14% more parameters, and after the same number of epochs
-# nearly all long sentences come out right.
+# You can, and it might help. Lesson 01 can't tell whether 128 numbers are too few, or whether the network wasn't
+# trained enough to use them well. But whatever the size, a sentence of forty words has to fit into as many numbers as
+# a sentence of four. Attention removes that constraint. In lesson 02 it costs 14% more parameters, and after equally
+# many epochs nearly all long sentences come out right.
 #
 # **Shown in** [lesson 01, How much of the fall is bad luck?](01_sequence_to_sequence.ipynb#How-much-of-the-fall-is-bad-luck?).
 #
@@ -76,19 +79,20 @@ notebook.set_seed(0)
 #
 # ### What's the real difference between Bahdanau's attention and Luong's?
 #
-# Most summaries mention the score: Bahdanau uses a small network with a tanh, while Luong compares three
-# scores, one of which is the plain dot product. The other difference is *when* the decoder attends. Bahdanau's
-# decoder attends before its recurrent step, with a query that doesn't yet include the word it has just written.
-# Luong's takes the step first. In lesson 02, a model with nearly Bahdanau's formula that attends after the step has less
-# than half the alignment error of his (one training run each).
+# Most summaries mention the score. Bahdanau uses a small network with a tanh, while Luong compares three scores, one
+# of which is the plain dot product. The other difference is *when* the decoder attends. Bahdanau's decoder attends
+# before its recurrent step, with a query that doesn't yet include the word it has just written. Luong's decoder takes
+# the step first. In lesson 02, a model with nearly Bahdanau's formula makes less than half as many alignment errors if
+# it attends after the step (one training run each).
 #
 # **Shown in** [lesson 02, Luong's three scores](02_bahdanau_attention.ipynb#Luong's-three-scores).
 #
 # ### Why mix all the words, instead of picking the best one?
 #
-# Because picking has no gradient. Change the scores a little, and the winner usually stays the winner, whereas the weights
-# of a softmax move with every score. Hard attention, which does pick, can be trained in other ways, and Xu et al. (2015)
-# used REINFORCE. But a mixture is also useful in itself: a noun with two adjectives needs both of them.
+# Because picking has no gradient. Change the scores a little, and the winner usually stays the winner, whereas the
+# weights of a softmax move with every score. A mixture is also useful in itself, since a noun with two adjectives
+# needs both of them. Hard attention, which does pick, has to be trained in other ways. Xu et al. (2015) used
+# REINFORCE, which tries picks at random and makes those likelier that turned out well.
 
 # %%
 scores = torch.tensor([2.0, 1.5, 1.0], requires_grad=True)
@@ -149,10 +153,10 @@ assert all(max(p.shape) == 16 for p in layer.parameters())
 #
 # ### Why √d, and not d?
 #
-# We want scores of one typical size, whatever the width. A score is a sum of $d$ products, and with independent entries
-# of variance 1 its *variance* is $d$, so its typical size is $\sqrt d$. Dividing by $\sqrt d$ brings it back to 1, while
-# dividing by $d$ makes the scores so small that all keys weigh nearly alike. This argument holds at the start of training.
-# In a trained model the entries aren't independent any more.
+# We want scores of one typical size, whatever the width. A score is a sum of $d$ products. With independent entries of
+# variance 1, as at the start of training, the *variance* of this sum is $d$, so a score's typical size is $\sqrt d$.
+# Dividing by $\sqrt d$ brings it back to 1, while dividing by $d$ makes the scores so small that all keys weigh nearly
+# alike.
 
 # %%
 q, k = torch.randn(2, 10_000, 512)
@@ -218,10 +222,10 @@ assert weights[2] == 0 and torch.tensor([1.0, -2.0, 0.0]).softmax(-1)[2] > 0.2
 #
 # ### Is it concatenated or added?
 #
-# Added: the width doesn't change. But adding and concatenating are closer than they look. The next step
-# multiplies the vector by a matrix, and a matrix applied to a concatenation is a sum as well: its upper rows
-# act on the word, its lower rows on the position. With concatenation, the position has rows of its own.
-# Lesson 05 measures how much that helps, and how much width it costs.
+# It's added, so the width doesn't change. But adding and concatenating are closer than they look. The next step
+# multiplies the vector by a matrix, and a matrix applied to a concatenation is a sum as well, because its upper rows
+# act on the word and its lower rows on the position. With concatenation, the position has rows of its own. Lesson 05
+# measures how much that helps, and how much width it costs.
 
 # %%
 word, position = torch.randn(1, 6), torch.randn(1, 2)
@@ -372,11 +376,10 @@ assert 0.6 < size / total < 0.7
 #
 # ### Why does the decoder need the shift if it has the mask?
 #
-# Because the mask lets a position attend to *itself*. If input $t$ were the same word as target $t$, the
-# model would simply learn to copy it. Lesson 08 tests this with throws of a die, which nobody can predict:
-# without the shift, the loss still falls to 0. With the shift, input $t$ is the word *before* target $t$.
-# Even a stricter mask couldn't replace the shift, because the residual path carries input $t$ straight to
-# output $t$. So the mask hides the future, and the shift makes the next word part of the future.
+# Because the mask lets a position attend to *itself*. If input $t$ were the same word as target $t$, the model would
+# simply learn to copy it. Lesson 08 tests this with throws of a die, which nobody can predict, and without the shift
+# the loss still falls to 0. A stricter mask wouldn't help, because the residual path carries input $t$ straight to
+# output $t$. The shift does help: with it, input $t$ is the word *before* target $t$.
 
 # %%
 target = ["the", "red", "car", "<eos>"]
@@ -392,11 +395,12 @@ assert all(target[t] not in inputs[: t + 1] for t in range(4))
 #
 # ### If training handles all positions at once, why does writing take one step per word?
 #
-# In training you know the whole target, so you have every input from the start. When the model writes, its
-# next input is the word it has just chosen, which doesn't exist before the step is done. For the same prefix,
-# both ways give the same logits. A cache of keys and values saves the model from recomputing the prefix at
-# every step: for 128 tokens, the decoder then processes 128 positions instead of 8,256. But it still takes
-# 128 steps.
+# In training you know the whole target, so you have every input from the start. When the model writes, its next input
+# is the word it has just chosen, which doesn't exist before the step is done. For equal prefixes, both ways lead to
+# equal logits.
+#
+# A cache of keys and values saves the model from recomputing the prefix at every step. For 128 tokens, the decoder
+# then processes 128 positions instead of 8,256. But it still takes 128 steps.
 #
 # **Shown in** [lesson 08, Isn't one pass per token terribly slow?](08_decoding.ipynb#5.-Isn't-one-pass-per-token-terribly-slow?).
 #
@@ -415,29 +419,31 @@ assert all(target[t] not in inputs[: t + 1] for t in range(4))
 #
 # ### My loss is 2.3. Is that good?
 #
-# It depends on what you compare it with. A model that gives every token the same probability has a loss of
-# $\log V$, and one that has learned only how frequent each token is has a loss equal to the unigram entropy.
-# If 2.3 is below both, the model has learned to use the words it reads. As a perplexity, 2.3 is about 10, so
-# the model is as unsure as if it chose among ten equally likely tokens. But first make sure that padding
-# isn't counted. In lesson 09 a loss of 1.8 looks good, and on the real words it's 3.7.
+# It depends on what you compare it with. A model that gives every token the same probability has a loss of $\log V$,
+# and one that has learned only how frequent each token is has a loss equal to the unigram entropy. If 2.3 is below
+# both, the model has learned to use the words it reads. As a perplexity, 2.3 is about 10, so the model is as unsure as
+# if it chose among ten equally likely tokens.
+#
+# But first make sure that padding isn't counted. In lesson 09 a loss of 1.8 looks good, and on the real words it's
+# 3.7.
 #
 # **Shown in** [lesson 09, Is 1.8 a good loss?](09_loss_and_training.ipynb#2.-Is-1.8-a-good-loss?).
 #
 # ### Label smoothing teaches wrong answers. Why would anyone want that?
 #
-# Because it stops the model from becoming overconfident. No finite logits give a probability of exactly 1, so
-# without smoothing the model is rewarded for becoming ever more certain. A smoothed target asks for about 0.9
-# and spreads the rest evenly. The paper reports that this makes the perplexity worse and BLEU better. The loss can no
-# longer reach zero, either. With 37,000 tokens and a smoothing of 0.1, even a perfect model has a loss of 1.38.
+# Because it stops the model from becoming overconfident. No finite logits make a probability exactly 1, so without
+# smoothing the model is rewarded for becoming ever more certain. A smoothed target asks for about 0.9 and spreads the
+# rest evenly. That changes what a good loss is: with 37,000 tokens and a smoothing of 0.1, even a perfect model has a
+# loss of 1.38. The paper reports that smoothing makes the perplexity worse and BLEU better.
 #
 # **Shown in** [lesson 09, What did the paper add?](09_loss_and_training.ipynb#5.-What-did-the-paper-add?).
 #
 # ### Why does the learning rate start low?
 #
-# In some models it has to. Lesson 09 trains a small post-norm model at the paper's rate: with the slow rise it learns,
-# and without it all three runs stop at the frequencies of the words. *Why* is still debated. Adam's estimate of a
-# gradient's size rests on few batches at first. And the last layers of a fresh post-norm model have large gradients
-# (Xiong et al. 2020), although Liu et al. (2020) dispute that these are the cause.
+# In some models it has to. Lesson 09 trains a small post-norm model at the paper's rate. With the slow rise it learns,
+# and without it all three runs stop at the frequencies of the words. *Why* is still debated. One suspect is Adam,
+# whose estimate of a gradient's size rests on few batches at first. Another is the last layers of a fresh post-norm
+# model, whose gradients are large (Xiong et al. 2020), although Liu et al. (2020) dispute that these are the cause.
 #
 # **Shown in** [lesson 09, What did the paper add?](09_loss_and_training.ipynb#5.-What-did-the-paper-add?) and [lesson
 # 07, The gradient, layer by layer](07_encoder_and_decoder.ipynb#The-gradient,-layer-by-layer).
@@ -466,10 +472,9 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 #
 # ### Is GPT still a Transformer if it has no encoder?
 #
-# Yes. A Transformer is a stack of attention and feed-forward layers with residual connections over a sequence
-# of vectors, and it comes as an encoder, a decoder or both. BERT is an encoder only. GPT is a decoder only,
-# and since there's no source to read, it has no cross-attention: each layer is masked self-attention and a
-# feed-forward network.
+# Yes. A Transformer is a stack of attention and feed-forward layers with residual connections over a sequence of
+# vectors, and it comes as an encoder, a decoder or both. BERT is an encoder only. GPT is a decoder only. It has no
+# source to read and therefore no cross-attention, so each layer is masked self-attention and a feed-forward network.
 #
 # **Shown in** [lesson 00, What did you just see?](00_start_here.ipynb#What-did-you-just-see?).
 
@@ -478,9 +483,9 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 #
 # ### Why not simply use words, or letters?
 #
-# Words are too many: any list misses names, typing errors and half of the German language. Letters are few, but they
-# make every text several times as long, and attention pays for length. Pieces are the compromise. Frequent words stay
-# whole, rare ones are cut, and with bytes as the last resort nothing is unknown.
+# There are too many words. Any list misses names, typing errors and half of the German language. There are few
+# letters, but they make every text several times as long, and attention pays for length. Pieces are the compromise.
+# Frequent words stay whole, rare ones are cut, and with bytes as the last resort nothing is unknown.
 #
 # **Shown in** [lesson 11, Words or letters?](11_tokenizers.ipynb#1.-Words-or-letters?).
 #
@@ -493,9 +498,9 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 #
 # ### Is retrieval just attention over documents?
 #
-# The picture fits: the question is a query, each paragraph has a key, and you get back its text. But retrieval picks the
-# best few paragraphs and drops the rest, so no gradient passes through the choice, while attention mixes everything. That's
-# why lesson 13 trains its finder and its reader separately.
+# The picture fits, with the question as a query, a key for each paragraph, and the paragraph's text as what comes
+# back. But retrieval picks the best few paragraphs and drops the rest, while attention mixes everything. No gradient
+# passes through such a choice, which is why lesson 13 trains its finder and its reader separately.
 #
 # **Shown in** [lesson 13, Which of 110 paragraphs?](13_find_and_point.ipynb#1.-Which-of-110-paragraphs?).
 #
@@ -518,9 +523,9 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 #
 # ### Does FlashAttention approximate attention?
 #
-# No, it computes the same sums in another order. It goes through the keys tile by tile and never stores the whole
-# matrix of weights, which saves memory and the time to move it. Windows and linear attention are different: they
-# compute something else.
+# No, it computes attention exactly, only in another order. It goes through the keys tile by tile and never stores the
+# whole matrix of weights, which saves memory and the time to move it. Windows and linear attention are different,
+# because they compute something else.
 #
 # **Shown in** [lesson 16, Do we have to store the weights?](16_long_context.ipynb#3.-Do-we-have-to-store-the-weights?).
 #
@@ -528,15 +533,15 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 #
 # ### The test accuracy is high. Why is the model useless?
 #
-# Ask what the test asks. If pieces of one performance are on both sides of the split, it asks in part whether the model
-# has heard the performance before. Split by the thing that will be new when the model is used.
+# Look at what the test asks. If pieces of one performance are on both sides of the split, it asks in part whether the
+# model has heard the performance before. Split by the thing that will be new when the model is used.
 #
 # **Shown in** [lesson 17, What is the test asking?](17_hear_the_genre.ipynb#5.-What-is-the-test-asking?).
 #
 # ### Does a chat model know who is speaking?
 #
-# It reads one long text with marks in it, and has been trained on texts with just these marks. Leave the marks out, and
-# it does what it did before that training, which is to continue your text.
+# It reads one long text with marks in it, and it has been trained on texts with just these marks. Leave the marks out,
+# and it goes back to what it did before that training, which is to continue your text.
 #
 # **Shown in** [lesson 18, Whose turn is it?](18_from_gpt_to_assistant.ipynb#1.-Whose-turn-is-it?).
 #
@@ -554,22 +559,24 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 # ### It answers without having been trained on my task. How?
 #
 # With examples in the input. A model that has learned to continue texts also continues a list of examples, and not a
-# single weight changes. How well depends on the model: lesson 14's story writer hardly can, and lesson 19's does.
+# single weight changes. How well that works depends on the model. Lesson 14's story writer can hardly do it, and
+# lesson 19's model can.
 #
 # **Shown in** [lesson 19, Examples in the input](19_a_real_model.ipynb#6.-Examples-in-the-input).
 #
 # ### How can I find out where a model keeps a fact?
 #
-# Run it on two sentences that differ in one word, copy a single vector from one run into the other, and see whether the
-# answer changes. In lesson 20 the capital depends on the country's vector until layer 23, where one head brings most of it
-# to the last word. Most isn't all, because other heads cover for it, so no single place keeps the fact.
+# Run it on two sentences that differ in one word, copy a single vector from one run into the other, and see whether
+# the answer changes. In lesson 20 the capital depends on the country's vector until layer 23, where one head brings
+# most of it to the last word. Even that head isn't *the* place of the fact, because other heads cover for it.
 #
 # **Shown in** [lesson 20, Where is Paris until then?](20_look_inside.ipynb#4.-Where-is-Paris-until-then?).
 #
 # ### My model runs, trains and writes rubbish. Where do I look?
 #
-# Not at the loss. Ask what each output depends on: change one token and see which outputs change. A leak, an unused mask
-# and a mixed-up batch all show in that one experiment. The first module that changes when it shouldn't is where to look.
+# Don't look at the loss. Ask what each output depends on: change one token and see which outputs change. A leak, an
+# unused mask and a mixed-up batch all show in that one experiment. The first module that changes when it shouldn't is
+# where to look.
 #
 # **Shown in** [page 96, Three probes](96_the_clinic.ipynb#1.-Three-probes).
 
@@ -634,8 +641,8 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 # - Nathan Lambert, [Reinforcement Learning from Human Feedback](https://rlhfbook.com/) (2026): preferences, rewards and
 #   what goes wrong with them, best after lesson 18.
 #
-# Models change faster than this page. For what's new, read the technical report of an open model that was released
-# this year, with lesson 95 beside it.
+# Models change faster than this page. To keep up, read the technical report of an open model that was released this
+# year, with lesson 95 beside it.
 #
 # **References**
 #

@@ -4,9 +4,11 @@
 # Open the description of almost any language model of today. It will mention RMSNorm, SwiGLU, rotary positions and
 # grouped-query attention, and none of these is in *Attention Is All You Need*. Is what you've learned out of date?
 #
-# You come from lesson 16, and you need lesson 07's block and lesson 14's GPT. In this lesson you write the four parts
-# that changed, and in lesson 19 you can put your own into a real model. We measure each change where it can show. Some
-# can't show in a model as small as ours, and then we say what others have measured.
+# To find out, you'll write the four parts yourself, and in lesson 19 you can put them into a real model. You'll also
+# see what each change brings, as long as a model as small as ours can show it. Where it can't, we say what others have
+# measured.
+#
+# You come from lesson 16, and you need lesson 07's block and lesson 14's GPT.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -48,8 +50,8 @@ story, validation = load_storyteller(), stories("validation")
 # ## 1. Which parts are still the same?
 #
 # On the left is a layer of the 2017 decoder without its cross-attention, and on the right a layer of a model like
-# Llama 3. The plan is the same: attention moves information between positions, a feed-forward network works on each
-# position, and both add their output to the residual path. Changed parts are drawn in orange.
+# Llama 3, with the changed parts in orange. The plan is the same. Attention moves information between positions, a
+# feed-forward network works on each position, and both add their output to the residual path.
 
 
 # %% tags=["hide-input"]
@@ -106,8 +108,9 @@ notebook.figure(
 )
 
 # %% [markdown]
-# Two of the orange parts are new layers of a few lines each. LayerNorm subtracts a vector's mean and divides by its
-# spread. **RMSNorm** leaves the mean where it is, divides by the root of the mean square, and has no bias.
+# Two of the orange parts are new layers of a few lines each. The first is a shorter LayerNorm. Where LayerNorm
+# subtracts a vector's mean and divides by its spread, **RMSNorm** subtracts nothing, divides by the root of the mean
+# square, and has no bias.
 #
 # ### Your turn (3 min)
 
@@ -125,8 +128,9 @@ def rms_norm(x, gain, eps=1e-5):
 exercises.check("rms_norm", rms_norm)
 
 # %% [markdown]
-# **SwiGLU** is a feed-forward network with a *gate*: a second linear layer that decides, entry by entry, how much of the
-# hidden layer gets through. That makes three matrices instead of two, so the hidden layer is made a third narrower.
+# **SwiGLU** is a feed-forward network with a *gate*, a second linear layer that decides, entry by entry, how much of
+# the hidden layer gets through. That makes three matrices instead of two. To keep the number of parameters, the hidden
+# layer is made a third narrower.
 #
 # ### Your turn (3 min)
 
@@ -144,9 +148,9 @@ def swiglu(x, w_gate, w_up, w_down):
 exercises.check("swiglu", swiglu)
 
 # %% [markdown]
-# Our `GPT` has a switch for each change. Two more of them you know: pre-norm from lesson 07, and the **output layer**,
-# which was tied in 2017. That means that the matrix of the embedding was used a second time to compute the logits. Most
-# large models have two separate matrices.
+# Our `GPT` has a switch for each change, and for two more. One is pre-norm, which you know from lesson 07. The other
+# concerns the **output layer**. In 2017 it was *tied*, which means that the matrix of the embedding was used a second
+# time to compute the logits. Most large models have two separate matrices.
 
 # %%
 sizes = {"vocab_size": 512, "d_model": 64, "n_heads": 4, "n_layers": 2, "max_len": 128}
@@ -159,10 +163,12 @@ for name, config in (("2017", then), ("today", now)):
 # %% [markdown]
 # ## 2. What does each change bring?
 #
-# To find out, we trained small models on fairy tales: the 2017 block, the same block with one change at a time, and all
-# changes together, each with three seeds. All have 141,000 parameters, because the width of the feed-forward network
-# makes up for what a change saves or adds. In the figure, open circles show equal steps and filled circles equal time
-# on a processor. The grey band spans the three seeds of the 2017 block.
+# We trained small models on fairy tales: the 2017 block, the same block with one change at a time, and all changes
+# together, each with three seeds. All have 141,000 parameters, because the width of the feed-forward network makes up
+# for what a change saves or adds.
+#
+# The figure below the predictions compares the models after equally many steps (open circles) and after equal time on
+# a processor (filled circles). The grey band spans the three seeds of the 2017 block.
 
 # %%
 exercises.predict("most_helpful_change")
@@ -226,22 +232,25 @@ lead = results["longer"]["2017"] - results["longer"]["rotary positions"]
 assert 0.8 < lead / (old["equal_steps"][0] - blocks["rotary positions"]["equal_steps"][0]) < 1.25
 assert "untied output" in seconds["better"]
 tell(
-    f"""**Rotary positions** alone save {distance * share:.2f} bits per byte, and all changes together {distance:.2f}. The
-    nearest tokens say most about the next one. With a table of positions, the model must learn separately for each
-    position which one is its neighbour. With rotation, the distance is in the scores from the beginning. An **untied
-    output** helps, too, but a quarter of this small model's parameters are in that matrix. In Llama 3 8B it's a
-    fifteenth, and models of about a billion parameters often keep the two tied.
+    f"""**Rotary positions** alone save {distance * share:.2f} bits per byte, most of the {distance:.2f} that all
+    changes save together. They help because the nearest tokens say most about the next one. With a table of positions,
+    the model must learn separately for each position which one is its neighbour. With rotation, the distance is in the
+    scores from the beginning.
 
-    The other five lie in the band, or so near it that three seeds can't tell. For three of them that had to be so:
-    *grouped heads* save memory, *RMSNorm* saves time on a GPU, and *pre-norm* is for models deeper than our two layers.
-    GELU and SwiGLU are reported to help, by about a percent, after far longer training (Shazeer 2020)."""
+    An **untied output** helps, too, but a quarter of this small model's parameters are in that matrix. In Llama 3 8B
+    it's a fifteenth, and models of about a billion parameters often keep the two tied.
+
+    The other five lie in the band, or so near it that three seeds can't tell. Three of them had little chance to show
+    anything here. *Grouped heads* save memory, *RMSNorm* saves time on a GPU, and *pre-norm* is for models deeper than
+    our two layers. GELU and SwiGLU are reported to help by about a percent, after far longer training (Shazeer
+    2020)."""
 )
 
 # %% [markdown]
 # ### Where can pre-norm show?
 #
-# In a deeper model. These runs have 2 or 24 layers of width 32, no warm-up and one learning rate. They learn to predict
-# the next letter of a fairy tale for 300 steps.
+# It should show in a deeper model. The next runs have 2 or 24 layers of width 32, no warm-up and one learning rate,
+# and they learn for 300 steps to predict the next letter of a fairy tale.
 
 # %%
 exercises.predict("norm_and_depth")
@@ -259,9 +268,10 @@ notebook.table(
     ["layers", "nats per letter, post-norm, three seeds", "pre-norm"],
 )  # fmt: skip
 tell(
-    """A model that knows nothing but how frequent each letter is has a loss of 2.95. With 24 layers, post-norm is still
-    there, and pre-norm has learned, though less than with two layers. Post-norm isn't broken: with a long warm-up and a
-    small rate it learns, too. Pre-norm needs less of both (Xiong et al. 2020; lesson 07 plots the gradients)."""
+    """A model that knows only how frequent each letter is has a loss of 2.95. After 300 steps, 24 layers with
+    post-norm are still there. With pre-norm they have learned, though less than two layers did. Post-norm isn't
+    broken, because with a long warm-up and a small learning rate it learns, too. Pre-norm can do without such care
+    (Xiong et al. 2020; lesson 07 plots the gradients)."""
 )
 assert stuck["post-norm"]
 assert not stuck["pre-norm"]
@@ -269,9 +279,9 @@ assert not stuck["pre-norm"]
 # %% [markdown]
 # ## 3. Positions and keys
 #
-# Rotary positions were the change that mattered most, so write them. Features 0 and 1 are a pair, 2 and 3 the next one.
-# Each pair of a query or key is turned by an angle that grows with its position, so that the score of two tokens
-# depends on the distance between them (lesson 05).
+# Rotary positions were the change that mattered most, so let's write them. Features 0 and 1 are a pair, 2 and 3 the
+# next one. In each query and key, every pair is turned by an angle that grows with the token's position, so that the
+# score of two tokens depends on the distance between them (lesson 05).
 #
 # ### Your turn (4 min)
 
@@ -289,7 +299,8 @@ def rotate(x, base=10000.0):
 exercises.check("rotate", rotate)
 
 # %% [markdown]
-# Grouped queries save the cache. Queries have more heads than keys and values, and neighbouring heads of queries share.
+# **Grouped queries** make the cache smaller. Keys and values have fewer heads than queries, and neighbouring heads of
+# queries share one.
 #
 # ### Your turn (2 min)
 
@@ -307,7 +318,7 @@ def share_heads(x, n_heads):
 exercises.check("share_heads", share_heads)
 
 # %% [markdown]
-# How much does it save? In the second model four query heads share two heads of keys and values.
+# How much does that save? In the second of our two models, four heads of queries share two heads of keys and values.
 
 # %%
 exercises.predict("cache_of_today")
@@ -331,9 +342,9 @@ for config, heads in ((then, 4), (now, 2)):
     assert cache_bytes(config) == cache_size(100, 2, heads, 16, bytes_per_number=4)
 
 # %% [markdown]
-# Only keys and values are cached, so fewer query heads would have changed nothing. Here are the published sizes of real
-# models for a text of 8,192 tokens in 16-bit numbers. The middle column shows the cache if every query head had keys of
-# its own. DeepSeek-V2 caches something else, and section 4 says what.
+# Only keys and values are cached, so fewer heads of queries would have changed nothing. Here are published sizes of
+# real models, with the cache of one text of 8,192 tokens in 16-bit numbers. The middle column shows the cache if every
+# head of queries had keys of its own. DeepSeek-V2 caches something else, and section 4 says what.
 
 # %% tags=["hide-input"]
 # layers, heads of queries, heads of keys, width of a head, parameters in billions
@@ -359,9 +370,10 @@ print(f"{'DeepSeek-V2 (2024)':>19}  {size:19.2f} GB   {full:28.2f} GB   {2 * 236
 #
 # ## 4. What came since?
 #
-# **Latent attention** (DeepSeek-AI 2024) caches neither keys nor values but one short vector $c$ per token, from which
-# every head makes its own by a matrix: $k = W c$. That looks like more work for every old token. But
-# $q \cdot (W c) = (W^\top q) \cdot c$, so the query can be brought to the cache instead.
+# **Latent attention** (DeepSeek-AI 2024) caches neither keys nor values. It caches one short vector $c$ per token,
+# from which every head makes its own key with a matrix, $k = W c$. Doing that for every old token again and again
+# would be a lot of work, but nobody has to. Since $q \cdot (W c) = (W^\top q) \cdot c$, we can multiply the new query
+# by $W^\top$ once and compare it with the cached vectors themselves.
 
 # %%
 c, w_key, q = torch.randn(100, 16), torch.randn(64, 16), torch.randn(64)  # 100 tokens, c 16 wide
@@ -369,12 +381,13 @@ scores = (c @ w_key.T) @ q  # make 100 keys, then compare
 print("same scores:", torch.allclose(scores, c @ (w_key.T @ q), rtol=1e-3, atol=1e-3))
 
 # %% [markdown]
-# Rotation doesn't fit into this, because it comes between $W$ and $c$. So DeepSeek-V2 rotates and caches a small second
-# key, 64 numbers beside the 512 of $c$.
+# Rotation doesn't fit into this. It turns each key by an angle of its own, so one product $W^\top q$ would no longer
+# do for all of them. DeepSeek-V2 therefore rotates and caches a small second key, 64 numbers beside the 512 of $c$.
 #
-# **QK-norm** normalises every query and key before they meet (Dehghani et al. 2023; used in OLMo 2, Gemma 3 and
-# Qwen 3). Nothing in a block keeps queries and keys from growing, and once they have, the softmax saturates, as in
-# lesson 04. Let's multiply both by a growing factor.
+# **QK-norm** normalises every query and key before they meet (Dehghani et al. 2023; used in OLMo 2, Gemma 3 and Qwen
+# 3). Nothing else in a block keeps queries and keys from growing, and once they have grown, the softmax saturates, as
+# in lesson 04. In the table below we multiply both by a growing factor and see over how many keys a query still
+# spreads its weight.
 
 # %% tags=["hide-input"]
 notebook.set_seed(0)
@@ -398,10 +411,11 @@ notebook.table(rows, ["queries and keys times", "keys in use", "keys in use, QK-
 assert perplexity_of_weights(False, 8) < 1.5 < 10 < perplexity_of_weights(True, 8)
 
 # %% [markdown]
-# **Experts.** The largest change of all isn't one of our switches. A *mixture of experts* has many feed-forward networks
-# and a router that sends each token to $k$ of them (lesson 16, *Going deeper*). Left alone, might the router send
-# everything to the few experts that got a good start? We train one: eight experts, two per token, on inputs that come
-# from eight clusters with a task of their own. Half of the runs have `importance_loss`, which makes uneven use costly.
+# **Experts.** The largest change of all isn't one of our switches. A *mixture of experts* has many feed-forward
+# networks and a router that sends each token to $k$ of them (lesson 16, *Going deeper*). Left alone, might the router
+# send everything to the few experts that had a good start? To see, we train a mixture of eight experts, two per token.
+# Its inputs come from eight clusters, each with a task of its own. Half of the runs have `importance_loss`, which
+# makes uneven use costly.
 
 # %%
 exercises.predict("do_experts_collapse")
@@ -439,17 +453,17 @@ rows = [
 ]
 notebook.table(rows, ["importance loss", "share of each expert in percent, largest first"])
 tell(
-    f"""An even share would be 12.5%. Without the extra loss, the busiest expert of a run gets up to {largest:.0f}%, and
-    the idlest as little as {smallest:.0f}%. With the loss, the shares are only a little more even. It's no collapse,
-    because our tokens come in clusters that are easy to tell apart. Shazeer et al. (2017) saw the collapse in
-    language models, and most mixtures since then have had something against it. DeepSeek-V3 adds a number to the scores
-    of idle experts instead of a loss."""
+    f"""An even share would be 12.5%. Without the extra loss, the busiest expert of a run has up to {largest:.0f}%, and
+    the idlest as little as {smallest:.0f}%. With the loss, the shares are only a little more even. That's uneven, but
+    no collapse, probably because our inputs come in clusters that are easy to tell apart. Shazeer et al. (2017) saw
+    the collapse in language models, and most mixtures since then have had some protection against it. DeepSeek-V3, for
+    instance, adds a number to the scores of idle experts."""
 )
 
 # %% [markdown]
-# **Attention sinks** are an old thing with a new name. A row of weights sums to 1 even if no token is worth attending
-# to, and trained models put the rest on the first token (Xiao et al. 2023). The story model doesn't, SmolLM does, and
-# lesson 20 tests what happens without.
+# **Attention sinks** aren't a change to the block. They are a habit of trained models. A row of weights sums to 1 even
+# if no token is worth attending to, and many models then put the weight on the first token (Xiao et al. 2023). The
+# story model doesn't do that, but SmolLM does, and lesson 20 tests what happens without.
 #
 # ### What to take away
 #
@@ -483,11 +497,11 @@ tell(
 #
 # ### How many bits does a weight need?
 #
-# Our story model computes with 32-bit floats. Its file stores 16 bits per weight. We can go further and round every
-# weight to a whole number from −127 to 127 times a scale, with one scale per row of the matrix. Then a weight takes 8
-# bits. How much worse does the model then predict an unseen story? And what if we go down to 4 bits, where only the
-# numbers from −7 to 7 are left? Only the weights are rounded, and everything that the model computes with them is
-# still in floats.
+# Our story model computes with 32-bit floats, and its file stores 16 bits per weight. We can go further and round
+# every weight to a whole number from −127 to 127 times a scale, with one scale per row of the matrix. Then a weight
+# takes 8 bits. How much worse does the model predict an unseen story? And what if we go down to 4 bits, where only the
+# numbers from −7 to 7 are left? We round the weights alone, and everything that the model computes with them is still
+# in floats.
 
 # %%
 exercises.predict("four_bits")
@@ -529,17 +543,17 @@ tell(
 )
 
 # %% [markdown]
-# Is it faster as well? The processor has to fetch every weight from memory, and 8 bits come four times as fast as 32, but
-# only with an operator that turns them into floats inside the processor. Ours writes a whole matrix of floats to memory
-# first, which saves room and no time.
+# Is it faster as well? The processor has to fetch every weight from memory, and 8 bits arrive four times as fast as
+# 32. But that helps only an operator that turns them into floats inside the processor. Ours writes a whole matrix of
+# floats to memory first, so it saves room and no time.
 #
 # ### Can the same text be written in fewer steps?
 #
 # A decoder writes one token per step, and in each step it reads all its weights. In a large model, reading five tokens
-# takes barely longer than reading one, since the weights are read only once. Training makes use of that, but a decoder
-# can't, because it doesn't know the second token until it has chosen the first.
+# takes barely longer than reading one, since the weights are read only once. Training makes use of that, because it
+# knows the whole text. A decoder doesn't know the second token until it has chosen the first.
 #
-# It could guess, though. In **speculative decoding** a cheap *draft* proposes the next few tokens. The model reads all of
+# But it could guess. In **speculative decoding** a cheap *draft* proposes the next few tokens. The model reads all of
 # them in a single pass, which shows what it would have chosen itself after each one. Whenever that choice equals the
 # guess, we gain a token. At the first difference we take the model's own choice and throw the remaining guesses away.
 # The text is always the model's, whatever the draft proposes.
@@ -548,9 +562,9 @@ tell(
 notebook.show_source(speculate)
 
 # %% [markdown]
-# The draft is usually a small language model. Ours is even simpler, and costs next to nothing. If the last three
-# tokens have occurred before in this story, or at least the last two, it guesses what followed them. Otherwise it
-# looks up what most often follows the last two tokens in one megabyte of fairy tales.
+# The draft is usually a small language model. Ours is even simpler and costs next to nothing. If the last three
+# tokens, or at least the last two, have occurred before in this story, it guesses what followed them there. Otherwise
+# it looks up what most often follows the last two tokens in one megabyte of fairy tales.
 
 # %%
 text = stories("train", 1_000_000)
@@ -560,7 +574,7 @@ print(story.tokens(draft(ids.tolist(), 5)))
 
 # %% [markdown]
 # Let's write the same stories with and without the draft, first greedily and then with tokens drawn at a temperature
-# of 0.8. Each time the random numbers are the same, and the draft makes two guesses per pass.
+# of 0.8, from the same random numbers. The draft makes two guesses per pass.
 
 # %%
 exercises.predict("guesses_accepted")
@@ -612,14 +626,16 @@ notebook.claim(races["greedy"][2] > 1.6)
 notebook.claim(1.1 < races["drawn at 0.8"][2] < 2)
 
 # %% [markdown]
-# The text is the same with and without the draft, token for token. Greedy decoding gains a lot, but read the story before
-# you celebrate: greedy text repeats itself, and repetitions are easy to guess. At a temperature of 0.8 we gain next to
-# nothing, because our draft is seldom right, and because in a small model a pass over three tokens takes longer than a
-# pass over one. In a model with billions of parameters the longer pass is practically free, as long as few texts are
+# The draft hasn't changed a single token of the text. Greedy decoding needs far fewer passes with it, but read the
+# story before you celebrate. Greedy text repeats itself, and repetitions are easy to guess. At a temperature of 0.8
+# our draft is seldom right, and the few passes that it saves hardly save time, because in a small model a pass over
+# three tokens takes longer than a pass over one.
+#
+# A model with billions of parameters gains more. There the longer pass is practically free, as long as few texts are
 # written at a time, and a small language model guesses its large sibling's tokens far more often than our table does.
-# With such drafts, Leviathan et al. (2023) report two to three times the speed. They also have a better rule for drafts
-# that give probabilities: accept a guess with probability $\min(1, p/q)$, where $p$ is the model's probability of the
-# token and $q$ the draft's.
+# With such drafts, Leviathan et al. (2023) report two to three times the speed. They also have a better rule for
+# drafts that give probabilities: accept a guess with probability $\min(1, p/q)$, where $p$ is the model's probability
+# of the token and $q$ the draft's.
 
 # %% [markdown]
 # **References**

@@ -24,8 +24,8 @@ ask_why: yes
 [norm_and_depth]
 With 24 layers and without warm-up, how far have the two got after 300 steps?
 - post: pre-norm learns, and post-norm knows little but the letters' frequencies | In post-norm every layer normalises the residual path itself, so the signal has to get through 48 norms on its way. In pre-norm the path stays free.
-- both: both learn, and they end about as far as the models with two layers | That's what the residual path is for, and in pre-norm it works. In post-norm the norms stand on that path.
-- neither: neither learns, and both know little but the letters' frequencies | Three hundred steps are few, but two layers learn in that time, and one of the two norms lets 24 layers start as easily.
+- both: both learn, and they end about as far as the models with two layers | That's what the residual path is for, and in pre-norm it works. In post-norm, the signal on that path has to pass every norm.
+- neither: neither learns, and both know little but the letters' frequencies | Three hundred steps are few, but two layers learn in that time, and with one of the two norms 24 layers do, too.
 ask_why: yes
 
 [cache_of_today]
@@ -41,9 +41,9 @@ close: 0.02
 
 [do_experts_collapse]
 Without the importance loss, how are the eight experts used after the training, where an even share is 12.5%?
-- collapse: one or two experts get nearly everything | It's the case that everybody fears, and large models have shown it. Here the clusters are easy to tell apart.
+- collapse: one or two experts get nearly everything | Large models have shown this, and it's what everybody fears. Here the clusters are easy to tell apart.
 - uneven: unevenly, some get twice their share and some hardly any | An expert that starts well gets more tokens and improves faster, but eight different tasks keep most of them busy.
-- even: evenly, because every cluster finds its own expert | Nothing sees to it that two clusters don't choose the same one.
+- even: evenly, because every cluster finds its own expert | Nothing keeps two clusters from choosing the same expert.
 ask_why: yes
 
 [four_bits]
