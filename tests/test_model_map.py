@@ -1,6 +1,7 @@
 """The map: its trace holds the model's own numbers, and they reach the browser."""
 
 import base64
+import copy
 import dataclasses
 import json
 import re
@@ -35,13 +36,16 @@ GOOD_PLACES = [
     "encoder/0", "encoder/2/self-attention/3", "decoder/1/cross-attention/0/2,11",
     "decoder/0/masked-self-attention/1/0,0", "encoder/embedding", "decoder/output", "",
     "encoder/0/self-attention/norm/3", "decoder/2/feed-forward/norm/0",
-    "encoder/0/feed-forward/neuron/14,11",
+    "encoder/0/feed-forward/neuron/14,11", "decoder/0/cross-attention/1/v/11",
+    "encoder/2/self-attention/0/1,2/why",
 ]  # fmt: skip
 BAD_PLACES = [
     "encoder/3", "middle/0", "encoder/0/cross-attention/0", "encoder/0/self-attention",
     "encoder/0/self-attention/4", "decoder/0/cross-attention/0/0,12", "encoder/-1",
     "encoder/0/self-attention/0/1", "encoder/output", "encoder/0/self-attention/norm/12",
     "encoder/0/feed-forward/neuron/13,0", "encoder/0/self-attention/neuron/0,0",
+    "encoder/0/self-attention/0/o/1", "encoder/0/self-attention/0/q/12",
+    "encoder/0/self-attention/0/1,12/why",
 ]  # fmt: skip
 SENTENCE = "Un chien noir court dans la neige avec un bâton."  # twelve tokens
 
@@ -193,12 +197,17 @@ def in_node(script, trace):
     described, data = pack_trace(trace)
     inside, more = pack_insides(trace)
     data, more = (base64.b64encode(one).decode() for one in (data, more))
-    feed = json.dumps({"described": described, "data": data, "inside": inside, "more": more})
+    feed = {"described": described, "data": data, "inside": inside, "more": more}
+    return run_in_node(script, feed)
+
+
+def run_in_node(script, feed):
     script = script.replace("MODULE", str(STATIC / "map_trace.js"))
     script = script.replace("INSIDES", str(STATIC / "map_insides.js"))
     done = subprocess.run(
-        [NODE, "--input-type=module", "-e", script], input=feed, capture_output=True, text=True
-    )
+        [NODE, "--input-type=module", "-e", script],
+        input=json.dumps(feed), capture_output=True, text=True,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -277,6 +286,72 @@ def test_the_browser_shows_the_models_own_norms_and_neurons(which, request):
         assert torch.allclose(network.activation(before), part.hidden[:, which], atol=0.01)
         writes = network.linear_2.weight.detach().T[which][:, some]
         assert numpy.allclose(theirs["writes"], writes.ravel(), atol=0.002)
+
+
+PROJECTED = """
+import { readTrace } from "MODULE";
+import { readProjection } from "INSIDES";
+let text = "";
+for await (const chunk of process.stdin) text += chunk;
+const { asked, more } = JSON.parse(text);
+const codes = (base64) => Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+const found = readProjection(asked, new DataView(codes(more).buffer));
+console.log(JSON.stringify([...found.made.data]));
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(NODE is None, reason="node is not on this machine")
+@pytest.mark.parametrize("place", [
+    "encoder/1/self-attention/2/q/1", "decoder/0/masked-self-attention/3/k/4",
+    "decoder/2/cross-attention/1/q/5", "decoder/2/cross-attention/1/k/11",
+    "decoder/2/cross-attention/1/v/0",
+])  # fmt: skip
+def test_the_browser_makes_the_models_own_queries_keys_and_values(place, trace):
+    stack, layer, kind, head, letter, row = place.split("/")
+    view = model_map(trace, place=place)
+    assert view._asked["place"] == place
+    feed = {"asked": view._asked, "more": base64.b64encode(view._asked_data).decode()}
+    part = next(p for p in getattr(trace, stack).layers[int(layer)] if p.kind == kind)
+    name = {"q": "query", "k": "key", "v": "value"}[letter]
+    exact = getattr(part.heads, name)[int(head), int(row)]
+    assert numpy.allclose(run_in_node(PROJECTED, feed), exact, atol=0.01)
+
+
+def test_a_rotated_query_says_so(gpt):
+    view = model_map(gpt)
+    view.place = "decoder/1/masked-self-attention/2/q/3"
+    assert view._asked["rotated"]
+    view.place = "decoder/1/masked-self-attention/2/v/3"
+    assert not view._asked["rotated"]
+
+
+def test_the_parts_of_a_score_add_up_to_the_models_own(translator, trace):
+    view = model_map(trace, place="encoder/2/self-attention/0/1,2")
+    assert not view._asked
+    view.place += "/why"
+    double = copy.deepcopy(translator.model).double()
+    ids = translator.encode([SENTENCE])
+    with torch.inference_mode():
+        layer = double.encoder_layers[2]
+        x = double.embed(ids, double.src_embedding)
+        for one in double.encoder_layers[:2]:
+            x = one(x)
+        read = layer.residual_1.norm(x)
+        query = layer.self_attention.project_query(read)[0, 0, 1]
+        keys = layer.self_attention.project_key_value(read, read)[0][0, 0]
+        scores = keys @ query / 8
+    pairs, mean = numpy.array(view._asked["pairs"]), numpy.array(view._asked["mean"])
+    assert abs(pairs.sum() - float(scores[2])) < 1e-6
+    assert abs(mean.sum() - float(scores.mean())) < 1e-6
+    assert abs(pairs.sum() - trace.encoder.layers[2][0].heads.scores[0, 1, 2].item()) < 1e-4
+    sizes = numpy.sort(abs(pairs - mean).ravel())[::-1]
+    needed = view._asked["needed"]
+    assert sizes[:needed].sum() >= 0.8 * sizes.sum() > sizes[: needed - 1].sum()
+    assert abs(view._asked["largest"]) == pytest.approx(sizes[0])
+    for stack, kind in (("decoder", "masked-self-attention"), ("decoder", "cross-attention")):
+        with pytest.raises(ValueError, match="there is no place"):
+            view.place = f"{stack}/2/{kind}/0/1,1/why"
 
 
 def test_another_token_is_written_and_the_model_goes_on(translator, trace):

@@ -134,6 +134,8 @@ class Trace:
         Writes another token, given by its id, at a target position, and lets the model go on.
     network : nn.Module, default=None
         The model itself, for what the map shows of its weights.
+    source_ids : integer Tensor of shape (S,), default=None
+        What an encoder–decoder read.
     """
 
     model: str
@@ -148,6 +150,7 @@ class Trace:
     again: Callable | None = None
     onward: Callable | None = None
     network: torch.nn.Module | None = None
+    source_ids: torch.Tensor | None = None
 
     @property
     def stacks(self):
@@ -191,6 +194,7 @@ def trace_translation(model, src_ids, tgt_ids, tokens_of, name) -> Trace:
         candidates_of(logits.cpu(), tokens_of),
         tokens_of(tgt_ids[1:].tolist()),
         network=model,
+        source_ids=src_ids,
     )
 
 

@@ -4,9 +4,12 @@ Everything here is read off the traced model itself. T tokens, D the model's wid
 feed-forward width, K the width of a head.
 """
 
+import copy
+
 import torch
 from torch import nn
 
+from helpers.models.score_parts import split_scores, spread
 from helpers.transformer.layers import inference
 from helpers.widgets.map_data import WIDE_STRIP, Packer, entries
 from helpers.widgets.map_tours import STRIP
@@ -30,7 +33,8 @@ def pack_insides(trace):
     """
     if trace.network is None:
         return {}, b""
-    packer, described = Packer(), {"chooses": trace.onward is not None}
+    packer = Packer()
+    described = {"chooses": trace.onward is not None, "splits": splits(trace)}
     with inference(trace.network):
         for name in ("encoder", "decoder"):
             if getattr(trace, name) is not None:
@@ -41,6 +45,70 @@ def pack_insides(trace):
         if trace.decoder is not None:
             described |= {"temperatures": TEMPERATURES, "sums": _sums(trace)}
     return described, packer.bytes()
+
+
+def splits(trace) -> bool:
+    """Tell whether a trace's encoder has scores that can be split: those of a pre-norm Transformer.
+
+    Parameters
+    ----------
+    trace : Trace
+    """
+    return trace.source_ids is not None and trace.norm_first
+
+
+def asked(trace, place):
+    """Compute what is too large to be sent before somebody asks for it.
+
+    Parameters
+    ----------
+    trace : Trace
+    place : str
+        "encoder/0/self-attention/2/q/3" for a projection, "encoder/0/self-attention/2/3,4/why" for
+        the parts of a score; nothing is computed for other places.
+
+    Returns
+    -------
+    described : dict
+        With the place; empty if there is nothing to compute.
+    data : bytes
+    """
+    name, layer, kind, head, *what = [*place.split("/"), *[""] * 5][:6]
+    packer, described = Packer(), {}
+    if what[1] == "why":
+        described = _why(trace, int(layer), int(head), *map(int, what[0].split(",")))
+    elif what[0] in LETTERS:
+        layers = list(_with_modules(trace, name))
+        part, (_, attention) = next(one for one in layers[int(layer)] if one[0].kind == kind)
+        described = _projection(trace, part, attention, int(head), what[0], int(what[1]), packer)
+    return (described and described | {"place": place}), packer.bytes() if packer.codes else b""
+
+
+def _projection(trace, part, attention, head, letter, row, packer):
+    """Take one row of what a head reads, and the head's columns of W_Q, W_K or W_V."""
+    linear = getattr(attention, {"q": "query_proj", "k": "key_proj", "v": "value_proj"}[letter])
+    cross = part.kind == "cross-attention" and letter != "q"
+    size = part.heads.query.shape[-1]
+    columns = slice(head * size, (head + 1) * size)
+    bias = torch.zeros(size) if linear.bias is None else linear.bias[columns]
+    return {
+        "input": packer.add((trace.encoder.output if cross else part.read)[row]),
+        "weight": packer.add(linear.weight[columns].T),
+        "bias": packer.add(bias),
+        "rotated": getattr(attention, "rotary", False) and letter != "v",
+    }
+
+
+def _why(trace, layer, head, query, key):
+    """Split a score by the parts of its query and of its key; compare with the mean key's."""
+    double = copy.deepcopy(trace.network).double()
+    names, parts = split_scores(double, trace.source_ids[None], layer, head)
+    own, mean = parts[:, :, query, key], parts[:, :, query].mean(-1)
+    largest, n_needed = spread(own - mean)
+    return {
+        "names": names, "pairs": own.tolist(), "mean": mean.tolist(),
+        "largest": largest, "needed": n_needed,
+    }  # fmt: skip
 
 
 def _with_modules(trace, name):

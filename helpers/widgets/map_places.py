@@ -2,6 +2,7 @@
 
 from helpers.pretrained.recurrent_trace import RecurrentTrace
 from helpers.widgets.map_data import WIDE_STRIP, entries
+from helpers.widgets.map_inside import LETTERS, splits
 
 # What a lesson builds, in the course's order: what `here` can be.
 HERE = (
@@ -41,8 +42,10 @@ def is_place(trace, place) -> bool:
         "" for the whole model, "encoder/0" for a layer, "encoder/0/self-attention/2" for a head,
         "encoder/0/self-attention/2/3,4" for one score, "encoder/embedding", "decoder/output";
         "encoder/0/self-attention/norm/3" for the norm at token 3,
-        "encoder/0/feed-forward/neuron/14,3" for a neuron there, one of those that the map shows; in
-        a recurrent pair "energy/3,1".
+        "encoder/0/feed-forward/neuron/14,3" for a neuron there, one of those that the map shows;
+        "encoder/0/self-attention/2/q/3" for the query's projection (or "k", "v"), and
+        "encoder/0/self-attention/2/3,4/why" for the parts of a score; in a recurrent pair
+        "energy/3,1".
     """
     if not place:
         return True
@@ -59,6 +62,8 @@ def is_place(trace, place) -> bool:
     heads = {part.kind: part.heads for part in stack.layers[int(layer)] if part.heads}
     if len(more) == 3 and more[1] in ("norm", "neuron"):
         return trace.network is not None and _is_inside(stack, int(layer), *more)
+    if len(more) == 4:
+        return trace.network is not None and more[0] in heads and _is_asked(trace, heads, *more)
     return not more or (len(more) in (2, 3) and more[0] in heads and _is_head(heads, *more))
 
 
@@ -81,6 +86,13 @@ def _stack(trace, name):
 
 def _is_head(heads, kind, head, cell="0,0"):
     return _are_below([head, *cell.split(",")], heads[kind].scores.shape)
+
+
+def _is_asked(trace, heads, kind, head, what, which):
+    if which == "why":
+        return kind == "self-attention" and splits(trace) and _is_head(heads, kind, head, what)
+    rows = heads[kind].query if what == "q" else heads[kind].key
+    return what in LETTERS and _are_below([head, which], rows.shape[:2])
 
 
 def _is_inside(stack, layer, kind, what, which):

@@ -12,7 +12,7 @@ from helpers.widgets.alive import alive_html
 from helpers.widgets.attention_maps import Map
 from helpers.widgets.fallback import StaticFallback
 from helpers.widgets.map_data import pack_recurrent, pack_trace, problem_with
-from helpers.widgets.map_inside import TEMPERATURES, pack_insides
+from helpers.widgets.map_inside import TEMPERATURES, asked, pack_insides
 from helpers.widgets.map_picture import as_html
 from helpers.widgets.map_places import is_place, is_token, parts_of
 from helpers.widgets.map_tours import tour_of
@@ -62,6 +62,8 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
     _data = traitlets.Bytes().tag(sync=True)
     _inside = traitlets.Dict().tag(sync=True)
     _inside_data = traitlets.Bytes().tag(sync=True)
+    _asked = traitlets.Dict().tag(sync=True)
+    _asked_data = traitlets.Bytes().tag(sync=True)
     _tour = traitlets.List().tag(sync=True)
     _problem = traitlets.Unicode("").tag(sync=True)
 
@@ -106,6 +108,15 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
             self._first, self.chosen = trace, []
             self._show(trace)
             self.written = _before_the_end(trace)
+
+    @traitlets.observe("place", "_trace")
+    def _answer(self, _):
+        """Send what only an open place needs: a head's matrix, the parts of a score."""
+        if not self.recurrent and self.place:
+            described, data = asked(self.trace, self.place)
+            if described:
+                with self.hold_sync():
+                    self._asked, self._asked_data = described, data
 
     @traitlets.observe("chosen")
     def _write_another(self, change):

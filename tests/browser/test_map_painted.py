@@ -582,6 +582,50 @@ def test_in_jupyterlab_the_map_takes_another_sentence(open_notebook):
     expect(field).to_be_visible()
 
 
+def test_in_jupyterlab_a_heads_matrix_and_a_scores_parts_are_sent_when_asked_for(open_notebook):
+    page = open_notebook([IN_LAB], size=(1280, 900))
+    page.get_by_role("button", name=re.compile("^Encoder layer 3: open")).click()
+    open_(page, "^Head 1 of self-attention")
+    page.get_by_role("button", name=re.compile("^Q: queries")).focus()
+    for key in ("Enter", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    expect_at(page, "W_Q on “chien”")
+    matrix = page.get_by_role("button", name=re.compile("^The matrix W_Q, 256 by 64"))
+    expect(matrix).to_have_count(1)
+    page.get_by_role("button", name="Token 4: court, show it").click()
+    expect_at(page, "W_Q on “court”")
+    expect(matrix).to_have_count(1)
+    page.keyboard.press("Escape")
+    expect_at(page, "Self-attention, head 1", "Head")
+    page.get_by_role("button", name=re.compile("^Weights")).focus()
+    for key in ("Enter", "ArrowDown", "ArrowRight", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    expect_at(page, "“chien” to “noir”", "One number")
+    why = page.get_by_role("button", name="Why this weight? Split its score")
+    assert why.bounding_box()["height"] >= 24
+    why.click()
+    expect_at(page, "Why this weight?")
+    expect(page.get_by_role("button", name=re.compile("^Parts of the score"))).to_have_count(1)
+    page.get_by_label("Step of the computation").fill("2")
+    expect(page.locator(".mm-words")).to_contain_text("The largest of 225 pairs of parts adds")
+    page.keyboard.press("Escape")
+    expect_at(page, "“chien” to “noir”", "One number")
+
+
+def test_without_a_kernel_the_map_says_what_stays_there(offline, trace):
+    page = offline(model_map(trace, place="encoder/2/self-attention/0"))
+    page.get_by_role("button", name=re.compile("^V: values")).focus()
+    for key in ("Enter", "Enter"):
+        page.keyboard.press(key)
+    expect_at(page, "W_V on “Un”")
+    made = page.get_by_role("button", name=re.compile("^The value of “Un”, 1 by 64"))
+    expect(made).to_have_count(1)  # what the matrix makes is there all the same
+    expect(page.get_by_role("button", name=re.compile("^The matrix"))).to_have_count(0)
+    # A place that was open when the page was written is there with all of it.
+    page = offline(model_map(trace, place="encoder/2/self-attention/0/v/0"))
+    expect(page.get_by_role("button", name=re.compile("^The matrix W_V"))).to_have_count(1)
+
+
 def test_in_jupyterlab_another_token_is_chosen_and_taken_back(open_notebook):
     page = open_notebook([IN_LAB], size=(1280, 900))
     words = page.locator(".mm-words")

@@ -6,6 +6,8 @@ import { layerScene } from "./map_layer.js";
 import { neuronScene } from "./map_neuron.js";
 import { normScene } from "./map_norm.js";
 import { numberScene } from "./map_number.js";
+import { projectScene } from "./map_project.js";
+import { whyScene } from "./map_why.js";
 import { embeddingScene, outputScene } from "./map_ends.js";
 import { recurrentScene } from "./map_recurrent.js";
 import { wholeScene } from "./map_whole.js";
@@ -13,11 +15,13 @@ import { wholeScene } from "./map_whole.js";
 // Height of the picture, in pixels.
 export const ROOM = 464;
 
-export function sceneOf(model, place, width, rows, { current = rows - 1, height = ROOM, dials = null } = {}) {
+export function sceneOf(model, place, width, rows, { current = rows - 1, height = ROOM, dials = null, more = {} } = {}) {
   const where = readPlace(place, model);
   if (model.recurrent && !where.depth) return recurrentScene(model, width, height, current);
   if (where.inside === "norm") return normScene(where, place, width, height);
   if (where.inside === "neuron") return neuronScene(where, place, width, height);
+  if (where.inside === "projection") return projectScene(where, place, width, height, more);
+  if (where.inside === "why") return whyScene(where, width, height, more);
   if (where.depth === 3) return numberScene(where, place, width, height);
   if (where.depth === 2) return headScene(where, place, width, height, rows);
   if (where.section === "embedding") return embeddingScene(model, where, width, height);

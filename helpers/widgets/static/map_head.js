@@ -33,10 +33,14 @@ export function headScene(where, place, width, room) {
 
   headLabels(scene, where, g, queries, keys);
   const from = kind === "cross-attention" ? "the encoder’s output" : "this layer’s normalised input";
-  scene.grid([left, top, wide, tall], head.q, "Q: queries", tellVector(queries, "query, made from this layer’s input"));
-  scene.grid([x1, g.head, broad, g.up], keysUp, "K: keys, one a column", (one, row, col) => [`“${keys[col]}” key, made from ${from}`, `entry ${row + 1}: ${number(valueAt(one, row, col))}`]);
-  scene.grid([x3, g.head2, wide, g.up], head.v, "V: values", tellVector(keys, `value, made from ${from}`));
-  const open = (row, col) => `${place.split("/").slice(0, 4).join("/")}/${row},${col}`;
+  const here = place.split("/").slice(0, 4).join("/");
+  const makes = (letter, of) => (where.opens ? (row, col) => `${here}/${letter}/${of(row, col)}` : null);
+  const told = (tell) => (where.opens ? (...cell) => [...tell(...cell), "click to see how it’s made"] : tell);
+  scene.grid([left, top, wide, tall], head.q, "Q: queries", told(tellVector(queries, "query, made from this layer’s input")), makes("q", (row) => row));
+  const tellKey = (one, row, col) => [`“${keys[col]}” key, made from ${from}`, `entry ${row + 1}: ${number(valueAt(one, row, col))}`];
+  scene.grid([x1, g.head, broad, g.up], keysUp, "K: keys, one a column", told(tellKey), makes("k", (_, col) => col));
+  scene.grid([x3, g.head2, wide, g.up], head.v, "V: values", told(tellVector(keys, `value, made from ${from}`)), makes("v", (row) => row));
+  const open = (row, col) => `${here}/${row},${col}`;
   scene.grid([x1, top, broad, tall], head.scores, "Scores", tellScore(head, queries, keys), open);
   scene.grid([x2, g.top2, broad, tall], head.weights, "Weights", tellWeight(queries, keys), open);
   scene.grid([x3, g.top2, wide, tall], head.context, "Mixture of the values", tellMixture(head, queries, keys));
@@ -57,7 +61,7 @@ export function headScene(where, place, width, room) {
   scene.beat("A softmax turns every row of scores into weights that sum to 1.", [x2 - (g.narrow ? x2 : 30), top2 - 56, broad + 36 + (g.narrow ? x2 - 30 : 0), end2 - top2 + 56]);
   scene.beat("W_V gives the values. Each row of weights says how to mix them.", [x3 - 24, head2 - 24, wide + 30, g.up + 26]);
   scene.beat("The mixtures of all heads, side by side, go through W_O and are added to the stream.", [x3 - 20, top2 - 30, wide + 24, end2 - top2 + 30]);
-  scene.hint = `${saysAbove(g) ? "" : `${does} `}Point at a cell to read it. Click on a score to see the dot product it comes from.`;
+  scene.hint = `${saysAbove(g) ? "" : `${does} `}Press a score${where.opens ? ", Q, K or V" : ""} to see how it’s made.`;
   return scene;
 }
 

@@ -6,7 +6,7 @@ import { clamp, textWidth } from "./text.js";
 
 // Norms, neurons and the softmax's sums join the trace.
 export function readInsides(trace, inside, view) {
-  if (!inside?.chooses && !inside?.encoder && !inside?.decoder) return;
+  if (!inside?.encoder && !inside?.decoder) return;
   const codes = wholeNumbers(view, Int16Array);
   const strip = (place, more) => matrix(numbersAt(codes, place), place.shape.length > 1 ? place.shape[0] : 1, place.shape[place.shape.length - 1], more);
   for (const stack of trace.stacks) {
@@ -17,7 +17,21 @@ export function readInsides(trace, inside, view) {
       if (neurons) sublayer.neurons = { before: strip(neurons.before, { width: sublayer.hidden.width }), writes: strip(neurons.writes, { width }) };
     }));
   }
-  Object.assign(trace, { chooses: inside.chooses, sums: inside.sums, temperatures: inside.temperatures });
+  Object.assign(trace, { opens: true, splits: inside.splits, chooses: inside.chooses, sums: inside.sums, temperatures: inside.temperatures });
+}
+
+// A head's projection of one row, which Python sends once its place is open: the row, the matrix,
+// the bias, and what they make.
+export function readProjection(asked, view) {
+  const codes = wholeNumbers(view, Int16Array);
+  const [rows, cols] = asked.weight.shape;
+  const [input, bias] = [asked.input, asked.bias].map((place) => numbersAt(codes, place));
+  const weight = matrix(numbersAt(codes, asked.weight), rows, cols);
+  const sums = new Float32Array(cols);
+  input.forEach((x, i) => rowOf(weight, i).forEach((w, j) => (sums[j] += x * w)));
+  const made = sums.map((sum, j) => sum + bias[j]);
+  const line = (data) => matrix(data, 1, data.length);
+  return { input: matrix(input, rows, 1), weight, bias: line(bias), sums: line(sums), made: line(made), rotated: asked.rotated };
 }
 
 // A vector through its norm: as it came, with mean 0 and variance 1, and as it leaves.

@@ -5,7 +5,7 @@ import { signedBars } from "./map_insides.js";
 import { colourOf } from "./map_paint.js";
 import { columnTurn } from "./map_rows.js";
 import { rowOf, tellingPair, title, valueAt } from "./map_trace.js";
-import { clamp } from "./text.js";
+import { clamp, textWidth } from "./text.js";
 
 export function numberScene(where, place, width, room) {
   const { head, query, key, keys, stack } = where;
@@ -17,7 +17,8 @@ export function numberScene(where, place, width, room) {
   let sum = 0;
   const sums = products.map((one) => (sum += one));
   const scene = new Scene(width, room, `One score: ${say.q} ${names[0]} and ${say.k} ${names[1]}, product by product`);
-  const g = layout(width, room, q.length);
+  const g = layout(width, room, q.length, where.splits ? 8 : 0);
+  if (where.splits) whyButton(scene, place, width);
   vectors(scene, head, query, key, names, g, say);
   productBars(scene, products, g, q, k);
   running(scene, sums, g);
@@ -32,15 +33,24 @@ export function numberScene(where, place, width, room) {
   const chosen = !where.words && query === most.query && key === most.key;
   const next = where.kind === "cross-attention" ? `, and the model writes “${stack.written[query]}” next` : "";
   const why = most.words ? `In this head, ${names[0]} gives ${names[1]} more weight than any other word gives another${next}. ` : "This is the largest weight in this head. ";
-  scene.hint = `${chosen ? why : ""}Point at an entry to read its product, or click on a bar to see another key.`;
+  scene.hint = `${chosen ? why : ""}Click on a bar to see another key.`;
   return scene;
 }
 
-function layout(width, room, n) {
+function whyButton(scene, place, width) {
+  const words = "Why this weight?";
+  const wide = 1.1 * textWidth(words, 13) + 20;
+  const x = width - wide - 8;
+  scene.paint((p) => p.box(x, 0.5, wide, 24, { fill: p.theme.box, edge: p.theme.edge, radius: 6 }));
+  scene.label(words, x + wide / 2, 13, { size: 13, weight: 600, align: "center" });
+  scene.button([x, 0, wide, 25], `${words} Split its score`, { go: `${place.split("/").slice(0, 5).join("/")}/why` }, ["what wrote the query and the key"]);
+}
+
+function layout(width, room, n, down) {
   const left = width < NARROW + 100 ? 98 : 128;
   const w = width - left - 8;
   const strip = clamp(room * 0.06, 20, 32);
-  const q = 22;
+  const q = 22 + down;
   const k = q + strip + 14;
   const bars = k + strip + 22;
   const high = clamp(room * 0.2, 70, 120);
@@ -104,7 +114,8 @@ function outcome(scene, { head, query, key, keys }, place, dot, names, g, say) {
   const share = valueAt(head.weights, query, key);
   const line = g.sum + g.sumHigh + 15;
   const steps = [`${say.dot} = ${number(dot)}`, ...(say.root ? [`${say.root} = ${number(score)}`] : []), masked ? "masked: −∞" : `softmax: ${share < 0.0005 ? "under 0.001" : number(share, 3)}`];
-  steps.forEach((words, i) => scene.label(words, g.left + (i * g.w) / 3, line, { size: 16, weight: 650, color: ["ink", "query", "query"][i], most: g.w / 3 - 6 }));
+  const size = [16, 14].find((one) => steps.every((words) => 1.12 * textWidth(words, one) < g.w / 3 - 6)) || 12;
+  steps.forEach((words, i) => scene.label(words, g.left + (i * g.w) / 3, line, { size, weight: 650, color: ["ink", "query", "query"][i], most: size > 12 ? g.w / 3 - 6 : 0 }));
   const n = keys.length;
   const pitch = g.w / n;
   const turn = columnTurn(pitch);

@@ -26,7 +26,7 @@ export class Scene {
   // A heading and, if there is room, what it means.
   heading(words, more, x, y, room) {
     this.label(words, x, y, { size: 14, weight: 650, most: room });
-    const used = 1.1 * textWidth(words, 14) + 12;
+    const used = 1.14 * textWidth(words, 14) + 14;
     if (used + textWidth(more, 13) < room) this.label(more, x + used, y, { size: 13, color: "muted" });
   }
 

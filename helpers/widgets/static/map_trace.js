@@ -157,7 +157,7 @@ export const KINDS = {
 
 export function readPlace(text, model) {
   if (model.recurrent) return readEnergy(text, model);
-  const [name, layer, kind, head, cell] = text.split("/");
+  const [name, layer, kind, head, cell, last] = text.split("/");
   const stack = model[name];
   if (!stack || layer === undefined) return { depth: 0 };
   if (layer === "output" && !stack.answers) return { depth: 0 };
@@ -171,9 +171,15 @@ export function readPlace(text, model) {
   if (!sublayer || !sublayer.heads[head]) return place;
   Object.assign(place, { depth: 2, sublayer, kind, head: sublayer.heads[head], headIndex: Number(head) });
   place.keys = kind === "cross-attention" ? model.encoder.tokens : stack.tokens;
+  place.opens = model.opens;
+  if (model.opens && "qkv".includes(cell) && last < place.head[cell].rows) {
+    return { ...place, depth: 3, inside: "projection", letter: cell, row: Number(last), home: text.split("/").slice(0, 4).join("/") };
+  }
   const [query, key] = (cell || "").split(",").map(Number);
   if (!cell || !(query < place.head.q.rows) || !(key < place.head.k.rows)) return place;
-  return { ...place, depth: 3, query, key };
+  const splits = model.splits && stack.name === "encoder";
+  const why = splits && last === "why" ? { inside: "why", home: text.split("/").slice(0, 5).join("/") } : {};
+  return { ...place, depth: 3, query, key, splits, ...why };
 }
 
 // Inside a sublayer: ".../norm/3" for token 3, ".../neuron/17,3" for neuron 17 and token 3.
@@ -213,13 +219,19 @@ export function trail(text, model) {
   if (place.section === "embedding") steps.push({ place: text, words: `${place.stack.title}: embedding${model.positions ? " and position" : ""}` });
   else if (place.section) steps.push({ place: text, words: "Logits and softmax" });
   else if (place.depth > 0) steps.push({ place: parts.slice(0, 2).join("/"), words: `${place.stack.title} layer ${place.layer + 1}` });
-  if (place.inside) {
+  if (place.inside === "norm" || place.inside === "neuron") {
     const of = KINDS[place.sublayer.kind].toLowerCase();
     const words = place.inside === "norm" ? `Layer norm ${model.normFirst ? "before" : "after"} ${of}` : `Feed-forward, neuron ${entryOf(place.sublayer.hidden, place.col) + 1}`;
     return [...steps, { place: text, words }];
   }
   if (place.depth > 1) steps.push({ place: parts.slice(0, 4).join("/"), words: `${KINDS[place.kind]}, head ${place.headIndex + 1}` });
-  if (place.depth > 2) steps.push({ place: text, words: `“${place.stack.tokens[place.query]}” to “${place.keys[place.key]}”` });
+  if (place.inside === "projection") {
+    const { letter } = place;
+    const names = letter === "q" ? place.stack.tokens : place.keys;
+    return [...steps, { place: text, words: `W_${letter.toUpperCase()} on “${names[place.row]}”` }];
+  }
+  if (place.depth > 2) steps.push({ place: parts.slice(0, 5).join("/"), words: `“${place.stack.tokens[place.query]}” to “${place.keys[place.key]}”` });
+  if (place.inside) steps.push({ place: text, words: "Why this weight?" });
   return steps;
 }
 

@@ -47,10 +47,12 @@ class MapView {
     const renew = () => this.renew();
     const refuse = () => this.hear(model.get("_refused"));
     model.on("change:_data", renew);
+    model.on("change:_asked", this.redraw);
     model.on("change:_refused", refuse);
     this.end = () => {
       model.off(changes, this.redraw);
       model.off("change:_data", renew);
+      model.off("change:_asked", this.redraw);
       model.off("change:_refused", refuse);
       this.pause();
       clearTimeout(this.saying);
@@ -94,6 +96,12 @@ class MapView {
     return within(this.model.get("written") + 1);
   }
 
+  // What Python sends once its place is open.
+  more() {
+    const described = this.model.get("_asked");
+    const asked = this.place && described?.place === this.place ? { described, view: this.model.get("_asked_data") } : null;
+    return { asked, live: Boolean(this.model.send) };
+  }
   // The decoder's row that answers.
   get current() {
     const [name, row] = this.follow.split(":");
@@ -215,7 +223,7 @@ class MapView {
     this.height = rows && this.place ? room : this.wholeHeight;
     // Picture, words and buttons are in view together.
     this.frame.style.maxHeight = rows ? `${Math.max(240, Math.min(room, window.innerHeight - 340))}px` : "";
-    this.scene = sceneOf(this.trace, this.place, width, this.rows, { current, height: this.place ? this.height : room, dials: this.bars.setDials() });
+    this.scene = sceneOf(this.trace, this.place, width, this.rows, { current, height: this.place ? this.height : room, dials: this.bars.setDials(), more: this.more() });
     this.theme = THEMES[dark ? "dark" : "light"];
     const light = lightOf(this);
     const height = Math.max(this.height, this.scene.height);
