@@ -5,9 +5,10 @@
 # able to attend to every one of them while it answers. Computing their keys and values again for every word of the
 # answer would take forever, so they're kept in the cache of lesson 08.
 #
-# GPT-3 could attend to 2,048 tokens at most, its *window*. Suppose you stretch that window to the length of the novel
-# and change nothing else. The model has 96 layers with 96 heads each, and every key and every value is 128 numbers
-# wide. Its parameters take 350 gigabytes. Will one reader's novel take less than that, or more?
+# GPT-3 had a *window* of 2,048 tokens, which is as far back as it could attend. Suppose you stretch that window to the
+# length of the novel and change nothing else. The model has 96 layers with 96 heads each, and every key and every
+# value is 128 numbers wide. Its parameters take 350 gigabytes. Will the cache of one novel be smaller than that, or
+# larger?
 #
 # You come from lesson 14, with a model that writes, and you need lesson 08's cache and lesson 04's count of what
 # attention costs.
@@ -240,8 +241,8 @@ print(f"with the mask, {ratio:.1f} times as long as without")
 notebook.tell(
     "A mask hides scores that have already been computed. To save the work, we must not compute them "
     "at all. `patterns.window_attention` cuts the text into blocks of 64 and multiplies each block of "
-    "queries only with its own block of keys and the one before. Its result equals the masked one, and "
-    f"here it's {plain_time / block_time:.0f} times as fast as full attention."
+    "queries only with its own block of keys and the one before. Its result equals that of the mask, and on "
+    f"this machine it runs {plain_time / block_time:.0f} times as fast as full attention."
 )
 notebook.claim(counted[0] == counted[1] == 16 * counted[2])
 
@@ -395,8 +396,8 @@ print("equal to a softmax over all five scores: yes")
 #
 # ### Your turn: find the bug (4 min)
 #
-# The attention below reads keys and values in blocks of two, called **tiles**, and it has a bug. The print-out after
-# it shows how far it is from ordinary attention.
+# The attention below reads keys and values in blocks of two, called **tiles**, and it has a bug. The print-out shows
+# how far its results are from those of ordinary attention.
 
 # %% tags=["hide-input"]
 exercises.heading("forgetful_tiles")
@@ -447,19 +448,19 @@ assert plain == tiled and full_memory[2048] / tile_memory == 16
 
 # %% [markdown]
 # Tiling leaves nothing out and approximates nothing. It only avoids storing the weights. On a GPU that alone makes
-# attention several times as fast, because there, writing and reading the weights takes longer than computing them. You
-# don't have to write the tiles yourself: `F.scaled_dot_product_attention` does it for you.
+# attention several times as fast, because there, writing and reading the weights takes longer than computing them.
+# PyTorch's `F.scaled_dot_product_attention` has tiles built in.
 
 # %% [markdown]
 # ## 4. What if we moved the brackets?
 #
 # Tiles save memory but no multiplications, because $(QK^\top)V$ still begins with all $n \times n$ scores. Matrix
 # products are associative, though, so we could move the brackets. $Q(K^\top V)$ begins with a matrix that's only $d
-# \times d$. What stops us is the softmax between the two products.
+# \times d$. But between the two products there's the softmax, which needs the scores.
 #
-# Let's replace it, then. Instead of $e^{q \cdot k}$, use a weight that *is* a dot product, $\phi(q) \cdot \phi(k)$,
-# with a function $\phi$ that makes every entry positive. Katharopoulos et al. (2020) take $\phi(x) = \mathrm{elu}(x) +
-# 1$, which is $x + 1$ for positive $x$ and $e^x$ otherwise.
+# Let's replace the softmax, then. Instead of $e^{q \cdot k}$, use a weight that *is* a dot product, $\phi(q) \cdot
+# \phi(k)$, with a function $\phi$ that makes every entry positive. Katharopoulos et al. (2020) take $\phi(x) =
+# \mathrm{elu}(x) + 1$, which is $x + 1$ for positive $x$ and $e^x$ otherwise.
 #
 # ### Your turn (4 min)
 
@@ -673,9 +674,9 @@ notebook.figure(
 )
 
 # %% [markdown]
-# The sum might as well toss a coin between the old value and the new one. The delta rule gets all of up to 32 keys
-# right, and fails only as the state fills up. Linear attention, then, gives up exact look-up among many things, but
-# not the distant past as such.
+# The sum might as well toss a coin between the old value and the new one. The delta rule makes hardly a mistake with
+# up to 32 keys, and fails only as the state fills up. Linear attention, then, gives up exact look-up among many
+# things, but not the distant past as such.
 #
 # ## 5. What do models do today?
 #

@@ -358,9 +358,9 @@ drawn_logits = logits_of(model, tables, test)
 print(f"accuracy of the encoder: {accuracy(drawn_logits, windows.genres[test]):.0%}")
 
 # %% [markdown]
-# Is that good? Nobody can tell without a rival. A **linear model** is about the simplest. It reads a window as a grid,
-# 32 steps by 9 voices, in which each number says how loud the stroke there was, and it learns one weight per place in
-# the grid and genre.
+# Is that good? Nobody can tell without a rival. One of the simplest is a **linear model**. It reads a window as a
+# grid, 32 steps by 9 voices, in which each number says how loud the stroke there was, and it learns one weight per
+# place in the grid and genre.
 
 # %%
 exercises.heading("stroke_grid")
@@ -447,7 +447,7 @@ listen(windows.strokes[test[0]], windows.bpm[test[0]].item(), "From the test")
 listen(windows.strokes[nearest], windows.bpm[nearest].item(), "From the training set")
 notebook.tell("""A drummer repeats a pattern for minutes, with small changes. If we draw windows at random, nearly every test
 window has close relatives in the training set, and in part the test asks whether the model has heard this performance
-before. When something about the test gets into the training, it's called a **leak**.""")
+before. Something about the test has got into the training, which is called a **leak**.""")
 notebook.claim(known.float().mean() > 0.9)
 
 # %% [markdown]

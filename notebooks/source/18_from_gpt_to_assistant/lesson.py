@@ -5,8 +5,8 @@
 # from a fairy tale, which the next cell prints. The model isn't being stubborn. You gave it a line from a book; it
 # wrote the next.
 #
-# Every chat assistant starts out like this. Today you'll turn the story model into a very small assistant, in the
-# kinds of steps that a large one takes. You'll mark whose turn it is, train on good answers, and then train on
+# Every chat assistant starts out like this. Today you'll turn the story model into a very small assistant, by the
+# kinds of steps that a large one goes through. You'll mark whose turn it is, train on good answers, and then train on
 # comparisons. After that, a model that adds two-digit numbers will improve with no teacher but a rule that says
 # *right* or *wrong*, which is one way in which today's models learn to reason.
 #
@@ -283,12 +283,12 @@ notebook.table(
 )
 notebook.tell(
     f"""
-    After 320 pairs the student has the form: {ended} of its {len(asked)} replies stop by themselves. It doesn't have
-    the content, because {right} of the replies {"is" if right == 1 else "are"} right. What fails is *copying* words
-    from the instruction, a skill that the story model's pretraining has hardly taught it. The bundled assistant
-    learned to copy from about 1,500 times as many pairs and follows {results["instructed"]["followed"]["all"]:.0%} of
-    unseen instructions. That's a lot of pairs, but not unusual: Tülu 3, an open assistant, was tuned on nearly a
-    million (Lambert et al. 2024).
+    After 320 pairs the student has learned what an answer looks like, and {ended} of its {len(asked)} replies stop by
+    themselves. But {right or "none"} of them {"is" if right == 1 else "are"} right. What fails is *copying* words from
+    the instruction, a skill that the story model's pretraining has hardly taught it. The bundled assistant learned to
+    copy from about 1,500 times as many pairs and follows {results["instructed"]["followed"]["all"]:.0%} of unseen
+    instructions. Large assistants are tuned on numbers of this order, too. Tülu 3 had nearly a million pairs (Lambert
+    et al. 2024).
     """
 )
 notebook.claim(ended > 0.7 * len(asked) and ended > right)
@@ -471,7 +471,7 @@ exercises.check("group_advantages", group_advantages)
 # policy is no longer the model that wrote the answers, and the further it moves on, the less these answers say about
 # it. GRPO therefore limits how far one batch can push. Divide a token's probability now by its probability when it was
 # written. Once this *ratio* has moved past 0.8 or 1.2 in the direction of the advantage, moving further gains nothing.
-# The last term is a price for drifting away from the start, $\pi_0$.
+# The last term of the formula is a price for drifting away from the start, $\pi_0$.
 #
 # $$\min\Big(\tfrac{\pi(w)}{\pi_{\text{old}}(w)}\,A,\; \mathrm{clip}\big(\tfrac{\pi(w)}{\pi_{\text{old}}(w)},\, 0.8,\, 1.2\big)\,A\Big) - \beta\,\mathrm{KL}(\pi\,\|\,\pi_0)$$
 #
@@ -502,11 +502,11 @@ print("right answers, step by step:", " ".join(f"{share:.0%}" for share in live)
 notebook.claim(statistics.mean(live[-2:]) > live[0] + 0.04)
 
 # %% [markdown]
-# Eight steps are a start. For a comparison we stored 20 such steps from three seeds, with 1,024 answers per step, and
-# the same for a rival. **Rejection sampling** makes equally many tries, keeps the right answers and imitates them,
-# which is how our assistant learned from its own answers. Two more rivals need no training at all. **Voting**, or
-# *self-consistency* (Wang et al. 2023), takes the commonest of 16 samples. The model's *likeliest* answer doesn't even
-# need samples. All of them are scored on unseen sums.
+# Eight steps are a start. For a comparison we ran 20 such steps from three seeds, with 1,024 answers per step, and
+# stored the results. The first rival, **rejection sampling**, makes equally many tries, keeps the right answers and
+# imitates them, which is how our assistant learned from its own answers. Two more rivals need no training at all.
+# **Voting**, or *self-consistency* (Wang et al. 2023), takes the commonest of 16 samples. The model's *likeliest*
+# answer doesn't even need samples. All of them are scored on unseen sums.
 
 # %%
 exercises.predict("which_way_to_better_sums")
@@ -573,9 +573,9 @@ notebook.tell(
     level with the greedy answer at best. It pays on problems with long solutions, where many ways lead to one right
     answer (Wang et al. 2023).
 
-    For {base["any"]:.0%} of the sums, at least one of the untrained adder's 16 samples is right. Training had no new
-    answers to find, then, and only brought the right ones to the front. Whether it finds new answers in large models
-    is disputed (Yue et al. 2025).
+    Even before this training, at least one of the adder's 16 samples was right for {base["any"]:.0%} of the sums.
+    There were no new answers to find, then, and the training only brought the right ones to the front. Whether such
+    training finds new answers in large models is disputed (Yue et al. 2025).
     """
 )
 
@@ -681,7 +681,7 @@ model_map(trace_gpt(helper.model, ids, len(prompt), story.tokens, "our assistant
 #
 # $$A_i = \frac{r_i - \mathrm{mean}(r_1 \dots r_G)}{\mathrm{std}(r_1 \dots r_G)}$$
 #
-# These are the steps from a model that continues fairy tales to one that answers, and yet our assistant can do only
+# You've now taken a model that continues fairy tales through the steps that made it answer, and yet it can do only
 # seven things. [Lesson 19](19_a_real_model.ipynb) takes a language model that people really use and runs it in your
 # own code.
 

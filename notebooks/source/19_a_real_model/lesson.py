@@ -223,10 +223,9 @@ exercises.reveal(
 )
 print(f"{ladder['parts of 2018']:.1f} nats per token; guessing evenly: {guess:.1f}")
 notebook.tell(
-    f"""That's twice as bad as guessing evenly. A model that was merely undecided would be at 10.8. At
-    {ladder["parts of 2018"]:.1f} nats, the right token typically has a probability of e to the power of
-    −{ladder["parts of 2018"]:.1f}, because this model is sure of wrong tokens. Nothing raised an error, because every
-    shape is right."""
+    f"""That's twice as bad as guessing evenly. A model that was merely undecided would be at 10.8. This one is sure of
+    wrong tokens, and at {ladder["parts of 2018"]:.1f} nats it typically leaves the right one a probability of e to the
+    power of −{ladder["parts of 2018"]:.1f}. Nothing raised an error, because every shape is right."""
 )
 assert ladder["parts of 2018"] > 15
 
@@ -264,10 +263,10 @@ assert ladder["a gate"] < ladder["parts of 2018"] - 5 and ladder["a gate"] < wro
 # %% [markdown]
 # ## 3. Three heads of keys for nine of queries
 #
-# The next suspect is how heads share. SmolLM's cache is a third as large as it could be, because three heads of
-# queries share one head of keys and values. You know that from lesson 16 as **grouped-query attention**. Our nine
-# heads of queries took the three heads of keys in turn, 0 1 2 0 1 2 0 1 2. In the published model neighbours share, 0
-# 0 0 1 1 1 2 2 2.
+# The next suspect is the way in which heads share. SmolLM's cache is a third as large as it could be, because three
+# heads of queries share one head of keys and values. You know that from lesson 16 as **grouped-query attention**. Our
+# nine heads of queries took the three heads of keys in turn, 0 1 2 0 1 2 0 1 2. In the published model neighbours
+# share, 0 0 0 1 1 1 2 2 2.
 #
 # ### Your turn (2 min)
 
@@ -411,15 +410,15 @@ display(
 notebook.tell(
     f"""Positions are worth {costs["rotary"]:.1f} nats per token, and the right norm {costs["norm"]:.1f}. The norm
     matters so little because the mean that LayerNorm takes away is one number of 576, and in this model a small one.
-    You couldn't have found this mistake from the loss: {before_norm:.2f} nats look perfectly healthy, and it was still
-    the wrong model."""
+    You couldn't have found this mistake from the loss. With the wrong norm it was {before_norm:.2f} nats, which looks
+    perfectly healthy."""
 )
 assert list(ladder.values()) == sorted(ladder.values(), reverse=True) and complete < 3
 assert costs["rotary"] > 5 * costs["norm"] > 0
 
 # %% [markdown]
-# To be sure, compare logits. Yours should equal the published model's, number by number. We compare them with those of
-# `smol`, the course's decoder, which a test compares with Hugging Face's own code.
+# To be sure, compare logits. Yours should equal the published model's, number by number. We take those from `smol`,
+# the course's decoder, and a test checks that `smol` agrees with Hugging Face's own code.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 with torch.no_grad():
@@ -555,14 +554,15 @@ display(
     )
 )
 notebook.tell(
-    f"""Without an example none of the 24 is right. After four of them, {mean["opposites", "right", "4"]:.0f} opposites
-    and {mean["capitals", "right", "4"]:.0f} capitals are, and not one weight has changed.
+    f"""Without examples SmolLM gets none of the 24 right. Four examples bring it to
+    {mean["opposites", "right", "4"]:.0f} opposites and {mean["capitals", "right", "4"]:.0f} capitals, and not one
+    weight has changed.
 
-    Mix up the answers in the examples, and only {mean["opposites", "mixed", "4"]:.0f} opposites are left, but still
-    {mean["capitals", "mixed", "4"]:.0f} capitals. (For 24 smaller countries in Europe, the number falls from
-    {mean["states", "right", "4"]:.0f} to {mean["states", "mixed", "4"]:.0f}.) It seems that examples do two things:
-    they show what the list is about, and they show the relation. For capitals the first is nearly enough. Min et al.
-    (2022) likewise found that wrong answers in examples often do little harm."""
+    Mix up the answers in the examples, and {mean["opposites", "mixed", "4"]:.0f} opposites are left, but still
+    {mean["capitals", "mixed", "4"]:.0f} capitals. Smaller countries suffer a little more: of 24 in Europe, SmolLM gets
+    {mean["states", "right", "4"]:.0f} with right examples and {mean["states", "mixed", "4"]:.0f} with mixed-up ones.
+    It seems that examples show two things, what the list is about and which relation is meant. For capitals the first
+    is nearly enough. Min et al. (2022) likewise found that wrong answers in examples often do little harm."""
 )
 assert mean["opposites", "right", "0"] == mean["capitals", "right", "0"] == 0
 assert min(mean["opposites", "right", "4"], mean["capitals", "right", "4"]) >= 14
@@ -648,9 +648,8 @@ for n in (100, 1000, 8192):
     print(f"{n:>8}  {three:12.1f} MB  {nine:6.1f} MB")
 
 # %% [markdown]
-# For the longest text that the model was trained on, the cache in 16 bits takes 189 MB, not much less than the 269 MB
-# of the weights. With nine heads of keys, the cache of a single text would be more than twice as large as the whole
-# model.
+# For the longest text that the model was trained on, the cache in 16 bits takes 189 MB, compared with 269 MB for the
+# weights. With nine heads of keys, the cache of a single text would be more than twice as large as the whole model.
 #
 # ### Does it read further than it was trained to?
 #
@@ -775,8 +774,8 @@ for form, judged in benchmark.items():
 assert max(right.values()) - min(right.values()) > 0.15
 
 # %% [markdown]
-# Nothing differs but the wording, and yet one score is well above chance and the other at chance. With the second
-# wording the model calls nearly every review negative. A score without its prompt, then, says little.
+# Only the wording differs, and yet one score is well above chance and the other at chance. With the second wording the
+# model calls nearly every review negative. If you read a score, then, ask for its prompt.
 #
 # Scores can also be spoilt by **contamination**. Test questions that are on the web are in the training text, so a
 # model of 2024 may know the answers of 2021. Our reviews are from 2005, and nobody has checked.

@@ -251,8 +251,8 @@ display(
 notebook.tell(
     f"""Without eight of its 270 heads SmolLM can no longer recite: {mean["8 copiers"]:.1f} nats instead of
     {mean["all heads"]:.1f}, and {mean["8 copiers, zero"]:.1f} with zero in place of the mean. By itself that would
-    only show that a model gets worse when you break it. The comparison makes it an experiment. Silence eight other
-    heads of the same layers, in three different draws, and the loss is {mean["8 others"]:.1f}."""
+    only show that a model gets worse when you break it. But if you silence eight other heads of the same layers, in
+    three different draws, the loss is only {mean["8 others"]:.1f}. What matters is which eight you silence."""
 )
 assert mean["8 copiers"] > mean["all heads"] + 6 and max(copying["8 others"]) < 6
 
@@ -295,9 +295,9 @@ assert abs(once[0] - once[1]) < 0.5 and again[0] + 0.5 < again[1] < once[1]
 # %% [markdown]
 # ### Who tells them where to look?
 #
-# A copier attends to the token *after* the earlier copy of the one at hand. Those are two different tokens, so the key
-# can match only if it says which token came before it. As lesson 14 argued, an earlier head has to supply this by
-# attending to the **previous token**. Before the copiers, one head stands out:
+# Suppose the token at hand is *fox*, and the earlier *fox* was followed by *runs*. A copier attends from *fox* to
+# *runs*. It can do that only if the key of *runs* says that *fox* came before it. As lesson 14 argued, an earlier head
+# has to supply this by attending to the **previous token**. Before the copiers, one head stands out:
 
 # %% tags=["nbval-ignore-output"]
 
@@ -509,9 +509,12 @@ display(
 )
 notebook.tell(
     f"""For 23 layers the capital's rank is in the thousands. Then it climbs, and it's first only when
-    {min(known.values())} layers have run. Until then, either the model doesn't know the answer, or it keeps the answer
-    elsewhere. A lens can't tell which of the two is true, because it reads one position in the terms of the output
-    layer. Even a wrong lens draws a curve: the dashed line leaves out the final norm."""
+    {min(known.values())} layers have run. The dashed line was drawn without the final norm. It's wrong, although it
+    looks as good as any other curve.
+
+    What does the model know in the first 23 layers? Either it doesn't know the answer yet, or it keeps the answer
+    elsewhere. A lens can't tell which of the two is true, because it reads a single position, as the output layer
+    would read it."""
 )
 assert min(known.values()) > 24 and statistics.median(row[20] for row in ranks.values()) > 1000
 
@@ -782,7 +785,7 @@ assert dropped["both networks"][1] < 0.5
 # - Patching shows where an answer is decided: at the country until layer 23, where one head brings most of it to the
 #   last word.
 # - Other heads cover for that one, so removing one at a time underrates each of them.
-# - An attention score is a long sum, exactly. A single cause is the exception.
+# - An attention score is exactly a long sum. The one that we took apart had no single cause.
 #
 # This was the last lesson. You began with a sentence squeezed into a single vector. Since then you've built attention
 # and a whole Transformer, run a real language model in your own code, and moved Paris to Germany by exchanging one

@@ -5,7 +5,7 @@
 # grouped-query attention, and none of these is in *Attention Is All You Need*. Is what you've learned out of date?
 #
 # To find out, you'll write the four parts yourself, and in lesson 19 you can put them into a real model. You'll also
-# see what each change brings, as long as a model as small as ours can show it. Where it can't, we say what others have
+# see what each change brings, wherever a model as small as ours can show it. Where it can't, we say what others have
 # measured.
 #
 # You come from lesson 16, and you need lesson 07's block and lesson 14's GPT.
@@ -238,7 +238,7 @@ tell(
     scores from the beginning.
 
     An **untied output** helps, too, but a quarter of this small model's parameters are in that matrix. In Llama 3 8B
-    it's a fifteenth, and models of about a billion parameters often keep the two tied.
+    the matrix has a fifteenth of them, and models of about a billion parameters often keep the two tied.
 
     The other five lie in the band, or so near it that three seeds can't tell. Three of them had little chance to show
     anything here. *Grouped heads* save memory, *RMSNorm* saves time on a GPU, and *pre-norm* is for models deeper than
@@ -269,9 +269,9 @@ notebook.table(
 )  # fmt: skip
 tell(
     """A model that knows only how frequent each letter is has a loss of 2.95. After 300 steps, 24 layers with
-    post-norm are still there. With pre-norm they have learned, though less than two layers did. Post-norm isn't
-    broken, because with a long warm-up and a small learning rate it learns, too. Pre-norm can do without such care
-    (Xiong et al. 2020; lesson 07 plots the gradients)."""
+    post-norm have got no further than that. With pre-norm they have learned, though less than two layers did.
+    Post-norm can learn, too, with a long warm-up and a small learning rate. Pre-norm can do without such care (Xiong
+    et al. 2020; lesson 07 plots the gradients)."""
 )
 assert stuck["post-norm"]
 assert not stuck["pre-norm"]
@@ -371,9 +371,9 @@ print(f"{'DeepSeek-V2 (2024)':>19}  {size:19.2f} GB   {full:28.2f} GB   {2 * 236
 # ## 4. What came since?
 #
 # **Latent attention** (DeepSeek-AI 2024) caches neither keys nor values. It caches one short vector $c$ per token,
-# from which every head makes its own key with a matrix, $k = W c$. Doing that for every old token again and again
-# would be a lot of work, but nobody has to. Since $q \cdot (W c) = (W^\top q) \cdot c$, we can multiply the new query
-# by $W^\top$ once and compare it with the cached vectors themselves.
+# from which every head makes its own key, $k = W c$, and its own value with matrices. Doing that for every old token
+# again and again would be a lot of work, but nobody has to. Since $q \cdot (W c) = (W^\top q) \cdot c$, we can
+# multiply the new query by $W^\top$ once and compare it with the cached vectors themselves.
 
 # %%
 c, w_key, q = torch.randn(100, 16), torch.randn(64, 16), torch.randn(64)  # 100 tokens, c 16 wide
@@ -535,9 +535,8 @@ notebook.claim(abs(worse[8]) < 0.003)
 notebook.claim(worse[3] > worse[4] > 10 * abs(worse[8]))
 tell(
     f"""Eight bits cost {100 * worse[8]:.2f}% here, which no reader would notice, and the weights shrink from
-    {n_bytes(full_model) / 1e6:.1f} MB in 32-bit floats, or half of that in the 16-bit file, to
-    {n_bytes(small) / 1e6:.1f} MB. With 4 bits the model predicts {100 * worse[4]:.1f}% worse, and with 3 bits
-    {100 * worse[3]:.0f}%. In large models one scale per row is often too coarse at 4 bits, because a single large
+    {n_bytes(full_model) / 1e6:.1f} MB in 32-bit floats to {n_bytes(small) / 1e6:.1f} MB. With 4 bits the model
+    predicts {100 * worse[4]:.1f}% worse, and with 3 bits {100 * worse[3]:.0f}%. In large models one scale per row is often too coarse at 4 bits, because a single large
     weight makes the steps coarse for the whole row. So people who use 4 bits give every small group of weights a
     scale of its own, or round more cleverly than to the nearest number (GPTQ, Frantar et al. 2022)."""
 )
