@@ -123,9 +123,9 @@ def _shift_by_fit(k, d_model):
 EXERCISES = [
     Exercise(
         name="add_position_number", title="add the number of the position",
-        task="Fill the gap: every entry of the first row stays, every entry of the second row increases by 1, and so on. Which shape do the positions need, so that broadcasting adds them along the rows?",
+        task="Add 0 to every entry of the first row, 1 to every entry of the second, and so on. Which shape do the positions need, so that broadcasting adds one number to each row?",
         pytorch="`torch.arange(3)` is [0, 1, 2]; `[:, None]` makes it a column of shape (3, 1). Broadcasting: (3, 1) + (3, 5) adds one number to each row.",
-        then="The next cell puts a dog at position 300 with it.",
+        then="The next cell uses your function to put a dog at position 300.",
         minutes=2, difficulty=2, importance=3,
         reference=add_position_number, draw=draw_rows,
         mistakes=[
@@ -150,9 +150,9 @@ EXERCISES = [
     ),
     Exercise(
         name="sinusoidal_positions", title="the table of sinusoids",
-        task="Column 2i holds sin(p / 10000^(2i/D)), and column 2i+1 the cosine of the same angle.",
+        task="Fill column 2i with sin(p / 10000^(2i/D)), and column 2i+1 with the cosine of the same angle.",
         pytorch="`angle.sin()` and `angle.cos()` work entry by entry. `table[:, 0::2]` are the columns 0, 2, 4, …, `table[:, 1::2]` the columns 1, 3, 5, …",
-        then="The next cell trains the model that must reverse with it.",
+        then="The next cells train the reversing model with your table.",
         minutes=6, difficulty=3, importance=4,
         reference=positions.sinusoidal_positions, plain=_table,
         draw=lambda generator: [(3, 4), (6, 8), (10, 6)],
@@ -172,13 +172,13 @@ EXERCISES = [
         hints=["A column of positions (max_len, 1) times a row of frequencies (D/2,) is the table of angles, with one column per pair.",
                "The even columns, table[:, 0::2], hold the sine of these angles. And the odd columns?",
                "table[:, 0::2] = angle.sin() and table[:, 1::2] = angle.cos(). Or torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1), which interleaves them at once."],
-        look_at="A sine takes each value twice per turn. The cosine of the angle tells the two apart, which is why every frequency has two columns.",
+        look_at="A sine takes each value twice per turn. The cosine in the next column tells the two apart.",
     ),
     Exercise(
         name="add_positions", title="positions enter the model",
-        task="Scale the embeddings (B, T, D) by √D and add row p of the table to word p of every sentence.",
-        pytorch="Broadcasting: (2, 3, 4) + (3, 4) adds the second tensor to both of the first's, (2, 3, 4) + (2, 1, 4) one row to all three.",
-        then="The next cell adds 24,000 words and positions with it.",
+        task="Scale the embeddings (B, T, D) by √D, then add row p of the table to word p of every sentence. Two mistakes keep the function from doing so.",
+        pytorch="(2, 3, 4) + (3, 4) adds the second tensor to both (3, 4) blocks of the first. (2, 3, 4) + (2, 1, 4) adds a single row to all three rows of a block.",
+        then="The next cell uses your function for 24,000 sums of a word and a position.",
         minutes=4, difficulty=2, importance=5,
         reference=add_positions, draw=_draw_added,
         mistakes=[
@@ -202,13 +202,13 @@ EXERCISES = [
         hints=["The table can be longer than the sentence: take its first T rows.",
                "(B, T, D) + (T, D) broadcasts over the batch by itself.",
                "embeddings * math.sqrt(embeddings.shape[-1]) + table[:embeddings.shape[1]]"],
-        look_at="No dimension has to be inserted: broadcasting aligns the last dimensions, and the missing one is the batch.",
+        look_at="You didn't have to insert a dimension, because broadcasting aligns the last ones and repeats the table over the batch.",
     ),
     Exercise(
         name="shift_matrix", title="moving is rotating",
         task="Return the (D, D) matrix with table[p] @ matrix = table[p + k] for every position p of the sinusoids. Build it from sin(a + b) and cos(a + b): a 2 × 2 rotation per pair of columns, and zeros elsewhere.",
         pytorch="`torch.block_diag(a, b)` puts matrices along the diagonal, with zeros elsewhere.",
-        then="The next cell makes a head of it that attends to the word before.",
+        then="The next cell turns your matrix into a head that attends to the word before.",
         minutes=5, difficulty=2, importance=2,
         reference=shift_matrix, draw=lambda generator: [(1, 2), (1, 4), (3, 6), (2, 6)],
         mistakes=[
@@ -229,7 +229,7 @@ EXERCISES = [
             "For one pair the matrix is [[cos b, −sin b], [sin b, cos b]], with b = k · frequency.",
             "Build one 2×2 block per frequency and join them with torch.block_diag(*blocks).",
         ],
-        look_at="The position p appears nowhere, so one matrix works for all positions.",
+        look_at="Your matrix was built without p, so one and the same matrix moves every position.",
     ),
     Exercise(
         name="rotate_pairs", title="rotary positions",
@@ -254,7 +254,7 @@ EXERCISES = [
         hints=["even, odd = x[..., 0::2], x[..., 1::2] gives the two members of all pairs.",
                "(a, b) turned by an angle is (a cos − b sin, a sin + b cos).",
                "torch.stack([first, second], dim=-1).flatten(-2) interleaves the pairs again."],
-        look_at="It's the same combination of stack and flatten as for the sinusoids.",
+        look_at="Turn a query and a key like this, and their dot product depends on how far apart they are, not on where.",
     ),
 ]
 # fmt: on

@@ -2,10 +2,9 @@
 # # Positional encoding
 #
 # A child can read eight letters and say them backwards. A model with two attention layers, of the kind you know from
-# lessons 03 and 04, will never learn to, however long it trains, because something is missing from everything we've
-# built so far.
+# lessons 03 and 04, can't learn to, however long it trains. Something is missing from everything we've built so far.
 #
-# First a guess: how often will the model name the right letter?
+# Before we look for it, a guess. How often will the model name the right letter?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -98,8 +97,8 @@ without_positions = train_reverser(None)
 exercises.reveal("reverse_without_positions", measured=without_positions)
 notebook.claim(abs(without_positions - 100 / 7) < 3)
 notebook.tell(
-    """One time in seven. In the reversed word no letter is where it was before, which leaves seven candidates,
-    and which of them is right depends on where they are."""
+    """One time in seven. In the reversed word no letter is where it was before, so the model can rule out one of the
+    eight. To choose among the other seven, it would have to know where each of them is."""
 )
 
 # %%
@@ -137,10 +136,10 @@ hidden = masks.causal_mask(6)
 assert not torch.allclose(layer(*[shuffled] * 3, hidden)[0], layer(*[x] * 3, hidden)[0][:, order])
 
 # %% [markdown]
-# Not a single digit changes, and the layer can't tell who bites whom. Without a causal mask, attention is **permutation
-# equivariant**: shuffle the words, and the outputs are shuffled along with them. A recurrent network had the order for
-# free, because it read the words one by one. We gave that up for speed, and now the order has to go into the vectors
-# themselves.
+# Not a single digit changes, so the layer can't tell who bites whom. Without a causal mask, attention is
+# **permutation equivariant**: shuffle the words, and the outputs are shuffled along with them. A recurrent network
+# had the order for free, because it read the words one by one. We gave that up for speed, and now the order has to
+# go into the vectors themselves.
 #
 # ## 2. From numbers to waves
 #
@@ -175,13 +174,13 @@ assert F.cosine_similarity(dogs[300], cats[300], dim=0) > 0.9999
 assert F.cosine_similarity(dogs[300], dogs[3], dim=0) < 0.99
 
 # %% [markdown]
-# At position 300 a cat is a dog, because the position is so large that it drowns the word. A fraction, $p/T$, stays small,
-# and we'll try it in a moment.
+# At position 300 a cat is practically a dog, because the position is so large that it drowns the word. The fraction
+# $p/T$, position over length, would stay small, and we'll try it in a moment.
 #
-# The paper does something less obvious, and you know it from counting in binary. As you count 0, 1, 2, 3, …, the last
-# digit flips at every step, the one before it at every second step, the next at every fourth. No digit ever exceeds 1,
-# and no two numbers look alike. **Sinusoidal positions** do this with waves instead of digits. Columns come in pairs, a
-# sine and a cosine of one frequency, and each pair is slower than the pair before.
+# The paper's solution is less obvious, but you know it from counting in binary. As you count 0, 1, 2, 3, …, the last
+# digit flips at every step, the one before it at every second step, the next at every fourth. No digit ever exceeds
+# 1, and no two numbers look alike. **Sinusoidal positions** do this with waves instead of digits. Columns come in
+# pairs, a sine and a cosine of one frequency, and each pair is slower than the pair before.
 #
 # $$PE_{(p,\,2i)} = \sin\frac{p}{10000^{2i/D}} \qquad PE_{(p,\,2i+1)} = \cos\frac{p}{10000^{2i/D}}$$
 #
@@ -210,8 +209,9 @@ def sinusoidal_positions(max_len, d_model):
 exercises.check("sinusoidal_positions", sinusoidal_positions)
 
 # %% [markdown]
-# Your table now feeds the model that couldn't reverse eight letters. Uncomment the last line, and the model reads
-# fractions instead, $p/8$ in a column of their own.
+# The next two cells add your table to the inputs of the model that couldn't reverse eight letters, and train it.
+# Afterwards, uncomment the last line of the first and run both again. The model then reads fractions, $p/8$ in a
+# column of their own.
 
 # %%
 sinusoidal_positions = exercises.mine("sinusoidal_positions")  # yours, once it has passed
@@ -227,15 +227,15 @@ if not torch.equal(table, fractions):
 if torch.allclose(table.float(), exercises.reference("sinusoidal_positions")(8, 64)):
     notebook.claim(with_positions > 95 and train_reverser(fractions) < 25)
 notebook.tell(
-    """One table, added once, and the model puts practically every letter where it belongs. With fractions it's hardly
-    better than with nothing after the same number of training steps."""
+    """One table, added once, and practically every letter ends up where it belongs. With fractions, and just as many
+    training steps, the model is hardly better than without positions."""
 )
 
 # %% [markdown]
-# Why do waves succeed where fractions fail? Attention finds things by dot products, and the simplest question about a
-# position is *are you number 7?* Take the dot product of every position's encoding with one vector, the best there is,
-# and count anything above some threshold as a yes. Which encodings of 64 positions can answer this way: $p/T$, a row of
-# sinusoids, or a one-hot vector?
+# Why do waves succeed where fractions fail? Attention finds things by dot products, and the simplest question about
+# a position is *are you number 7?* To ask this, you need a vector whose dot product with a position's encoding is
+# above some threshold at 7 and below it everywhere else. We look for the best such vector in three encodings of 64
+# positions: $p/T$, a row of sinusoids, and a one-hot vector.
 
 # %%
 exercises.predict("is_it_position_seven")
@@ -288,15 +288,15 @@ display(
     )
 )
 notebook.tell(
-    """A multiple of $p/T$ only ever goes up, or only ever down, so a yes to 7 is a yes to everything on one side of 7 as
-    well. A one-hot vector keeps a column just for 7, and needs a new one for every position. The sinusoids need no such
-    column, because a row's largest dot product is the one with itself."""
+    """A multiple of $p/T$ only ever goes up, or only ever down, so a yes to 7 is also a yes to everything on one
+    side of 7. A one-hot vector keeps a column just for 7, and needs another one for every other position. The
+    sinusoids need no such column, because a row's largest dot product is the one with itself."""
 )
 
 # %% [markdown]
-# Here is the table. Its left columns tell neighbours apart, and the middle ones tell the beginning from the end. The
-# slow columns on the right hardly change over 64 positions, but they help in longer texts: even among 5,000 rows, no
-# two come close.
+# The picture shows your table. Its left columns tell neighbours apart, and the middle ones tell the beginning from
+# the end. The slow columns on the right hardly change over 64 positions. They pay off in longer texts, where even
+# among 5,000 rows no two come close.
 
 # %% tags=["hide-input"]
 table = sinusoidal_positions(64, 64)  # (max_len, D)
@@ -339,16 +339,18 @@ display(
     )
 )
 notebook.tell(
-    """Every line parallel to the diagonal has a single colour, so only the **distance** counts. The product is largest
-    at distance zero and fades in ripples on both sides alike. To tell left from right, a model needs $W_Q$ and $W_K$."""
+    """Every line parallel to the diagonal has a single colour, so only the **distance** counts. The product is
+    largest at distance zero and fades in ripples, to the left just as to the right. If a model has to tell left from
+    right, it needs $W_Q$ and $W_K$."""
 )
 
 # %% [markdown]
-# Picture a pair of columns as the tip of a clock hand. Each step turns the hand by one fixed angle. If two positions
-# move on together, the angle between their hands stays what it was, which is why only the distance counts. A move by $k$
-# positions turns each pair's hand by $k$ times its angle, wherever it started. One matrix of rotations therefore moves
-# *any* position by $k$, and a model that has learned this matrix can attend to "the word before" from everywhere in the
-# text.
+# Picture a pair of columns as the tip of a clock hand that turns by a fixed angle per position. If two positions
+# move on together, the angle between their hands stays as it was. That's why only the distance counts.
+#
+# A move by $k$ positions turns a pair's hand by $k$ times its angle, wherever the hand was before. One matrix of
+# rotations therefore moves *any* position by $k$, and a model that has learned this matrix can attend to "the word
+# before" from everywhere in the text.
 #
 # **Try:** set the shift to the wavelength. By what angle does the hand turn? Then choose pair 15. How far does its
 # hand move?
@@ -360,19 +362,19 @@ PositionExplorer()
 exercises.quiz("why_sine_and_cosine")
 
 # %% [markdown]
-# ## 4. How it enters: added
+# ## 4. How positions enter the model
 #
 # The table is simply **added** to the word vectors, row by row, with the same rows for every sentence of the
 # batch. Before that, the paper multiplies the embeddings by $\sqrt D$:
 #
 # $$x_p = \sqrt{D}\, e_{w_p} + PE_p, \qquad (B, T, D) + (T, D)$$
 #
-# The paper gives no reason for the factor. If the embeddings start with entries of size about $1/\sqrt D$, as is common,
-# it brings them up to the size of the sines.
+# The paper gives no reason for the factor. If the embeddings start with entries of size about $1/\sqrt D$, as is
+# common, the factor brings them up to the size of the sines.
 #
 # ### Your turn: find the bug (4 min)
 #
-# This version runs without an error, and yet a sentence stays a bag of words. There are two mistakes.
+# The version below runs without an error, but a sentence stays a bag of words. It has two mistakes.
 
 # %% tags=["hide-input"]
 exercises.heading("add_positions")
@@ -389,10 +391,10 @@ def add_positions(embeddings, table):
 exercises.check("add_positions", add_positions)
 
 # %% [markdown]
-# Adding looks reckless. Once two numbers are added, nobody can take them apart again. Two long *vectors* can be another
-# matter, because random directions in many dimensions are almost at right angles. Let your function add each of 600
-# random words to each of 40 positions. Then we fit a *linear* map on half of the sums and have it read the position
-# back from the other half.
+# Adding looks reckless, because once two numbers are added, nobody can take them apart again. Two long *vectors* can
+# be another matter, since random directions in many dimensions are almost at right angles. Let your function add
+# each of 600 random words to each of 40 positions. On half of these sums we then fit a *linear* map, and it has to
+# read the position back from the other half.
 
 # %%
 add = exercises.mine("add_positions")  # yours, once it has passed
@@ -439,22 +441,23 @@ for width in (64, 256, 512):
 exercises.reveal("reading_the_position_back", measured=accuracy[512][0])
 for width, (where, which, _, _) in accuracy.items():
     print(f"D = {width:>3}: position read back {where:3.0f}%, word read back {which:3.0f}%")
-print(f"D =  64: word and position, by the nearest of all 24,000 sums: {by_nearest[64]:.0f}%")
+print(f"D =  64: word and position from the nearest of all 24,000 sums {by_nearest[64]:.0f}%")
 notebook.claim(accuracy[512][1] > 95 and accuracy[512][0] > 50 and by_nearest[64] == 100)
 notebook.claim(accuracy[64][0] < accuracy[256][0] < accuracy[512][0])  # the wider, the better
 notebook.claim(all(beside[2] > beside[0] for beside in accuracy.values()))
 notebook.tell(
-    """At the paper's width the linear map recovers practically every word and most of the positions; a narrow model's
-    sums are harder to read. But nothing is *lost* in them. Ask which of all the sums is the nearest, and every word and
-    every position comes back even at the smallest width, although we blurred each entry a little first. Adding only makes
-    the two harder to read for a linear map, and less so the wider the model is."""
+    """At the paper's width the linear map recovers practically every word and most of the positions. The narrower
+    the model, the harder its sums are to read.
+
+    But nothing is *lost* in them. Take a sum of the smallest width, blur it a little, and ask which of all 24,000
+    sums is the nearest. Every word and every position comes back."""
 )
 
 # %% [markdown]
 # ## 5. Two other ways
 #
 # **Learned positions** are a table like any embedding, trained with everything else. BERT, GPT-2 and the Vision
-# Transformer use one. Such a table has a last row:
+# Transformer use one. But such a table has a last row:
 
 # %%
 learned = LearnedPositions(max_len=512, d_model=64)
@@ -490,7 +493,7 @@ for t, s in ((10, 7), (40, 37), (7, 10)):
 assert equal and not mirrored
 notebook.tell(
     """For a given query and key, what counts is how far apart they are and which comes first. The Transformer of
-    2017, BERT and GPT-2 add their positions; most of today's large language models rotate."""
+    2017, BERT and GPT-2 add their positions. Most of today's large language models rotate instead."""
 )
 
 # %% [markdown]
@@ -507,18 +510,21 @@ exercises.my_parts()
 # %% [markdown]
 # <details><summary><b>Fine print</b></summary>
 #
-# Each reverser was trained once, for 200 steps; longer training doesn't help the one without positions, and might help
-# the one with fractions. · Under a causal mask a word can at least notice *how many* words it's allowed to see. · The
-# 5,000 rows were compared at width 64, where no two come closer than 0.5. · The words of section 4 are random, and use
-# every direction there is. A trained model can keep some directions free for positions. · A table of sinusoids has no
-# last row, but a model that never met position 1,000 in training needn't know what to do with it.
+# - Each reverser was trained once, for 200 steps. Longer training doesn't help the one without positions, and might
+#   help the one with fractions.
+# - Under a causal mask a word can at least notice *how many* words it's allowed to see.
+# - The 5,000 rows were compared at width 64, where no two come closer than 0.5.
+# - The words of section 4 are random and use every direction there is. A trained model can keep some directions free
+#   for positions.
+# - A table of sinusoids has no last row, but a model that never met position 1,000 in training needn't know what to
+#   do with it.
 #
 # </details>
 #
 # ### What to take away
 #
-# - Without positions and without a causal mask, self-attention is permutation equivariant: shuffled words give
-#   shuffled outputs.
+# - Without positions and without a causal mask, self-attention is permutation equivariant: shuffle the words, and
+#   the outputs are shuffled along with them.
 # - A row of the sinusoidal table samples waves, from fast to slow. One dot product can single out a position.
 # - Moving by $k$ positions is a rotation that doesn't depend on where you start, and the dot product of
 #   two positions depends on their distance.
@@ -527,8 +533,9 @@ exercises.my_parts()
 #
 # $$PE_{(p,\,2i)} = \sin\frac{p}{10000^{2i/D}} \qquad PE_{(p,\,2i+1)} = \cos\frac{p}{10000^{2i/D}}$$
 #
-# A word can now attend to others by what and where they are. But it has a single row of weights, and any weight on one
-# word is taken from the others. **Lesson 06** has a sentence in which one row isn't enough.
+# A word can now attend to others by what they are and by where they are. But it has a single row of weights, and
+# whatever one word gains in that row, the others lose. **Lesson 06** begins with a small word that needs two others
+# at once.
 
 # %% [markdown]
 # ## Practice
@@ -564,7 +571,7 @@ def shift_matrix(k, d_model):
 exercises.check("shift_matrix", shift_matrix)
 
 # %% [markdown]
-# Use this matrix as $W_Q$, for $k = -1$ and scaled up so that one weight clearly wins, and every word attends to the
+# Take this matrix for $k = -1$ as $W_Q$, scaled up so that one weight clearly wins. Every word then attends to the
 # word before it:
 
 # %%
@@ -579,8 +586,8 @@ for k in (1, 5, 50):
 assert one_back[1:].diagonal().min() > 0.95
 
 # %% [markdown]
-# In lesson 06 you'll meet a trained head that also attends to the previous word, in another way, because its model has
-# learned positions.
+# Lesson 06 has a trained head that attends to the previous word, too. It can't use this matrix, because its model
+# has learned positions and no sinusoids.
 
 # %% tags=["hide-input"]
 exercises.heading("rotate_pairs")
@@ -611,9 +618,9 @@ exercises.quiz("add_or_concatenate")
 #
 # ### Bits and waves
 #
-# You can take the comparison with binary numbers literally. Below, the bits of each position are printed beside four
-# sines. Of each sine we keep only which *half* of its wave it's in. Here every sine is half as fast as the next; the
-# real table uses another factor.
+# The comparison with binary numbers can be taken literally. Below, each position is printed as four bits, and beside
+# them are four sines, reduced to which *half* of its wave each one is in. Here every sine is half as fast as the
+# next, while the real table has another factor.
 
 # %%
 for position in range(8):

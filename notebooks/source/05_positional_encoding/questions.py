@@ -20,7 +20,7 @@ Which columns of the sinusoidal table tell position 3 from position 4?
 [why_sine_and_cosine: single]
 Why does each frequency have both a sine and a cosine?
 + A step of k is then one rotation of the pair, the same at every position. | Yes. With the sine alone there is no such matrix.
-- The sine is zero at some positions, and the cosine fills in for it there so that nothing is lost. | It does help there, but the reason is the rotation.
+- The sine is zero at some positions, and the cosine fills in for it there so that nothing is lost. | The cosine does help there, but the reason is the rotation.
 - One of them is added in the encoder, the other in the decoder. | Sines and cosines are added in both of them.
 - The width of the table has to be an even number. | The width has to be even because of the pairs, not the other way round.
 
@@ -53,7 +53,7 @@ answer: A model without positions is just right for questions about a set, such 
 
 [add_or_concatenate: open]
 Going deeper measures that the position can be read back better if word and position are concatenated. Why did the Transformer of 2017, BERT and GPT-2 add all the same?
-answer: Because adding needs no extra width. Concatenation reserves a fixed part of the width for positions, while a model that adds can learn how many directions to use for them. Our measurement used random words, which use all directions, and trained embeddings don't have to. And attention can still separate the two, because a projection can pick out the directions in which positions vary.
+answer: Adding needs no extra width. Concatenation reserves a fixed part of the width for positions, while a model that adds can learn how many directions to use for them. Our measurement used random words, which point in all directions, and trained embeddings needn't do that. And attention can still separate the two, because a projection can pick out the directions in which positions vary.
 """)
 
 PREDICTIONS = predictions(r"""
@@ -80,7 +80,7 @@ recall: fast_and_slow_columns
 
 [dot_product_of_positions]
 Take the dot product of the rows for positions *p* and *p*′. What does it depend on?
-- distance: on how far apart the two are | You might still ask whether it can tell which of the two comes first.
+- distance: on how far apart the two are | Yes, and it doesn't even matter which of the two comes first.
 - both: on where each of the two stands | Each row does depend on its position. But moving both on by the same number of steps changes nothing.
 - neither: on nothing, it is always near zero | The slow columns are nearly the same for all 64 positions, so the rows are far from orthogonal.
 explain: Each pair of columns is a clock hand, and the angle between two hands doesn't change when both turn by the same amount.
@@ -89,9 +89,9 @@ recall: why_sine_and_cosine
 
 [reading_the_position_back]
 At D = 512, how often does the linear map read the exact position (one of 40) back from the *sum* of word and position?
-explain: Random directions in 512 dimensions are almost at right angles: most of the position can still be read, and the 600 words blur the difference between neighbours a little.
-too_low: Vectors aren't numbers: what is added can often be taken apart again.
-too_high: The directions are only almost at right angles.
+explain: Random directions in 512 dimensions are almost at right angles, so most positions can still be read. But the 600 words blur the difference between neighbours a little.
+too_low: Vectors aren't numbers. Added vectors can often be taken apart again.
+too_high: The directions are only almost at right angles, so some neighbouring positions are mixed up.
 unit: %
 low: 0
 high: 100
@@ -103,5 +103,5 @@ Query at 10 and key at 7, query at 40 and key at 37, query at 7 and key at 10. W
 - both: all three of them | The distance is always 3, but in the last case the key comes *after* the query.
 - neither: none of the three | Each vector is turned by another angle, but only the *difference* of two angles enters a dot product.
 - first: the first and second | In both, the key comes 3 positions before the query.
-explain: A rotation by the difference of the positions is left over, and the other way round it's another rotation.
+explain: In the dot product, a rotation by the difference of the two positions is left over. Swap the positions, and it turns the other way.
 """)
