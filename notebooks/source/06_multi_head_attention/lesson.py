@@ -3,13 +3,12 @@
 #
 # *The animal didn't cross the street because **it** was too tired.*
 #
-# What was too tired? The animal, obviously, because streets don't get tired. That small step took two words.
-# *Animal* is what *it* refers to, and *tired* is how you knew: write *wide* in its place, and *it* becomes the
-# street.
+# What was too tired? The animal, of course, because streets don't get tired. It took you two words to see that.
+# *Animal* is what *it* refers to, and *tired* is what told you. Write *wide* instead, and *it* means the street.
 #
-# A trained model has to find both words as well. MiniLM, a small BERT that reads English, has 72 chances. Each of its
-# six layers has twelve **heads**, every head draws its own attention map, and every map has a row of weights for *it*.
-# Did any of these rows find both words?
+# A language model has to find both words too. MiniLM, the small model of lesson 03, has 72 places to look for them.
+# It has six layers with twelve **heads** each, every head draws its own attention map, and in every map one row of
+# weights belongs to *it*. Does any of these 72 rows pick out both words?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -104,7 +103,7 @@ found = (both >= 1 / 3).sum().item()
 exercises.reveal(
     "both_at_once", measured="none" if found == 0 else "one" if found == 1 else "several"
 )
-print(f"at best, one row puts {both.max():.0%} on each of the two words")
+print(f"the best of the 72 rows puts at least {both.max():.0%} on each of the two words")
 # the layer in which one head attends to animal and another one to tired
 layer = torch.minimum(to_animal.amax(1), to_tired.amax(1)).argmax().item()
 pair = [to_animal[layer].argmax().item(), to_tired[layer].argmax().item()]
@@ -127,8 +126,8 @@ display(
     )
 )
 notebook.tell(
-    """No row comes close. In layer 6, two heads share the work instead. Head 12 looks mainly at *animal*, and head 10 at
-    *tired* more than at any other word."""
+    """No row comes close. Instead, two heads of layer 6 share the work. Head 12 puts most of its weight on *animal*,
+    and head 10 puts more on *tired* than on any other word."""
 )
 
 # %%
@@ -144,16 +143,16 @@ scores = torch.tensor([0.0, 6.0, 0.0, 6.0])  # the, animal, was, tired
 print(scores.softmax(-1))
 
 # %% [markdown]
-# Equal scores mean equal weights, and a row has only one unit of weight to share, which leaves half for each
-# word. Whatever *tired* gains, *animal* loses. And the row returns one vector, in which the two values are
-# stirred together like two paints: you see the mixture, not which colour came from which pot.
+# Each of the two words ends up with half, because a row's weights have to sum to 1. Raise the score of *tired*, and
+# *animal* loses what *tired* gains. And the row returns a single vector, in which both values have been stirred
+# together like two paints. You see the mixture, not which colour came out of which pot.
 #
-# Often the mixture is enough. But *Mary gave Susan roses* isn't *Susan gave Mary roses*, and if *gave* puts half of its
-# weight on each of the two people, it ends up with the same mixture in both sentences.
+# Often the mixture is enough. But take *Mary gave Susan roses* and *Susan gave Mary roses*. With half of its weight
+# on each woman, *gave* ends up with the same mixture both times, and who gave to whom is lost.
 #
-# Could training find cleverer weights? In the next cell two models read sentences like these, made from 24 names and
-# with positions added. From the context of *gave* alone they must name the giver and the receiver. One model has a
-# single row, the other two rows of half the width, and each is trained five times.
+# Perhaps training finds cleverer weights. In the next cell, two small models read sentences like these, made from 24
+# names and with positions added. From the context of *gave* alone, they have to name the giver and the receiver. One
+# model has a single row, the other has two rows of half the width, and each is trained five times.
 
 # %% tags=["hide-input"]
 mary_susan, even = torch.eye(2), torch.tensor([0.5, 0.5])
@@ -252,25 +251,28 @@ display(
     )
 )
 notebook.tell(
-    """One row does better than it should. The middle run names both people in about six sentences of seven, by a
-    trick. Its row favours some names over others, and the mixture betrays where the favoured name stands. When the
-    trick fails, giver and receiver are swapped. Two rows need no trick. Every run is nearly perfect, and nobody told
-    the rows to take one question each, *who gives?* and *who receives?*"""
+    """The single row does better than expected. In the middle run it names both people in about six sentences out of
+    seven, thanks to a trick. It weights some names more heavily than others, and the mixture then shows on which
+    side of *gave* the heavier name stood. Where the trick fails, giver and receiver are swapped.
+
+    Two rows need no trick. Every run is nearly perfect, and without being told to, one row finds the giver and the
+    other the receiver."""
 )
 
 # %% [markdown]
 # ## 2. A list of heads, then one matrix
 #
-# One query asks one question. To ask several at once, a Transformer layer runs several small attentions, its
-# heads, side by side on the same words. The paper has eight; two are coloured here.
+# With a single query, a word can ask only one question. To ask several at once, a Transformer layer runs several
+# small attentions, its heads, side by side on the same words. The paper uses eight. Two of them are coloured in the
+# picture.
 
 # %% tags=["hide-input"]
 notebook.picture("heads_concatenated")
 
 # %% [markdown]
-# Every head has its own $W_Q$, $W_K$ and $W_V$. They read the *whole* vector of a word, $D$ numbers wide, and
-# project it down to a smaller width $K = D/H$. The paper has $D = 512$ and $K = 64$. Ours fits on a page, with
-# $D = 8$ and two heads in a list:
+# Every head has its own $W_Q$, $W_K$ and $W_V$. Each matrix reads a word's *whole* vector of $D$ numbers and
+# projects it down to $K = D/H$ numbers, where $H$ is the number of heads. In the paper, $D = 512$ and $K = 64$. Our
+# example fits on a page, with $D = 8$ and a list of two heads:
 
 # %%
 D, H, K = 8, 2, 4
@@ -285,8 +287,9 @@ for head in heads:
 by_list = torch.cat(contexts, dim=-1) @ w_o  # (1, 6, 8) @ (8, 8) -> (1, 6, 8)
 
 # %% [markdown]
-# That's the complete layer. The loop makes it slow, and the cure is lesson 04's: turn many small products into one. Put
-# the $W_Q$ of both heads next to each other, and a single product computes all queries.
+# That's the complete layer, but its loop is slow. Lesson 04's cure works here too: turn many small products into one
+# large one. Put the $W_Q$ of both heads side by side, and a single product computes the queries of both. No numbers
+# are added on the way, so eight heads of width 64 have exactly as many parameters as one head of width 512.
 
 # %%
 w_q, w_k, w_v = (torch.cat([head[name] for head in heads], dim=1) for name in "qkv")  # (D, H·K)
@@ -305,8 +308,8 @@ assert count(MultiHeadAttention(512, 8)) == count(MultiHeadAttention(512, 1))
 # %% [markdown]
 # ### Your turn (4 min)
 #
-# Attention works on the last two dimensions, which have to be words and features. Cut the eight columns into
-# heads, and move the heads to the front, next to the batch.
+# Attention works on the last two dimensions, which have to be words and features. Cut the eight columns into heads,
+# then move the heads in front of the words, next to the batch.
 
 # %% tags=["hide-input"]
 exercises.heading("split_heads")
@@ -329,8 +332,7 @@ print("as in the list:", torch.allclose(second, x[0] @ heads[1]["q"], atol=1e-5)
 print(exercises.whose("split_heads", did="split"))
 
 # %% [markdown]
-# Why take two steps to turn the shape (1, 6, 8) into (1, 2, 6, 4)? A single `all_queries.reshape(1, 2, 6, 4)` returns
-# that shape as well.
+# Why take two steps? A single `all_queries.reshape(1, 2, 6, 4)` returns the right shape as well.
 
 # %%
 exercises.predict("torn_split")
@@ -358,11 +360,8 @@ assert (right_way % 10 > 4).all() and (right_way // 10 == torch.arange(1, 7)[:, 
 # %% [markdown]
 # ### Your turn (3 min)
 #
-# Attention now runs on all heads at once, because it treats them as one more batch dimension. Afterwards the
-# heads have to be joined again, so that each word has one row of $D$ numbers. Undo the two steps in reverse.
-#
-# Moving the matrices next to each other added no numbers to them, which is why a layer with eight heads of width 64 has
-# exactly as many parameters as a layer with one head of width 512.
+# Attention treats the heads as one more batch dimension and runs on all of them at once. Afterwards they have to be
+# joined again, into one row of $D$ numbers per word. Undo the two steps of the split, the last one first.
 
 # %% tags=["hide-input"]
 exercises.heading("merge_heads")
@@ -407,8 +406,8 @@ print("PyTorch's nn.MultiheadAttention, given these matrices, returns the same n
 # %% [markdown]
 # ## 3. What is $W_O$ for?
 #
-# Once the heads are side by side, the result has the right shape. Why multiply by one more matrix? Change what the
-# *first* head found, and watch which of a word's eight numbers change.
+# With the heads side by side, the result already has the right shape. Why did section 2 multiply it by one more
+# matrix, $W_O$? Change what the *first* head found and watch which of a word's eight numbers change.
 
 # %%
 side_by_side = merge_heads(context)  # (1, 6, 8)
@@ -424,13 +423,13 @@ parts = context @ w_o.unflatten(0, (H, K))  # (B, H, T, D)
 torch.testing.assert_close(parts.sum(1), by_split, atol=1e-4, rtol=1e-4)
 
 # %% [markdown]
-# Without $W_O$ the first head would be shut into four of the eight coordinates. Now cut $W_O$ into blocks of rows, $K$ for
-# the first head and $K$ for the second, and the product becomes a *sum over the heads*:
+# Without $W_O$, the first head can change only four of the eight numbers. With it, the head reaches all eight. Cut
+# $W_O$ into blocks of $K$ rows, one block per head, and the product becomes a *sum over the heads*:
 #
 # $$\mathrm{Concat}(Z_1, …, Z_H)\, W_O = Z_1 W_O^{(1)} + … + Z_H W_O^{(H)}$$
 #
-# You'll read both that heads are concatenated and that heads are added. It's one calculation, written in two ways.
-# Lesson 20 uses the sum to read what a single head writes. Here is the sum for one word, in whole numbers.
+# Some texts say that heads are concatenated, others that they are added, and both describe this one calculation.
+# Here is the sum for one word, in whole numbers.
 
 # %% tags=["hide-input"]
 notebook.picture("heads_added")
@@ -441,7 +440,7 @@ exercises.quiz("shape_of_w_o")
 # %% [markdown]
 # ### Your turn (9 min)
 #
-# You have every part now, so write the whole layer, starting from an empty function.
+# You have all the parts now, so write the whole layer, starting from an empty function.
 
 # %% tags=["hide-input"]
 exercises.heading("multi_head_attention")
@@ -457,9 +456,9 @@ def multi_head_attention(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
 exercises.check("multi_head_attention", multi_head_attention)
 
 # %% [markdown]
-# Now for a trained model. The next cell puts your layer into the course's translator, in place of all six self-attentions,
-# with their trained matrices and four heads each. The last line is a switch: remove its `#`, and every split and merge
-# becomes a bare reshape.
+# Now for a trained model. The next cell puts your layer in place of all six self-attentions of the course's
+# translator, with their trained matrices and four heads each. Once you've seen the result, remove the `#` from its
+# last line and run the rest of this section again. Every split and merge is then a bare reshape.
 
 
 # %%
@@ -547,16 +546,16 @@ assert "meal in the kitchen" in translate_by(tested)[2]
 torn_logits, _, torn = translate_by(torn_heads)
 assert torn == "The cooks a kitchen." and difference(torn_logits) > 1
 notebook.tell(
-    """The translator's logits come back up to rounding, and the maps of its first layer come out of this very
-    function. Turn the switch, and every shape still fits and nothing complains. But the maps fall to pieces, and
-    *Le cuisinier prépare un repas dans la cuisine* becomes *The cooks a kitchen.*"""
+    """Your layer reproduces the translator's logits up to rounding, and the two maps show how it attends. With bare
+    reshapes, every shape still fits and there is no error, but the maps fall to pieces and *Le cuisinier prépare un
+    repas dans la cuisine* becomes *The cooks a kitchen.*"""
 )
 
 # %% [markdown]
 # ## 4. What do trained heads do?
 #
-# Back to MiniLM. At the start we looked inside layer 6. Across all layers, the row of *it* with the most weight on *animal*
-# is in layer 4, head 2 (68%), and the one with the most on *tired* in layer 3, head 2 (71%). Now swap the last word:
+# Back to MiniLM. The two rows at the start came from layer 6. Over all six layers, layer 4, head 2 puts the most
+# weight on *animal* (68%), and layer 3, head 2 the most on *tired* (71%). Now swap the last word:
 #
 # *The animal didn't cross the street because it was too **wide**.*
 
@@ -585,20 +584,19 @@ assert abs(before["animal"] - 0.68) < 0.01 and now["animal"] < 0.35
 assert now["animal"] > now["street"] > before["street"]
 assert on_wide > 0.8 and link(wide, "[CLS]")[animal_head] > 0.3
 notebook.tell(
-    """One word at the end of the sentence takes more than half of the weight away from *animal*, but little of it
-    moves to *street*. Most goes to [CLS], the special token in front of every text. The head that looked at
-    *tired* now looks at *wide*, even more firmly. One head doesn't tell the whole textbook story."""
+    """In the textbook story, *it* switches from *animal* to *street*. This row goes only part of the way. *Animal*
+    loses more than half of its weight, but most of that moves to [CLS], the special token in front of every text,
+    and only a little to *street*. The head that looked at *tired* now looks at *wide*, even more firmly."""
 )
 
 # %% [markdown]
-# Some heads have jobs you can name. One attends to the previous word, and one follows a verb back to the noun that
-# agrees with it, singular or plural; *Going deeper* looks for both. Most of MiniLM's heads have no job that we could
-# name.
+# Some heads have a job that you can name. *Going deeper* finds one that attends to the previous word and one that
+# attends from a verb to the noun it agrees with. For most of MiniLM's heads we found no such job.
 #
 # ## 5. Does a head matter? Switch it off
 #
-# A map is easy to believe. Here is a head of the translator's cross-attention, where English words attend to French ones.
-# Over twenty captions, its rows put 84% of their weight on a single token, so it reads like a dictionary.
+# A clear map is easy to believe. Take this one, from the translator's cross-attention, where English words attend to
+# French ones. It reads like a dictionary, because a row puts most of its weight on a single token (on average 84%).
 
 # %% tags=["nbval-ignore-output", "hide-input"]
 # the map, and the loss without each head: click to see it
@@ -639,8 +637,9 @@ notebook.figure(
 )
 
 # %% [markdown]
-# Silence this head by letting it add nothing to the sum, and measure how much worse the translator predicts the English
-# captions. With all heads on, its loss is about 0.4 **nats** per token (lesson 01's unit).
+# Does the translator need this head? We silence it, so that it adds nothing to the sum over the heads, and measure
+# how much worse the translator then predicts the English captions. With all heads on, the loss is about 0.4 **nats**
+# (lesson 01's unit) per token.
 
 # %%
 exercises.predict("a_sharp_head")
@@ -650,7 +649,7 @@ exercises.predict("a_sharp_head")
 moved = change[6 + row, head].item()
 size = "nothing" if abs(moved) < 0.01 else "some" if moved < 0.1 * whole else "much"
 exercises.reveal("a_sharp_head", measured=size)
-print(f"cross {row + 1}, head {head + 1}: the loss changes by {moved:+.3f} nats from {whole:.3f}")
+print(f"without this head the loss changes by {moved:+.3f} nats, from {whole:.3f}")
 cheap = (change < 0.1 * whole).sum().item()
 axes = plots.signed_heatmap(
     change, x_label="head", y_label="layer", title="change in loss, nats (blue: it rises)"
@@ -667,7 +666,7 @@ with ExitStack() as stack:  # blind to the French, it says one thing about every
     notebook.claim(len({translator.translate(french) for french, _ in CAPTIONS[:4]}) == 1)
 notebook.claim(cheap > 0.7 * 36 and sharpness.argmax() == change.argmax())
 notebook.claim((change[:6] < 0.1 * whole).all())  # the exceptions are in the cross-attention
-print(f"{cheap} of 36 heads raise it by less than a tenth")
+print(f"for {cheap} of the 36 heads, the loss rises by less than a tenth without them")
 display(
     notebook.figure(
         axes,
@@ -677,15 +676,17 @@ display(
     )
 )
 notebook.tell(
-    """The translator doesn't miss it. A map is a *hypothesis* about what a model uses, and switching the head off is the
-    test. In the figure all 36 heads are silenced, one at a time. Most can be spared, as Michel et al. (2019) found
-    in far larger models. The exceptions are in the cross-attention, the decoder's only view of the French
-    sentence, and the costliest of all is also the sharpest."""
+    """The loss hardly changes. However convincing a map looks, it's only a *hypothesis* about what the model uses.
+    Switching the head off is the test.
+
+    The figure shows this test for all 36 heads, one at a time. Most can be spared, as Michel et al. (2019) found in
+    far larger models. The exceptions are all in the cross-attention, which is the decoder's only view of the French
+    sentence. The head that costs most is also the one with the sharpest map."""
 )
 
 # %% [markdown]
-# Each button below is a head. Find the smallest set of heads that changes a translation, then switch off the whole
-# cross-attention.
+# Each button below switches one head off. What's the smallest set of heads that changes a translation? And what does
+# the decoder write without any cross-attention?
 
 # %% tags=["nbval-ignore-output"]
 HeadSwitches(translator, CAPTIONS[:4])
@@ -693,18 +694,19 @@ HeadSwitches(translator, CAPTIONS[:4])
 # %% [markdown]
 # <details><summary><b>Fine print</b></summary>
 #
-# MiniLM was **fine-tuned** (trained further, for one purpose) to turn a sentence into a single vector, a **sentence
-# embedding**. Nobody trained it on pronouns in particular, and one pair of sentences proves little; *Going
-# deeper* counts 288. The losses in section 5 come from one translator and twenty captions. A head that can be spared
-# alone can still be needed once others are gone, as *Going deeper* shows with eighteen of them. And the translator's
-# layers have biases, which the folded cell in section 3 works into the matrices before your function runs.
+# - MiniLM was **fine-tuned** (trained further, for one purpose) to turn a sentence into a single vector, a
+#   **sentence embedding**. Nobody trained it on pronouns in particular.
+# - The losses in section 5 come from one translator and twenty captions. A head that can be spared alone can still
+#   be needed once others are gone, as *Going deeper* shows with eighteen heads.
+# - The translator's layers have biases, which the folded cell in section 3 works into the matrices before your
+#   function runs.
 #
 # </details>
 #
 # ### What to take away
 #
-# - A row of weights asks one question and returns one blend. Several heads ask several questions in one layer
-#   and keep the answers apart.
+# - A row of weights asks one question and returns one mixture. Several heads ask several questions in one layer and
+#   keep the answers apart.
 # - Each head projects the *whole* vector. We split the projections, not the embedding.
 # - Split, then transpose; on the way back transpose, then flatten.
 # - $W_O$ adds up the heads' contributions, and each contribution can reach every coordinate.
@@ -721,8 +723,8 @@ model_map(translator.trace("Un chien noir court dans la neige."), here="self-att
 exercises.my_parts()
 
 # %% [markdown]
-# **Lesson 07** builds the rest of the Transformer around attention: residual connections, normalisation, the
-# feed-forward network and the decoder.
+# You now have a Transformer's attention, all of it. But is attention all you need? **Lesson 07** takes that famous
+# title at its word, and stacks attention layers with nothing in between.
 
 # %% [markdown]
 # ## Practice
@@ -745,7 +747,8 @@ exercises.quiz("order_of_split_and_transpose")
 exercises.quiz("what_a_map_shows")
 
 # %% [markdown]
-# Click *it* and step through MiniLM's heads. In which other heads is *tired* the darkest word?
+# The view opens on layer 4, head 2, with *it* selected. Step through MiniLM's other heads. In which of them is
+# *tired* the darkest word?
 
 # %% tags=["nbval-ignore-output"]
 attention_view(minilm.attend(tired), layer=3, head=1, selected=10)  # counted from 0, as in Python
@@ -767,8 +770,9 @@ exercises.check("one_unit_each", one_unit_each)
 # %% [markdown]
 # ### Find the bug
 #
-# The layer below runs without an error. To test it, $W_Q$ and $W_K$ were set to zero, which makes all scores
-# equal. Every word should then come out as the average of the sentence, and every row of the print-out as 1, 2, 3, 4.
+# The layer below runs without an error, but what it returns is wrong. The test underneath sets $W_Q$ and $W_K$ to
+# zero, which makes all scores equal. Every word should then become the average of the sentence, and every printed
+# row should read 1, 2, 3, 4.
 
 # %% tags=["hide-input"]
 exercises.heading("mixed_up_heads")
@@ -821,7 +825,7 @@ def silence_head(w_o, head, n_heads):
 exercises.check("silence_head", silence_head)
 
 # %% [markdown]
-# Your function does what the buttons of section 5 do. Here it silences the head that costs the translator most to lose.
+# Your function does what the buttons of section 5 do. Here it silences the head that the translator needs most.
 
 # %% tags=["nbval-ignore-output"]
 i, head = divmod(change.argmax().item(), 4)
@@ -835,8 +839,8 @@ weight = weight.copy_(kept)
 assert evaluate(model, pairs) == whole
 
 # %% [markdown]
-# Here's the course's own class. It returns the weights only if you ask for them with `need_weights`, because PyTorch's
-# fused operator never stores them.
+# This is the course's own class. It runs on PyTorch's fused operator, which never stores the weights, so the class
+# computes them only if you ask with `need_weights`.
 
 # %%
 notebook.show_source(MultiHeadAttention)
@@ -855,11 +859,11 @@ exercises.quiz("how_many_heads")
 #
 # Optional, about half an hour. Nothing later depends on it.
 #
-# ### The same with `einsum`
+# ### With `einsum`
 #
-# `einsum` needs one letter per dimension: b for the batch, t for the queries' words, s for the keys' words, d
-# for $D$, h for the heads, k for $K$. It sums over every letter that is missing after the arrow, and no
-# transpose is needed.
+# `einsum` names each dimension with a letter: b for the batch, t for the queries' words, s for the keys' words, d
+# for $D$, h for the heads, k for $K$. It sums over every letter that is missing after the arrow, so no transpose is
+# needed.
 
 # %%
 q, k, v = (torch.einsum("btd,dhk->bhtk", x, w.unflatten(1, (H, K))) for w in (w_q, w_k, w_v))
@@ -870,9 +874,10 @@ print(torch.allclose(einsum_output, by_list, atol=1e-4))
 # %% [markdown]
 # ### Do the heads overwrite each other?
 #
-# Each of MiniLM's heads writes into 32 of 384 dimensions. Those 32 directions span a **subspace**. If two heads
-# share theirs, what one adds can blur what the other added. Take a random vector from one head's subspace. How
-# much of its squared length lies in a second head's subspace, and how much in that of all the other heads together?
+# Each of MiniLM's heads has 32 numbers per word, and whatever it writes into a vector of 384 lies in a **subspace**
+# of 32 dimensions. Where two subspaces overlap, one head can blur what the other wrote. Take a random vector from
+# one head's subspace. How much of its squared length lies in the subspace of a second head? And how much in the
+# space that all the other heads span together?
 
 
 # %% tags=["hide-input"]
@@ -906,16 +911,16 @@ assert all(0.88 < rest < 0.99 for _, rest in of_minilm)
 assert all(0.77 < rest < 0.84 for _, rest in of_translator)
 
 # %% [markdown]
-# Two heads by themselves overlap little. But all the others together fill nearly the whole space, so almost everything
-# that one head writes lies where others write, too. Training hasn't kept the heads out of each other's way, because
-# random directions would overlap about as much. Whatever reads the sum has to tell them apart.
+# Any two heads overlap little. But all the others together fill most of the space, so most of what a head writes
+# lands where others write too. Random directions would overlap about as much, so training hasn't kept the heads out
+# of each other's way. The layers that read the sum have to tell the contributions apart.
 #
 # ### Antecedents, counted
 #
-# The noun that a pronoun refers to is its **antecedent**. One pair of sentences proves little, so we make 288 of that
-# form, with other animals, places and reasons. The reason decides which noun is meant, because an animal can be
-# *hungry* and a road can't. How often does a head's *it* put more weight on the right noun than on the wrong one?
-# Chance would manage half the time.
+# The noun that a pronoun refers to is its **antecedent**. How reliably does a head find it? We make 288 sentences
+# like the first, with other animals, places and reasons. The reason decides which noun is meant, because an animal
+# can be *hungry* and a road can't. A head is right when its row for *it* favours the right noun. A coin would be
+# right half the time.
 
 # %%
 animals = ["animal", "dog", "cat", "horse", "bird", "child"]
@@ -961,10 +966,11 @@ assert accuracy[best] > 0.9 and both_nouns[best] < 0.05
 assert accuracy[animal_head] < 0.75 and both_nouns[animal_head] > 0.5
 
 # %% [markdown]
-# The winner isn't the head that looked best on the first pair. Its row for *it* puts little weight on either noun, and
-# the right one wins by a hair. Layer 4, head 2, which puts most of its weight on the two, is right less often.
+# The best head isn't the one that looked best on the first pair. In the winner's row, neither noun has much weight,
+# and the right one leads by a hair. Layer 4, head 2 puts most of its weight on the two nouns and is right less
+# often.
 #
-# If you pick the best of 72, you also pick the luckiest. Eight fresh reasons will show how much of the lead was luck:
+# But we picked the best of 72, and some of its lead may have been luck. Eight fresh reasons will show how much:
 # *thirsty, lazy, sick, shy* for the animal, and *icy, steep, crowded, slippery* for the place.
 
 # %%
@@ -985,16 +991,17 @@ print("by reason:", ", ".join(f"{r} {right[best]:.0%}" for r, right in again_by_
 assert 0.6 < again[best] < accuracy[best] - 0.1 and again[best] == again.max()
 assert again_by_reason["lazy"][best] < 0.5 and again_by_reason["icy"][best] < 0.5
 notebook.tell(
-    """The head still beats chance overall, but *lazy* and *icy* lead it astray more often than not. A head that was
-    chosen on some data has to be tested on other data."""
+    """The head still beats chance overall, but *lazy* and *icy* lead it astray more often than not. That's why a
+    head that was chosen on some sentences has to be tested on others."""
 )
 
 # %% [markdown]
 # ### A head for singular and plural
 #
-# *The dog near the cats **is** old. The dogs near the cat **are** old.* A verb has to agree with its subject, even when
-# another noun is closer. Does some head of MiniLM attend from the verb to the noun that agrees? And does its weight
-# follow if we swap *is* and *are*? We search all 72 heads with four nouns, then test the best one with four others.
+# *The dog near the cats **is** old. The dogs near the cat **are** old.* A verb has to agree with its subject, even
+# when another noun is closer. Does any head of MiniLM attend from the verb to the noun that agrees with it? And if
+# we swap *is* and *are*, does the weight move to the other noun? We search all 72 heads with four nouns, then test
+# the best head with four others.
 
 
 # %% tags=["hide-input"]
@@ -1029,14 +1036,15 @@ assert number_head == (1, 3)
 assert new_written[number_head] > 0.95 and 0.6 < new_swapped[number_head] < 0.8
 
 # %% [markdown]
-# In correct sentences, layer 2, head 4 practically always favours the noun that agrees. Swap the verb, and most of the
-# time it switches to the other noun. This head, then, responds to number.
+# In correct sentences, layer 2, head 4 nearly always favours the subject. Swap the verb, and most of the time the
+# head switches to the other noun, which is the one that now agrees. It responds to singular and plural, then, and
+# not just to the subject's place.
 #
 # ### Jobs that can be scored
 #
-# Three simple jobs can be scored on any text: attending to the **previous** word, to the **next** one, or to a
-# **special token**, [CLS] or [SEP], where a head can park its weight when it has nothing else to attend to (Clark et
-# al. 2019).
+# Three simple jobs can be scored on any text. A head might attend to the **previous** word, to the **next** word, or
+# to a **special token**. MiniLM's special tokens are [CLS] and [SEP], and a head can park its weight on them when it
+# has nothing else to attend to (Clark et al. 2019).
 
 # %% tags=["hide-input"]
 jobs = {name: torch.zeros(6, 12) for name in ("previous word", "next word", "special tokens")}
@@ -1051,14 +1059,14 @@ for text in texts:
     jobs["next word"] += weights.diagonal(1, 2, 3).mean(-1) / len(texts)
     jobs["special tokens"] += weights[:, :, 1:-1, [0, -1]].sum(-1).mean(-1) / len(texts)
 for job, score in jobs.items():
-    print(f"{job:>14}: {in_words(score.argmax().item())} gives it {score.max():.0%} of its weight")
+    print(f"{job:>14}: {in_words(score.argmax().item())}, with {score.max():.0%} of its weight")
 itself = sum(weights_and_tokens(t)[0].diagonal(0, 2, 3)[..., 1:-1].mean() for t in texts) / 3
 print(f"{'the word itself':>14}: {itself:.0%}, averaged over all 72 heads")
 assert jobs["previous word"].max() > 0.9 and jobs["previous word"].argmax() < 12 and itself < 0.1
 
 # %% [markdown]
-# The head for the previous word is in the first layer. The last line repeats what lesson 03 found: a word keeps only a
-# small share of its weight for itself.
+# The head for the previous word is in the first layer. The last line confirms what lesson 03 found: a word keeps
+# only a small share of its weight for itself.
 #
 # ### Eighteen heads at once
 
@@ -1084,10 +1092,12 @@ rank_correlation = torch.corrcoef(ranks.float())[0, 1]
 print(f"rank correlation of sharpness and loss, 12 cross heads: {rank_correlation:+.2f}")
 notebook.claim(0.3 < rank_correlation < 0.8)
 notebook.tell(
-    """Alone, none of the eighteen was missed. Together they are, because while one head is silent, others can do its work.
-    The last line ranks the cross-attention heads twice, by sharpness and by how much the loss rises without them. If the
-    rankings agreed, it would be 1; if they had nothing to do with each other, 0. A sharp map is a hint that a head
-    matters, and section 5 showed that it's no proof."""
+    """One at a time, none of the eighteen was missed, because other heads did the work of the missing one. Without
+    all eighteen, that help is gone.
+
+    The last line asks whether sharp heads matter more. It ranks the twelve cross-attention heads by sharpness, and
+    again by how much the loss rises without them. Identical rankings would score 1, unrelated ones 0, and these are
+    about halfway. A sharp map hints that a head matters, but section 5 showed that it's no proof."""
 )
 
 # %% [markdown]
