@@ -155,7 +155,7 @@ BOTH_RESIDUALS = [
 EXERCISES = [
     Exercise(
         name="leaky_decoder", title="find the bug: a leaky decoder layer",
-        task="A decoder layer without its norms. self_attention, cross_attention and feed_forward are its three sublayers; the first two take query, key, value and a mask (or None). Read the two printed lines, then fix one mistake for each of them.",
+        task="Read the two printed lines. Each of them points to one mistake in this decoder layer: fix both. `self_attention` and `cross_attention` take query, key, value and a mask (or None).",
         minutes=4, difficulty=3, importance=5,
         reference=leaky_decoder, draw=_draw_decoder,
         mistakes=[
@@ -164,7 +164,7 @@ EXERCISES = [
             Mistake("no causal mask", "self_attention(x, x, x, causal)", "self_attention(x, x, x, None)",
                     "Self-attention has no mask, so every target word attends to the words after it. Pass it the causal mask."),
             Mistake("no path around cross-attention", "x + cross_attention", "cross_attention",
-                    "The path around cross-attention is missing, so what was written is lost and only a mixture of the memory is left. Add x."),
+                    "The path around cross-attention is missing, so the target's own vectors are lost and only a mixture of the memory is left. Add x."),
             Mistake("no path around feed-forward", "return", "feed_forward(x)",
                     "The path around the feed-forward network is missing: add x to what it returns."),
             Mistake("no cross-attention", "x + cross_attention(x, memory, memory, None)", "x",
@@ -178,14 +178,14 @@ EXERCISES = [
         hints=["The first line says that an early output depends on the last word. What hides the future?",
                "With a memory of zeros, cross-attention returns zeros. What is left of x after that line?",
                "self_attention(x, x, x, masks.causal_mask(x.shape[1])), and x = x + cross_attention(...)."],
-        look_at="Three lines of one form, x + sublayer(…). Only the self-attention needs the causal mask.",
+        look_at="All three lines now have one form, x + sublayer(…), and only the self-attention needs the causal mask.",
     ),
     Exercise(
         name="layer_norm", title="layer normalisation",
-        task="Normalise every vector over the last dimension, then multiply by gain and add bias. The variance is the mean of the squares, so it divides by n.",
+        task="Normalise every vector over the last dimension, then multiply by gain and add bias. Divide by n in the variance, which is the mean of the squared distances from the mean.",
         pytorch="`x.mean(-1)` turns (4, 6) into (4,), and with `keepdim=True` into (4, 1), which broadcasts against (4, 6). `x.var(-1, correction=0)` divides by n; without `correction=0` it divides by n − 1.",
         minutes=5, difficulty=2, importance=4,
-        then="In section 3 the translator's encoder runs on it.",
+        then="In section 3 the translator's encoder runs on your function.",
         reference=layer_norm, draw=_draw_norm,
         mistakes=[
             Mistake("unbiased variance", "correction=0", "correction=1",
@@ -215,8 +215,8 @@ EXERCISES = [
     ),
     Exercise(
         name="feed_forward", title="the feed-forward network",
-        task="Two linear layers with a ReLU in between; the weights are (D, F) and (F, D).",
-        pytorch="`x @ w` works along the last dimension of x, whatever stands before it: (2, 5, 3) @ (3, 7) is (2, 5, 7). `h.relu()` sets negative numbers to 0.",
+        task="Apply a linear layer, a ReLU and another linear layer. The weights are (D, F) and (F, D).",
+        pytorch="`x @ w` works along the last dimension of x and leaves those in front alone: (2, 5, 3) @ (3, 7) is (2, 5, 7). `h.relu()` sets negative numbers to 0.",
         minutes=3, difficulty=1, importance=4,
         then="The next cell puts your three functions together and lets them translate.",
         reference=feed_forward, draw=_draw_ffn,
@@ -238,11 +238,11 @@ EXERCISES = [
         hints=["Rows times matrices: x @ w_1 is the first linear layer.",
                "ReLU is clamp(min=0), or .relu().",
                "(x @ w_1 + b_1).relu() @ w_2 + b_2"],
-        look_at="It works on the last dimension alone, with the same two matrices at every position.",
+        look_at="Your code never mentions the positions, so every position goes through the same two matrices.",
     ),
     Exercise(
         name="residual_post_norm", title="residual with post-norm",
-        task="Return the block's output for input x, in the paper's order. sublayer and norm are functions; call each of them once.",
+        task="Write one sublayer with its path, in the paper's order, post-norm, and return what they pass on. Call `sublayer` and `norm` once each.",
         minutes=2, difficulty=1, importance=4,
         then="The next cell compares it with your pre-norm.",
         reference=residual_post_norm, draw=_draw_residual,
@@ -260,13 +260,13 @@ EXERCISES = [
         ],
         also_right=[lambda x, f, norm: norm(f(x) + x)],
         hints=["LayerNorm(x + Sublayer(x)).", "norm(x + sublayer(x))"],
-        look_at="The layer's output is normalised, so the next layer gets vectors of the same size.",
+        look_at="Whatever the sublayer adds, the next one reads normalised vectors.",
     ),
     Exercise(
         name="residual_pre_norm", title="residual with pre-norm",
-        task="The same in pre-norm, the later order. Return the block's output for input x; call sublayer and norm once each.",
+        task="Write one sublayer with its path, in pre-norm, and return what they pass on. Call `sublayer` and `norm` once each.",
         minutes=2, difficulty=1, importance=4,
-        then="In section 3 it carries x around both sublayers of the translator's layers.",
+        then="In section 3 your function carries x around both sublayers of the translator's layers.",
         reference=residual_pre_norm, draw=_draw_residual,
         mistakes=[
             Mistake("post-norm", "return", "norm(x + sublayer(x))",
@@ -280,14 +280,14 @@ EXERCISES = [
         ],
         also_right=[lambda x, f, norm: f(norm(x)) + x],
         hints=["x + Sublayer(LayerNorm(x)).", "x + sublayer(norm(x))"],
-        look_at="Through the whole stack, x itself is never normalised, which is why there is one more norm at the very end.",
+        look_at="On its way up the stack, x itself is never normalised. That's why a pre-norm model has one more norm at the very end.",
     ),
     Exercise(
         name="decoder_mask", title="the decoder's mask",
-        task="Combine causal and padding: (B, T) ids to (B, 1, T, T), True = allowed to attend.",
+        task="Combine the causal mask and the padding mask. Ids (B, T) become a mask (B, 1, T, T), in which True means allowed to attend.",
         pytorch="`a & b` is True where both are. Shapes broadcast: (2, 1, 1, 5) & (5, 5) is (2, 1, 5, 5).",
         minutes=5, difficulty=3, importance=5,
-        then="The next cell draws it for a padded sentence.",
+        then="The next cell draws your mask for a padded sentence.",
         reference=decoder_mask, draw=_draw_ids,
         mistakes=[
             Mistake("causal only", "return", "past.expand(len(target_ids), 1, -1, -1)", NO_PADDING),
@@ -311,7 +311,7 @@ EXERCISES = [
         hints=["You wrote both masks in lesson 04.",
                "(B, 1, 1, T) & (T, T) broadcasts to (B, 1, T, T).",
                "masks.padding_mask(target_ids, pad_id) & masks.causal_mask(target_ids.shape[1])"],
-        look_at="With padding on the right, the causal part alone would hide it from all real positions. The padding part makes the mask right for any layout.",
+        look_at="With padding on the right, the causal part alone would hide the padding from all real positions. With padding on the left you need both parts.",
     ),
 ]
 # fmt: on

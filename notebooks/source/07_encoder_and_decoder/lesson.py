@@ -1,12 +1,12 @@
 # %% [markdown]
 # # Encoder and decoder
 #
-# The paper is called *Attention Is All You Need*. Take the title at its word: stack attention layers, each
-# reading what the one before returned, and put nothing in between.
+# The paper is called *Attention Is All You Need*. Let's take the title at its word and stack attention layers, each
+# reading what the one before it returned, with nothing in between.
 #
-# To see what becomes of a sentence on the way up, split every vector in two. One part is the average over the sentence,
-# which all of its words share. The rest is the word's **own** part, at first nearly all of the vector. Attention mixes
-# words, so every layer takes some of that part away. How fast?
+# What becomes of a sentence on its way up? Split every word's vector in two. One part is the average over the
+# sentence, which all of its words share. The rest is the word's **own** part, and at first that's nearly all of the
+# vector. But attention mixes words, so every layer takes some of the own part away. How fast?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -97,7 +97,7 @@ axes = plots.labelled_lines(
     range(7),
     {"attention alone": [100 * s for s in shares_alone[:7]]},
     x_label="layers",
-    y_label="share of its own, %",
+    y_label="own part of a vector, %",
     marker="o",
 )
 axes.set_ylim(0, 100)
@@ -112,14 +112,14 @@ display(
     )
 )
 notebook.tell(
-    """After two layers a few percent are left, and after four nothing but rounding errors. Ten words have become ten copies
-    of one vector, and no later layer can tell them apart. Dong et al. (2021) prove that attention on its own loses
-    the differences this fast."""
+    """After two layers a few percent are left, and after four nothing but rounding errors. Ten words have become ten
+    copies of one vector, so no later layer can tell them apart. Dong et al. (2021) prove that attention on its own
+    loses the differences this fast."""
 )
 
 # %% [markdown]
-# Attention, then, isn't all you need. Here is the paper's whole model, of which you've already built the embeddings,
-# the positions and the attention. Today we add everything around them, box by box.
+# Attention isn't all you need, then. The picture shows the paper's whole model. You've already built its embeddings,
+# positions and attention. Today we add the rest, one box at a time.
 
 # %% tags=["hide-input"]
 notebook.picture("whole_architecture")
@@ -127,16 +127,17 @@ notebook.picture("whole_architecture")
 # %% [markdown]
 # ## 1. How does a word keep its own information?
 #
-# A single plus sign rescues the stack. Instead of $\mathrm{Sublayer}(x)$ we pass on
+# A single plus sign rescues the stack. The boxes that compute something, such as an attention, are called
+# **sublayers**. Instead of $\mathrm{Sublayer}(x)$ we pass on
 #
 # $$x + \mathrm{Sublayer}(x)$$
 #
-# so that $x$ itself goes around the sublayer, along the blue lines of the picture. This is called a **residual path**
-# or *skip path* (He et al. 2016). A sublayer no longer has to reproduce what a word's vector already contained. It only
-# computes what to *add*.
+# so that $x$ itself goes around the sublayer, along the blue lines of the picture. This is called a **residual
+# path** or *skip path* (He et al. 2016). The sublayer no longer has to reproduce what a word's vector already
+# contained. It only computes what to *add*.
 #
-# Put such a path around each of the twelve attention layers, and the words stay different for far longer. But
-# something happens to the size of their vectors.
+# With such a path around each of our twelve attention layers, the words stay different for far longer. But what
+# happens to the size of their vectors?
 
 # %%
 exercises.predict("size_after_twelve")
@@ -150,14 +151,14 @@ exercises.reveal(
     measured="same" if largest < 2 else "few" if largest < 10 else "many",
 )
 print(f"typical size of an entry: {sizes_with[0]:.1f} at first, {largest:.1f} after twelve layers")
-print(f"of its own after twelve layers: {100 * shares_with[12]:.0f}%")
+print(f"own part of a vector after twelve layers: {100 * shares_with[12]:.0f}%")
 figure, (left, right) = pyplot.subplots(1, 2, figsize=(9.5, 3.2), constrained_layout=True)
 plots.labelled_lines(
     range(13),
     {"with paths": [100 * s for s in shares_with], "alone": [100 * s for s in shares_alone]},
     ax=left,
     x_label="layers",
-    y_label="share of its own, %",
+    y_label="own part of a vector, %",
 )
 plots.labelled_lines(
     range(13), {"with paths": sizes_with}, ax=right, x_label="layers", y_label="typical size"
@@ -213,9 +214,9 @@ def layer_norm(x, gain, bias, eps=1e-5):
 exercises.check("layer_norm", layer_norm)
 
 # %% [markdown]
-# Where should the norm go? The paper puts it on the sum, an order called **post-norm**. Most models since then, our
-# translator among them, normalise only what the sublayer reads. In this **pre-norm** order nothing on the path itself
-# changes $x$, from the bottom of the stack to the top.
+# Where should the norm go? The paper normalises the sum, an order called **post-norm**. Most models since then, our
+# translator among them, normalise only what the sublayer reads. In this order, **pre-norm**, the path carries $x$
+# past every norm, from the bottom of the stack to the top.
 
 # %% tags=["hide-input"]
 notebook.picture("residual_and_norm")
@@ -223,7 +224,7 @@ notebook.picture("residual_and_norm")
 # %% [markdown]
 # ### Your turn (2 min)
 #
-# Write pre-norm, the order on the right. The paper's is waiting in *Practice*.
+# Write pre-norm, the order on the right. You'll meet the paper's order in *Practice*.
 
 # %% tags=["hide-input"]
 exercises.heading("residual_pre_norm")
@@ -251,9 +252,9 @@ exercises.warm_up(7)
 #
 # $$\mathrm{FFN}(x) = \max(0,\; x W_1 + b_1)\, W_2 + b_2$$
 #
-# It works on **each position by itself**, with the same weights at every position, so no word affects another here. In
-# the drawing it looks like a small extra, yet it has two thirds of an encoder layer's parameters, because the paper's
-# network widens 512 numbers to 2,048 and narrows them again.
+# The network works on **each position by itself**, with the same weights at every position, so no word affects
+# another here. It looks like a small extra in the drawing. But the paper's network widens 512 numbers to 2,048 and
+# narrows them again, and that takes two thirds of an encoder layer's parameters.
 #
 # ### Your turn (3 min)
 
@@ -282,8 +283,9 @@ exercises.check("feed_forward", feed_forward)
 # %% [markdown]
 # ### A layer of your own
 #
-# Two paths, two norms, attention and a feed-forward network make an encoder layer. You wrote the attention in lesson 06 and
-# the rest today. Let's put your three functions together and give them the trained weights of our translator.
+# An encoder layer is attention and a feed-forward network, each with a path and a norm. You wrote the attention in
+# lesson 06 and the rest today. The next cells put your three functions together and run them with the trained
+# weights of our translator.
 
 # %%
 norm, residual, ffn = map(exercises.mine, ("layer_norm", "residual_pre_norm", "feed_forward"))
@@ -379,19 +381,19 @@ print("without the network in the decoder's layers:", f"   {mute[:90]}", sep="\n
 assert bleu["ffn"] > 30 > 10 > max(bleu["relu"], bleu["paths"], bleu["norms"])
 assert mute != translator.translate(french[1])
 notebook.tell(
-    """In this encoder, leaving a step out does less harm than doing it wrong. That doesn't make the network useless. Take it
-    out of the *decoder's* layers, which choose the words, and the second caption stutters."""
+    """In this encoder, leaving a step out does less harm than doing it wrong. That doesn't make the feed-forward
+    network useless. Without it in the *decoder's* layers, which choose the words, the second caption stutters."""
 )
 
 # %% [markdown]
 # ## 4. How deep can a stack be?
 #
-# The encoder is a stack of $N$ such layers, each reading what the one below returned. The paper calls them *identical*,
-# though only in structure: each has weights of its own. It chose $N = 6$ and a width $d_{model}$ of 512, two
-# **hyperparameters** that people find by trying.
+# The encoder is a stack of $N$ such layers, each reading what the one below returned. The paper calls the layers
+# *identical*, but it means only their structure, because each layer has weights of its own. The paper's depth,
+# $N = 6$, and its width, $d_{model} = 512$, are **hyperparameters**, numbers that people choose by trying.
 #
-# Does a deep stack need its norms? Take a small translator for our toy corpus, with four layers on each side. We remove
-# every norm, change nothing else, and train both versions for 34 steps, each with three seeds.
+# Does a deep stack need its norms? We build a small translator for our toy corpus, with four layers on each side,
+# once with norms and once without any. Both versions are trained for 34 steps, each with three seeds.
 
 # %%
 versions = {"norms": (True, 1.0), "no norms": (False, 1.0)}  # name: norms?, scale at the start
@@ -481,10 +483,11 @@ if complete(histories, 6):
     notebook.claim(max(h.validation_losses[-1] for h in histories["norms"]) < 4)
 
 # %% [markdown]
-# Without norms the very first loss is absurd, because the sums grew layer by layer, as in section 1, and no run recovers.
-# That looks like proof that a deep stack needs norms. But perhaps the start was just too reckless. We could also begin
-# modestly: multiply the last matrix of every sublayer by 0.1, so that each layer adds little at first, and use no norm at
-# all.
+# Without norms the very first loss is absurd, because the sums grow layer by layer, as in section 1. None of the
+# runs recovers.
+#
+# That looks like proof that a deep stack needs norms. But perhaps the start was just too reckless. Let's leave the
+# norms out again and multiply the last matrix of every sublayer by 0.1, so that each layer adds little at first.
 
 # %%
 exercises.predict("careful_start")
@@ -524,28 +527,29 @@ if complete(histories, 9):
         )
     )
 notebook.tell(
-    """Every careful run ends below every run with norms. These stacks needed vectors of a sensible size to start from, and
-    a norm is one way to have them. Zhang et al. (2019) trained residual networks of up to 10,000 layers without a single
-    norm, with nothing but a careful start.
+    """Every careful run ends below every run with norms. These stacks needed vectors of a sensible size to start
+    from, and a norm is only one way to have them. Zhang et al. (2019) trained residual networks of up to 10,000
+    layers with a careful start and not a single norm.
 
-    Why, then, does nearly every model have norms? Because norms forgive. At twenty times this learning rate all our models
-    with norms still learn, and none of the careful ones does. *Going deeper* runs both."""
+    Why, then, does nearly every model have norms? Because norms forgive. Make the training steps twenty times as
+    large, and all our models with norms still learn, while none of the careful ones does. *Going deeper* tries it."""
 )
 
 # %% [markdown]
 # ## 5. What does a decoder layer add?
 #
-# Each word that the decoder writes depends on two things: the words written so far and the source sentence. A decoder
-# layer therefore has two kinds of attention. Self-attention reads the target, under a causal mask that hides the
-# future. **Cross-attention** reads the source, with queries from the target and with keys and values from the encoder's
-# output, which is called the **memory**. With the encoder's self-attention, that makes three uses for one piece of
-# code, and only the inputs and the mask differ.
+# Each word that the decoder writes depends on the words written so far and on the source sentence. A decoder layer
+# therefore has two kinds of attention. Self-attention reads the target, under a causal mask. **Cross-attention**
+# reads the source, with queries from the target and with keys and values from the encoder's output, which is called
+# the **memory**. Counting the encoder's self-attention, that makes three uses of one piece of code. Only the inputs
+# and the mask differ.
 
 # %% tags=["hide-input"]
 notebook.picture("three_uses_of_attention")
 
 # %% [markdown]
-# **Pencil (2 min).** Before you answer, write down the shapes of $Q$, $K$ and the scores in cross-attention.
+# **Pencil (2 min).** For the sentence in the next question, write down the shapes of $Q$, $K$ and the scores in
+# cross-attention. Then answer it.
 
 # %%
 exercises.quiz("memory_shape")
@@ -575,7 +579,7 @@ notebook.picture("encoder_decoder_stacks")
 # %% [markdown]
 # ### The map
 #
-# Here's the whole model at work. The tour opens an encoder layer, follows the memory to the decoder, and then
+# The map shows the whole model at work. Its tour opens an encoder layer, follows the memory to the decoder, and then
 # traces one word of the translation.
 
 # %% tags=["hide-input"]
@@ -588,7 +592,7 @@ model_map(
 # %% [markdown]
 # <details><summary>Fine print</summary>
 #
-# - The words of the opening are random, and its layers untrained. Trained layers mix less evenly.
+# - In the opening, the words are random and the layers untrained. Trained layers mix less evenly.
 # - What the encoder survives was measured on one trained model and five captions, which are too few to show a small
 #   loss.
 # - Section 4 trains for 34 steps, with three seeds, on a toy corpus. It shows that a norm isn't necessary for
@@ -600,8 +604,8 @@ model_map(
 # ### What to take away
 #
 # - Attention alone makes all words alike. A residual path, $x + \mathrm{Sublayer}(x)$, keeps them different.
-# - Layer norm gives each vector, by itself, mean 0 and size 1. Then it applies a learned gain and bias.
-# - A deep stack needs vectors of a sensible size: from norms, or from a careful start.
+# - Layer norm brings each vector, by itself, to mean 0 and size 1. Then it applies a learned gain and bias.
+# - A deep stack needs vectors of a sensible size. Norms provide them, and so does a careful start.
 # - The feed-forward network works on each position alone and has most of an encoder layer's parameters.
 # - An encoder layer is self-attention, then feed-forward. A decoder layer is masked self-attention,
 #   cross-attention, feed-forward. Each sublayer has its own path and norm.
@@ -609,7 +613,8 @@ model_map(
 #
 # $$\text{post-norm: } \mathrm{LN}(x + f(x)) \qquad \text{pre-norm: } x + f(\mathrm{LN}(x))$$
 #
-# The decoder returns one vector per position. **Lesson 08** turns these vectors into words.
+# The model is complete, but it doesn't write yet, because its decoder returns vectors and not words. **Lesson 08**
+# lets it write, and its people end up waiting for the train in a large train.
 
 # %% tags=["nbval-ignore-output"]
 exercises.my_parts()
@@ -648,9 +653,9 @@ def residual_post_norm(x, sublayer, norm):
 exercises.check("residual_post_norm", residual_post_norm)
 
 # %% [markdown]
-# Many drawings of the paper's model show pre-norm, but the paper's section 3.1 has
-# $\mathrm{LayerNorm}(x + \mathrm{Sublayer}(x))$. Feed both of your functions vectors that are three times too large,
-# and the size of the result tells them apart.
+# Some well-known code for the paper's model uses pre-norm, but the paper's section 3.1 has
+# $\mathrm{LayerNorm}(x + \mathrm{Sublayer}(x))$. The next cell feeds both of your functions vectors that are three
+# times too large, and the size of what they return tells the two orders apart.
 
 # %%
 too_large, unit = 3 * torch.randn(1, 5, 16), lambda h: F.layer_norm(h, [16])
@@ -683,7 +688,8 @@ def decoder_mask(target_ids, pad_id):
 exercises.check("decoder_mask", decoder_mask)
 
 # %% [markdown]
-# Here are four words, *a* to *d*, with padding in front of them. Each row shows what one of them is allowed to attend to:
+# To see your mask, take four words, *a* to *d*, with padding in front of them. Each row shows what one token is
+# allowed to attend to:
 
 # %%
 ids = torch.tensor([[PAD, PAD, 20, 21, 22, 23]])
@@ -705,9 +711,9 @@ print(exercises.whose("decoder_mask"))
 # %% [markdown]
 # ### Find the bug
 #
-# This decoder layer has no norms, which makes its wiring easier to see. Two tests show that something is wrong. The
-# first changes the *last* of four target words and prints which outputs move. The second replaces the memory with zeros
-# and asks whether different targets still lead to different outputs.
+# This decoder layer has no norms, which makes its wiring easier to see. Two tests underneath show that something is
+# wrong. The first changes the *last* of four target words and prints which outputs move. The second replaces the
+# memory with zeros and asks whether different targets still lead to different outputs.
 
 # %% tags=["hide-input"]
 exercises.heading("leaky_decoder")
@@ -835,8 +841,8 @@ if complete(large_steps, 4):
 #
 # ### The gradient, layer by layer
 #
-# How much of the loss's gradient reaches the early layers? We send one batch through twelve fresh layers and back, and
-# measure the gradient's length at the first feed-forward matrix of every layer.
+# How large is the gradient in the early layers of a stack, and how large in the late ones? We send one batch through
+# twelve fresh layers and back, and measure the gradient's length at the first feed-forward matrix of every layer.
 
 # %%
 exercises.predict("larger_gradient")
@@ -890,7 +896,7 @@ ratio = post[-1] / pre[-1]
 exercises.reveal(
     "larger_gradient", measured="post" if ratio > 1.5 else "pre" if ratio < 0.67 else "same"
 )
-print(f"last layer: post-norm gets {ratio:.1f} times the gradient of pre-norm")
+print(f"last layer: the gradient is {ratio:.1f} times as large in post-norm as in pre-norm")
 _, axes = pyplot.subplots()
 axes.set_yscale("log")
 plots.labelled_lines(
@@ -906,16 +912,16 @@ display(
     )
 )
 notebook.tell(
-    """In pre-norm the sum grows from layer to layer, so a late layer changes it only a little and has a small gradient.
-    Post-norm brings every layer's output back to size 1, and its last layers have a large gradient while the whole stack is
-    still random. Xiong et al. (2020) explain with this why the paper's model needs a *warm-up*, small steps at first
-    (lesson 09). Liu et al. (2020) dispute that unequal gradients are the cause."""
+    """In pre-norm the sum grows from layer to layer, so a late layer changes it only a little and has a small
+    gradient. Post-norm brings every layer's output back to size 1, and its last layers have a large gradient while
+    the whole stack is still random. According to Xiong et al. (2020), that's why the paper's model needs a
+    *warm-up*, small steps at first (lesson 09). Liu et al. (2020) dispute that unequal gradients are the cause."""
 )
 
 # %% [markdown]
-# Take the residual paths away, and the gradient at this matrix is *not* small, because the norms keep the vectors at
-# size 1. The damage shows at the queries and keys of the last layer, where the gradient is next to nothing. By then all
-# words have become one vector, and it makes no difference where they look.
+# Without the residual paths, the gradient at this matrix is *not* small, because the norms keep the vectors at
+# size 1. The damage shows at the queries and keys of the last layer, where next to no gradient arrives. By then all
+# words have become one vector, and it makes no difference which of them a query attends to.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 print(" " * 20, "gradient at W_Q, W_K    own share after layers 2, 4, 12")

@@ -13,7 +13,7 @@ A batch has the shape (B, T, D). Over which dimension does layer normalisation t
 [what_dropout_does: multiple]
 Which of these are true of dropout with p = 0.1?
 + In training, a tenth of the activations is set to zero. | True, and a different tenth each time.
-+ The others are divided by 0.9. | True: that keeps the expected sum the same.
++ The others are divided by 0.9. | True, because that keeps the expected sum where it was.
 - A tenth of the weights is removed. | Not so: the weights stay, and activations are set to zero.
 - It stays on when the model translates. | Not so: model.eval() turns it off.
 
@@ -29,7 +29,7 @@ why: (B, H, T, S).
 
 [why_residual: open]
 Explain to a friend who knows about matrices, but not about neural networks, why a deep stack is easier to train with paths around its layers.
-answer: Without the path, every layer has to pass on everything in its input, and it has to learn this from random weights. The gradient reaches the first layer only through a long product of matrices, which shrinks or grows with the depth. Norms preserve the size of the gradient, but not the information in it. With the path, a layer that does nothing passes x on unchanged, so it only has to learn what to add. The derivative of x + f(x) is 1 plus something, so a part of the gradient reaches every layer undiminished. That's exactly true in pre-norm, while in post-norm each norm rescales it. And without the paths all words of a sentence become alike: after two layers only a small part of each vector is still the word's own, and after four layers none of it is.
+answer: Without the path, every layer has to pass on everything in its input, and it has to learn this from random weights. The gradient reaches the first layer only through a long product of matrices, and such a product shrinks or grows with the depth. Norms preserve the size of the gradient, but not the information in it. With the path, a layer that does nothing passes x on unchanged, so it only has to learn what to add. The derivative of x + f(x) is 1 plus something, so a part of the gradient reaches every layer undiminished. That's exactly true in pre-norm, while in post-norm each norm rescales it. And without the paths all words of a sentence become alike: after two layers only a small part of each vector is still the word's own, and after four layers none of it is.
 
 [name_the_parts: match]
 Match each name in the picture with what it is.
@@ -74,36 +74,36 @@ ask_why: yes
 [size_after_twelve]
 The entries of the input have a typical size of 1. What is their typical size after twelve attention layers, each with a path around it?
 - many: more than 10 | Each layer adds in proportion to the x that it reads.
-- few: from 3 to 10 | That would be so if every layer added something of one size, that of the input.
+- few: from 3 to 10 | That would be so if every layer added something as large as the input.
 - same: less than 3 | Attention alone only averages. But here the average is *added* to x, twelve times.
 
 [what_it_survives]
 Without which of these does the trained encoder still lead to sensible translations?
 - norms: the norms before the sublayers | The sublayers then read vectors of a size that they have never met in training.
 - paths: the paths around the sublayers | The decoder then gets only what the last sublayer computed, and nothing of the words themselves.
-- ffn: the whole feed-forward network | It sounds like the greatest loss, and it does the least harm.
-- relu: the ReLU in the feed-forward network | The two matrices are still there, but they were trained on numbers of which about half are zero.
-explain: Without its feed-forward network a layer passes on x and what attention has added, and both are as the later layers know them. The other three changes put wrong numbers into the vectors.
+- ffn: the whole feed-forward network | Losing the whole network sounds worst, and it does the least harm.
+- relu: the ReLU in the feed-forward network | The two matrices are still there, but the second was trained on numbers that are often zero.
+explain: Without its feed-forward network, a layer still passes on x and what attention adds to it, much as the later layers know them. The other three changes put wrong numbers into the vectors.
 ask_why: yes
 
 [careful_start]
-Four layers, no norms, and a careful start. Beside the models with norms, at which validation loss does this one end?
-- lower: lower, by more than 0.2 nats | Yes, with every seed. What had ruined the models without norms was their start.
+Four layers, no norms, and a careful start. How does the final validation loss compare with that of the models with norms?
+- lower: lower, by more than 0.2 nats | Yes, with every seed. It was the start that had ruined the models without norms.
 - same: about as high, within 0.2 nats | A fair guess, since both start from vectors of a sensible size.
-- higher: higher, by more than 0.2 nats | It would be if the norm itself were what makes deep stacks trainable.
+- higher: higher, by more than 0.2 nats | That would be so if deep stacks couldn't be trained without a norm.
 explain: With a tenth of the usual output matrices, each layer at first passes on nearly x, and the sums stay small. From there training goes well without any norm.
 ask_why: yes
 
 [keys_from_memory]
 Our translator has three encoder layers and three decoder layers. Where do its three cross-attentions get their keys?
-- matching: from encoder layers 1, 2 and 3, one from each | Drawings with parallel arrows suggest it. Only the last encoder layer's output leaves the encoder.
+- matching: from encoder layers 1, 2 and 3, one from each | Drawings with parallel arrows suggest this. Only the last encoder layer's output leaves the encoder.
 - each: from the last encoder layer, computed three times | Yes: one memory, and three pairs of W_K and W_V.
 - once: from the last encoder layer, computed once for all | The memory is the same for all three, but each projects it with a W_K of its own.
 explain: There is one memory, the output of the last encoder layer. Every decoder layer projects it with its own W_K and W_V.
 
 [larger_gradient]
 Twelve fresh layers and one backward pass. Which of the two, post-norm or pre-norm, gives the *last* layers the larger gradient?
-- pre: pre-norm, by more than half | It's true that nothing interrupts its path to the loss. But the sum has grown by then.
+- pre: pre-norm, by more than half | Nothing interrupts its path to the loss, that's true. But by the last layers the sum has grown.
 - post: post-norm, by more than half | Yes, more than three times as large with this seed.
 - same: neither, by more than half | Both are next to the loss, but the norm after the last layer makes a difference.
 explain: In pre-norm the sum has grown by the last layer, so that layer changes it less. In post-norm every layer's output has been brought back to size 1.
