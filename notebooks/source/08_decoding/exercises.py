@@ -172,9 +172,7 @@ def _beam_by_sorting(log_probs, beam_scores, beam_size):
 
 DROPPED = "dropped, -math.inf"
 BACK = "    dropped = dropped.scatter(-1, order, dropped)\n"
-NOT_FINITE = (
-    "The rest is set to −1e9. The softmax gives the same, but the exercise asks for −∞, -math.inf."
-)
+NOT_FINITE = "The rest is set to −1e9. A softmax can't tell the difference, but the exercise asks for −∞, -math.inf."
 A_MASK = "This is the mask, True for what is kept. Return the logits, with −∞ where it is False."
 ORDER = (
     "The three results are in another order. Return scores first, then beam_index, then token_id."
@@ -184,7 +182,7 @@ ORDER = (
 EXERCISES = [
     Exercise(
         name="next_token_probabilities", title="from vectors to probabilities",
-        task="hidden (B, T, D) holds the decoder's vectors, and table (V, D) one row per token of the vocabulary. Return the probability of every token at every position, (B, T, V).",
+        task="`hidden` (B, T, D) holds the decoder's vectors, and `table` (V, D) has one row per token of the vocabulary. Return the probability of every token at every position, (B, T, V).",
         minutes=3, difficulty=1, importance=4,
         reference=next_token_probabilities,
         draw=normal("b t d, v d", (1, 2, 3, 5), (2, 3, 4, 7), (3, 2, 6, 4)),
@@ -211,20 +209,20 @@ EXERCISES = [
             "hidden is (B, T, D) and table is (V, D). Which of the two has to be transposed so that the product sums over D?",
             "hidden @ table.T is (B, T, V), and the softmax runs over the last dimension.",
         ],
-        look_at="The table is the embedding itself: the same rows that turned tokens into vectors turn vectors into tokens.",
+        look_at="With weight tying, this table is the embedding. The rows that turned tokens into vectors now turn vectors into scores for tokens.",
     ),
     Exercise(
         name="next_token_loss", title="find the bug: a loss that rewards copying",
-        task="ids (B, T + 1) begin with bos; decode(inputs), with inputs (B, T), returns logits (B, T, V) from a decoder with a causal mask. Return the mean loss of predicting each next token. Which of the two printed losses should be the low one?",
+        task="Return the mean loss of predicting each next token. `ids` (B, T + 1) begins with bos, and `decode` turns inputs (B, T) into the logits (B, T, V) of a decoder with a causal mask. Which of the two printed losses should be the low one?",
         pytorch="`ids[:, :-1]` drops the last column, `ids[:, 1:]` the first. `x.flatten(0, 1)` turns (B, T, V) into (B · T, V).",
         minutes=3, difficulty=2, importance=5,
-        then="The next cell measures our translator with it.",
+        then="The next cell uses your loss to measure our translator.",
         reference=next_token_loss, draw=_draw_loss,
         mistakes=[
             Mistake("still as it was", "ids[:, 1:]", "ids[:, :-1]",
                     "Compare the two printed losses. A decoder that repeats its input gets the lowest loss. Which token is position t supposed to predict?"),
             Mistake("probabilities", "decode(inputs)", "decode(inputs).softmax(-1)",
-                    "F.cross_entropy is given probabilities, to which it applies a second softmax. Give it the logits."),
+                    "F.cross_entropy is given probabilities, and applies a second softmax to them. Pass it the logits."),
             Mistake("shifted the wrong way", "ids[:, :-1], ids[:, 1:]", "ids[:, 1:], ids[:, :-1]",
                     "Inputs and targets have changed places, so the model is trained to predict the token that came before."),
             Mistake("all later tokens, no bos", "ids[:, :-1], ids[:, 1:]", "ids[:, 1:], ids[:, 1:]",
@@ -232,20 +230,20 @@ EXERCISES = [
             Mistake("two tokens ahead", "ids[:, :-1], ids[:, 1:]", "ids[:, :-2], ids[:, 2:]",
                     "The target is two tokens ahead. Shift by one."),
             Mistake("only the last token", "logits.flatten(0, 1), targets.flatten()", "logits[:, -1], targets[:, -1]",
-                    "Only the last position counts. One pass gives a prediction at every position, so take the mean over all of them."),
+                    "Only the last position counts. One pass makes a prediction at every position, so take the mean over all of them."),
         ],
         also_right=[lambda decode, ids: F.nll_loss(decode(ids[:, :-1]).log_softmax(-1).transpose(1, 2), ids[:, 1:])],
-        hints=["Look at the two lines that are printed: a decoder that only repeats its input should have a high loss.",
+        hints=["Look at the two printed lines. Should a decoder that only repeats its input have a low loss?",
                "At position t the decoder has read inputs up to t. Which token is it supposed to predict?",
                "targets = ids[:, 1:]"],
-        look_at="One slice drops the last token, the other drops the first. That is the whole shift.",
+        look_at="The whole shift is two slices. One drops the last token, the other drops the first.",
     ),
     Exercise(
         name="greedy_decode", title="greedy decoding",
-        task="Start from `[bos_id]`. Keep appending the likeliest next token until it is `eos_id` or you have `max_len` of them. Return what you added.",
+        task="Start from `[bos_id]`. Keep appending the likeliest next token, until that token is `eos_id` or you have added `max_len` tokens. Return what you added.",
         pytorch="`torch.tensor([0.1, 2.0, 0.5]).argmax()` is `tensor(1)`, the place of the largest entry; `.item()` makes it a plain 1. `break` leaves a loop.",
         minutes=6, difficulty=2, importance=5,
-        then="The next cell lets it write with our translator.",
+        then="The next cell lets your loop write with our translator.",
         reference=greedy_decode, draw=_draw_greedy,
         mistakes=[
             Mistake("only bos is passed on", "step(ids)", "step([bos_id])",
@@ -270,14 +268,14 @@ EXERCISES = [
         hints=["Begin with ids = [bos_id], and loop at most max_len times.",
                "token = int(step(ids).argmax()); append it; leave the loop if it is eos_id.",
                "Return ids[1:]: everything but bos."],
-        look_at="The whole prefix is passed to each step. A cache makes that affordable.",
+        look_at="Every step reads the whole prefix again. Section 5 makes that affordable.",
     ),
     Exercise(
         name="top_k_filter", title="top-k",
         task="Keep the k largest logits of each row, and set the rest to −∞.",
         pytorch="`x.topk(2)` has `.values` and `.indices` of the two largest entries of each row, largest first. `x.masked_fill(mask, -math.inf)` puts −∞ where mask is True.",
         minutes=5, difficulty=2, importance=3,
-        then="The next cell draws captions through it.",
+        then="The next cell draws captions from the tokens that your filter keeps.",
         reference=decoding.top_k_filter, plain=_top_k, draw=_draw_top_k,
         mistakes=[
             Mistake("a mask returned", "return", "logits >= smallest_kept", A_MASK),
@@ -299,13 +297,13 @@ EXERCISES = [
         hints=["logits.topk(k, dim=-1).values holds the k largest, in order.",
                "The last of them is the smallest that is kept: values[..., -1:].",
                "logits.masked_fill(logits < smallest_kept, -math.inf)"],
-        look_at="Each row has a limit of its own, its k-th largest logit, and the limit needs a last dimension of 1 to be compared with a row.",
+        look_at="Each row has its own limit, the k-th largest of its logits. The limit keeps a last dimension of 1, so that it can be compared with a whole row.",
     ),
     Exercise(
         name="top_p_filter", title="top-p",
         task="Keep the smallest set of likeliest tokens whose probabilities reach p, and set the rest to −∞.",
         minutes=9, difficulty=4, importance=3,
-        then="The next reveal counts what it keeps, token by token.",
+        then="The next reveal counts what your filter keeps, token by token.",
         reference=decoding.top_p_filter, plain=_top_p, draw=_draw_top_p,
         mistakes=[
             Mistake("a mask returned", "return", "~dropped", A_MASK),
@@ -332,13 +330,13 @@ EXERCISES = [
             "before = probabilities.cumsum(-1) - probabilities is the total of the likelier tokens. A token is dropped if that total is already p or more.",
             "dropped = (before >= p).scatter(-1, order, before >= p) puts the answers back into the order of the vocabulary.",
         ],
-        look_at="Nothing comes before the first token, so it is always kept, even if its probability is above p.",
+        look_at="No token is likelier than the first, so the first is always kept, even if it has more than p by itself.",
     ),
     Exercise(
         name="beam_step", title="one step of a beam search",
-        task="From log-probabilities (beams, V) and the beams' scores (beams,), return scores, beam_index and token_id of the best beam_size continuations, best first.",
+        task="Find the best `beam_size` continuations of all beams together. From log-probabilities (beams, V) and the beams' scores so far (beams,), return their scores, beam_index and token_id, best first.",
         minutes=9, difficulty=4, importance=3,
-        then="The next cell searches for the station with it.",
+        then="The next cell uses your step to search for the station.",
         reference=decoding.beam_step, plain=_beam, draw=_draw_beam,
         mistakes=[
             Mistake("token not taken apart", "flat % vocab_size", "flat",
@@ -356,7 +354,7 @@ EXERCISES = [
         hints=["totals = beam_scores[:, None] + log_probs has the shape (beams, V).",
                "totals.flatten().topk(beam_size) searches all of them together.",
                "flat index // V is the beam, flat index % V the token."],
-        look_at="In the helper all dimensions are counted from the end, so a batch of sentences goes through at once.",
+        look_at="The course's own version counts every dimension from the end, so that it can take a whole batch of sentences.",
     ),
 ]
 # fmt: on

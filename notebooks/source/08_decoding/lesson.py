@@ -1,16 +1,16 @@
 # %% [markdown]
 # # Decoding
 #
-# Our translator reads *Des gens attendent le train dans une grande gare*. Decoded in the obvious way, by always
-# taking the likeliest next token, it writes:
+# Our translator reads *Des gens attendent le train dans une grande gare*. At every step we take the likeliest next
+# token, which is the obvious thing to do, and it writes:
 #
 # > People wait for the train in a large **train**.
 #
-# But a *gare* is a station. The model wasn't far off: after *a large train* it ranked *station* second, behind the full
-# stop. We took the full stop, and there the sentence ended.
+# But a *gare* is a station, and this sentence has none. The model wasn't far off: after *a large train*, its second
+# choice was *station*, right behind the full stop. We took the full stop, and that ended the sentence.
 #
-# Lesson 07's layers don't choose words. They return one vector per position, and how vectors become words is up
-# to us. Today you'll get a better sentence out of this very model without changing a single weight.
+# Lesson 07's layers return vectors, and turning vectors into words is our job. In this lesson you'll get a better
+# sentence out of this very model without changing a single weight.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -60,11 +60,12 @@ exercises.warm_up(8)
 # %% [markdown]
 # ## 1. What comes out of the last layer?
 #
-# The decoder ends with one vector per position, but we need one number per token of the vocabulary. The last
-# layer is therefore a matrix with one row per token, and the dot product of a token's row with the vector is
-# that token's score, its **logit**. Our translator already has such a matrix, its embedding, whose rows turn tokens into
-# vectors at the input. Using these rows a second time, to turn vectors into scores, is called **weight tying** (Press and
-# Wolf 2017) and saves a million parameters.
+# The decoder ends with one vector per position, but to choose a token we need one number per token of the
+# vocabulary. The last layer is therefore a matrix with one row per token. The dot product of a token's row with the
+# vector is that token's score, its **logit**.
+#
+# The embedding at the input has one row per token as well. Our translator uses the same rows at both ends, which
+# saves a million parameters and is called **weight tying** (Press and Wolf 2017).
 
 # %% tags=["hide-input"]
 assert model.output_proj.weight is model.tgt_embedding.weight is model.src_embedding.weight
@@ -72,7 +73,7 @@ assert model.tgt_embedding.weight.numel() > 1_000_000
 notebook.picture("final_linear_softmax")
 
 # %% [markdown]
-# Here's the translator just before the full stop.
+# Let's stop the translator after *a large train* and look at its scores for the next token.
 
 # %%
 sentence = "Des gens attendent le train dans une grande gare."
@@ -100,9 +101,9 @@ assert (columns[2] >= 0).all() and (columns[1] <= 0).all() and (logits > 0).any(
 assert abs(columns[2][best[0]] - 0.49) < 0.01 and abs(columns[2][best[1]] - 0.34) < 0.01
 
 # %% [markdown]
-# Logits can be any numbers. A softmax turns them into **probabilities**, which are positive and sum to 1. Their
-# logarithms are **log-probabilities**, which are never positive. All three agree on the winner, so looking only at
-# the winner won't reveal a mix-up.
+# Logits can be any numbers. A softmax turns them into **probabilities**, which are positive and sum to 1. The
+# logarithms of those are **log-probabilities**, which are never positive. All three columns rank the tokens alike,
+# so if you confuse two of them, looking at the winner won't tell you.
 #
 # Taking the winner is called **greedy decoding**: append the likeliest token, ask again, and stop at
 # `<eos>`.
@@ -128,8 +129,8 @@ def greedy_decode(step, bos_id, eos_id, max_len):
 exercises.check("greedy_decode", greedy_decode)
 
 # %% [markdown]
-# Your loop knows nothing about models. All it needs is a function from the ids so far to the next token's
-# logits. Our translator has one.
+# Your loop knows nothing about models. All it needs is a function from the ids so far to the next token's logits,
+# and the next cell makes one from our translator.
 
 # %%
 write = exercises.mine("greedy_decode")
@@ -152,19 +153,19 @@ with torch.inference_mode():
 print(exercises.whose("greedy_decode", did="written"))
 
 # %% [markdown]
-# ## 2. Does it also learn one token at a time?
+# ## 2. Does the model also learn one token at a time?
 #
-# Your loop makes one pass per token, because each chosen token is the next input. The recurrent decoder of lesson 01 had to
-# go step by step even in training, when the whole translation is known, because each of its states is computed from the
-# state before.
+# Writing takes one pass per token, because each chosen token is the next input. In training the whole translation is
+# known, and still the recurrent decoder of lesson 01 had to go through it step by step, because it computes each
+# state from the state before.
 #
-# A Transformer's decoder has no such state. All that a position needs from the past is the tokens before it, and
-# in training we have them. We feed in the whole target at once, with two precautions. The target is
-# **shifted right** by one, so that each position reads the tokens *before* the one it should predict. They are
-# the true tokens even where the model would have chosen others, which is lesson 01's **teacher forcing**. And lesson
-# 04's **causal mask** keeps every position from attending to what comes after it.
+# A Transformer's decoder has no such state. A position needs nothing but the tokens before it, and in training we
+# have them all, so we feed in the whole target at once. Two precautions keep the answers hidden. The target is
+# **shifted right** by one, so that each position reads the tokens *before* the one it should predict. And lesson
+# 04's **causal mask** keeps every position from attending to what comes after it. The inputs are the true tokens
+# even where the model would have chosen others, which is lesson 01's **teacher forcing**.
 #
-# Here our translator meets *Une grande gare* twice. Above, it's learning; below, it's writing:
+# The picture shows our translator with *Une grande gare*, learning above and writing below.
 
 # %% tags=["hide-input"]
 gare = translator.encode(["Une grande gare"])
@@ -176,11 +177,11 @@ assert translator.translate("Une grande gare") == "A large train station"
 notebook.picture("training_and_inference_decoder")
 
 # %% [markdown]
-# The model says *train* both times. In training the mistake raises the loss at its own position, and the next position
-# reads the true word anyway. In writing, *train* becomes part of the prefix, and whatever follows has to live with it.
-# This time it's lucky and goes on with *station*.
+# Both times the model predicts *train* after *A large*. In training, the mistake raises the loss at its own position
+# and does no further harm, because the next position reads the true word. In writing, *train* becomes part of the
+# prefix, and every later token has to live with it. This time the model is lucky and goes on with *station*.
 #
-# A sentence holds as many exercises for the model as it has tokens. Here are the first four of twelve:
+# For the model, every token of a sentence is an exercise. Here are the first four of our sentence's twelve:
 
 # %%
 english = tokenizer.encode("People are waiting for the train in a large station.", eos=True)
@@ -189,7 +190,7 @@ for t in range(1, 5):
     print(" ".join(pieces[:t]), "→", pieces[t])
 
 # %% [markdown]
-# One pass for all of them is far cheaper than one pass each. But does it make the same predictions?
+# A single pass for all twelve is far cheaper than twelve passes. But are the predictions the same?
 
 # %%
 exercises.predict("one_pass_or_many")
@@ -214,15 +215,17 @@ print(f"{len(english)} passes against one: the largest difference of two logits 
 assert len(english) == 12
 torch.testing.assert_close(one_pass, many, atol=1e-4, rtol=1e-4)
 notebook.tell(
-    """That's why a Transformer can learn from all positions at once. When it writes, the next input doesn't exist until it
-    has been chosen, so every token still takes a pass of its own."""
+    """That's why a Transformer can learn from all positions at once. When it writes, the next input doesn't exist
+    until it has been chosen, so every token still takes a pass."""
 )
 
 # %% [markdown]
-# In that one pass, nearly every answer is also an input, so a model could learn to look it up. Do we need both
-# precautions against that, or would one do? Let three tiny models predict the throws of a 20-sided *die*. An honest one
-# can't get below $\log 20 = 3.0$, because nobody can predict a fair die. One model has mask and shift, one lacks the
-# mask, and one lacks the shift.
+# In that single pass, nearly every answer is also an input somewhere, so a model could learn to look it up. Do we
+# need both precautions, or would one do?
+#
+# To find out, we train three tiny models to predict the throws of a 20-sided *die*. Nobody can predict a fair die,
+# so an honest model can't get its loss below $\log 20 = 3.0$. One model has mask and shift, one lacks the mask, and
+# one lacks the shift.
 
 # %%
 exercises.predict("loss_on_dice")
@@ -264,19 +267,19 @@ notebook.set_seed(0)
 notebook.claim(min(dice["mask and shift"]) > 2.9 and max(dice["no shift"]) < 0.1)
 notebook.claim(max(dice["no mask"]) < 0.8)
 notebook.tell(
-    """Without the shift, input $t$ *is* target $t$, and a position is allowed to attend to itself. Without the mask, a
-    position can attend to the next one, whose input is target $t$. (Only the last target is never an input, which keeps
-    this loss above 0.)
+    """Without the shift, input $t$ *is* target $t$, and every position is allowed to attend to itself. Without the
+    mask, a position can attend to the next one, where target $t$ is the input. Only the last target is never an
+    input, and that keeps this second loss above 0.
 
-    Both training losses look wonderful, and both models have only learned to copy. When they have to write, the
-    answer isn't there to be copied."""
+    Both losses look wonderful, but all that these two models have learned is to copy. When they have to write,
+    there's nothing to copy from."""
 )
 
 # %% [markdown]
 # ### Your turn: find the bug (3 min)
 #
-# The loss below trains a masked decoder to do the wrong thing. The print-out shows what it says about two decoders, one that
-# only repeats its inputs and one that predicts every next token perfectly.
+# The loss below trains a masked decoder to do the wrong thing. The cell underneath measures two decoders with it.
+# The first only repeats its inputs, and the second predicts every next token perfectly.
 
 # %% tags=["hide-input"]
 exercises.heading("next_token_loss")
@@ -317,9 +320,9 @@ notebook.claim(0.2 < loss < 1)
 # %% [markdown]
 # ## 3. Can we take back a choice?
 #
-# Greedy decoding can't. If the second-best first token leads to a likelier sentence, greedy won't find it. Here's a
-# model small enough to work out with a pencil. It writes A, B and `<eos>`, and the probabilities of its next token
-# depend on what it has written so far:
+# Greedy decoding can't. If the likeliest sentence begins with the second-best token, greedy decoding never sees it.
+# Try it with a pencil, on a model that writes only A, B and `<eos>`. The table says how probable the next token is,
+# depending on what has been written so far:
 #
 # | written so far | A | B | `<eos>` |
 # |---|---|---|---|
@@ -359,17 +362,18 @@ assert probability_of(by_beam) > probability_of(by_greedy)
 assert abs(probability_of(by_greedy) - 0.216) < 1e-9 and abs(probability_of(by_beam) - 0.36) < 1e-9
 
 # %% [markdown]
-# Greedy starts with A, the likelier beginning, and never finds out that B leads to a likelier sentence. **Beam search**
-# hedges its bets. Instead of one prefix it keeps the best few, here two. At every step it tries
-# every continuation of both and keeps the best two *overall*. A prefix that reaches `<eos>` is set aside, and at
-# the end the finished sentences are compared. The picture adds log-probabilities instead of multiplying probabilities:
+# Greedy decoding starts with A, the likelier first token, and never finds out that B leads to a likelier sentence.
+# **Beam search** hedges its bets by keeping several prefixes, here two. At every step it tries every continuation of
+# both and keeps the best two *overall*. A prefix that reaches `<eos>` is set aside, and at the end the finished
+# sentences are compared. The scores in the picture are log-probabilities, which are added along a path where
+# probabilities would be multiplied.
 
 # %% tags=["hide-input"]
 notebook.picture("beam_tree")
 
 # %% [markdown]
-# Back to the large train. *Station* was second-best at the decisive step, and a beam of four has room for it. At
-# the end, the search returns the finished sentence with the highest sum of log-probabilities.
+# Back to the large train. At the decisive step *station* came second, and a beam of four has room for it. When the
+# search is over, it returns the finished sentence with the highest sum of log-probabilities.
 
 # %%
 exercises.predict("does_the_beam_find_it")
@@ -394,15 +398,15 @@ with torch.inference_mode():
 assert texts[0] == greedy_text == written + "." and tokenizer.decode(wide.ids) == greedy_text
 assert any("station" in text for text in texts)
 notebook.tell(
-    """Even a beam of 100 returns what greedy wrote. There's nothing wrong with the search. The likeliest sentence just isn't
-    the best one."""
+    """Even a beam of 100 returns the sentence that greedy decoding wrote. The search isn't to blame, then. The
+    sentence that this model finds likeliest just isn't the best one."""
 )
 
 # %% [markdown]
-# Nor is the comparison fair. Every additional token adds a negative number to the sum, which favours short sentences. A
-# **length penalty** makes up for it by dividing the sum for a sentence of $n$ tokens by $((5 + n)/6)^{\alpha}$ (Wu et
-# al. 2016). We chose $\alpha = 1.4$ for our translator on **validation data**, sentences kept out of training
-# for such choices.
+# The comparison isn't fair to long sentences either. Every token adds a negative number to the sum, so each extra
+# word is a handicap. A **length penalty** makes up for this by dividing the sum for a sentence of $n$ tokens by
+# $((5 + n)/6)^{\alpha}$ (Wu et al. 2016). We chose $\alpha = 1.4$ for our translator on **validation data**,
+# which are sentences kept out of training for choices like this one.
 
 # %%
 print(translator.translate(sentence, beam_size=4, length_penalty=1.4))
@@ -416,15 +420,15 @@ assert translator.card["test_bleu_greedy"] == 52.8
 assert abs(translator.card["test_bleu_beam_4"] - 53.5) < 0.05
 
 # %% [markdown]
-# There's our station. Most sentences don't need the effort, though: only three of our twenty captions change, and over
-# a thousand test captions the beam lifts BLEU by less than a point. When a model puts most of its probability on one
-# token, greedy decoding is hard to beat.
+# There's our station. Most sentences don't need the effort, though. Only three of our twenty captions change, and
+# over a thousand test captions the beam lifts BLEU, lesson 01's score, by less than a point. When a model puts most
+# of its probability on one token, greedy decoding is hard to beat.
 #
 # ## 4. Can we let chance decide?
 #
-# A translation should be right. A story or a chat reply shouldn't come out alike every time, so there we **draw** the
-# next token at random, with the probabilities that the model assigns. Our translator is usually sure of itself: at half
-# of the positions its best token has 90% or more. What could go wrong?
+# A translation should be right. A story or a chat reply should also be a new one every time, so there we **draw**
+# the next token at random, with the probabilities that the model assigns. Our translator is usually sure of itself:
+# at half of the positions, its best token has a probability of 90% or more. What could go wrong?
 
 # %%
 exercises.predict("captions_with_a_rare_token")
@@ -468,19 +472,20 @@ notebook.claim(35 < share < 62 and ordered[:, 0].median() >= 0.9)
 notebook.claim(0.045 < 1 - ordered[:, :20].sum(-1).mean() < 0.065)
 notebook.claim(9 < sum(map(len, own)) / 20 < 15)
 notebook.tell(
-    """About half of them contain one. A single draw hardly ever lands that far out, but a caption takes a dozen draws. Not
-    every rare token is wrong, but one strange token is enough, because the rest of the sentence has to live with it."""
+    """About half of the captions contain a rare token. A single draw seldom lands that far out, but a caption takes
+    a dozen draws. Not every rare token is wrong, but one strange token is enough to derail a sentence, because the
+    rest has to live with it."""
 )
 
 # %% [markdown]
 # That's why people reshape the distribution before they draw. There are three settings, applied in this order:
 #
-# - **temperature**: divide the logits by $\tau$, as in lesson 03. Below 1 the distribution gets sharper,
-#   above 1 flatter.
+# - **temperature**: divide the logits by $\tau$, as in lesson 03. A $\tau$ below 1 makes the distribution sharper,
+#   one above 1 flatter.
 # - **top-k**: keep the $k$ likeliest tokens.
 # - **top-p**, or nucleus sampling: keep the fewest tokens whose probabilities add up to $p$.
 #
-# A filter sets the logits of what it drops to $-\infty$, as a mask does.
+# Top-k and top-p set the logits of all other tokens to $-\infty$, as a mask does.
 #
 # ### Your turn (5 min)
 
@@ -516,15 +521,15 @@ for k in (4000, 20, 2):
 print(exercises.whose("top_k_filter", did="filtered"))
 
 # %% [markdown]
-# Top-k keeps $k$ tokens whether the model is sure or not, while top-p keeps more as the probability spreads
-# out. *Practice* has the filter, a dial to turn, and one surprise.
+# Top-k keeps $k$ tokens however the probability is spread. Top-p adapts, and keeps more tokens the more the
+# probability is spread out. In *Practice* you'll write top-p yourself and find a surprise.
 
 # %% [markdown]
 # ## 5. Isn't one pass per token terribly slow?
 #
-# To write token 128, the decoder needs the keys and values of all positions before it. A loop that calls the model on
-# the whole prefix recomputes them at every step: 1 + 2 + … + 128 positions by the end, 64 times as many as the text
-# has.
+# To write token 128, the decoder needs the keys and values of all positions before it. A loop that calls the model
+# on the whole prefix computes them anew at every step, for 1 + 2 + … + 128 positions in all. That's 64 times as many
+# as the text has.
 #
 # The mask comes to the rescue. An old position never attends to a new one, so its keys and values can't change. We
 # keep them in a **key–value cache**, along with those of the encoder's output.
@@ -554,7 +559,7 @@ exercises.reveal(
     "what_the_cache_saves",
     measured="hardly" if faster < 2 else "several" if faster < 30 else "all",
 )
-print(f"the same tokens; at 128 tokens the cache is {faster:.1f} times as fast on this machine")
+print(f"on this machine, writing 128 tokens is {faster:.1f} times as fast with the cache")
 axes = plots.labelled_lines(lengths, times, x_label="tokens written", y_label="seconds", marker="o")
 notebook.figure(
     axes,
@@ -574,9 +579,8 @@ model_map(translator.trace(sentence), here="decoding", tour="08")
 #
 # - The dice were thrown with two seeds per model. With eight throws to predict, the model without a mask has to guess
 #   one of them, and its loss ends near $3.0/8$.
-# - After *a large train* the full stop had 49% and *station* 34%.
-# - That half of the captions contain a rare token is a property of our translator, which spreads some probability
-#   over everything. Lesson 09 has one reason: label smoothing.
+# - Another model might write fewer rare tokens than ours, which spreads some probability over everything. Label
+#   smoothing, in lesson 09, is one reason.
 # - The cache's factor depends on the machine, and on how many sentences are written at once.
 #
 # </details>
@@ -590,12 +594,13 @@ model_map(translator.trace(sentence), here="decoding", tour="08")
 #   at random.
 # - The likeliest sentence isn't always the best one. A length penalty makes up for the advantage of short
 #   sentences.
-# - One rare token can derail a sentence, so shape the distribution before you draw from it.
+# - One strange token can derail a sentence, so shape the distribution before you draw from it.
 # - The cache keeps keys and values, so each position goes through the decoder once.
 #
 # $$\log p(y_1 \dots y_n \mid x) = \sum_{t=1}^{n} \log p(y_t \mid y_1 \dots y_{t-1}, x)$$
 #
-# Our translator came with trained weights. In **lesson 09** you'll train a model yourself.
+# The weights in this lesson came ready-made. In **lesson 09** you train a model yourself, and its first training log
+# looks far too good.
 
 # %% tags=["nbval-ignore-output"]
 exercises.my_parts()
@@ -653,8 +658,8 @@ def beam_step(log_probs, beam_scores, beam_size):
 exercises.check("beam_step", beam_step)
 
 # %% [markdown]
-# This loop calls your step until no prefix is left, and sets the finished sentences aside. Add the length penalty where the
-# loop ranks them, and see whether *station* wins.
+# The loop below calls your step until no prefix is left, and sets finished sentences aside. Once it works, add the
+# length penalty to the line that sorts them. Does *station* win?
 
 # %%
 choose = exercises.mine("beam_step")
@@ -698,8 +703,8 @@ def top_p_filter(logits, p):
 exercises.check("top_p_filter", top_p_filter)
 
 # %% [markdown]
-# Use it on *A little girl in a red coat is playing with a black dog.* The model is about equally sure of *red* and of
-# the full stop at the end, to which it gives 92%.
+# Your filter now meets *A little girl in a red coat is playing with a black dog.* The model is about as sure of
+# *red* as it is of the full stop at the end, which has 92% of the probability.
 
 # %%
 exercises.predict("kept_at_the_full_stop")
@@ -728,8 +733,8 @@ assert abs(girl_logits[-2].softmax(-1).max() - 0.92) < 0.01
 # %% [markdown]
 # ### Turn the dials
 #
-# Below, the model draws at temperature 1.1 with seed 3. Find the largest top-p at which no strange word gets into
-# the sentence.
+# Below, the model draws at temperature 1.1 with seed 3. How large can top-p get before a strange word appears in the
+# sentence?
 
 # %%
 DecodingExplorer(translator, method="sample", temperature=1.1, seed=3)
