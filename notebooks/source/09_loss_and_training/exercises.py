@@ -151,7 +151,7 @@ EXERCISES = [
         task="Return −log p of the right word at each position.",
         pytorch="`x.log_softmax(-1)` is the logarithm of the softmax along the last dimension. `x.gather(-1, targets[:, None])` picks one number per row, at the target's column: (T, V) and (T, 1) give (T, 1), and `.squeeze(-1)` makes it (T,).",
         minutes=4, difficulty=2, importance=5,
-        then="The next cell finds with it where our translator hesitates.",
+        then="The next cell uses it to find where our translator hesitates.",
         reference=token_losses, draw=_draw_tokens,
         mistakes=[
             Mistake("sign forgotten", "-picked", "picked",
@@ -169,7 +169,7 @@ EXERCISES = [
         hints=["The first gap turns logits into log-probabilities, along the words of the vocabulary. Lesson 08 has a function for it.",
                "The second gap needs only a sign: a factor of 1 or −1.",
                "log_probs = logits.log_softmax(-1), and at the end multiply what gather picked by -1."],
-        look_at="log_softmax is safer than a softmax followed by a logarithm: a very small probability would be rounded to 0, and its logarithm would be −∞.",
+        look_at="log_softmax is safer than a softmax followed by a logarithm, which would round a very small probability to 0 and return −∞.",
     ),
     Exercise(
         name="unigram_entropy", title="unigram entropy",
@@ -196,11 +196,11 @@ EXERCISES = [
             "A word with the share f has a loss of −log f, and f is also the share of positions where it occurs.",
             "-(shares * shares.log()).sum()",
         ],
-        look_at="With equal counts it's log V, and any other counts give less. So the unigram entropy is never above log V.",
+        look_at="With equal counts this is log V. Any other counts have a lower entropy.",
     ),
     Exercise(
         name="flattering_loss", title="find the bug: a loss that flatters",
-        task="It should be the mean of −log p of the targets over the real tokens. Read the two printed numbers, then fix the two mistakes.",
+        task="The function should return the mean of −log p(target) over the real tokens. Read the two printed numbers, then fix the two mistakes.",
         minutes=4, difficulty=3, importance=5,
         reference=flattering_loss, draw=_draw_log_probs,
         mistakes=[
@@ -225,11 +225,11 @@ EXERCISES = [
             "With three times as many columns, the loss is only a third as large. What does mean() divide by?",
             "log_probs.gather(-1, targets[..., None]).squeeze(-1) picks those of the targets, and the sum is divided by real.sum().",
         ],
-        look_at="Two counts have to agree: what is in the sum and what you divide by. Both are the real tokens.",
+        look_at="The sum and the number you divide by now count the same tokens, the real ones.",
     ),
     Exercise(
         name="cross_entropy", title="cross-entropy over real tokens",
-        task="Average −log p(target) over the positions that aren't padding. The input is logits.",
+        task="Average −log p(target) over the positions that aren't padding. You start from logits.",
         pytorch="`targets[..., None]` adds a dimension at the end, (B, T) to (B, T, 1), which `gather(-1, …)` needs. A bool tensor counts as 0 and 1: `x * real` zeroes the rest, and `real.sum()` counts.",
         minutes=6, difficulty=3, importance=5,
         then="The next cells compare it with PyTorch's, and train with it.",
@@ -257,13 +257,13 @@ EXERCISES = [
                "log_probs.gather(-1, targets[..., None]).squeeze(-1) picks them, in the shape (B, T).",
                "real = targets != pad_id says what counts. Multiply by it, sum, and divide by real.sum().",
                "-(picked * real).sum() / real.sum()"],
-        look_at="Watch out for a batch of nothing but padding: 0/0 would turn every weight of the model into NaN, which the course's loss avoids by dividing by at least 1.",
+        look_at="One danger is left. In a batch of nothing but padding, 0/0 would turn every weight of the model into NaN, so the course's loss divides by at least 1.",
     ),
     Exercise(
         name="smooth_targets", title="label smoothing",
         task="Give the right class 1 − ε and spread ε evenly over all classes, the right one included. Every row sums to 1.",
         minutes=5, difficulty=2, importance=3,
-        then="The next reveal computes its floor from your target.",
+        then="The next reveal uses it to find out how low a loss with smoothed targets can get.",
         reference=losses.smooth_targets, plain=_smooth, draw=_draw_targets,
         mistakes=[
             Mistake("not smoothed", PLACE, "return one_hot.float()",
@@ -285,7 +285,7 @@ EXERCISES = [
         hints=["F.one_hot(targets, vocab_size) gives a row of zeros with a single 1 per target.",
                "There are two things to add: (1 − ε) times the one-hot row, and ε times the even distribution, 1/V per class.",
                "F.one_hot(targets, vocab_size) * (1 - epsilon) + epsilon / vocab_size"],
-        look_at="The rows sum to 1, whatever the leading dimensions. F.cross_entropy never builds them, because the even part is the mean of all log-probabilities, which costs no memory.",
+        look_at="F.cross_entropy smooths without ever building these rows, because the even part is just a mean of all log-probabilities.",
     ),
     Exercise(
         name="warmup_rate", title="the learning rate of the paper",
@@ -307,10 +307,10 @@ EXERCISES = [
                     "After the warm-up the rate stays constant. It should fall as step^−0.5."),
         ],
         also_right=[lambda step, d, warmup: min(1 / math.sqrt(step), step / warmup**1.5) / math.sqrt(d)],
-        hints=["There are two curves: one rises in a straight line, one falls as one over a square root. Which of them is lower before they meet?",
+        hints=["There are two curves. One rises in a straight line, the other falls as one over a square root. Which one is lower before they meet?",
                "In Python x^−0.5 is x ** -0.5.",
                "d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)"],
-        look_at="At step = warmup_steps both curves give warmup_steps^−0.5, which is what the exponent −1.5 is for. The peak is then 1/√(d_model · warmup_steps).",
+        look_at="At step = warmup_steps both curves give warmup_steps^−0.5, which is what the exponent −1.5 is for. There the rate peaks, at 1/√(d_model · warmup_steps).",
     ),
     Exercise(
         name="perplexity", title="perplexity of several batches",
@@ -343,7 +343,7 @@ EXERCISES = [
         hints=["How large is the loss of all the tokens of one batch together?",
                "Divide the sum of all losses by the number of all tokens, then take the exponential.",
                "((mean_losses * counts).sum() / counts.sum()).exp()"],
-        look_at="The exponential comes last. It's never below 1, and a model that gives every word the same probability has perplexity V.",
+        look_at="The exponential comes last. A perplexity is never below 1, and a model that finds all words equally likely has perplexity V.",
     ),
 ]
 # fmt: on

@@ -1,12 +1,12 @@
 # %% [markdown]
 # # Loss and training
 #
-# Here's a training run that looks splendid. A small, untrained Transformer takes twenty steps on French–English sentences.
-# Its loss falls to half. On sentences that it hasn't seen, its likeliest token is the right one at two positions out of
-# three.
+# This training run looks splendid. A small Transformer has taken its first twenty training steps on French–English
+# sentences, and its loss has halved. On sentences that it has never seen, it already predicts the right token at two
+# positions out of three.
 #
-# Then we ask it for a translation, and it writes *the the the the*. Nobody learns much in twenty steps. But the numbers
-# looked like success, and there's no slip in the arithmetic. How could such numbers hide such a model?
+# Then we ask it for a translation, and it writes *the the the the*. Nobody expects much after twenty steps, and
+# there's no slip in the arithmetic. But how can numbers look so good when the model is so bad?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -120,13 +120,14 @@ notebook.claim(Counter(written).most_common(1)[0][0] == "the" and right.float().
 notebook.claim(Counter(written).most_common(1)[0][1] > 0.7 * len(written) and 3.5 < curve[0] < 3.7)
 notebook.claim(of_the_real < 0.4 and right[~real].float().mean() > 0.95)
 notebook.tell(
-    """About half of the positions are **padding**, the `<pad>` tokens that fill short sentences up to the length of the
-    longest, and the model predicts padding perfectly. Padding didn't cause the bad translation; too little training did.
-    What padding did was hide it, because on real words the loss is twice what the log said."""
+    """About half of the positions are **padding**, the `<pad>` tokens that fill up short sentences to a common
+    length, and the model predicts padding perfectly. Padding didn't cause the bad translation, because twenty steps
+    are simply too few. But padding hid how bad the model is. On real words, its loss is twice what the log said."""
 )
 
 # %% [markdown]
-# In section 3 you'll repair the loss. But first, what does a loss measure, and which values should make us suspicious?
+# You'll repair this loss in section 3. But first, what does a loss measure, and which values should make you
+# suspicious?
 
 # %%
 exercises.warm_up(9)
@@ -134,19 +135,19 @@ exercises.warm_up(9)
 # %% [markdown]
 # ## 1. How do you put a number on a prediction?
 #
-# *je suis étudiant* should become *i am a student*. At every position the model assigns a probability to each word of
-# its vocabulary, and we know which word is right. Why not count how often the likeliest word is the right one? Because a
-# count usually stays the same when a weight changes a little, and then there's no gradient. The probability of the right
-# word does change.
+# A model has to turn *je suis étudiant* into *i am a student*. At every position it assigns a probability to each
+# word of its vocabulary, and we know which word is right. We could count how often the likeliest word is right. But
+# change a weight a little, and the count usually stays put, so gradient descent has nothing to go by. The
+# probability of the right word moves with every change.
 
 # %% tags=["hide-input"]
 notebook.picture("target_and_predicted_distributions")
 
 # %% [markdown]
-# A sentence is as probable as the product of its tokens' probabilities. Products of forty small numbers are awkward,
-# so we take logarithms and add. The loss of a token is $-\log p$, where $p$ is the probability of the right word. If the
-# model is certain of it, the word costs nothing; an even chance costs 0.69 nats; and as $p$ approaches 0 the loss grows
-# without limit. The mean over the positions is the **cross-entropy**:
+# The probability of a sentence is the product of its tokens' probabilities. Products of forty small numbers are
+# awkward, so we take logarithms and add them. The loss of a token is $-\log p$, where $p$ is the probability of the
+# right word. A word costs nothing if the model was certain of it and 0.69 nats if its chance was even. As $p$
+# approaches 0, the loss grows without limit. The mean over the positions is the **cross-entropy**:
 #
 # $$L = -\frac{1}{T} \sum_t \log p_t(\text{target}_t)$$
 #
@@ -167,7 +168,7 @@ def token_losses(logits, targets):
 exercises.check("token_losses", token_losses)
 
 # %% [markdown]
-# Where does our translator hesitate? Ask your function. The model reads *Des gens attendent le train dans une grande
+# Your function can show where our translator hesitates. The model reads *Des gens attendent le train dans une grande
 # gare*, and we charge it for every token of a good translation.
 
 # %%
@@ -196,8 +197,9 @@ display(
 print(exercises.whose("token_losses", did="computed"))
 
 # %% [markdown]
-# One surprise costs as much as many safe words. Suppose that two models translate *je suis étudiant*, five tokens with
-# `<eos>`. Model A assigns 0.6 to the right token, every time. Model B assigns it 0.9 four times, and 0.01 once.
+# The most expensive token is *station*, the very word that was missing in lesson 08. Now compare two other models on
+# the five tokens of *i am a student* `<eos>`. Model A assigns 0.6 to the right token every time. Model B assigns it
+# 0.9 four times, and 0.01 once.
 
 # %%
 exercises.predict("bold_or_careful")
@@ -214,20 +216,22 @@ for name, p in (("A", careful), ("B", bold)):
 assert costs["careful"] < costs["bold"] and bold.mean() > careful.mean()
 assert 54 < math.exp(0.1 * 40) < 55
 notebook.tell(
-    """On average, B gives the right tokens *more* probability than A. Cross-entropy punishes confident mistakes hardest."""
+    """On average, the right tokens are *more* probable under B. Even so B loses, because cross-entropy punishes
+    confident mistakes hardest."""
 )
 
 # %% [markdown]
-# Nats are hard to picture, so people often report $e^L$, the **perplexity**. A model with perplexity 8 is as unsure as
-# if it had to choose between 8 equally likely words. In either unit, don't dismiss a small difference: a tenth of a nat
-# less per token makes a sentence of forty tokens 55 times as probable.
+# Nats are hard to picture, so people often report $e^L$, the **perplexity**. A model with perplexity 8 is as unsure
+# as if it had to choose between 8 equally likely words. In either unit, small differences add up. Save a tenth of a
+# nat per token, and a sentence of forty tokens becomes 55 times as probable.
 #
 # ## 2. Is 1.8 a good loss?
 #
-# The number alone won't tell you, because it depends on how many words there are to choose from and how evenly they're
-# used. But you can compute two landmarks before any training. A model that has learned *nothing* assigns $1/V$ to each of
-# the $V$ words, which costs $\log V$. A model that knows only how *frequent* each word is pays $-\sum_w f_w \log f_w$,
-# where $f_w$ is the word's share of the text. This is the text's **unigram entropy**, its entropy counted word by word.
+# The number alone won't tell you, because it depends on how many words there are to choose from and how evenly
+# they're used. But you can compute two landmarks before any training. A model that has learned *nothing* assigns
+# $1/V$ to each of the $V$ words and pays $\log V$ per token. A model that knows how *frequent* each word is, and
+# nothing else, pays $-\sum_w f_w \log f_w$, where $f_w$ is the word's share of the text. This is the text's
+# **unigram entropy**.
 
 # %%
 words = [word for pair in splits.train for word in [*pair.target, "<eos>"]]
@@ -237,9 +241,9 @@ log_v = math.log(len(transformer.target))
 print(f"log V = {log_v:.2f}, unigram entropy = {unigram:.2f}")
 
 # %% [markdown]
-# Our splendid run *began* below both landmarks, at 3.6, before it had learned a thing. The first line of its log was
-# already telling us that something other than words was being counted. The toy Transformer that comes with the course has
-# an honest log. Where does it begin?
+# Our splendid run *began* below both landmarks, at 3.6, before it had learned a thing. An untrained model can't do
+# that with words, so the first line of the log already told us that something else was being counted. The course's
+# toy Transformer was trained with an honest log. Where does that log begin?
 
 # %%
 exercises.predict("first_loss_of_a_transformer")
@@ -278,10 +282,12 @@ display(
     )
 )
 notebook.tell(
-    r"""The GRU starts at $\log V$, like a model that knows nothing. The Transformer starts *above* it. Its output matrix is
-    its embedding (lesson 08), and the residual path carries the input word all the way up, so at first it predicts the
-    word that it has just read. That's hardly ever the right one, except in our splendid run, where a `<pad>` follows a
-    `<pad>`. Frequencies are easy to learn, and both curves are soon past them."""
+    r"""The GRU starts at $\log V$, like a model that knows nothing. The Transformer starts *above* it, because at
+    first it is sure that the next word is the one it has just read. Its output matrix is its embedding (lesson 08),
+    and the residual path carries the input word all the way up. A word hardly ever follows itself, so being sure of
+    that is expensive. Only in our splendid run did it pay, because there a `<pad>` follows a `<pad>`.
+
+    Within twenty steps, both curves are past the second landmark."""
 )
 
 # %% [markdown]
@@ -304,8 +310,8 @@ notebook.claim(
 )
 
 # %% [markdown]
-# Neither the model nor the sentences have changed. Only real tokens belong in the sum, and we divide it by
-# the number of real tokens.
+# The model and the sentences haven't changed. So leave padding out twice, from the sum of the losses and from the
+# number that you divide the sum by.
 #
 # ### Your turn (6 min)
 
@@ -333,14 +339,16 @@ perfect = F.one_hot(torch.tensor([7]), 4000).float()
 assert abs(F.cross_entropy(perfect, torch.tensor([7])) - (math.log(4000) - 1)) < 0.01
 
 # %% [markdown]
-# PyTorch's function and yours have one trap in common. They take **logits**, because the softmax is inside. Pass them
-# probabilities and nothing complains, but a second softmax flattens the first. Even a perfect prediction then costs about
-# $\log V - 1$, and no training can lower that.
+# PyTorch's function and yours share a trap. Both take **logits**, because the softmax is inside. Pass them
+# probabilities, and a second softmax flattens the first, with no error message. Even a perfect prediction then costs
+# about $\log V - 1$, and no training can lower that.
 #
-# How much harm did the wrong loss do to our model? Train it twice from the same start on the same batches, once on the
-# loss that counts padding and once on yours. The optimiser is **Adam** (Kingma and Ba 2015). Like other optimisers, it
-# moves the weights against their gradients, and the **learning rate** sets how far. Plain gradient descent uses each
-# gradient as it is. Adam takes an average of recent ones and divides it by a running estimate of their size.
+# How much harm did the wrong loss do to our model? We train it twice from the same start on the same batches, once
+# on the loss that counts padding and once on yours.
+#
+# The optimiser is **Adam** (Kingma and Ba 2015). Like other optimisers, it moves the weights against their
+# gradients, and the **learning rate** sets how far. Plain gradient descent uses each gradient as it is, whereas Adam
+# averages the recent ones and divides by a running estimate of their size.
 
 # %%
 exercises.predict("harm_of_counting_padding")
@@ -376,13 +384,13 @@ print(exercises.whose("cross_entropy", did="trained"))
 notebook.claim(abs(gap) < 0.15)
 notebook.claim(max(v for n, v in shown if n == "counted") < 0.75 * means["counted"])
 notebook.tell(
-    """The *model* was hardly harmed, but the *report* was, because it says about half of the true loss. And two runs
-    whose batches are padded differently can't be compared at all."""
+    """The wrong loss hardly harmed the *model*. It harmed the *report*, which shows about half of the true loss. And
+    if two runs pad their batches differently, their reports can't be compared at all."""
 )
 
 # %% [markdown]
-# A mean of batch means is flawed, too, because a batch of three tokens counts as much as a batch of three hundred. Add up
-# the nats, count the tokens, and divide once.
+# There's a second way to average wrongly. In a mean of batch means, a batch of three tokens counts as much as a
+# batch of three hundred. Add up the nats, count the tokens, and divide once.
 #
 # ## 4. What does one training step do?
 #
@@ -392,7 +400,7 @@ notebook.tell(
 # %%
 def training_step(model, optimiser, src_ids, tgt_ids):
     logits = model(src_ids, tgt_ids[:, :-1])  # reads everything but the last token
-    loss = cross_entropy_of(logits, tgt_ids[:, 1:], PAD)  # wants everything but the first
+    loss = cross_entropy_of(logits, tgt_ids[:, 1:], PAD)  # the targets: everything but the first
     loss.backward()  # adds this batch's gradients to .grad
     optimiser.step()
     optimiser.zero_grad()  # sets .grad to nothing, for the next step
@@ -403,9 +411,9 @@ def training_step(model, optimiser, src_ids, tgt_ids):
 # Larger runs add one line before `optimiser.step()`, which shortens the gradient if it's too long. This is
 # called **clipping**, and it stops a single unusual batch from changing the weights too much.
 #
-# `backward` *adds* to the gradients of earlier steps, so a loop has to clear them, at the end of a step as above or at
-# the beginning of the next. To see what happens if it doesn't, we let a tiny Transformer learn *je suis étudiant* by
-# heart.
+# `backward` *adds* its gradients to those of earlier steps, so a loop has to clear them, either at the end of a
+# step, as above, or at the beginning of the next. And if it doesn't? We let a tiny Transformer learn *je suis
+# étudiant* by heart, with and without clearing.
 
 # %%
 exercises.predict("gradients_never_cleared")
@@ -485,10 +493,10 @@ exercises.quiz("order_of_training_step")
 #
 # Vaswani et al. changed two things about this recipe: the target and the size of the steps.
 #
-# **Label smoothing.** No finite logits reach a probability of exactly 1, so a target of 1 drives the model to ever more
-# confidence. The paper takes a share of ε = 0.1 away from the right word and spreads it evenly over the vocabulary. That
-# keeps the model modest, but puts a little probability on everything. Our translator was trained in this way, which is
-# probably one reason for the rare tokens of lesson 08.
+# **Label smoothing.** A target of 1 drives the model to ever more confidence, because no finite logits reach a
+# probability of exactly 1. The paper takes a share of ε = 0.1 away from the right word and spreads it evenly over
+# the vocabulary. The model stays modest, at the price of a little probability on every word. Our translator was
+# trained in this way, which is probably one reason for the rare tokens of lesson 08.
 
 # %% tags=["hide-input"]
 smooth = losses.smooth_targets(torch.tensor([4]), 6, 0.1)[0]
@@ -521,8 +529,9 @@ def warmup_rate(step, d_model, warmup_steps):
 exercises.check("warmup_rate", warmup_rate)
 
 # %% [markdown]
-# Does it matter? Your schedule trains a small model of the paper's kind, with post-norm. The other runs leave out the
-# rise and take the highest rate from their very first step.
+# Does the rise matter? The next cells train a small model of the paper's kind, with post-norm, at your rate. A
+# second group of runs skips the rise and takes the highest rate from the very first step. A third does the same at
+# 0.3 of that rate.
 
 # %%
 rate_at = exercises.mine("warmup_rate")
@@ -580,12 +589,12 @@ display(
 )
 
 # %% [markdown]
-# Without the rise, all runs get stuck at the dashed line, where a model knows which words are frequent and nothing
-# else. The rise makes this high rate usable. It isn't the only way, though: the runs at a much lower rate need no rise,
-# and here they even end with a lower loss.
+# Without the rise, the runs at the full rate get stuck at the dashed line, where a model knows which words are
+# frequent and nothing else. The rise makes this high rate usable. It isn't the only remedy, though. At a much lower
+# rate the runs need no rise, and here they even end with the lowest loss.
 #
-# Why the first large steps do such damage is still debated. There are two suspects: at first, Adam's estimate of a
-# gradient's size rests on only a few batches, and a fresh post-norm model has large gradients in its last layers
+# Why large first steps do such damage is still debated. There are two suspects. At first, Adam's estimate of a
+# gradient's size rests on only a few batches. And a fresh post-norm model has large gradients in its last layers
 # (lesson 07, *Going deeper*).
 #
 # On the map, the loss sits on top of everything else, and its gradient reaches every weight below.
@@ -618,7 +627,8 @@ model_map(translator.trace("Un chien noir court dans la neige."), here="loss", t
 #
 # $$L = -\frac{1}{N} \sum_{\text{real } t} \log p_t(\text{target}_t), \qquad N = \text{number of real tokens}$$
 #
-# You now have all the parts. In **lesson 10** they become a whole Transformer of your own, which you train.
+# You now have every part of a Transformer, and a loss that you can trust. In **lesson 10** you put them together and
+# train the result. This time the translation won't be *the the the*.
 
 # %% tags=["nbval-ignore-output"]
 exercises.my_parts()
@@ -638,8 +648,8 @@ exercises.quiz("landmark_log_v")
 exercises.quiz("what_cross_entropy_wants")
 
 # %% [markdown]
-# Drag the logits and watch the loss. **Find** a prediction whose most probable word is right and whose
-# loss is still above 1.
+# Drag the logits and watch the loss. Can you make the right word the most probable one and still have a loss above
+# 1?
 
 # %%
 LossExplorer()
@@ -647,7 +657,7 @@ LossExplorer()
 # %% [markdown]
 # <details><summary>One way</summary>
 #
-# Set *student* to 1.5 and the other four to 1. Then *student* has the highest probability with 0.29, and
+# Set *student* to 1.5 and the other four to 1. Then *student* is the most probable word, but with only 0.29, and
 # $-\log 0.29 = 1.23$. </details>
 
 # %% tags=["hide-input"]
@@ -664,7 +674,7 @@ def unigram_entropy(counts):
 exercises.check("unigram_entropy", unigram_entropy)
 
 # %% [markdown]
-# Use it to compare French with English. Which language of our toy corpus has the higher landmark?
+# Use your function to compare French with English. Which language of our toy corpus has the higher landmark?
 
 # %%
 entropy = exercises.mine("unigram_entropy")
@@ -675,8 +685,9 @@ for side in ("source", "target"):
 # %% [markdown]
 # ### Find the bug
 #
-# The loss below was meant to leave padding out, but it's still too low. It has two mistakes, and the print-out has a
-# clue to each. The model that it's tried on always puts nearly all of its probability on a *wrong* word.
+# The loss below was meant to leave padding out, but it comes out far too low. The cell underneath tries it on a
+# model that puts nearly all of its probability on a *wrong* word. The print-out has a clue to each of the two
+# mistakes.
 
 # %% tags=["hide-input"]
 exercises.heading("flattering_loss")
@@ -772,8 +783,9 @@ display(
     )
 )
 notebook.tell(
-    r"""A fifth of the peak is left, because $\sqrt{4000 / 100000} = 0.2$. People often call this schedule exponential. But an
-    exponential halves again and again in equal times, whereas the inverse square root takes longer each time."""
+    r"""A fifth of the peak is left, because $\sqrt{4000 / 100000} = 0.2$. People often call this schedule
+    exponential. But an exponential would halve again and again in equal times, whereas the inverse square root takes
+    longer for each halving."""
 )
 
 # %%
@@ -856,15 +868,15 @@ assert (
 )
 
 # %% [markdown]
-# The Transformer needs next to nothing, because here the French sentence determines the English one. The GRU forgets
-# part of a long sentence, which costs it half a bit more per word. `zip` never sees the French and has to learn about
-# words from their letters, so even plain word frequencies beat it.
+# The Transformer needs next to nothing, because in this corpus the French sentence determines the English one. The
+# GRU forgets part of a long sentence, and that costs it half a bit more per word. `zip` never sees the French and
+# has to learn words from their letters, so even plain word frequencies beat it.
 #
 # ### Entropy and KL
 #
-# In general the target is a distribution $q$, and the cross-entropy is $-\sum_w q_w \log p_w$. It can't fall below the
-# entropy of $q$ itself, and whatever it has above that is the **KL divergence** from $q$ to $p$. A target that puts
-# everything on one word has entropy 0, so its cross-entropy and its KL divergence are equal.
+# In general the target is a distribution $q$, and the cross-entropy is $-\sum_w q_w \log p_w$. It can't fall below
+# the entropy of $q$ itself, and what lies above that entropy is the **KL divergence** of $p$ from $q$. A target that
+# puts everything on one word has entropy 0, so its cross-entropy equals its KL divergence.
 
 # %%
 soft = losses.smooth_targets(wanted_ids, 6, 0.1)  # (T, V)
@@ -896,9 +908,9 @@ print(f"loss {log[0]:.2f} at the first step, {log[-1]:.2f} at the last, step {le
 notebook.claim(log[-1] < 0.8 * log[0])
 
 # %% [markdown]
-# Here, too, the rate rises first, but then it falls in a straight line to zero, which is simpler when you know the
-# number of steps. `python -m recipes.translator` made our translator, in more than three hours on two cores;
-# `helpers/pretrained/weights/README.md` tells how that run went.
+# In this training, too, the rate rises first, but then it falls in a straight line to zero, which is simpler when
+# you know the number of steps. `python -m recipes.translator` made our translator, in more than three hours on two
+# cores; `helpers/pretrained/weights/README.md` tells how that run went.
 
 # %% [markdown]
 # **References**

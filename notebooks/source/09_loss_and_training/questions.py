@@ -5,8 +5,8 @@ from helpers.exercises.written import predictions, questions
 QUESTIONS = questions(r"""
 [what_cross_entropy_wants: single]
 What do you pass to F.cross_entropy?
-+ The logits, which are what the last linear layer gives, without any softmax after it. | Yes. It takes log_softmax itself, which is numerically safer than a softmax followed by a logarithm.
-- Probabilities, which are what comes out of the softmax. | Then the softmax is applied twice. There's no error message, but the loss can't come near 0 and learning is slow.
++ The logits, which come out of the last linear layer, without any softmax after it. | Yes. It takes log_softmax itself, which is numerically safer than a softmax followed by a logarithm.
+- Probabilities, which come out of a softmax after the last layer. | Then the softmax is applied twice. There's no error message, but the loss can't come near 0 and learning is slow.
 - Log-probabilities, because the loss is a negative logarithm. | Those are for F.nll_loss. cross_entropy takes the logarithm itself.
 - The likeliest token at each position, to be compared with the target. | argmax has no gradient, and it throws away how sure the model was.
 
@@ -25,7 +25,7 @@ tolerance: 0.002
 By mistake the loss is averaged over all positions, padding included, and half of them are padding. What follows?
 + The loss looks better than it is. | True: the model soon predicts padding with certainty, so padding costs nothing.
 + The same sentence has a different loss in a different batch. | True: how much padding it gets depends on its neighbours.
-+ At first, what the model mainly learns is to predict padding. | True: padding is the commonest target of all.
++ At first, the model mainly learns to predict padding. | True: padding is the commonest target of all.
 - Nothing, since the attention masks hide padding. | Not so: masks hide padding from attention, but the loss still asks for a prediction at every position.
 - The loss becomes NaN. | Not so, and that's the problem: nothing seems to be wrong.
 
@@ -68,8 +68,8 @@ The training loss still falls, the validation loss has risen for three epochs, a
 answer: It depends on what the model is for. A rising validation loss means that the model has become overconfident: where it's wrong, it gives the wrong token a high probability. BLEU depends only on the chosen words, and those might still get better. For translation, choose the weights by BLEU on validation data, and stop when BLEU hasn't risen for a while. If you need the probabilities themselves, for sampling or as a measure of confidence, choose by the loss. In either case, keep the best weights and not the last ones, and don't touch the test set until you've chosen.
 
 [which_number_to_trust: open]
-Model A has loss 1.40 and BLEU 38.2, model B has loss 1.55 and BLEU 38.9. Somebody says that B is better. What would you ask first?
-answer: First ask whether the losses can be compared at all. Both models need the same vocabulary and tokenizer, both losses have to be computed without label smoothing, and both have to leave padding out. With label smoothing, the loss is higher and BLEU is often better. Then ask how BLEU was computed: with sacrebleu, on the same references, with the same decoding and beam? Then ask how much is chance. Another seed alone can change BLEU on a thousand sentences by about 0.7, so train each model with a few seeds, or resample the test sentences. Finally, read some translations of both.
+Model A has loss 1.40 and BLEU 38.2, model B has loss 1.55 and BLEU 38.9. A colleague says that B is better. What would you ask first?
+answer: First ask whether the losses can be compared at all. Both models need the same vocabulary and tokenizer, both losses have to be computed without label smoothing, and both have to leave padding out. With label smoothing, the loss is higher and BLEU is often better. Next, how was BLEU computed? It should be with sacrebleu, on the same references, with the same decoding and beam. And how much is chance? A different seed can change BLEU on a thousand sentences by about 0.7, so train each model with a few seeds, or resample the test sentences. Finally, read some translations of both.
 """)
 
 PREDICTIONS = predictions(r"""
@@ -87,15 +87,15 @@ recall: padding_in_the_loss
 
 [bold_or_careful]
 A gives the right token 0.6 five times. B gives it 0.9 four times and 0.01 once. Which model has the lower cross-entropy?
-- bold: model B, by more than 0.05 | Its average probability is higher, 0.72 against 0.6. But we average logarithms.
-- careful: model A, by more than 0.05 | Yes, by half a nat.
-- equal: neither, by more than 0.05 | It would be a strange coincidence. Compare −log 0.01 with the sum of A's five losses.
-explain: −log 0.01 is 4.6, and A's five losses of −log 0.6 add up to only 2.6. B's single miss is that expensive.
+- bold: model B, the gap is above 0.05 | Its average probability is higher, 0.72 against 0.6. But we average logarithms.
+- careful: model A, the gap is above 0.05 | Yes, by half a nat.
+- equal: neither, the gap is at most 0.05 | That would be quite a coincidence. Compare −log 0.01 with the sum of A's five losses.
+explain: B's single miss costs −log 0.01 = 4.6 nats, while A's five losses of −log 0.6 add up to only 2.6.
 ask_why: yes
 
 [first_loss_of_a_transformer]
 log V is 5.0 and the unigram entropy is 4.1. What was the loss of the untrained Transformer, at the first step of a correct run?
-- above: more than 6 | Yes, and a loss above log V says that wrong words get high probabilities.
+- above: more than 6 | Yes, and a loss above log V means that wrong words have high probabilities.
 - at: 4.5 to 5.5 | That's true of a model that gives every word about the same probability, but random weights can also be sure of a wrong word.
 - below: less than 4.5 | For that, the random weights would have to know which words are frequent.
 explain: Being sure and wrong costs more than knowing nothing.
@@ -104,10 +104,10 @@ recall: landmark_log_v
 
 [harm_of_counting_padding]
 One model counted padding in its training loss, and the other didn't. We measure both on real words. How far is the first behind the second?
-- a bit: by 0.15 to 0.5 nats | You'd expect the model to lose time learning the padding. But it has learned the padding after a few steps.
+- a bit: by 0.15 to 0.5 nats | You'd expect the model to lose time learning the padding. But a few steps are enough for that.
 - same: by less than 0.15 nats | Yes, if it's behind at all.
 - worse: by more than 0.5 nats | The log was wrong by more than that. But a wrong report doesn't make a wrong gradient.
-explain: Once padding is learned, it hardly contributes to the gradient. What's left of the gradient comes from the real words, and Adam makes up for its size.
+explain: Once padding is learned, it hardly contributes to the gradient. The rest comes from the real words. It is too small, because the loss was divided by too many positions, but Adam makes up for that.
 ask_why: yes
 
 [gradients_never_cleared]
