@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Build a Transformer
 #
-# There's a file called `my_transformer.py` beside your lessons. Every function of yours that passed its check since
-# lesson 02 is in it: attention, masks, positions, norms, decoding, the loss. But it doesn't do anything yet, because
-# nothing calls those functions in the right order or holds the numbers that a model learns.
+# Beside your lessons there's a file that you've been writing all along. `my_transformer.py` holds every function of
+# yours that has passed its check since lesson 02, from attention and masks to decoding and the loss. But it doesn't
+# do anything yet, because nothing calls these functions in the right order or holds the numbers that a model learns.
 #
 # Today you write what's missing, about sixty lines. Then your file trains a Transformer from scratch, runs the course's
 # translator, gets broken on purpose and goes home with you. All it needs is PyTorch.
@@ -14,8 +14,8 @@
 # - train it, write with it, and load weights that somebody else trained,
 # - say what each part is for, because you've seen the model without it.
 #
-# This lesson builds on lessons 03 to 09. The six exercises take 54 minutes. Using and breaking what you've built takes
-# half an hour, and the questions fill the rest.
+# This lesson builds on lessons 03 to 09. The six exercises take 54 minutes. Training, using and breaking what you've
+# built takes about 45, and the rest is for the opening and the questions.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -105,9 +105,9 @@ print(exercises.my_source("LayerNorm"))
 # %% [markdown]
 # ## 1. Several heads, with a memory of their own
 #
-# For every new word, a decoder computes the keys and values of all earlier words again. Yet those can't have changed,
-# because a causal mask keeps later words from reaching earlier ones. A layer that stores its keys and values saves that
-# work. The store is the **cache** of lesson 08, and it belongs in this module, where keys and values are made.
+# Left to itself, a decoder computes the keys and values of all earlier words again for every new word. Yet those
+# can't have changed, because the causal mask keeps later words from reaching earlier ones. The **cache** of lesson
+# 08 stores them and saves that work, and it belongs in the attention, where keys and values are made.
 
 # %%
 exercises.heading("MultiHeadAttention")
@@ -143,9 +143,9 @@ print(len(weights), "tensors to learn:", ", ".join(weights))
 # %% [markdown]
 # ## 2. Two layers
 #
-# Both kinds of layer are built from sublayers, with a residual path around each. In lesson 07 you wrote that path as a
-# function of two functions, the sublayer and the norm. Modules will do, too, because you call one like a function:
-# `self.network(x)` runs its `forward`.
+# Both kinds of layer are built from sublayers, with a residual path around each. In lesson 07 you wrote that path as
+# a function of `sublayer` and `norm`, which were functions themselves. Modules will do as well, because
+# `self.network(x)` looks like a function call and runs the module's `forward`.
 
 # %%
 exercises.heading("EncoderLayer")
@@ -237,8 +237,8 @@ print("4 source ids, 2 target ids -> logits", tuple(logits.shape))
 # %% [markdown]
 # ## 4. The training loop
 #
-# A batch holds source ids and target ids, and your functions already contain everything that lesson 09 found out about
-# the loss. What's left is to feed the model. Which target tokens does the decoder read, and which tokens should its
+# A batch holds source ids and target ids. Your functions already contain all that lesson 09 found out about the
+# loss, so what's left is to feed the model. Which target tokens does the decoder read, and which tokens should its
 # logits predict?
 
 # %%
@@ -257,6 +257,8 @@ exercises.check("train", train)
 
 # %% [markdown]
 # ## 5. Writing
+#
+# Your model returns logits, and your `greedy_decode` turns logits into ids. One more function joins the two.
 
 # %%
 exercises.heading("translate")
@@ -279,8 +281,8 @@ exercises.check("translate", translate)
 # %% [markdown]
 # ## 6. Train it
 #
-# From here on, your file does everything. The sentences are in lesson 09's toy language: 20,000 to learn from, and 100
-# that the model never sees.
+# From here on, your file does everything. The sentences are in lesson 09's toy language, 20,000 to learn from and
+# 100 that the model never sees.
 
 # %%
 exercises.fill_in()
@@ -377,8 +379,8 @@ for french, _ in test_lines[:3]:
 print(exercises.whose("translate", "greedy_decode", did="written"))
 
 # %% [markdown]
-# That model began as random numbers, and every line that changed them is in your file. Now type your own sentence in
-# the toy language, and find out which words the model knows.
+# That model began as random numbers, and every line that changed them is in your file. Now put your own sentence
+# between the quotation marks, and find out which words of the toy language the model knows.
 
 # %% tags=["nbval-ignore-output"]
 print(write("le chat noir dort ."))
@@ -390,9 +392,8 @@ print(write("le chat noir dort ."))
 # %% [markdown]
 # ## 7. The translator's weights in your code
 #
-# The course's translator has the same design as your model, so you should be able to load its weights. If your code is
-# right, both models compute the same logits, down to the last digits that a float can hold. A mistake in any part would
-# show.
+# The course's translator has the same design as your model, so you should be able to load its weights. If your code
+# is right, both models then compute the same logits, except for rounding. A mistake in any part would show.
 
 # %%
 translator = load_translator()
@@ -439,9 +440,9 @@ model_map(mine_traced or translator.trace(my_sentence), tour="07")
 # %% [markdown]
 # ## 8. Break it
 #
-# Here are six ways to change your file, one line each. Five come from experiments in lessons 04 to 08, and the sixth
-# swaps ReLU for GELU, a smoother curve that many later models use. We'll make one change at a time and have the model
-# translate twenty captions.
+# The next cell has six ways to change your file, a line or two each. Five come from experiments in lessons 04 to 08,
+# and the sixth swaps ReLU for GELU, a smoother curve that many later models use. We make one change at a time and
+# let the model translate twenty captions.
 
 # %%
 switches = {
@@ -503,13 +504,13 @@ scale, positions, heads, post_norm, _, gelu, *_ = same.values()
 notebook.claim(heads == post_norm == 0 and positions < scale < 17 < gelu)
 
 # %% [markdown]
-# Two of the changes leave no caption intact, which you'd spot at a glance. The dangerous changes are the quiet ones. A
-# model that attends to what it shouldn't, or that has the wrong curve in its feed-forward network, still writes good
-# English, so reading its translations won't reveal the mistake. Comparing its logits with those of a correct model
-# will, as section 7 did to four decimal places.
+# Two of the changes leave no caption intact, and you'd spot those at a glance. The dangerous ones are quiet. A model
+# that attends to what it shouldn't, or that has the wrong curve in its feed-forward network, still writes good
+# English, so reading its translations won't reveal the mistake. But comparing its logits with those of a correct
+# model will, as in section 7.
 #
-# **Your turn.** Change one of the six lines, or add a seventh: silence a head, drop the residual path, count the positions
-# from one. Say first what you expect.
+# **Your turn.** Change one of the six, or add a seventh. You could silence a head, drop the residual path, or count
+# the positions from one. What do you expect, before you run it?
 
 # %% [markdown] tags=["notes"]
 # **10 minutes.** What people should remember: *compare with something that's known to be right, part by part*. Let each
@@ -518,9 +519,9 @@ notebook.claim(heads == post_norm == 0 and positions < scale < 17 < gelu)
 # %% [markdown]
 # ## 9. Find it without an answer key
 #
-# The course's logits were an answer key, and your next model won't have one. But you can always ask the model itself:
-# change a token, and see which outputs move. In this model, with two layers and random weights, one of your functions
-# has been swapped for a wrong one.
+# The course's logits were an answer key, and your next model won't have one. But you can always question the model
+# itself. Change a token, and see which outputs move. The model below has two layers and random weights, and one of
+# your functions in it has been swapped for a wrong one.
 
 # %%
 probed = own.Transformer(len(pieces), d_model=128, n_heads=4, n_layers=2, d_ff=256)
@@ -538,9 +539,9 @@ with at_work.switched(own, **at_work.PLANTED), torch.no_grad():
 exercises.predict("what_is_planted")
 
 # %% [markdown]
-# The **clinic** asks such questions for you. If an output moves that shouldn't, the clinic follows the change through
-# the modules to the first one at fault, and examines that module on its own. It works on any Transformer, in this
-# course or outside, and needs only PyTorch.
+# The **clinic** asks such questions for you. If an output moves that shouldn't, the clinic follows the change
+# through the modules to the first one at fault, and examines that module on its own. All it needs is PyTorch, and it
+# works on Transformers from outside this course, too.
 
 # %% tags=["nbval-ignore-output"]
 size = {"kind": "encoder-decoder", "vocab_size": len(pieces), "pad_id": PAD, "max_len": 20}
@@ -580,8 +581,9 @@ examine(probed, **size)
 # %% [markdown]
 # ## 10. Take it home
 #
-# The first cell below writes two files beside yours: one with the translator's weights and its pieces, and one with
-# sentence pairs to train on. The second calls Python as you would in a terminal, without any of the course's code.
+# The first cell below writes two files beside yours. One holds the translator's weights and its pieces, the other
+# holds sentence pairs to train on. The second cell calls Python as you would in a terminal, without any of the
+# course's code.
 
 # %%
 folder = exercises.my_folder()
@@ -596,10 +598,10 @@ print('python my_transformer.py "un chien noir court"')
 print("  ", found.stdout.strip() or found.stderr[-500:])
 
 # %% [markdown]
-# `python my_transformer.py --train pairs.tsv` trains a model from scratch and writes it to `trained.pt`. Each line of
-# the file holds a sentence, a tab and the translation; a number after `pairs.tsv` sets how many batches. Then `python
-# my_transformer.py "le chat dort ." trained.pt` translates with it. Copy the folder to any machine with Python and
-# PyTorch: nothing else is needed.
+# `python my_transformer.py --train pairs.tsv` trains a model from scratch and writes it to `trained.pt`. Each line
+# of `pairs.tsv` holds a sentence, a tab and its translation, and a number after the file's name sets how many
+# batches to train on. After that, `python my_transformer.py "le chat dort ." trained.pt` translates with the result.
+# You can copy the folder to any machine with Python and PyTorch.
 
 # %%
 exercises.my_parts()
@@ -634,13 +636,13 @@ exercises.quiz("why_check_each_part")
 # %% [markdown]
 # ## Myth or fact?
 #
-# **"If it runs and all shapes fit, it's right."** You've just seen six models that weren't right. All six ran without
-# complaint, and one even wrote the same captions.
+# **"If it runs and all shapes fit, it's right."** You've just seen six models that weren't right. All six ran
+# without complaint, and one even wrote every caption as before.
 
 # %% [markdown]
 # ## What to take away
 #
-# - A module holds what's learned and hands it to a function. The functions were the hard part, and you already had
+# - A module holds what's learned and passes it to a function. The functions were the hard part, and you already had
 #   those.
 # - The encoder turns $(B, S)$ ids into a $(B, S, D)$ memory. The decoder turns $(B, T)$ ids and the memory into
 #   $(B, T, V)$ logits. A loop turns logits into sentences.
@@ -649,10 +651,11 @@ exercises.quiz("why_check_each_part")
 # - To find a mistake, compare numbers with a model that you know is right. Without one, change a token and see which
 #   outputs move.
 #
-# You've built the Transformer of 2017 with one change: the norms come first, as in most models since. In lesson 14, a
-# few changed lines turn your file into a GPT.
+# You've built the Transformer of 2017. Only the norms have moved to the front of their sublayers, as in most models
+# since. In lesson 14, a few changed lines turn your file into a GPT.
 #
-# Your model started from pieces of text, and somebody else had decided where to cut. **Lesson 11** shows who.
+# One decision was made before your model saw its first sentence. Its text came in pieces, and somebody had chosen
+# where to cut. In **lesson 11** you do the cutting.
 #
 # **References**
 #

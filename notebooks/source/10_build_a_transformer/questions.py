@@ -14,7 +14,7 @@ Put the parts of a pre-norm encoder layer in the order in which a vector passes 
 why: Layer norm, self-attention, add, then layer norm, feed-forward, add.
 
 [weights_that_do_not_fit: single]
-The translator was trained with pre-norm. Somebody loads its weights, name by name, into a post-norm model of the same size. What happens?
+The translator was trained with pre-norm. A friend loads its weights, name by name, into a post-norm model of the same size. What happens?
 + All but the two final norms fit, and the output is nonsense. | Yes. Post-norm has no final norms, so four tensors are left over and `load_state_dict` names them. All other shapes agree, but the numbers mean something else.
 - The shapes don't fit, so loading fails as early as the first layer. | A norm has the same shape wherever it is.
 - All weights fit, and it translates a little worse than before. | The vectors between the layers are far larger or smaller than in training, so every layer after the first gets inputs it was never trained on.
@@ -28,7 +28,7 @@ Your model generates the same tokens as the course's, but at each position its l
 - The model is right. | Not quite: it might return log-probabilities, which differ from logits by just such a constant. If you mistake them for logits, for instance to compare the scores of two models, you get wrong results.
 
 [where_a_bug_hides: single]
-Translations of single sentences are right. In a batch with longer sentences they are wrong. Where do you look first?
+Your model translates a sentence correctly on its own, but not in a batch with longer sentences. Where do you look first?
 + At the padding masks of the encoder and of cross-attention. | Yes. A single sentence has no padding, so nothing shows there.
 - At the scale √K of the scores. | Single sentences would be wrong as well.
 - At the causal mask. | A decoder that sees the future does so in a single sentence too.
@@ -64,17 +64,17 @@ Before the first step the weights are random. A model that gave every piece the 
 explain: The table that turns ids into vectors also turns vectors into logits, so the highest logit belongs to the piece that was just read. The model is sure that every word comes twice, and pays for it.
 
 [what_is_planted]
-Two earlier outputs move with a token, for most of the tokens above. Which function was planted?
-- two: a mask that shows two tokens of the future | Then the leak would be four wide at the output, two for each layer.
+Change a token, and in most cases the two outputs before it move as well. Which function was planted?
+- two: a mask that shows two tokens of the future | Then the leak would be four tokens wide at the output, two per layer.
 - one: a mask that shows one token of the future | Yes, and the two layers add up.
 - none: a mask that shows all tokens of the future | Then every earlier output would move, whichever token you change.
 explain: In each of the two layers a position sees one token too far. The second layer reads vectors that have already looked ahead, so at the output the leak is two tokens wide.
 
 [after_a_minute]
 After 600 batches, how many of the 100 unseen sentences will your model translate exactly, word for word?
-explain: The toy language has a few hundred words and a small grammar, and the batches held 38,400 sentences: enough to learn both.
+explain: The toy language has a few hundred words and a small grammar, and the batches held 38,400 sentences, which is enough to learn both.
 too_low: A grammar this small leaves little to guess. Once the model has found where to look, nearly everything follows at once.
-too_high: Nearly, but a rare word or an odd order still goes wrong here and there.
+too_high: Nearly all, but a rare word or an odd order still goes wrong here and there.
 unit: sentences
 low: 0
 high: 100
