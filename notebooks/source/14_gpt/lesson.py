@@ -877,10 +877,23 @@ notebook.tell(
 assert chinchilla < gopher - 0.03
 
 # %% [markdown]
-# How far can you trust such a formula? With the rounded numbers above, the bottom of the valley is at 32 billion
-# parameters, below all three of the paper's own estimates. Besiroglu et al. (2024) read the runs off the paper's
-# figure, fitted the formula again, and found a floor of 1.82 instead of 1.69, with far wider error bars. A fitted
-# formula summarises the models that have been trained. Whether it holds for the next size has to be tested.
+# How far can you trust such a formula? Besiroglu et al. (2024) read the same runs off the paper's figure and fitted it
+# again. They found that the first fit had stopped too early and that the numbers printed above are rounded too far.
+# Ask each formula where the valley has its bottom.
+
+# %% tags=["hide-input"]
+FITS = {  # floor, A, its exponent, B, its exponent
+    "Hoffmann et al., as printed": (1.69, 406.4, 0.34, 410.7, 0.28),
+    "Besiroglu et al.": (1.8172, 482.01, 0.3478, 2085.43, 0.3658),
+}
+for name, (floor, a, alpha, b, beta) in FITS.items():
+    best = (alpha * a / (beta * b)) ** (1 / (alpha + beta))  # where L's slope along N · D is zero
+    best *= (70e9 * 1.4e12) ** (beta / (alpha + beta))
+    print(f"{name:>28}: floor {floor:.2f}, bottom at {best / 1e9:.0f} billion parameters")
+
+# %% [markdown]
+# From nearly the same points, one formula recommends a model less than half as large as the other. A power law
+# summarises the runs that it was fitted to. Only the next size tests it.
 #
 # ### Can the story model become a detective?
 #
