@@ -27,7 +27,6 @@ from tqdm.auto import tqdm
 
 from helpers import plots
 from helpers.data import digits, proteins
-from helpers.pretrained.measured import measured
 from helpers.transformer.layers import EncoderLayer
 from helpers.transformer.positions import sinusoidal_positions
 
