@@ -355,7 +355,7 @@ EXERCISES = [
         reference=pad_and_mask, draw=_draw_rows,
         mistakes=[
             Mistake("padded on the left", _padded_left, "The padding comes first. BERT and this course pad on the right, so that the first token is at position 0."),
-            Mistake("mask inverted", "i < len(row)", "i >= len(row)", "True marks the padding. Here True means that there's a token, which may be attended to."),
+            Mistake("mask inverted", "i < len(row)", "i >= len(row)", "True marks the padding here. It should mark the tokens, because they are what other positions are allowed to attend to."),
             Mistake("nothing hidden", "i < len(row)", "True", "The mask is True everywhere, so the padding would be read like words."),
             Mistake("padded with 0", "[pad_id]", "[0]", "The rows are filled with 0 whatever pad_id is. Other tokenizers use a different id for padding."),
             Mistake("transposed", "return", "(result[0].T, result[1].T)", "The axes are swapped: (S, B). Each sentence is a row, so the batch comes first."),

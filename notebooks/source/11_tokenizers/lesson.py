@@ -153,7 +153,7 @@ assert 20 < share < 30 and 1.5 < per_word < 2.5
 
 # %% [markdown]
 # The other extreme is one number per letter. The list is short, and nothing is unknown any more. But the text becomes
-# about five times as long, so attention has 25 times as many pairs of positions to compare.
+# about five times as long, and attention has to compare 25 times as many pairs of positions.
 #
 # Modern models cut text into **pieces** instead. A frequent word is a piece of its own, a rare word is made of
 # several, and single letters are kept for whatever is left. How long should the list be? A longer list means fewer
@@ -235,8 +235,8 @@ assert per_token[16_000][1] / per_token[16_000][0] > 0.5
 #
 # <details><summary>Compare</summary>
 #
-# a + t occurs in all words, 5 + 4 + 3 + 2 = 14 times, so it's merged first. The other counts are 12 for h + a (5 + 4
-# + 3), 4 for t + h, 3 for c + h and 2 for c + a.
+# a + t is merged first. It occurs in all four words, 5 + 4 + 3 + 2 = 14 times. The other counts are 12 for h + a (5 +
+# 4 + 3), 4 for t + h, 3 for c + h and 2 for c + a.
 #
 # </details>
 
@@ -311,8 +311,8 @@ for new_id in range(256, 260):
 # 256 values, from 0 to 255. A plain letter takes one byte. *é* takes two, like the letters of Greek, Cyrillic, Arabic
 # and Hebrew. Characters of most other scripts take three, and an emoji usually four.
 #
-# Here's the course's own version. It splits the text into words first, so that no piece reaches across two words, and
-# it counts a space as part of the word that follows.
+# Here's the course's own version. It splits the text into words first, because no piece should reach across two
+# words, and it counts a space as part of the word that follows.
 
 # %%
 notebook.show_source(BytePairs.train)
@@ -381,9 +381,9 @@ for text in [*unseen.split("\n")[:30], *hostile, "great🙂", "RÉSUMÉ"]:
 # Without the space, the model never finds out that anything was great.
 #
 # The third recipe is the **Unigram** model (Kudo 2018), which assigns a probability to every piece and takes the
-# likeliest cut. You'll meet it in the library **SentencePiece** (Kudo and Richardson 2018). SentencePiece treats the
-# space as one more symbol, written ▁, so it needs no rule for what a word is. T5 uses SentencePiece with Unigram, and
-# the first Llamas used it with BPE.
+# likeliest cut. You'll meet it in the library **SentencePiece** (Kudo and Richardson 2018). SentencePiece needs no
+# rule for what a word is, because it treats the space as one more symbol, written ▁. T5 uses SentencePiece with
+# Unigram, and the first Llamas used it with BPE.
 #
 # ## 4. What exactly does the model get?
 #
@@ -402,10 +402,10 @@ print("token_type_ids:", encoding.type_ids)
 # called **segments**, are 0 for the tokens of the first text and 1 for those of the second, and the model has one
 # learned vector per segment.
 #
-# Texts in a batch have different lengths, so the shorter ones are filled up with `[PAD]`. An **attention mask** tells
-# the model which positions hold a real token. You know it from lesson 04 as the padding mask. A text can also be too
-# long. MiniLM has learned vectors for just 512 positions, and anything beyond has to be cut off, which is called
-# **truncation**.
+# Texts in a batch have different lengths. The shorter ones are filled up with `[PAD]`, and an **attention mask**
+# tells the model which positions hold a real token. You know it from lesson 04 as the padding mask. A text can also
+# be too long. MiniLM has learned vectors for just 512 positions, and anything beyond has to be cut off, which is
+# called **truncation**.
 #
 # ### Your turn (4 min)
 
@@ -536,10 +536,10 @@ TokenizersSideBySide(cutters)
 
 # %% [markdown]
 # Try 12345. MiniLM cuts it into `123` and `##45`, because these two happened to be frequent enough in its text, and
-# such cuts make arithmetic hard. The tales have few numbers, so their pieces leave every digit alone. Today's models
-# cut numbers by a rule. SmolLM of lesson 19 reads single digits, Llama 3 groups of up to three.
+# such cuts make arithmetic hard. The tales contain few numbers, which is why their pieces leave every digit alone.
+# Today's models cut numbers by a rule. SmolLM of lesson 19 reads single digits, Llama 3 groups of up to three.
 #
-# MiniLM also turns capitals into small letters and drops accents, so it can't tell *Polish* from *polish*, or *résumé*
+# MiniLM also turns capitals into small letters and drops accents. It can't tell *Polish* from *polish*, or *résumé*
 # from *resume*.
 
 # %% tags=["hide-input"]
@@ -701,8 +701,9 @@ assert lone == 0 and n_tokens > 50_000
 
 # %% [markdown]
 # The library writes a space as `Ġ`, and you can see that it belongs to the *next* word, as in `Ġtime`. A space at the
-# end of your prompt becomes a token of its own, which never occurs in these tales, so a model trained on them doesn't
-# know it. What's more, the model can no longer continue with `Ġtime`, because the space has already been used up.
+# end of your prompt becomes a token of its own. Such a token never occurs in these tales, and a model trained on them
+# wouldn't know it. What's more, the model can no longer continue with `Ġtime`, because the space has already been
+# used up.
 #
 # ### Unigram, and cutting at random
 #

@@ -6,7 +6,7 @@ QUESTIONS = questions(r"""
 [shrink_the_vocabulary: single]
 You've learned 8,000 byte-pair pieces and now want only 2,000, without training again. Which 2,000 cut every text just as if training had stopped at 2,000?
 + The first 2,000 in order of learning. | Yes. Training never takes a merge back, so the first 2,000 are the same however long it goes on.
-- The 2,000 that occur most often in the training text, once it's cut. | Frequency after the cut isn't the order of learning. Early pieces such as *th* may be rare at the end, because they've been swallowed by *the*, yet later merges need them.
+- The 2,000 that occur most often in the training text, once it's cut. | Frequency after the cut isn't the order of learning. An early piece such as *th* might be rare at the end, because *the* has swallowed it, and yet later merges need it.
 - The 2,000 longest. | Long pieces are built from short ones, and without the short ones they can't be built.
 - None: it has to be trained again. | Training again would work, but it would learn exactly the merges that you already have.
 
@@ -58,12 +58,12 @@ How many numbers does MiniLM get for the word *strawberry*?
 - letters: ten, one per letter | Then MiniLM could simply count the letters.
 - two: two, *straw* and *berry* | It would be a sensible cut, and *blueberry* is cut like this. But the list was made by counting, and meaning played no part in it.
 - three: three, *straw*, *ber* and *ry* | That's how our French–English translator cuts it, because it has seen far fewer strawberries.
-- one: one | Yes: the word was frequent enough in the text that the list was made from.
+- one: one | Yes. In the text that the list was made from, the word was frequent enough.
 
 [cheapest_vocabulary]
 A small language model, four layers of width 256, reads the same page with vocabularies of different sizes. With which one does it need the fewest multiplications?
 - 500: 500 pieces | The output layer is tiny, but the page has nearly twice as many tokens as with 16,000 pieces, and each of them runs through all the layers.
-- 2000: 2,000 pieces | Yes: beyond that, the text hardly gets shorter, but the output layer keeps growing.
+- 2000: 2,000 pieces | Yes. Beyond that, the text hardly gets shorter, but the output layer keeps growing.
 - 8000: 8,000 pieces | The text is a little shorter than with 2,000 pieces, but the output layer is four times as large.
 - 16000: 16,000 pieces | It does have the fewest tokens, but more than half of the multiplications per token are in the output layer.
 ask_why: yes

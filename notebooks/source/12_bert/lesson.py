@@ -392,9 +392,9 @@ notebook.figure(
 #
 # ## 4. Can we train the encoder, too?
 #
-# MiniLM's vectors were made for comparing sentences by topic, but a judge needs opinions. Perhaps the encoder should
-# be trained as well, which is called **fine-tuning**. The trouble is that all 22.6 million parameters change, so
-# every new task needs a whole model of its own.
+# MiniLM's vectors were made for comparing sentences by topic, but a judge needs opinions. Training the encoder on the
+# task as well is called **fine-tuning**. The trouble is that all 22.6 million parameters change, so every new task
+# needs a whole model of its own.
 #
 # **LoRA**, short for low-rank adaptation (Hu et al. 2021), leaves every matrix $W$ frozen and learns a correction to
 # it. The correction has the shape of $W$, but it's the product of two thin matrices, $B$ of shape $(D_{out}, r)$ and
@@ -556,8 +556,8 @@ WordFlipper(sentiment, "the plot barely works")
 # %% [markdown]
 # ### You are here
 #
-# Below is the whole model, reading *never dull*. There's no decoder and no causal mask, so in every head each
-# position can attend to both sides.
+# Below is MiniLM, reading *never dull*. There's no decoder and no causal mask, and in every head each position can
+# attend to both sides.
 
 # %% tags=["nbval-ignore-output"]
 model_map(minilm.trace("never dull"))
