@@ -9,13 +9,16 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from safetensors import safe_open
+from safetensors.torch import save_file
+from twins import llama_twin
 
 from helpers import exercises
 from helpers.data.stories import stories
 from helpers.exercises import lessons
 from helpers.models.gpt import GPTCache
 from helpers.models.interventions import patched_logits, share_carried
-from helpers.models.llama import build_llama, llama_state
+from helpers.models.llama import build_llama
 from helpers.pretrained import gguf, smollm
 from helpers.pretrained.smollm import load_smollm
 from helpers.transformer import fast
@@ -43,20 +46,7 @@ def smol():
 
 @pytest.fixture(scope="module")
 def theirs(smol):
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    c = smol.model.config
-    model = LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=c.vocab_size, hidden_size=c.d_model, intermediate_size=c.d_ff,
-            num_hidden_layers=c.n_layers, num_attention_heads=c.n_heads,
-            num_key_value_heads=c.n_kv_heads, max_position_embeddings=c.max_len,
-            rms_norm_eps=c.norm_eps, tie_word_embeddings=True,
-            rope_parameters={"rope_type": "default", "rope_theta": c.rotary_base},
-        )
-    )  # fmt: skip
-    model.load_state_dict(llama_state(smol.model))
-    return model.eval()
+    return llama_twin(smol.model)
 
 
 @pytest.mark.slow
@@ -232,6 +222,14 @@ def test_a_damaged_converted_file_is_found_and_written_anew(tmp_path, monkeypatc
         opened.write(b"not a weight")
     assert smollm._mapped(file) is None
     load_smollm(torch.bfloat16)
+    _, weights, _ = smollm._mapped(file)
+    with safe_open(file, "pt") as opened:  # as the learner's own file reads it
+        about = opened.metadata()
+        torch.testing.assert_close(opened.get_tensor("output_norm.weight"), first)
+    del about["layout"]
+    save_file({name: tensor.clone() for name, tensor in weights.items()}, file, about)
+    assert smollm._mapped(file) is None  # in the order of an earlier version
+    torch.testing.assert_close(load_smollm(torch.bfloat16).model.norm.weight, first)
     assert smollm._mapped(file) is not None
     assert list(tmp_path.iterdir()) == [file]
 
@@ -243,6 +241,15 @@ def test_nothing_is_copied(smol):
     mapped = {tensor.data_ptr() for tensor in weights.values()}
     assert {p.data_ptr() for p in model.parameters()} == mapped
     assert not any(p.requires_grad for p in model.parameters())
+    layer, x = model.layers[7], torch.randn(1, 1, 576)
+    attention, network = layer.self_attention, layer.feed_forward
+    three = [attention.query_proj, attention.key_proj, attention.value_proj]
+    for linears in (three, [network.gate, network.linear_1]):
+        with torch.no_grad():
+            together = fast.products(linears, x)
+        assert len({result.untyped_storage().data_ptr() for result in together}) == 1
+        for linear, result in zip(linears, together, strict=True):
+            torch.testing.assert_close(result, linear(x), rtol=0, atol=1e-4)
 
 
 def test_the_learners_file_reads_and_answers_on_the_command_line(tmp_path, monkeypatch, smol):

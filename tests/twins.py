@@ -2,6 +2,8 @@
 
 import torch
 
+from helpers.models.llama import llama_state
+
 
 def _copy(pairs):
     with torch.no_grad():
@@ -73,3 +75,21 @@ def assert_gradients_equal(pairs, tolerance=1e-10):
     """Demand that every pair of parameters has the same gradient."""
     for theirs, ours in pairs:
         torch.testing.assert_close(theirs.grad, ours.grad, atol=tolerance, rtol=0)
+
+
+def llama_twin(model):
+    """Make Hugging Face's LlamaForCausalLM with the sizes, weights and precision of our Llama."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    c = model.config
+    theirs = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=c.vocab_size, hidden_size=c.d_model, intermediate_size=c.d_ff,
+            num_hidden_layers=c.n_layers, num_attention_heads=c.n_heads,
+            num_key_value_heads=c.n_kv_heads, max_position_embeddings=c.max_len,
+            rms_norm_eps=c.norm_eps, tie_word_embeddings=True, bos_token_id=None, eos_token_id=None,
+            rope_parameters={"rope_type": "default", "rope_theta": c.rotary_base},
+        )
+    ).to(model.embedding.weight.dtype)  # fmt: skip
+    theirs.load_state_dict(llama_state(model))
+    return theirs.eval()

@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from helpers.transformer.fast import products
+
 
 class RMSNorm(nn.Module):
     """Divide each vector by its root mean square; a LayerNorm without the mean and the bias.
@@ -59,5 +61,5 @@ class SwiGLU(nn.Module):
 
     def forward(self, x):
         """Map (..., D) to (..., D)."""
-        hidden = F.silu(self.gate(x)) * self.linear_1(x)  # (..., D) -> (..., F)
-        return self.linear_2(hidden)
+        gate, hidden = products((self.gate, self.linear_1), x)  # (..., D) -> (..., F) each
+        return self.linear_2(F.silu(gate) * hidden)
