@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from helpers.models.lora import LoRALinear
-from helpers.transformer import attention, decoding, fast, positions
+from helpers.transformer import attention, decoding, fast, one_row, positions
 
 SHARES = [0.001, 0.01, 0.1, 0.25, 0.5, 0.9, 0.999]
 
@@ -121,7 +121,7 @@ def test_a_large_matrix_comes_first_for_few_rows(rows, width):
 @pytest.mark.parametrize("bias", [True, False])
 def test_joined_layers_equal_each_alone(bias):
     linears = [nn.Linear(6, n, bias, dtype=torch.float64) for n in (6, 3, 3)]
-    project, x = fast.joined(linears), torch.randn(2, 5, 6, dtype=torch.float64)
+    project, x = one_row.joined(linears), torch.randn(2, 5, 6, dtype=torch.float64)
     torch.testing.assert_close(project(x), torch.cat([linear(x) for linear in linears], -1))
     assert project(x).requires_grad == (not bias)  # one by one, they are the layers themselves
 
@@ -131,7 +131,7 @@ def test_joined_layers_keep_what_other_kinds_of_layers_add():
     nn.init.ones_(linears[1].up)
     x = torch.randn(3, 6)
     expected = torch.cat([linear(x) for linear in linears], -1)
-    torch.testing.assert_close(fast.joined(linears)(x), expected)
+    torch.testing.assert_close(one_row.joined(linears)(x), expected)
 
 
 def test_matrices_side_by_side_are_one_product_and_others_stay_apart():
@@ -139,14 +139,14 @@ def test_matrices_side_by_side_are_one_product_and_others_stay_apart():
     cuts = {"in line": (0, 32, 64, 80), "a gap": (0, 32, 48, 80), "in disorder": (64, 80, 0, 32)}
     for where, (a, b, c, d) in cuts.items():
         b, c = (b, b) if where == "in line" else (b, c)
-        linears = [fast.OneRowLinear(16, n, bias=False) for n in (b - a, d - c)]
+        linears = [one_row.OneRowLinear(16, n, bias=False) for n in (b - a, d - c)]
         for linear, rows in zip(linears, (storage[a:b], storage[c:d]), strict=True):
             linear.weight = nn.Parameter(rows, requires_grad=False)
-        assert fast._in_line([linear.weight for linear in linears]) == (where == "in line")
+        assert one_row._in_line([linear.weight for linear in linears]) == (where == "in line")
         for shape in ((1, 1, 16), (2, 3, 16)):
             x = torch.randn(shape)
             with torch.no_grad():
-                found = fast.products(linears, x)
+                found = one_row.products(linears, x)
             for linear, result in zip(linears, found, strict=True):
                 torch.testing.assert_close(result, x @ linear.weight.T)
 

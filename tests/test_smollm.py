@@ -21,7 +21,7 @@ from helpers.models.interventions import patched_logits, share_carried
 from helpers.models.llama import build_llama
 from helpers.pretrained import gguf, smollm
 from helpers.pretrained.smollm import load_smollm
-from helpers.transformer import fast
+from helpers.transformer import fast, one_row
 
 pytestmark = pytest.mark.slow  # nothing here is quick, alone or with its variants
 
@@ -79,7 +79,9 @@ def test_one_token_after_the_other_gives_the_same_logits(smol):
 def test_shortcuts_equal_their_plain_lines():
     for rows, width in ((16, 5), (13, 5), (192, 576)):
         weight, x = torch.randn(rows, width), torch.randn(1, 1, width)
-        torch.testing.assert_close(fast.one_row(weight, x), F.linear(x, weight), rtol=0, atol=1e-4)
+        torch.testing.assert_close(
+            one_row.one_row(weight, x), F.linear(x, weight), rtol=0, atol=1e-4
+        )
     query, key, value = torch.randn(2, 6, 5, 4), torch.randn(2, 3, 7, 4), torch.randn(2, 3, 7, 4)
     mask = torch.ones(5, 7).tril(2).bool()
     repeated = (x.repeat_interleave(2, 1) for x in (key, value))
@@ -246,7 +248,7 @@ def test_nothing_is_copied(smol):
     three = [attention.query_proj, attention.key_proj, attention.value_proj]
     for linears in (three, [network.gate, network.linear_1]):
         with torch.no_grad():
-            together = fast.products(linears, x)
+            together = one_row.products(linears, x)
         assert len({result.untyped_storage().data_ptr() for result in together}) == 1
         for linear, result in zip(linears, together, strict=True):
             torch.testing.assert_close(result, linear(x), rtol=0, atol=1e-4)

@@ -18,9 +18,10 @@ from helpers.transformer.attention import (
     scaled_dot_product_attention,
 )
 from helpers.transformer.cache import KeyValueCache
-from helpers.transformer.fast import OneRowLinear, grouped_attention, rotated
+from helpers.transformer.fast import grouped_attention, rotated
 from helpers.transformer.layers import ACTIVATIONS, Dropout, FeedForward, Residual, inference
 from helpers.transformer.masks import causal_mask
+from helpers.transformer.one_row import OneRowLinear
 from helpers.transformer.positions import LearnedPositions
 from helpers.transformer.transformer import check_ids
 

@@ -9,7 +9,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from helpers.models.gpt import GPT, GPTConfig
-from helpers.transformer.fast import OneRowLinear
+from helpers.transformer.one_row import OneRowLinear
 
 # A tensor's name in a GGUF file, per layer, and where our decoder keeps it.
 GGUF_NAMES = {

@@ -8,7 +8,6 @@ a machine map into their memory, so that it's there once.
 import importlib.util
 import json
 import os
-import struct
 import subprocess
 import sys
 from contextlib import suppress
@@ -23,6 +22,7 @@ from helpers.machine.fingerprints import fingerprint
 from helpers.machine.installation import in_colab
 from helpers.models.llama import GGUF_NAMES, build_llama
 from helpers.pretrained.gguf import GGUF
+from helpers.pretrained.mapped_file import map_weights, save_weights
 from helpers.pretrained.shared import VARIABLE
 from helpers.pretrained.writer import Writer
 from helpers.transformer.layers import inference
@@ -35,7 +35,6 @@ GGUF_BYTES = 98_362_432
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 END_OF_TEXT, START, END = 0, 1, 2  # <|endoftext|>, <|im_start|>, <|im_end|>
 LAYOUT = "what is multiplied by one vector lies together"  # of the converted file
-KINDS = {"F32": torch.float32, "BF16": torch.bfloat16}
 CONTROL = 3  # the vocabulary's sign for pieces that no text contains
 
 
@@ -284,7 +283,7 @@ def convert(path, dtype, file):
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(file) as partial:
-            _save(weights, partial, about)
+            save_weights(weights, about, partial)
             partial.chmod(0o644)  # others on a server read it too
     except OSError as error:
         raise OSError(
@@ -297,24 +296,6 @@ def _place(name):
     """Sort by layer, and within a layer as `GGUF_NAMES`: q, k, v together, and gate and up."""
     block, _, part = name.removeprefix("blk.").removesuffix(".weight").partition(".")
     return (int(block), list(GGUF_NAMES).index(part)) if part else (-1, 0)
-
-
-def _save(weights, path, about):
-    """Write a safetensors file in the order of `weights`; the library's function sorts by name."""
-    header, end, kinds = {"__metadata__": about}, 0, {dtype: kind for kind, dtype in KINDS.items()}
-    for name, tensor in weights.items():
-        start, end = end, end + tensor.nbytes
-        header[name] = {
-            "dtype": kinds[tensor.dtype],
-            "shape": [*tensor.shape],
-            "data_offsets": [start, end],
-        }
-    text = json.dumps(header).encode()
-    text += b" " * (-(8 + len(text)) % 64)  # the numbers begin with a line of the processor's cache
-    with open(path, "wb") as opened:
-        opened.write(struct.pack("<Q", len(text)) + text)
-        for tensor in weights.values():
-            opened.write(tensor.contiguous().view(torch.uint8).numpy())
 
 
 def convert_for_all(folder):
@@ -368,25 +349,13 @@ def _shared_file(dtype):
 
 
 def _mapped(file):
-    """Map a converted file: facts, weights and tokenizer, or None if it's missing, damaged or old.
-
-    All weights are views of one tensor, so that neighbours can be taken together.
-    """
+    """Map a file: facts, weights and tokenizer, or None if it is missing, damaged or old."""
     if file is None or not file.exists():
         return None
-    with suppress(OSError, KeyError, ValueError, RuntimeError, struct.error):
-        with open(file, "rb") as opened:
-            (length,) = struct.unpack("<Q", opened.read(8))
-            header = json.loads(opened.read(length))
-        about = header.pop("__metadata__")
+    with suppress(OSError, KeyError, ValueError, RuntimeError):
+        about, weights = map_weights(file)
         if about.get("layout") != LAYOUT:
             return None  # converted by an earlier version of the course
-        size = file.stat().st_size
-        numbers = torch.from_file(str(file), size=size, dtype=torch.uint8)[8 + length :]
-        weights = {
-            name: numbers[slice(*one["data_offsets"])].view(KINDS[one["dtype"]]).view(one["shape"])
-            for name, one in header.items()
-        }
         if json.loads(about["sums"]) == {name: _sum(tensor) for name, tensor in weights.items()}:
             return json.loads(about["facts"]), weights, Tokenizer.from_str(about["tokenizer"])
     return None

@@ -3,7 +3,8 @@
 B batch, T target length, S source length, D model width, H heads, K head width.
 """
 
-from helpers.transformer.fast import GrowingTensor, joined
+from helpers.transformer.fast import GrowingTensor
+from helpers.transformer.one_row import joined
 
 
 class KeyValueCache:
