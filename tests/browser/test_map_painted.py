@@ -330,6 +330,28 @@ def test_play_pause_and_steps(offline, trace):
     expect(page.get_by_role("button", name=re.compile("^Play"))).to_be_visible()
 
 
+@pytest.mark.parametrize(("place", "motion"), [
+    ("", "no-preference"), ("encoder/1", "no-preference"), ("encoder/1", "reduce"),
+    ("encoder/1/self-attention/norm/1", "no-preference"),
+])  # fmt: skip
+def test_a_step_moves_unless_stillness_is_preferred(offline, trace, place, motion):
+    page = offline(model_map(trace, place=place), reduced_motion=motion)
+    page.get_by_label("Step of the computation").fill("1")
+    page.wait_for_timeout(100)
+    before = page.locator(".mm-stage").get_attribute("data-painted")
+    page.keyboard.press("n")
+    painted = "before => Number(document.querySelector('.mm-stage').dataset.painted) > +before + 1"
+    page.wait_for_function(painted, arg=before)
+    picture = "c => c.toDataURL()"
+    moving = page.locator(".mm-stage canvas").first.evaluate(picture)
+    expect(page.get_by_role("button", name=re.compile("^Play"))).to_be_visible()  # one step only
+    page.wait_for_timeout(2000)
+    expect(page.get_by_label("Step of the computation")).to_have_value("2")
+    assert (moving != page.locator(".mm-stage canvas").first.evaluate(picture)) is (
+        motion == "no-preference"
+    )
+
+
 def test_the_tour_of_lesson_00(offline, trace):
     view = model_map(trace, tour="00")
     page = offline(view)

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { looksEnglish } from "../../helpers/widgets/static/map_language.js";
+import { along } from "../../helpers/widgets/static/map_moves.js";
 import { clearest, clearestHead, purposeOf, sayPurpose } from "../../helpers/widgets/static/map_purpose.js";
 import { namePlaces } from "../../helpers/widgets/static/map_rows.js";
 import { matrix, sentenceOf, tellingPair } from "../../helpers/widgets/static/map_trace.js";
@@ -105,4 +106,9 @@ test("names that share a line are readable or left out, and none touches another
       for (const { rect } of places.slice(i + 1)) assert.ok(rect[1] !== y || rect[0] >= x + w - 0.01);
     });
   }
+});
+
+test("what moves keeps its pace round corners", () => {
+  const path = [[0, 0], [0, 2], [6, 2]];
+  assert.deepEqual([0, 0.25, 0.5, 1].map((t) => along(path, t)), [[0, 0], [0, 2], [2, 2], [6, 2]]);
 });

@@ -113,7 +113,8 @@ export class Bars {
   }
 
   showPlayer() {
-    const { beat, scene, playing, shown } = this.view;
+    const { beat, scene, shown, once } = this.view;
+    const playing = this.view.playing && !once;
     const n = scene.beats.length;
     this.slider.max = Math.max(0, n - 1);
     this.slider.value = shown;

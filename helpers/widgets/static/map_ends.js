@@ -1,5 +1,6 @@
 // The map, second depth at both ends: how tokens become vectors, and how a vector becomes a token.
 
+import { travel } from "./map_moves.js";
 import { Scene, number, percent, tellVector } from "./map_scene.js";
 import { classRow, patchRow } from "./map_patches.js";
 import { nameRows, namesWidth } from "./map_rows.js";
@@ -39,6 +40,7 @@ export function embeddingScene(model, where, width, room) {
     scene.grid([x, top, strip, pitch * stack.n], stack[name], `${words}: ${stack.n} vectors`, tellVector(stack.tokens, what));
     scene.part(["embeddings", "positions", "embeddings"][i], x, 0, strip, room);
     scene.beat([model.image ? "One linear layer makes a vector of each patch; the class token has a learned one." : "Each token’s id picks a row of the embedding table.", `Each position has a vector of its own, the same for every ${model.image ? "picture" : "sentence"}.`, "The two are added. From here on one vector carries both."][i], [i ? x - gap : 0, 0, strip + (i ? gap : label + 2), room]);
+    if (i === 2) scene.moves(...["embeddings", "positions"].map((part, k) => travel(stack[part], [label + k * (strip + gap), x], [strip, strip], top, pitch)));
   });
   scene.hint = `A strip shows ${stack.embeddings.cols} of a vector’s ${model.width} entries${model.positions ? "; each of the three panels has its own colour scale" : ". Positions aren’t added here: each head rotates its queries and keys"}. Point at an entry to read it. ${said(stack.tokens)}`;
   return scene;

@@ -2,6 +2,7 @@
 
 import { memoryNames, namedBands } from "./map_named.js";
 import { clearest } from "./map_purpose.js";
+import { travel } from "./map_moves.js";
 import { percent } from "./map_scene.js";
 import { KINDS, likeliest, meanWeights, rowOf, sentenceOf, valueAt } from "./map_trace.js";
 import { clamp, shorten } from "./text.js";
@@ -24,8 +25,10 @@ export const beatsBefore = (model) => {
 export function paceOf(view) {
   const { trace, place, beat, scene } = view;
   const first = beatsBefore(trace);
-  if (place || !(trace.decoder || trace.recurrent)) return [900, 400];
-  if (beat <= first) return [700, Math.max(500, 240 * scene.beats[beat].words.split(" ").length - 700)];
+  const moves = scene.beats[beat]?.moves.length;
+  if (place || !(trace.decoder || trace.recurrent)) return [moves ? 1800 : 900, 400];
+  const lasts = moves ? 1200 : 700;
+  if (beat <= first) return [lasts, Math.max(500, 240 * scene.beats[beat].words.split(" ").length - lasts)];
   const slow = clamp(16 / (scene.beats.length - first), 0.5, 1);
   return [900 * slow, 450 * slow];
 }
@@ -52,10 +55,13 @@ export function wholeBeats(scene, model) {
       const to = next ? next.box[0] - 2 : sublayers.end + 3;
       const before = k ? sublayers[k - 1].after : i ? stack.layers[i - 1][sublayers.length - 1].after : stack.entered;
       const words = i ? differs(one, before, stack) : BEATS[one.kind];
-      parts.push([`${name}, ${KINDS[one.kind].toLowerCase()}: ${words}.`, [from, block.top - 6, to - from, height + 6]]);
+      const [, , wide] = one.box;
+      const [start, end] = [k ? from : block.x - m.strip - 4, next ? one.box[0] + wide : sublayers.out];
+      const go = m.narrow ? [] : [travel(before, [start, one.box[0] + 2], [16, wide / 3], block.top, m.pitch), (p, t) => t > 0.5 && travel(one.after, [one.box[0] + wide / 2, end], [8, 16], block.top, m.pitch)(p, 2 * t - 1)];
+      parts.push([`${name}, ${KINDS[one.kind].toLowerCase()}: ${words}.`, [from, block.top - 6, to - from, height + 6], go]);
       from = to;
     });
-    if (encoder || !i) for (const part of parts) scene.beat(...part);
+    if (encoder || !i) for (const [words, rect, go] of parts) [scene.beat(words, rect), scene.moves(...go)];
     else scene.beat(parts[0][0], ...parts.map(([, rect]) => rect));
   });
   if (encoder) encoderDone(scene, model);

@@ -2,6 +2,7 @@
 // mixture: every matrix product stands where its rows meet its columns.
 
 import { NARROW, Scene, number, tellVector, tellWeight } from "./map_scene.js";
+import { mixes, rowsGo, sweeps } from "./map_moves.js";
 import { colourOf } from "./map_paint.js";
 import { columnLevels, nameColumns, nameRows, namesWidth } from "./map_rows.js";
 import { matrix, valueAt } from "./map_trace.js";
@@ -58,9 +59,16 @@ export function headScene(where, place, width, room) {
   scene.beat("Each token’s vector is multiplied by W_Q. The result is its query.", [0, top - 30, x1 - 14, tall + 54]);
   scene.beat("Each token’s vector is also multiplied by W_K, which gives its key.", [x1 - 24, 0, broad + 36, g.head + g.up + 2]);
   scene.beat(dots, [x1 - 14, g.head + g.up + 2, broad + 28, end - g.head - g.up - 2]);
+  scene.moves(sweeps(queries.length, keys.length, (p, [row, key]) => {
+    p.box(left - 1, top + row * high - 1, wide + 2, high + 2, { edge: p.theme.query, line: 2, radius: 2 });
+    p.box(x1 + key * cell - 1, top + row * high - 1, cell + 2, high + 2, { edge: p.theme.ink, line: 2, radius: 2 });
+    markKey(p, g, key);
+  }));
   scene.beat("A softmax turns every row of scores into weights that sum to 1.", [x2 - (g.narrow ? x2 : 30), top2 - 56, broad + 36 + (g.narrow ? x2 - 30 : 0), end2 - top2 + 56]);
+  scene.moves(rowsGo(head.weights, [x1, top, broad, tall], [x2, top2, broad, tall]));
   scene.beat("W_V gives the values. Each row of weights says how to mix them.", [x3 - 24, head2 - 24, wide + 30, g.up + 26]);
   scene.beat("The mixtures of all heads, side by side, go through W_O and are added to the stream.", [x3 - 20, top2 - 30, wide + 24, end2 - top2 + 30]);
+  scene.moves(mixes(head, [x3, head2, wide, g.up], [x3, top2, wide, tall]));
   scene.hint = `${saysAbove(g) ? "" : `${does} `}Press a score${where.opens ? ", Q, K or V" : ""} to see how it’s made.`;
   return scene;
 }

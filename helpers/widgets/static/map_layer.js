@@ -2,6 +2,7 @@
 // runs past each of them.
 
 import { tag } from "./map_named.js";
+import { runs, travel } from "./map_moves.js";
 import { Scene, percent, tellVector } from "./map_scene.js";
 import { classRow, patchRow } from "./map_patches.js";
 import { nameRows, namesWidth } from "./map_rows.js";
@@ -35,8 +36,10 @@ export function layerScene(model, where, place, width, room) {
   strip(scene, g, arrives, g.label, "in", `the residual stream, as it enters ${name.toLowerCase()}`, stack.tokens);
   let x = g.label + g.strip + g.gap;
   let from = g.label + g.strip;
+  let before = arrives;
   for (const sublayer of sublayers) {
-    const end = sublayerScene(scene, model, where, place, g, sublayer, x, from);
+    const end = sublayerScene(scene, model, where, place, g, sublayer, x, from, before);
+    before = sublayer.after;
     from = end;
     x = end + g.gap;
   }
@@ -73,7 +76,7 @@ function strip(scene, g, one, x, words, what, tokens, inside = "") {
 }
 
 // One sublayer: norm, what it does, what it found, and the addition to the stream.
-function sublayerScene(scene, model, where, place, g, sublayer, x, from) {
+function sublayerScene(scene, model, where, place, g, sublayer, x, from, before) {
   const { stack } = where;
   const { tokens } = stack;
   const start = x;
@@ -88,6 +91,7 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from) {
     x = from + g.gap;
   }
   flow(from, x);
+  const [from0, x0] = [from - g.strip, x];
   const wide = sublayer.heads ? g.strip * 2.6 : g.strip * 2;
   if (sublayer.heads) heads(scene, where, place, g, sublayer, x, wide);
   else hidden(scene, model, g, sublayer, x, wide, tokens);
@@ -97,6 +101,7 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from) {
   const words = KINDS[sublayer.kind].toLowerCase();
   const joined = sublayer.heads ? ", its heads joined by the matrix W_O" : "";
   strip(scene, g, sublayer.found, x, sublayer.heads ? ["heads joined", "joined", "out"].find((one) => textWidth(one, 12) < g.strip + 2 * g.gap) || "out" : "out", `what ${words} found${joined}`, tokens);
+  const found = x;
   const plus = x + g.strip + g.gap * 0.9;
   flow(x + g.strip, plus);
   const after = plus + g.gap * 0.9 + 3;
@@ -107,6 +112,11 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from) {
     p.line([[plus, g.top], [plus, g.bottom]], { color: p.theme.muted, width: 1.5 });
   });
   scene.plus(plus, g.top - 2, 8, words);
+  const reads = pre ? sublayer.read : before;
+  sublayer.moves = [
+    [travel(reads, [from0, x0], [g.strip, wide / 4], g.top, g.pitch), (p, t) => t > 0.5 && travel(sublayer.found, [x0 + wide / 2, found], [g.strip / 2, g.strip], g.top, g.pitch)(p, 2 * t - 1)],
+    [runs([[fork, g.top + 6], [fork, g.skip], [plus, g.skip], [plus, g.top + 4]]), (p, t) => travel(sublayer.found, [found, plus], [g.strip, 4], g.top, g.pitch)(p, Math.min(1, 2 * t)), (p, t) => t > 0.6 && travel(sublayer.after, [plus, after], [4, g.strip], g.top, g.pitch)(p, 2.5 * (t - 0.6))],
+  ];
   scene.part("add-and-norm", plus - 10, g.skip - 8, 20, g.bottom - g.skip + 8);
   flow(plus, after);
   strip(scene, g, sublayer.after, after, pre ? "sum" : "sum, norm", `the stream after ${words}: what ran past plus what was found`, tokens, pre ? "" : g.inside(sublayer, "norm"));
@@ -210,9 +220,11 @@ const DOES = {
 
 function layerBeats(scene, g, model, sublayers, room) {
   scene.beat("One vector per token arrives: the residual stream.", [0, 0, g.label + g.strip + 2, room]);
-  for (const { kind, span: [from, to] } of sublayers) {
+  for (const { kind, moves, span: [from, to] } of sublayers) {
     const last = 2 * g.strip + 2.4 * g.gap;
     scene.beat(DOES[kind] || `The feed-forward network widens each vector, applies a ${model.activation} and narrows it again.`, [from, g.top - 8, to - from - last + g.strip, room], [from, 0, to - from - last + g.strip, 40]);
+    scene.moves(...moves[0]);
     scene.beat("What was found is added to the stream that ran past. Nothing is overwritten.", [from, 0, to - from + 2, room]);
+    scene.moves(...moves[1]);
   }
 }

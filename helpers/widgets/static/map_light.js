@@ -51,8 +51,10 @@ function litOf(view) {
 function playedTo({ scene, trace, place, beat, progress = 1 }) {
   const at = Math.min(beat, scene.beats.length - 1);
   const { lit, reach } = revealed(scene, at, progress);
-  const { follow } = scene.beats[at];
-  const { flows = null, named = null } = follow ? followed(scene, trace, follow, reach) : {};
+  const { follow, moves } = scene.beats[at];
+  const { flows: bands = null, named = null } = follow ? followed(scene, trace, follow, reach) : {};
+  const moving = progress < 1 && moves.length ? (p) => moves.forEach((work) => work(p, progress)) : null;
+  const flows = moving || bands ? (p) => [bands, moving].forEach((work) => work?.(p)) : null;
   const done = !place && progress === 1 && at === scene.beats.length - 1;
   return { lit: done ? null : lit, flows, named };
 }
@@ -60,10 +62,12 @@ function playedTo({ scene, trace, place, beat, progress = 1 }) {
 // Beats before this one in full, this one as far as it has come.
 function revealed(scene, beat, progress) {
   const before = scene.beats.slice(0, beat).flatMap(({ rects, now = [] }) => [...rects, ...now.slice(1)]);
-  const { rects, now: also = [], reach = Infinity } = scene.beats[beat];
-  if (progress === 1) return { lit: [...before, ...rects, ...also], reach };
+  const { rects, now: also = [], reach = Infinity, moves } = scene.beats[beat];
+  // A pair that meets is watched in full light; where something arrives, it is lit when that comes.
+  if (progress === 1 || moves.some((work) => work.open)) return { lit: [...before, ...rects, ...also], reach };
   const total = rects.reduce((sum, rect) => sum + rect[2], 0);
-  let left = total * (1 - (1 - progress) ** 2);
+  const come = moves.length ? Math.max(0, (progress - 0.6) / 0.4) : progress;
+  let left = total * (1 - (1 - come) ** 2);
   const now = [];
   for (const [x, y, w, h] of rects) {
     if (left <= 0) break;

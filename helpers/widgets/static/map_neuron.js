@@ -1,6 +1,7 @@
 // The map, one neuron of a feed-forward network: what lights it up, and what it writes.
 
 import { pickRow, signedBars } from "./map_insides.js";
+import { becomes } from "./map_moves.js";
 import { columnTurn } from "./map_rows.js";
 import { Scene, number } from "./map_scene.js";
 import { entryOf, rowOf, valueAt } from "./map_trace.js";
@@ -35,14 +36,15 @@ export function neuronScene(where, place, width, room) {
 
   const lit = tokens.map((token, t) => ({ token, value: after[t] })).filter(({ value }) => value > 0).sort((a, b) => b.value - a.value);
   const rows = [["before", before, "Before", `W₁ · the token’s vector + b₁`], ["after", after, `After ${activation}`, activation === "ReLU" ? "what was negative is now 0" : "what was negative is now nearly 0"]];
-  for (const [key, values, title, more] of rows) {
+  const bars = rows.map(([key, values, title, more]) => {
     const y = at[key] + 22;
     // Where nothing lights up, zero lies at the bottom.
-    signedBars(scene, values, left, y, wide, high, values.some((value) => value) ? undefined : [0, 1]);
+    const drawn = signedBars(scene, values, left, y, wide, high, values.some((value) => value) ? undefined : [0, 1]);
     scene.heading(`${title}: ${number(values[row])}`, `for “${tokens[row]}”; ${more}`, left, at[key] + 10, wide);
     scene.paint((p) => p.box(left + row * pitch - 0.5, y - 2, pitch, high + 4, { edge: p.theme.query, line: 1.5, radius: 3 }));
     scene.grid([left, y, wide, high], { data: Float32Array.from(values), rows: 1, cols: tokens.length }, `${name}, ${title.toLowerCase()}, token by token`, (_, __, t) => [`“${tokens[t]}”: ${number(before[t])}`, `after ${activation}: ${number(after[t])}`, "click to choose it"], (_, t) => to(col, t));
-  }
+    return { values, ...drawn };
+  });
   tokens.forEach((token, t) => {
     const style = turn ? { turn: -turn, align: "right", most: 60 } : { align: "center", most: pitch - 3 };
     scene.label(token, left + (t + 0.5) * pitch, at.after + high + 22 + (turn ? 7 : 12), { size: 12, ...style, weight: t === row ? 650 : 400 });
@@ -56,6 +58,7 @@ export function neuronScene(where, place, width, room) {
   const brightest = lit.slice(0, 3).map(({ token }) => `“${token}”`).join(", ");
   scene.beat(`Neuron ${n} multiplies a token’s vector with its own row of weights and adds a bias. Each token goes through alone.`, [0, 0, width, at.after - 4]);
   scene.beat(lit.length ? `${activation} lets what is above zero through. Here that’s ${lit.length} of ${tokens.length} tokens, most of all ${brightest}.` : `${activation} lets nothing through here: no token of this sentence lights this neuron up.`, [0, at.after - 4, width, at.writes - at.after]);
+  scene.moves(becomes(...bars, left, wide));
   scene.beat("What came through scales the neuron’s column of W₂. All neurons’ columns are added up, and that’s what the network writes.", [0, at.writes - 4, width, room]);
   scene.hint = lit.length ? `Of this sentence’s tokens, ${lit.length} of ${tokens.length} light neuron ${n} up, most of all ${brightest}. Press another neuron above or another token.` : `No token of this sentence lights neuron ${n} up. Press another one above.`;
   return scene;

@@ -1,6 +1,7 @@
 // The map, inside a layer norm: one vector before, its mean and deviation, and after.
 
 import { normed, pickRow, signedBars } from "./map_insides.js";
+import { becomes } from "./map_moves.js";
 import { Scene, number } from "./map_scene.js";
 import { entryOf } from "./map_trace.js";
 
@@ -23,7 +24,7 @@ export function normScene(where, place, width, room) {
     [`Minus ${number(mean)}, divided by ${number(deviation)}`, "the standard deviation, so that mean and variance become 0 and 1"],
     ["After: × gain + bias", "learned, one of each per entry"],
   ];
-  [before, even, after].forEach((values, k) => {
+  const bars = [before, even, after].map((values, k) => {
     const y = at[k] + 22;
     const { middle, unit } = signedBars(scene, values, left, y, wide, high, k ? [-most, most] : undefined);
     scene.heading(...words[k], left, at[k] + 10, wide);
@@ -35,6 +36,7 @@ export function normScene(where, place, width, room) {
       const to = middle - (mean + off) * unit;
       if (to > y - 2 && to < y + high + 2) p.box(left, to - 0.5, wide, 1, { fill: off ? p.theme.muted : p.theme.query, radius: 0 });
     }));
+    return { values, middle, unit };
   });
   [["gain", "gain"], ["bias", "bias"]].forEach(([name, what], k) => {
     const y = at[1] + high + 32 + 32 * k;
@@ -44,7 +46,9 @@ export function normScene(where, place, width, room) {
   });
   scene.beat(`A vector arrives. Its entries have mean ${number(mean)} and standard deviation ${number(deviation)}.`, [0, 0, width, at[1] - 2]);
   scene.beat("Subtract the mean, divide by the standard deviation: now every token’s vector has the same size.", [0, at[1] - 2, width, high + 26]);
+  scene.moves(becomes(bars[0], bars[1], left, wide));
   scene.beat("Multiply each entry by its gain and add its bias. Both were learned, and are the same for every token.", [0, at[1] + high + 24, width, room]);
+  scene.moves(becomes(bars[1], bars[2], left, wide));
   scene.hint = `The blue line is the mean, the grey ones are one standard deviation away. ${norm.before.cols} of ${all} entries are shown. Press another token to compare.`;
   return scene;
 }

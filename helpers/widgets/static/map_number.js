@@ -2,6 +2,7 @@
 
 import { NARROW, Scene, number, percent } from "./map_scene.js";
 import { signedBars } from "./map_insides.js";
+import { along, ease } from "./map_moves.js";
 import { colourOf } from "./map_paint.js";
 import { columnTurn } from "./map_rows.js";
 import { rowOf, tellingPair, title, valueAt } from "./map_trace.js";
@@ -27,7 +28,21 @@ export function numberScene(where, place, width, room) {
   const across = (from, share) => [0, from, g.left + g.w * share + 2, room];
   scene.beat(`${title(say.q)} ${names[0]}, and ${say.k} ${names[1]}: ${q.length} numbers each.`, [0, 0, width, g.bars - 6]);
   scene.beat("Multiply entry by entry. Same sign gives a positive product, opposite signs a negative one.", [0, g.bars - 6, width, g.sum - g.bars]);
+  // The query's numbers come down to the key's, and both become their product.
+  scene.moves((p, t) => [[head.q, head.q.rows > 1 ? query : 0, [g.q, g.k, g.bars + g.high / 2]], [head.k, key, [g.k, g.k, g.bars + g.high / 2]]].forEach(([one, row, ys]) => {
+    const [, y] = along(ys.map((at) => [0, at]), ease(t));
+    p.context.globalAlpha = 1 - ease(t) / 2;
+    p.grey(one, 0, row, one.cols, 1, g.left, y, g.w, g.strip);
+    p.context.globalAlpha = 1;
+  }));
   scene.beat(`Add the products up: ${number(sums[sums.length - 1])}.`, across(g.sum - 6, 1).map((v, i) => (i === 3 ? g.out - g.sum : i === 2 ? width : v)));
+  const [low, high] = [Math.min(...sums, 0), Math.max(...sums, 0)];
+  scene.moves((p, t) => {
+    const i = Math.min(sums.length - 1, Math.floor(t * sums.length));
+    const [x, y] = [g.left + (i + 1) * g.cell, g.sum + g.sumHigh * (1 - (sums[i] - low) / (high - low || 1))];
+    p.line([[x, g.bars], [x, g.sum + g.sumHigh]], { color: p.theme.ink, width: 1 });
+    p.box(x - 5, y - 5, 10, 10, { fill: p.theme.query, radius: 5 });
+  });
   scene.beat(`${say.root ? `Divide by √${q.length}, then compare` : "Compare"} with the other scores in a softmax, and that is the weight.`, [0, g.out - 10, width, room - g.out + 10]);
   const most = tellingPair(where);
   const chosen = !where.words && query === most.query && key === most.key;

@@ -2,22 +2,28 @@
 
 import { paceOf } from "./map_flow.js";
 import { prefersStillness } from "./page.js";
+import { clamp } from "./text.js";
 
 export const playing = {
   play() {
-    if (this.playing) return this.pause();
+    if (this.playing && !this.once) return this.pause();
     const { beats } = this.scene;
-    const start = this.beat < 0 || this.beat >= beats.length - 1 ? 0 : this.beat;
-    this.set({ beat: start, follow: "", stop: -1 });
+    this.run(this.beat < 0 || this.beat >= beats.length - 1 ? 0 : this.beat, beats.length - 1);
+  },
+  // From one step to another; each moves, and then rests as long as one reads.
+  run(start, end) {
+    cancelAnimationFrame(this.playing);
+    this.once = start === end;
     // Then every step is there at once.
     const still = prefersStillness();
     this.progress = still ? 1 : 0;
+    this.set({ beat: start, follow: "", stop: -1 });
     let began = performance.now();
     const tick = (now) => {
       const [lasts, rests] = paceOf(this);
-      this.progress = still ? 1 : Math.min(1, (now - began) / lasts);
-      if (now - began > lasts + rests) {
-        if (this.beat >= this.scene.beats.length - 1) return this.pause();
+      this.progress = still ? 1 : clamp((now - began) / lasts, 0, 1);
+      if (now - began > lasts + (this.once ? 0 : rests)) {
+        if (this.beat >= Math.min(end, this.scene.beats.length - 1)) return this.pause();
         began = now;
         this.progress = still ? 1 : 0;
         this.set({ beat: this.beat + 1 });
@@ -37,6 +43,8 @@ export const playing = {
   step(by) {
     this.pause();
     const next = this.shown + by;
-    if (next >= 0 && next < this.scene.beats.length) this.set({ beat: next, follow: "", stop: -1 });
+    if (next < 0 || next >= this.scene.beats.length) return;
+    if (by > 0) this.run(next, next);
+    else this.set({ beat: next, follow: "", stop: -1 });
   },
 };

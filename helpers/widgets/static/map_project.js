@@ -1,6 +1,7 @@
 // The map, a head's projection: one row of what it reads, times its matrix, is a query, key or value.
 
 import { pickRow, readProjection } from "./map_insides.js";
+import { ease, sweeps } from "./map_moves.js";
 import { Scene, number } from "./map_scene.js";
 import { rowOf, valueAt } from "./map_trace.js";
 
@@ -53,8 +54,10 @@ export function projectScene(where, place, width, room, { asked, live }) {
   });
   scene.beat(`The vector x of “${tokens[row]}” is ${from}.`, [0, 0, x - 6, bottom - 8]);
   scene.beat("Each entry of x multiplies its row of the matrix.", [x - 6, 0, wide + 12, bottom - 8]);
+  if (found) scene.moves(sweeps(found.weight.rows, 1, (p, [i]) => p.box(left - 1, top + (i * high) / found.weight.rows - 2, wide + x - left + 2, 5, { edge: p.theme.ink, line: 1.5, radius: 2 })));
   const turned = found?.rotated ? ", and rotated by its position" : "";
   scene.beat(`Every column is added up, and its bias added${turned}. That row is the ${word} of “${tokens[row]}” in this head.`, [left, bottom - 8, width - left, room]);
+  scene.moves((p, t) => p.grey(result, 0, 0, result.cols, 1, x, top + ease(t) * (bottom - top + 30 * (lines.length - 1)), wide, 22));
   scene.hint = `One row of ${big}: the same matrix makes the ${word} of every token. Point at the matrix to follow a column, or press another token.`;
   return scene;
 }

@@ -68,7 +68,12 @@ export class Scene {
 
   // One moment of playing: what it says, and what it reveals from left to right.
   beat(words, ...rects) {
-    this.beats.push({ words, rects });
+    this.beats.push({ words, rects, moves: [] });
+  }
+
+  // What moves while the last beat is shown: works of map_moves.js, all at once.
+  moves(...works) {
+    this.beats[this.beats.length - 1].moves.push(...works);
   }
 
   // Everything at a point, the smallest first.
