@@ -6,9 +6,8 @@
 # wrote the next.
 #
 # Every chat assistant starts out like this. Today you'll turn the story model into a very small assistant, by the
-# kinds of steps that a large one goes through. You'll mark whose turn it is, train on good answers, and then train on
-# comparisons. After that, a model that adds two-digit numbers will improve with no teacher but a rule that says
-# *right* or *wrong*, which is one way in which today's models learn to reason.
+# kinds of steps that a large one goes through. Then a model that adds two-digit numbers improves with no teacher but a
+# rule that says *right* or *wrong*, which is one way in which today's models learn to reason.
 #
 # You come from lessons 14 and 95, and you need the masked loss of lesson 09 and LoRA from lesson 12.
 
@@ -81,9 +80,9 @@ exercises.warm_up(18)
 # %% [markdown]
 # ## 1. Whose turn is it?
 #
-# A language model sees a single row of tokens, but a chat has two speakers who take turns. To write a chat as one
-# row, we use three tokens that no typed text can contain. One opens the user's turn, one opens the assistant's, and
-# one ends a turn. This fixed form is called a **chat template**, and each family of chat models has its own.
+# A language model sees a single row of tokens, but a chat has two speakers who take turns. To write a chat as one row,
+# we add three tokens that no typed text can contain. One opens the user's turn, one opens the assistant's, and one
+# ends a turn. This form is called a **chat template**, and each family of chat models has its own.
 
 # %%
 ids = assistant.chat_prompt("Say wolf three times.", helper.encode)
@@ -95,8 +94,7 @@ print(story.tokens(ids))
 #
 # ### Your turn (3 min)
 #
-# A model's only memory of a chat is its prompt. That's why the prompt for each reply repeats the whole chat so far,
-# and your function builds it.
+# A model's only memory of a chat is its prompt, so each prompt repeats the whole chat so far.
 
 # %% tags=["hide-input"]
 exercises.heading("chat_prompt")
@@ -116,9 +114,9 @@ def chat_prompt(turns, user_id, assistant_id, end_id):
 exercises.check("chat_prompt", chat_prompt)
 
 # %% [markdown]
-# You can send a model any prompt you like, with its template or without. To see what a wrong template costs, we give
-# our assistant 48 instructions about words that no training prompt contained. Each instruction comes in five forms,
-# one right and four wrong, and a rule checks the replies.
+# You can send a model any prompt, with its template or without. To see what a wrong template costs, we give our
+# assistant 48 instructions about words that no training prompt contained. Each comes in five forms, one right and four
+# wrong, and a rule checks the replies.
 
 # %%
 exercises.predict("most_harmful_template")
@@ -160,16 +158,16 @@ best, *broken = followed.values()
 notebook.tell(
     f"""
     The worst of these forms turns an assistant that follows {best:.0%} of the instructions into one that follows
-    {min(broken):.0%}, and no error message says why. A good model can look like a bad one this way, which is why
-    libraries keep the template together with the tokenizer. The damage is harder to notice in a large model. It has
-    read dialogues in many forms, so a wrong template may make its answers only slightly worse.
+    {min(broken):.0%}, and no error message says why. Libraries therefore keep the template together with the
+    tokenizer. A large model has read dialogues in many forms, so a wrong template may make its answers only slightly
+    worse, which is harder to notice.
     """
 )
 notebook.claim(followed["the whole template"] > max(list(followed.values())[1:]))
 
 # %% [markdown]
-# Now type a message of your own and choose a template. Beside our assistant you see the story model, which reads the
-# same tokens but was never trained on them.
+# Now type a message of your own and choose a template. The story model reads the same tokens, but it was never trained
+# on them.
 
 # %% tags=["nbval-ignore-output"]
 writers = {
@@ -182,9 +180,8 @@ ChatBox(writers, helper.encode, story.decode, "Say wolf three times.")
 # ## 2. What does it learn from?
 #
 # Our assistant learned from about half a million instructions with their answers. A small program made them from the
-# words and sentences of the fairy tales, and nearly all are of the seven kinds below. In a last step the assistant
-# also learned from some 14,000 of its *own* answers, those that a rule had marked as right. Section 4 comes back to
-# that step.
+# words and sentences of the fairy tales, nearly all in the seven kinds below. At the very end it also learned from
+# some 14,000 of its *own* answers, those that a rule had marked as right (section 4).
 
 # %% tags=["hide-input"]
 examples = {one.kind: one for one in instructions("train", 64)}
@@ -197,8 +194,8 @@ notebook.table(
 # %% [markdown]
 # We write each pair into the template and train as in lesson 14, by predicting every next token. This is called
 # **instruction tuning** or supervised fine-tuning. An assistant never has to write the user's turn, so the predictions
-# inside the prompt are usually left out of the loss. To leave one out, set its target to −100, which PyTorch's
-# `cross_entropy` skips.
+# inside the prompt are usually left out of the loss. We set their targets to −100, which PyTorch's `cross_entropy`
+# skips.
 #
 # ### Your turn (4 min)
 
@@ -216,8 +213,8 @@ def masked_targets(prompt_ids, answer_ids, end_id):
 exercises.check("masked_targets", masked_targets)
 
 # %% [markdown]
-# Now let's train an assistant of our own, the **student**. It starts as the story model, frozen, with LoRA adapters of
-# rank 16. Only these adapters are trained, 9% of all parameters, on 20 batches of 16 pairs.
+# Now let's train an assistant of our own, the **student**. It's the story model, frozen, with LoRA adapters of rank
+# 16. Only these 9% of its parameters are trained, on 20 batches of 16 pairs.
 
 # %% tags=["hide-input"]
 taught = instructions("train", 320, seed=1)
@@ -285,10 +282,9 @@ notebook.tell(
     f"""
     After 320 pairs the student has learned what an answer looks like, and {ended} of its {len(asked)} replies stop by
     themselves. But {right or "none"} of them {"is" if right == 1 else "are"} right. What fails is *copying* words from
-    the instruction, a skill that the story model's pretraining has hardly taught it. The bundled assistant learned to
-    copy from about 1,500 times as many pairs and follows {results["instructed"]["followed"]["all"]:.0%} of unseen
-    instructions. Large assistants are tuned on numbers of this order, too. Tülu 3 had nearly a million pairs (Lambert
-    et al. 2024).
+    the instruction, which the story model's pretraining has hardly taught it. The bundled assistant learned to copy
+    from about 1,500 times as many pairs and follows {results["instructed"]["followed"]["all"]:.0%} of unseen
+    instructions.
     """
 )
 notebook.claim(ended > 0.7 * len(asked) and ended > right)
@@ -312,9 +308,8 @@ assert min(second["runs"][-1]["followed"]) > second["runs"][0]["followed"][0] + 
 
 # %% [markdown]
 # After about a hundred pairs SmolLM follows most of the instructions, because the pairs don't have to teach it to
-# copy. They only have to show that copying is wanted. Zhou et al. (2023) tuned a large model on a thousand pairs and
-# suggested that this holds in general: skills come from pretraining, and tuning shows which of them to use. They
-# called it the *superficial alignment hypothesis*. In *Practice* you can train SmolLM live.
+# copy. They only have to show that copying is wanted. Zhou et al. (2023), who used a thousand pairs for a large model,
+# call this the *superficial alignment hypothesis*. In *Practice* you can train SmolLM live.
 
 # %% [markdown]
 # ## 3. Which of two answers is better?
@@ -322,16 +317,16 @@ assert min(second["runs"][-1]["followed"]) > second["runs"][0]["followed"][0] + 
 # Writing the best story about the fox is hard. Saying which of two is better is much easier. We let our assistant
 # write two answers to each prompt and have the better one marked.
 #
-# For a real assistant, people do the marking or, more and more often, another model does. Models are biased judges.
-# They tend to favour long answers, the answer they read first, and their own style (Zheng et al. 2023). Our judge is a
-# rule: a story has to mention its subject and come to an end, and if both stories do, the shorter one wins.
+# For a real assistant, people do the marking or, more and more often, another model, which tends to favour long
+# answers, the answer that it reads first, and its own style (Zheng et al. 2023). Our judge is a rule. A story has to
+# mention its subject and come to an end, and if both do, the shorter one wins.
 #
 # ### From a pair to a loss
 #
 # Call the model that we train the **policy**, and a frozen copy from before the training the **reference**. An
-# answer's *gain* is its log-probability under the policy minus its log-probability under the reference. In other
-# words, the gain says how much likelier the training has made that answer. The better answer should gain more than the
-# worse one, and the difference between their gains is the **margin**:
+# answer's *gain* is its log-probability under the policy minus its log-probability under the reference, and says how
+# much likelier the training has made the answer. The better answer should gain more than the worse one. The difference
+# between their gains is the **margin**:
 #
 # $$\text{margin} = \log\frac{\pi(\text{better})}{\pi_0(\text{better})} - \log\frac{\pi(\text{worse})}{\pi_0(\text{worse})}
 # \qquad \text{loss} = -\log \sigma(\beta \cdot \text{margin})$$
@@ -359,7 +354,7 @@ exercises.check("dpo_loss", dpo_loss)
 
 # %% [markdown]
 # Let's see what this loss does to our assistant, on 48 pairs of its own stories in batches of 8. The reference never
-# changes, so we compute its log-probabilities once. Here is one of the pairs.
+# changes, so we compute its log-probabilities once.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 policy = load_assistant("instructed", merged=False)
@@ -400,8 +395,8 @@ print("loss:", " ".join(f"{loss:.2f}" for loss in losses))
 
 # %% [markdown]
 # The first loss is log 2 ≈ 0.69, because policy and reference are still equal and every margin is 0. After that the
-# loss tells us only how far the two answers have moved apart. To see which of them moved, we go through the 48 pairs
-# again and measure the two gains separately.
+# loss only says how far the two answers have moved apart. To see which of them moved, we measure both gains over all
+# 48 pairs.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 now = log_probs_of(batches)
@@ -416,8 +411,8 @@ notebook.tell(
     f"""
     On average the better answers have {"gained" if gain_better > 0 else "lost"} and the worse ones have
     {"gained" if gain_worse > 0 else "lost"}. The loss sees only the difference between the two gains, so lowering both
-    by 20 nats wouldn't change it. In longer runs the better answers often do become *less* likely (Pal et al. 2024).
-    That's why people who train with DPO watch both log-probabilities and not just the loss.
+    by 20 nats wouldn't change it. In longer runs the better answers often do become *less* likely (Pal et al. 2024),
+    and people who train with DPO watch both log-probabilities, not just the loss.
     """
 )
 notebook.claim(gain_better > gain_worse + 1 and abs(losses[0] - 0.693) < 0.01)
@@ -425,14 +420,13 @@ notebook.claim(gain_better > gain_worse + 1 and abs(losses[0] - 0.693) < 0.01)
 # %% [markdown]
 # ## 4. What if a rule knows what is right?
 #
-# Is 58 + 67 really 125? A rule can check that, just as it can check a proof, or a program that comes with tests. Where
-# answers can be checked, nobody has to write them or compare two of them. The model tries, and the rule rewards what
-# is right. DeepSeek-R1, a model that reasons before it answers, was taught in this way (DeepSeek-AI 2025).
+# Is 58 + 67 really 125? A rule can check that, just as it can check a proof, or a program that comes with tests. Then
+# nobody has to write answers or compare two of them. The model tries, and the rule rewards what is right. DeepSeek-R1,
+# which reasons before it answers, was taught in this way (DeepSeek-AI 2025).
 #
-# Our own model is far smaller, a GPT of 0.1 million weights that adds two two-digit numbers and writes the sum one
-# digit at a time. It learned from answers as people write them in a hurry: one in seven starts with a mistake and
-# corrects it after a comma. We stopped its training early on purpose, so that there's something left to learn. Here
-# are eight of its tries at one sum.
+# Our own model is far smaller, a GPT of 0.1 million weights that adds two two-digit numbers and writes the sum digit
+# by digit. It learned from answers as people write them in a hurry: one in seven starts with a mistake and corrects it
+# after a comma. We stopped its training early on purpose. Here are eight of its tries at one sum.
 
 # %%
 adder = load_adder()
@@ -445,8 +439,7 @@ print("58+67 =", *two_digits.texts_of(written), sep="   ")
 # %% [markdown]
 # Some of these answers are better than their siblings, and that's all we need. **Group-relative policy optimisation**,
 # GRPO (Shao et al. 2024), samples a group of answers to each prompt and compares every reward with the mean of its
-# group. Earlier methods trained a second model to predict the reward that an answer should be compared with. Here the
-# siblings take over that job.
+# group. No second model has to estimate how good an answer should have been.
 #
 # ### Your turn (3 min)
 
@@ -468,16 +461,15 @@ exercises.check("group_advantages", group_advantages)
 # good answers likelier and those of bad answers less likely.
 #
 # Writing answers is slow, so each batch of answers is used for several updates. After the first of them, though, the
-# policy is no longer the model that wrote the answers, and the further it moves on, the less these answers say about
-# it. GRPO therefore limits how far one batch can push. Divide a token's probability now by its probability when it was
-# written. Once this *ratio* has moved past 0.8 or 1.2 in the direction of the advantage, moving further gains nothing.
-# The last term of the formula is a price for drifting away from the start, $\pi_0$.
+# policy is no longer the model that wrote the answers. GRPO therefore limits how far one batch can push. Divide a
+# token's probability now by its probability when it was written. Once this *ratio* has moved past 0.8 or 1.2 in the
+# direction of the advantage, moving further gains nothing.
 #
 # $$\min\Big(\tfrac{\pi(w)}{\pi_{\text{old}}(w)}\,A,\; \mathrm{clip}\big(\tfrac{\pi(w)}{\pi_{\text{old}}(w)},\, 0.8,\, 1.2\big)\,A\Big) - \beta\,\mathrm{KL}(\pi\,\|\,\pi_0)$$
 #
-# Here $w$ is a token that was written, $A$ the advantage of its answer, and $\mathrm{KL}$ measures how far the
-# policy's predictions have moved from the start's (*Practice* has the formula). Now let the adder learn for a few
-# steps from your advantages, and watch the share of right answers.
+# Here $w$ is a token that was written and $A$ the advantage of its answer. The last term is a price for drifting away
+# from the start, $\pi_0$ (*Practice* has the formula of the KL). Now let the adder learn for a few steps from your
+# advantages, and watch the share of right answers.
 
 # %%
 notebook.show_source(reward.policy_step)
@@ -502,11 +494,10 @@ print("right answers, step by step:", " ".join(f"{share:.0%}" for share in live)
 notebook.claim(statistics.mean(live[-2:]) > live[0] + 0.04)
 
 # %% [markdown]
-# Eight steps are a start. For a comparison we ran 20 such steps from three seeds, with 1,024 answers per step, and
-# stored the results. The first rival, **rejection sampling**, makes equally many tries, keeps the right answers and
-# imitates them, which is how our assistant learned from its own answers. Two more rivals need no training at all.
-# **Voting**, or *self-consistency* (Wang et al. 2023), takes the commonest of 16 samples. The model's *likeliest*
-# answer doesn't even need samples. All of them are scored on unseen sums.
+# For a comparison we stored 20 such steps from three seeds, with 1,024 answers per step. The first rival, **rejection
+# sampling**, makes equally many tries, keeps the right answers and imitates them, which is how our assistant learned
+# from its own. Two more rivals need no training. **Voting**, or *self-consistency* (Wang et al. 2023), takes the
+# commonest of 16 samples. The *likeliest* answer doesn't even need samples. All are scored on unseen sums.
 
 # %%
 exercises.predict("which_way_to_better_sums")
@@ -531,8 +522,8 @@ for way, colour, label in (
         steps, shares = zip(*((point["step"], 100 * point["one"]) for point in run))
         axes.plot(steps, shares, "o-", color=colour, alpha=0.7, label=None if i else label)
 for key, style, label in (
-    ("greedy", "--", "untrained, likeliest answer"),
-    ("vote", ":", "untrained, vote of 16"),
+    ("greedy", "--", "before, likeliest answer"),
+    ("vote", ":", "before, vote of 16"),
 ):
     axes.axhline(100 * base[key], color=plots.INK, linestyle=style, linewidth=1, label=label)
 axes.set(xlabel="steps", ylabel="single samples right, %", ylim=(50, 100))
@@ -554,28 +545,27 @@ display(
     notebook.figure(
         axes,
         alt="Share of single samples that are right, against the steps of training, three runs each of rejection "
-        "sampling and GRPO, which rise together to about 80%. Two lines mark the untrained adder's likeliest "
-        "answer and its vote of 16, a little above.",
+        "sampling and GRPO, which rise together to about 80%. Two lines, a little above, mark the likeliest "
+        "answer and the vote of 16 before the training.",
         width=680,
     )
 )
 notebook.tell(
     f"""
-    Nobody wrote down a single right answer for this training. Even so, the likeliest answer was right
-    {base["greedy"]:.0%} of the time before it and at least {min(ends["grpo"]["greedy"]):.0%} after GRPO. GRPO and
-    rejection sampling can't be told apart here, so you might as well take rejection sampling, the simpler one. Where
-    right answers are rare, as in long proofs, learning from the wrong ones should matter more.
+    Nobody wrote down a single right answer for this training. Even so, the likeliest answer, right
+    {base["greedy"]:.0%} of the time before it, is right at least {min(ends["grpo"]["greedy"]):.0%} of the time after
+    GRPO. Rejection sampling does as well here, and it's simpler. Where right answers are rare, as in long proofs,
+    learning from the wrong ones should matter more.
 
-    Voting lifts a single sample's {base["one"]:.0%} to {base["vote"]:.0%}. But one greedy answer, without any vote, is
-    right {base["greedy"]:.0%} of the time. Sampling at a temperature of 1 loses accuracy, and voting mostly wins it
+    Voting lifts a single sample's {base["one"]:.0%} to {base["vote"]:.0%}. But the likeliest answer, without any vote,
+    is right {base["greedy"]:.0%} of the time. Sampling at a temperature of 1 loses accuracy, and voting mostly wins it
     back. At lower temperatures
-    ({", ".join(f"{t}: {found['vote']:.0%}" for t, found in stored["voting"].items() if t != "1.0")}) voting draws
-    level with the greedy answer at best. It pays on problems with long solutions, where many ways lead to one right
-    answer (Wang et al. 2023).
+    ({", ".join(f"{t}: {found['vote']:.0%}" for t, found in stored["voting"].items() if t != "1.0")}) it draws level at
+    best. Voting pays on problems with long solutions, where many ways lead to one right answer (Wang et al. 2023).
 
-    Even before this training, at least one of the adder's 16 samples was right for {base["any"]:.0%} of the sums.
-    There were no new answers to find, then, and the training only brought the right ones to the front. Whether such
-    training finds new answers in large models is disputed (Yue et al. 2025).
+    Even before this training, at least one of the adder's 16 samples was right for {base["any"]:.0%} of the sums. The
+    training only had to bring the right answers to the front. Whether it finds new ones in large models is disputed
+    (Yue et al. 2025).
     """
 )
 
@@ -605,9 +595,8 @@ notebook.tell(
     In three runs of {stored["steps"]} steps, the rule comes to reward {100 * min(gamed["reward"]):.0f} to
     {max(gamed["reward"]):.0%} of the answers, but only {100 * min(gamed["one"]):.0f} to {max(gamed["one"]):.0%} end
     with the right sum. The average answer has grown from {base["tokens"]:.0f} tokens to
-    {statistics.mean(gamed["tokens"]):.0f}, because every further number is another try. Nothing went wrong in the
-    training: it raised the reward, as it should. The reward just wasn't what we meant. To notice that, measure
-    something that you don't reward, and read some answers.
+    {statistics.mean(gamed["tokens"]):.0f}, because every further number is another try. The reward rose, as it should,
+    but it wasn't what we meant. To notice that, measure something that you don't reward, and read some answers.
     """
 )
 assert min(gamed["tokens"]) > 7 and min(gamed["reward"]) > max(gamed["one"]) + 0.2
@@ -619,8 +608,8 @@ assert min(gamed["tokens"]) > 7 and min(gamed["reward"]) > max(gamed["one"]) + 0
 # the right text first, as in lesson 13, and put it in front of the question. That's **retrieval-augmented
 # generation**, and *Going deeper* measures what it's worth.
 #
-# Three-digit sums aren't in the weights either. For them, another adapter has learned to write a **tool call**, a line
-# of text that asks for a function. The program around the model looks for such a line, runs the function, and puts the
+# Three-digit sums aren't in the weights either, so another adapter has learned to write a **tool call**, a line of
+# text that asks for a function. The program around the model looks for such a line, runs the function, and puts the
 # result into the chat as the next message. We offer two tools and ask one question for each.
 
 # %% tags=["hide-input"]
@@ -634,11 +623,11 @@ for question in ("What is 485+337?", "What is 912-405?"):
     print("   ".join(message["content"] for message in talk))
 
 # %% [markdown]
-# The second answer is wrong, although a tool that subtracts was on offer. In training our model met only *add*, and
-# *add* is what it calls. Large models are trained to choose among tools by reading descriptions of them in the prompt.
+# The second answer is wrong, because our model met only *add* in its training. Large models are trained to choose
+# among tools by descriptions in the prompt.
 #
-# Whatever a tool or a finder returns becomes part of the prompt, where it is text like any other. Suppose the page that
-# the finder returns was written by a stranger:
+# Whatever a tool or a finder returns becomes part of the prompt, where it is text like any other. Suppose a stranger
+# wrote the page that the finder returns:
 
 # %% tags=["nbval-ignore-output"]
 page = "In Mossford live the giant Fendric, the shoemaker Wilric and the shepherd Rosvin."
@@ -648,8 +637,8 @@ print(helper.reply(f"{question} {page} {planted}"))
 
 # %% [markdown]
 # The last sentence came from the page, but the model has no way to tell. This is **prompt injection** (Greshake et al.
-# 2023), and no training or template has put a stop to it yet. That's why careful programs limit what a model is able
-# to do once it has read a stranger's text.
+# 2023), and no training or template has put a stop to it yet. Careful programs therefore limit what a model can do
+# once it has read a stranger's text.
 #
 # Nothing you did today added a part to the model, so the map is lesson 14's.
 
@@ -662,10 +651,8 @@ model_map(trace_gpt(helper.model, ids, len(prompt), story.tokens, "our assistant
 # <details><summary>Fine print</summary>
 #
 # The student, the DPO run and the comparison of templates are one run each, with one seed. With 48 instructions a
-# standard error is up to seven points, so don't rank two templates that are close. The rule that marks stories can't
-# tell a good one, and nobody has checked whether people would rather read the new stories. The sums in section 4 have
-# only two terms and no steps in between, and the rule could have written the right answers itself. With proofs and
-# programs, a rule can only check them.
+# standard error is up to seven points, so don't rank two templates that are close. The sums in section 4 have only two
+# terms and no steps in between, and the rule could have written the right answers itself.
 #
 # </details>
 #

@@ -127,7 +127,7 @@ EXERCISES = [
         then="The next cell unpacks all 210 matrices of SmolLM with it.",
         mistakes=[
             Mistake("high half first", "[low, high]", "[high, low]",
-                    "The two halves stand the wrong way round. Which half of a byte is number i, and which is number i + 16?"),
+                    "The two halves are the wrong way round. Which half of a byte is number i, and which is number i + 16?"),
             Mistake("neighbours from one byte", "torch.cat([low, high], dim=1)", "torch.stack([low, high], dim=-1).flatten(1)",
                     "The two numbers of a byte became neighbours. All 16 low halves come first, then the 16 high ones."),
             Mistake("minimum subtracted", "numbers + minimum", "numbers - minimum",
@@ -169,7 +169,7 @@ EXERCISES = [
         hints=["There are two products of x. One of them goes through F.silu.",
                "gate = F.silu(x @ w_gate.T), and the gate multiplies x @ w_up.T entry by entry.",
                "(F.silu(x @ w_gate.T) * (x @ w_up.T)) @ w_down.T"],
-        look_at="No biases, three matrices. The gate can close an entry, so what passes depends on the input twice.",
+        look_at="Three matrices and no biases. The input decides both what could pass and, through the gate, how much of it does.",
     ),
     Exercise(
         name="share_heads", title="share keys and values",
@@ -242,7 +242,7 @@ EXERCISES = [
             Mistake("sum of squares", ".mean(-1, keepdim=True)", ".sum(-1, keepdim=True)",
                     "The squares were added up, so the vector gets length 1. Take their mean."),
             Mistake("eps outside the root", "(mean_square + eps).sqrt()", "(mean_square.sqrt() + eps)",
-                    "eps stands outside the root. Add it to the mean square."),
+                    "eps is outside the root. Add it to the mean square."),
             Mistake("no gain", " * gain", "",
                     "The gain is never used. Multiply by it at the end."),
         ],

@@ -23,7 +23,7 @@ why: 32 · 4 + 16 + 16 = 160 bits for 32 weights.
 [what_low_loss_proves: single]
 You have rebuilt a published model, and its loss on a page is 2.8 nats. What do you check next?
 - Nothing, because garbage would have a loss near log V. | A model with LayerNorm in place of RMSNorm had a loss like that, too. It was the wrong model.
-+ Its logits against those of the published code, number by number. | Yes. A small mistake hardly shows in the loss, and always in the logits.
++ Its logits against those of the published code, number by number. | Yes. A small mistake hardly shows in the loss, but it always shows in the logits.
 - Its loss on a longer page, which is measured more exactly. | The wrong model would have a slightly higher loss there as well, and you don't know what's right.
 - Whether it writes fluent sentences. | So did the model without positions, for a few words.
 

@@ -115,11 +115,11 @@ EXERCISES = [
         hints=["What stands between the last layer and the logits in lesson 19's read(...)?",
                "The norm has a gain, and the output is the embedding once more.",
                "F.rms_norm(stream, stream.shape[-1:], gain, 1e-5) @ embedding.T"],
-        look_at="No weight of it is new. The lens asks the model's own last two steps to read an unfinished vector.",
+        look_at="A lens has no weights of its own. It asks the model's last two steps to read an unfinished vector.",
     ),
     Exercise(
         name="patch", title="exchange one vector",
-        task="layers is a list of functions, x goes into the first. Run them all, but replace x[position] by source[layer][position] before layer `layer` runs. source[i] is what went into layer i in the other run. Return what the last layer returns.",
+        task="layers is a list of functions, and x goes into the first. Run them all, but just before layer `layer`, replace x[position] by source[layer][position]. source[i] is what went into layer i in the other run. Return what the last layer returns.",
         minutes=4, difficulty=2, importance=5,
         pytorch="`enumerate(layers)` counts from 0. `x = x.clone()` makes a copy, so that `x[2] = v` changes nobody else's tensor.",
         reference=patch, draw=_draw_runs,

@@ -366,8 +366,8 @@ assert 0.6 < size / total < 0.7
 #
 # It needs vectors of a sensible size, and a norm is one way to have them. In lesson 07 a model of four layers without
 # norms is hopeless, until its output matrices start at a tenth of their usual size. At the same learning rate it then
-# learns faster than the model with norms. But norms are more tolerant, and they survive steps with which the careful model
-# blows up.
+# learns faster than the model with norms. But norms are more forgiving. The model with norms survives steps with which
+# the careful model blows up.
 #
 # **Shown in** [lesson 07, How deep can a stack be?](07_encoder_and_decoder.ipynb#4.-How-deep-can-a-stack-be?).
 
