@@ -1,15 +1,15 @@
 # %% [markdown]
 # # Start here
 #
-# *Un chien noir court dans la neige avec un bâton.* In a moment you'll watch a model read this sentence and write it
-# in English, and you can open any part of the model while it works. It's a **Transformer**, the kind of model behind
-# today's chatbots and translators, but small enough for us to look at all of it. Nothing in its picture is made up:
-# every colour is a number that the model has learned, or one that it has just computed for this sentence. This page
-# takes about 25 minutes.
+# *Un chien noir court dans la neige avec un bâton.* In a moment you'll watch a model write this sentence in English,
+# and you can open every part of it to see how. The model is a **Transformer**, like those behind today's chatbots and
+# translators, but small enough to fit on this page. Nothing in its picture is made up, because every colour is a
+# number that the model has learned, or one that it has just computed for this sentence. The page takes about 25
+# minutes.
 #
 # Run the next two cells (click on a cell, then <kbd>Shift</kbd> + <kbd>Enter</kbd>) and press **Take the tour**. You
-# can leave the tour whenever you like and click on anything that looks interesting. When you'd rather see a sentence
-# of your own, type it in French into the field above the picture and press <kbd>Enter</kbd>.
+# can leave the tour whenever you like and click on anything that looks interesting. To see a sentence of your own,
+# type it in French into the field above the picture and press <kbd>Enter</kbd>.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -55,7 +55,7 @@ from helpers.widgets.attention_view import attention_view
 # the result of a part is added to the vector that went into it.
 #
 # The upper half of the map is the **encoder**, which reads French, and the lower half is the **decoder**, which
-# writes English. Some models need only one half. Lesson 12 has an encoder that works alone, lesson 14 a decoder that
+# writes English. Some models need only one half, like the encoder of lesson 12 or the decoder of lesson 14, which
 # writes stories. Transformers were invented for translation, but stacks of such layers have since learned program
 # code, pictures, speech and proteins.
 #
@@ -150,19 +150,18 @@ print(exercises.whose("alignment_from_weights", did="linked"))
 assert read[looked_at[words["red"]]] == "▁rouge" and read[looked_at[words["coat"]]] == "▁manteau"
 
 # %% [markdown]
-# Nobody ever told the model which word translates which. It makes such links because they help it to find the next
-# word.
+# Nobody ever told the model which word translates which.
 #
 # The map above is an average over the four **heads** of one layer, each of which has learned numbers and a map of its
 # own. Change the layer and the head below, and find a head in which most words *don't* look at their translation.
 #
 # <details><summary>Where do the pieces come from? (optional)</summary>
 #
-# Nobody chose the pieces. Before the translator was trained, a small program went through its training text. At first
-# every letter was a piece. Then the program joined the two pieces that occurred side by side most often, counted again,
-# joined the next pair, and so on, until there were 4,000. A frequent word like *chien* has become one piece, while *framboise*
-# (raspberry) still comes in four. This is **byte-pair encoding**, and [section 2 of
-# lesson 11](11_tokenizers.ipynb#2.-Which-pieces-do-we-need?) lets you do it yourself in ten minutes.
+# Nobody chose the pieces. Before the translator was trained, a small program went through its training text, in which
+# every letter was a piece at first. The program joined the two pieces that occurred side by side most often, counted
+# again, and went on until there were 4,000. A frequent word like *chien* is one piece now, while *framboise*
+# (raspberry) still comes in four. This is **byte-pair encoding**, and [section 2 of lesson
+# 11](11_tokenizers.ipynb#2.-Which-pieces-do-we-need?) lets you do it yourself in ten minutes.
 #
 # </details>
 
@@ -247,8 +246,8 @@ notebook.tell(
 #
 # **Your turn.** A few times per lesson there's code to write. Its check tells you not only *whether* it's right but
 # *what* went wrong. If you're stuck, `exercises.hint("alignment_from_weights")` shows one hint at a time, and
-# `exercises.solution("alignment_from_weights")` shows the tested code. You can skip any exercise, and the lesson goes
-# on with the course's version.
+# `exercises.solution("alignment_from_weights")` the tested code. Skip an exercise, and the lesson goes on with the
+# course's version.
 #
 # **Yours.** What you write goes into a file, `my_transformer.py`, as soon as it passes. By lesson 10 that file is a
 # Transformer. Each part lights up below once you've written it, and `exercises.progress()` lists everything you've
@@ -341,7 +340,7 @@ notebook.check_installation()
 # ## What comes next
 #
 # Before there were Transformers, recurrent networks read sentences one word at a time. In **lesson 01** you'll watch
-# one translate a short sentence perfectly. Then you'll make the sentence longer, and measure what goes wrong.
+# one translate a short sentence perfectly. Then you'll make the sentence longer.
 #
 # **References**
 #

@@ -84,7 +84,7 @@ SHIFT_WAY = "Shifted the wrong way: each position now holds the word after the o
 EXERCISES = [
     Exercise(
         name="rnn_step", title="one step of a recurrent network",
-        task="Add what the new word and the old state contribute, and apply tanh to the sum. Rows times matrices: x @ w_x.",
+        task="Add what the new word and the old state contribute, and apply tanh to the sum. Vectors are rows here, hence x @ w_x.",
         minutes=4, difficulty=1, importance=4,
         reference=rnn_step,
         draw=normal("b i, b h, i h, h h, h", (1, 2, 2), (3, 4, 2), (2, 3, 5), scale=0.7),
@@ -168,7 +168,7 @@ EXERCISES = [
             "After sigmoid and tanh: cell = f * cell + i * g, then hidden = o * cell.tanh().",
         ],
         pytorch="`t.chunk(4, dim=-1)` cuts the last dimension into four. `torch.sigmoid(t)` and `torch.tanh(t)` work entry by entry, and so does `*`.",
-        look_at="Follow the old cell through the step: it's multiplied by f and something is added, with no matrix and no tanh in between. With f near 1 it arrives at the next step almost unchanged, and so does the gradient on its way back.",
+        look_at="Follow the old cell through the step. It's multiplied by f and something is added, with no matrix and no tanh in between. If f is near 1, the cell arrives at the next step almost unchanged, and so does the gradient on its way back.",
     ),
     Exercise(
         name="receptive_field", title="how far a stack of convolutions reaches",
@@ -180,9 +180,9 @@ EXERCISES = [
             Mistake("dilation ignored", "(kernel_size - 1) * dilation", "kernel_size - 1",
                     "Every layer counts alike here. A layer with dilation d reaches (kernel_size − 1) · d further."),
             Mistake("widths multiplied", "return", "kernel_size ** len(dilations)",
-                    "The widths are multiplied, but each layer only adds to the reach. The sum grows like a power only if the dilations double."),
+                    "The widths are multiplied, but each layer only adds to the reach. It's the doubling of the dilations that makes the sum grow fast."),
             Mistake("the position itself forgotten", "1 + sum", "sum",
-                    "One too few. Which position depends on itself, whatever the kernel?"),
+                    "One too few. With no layers at all, how many positions would an output depend on?"),
             Mistake("kernel times dilations", "return", "kernel_size * sum(dilations)",
                     "Each layer counts all its k taps. Only the k − 1 gaps reach further, and the position itself counts once, at the end."),
             Mistake("widths added", "return", "sum((kernel_size - 1) * dilation + 1 for dilation in dilations)",

@@ -127,10 +127,10 @@ n_known = len(translated_right(gru))
 lost = 1 - survived[1] / n_known
 notebook.tell(
     f"""The *rabbit* has turned into *cows*, in a part of the sentence that nobody touched. Make the sentence longer
-    still, and the network writes about curious doctors and a grey table, in perfect English. It isn't bad luck,
-    either. We took {n_known} short sentences that it translates perfectly and appended three more to each, and only
-    {survived[3]} beginnings survived. The vector is all that the network has to write from. To see what gets lost on
-    its way into the vector, we'll build such a network from the first line."""
+    still, and the network writes about curious doctors and a grey table, in perfect English. Nor is it bad luck. We
+    took {n_known} short sentences that it translates perfectly and appended three more to each, and only
+    {survived[3]} beginnings survived. To see what gets lost on its way into the vector, we'll build such a network
+    from the first line."""
 )
 notebook.claim(0.3 < lost < 0.45 and survived[3] < 0.35 * n_known)
 
@@ -205,10 +205,10 @@ print(exercises.whose("rnn_step", did="computed"))
 # ## 2. How does it write a sentence of another length?
 #
 # French and English words don't come in pairs. *des vaches* is just *cows*, and *un chapeau noir* is *a black hat*.
-# The answer of 2014 was to use two recurrent networks (Cho et al. 2014a; Sutskever et al. 2014). The **encoder**
-# reads the whole French sentence, and its last state is called the **context vector**. The **decoder** starts from
-# this vector and writes English, one word per step. At each step it reads the word that it wrote last and, in Cho's
-# version and ours, the context vector once more.
+# The answer of 2014 was a pair of recurrent networks (Cho et al. 2014a; Sutskever et al. 2014). The **encoder** reads
+# the whole French sentence, and its last state is called the **context vector**. The **decoder** starts from this
+# vector and writes one English word per step. At each step it reads the word before and, in Cho's version and ours,
+# the context vector once more.
 #
 # How does a state become a word? A learned matrix turns it into one number per word of the **vocabulary**, the word's
 # **logit**, and the decoder writes the word with the largest logit. Two entries of the vocabulary aren't words. The
@@ -233,8 +233,7 @@ notebook.picture("hidden_state_travelling")
 RNNStepper(gru.model, gru.source, gru.target, "le petit chat voit un chien noir .")
 
 # %% [markdown]
-# Whether it has four words or forty, a sentence has to fit into 128 numbers. How long can it get before the
-# translation suffers?
+# How long can a sentence get before its translation suffers?
 
 # %%
 exercises.predict("where_half_goes_wrong")
@@ -302,7 +301,7 @@ notebook.tell(
 )
 
 # %% [markdown]
-# We've hit the **bottleneck**: everything that the decoder learns about a sentence has to pass through one vector of
+# We've hit the **bottleneck**. Everything that the decoder learns about a sentence has to pass through one vector of
 # fixed size. Keep the right-hand end of this curve in mind. Lesson 02 changes one thing and draws it again.
 #
 # ## 3. What is it trained to do?
@@ -317,9 +316,8 @@ notebook.tell(
 # the logarithm is the natural one, the unit is the **nat**.
 #
 # When the model translates, the English words so far are its own. In training we know the true ones, so the decoder
-# reads the *true* previous word even where it would have written another. This is called **teacher forcing**. It
-# stops an early mistake from spoiling the rest of the sentence, because every position learns from a correct
-# beginning.
+# reads the *true* previous word even where it would have written another. That's **teacher forcing**, and it keeps an
+# early mistake from spoiling the rest of the sentence.
 #
 # A colleague wrote the function that prepares the decoder's input, and trained a translator with it for 60 steps. By
 # then the loss is usually about 1.
@@ -419,9 +417,8 @@ notebook.claim(
 #
 # ### Everything is next-token prediction
 #
-# A task that turns one sequence into another is called **sequence transduction**, and translation is only one of
-# them. Write the task into the sequence itself, and a network that only predicts the next token can be trained for
-# any of these:
+# A task that turns one sequence into another is called **sequence transduction**. Write the task into the sequence
+# itself, and a network that only predicts the next token can be trained for any of these:
 #
 # | task | what it reads | what comes next |
 # |---|---|---|
@@ -496,9 +493,9 @@ notebook.tell(
 # ### Problem 2: no explicit modelling of long- and short-range dependencies
 #
 # In *la fleur que la femme regarde est rouge* ("the flower that the woman watches is red"), *rouge* depends on
-# *fleur*, six words back, and *la* on the word right after it. But no term in $h_t = \tanh(x_t W_x + h_{t-1} W_h +
-# b)$ relates two particular words. Every relation, near or far, has to be packed into the same notes. Suppose we
-# change exactly one word. What happens to the translation of the others?
+# *fleur*, six words back, and *la* on the word right after it. But no term in the formula for $h_t$ relates two
+# particular words. Every relation, near or far, has to be packed into the same notes. Suppose we change exactly one
+# word. What happens to the translation of the others?
 
 # %%
 exercises.predict("one_colour_changes")
@@ -579,14 +576,11 @@ notebook.table(
 notebook.claim(heights[0] == 0 and heights[2] > 3)
 notebook.tell(
     f"""In a short sentence nothing else changes. In a long one, {heights[2]:.1f} other words disappear along with the
-    colour, and the new colour turns up in only {effects["more than 20"][2]:.0%} of the translations. All words and
-    all their relations are packed into one set of 128 numbers, and you can't touch one of them without disturbing the
-    rest."""
+    colour, and the new colour turns up in only {effects["more than 20"][2]:.0%} of the translations. One word can't
+    be changed in those 128 numbers without disturbing the rest."""
 )
 
 # %% [markdown]
-# Seen from the decoder, this problem is the bottleneck of section 2.
-#
 # ### Problem 3: the distance between positions
 #
 # Suppose the last state ought to depend on word 1. The network can learn that only from a gradient that travels back
@@ -700,8 +694,7 @@ model_map(load_translator().trace("Un chien noir court."), tour="")
 #
 # Each of the trained networks in this lesson was trained once. How long is too long differs from model to model. Cho
 # et al. (2014b) saw their translations get worse quickly, while Sutskever et al. (2014), with four layers of 1,000
-# units and the source reversed, reported no trouble with long sentences. Longer sentences also offer more chances for
-# a mistake, but that explains little of the fall (*Going deeper*).
+# units and the source reversed, reported no trouble with long sentences.
 # </details>
 
 # %% [markdown]
@@ -738,8 +731,8 @@ exercises.quiz("everything_is_next_word")
 #
 # Here the model is trained on a tenth of the data, for one **epoch** (a single pass through it). Guessing evenly
 # among the 146 entries of the vocabulary would cost $\log 146 \approx 5$ nats. Watch how soon the loss gets below
-# that. The full training, `toy_models.train_toy("gru", splits)`, takes a few minutes. You can interrupt it whenever
-# you like, and the model keeps what it has learned.
+# that. The full training, `toy_models.train_toy("gru", splits)`, takes a few minutes, and you can interrupt it
+# whenever you like.
 
 # %% tags=["nbval-ignore-output"]
 small = splits._replace(train=splits.train[:2000])
@@ -1124,9 +1117,6 @@ notebook.picture("path_lengths")
 
 # %%
 exercises.quiz("path_lengths")
-
-# %% [markdown]
-# One more sentence that you'll hear: "A Transformer is a CNN plus attention." What would you answer?
 
 # %%
 exercises.quiz("is_a_transformer_a_cnn")

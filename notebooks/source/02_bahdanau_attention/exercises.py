@@ -79,7 +79,7 @@ WEIGHTS_APART = (
 EXERCISES = [
     Exercise(
         name="additive_scores", title="Bahdanau's score",
-        task="Score every encoder state against the decoder's state: v · tanh(query w_query + key w_key). Rows times matrices.",
+        task="Score every encoder state against the decoder's state: v · tanh(query w_query + key w_key). Vectors are rows here.",
         minutes=8, difficulty=3, importance=5,
         reference=additive_scores,
         draw=normal("b q, b s k, q a, k a, a", (1, 3, 2, 4, 5), (2, 4, 3, 6, 5), (3, 5, 4, 2, 6), scale=0.8),

@@ -130,9 +130,8 @@ notebook.picture("decoder_looking_back")
 #
 # The weights are computed in two steps. First, every source word is assigned a **score**, a number of any size that
 # should be large for the words needed now. Then a **softmax** turns the scores into positive weights that sum to 1.
-# Suppose the scores are 2, 1 and 0. Raise $e$ to each of them, which makes 7.4, 2.7 and 1, and divide by their sum,
-# 11.1. The weights are 0.67, 0.24 and 0.09. Only the differences between scores matter, so if you add 5 to all three,
-# the weights don't change.
+# It raises $e$ to every score and divides by the sum of these powers, so scores of 2, 1 and 0 become weights of 0.67,
+# 0.24 and 0.09. Only the differences between scores matter. Add 5 to all three, and the weights don't change.
 #
 # The score comes from a small network that sees **one pair** of vectors at a time, the decoder's state $s$ and one
 # encoder state $h_i$. These two come from different networks, and their entries mean different things, so two learned
@@ -244,9 +243,8 @@ torch.testing.assert_close(without_keys, torch.full((3,), 1 / 3))
 assert torch.equal(*ignoring) and not torch.allclose(*both)
 notebook.tell(
     """Without $W s$ the weights are stuck, whichever word comes next. Without $U h_i$ every source word counts alike.
-    The last row shows what tanh is for. Take it away, and $W s$ adds one number to *all* the scores, which doesn't
-    change a single weight. All three bugs can be found by one test: change an input, and see whether the weights
-    follow."""
+    Without tanh, $W s$ adds one number to *all* the scores, which doesn't change a single weight. One test finds all
+    three bugs: change an input, and see whether the weights follow."""
 )
 
 # %% [markdown]
@@ -278,9 +276,8 @@ exercises.check("attention_context", attention_context)
 # %% [markdown]
 # ## 2. The whole decoder, and where it looked
 #
-# You now have what the four lines need. Your first function computes the scores, your second the weights and the
-# context, and PyTorch's `GRUCell` takes the step to the next $s$. This is the whole decoder, one turn of the loop per
-# word:
+# Your first function computes the scores, your second the weights and the context, and PyTorch's `GRUCell` takes the
+# step to the next $s$. This is the whole decoder, one turn of the loop per word:
 
 # %%
 score, mix = exercises.mine("additive_scores"), exercises.mine("attention_context")
@@ -399,11 +396,11 @@ exercises.reveal("alignment_error_of_the_model", measured=error)
 notebook.claim(abs(diagonal - 0.55) < 0.005)
 notebook.claim(concat_error < 0.5 * error < 0.5 * diagonal)
 notebook.tell(
-    f"""About every fourth link is wrong, although the translations are right. How can that be? In the first of the
-    four lines, the score uses $s_{{t-1}}$, a state that has *not yet read* the word just written. The query lags one
-    word behind, and often finds a neighbour of the word it needs. The translation survives, because an encoder state
-    carries information about its neighbours, too. A model that attends **after** its step, in the order of Luong et
-    al. (2015), makes fewer than half as many wrong links ({concat_error:.2f} against {error:.2f}). *Going deeper*
+    f"""About every fourth link is wrong, although the translations are right. In the first of the four lines, the
+    score uses $s_{{t-1}}$, a state that has *not yet read* the word just written. The query lags one word behind, and
+    often finds a neighbour of the word it needs. The translation survives, because an encoder state carries
+    information about its neighbours, too. A model that attends **after** its step, in the order of Luong et al.
+    (2015), makes fewer than half as many wrong links ({concat_error:.2f} against {error:.2f}). *Going deeper*
     compares three such models."""
 )
 
@@ -411,7 +408,7 @@ notebook.tell(
 # ## 3. What does it cost, and what is left?
 #
 # Every target word is compared with every source word, which costs $T \times S$ scores. Here is what they buy for
-# each of lesson 01's three problems.
+# lesson 01's three problems.
 #
 # | problem of recurrent networks | between the two sentences | within each sentence |
 # |---|---|---|
@@ -591,8 +588,7 @@ assert shares["additive"][0] > shares["dot"][0] and shares["additive"][1] < shar
 # Picking the single best state sounds simpler than mixing them all. But nudge a score a little, and the pick doesn't
 # change, so there's no gradient. Such **hard attention** can't be trained by backpropagation alone. Xu et al. (2015)
 # used REINFORCE, a method of reinforcement learning that tries picks at random and favours those that turned out
-# well. Their model wrote captions, and what it attended to was a grid of regions of a picture. Our layer works on
-# regions just as well:
+# well. Their model wrote captions and attended to a grid of regions of a picture. Our layer can do that, too:
 
 # %%
 notebook.set_seed(0)

@@ -8,8 +8,8 @@
 # similarity, which is 1 for vectors that point the same way, has fallen to 0.82. Something in each sentence must have
 # changed its *bank*.
 #
-# Which word was it? Let's hide one word of the first sentence, so that no other word can see it, and find out whether
-# its *bank* moves back towards the other.
+# Which word did it? Let's hide one word of the first sentence from all the others, and see whether the two banks move
+# closer together again.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -90,8 +90,7 @@ def empty_plane(ax, title, across, up, x_name="", y_name=""):
 # *car* and *red* stand at right angles on it. In section 3 one matrix turns *car* upwards. In section 4 the model
 # draws the same picture by itself.
 #
-# **Votes**: two minutes each, discuss in pairs, vote again. Five of them: the hidden word, what *car* takes in section 2,
-# the shiny car in section 3, and in section 4 the eight nouns and the English sentences.
+# **Votes**: two minutes each, discuss in pairs, vote again.
 #
 # **Ask**
 #
@@ -147,9 +146,9 @@ display(
     )
 )
 notebook.tell(
-    """Hide *river* and half of the gap closes, while hiding *sat* changes nothing. With attention switched off in
-    both sentences, the two vectors are practically identical (0.996). Nearly everything that made this *bank* a river
-    bank, then, came in through attention, and about half of it came from one word, three places further on."""
+    """Hide *river* and half of the gap closes, while hiding *sat* changes nothing. With attention switched off, the
+    two vectors are practically identical (0.996). What made this *bank* a river bank came in through attention, then,
+    and about half of it from a single word, three places further on."""
 )
 
 # %%
@@ -158,11 +157,11 @@ exercises.warm_up(3)
 # %% [markdown]
 # ## 1. A number for how well two things match
 #
-# Picture a film service. For every film it stores two numbers, how funny the film is and how frightening. For every
-# viewer it stores two more, how much they enjoy a laugh and how much they enjoy a fright, and a number below zero
-# means that they avoid such films. To guess how well a viewer will like a film, multiply the two numbers for laughs,
-# multiply the two for frights, and add the products. The result is called the **dot product**. Because minus times
-# minus is plus, a viewer with −2 for frights gains 4 from a film with −2, one as cosy as they come.
+# Picture a film service. It stores two numbers for every film, how funny it is and how frightening. For every viewer
+# it stores how much they enjoy a laugh and how much they enjoy a fright, and a number below zero means that they
+# avoid it. To guess how well a viewer will like a film, multiply the two numbers for laughs, multiply the two for
+# frights, and add the products. The result is called the **dot product**. Because minus times minus is plus, a viewer
+# with −2 for frights gains 4 from a film with −2, one as cosy as they come.
 #
 # Below, the viewer is an arrow called *query*, and two films are arrows called *keys*. *Funny* is to the right and
 # *frightening* is up. Long arrows that point the same way score high, arrows at right angles score 0, and arrows that
@@ -176,8 +175,8 @@ DotProducts(q_x=1.5, q_y=-2.0, a_x=1.0, a_y=2.0, b_x=-0.8, b_y=-2.0)
 # %% [markdown]
 # ## 2. Every word looks at every word
 #
-# Words have vectors, too. Here are five words with five features each, which we made up. We'd like a new vector for
-# *car* that says what kind of car this is, a small red one.
+# Words have vectors, too. Here are five, with five made-up features each. We'd like the vector of *car* to say that
+# this car is small and red.
 
 # %%
 words = ["the", "small", "red", "car", "stops"]
@@ -192,8 +191,8 @@ x = torch.tensor(
 )  # (T=5, D=5)
 
 # %% [markdown]
-# Let's try the simplest thing first. Compare every word with every word, itself included, by a dot product. Turn each
-# row of scores into weights with a softmax, as in lesson 02. A word's new vector is then the weighted sum of all
+# Let's try the simplest thing first. Score every word against every word, itself included, by a dot product. A
+# softmax turns each row of scores into weights, as in lesson 02, and a word's new vector is the weighted sum of all
 # words:
 #
 # $$w_{ij} = \mathrm{softmax}_j(x_i \cdot x_j), \qquad y_i = \sum_j w_{ij}\, x_j$$
@@ -299,7 +298,7 @@ notebook.figure(
 )
 
 # %% [markdown]
-# *car* now has two arrows, and only its query points at the adjectives. Matching has become one-sided, too: *car*
+# *car* now has two arrows, and only its query points at the adjectives. Matching has become one-sided, too. *car*
 # looks for *red*, but the query of *red* is zero, so *red* looks for nothing in particular.
 #
 # What should *red* pass on to *car*? It matched because it's an adjective, but what *car* needs to know is the
@@ -313,7 +312,7 @@ values = x @ w_v  # (T, D)
 # %% [markdown]
 # Now one word can attend. Score its query against every key, turn the scores into weights, and mix the values by
 # these weights. Before the softmax, divide the scores by $\sqrt{d_k}$, where $d_k$ is the number of entries in a key,
-# here 2. Lesson 04 shows what goes wrong if you don't.
+# here 2. Lesson 04 shows why.
 #
 # ### Your turn
 
@@ -386,8 +385,8 @@ exercises.reveal(
 )
 assert abs(redness - 0.31) < 0.01
 notebook.tell(
-    f"""The redness falls to {redness:.2f}, though *shiny* says nothing about colour. Weights always sum to 1, so the
-    weight of *shiny* is taken from *small* and *red*. Lesson 06 starts from this limit."""
+    f"""The redness falls to {redness:.2f}, though *shiny* says nothing about colour. Whatever weight it has was taken
+    from *small* and *red*. Lesson 06 starts from this limit."""
 )
 
 # %% [markdown]
@@ -583,8 +582,8 @@ notebook.tell(
 # ### Where a word's vector comes from
 #
 # Our model's embeddings started as random numbers and were trained together with its matrices, as in any Transformer.
-# What does such a table learn? Below are the nearest neighbours of four words, first in a random table, where
-# training starts, and then in the table of MiniLM, the model that read our two banks.
+# What does such a table learn? Below are the nearest neighbours of four words, in a random table, where training
+# starts, and in the table of MiniLM, the model that read our two banks.
 
 # %% tags=["hide-input"]
 # Nearest neighbours by cosine, in a random table and in MiniLM's.
@@ -605,8 +604,8 @@ notebook.table(rows, ["", "random table", "trained table"])
 # %% [markdown]
 # A table can also be trained on its own. **word2vec** (2013) learns vectors that predict a word's neighbours in a
 # text, and **GloVe** (2014) fits vectors to counts of which words occur together. Either way a word has one vector,
-# whatever the sentence, and MiniLM's table is no different. In the table *bank* lies beside *banks* and *banking*,
-# even when the sentence is about a river. Only attention can take it there.
+# whatever the sentence, as it does in MiniLM's table. There *bank* lies beside *banks* and *banking*, even when the
+# sentence is about a river. Only attention can move it.
 #
 # ## 5. The six steps, with a pencil
 #
@@ -648,13 +647,12 @@ torch.testing.assert_close(shuffled, theirs[mixed])  # the order changes nothing
 print("PyTorch's operator agrees: yes")
 
 # %% [markdown]
-# *the* puts only 0.10 of its weight on itself. Its query and its key come from two different matrices, and nothing
-# makes the two match.
+# *the* puts only 0.10 of its weight on itself, because nothing makes its query match its own key.
 #
 # ### You are here
 #
 # Self-attention, which you've just built, is highlighted in the whole model. Every small square is one table of
-# weights. Click on a square and then on a score, and you'll see the dot product behind the score, entry by entry.
+# weights. Click on a square and then on a score to see the dot product behind it, entry by entry.
 
 # %% tags=["nbval-ignore-output"]
 model_map(load_translator().trace("Un chien noir court."), here="self-attention", tour="03")
@@ -666,8 +664,8 @@ exercises.my_parts()
 # ### What to take away
 #
 # - A dot product compares a query with a key, and a softmax turns the scores into weights that sum to 1.
-# - The weights mix the **values**. What a word is matched on and what it passes on can differ.
-# - The mixture is the word's context, which is added to the word's own vector.
+# - The weights mix the **values** into the word's context, which is added to its own vector. What a word is matched
+#   on and what it passes on can differ.
 # - Query, key and value are three *projections* of a word's vector, by three learned matrices.
 # - Until positions or a mask are added, the order of the words makes no difference.
 #
@@ -678,10 +676,8 @@ exercises.my_parts()
 #
 # <details><summary>Fine print</summary>
 #
-# *Bank* is an unusually clear case: of the six other nouns in *Going deeper*, most hardly split. Our French head
-# manages with two directions because there are only two genders, whereas the paper's heads have 64 (lesson 06). The
-# figures in section 4 come from five training runs each. Shuffling the words shuffles the outputs and changes nothing
-# else, as long as no position is added to the vectors and no causal mask (lesson 04) is used.
+# *Bank* is an unusually clear case. Of the six other nouns in *Going deeper*, most hardly split. Our French head
+# manages with two directions because there are only two genders, whereas the paper's heads have 64 (lesson 06).
 # </details>
 
 # %% [markdown]
@@ -825,8 +821,8 @@ assert nearest >= 12 and gaps["bank"] > 2 * sorted(gaps.values())[-3] > 0
 # ### Without matrices, a word looks at itself
 #
 # In section 2 *car* favoured itself, but we had made up its vector. Does it happen with learned embeddings, too? We
-# average over a thousand sentences, first with the embeddings of a small Transformer that was trained on lesson 01's
-# toy corpus, then in MiniLM, which does have the matrices.
+# average over a thousand sentences with the embeddings of a small Transformer, trained on lesson 01's toy corpus.
+# MiniLM, which has matrices, follows for comparison.
 
 # %% tags=["hide-input"]
 toy = load_toy("transformer")
@@ -853,16 +849,15 @@ assert 0.4 < own < 0.55 and even < 0.1 and own_scaled > 0.99
 assert 0.45 < on_cls < 0.55 and abs(on_itself - on_others) < 0.01
 
 # %% [markdown]
-# Without matrices a word attends mostly to itself, and there's a simple reason. A vector's dot product with itself is
-# its squared length, and no other vector of that length can score more. In MiniLM, half of a word's weight goes to
-# the special token [CLS] (lesson 06 explains why), and the word's own share is no larger than the average of the
-# other tokens.
+# Without matrices a word attends mostly to itself, because a vector's dot product with itself is its squared length,
+# and no other vector of that length can score more. In MiniLM, half of a word's weight goes to the special token
+# [CLS] (lesson 06 explains why), and the word's own share is no larger than the average of the other tokens.
 #
 # ### A soft dictionary, and a hard one
 #
-# A Python dictionary returns the value of the key that *equals* the query. Attention compares the query with all keys
-# and mixes all values. Yet attention can be turned into a dictionary. Before the softmax, divide the scores by a
-# smaller and smaller **temperature**:
+# A Python dictionary returns the value of the key that *equals* the query, while attention compares the query with
+# all keys and mixes all values. To turn attention into a dictionary, divide the scores by a smaller and smaller
+# **temperature** before the softmax:
 
 # %%
 hard_keys = torch.tensor([[1.0, 0.0], [0.7, 0.7], [0.0, 1.0]])  # (S=3, K=2)
@@ -920,12 +915,11 @@ exercises.check("kernel_regression", kernel_regression)
 # ### Why three projections, and why small ones?
 #
 # If queries and keys came from one matrix, the scores would be symmetric, and whenever *car* matched *red*, *red*
-# would match *car* just as well. Two matrices let a noun look for its adjectives while the adjectives look elsewhere.
-# The third lets a word pass on something other than what it's matched on.
+# would match *car*. Two matrices let a noun look for its adjectives while the adjectives look elsewhere, and the
+# third lets a word pass on something other than what it's matched on.
 #
-# The paper's embeddings have 512 numbers, but its queries only 64. Attention itself would work at any width. Lesson
-# 06, however, runs eight heads side by side, and eight small ones have exactly as many parameters as one of full
-# width.
+# The paper's embeddings have 512 numbers, but its queries only 64, because eight heads run side by side (lesson 06).
+# Eight small heads have exactly as many parameters as one of full width.
 
 # %% [markdown]
 # **References**

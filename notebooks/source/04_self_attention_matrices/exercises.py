@@ -95,7 +95,7 @@ ALWAYS_THREE = (
     "math.sqrt(query.shape[-1])."
 )
 BETWEEN = (
-    "The batch must stay first and the keys last, so the two new dimensions go in between: "
+    "The batch must stay first and the keys last. The two new dimensions go in between: "
     "[:, None, None, :]."
 )
 # fmt: off

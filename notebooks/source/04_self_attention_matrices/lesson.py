@@ -210,9 +210,8 @@ exercises.check("scaled_scores", scaled_scores)
 # ## 2. Why divide by $\sqrt{d_k}$?
 #
 # Back to model B. Before training, its queries and keys are random, and random vectors are easy to make. Draw a query
-# and sixteen keys, compute the scores, apply a softmax. If the vectors have 4 entries, the weights come out nicely
-# spread, and the strongest key has 43% on average. Now draw vectors with 512 entries, as many as model B's have, from
-# the same distribution.
+# and sixteen keys, compute the scores, apply a softmax. With 4 entries per vector the weights come out nicely spread,
+# and the strongest key has 43% on average. Now draw vectors with 512 entries, as many as model B's have.
 
 # %%
 exercises.predict("share_of_the_strongest")
@@ -276,10 +275,10 @@ for d_k in (4, 64, 512):
 
 # %% [markdown]
 # A typical score therefore lies about $\sqrt d$ away from zero. That is 22.6 for $d = 512$, and a softmax over
-# numbers like 23 and −18 puts practically all the weight on the 23. You can't argue with such a softmax. Nudge a
-# losing score, and its weight stays near 0. Nudge the winning score, and its weight stays near 1. If a nudge changes
-# nothing, there's no gradient, and model B has next to nothing to learn from. We call such a softmax **saturated**.
-# Dividing by $\sqrt d$ brings the variance back to 1, whatever the width.
+# numbers like 23 and −18 puts practically all the weight on the 23. You can't argue with such a **saturated**
+# softmax. Nudge a losing score, and its weight stays near 0. Nudge the winning score, and its weight stays near 1. If
+# a nudge changes nothing, there's no gradient, and model B has next to nothing to learn from. Dividing by $\sqrt d$
+# brings the variance back to 1, whatever the width.
 #
 # **Try it** on random vectors. Pull their ends to make them longer, and watch the scores spread
 # while the gradient shrinks. Drag the dot of one score. Does its weight follow? Then divide by $\sqrt{d_k}$ and drag
@@ -374,8 +373,7 @@ exercises.check("causal_mask", causal_mask)
 
 # %% [markdown]
 # Where in the formula does the mask go? The obvious place is the end, where we can set every forbidden weight to
-# zero. A test will tell whether that works: change the *last* of four words. If the future is hidden, the first three
-# outputs can't change.
+# zero. To test it, change the *last* of four words. If the future is hidden, the first three outputs can't change.
 
 
 # %%
@@ -442,7 +440,6 @@ print(both[1, 0].int())
 
 # %% [markdown]
 # The padding mask is the same for all heads (lesson 06) and all queries, so it has size 1 in those two dimensions.
-# You'll write `padding_mask` yourself in *Practice*.
 #
 # ### Your turn (9 min)
 #
@@ -463,8 +460,7 @@ exercises.check("scaled_dot_product_attention", scaled_dot_product_attention)
 
 # %% [markdown]
 # A trained model is a stricter examiner. We'll put your functions into all nine attention layers of the course's
-# translator and let it read twenty captions of different lengths. The next cell has two switches, which put in broken
-# versions instead.
+# translator and let it read twenty captions of different lengths. Two switches put in broken versions instead.
 
 
 # %% tags=["hide-input"]
@@ -596,8 +592,7 @@ exercises.my_parts()
 # *columns*, so everything is transposed.
 #
 # The exam is one task, at one width and one learning rate, and its bands run from the best to the worst of three
-# runs. The paper's heads are only 64 wide, where the effect is milder. Entries are roughly independent with variance
-# 1 at the start of training, but nothing keeps them so.
+# runs. The paper's heads are only 64 wide, where the effect is milder.
 #
 # </details>
 #
@@ -733,8 +728,8 @@ assert (by_layer[0].nan_to_num()[causal] == 0).all()
 #
 # ### A word that isn't allowed to attend to anything
 #
-# A fully masked row needn't be a bug, because a sentence that is nothing but padding produces one. Every score in its
-# rows is $-\infty$, and the softmax divides 0 by 0. Here are three ways of dealing with it.
+# A fully masked row needn't be a bug, because a sentence that is nothing but padding has one per word. Every score in such a
+# row is $-\infty$, and the softmax divides 0 by 0. Here are three ways of dealing with it.
 
 # %%
 nothing = torch.zeros(1, 4, dtype=torch.bool)
@@ -754,7 +749,7 @@ assert (F.scaled_dot_product_attention(q_1, k_1, k_1, attn_mask=nothing) == 0).a
 
 # %% [markdown]
 # With a plain $-\infty$ the row becomes `nan`, and the next training step turns every weight of the model into `nan` as
-# well. The popular $-10^9$ hides the problem: the row becomes uniform, and the word takes the average of everything it
+# well. The popular $-10^9$ hides the problem. The row becomes uniform, and the word takes the average of everything it
 # isn't allowed to see. The course's function returns zeros with a zero gradient, and so does PyTorch's **fused**
 # operator, which runs all the steps in a single pass.
 #
@@ -789,8 +784,8 @@ assert 4 * 16 * d * d > 16 * one_step  # the plain one is always cheaper
 # %% [markdown]
 # Attention needs fewer multiplications than a GRU below $n = d$ words, and fewer than an LSTM below $n = 2d$. A plain
 # recurrent layer always needs fewer than attention. The paper's table, which compares $n^2 d$ with $n d^2$, leaves
-# out constants and projections. But attention's real advantage is the one that lesson 01 measured: its few large
-# products don't have to wait for each other, word by word.
+# out constants and projections. But attention's real advantage is that no word has to wait for the word
+# before it (lesson 01).
 #
 # ### Which part saturates?
 #

@@ -54,7 +54,7 @@ english = torch.tensor([translator.tokenizer.encode(CAPTIONS[0][1], bos=True, eo
 #
 # **2 · "A Transformer is a CNN plus attention."** A Transformer has no convolution over positions. The paper does say
 # that its feed-forward network can be *described* as two convolutions of kernel size 1, but such a kernel covers only
-# one position. Change one position of its input, and only that position of its output changes:
+# one position:
 
 # %%
 layer = FeedForward(8, 32)
@@ -143,10 +143,9 @@ print(f"it now picks the useful word with a probability above 0.9: {bool(choice.
 assert choice.probs[2] > 0.9
 
 # %% [markdown]
-# **10 · "Attention solved the parallelism problem of recurrent networks."** Dropping the recurrence solved it, and a
-# recurrent network with attention is still sequential. To see this, block all attention to other words and check
-# whether the last step still depends on the first word. In the recurrent decoder it does, because each step needs the
-# one before. In a Transformer layer it doesn't.
+# **10 · "Attention solved the parallelism problem of recurrent networks."** Dropping the recurrence solved it. To see
+# this, block all attention to other words and check whether the last step still depends on the first word. In the
+# recurrent decoder it does, because each step needs the one before. In a Transformer layer it doesn't.
 
 # %%
 rnn = toy_models.load_toy("additive").model
@@ -183,8 +182,8 @@ torch.testing.assert_close(context, weights @ value)
 # of the three share a matrix.
 #
 # **13 · "A word's own score is always the highest."** Without matrices that's nearly true. With trained ones it
-# isn't. In MiniLM a token assigns itself about a twentieth of its weight, no more than it assigns to most other
-# tokens. [Lesson 03](03_self_attention_vectors.ipynb#Without-matrices,-a-word-looks-at-itself) measures both.
+# isn't. In MiniLM a token assigns itself about a twentieth of its weight, about as much as the other words on
+# average. [Lesson 03](03_self_attention_vectors.ipynb#Without-matrices,-a-word-looks-at-itself) measures both.
 #
 # **14 · "Input embeddings come from word2vec."** They're trained together with the rest of the model, and receive a
 # gradient like any other parameter. You *can* start from word2vec's vectors, but the paper doesn't.
@@ -334,8 +333,7 @@ assert (x.grad != 0).all()
 # **28 · "The heads' outputs are concatenated, and that's it."** They're concatenated and *then* mixed by $W_O$.
 # Projecting each head by its own rows of $W_O$ and adding up has the same result, so "the heads are added" is right,
 # too, if you add *after* that projection. Without $W_O$, a head's output could reach only its own entries of the
-# vector. To see it, we change the output of the first of two heads. Which of the eight entries of the layer's output
-# change?
+# vector. We change the output of the first of two heads. Which of the eight entries of the layer's output change?
 
 # %%
 x, moves = torch.randn(1, 3, 8), {}
@@ -556,9 +554,9 @@ for way in ("windows", "performances", "drummers"):
 # ## Lesson 18: Assistants
 #
 # **49 · "DPO makes the better answers likelier."** The loss only asks that the better answer gain more than the worse
-# one. A gain of −1 against one of −3 satisfies it just as well as a gain of +3 against one of +1, and in practice
-# both answers often become less likely. In the short training of [lesson
-# 18](18_from_gpt_to_assistant.ipynb#From-a-pair-to-a-loss) you can watch both gains.
+# one. Gains of −1 and −3 satisfy it just as well as gains of +3 and +1, and in practice both answers often become
+# less likely. In the short training of [lesson 18](18_from_gpt_to_assistant.ipynb#From-a-pair-to-a-loss) you can
+# watch both gains.
 #
 # **50 · "A chat model remembers the conversation."** Its weights don't change while you chat. The whole conversation is
 # part of every prompt, and a cache only saves computing it anew.
