@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from samples import once_a_week
 
 from helpers import exercises
 from helpers.exercises.model import catalogue
@@ -199,16 +200,17 @@ def record_a_hundred(n):
 
 
 @pytest.mark.slow
-def test_ten_notebooks_that_write_at_once_lose_nothing():
+@pytest.mark.parametrize("notebooks", once_a_week([4, 10], [4]))
+def test_notebooks_that_write_at_once_lose_nothing(notebooks):
     methods = multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("fork" if "fork" in methods else "spawn")
-    running = [context.Process(target=record_a_hundred, args=(n,)) for n in range(10)]
+    running = [context.Process(target=record_a_hundred, args=(n,)) for n in range(notebooks)]
     for process in running:
         process.start()
     for process in running:
         process.join()
-    assert [process.exitcode for process in running] == [0] * 10
-    wanted = {f"{n}_{i}" for n in range(10) for i in range(100)}
+    assert [process.exitcode for process in running] == [0] * notebooks
+    wanted = {f"{n}_{i}" for n in range(notebooks) for i in range(100)}
     assert set(progress.load()["exercises"]) == wanted
 
 

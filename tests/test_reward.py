@@ -67,6 +67,7 @@ def test_what_is_written_ends_once_and_has_the_model_s_probability():
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 def test_the_bundled_adder_is_often_wrong_and_a_few_steps_help():
     torch.manual_seed(0)
     model = load_adder()

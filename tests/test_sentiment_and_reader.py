@@ -34,6 +34,7 @@ def share_right(sentiment, reviews):
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 def test_reviews_are_classified_film_and_product(sentiment):
     assert share_right(sentiment, film_reviews("test")[:200]) > 0.72
     assert share_right(sentiment, product_reviews()[:200]) > 0.74
@@ -128,6 +129,7 @@ def test_what_cannot_be_read_is_refused(reader, sentiment):
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 def test_the_reader_answers_questions_on_articles_it_has_never_seen(reader):
     questions = xquad()[::10]
     found = reader.answer([q.question for q in questions], [q.text for q in questions])

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from safetensors import safe_open
 from safetensors.torch import save_file
+from samples import once_a_week
 from twins import llama_twin
 
 from helpers import exercises
@@ -49,15 +50,22 @@ def theirs(smol):
     return llama_twin(smol.model)
 
 
-@pytest.mark.slow
-def test_texts_get_hugging_faces_logits(smol, theirs):
+@pytest.mark.parametrize("text", once_a_week(TEXTS, TEXTS[:2]), ids=range(len(TEXTS)))
+def test_texts_get_hugging_faces_logits(smol, theirs, text):
+    with torch.no_grad():
+        expected = theirs(smol.encode(text)[None]).logits[0]
+    torch.testing.assert_close(smol.logits(text), expected, rtol=0, atol=1e-4)
+
+
+@pytest.mark.weekly
+def test_long_texts_get_hugging_faces_logits(smol, theirs):
     book, draw = stories("holmes"), random.Random(2026)
-    drawn = [book[at : at + 400] for at in draw.sample(range(len(book) - 400), 5)]
-    for text in TEXTS + drawn:
+    for at in draw.sample(range(len(book) - 400), 5):
+        text = book[at : at + 400]
         with torch.no_grad():
             expected = theirs(smol.encode(text)[None]).logits[0]
-        tolerance = 1e-4 if text in TEXTS else 2e-4  # the longer, the more is rounded
-        torch.testing.assert_close(smol.logits(text), expected, rtol=0, atol=tolerance)
+        # The longer, the more is rounded.
+        torch.testing.assert_close(smol.logits(text), expected, rtol=0, atol=2e-4)
     # What tells one token from the next here is so small that both lose digits: in float64 each
     # differs from itself by as much.
     ids = smol.encode("A" * 90)
@@ -107,6 +115,7 @@ def test_it_writes_and_answers_and_stops(smol):
     assert drawn[0] == drawn[1] != drawn[2]
 
 
+@pytest.mark.weekly
 def test_patching_holds_for_pairs_that_the_alphabet_chose(smol):
     """Of `recipes.smollm.STATES`, those that SmolLM names, two and two."""
     for pair in (("Iceland", "Latvia"), ("Romania", "Serbia")):
