@@ -1,6 +1,6 @@
-"""The lessons' longest trainings, cut short for `make test`: every line runs, no result is held.
+"""The lessons' longest cells, cut short for `make test`: every line runs, no result is held.
 
-What such a training reaches doesn't change from commit to commit, and no lesson lands without it:
+What such a cell reaches doesn't change from commit to commit, and no lesson lands without it:
 each build runs the whole cell and holds its claims, and so does `make test-all`, weekly.
 """
 
@@ -16,8 +16,14 @@ SHORTER = {
         ("own.batches_of(pairs, 600, size=64)", "own.batches_of(pairs, 30, size=64)"),
         ("step >= 475", "step >= 25"),
         ("for french, english in test_lines]", "for french, english in test_lines[:5]]"),
+        ("([french]) for french, _ in CAPTIONS]", "([french]) for french, _ in CAPTIONS[:3]]"),
     ],
-    "12_bert": [("steps=700, peak=4e-3", "steps=30, peak=4e-3")],
+    "12_bert": [
+        ("steps=700, peak=4e-3", "steps=30, peak=4e-3"),
+        ("N_REVIEWS, PASSES, RATE = 300, 2, 1e-3", "N_REVIEWS, PASSES, RATE = 40, 1, 1e-3"),
+        ("batches(test[:400], 50)", "batches(test[:50], 50)"),
+        ("review.text for review in test[:20]]", "review.text for review in test[:6]]"),
+    ],
     "14_gpt": [
         ('train_rung("four heads", train, len(letters))',
          'train_rung("four heads", train, len(letters), steps=20)'),
@@ -34,20 +40,21 @@ SHORTER = {
          "train_genres(clean_model, tables, windows, clean_train[::20])"),
     ],
 }  # fmt: skip
+LIVE = "nbval-ignore-output"
 # Before a cell that shows live results, in a notebook where something was cut short.
 NO_CLAIMS = 'import os; os.environ.pop("COURSE_STRICT", None)\n'
 CLAIMS = 'import os; os.environ["COURSE_STRICT"] = "1"\n'
 
 
-def shorten(name, notebook):
-    """Cut the trainings of a notebook short.
+def cut(name, notebook):
+    """Cut the long cells of a notebook short; what they show counts as live from then on.
 
     Parameters
     ----------
     name : str
         The notebook's, for instance "14_gpt"; one that isn't in the table stays as it is.
     notebook : NotebookNode
-        As it is stored; changed in place.
+        As it is stored, or as its source describes it; changed in place.
 
     Raises
     ------
@@ -65,7 +72,20 @@ def shorten(name, notebook):
                 f"{name}: tests/shortened.py expects {whole!r} in one cell, found it in "
                 f"{len(found)}. Write there what the lesson says now."
             )
-        code[found[0]] = cells[found[0]].source = code[found[0]].replace(whole, short)
-    for cell in cells.values():
-        live = "nbval-ignore-output" in cell.metadata.get("tags", [])
-        cell.source = (NO_CLAIMS if live else CLAIMS) + cell.source
+        cell = cells[found[0]]
+        code[cell.id] = cell.source = code[cell.id].replace(whole, short)
+        cell.metadata["tags"] = [*cell.metadata.get("tags", []), LIVE]
+
+
+def without_claims(notebook):
+    """Let the cells of a notebook that show live results claim nothing about them.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+        Changed in place.
+    """
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            live = LIVE in cell.metadata.get("tags", [])
+            cell.source = (NO_CLAIMS if live else CLAIMS) + cell.source

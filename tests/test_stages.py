@@ -46,8 +46,10 @@ def test_what_runs_notebooks_is_marked_as_slow_and_nothing_else_is():
 def test_what_is_cut_short_stands_in_the_lesson(name):
     notebook = build.read(name)
     before = [cell.source for cell in notebook.cells]
-    shortened.shorten(name, notebook)
-    cut = [cell.source for cell in notebook.cells if cell.source not in before]
+    shortened.cut(name, notebook)
+    cells = [cell for cell in notebook.cells if cell.source not in before]
+    assert all("nbval-ignore-output" in cell.metadata["tags"] for cell in cells)
+    cut = [cell.source for cell in cells]
     assert cut
     for whole, short in shortened.SHORTER[name]:
         assert not [source for source in cut if whole in source]
@@ -57,7 +59,7 @@ def test_what_is_cut_short_stands_in_the_lesson(name):
 def test_what_a_lesson_no_longer_says_is_told(monkeypatch):
     monkeypatch.setitem(shortened.SHORTER, "00_start_here", [("no such line", "")])
     with pytest.raises(ValueError, match="in one cell, found it in 0"):
-        shortened.shorten("00_start_here", build.read("00_start_here"))
+        shortened.cut("00_start_here", build.read("00_start_here"))
 
 
 @pytest.fixture
