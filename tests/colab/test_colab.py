@@ -10,6 +10,7 @@ import sys
 import nbformat
 import pytest
 from colab import environment
+from samples import once_a_week
 
 from notebooks import build
 
@@ -57,7 +58,7 @@ def test_torch_is_not_installed_twice():
     assert done.stdout.startswith(sys.prefix), done.stderr
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", once_a_week(NAMES, NAMES[-1:]))
 def test_notebook_runs_as_in_colab(name):
     notebook = f"notebooks/{name}.ipynb"
     done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", notebook)
