@@ -52,11 +52,17 @@ SHORTER = {
         ("train_copier(seed=1)", "train_copier(seed=1, steps=20)"),
     ],
     "15_vision_transformer": [('clothes("train", 1500)', 'clothes("train", 150)')],
+    "16_long_context": [("steps=140, seed=0", "steps=20, seed=0")],
     "17_hear_the_genre": [
         ("train_genres(model, tables, windows, train)",
          "train_genres(model, tables, windows, train[::20])"),
         ("train_genres(clean_model, tables, windows, clean_train)",
          "train_genres(clean_model, tables, windows, clean_train[::20])"),
+    ],
+    "18_from_gpt_to_assistant": [
+        ("train(student, batches_of_pairs(student))",
+         "train(student, batches_of_pairs(student)[:4])"),
+        ("tqdm(range(8))", "tqdm(range(2))"),
     ],
 }  # fmt: skip
 LIVE = "nbval-ignore-output"
