@@ -16,6 +16,7 @@ def story():
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 def test_the_bundled_detective_knows_holmes_better_and_fairy_tales_worse(story):
     detective = load_detective()
     assert DETECTIVE.stat().st_size <= 500_000

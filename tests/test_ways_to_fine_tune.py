@@ -41,6 +41,7 @@ def test_a_draw_takes_its_own_reviews_once():
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 def test_an_adapter_really_is_trained_and_scored(stored):
     few = film_reviews("train")[:3]
     score, seconds, size = recipe.trained("lora16", few, 40, few, seed=1)
