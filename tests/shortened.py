@@ -16,12 +16,6 @@ SHORTER = {
         ("exam(divided_by(1), 400)", "exam(divided_by(1), 120)"),
         ("exam(divided_by(WIDTH), 160)", "exam(divided_by(WIDTH), 20)"),
     ],
-    "07_encoder_and_decoder": [
-        ("SEEDS = range(3)", "SEEDS = range(1)"),
-        ("if complete(histories, 6)", "if complete(histories, 2)"),
-        ("if complete(histories, 9)", "if complete(histories, 3)"),
-        ("if complete(large_steps, 4)", "if complete(large_steps, 2)"),
-    ],
     "08_decoding": [("lengths = [8, 32, 64, 128]", "lengths = [8, 16]")],
     "09_loss_and_training": [
         ("for seed in range(3)\n    ]\n", "for seed in range(1)\n    ]\n"),
