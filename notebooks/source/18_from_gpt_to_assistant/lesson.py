@@ -213,8 +213,8 @@ def masked_targets(prompt_ids, answer_ids, end_id):
 exercises.check("masked_targets", masked_targets)
 
 # %% [markdown]
-# Now let's train an assistant of our own, the **student**. It's the story model, frozen, with LoRA adapters of rank
-# 16. Only these 9% of its parameters are trained, on 20 batches of 16 pairs.
+# Now let's train an assistant of our own, the **student**. It's the story model, frozen, with LoRA adapters (rank 16).
+# Only the adapters are trained, 9% of its parameters, on 20 batches of 16 pairs.
 
 # %% tags=["hide-input"]
 taught = instructions("train", 320, seed=1)
@@ -439,7 +439,7 @@ print("58+67 =", *two_digits.texts_of(written), sep="   ")
 # %% [markdown]
 # Some of these answers are better than their siblings, and that's all we need. **Group-relative policy optimisation**,
 # GRPO (Shao et al. 2024), samples a group of answers to each prompt and compares every reward with the mean of its
-# group. No second model has to estimate how good an answer should have been.
+# group. Older methods train a second model to say what reward to expect.
 #
 # ### Your turn (3 min)
 
@@ -494,10 +494,10 @@ print("right answers, step by step:", " ".join(f"{share:.0%}" for share in live)
 notebook.claim(statistics.mean(live[-2:]) > live[0] + 0.04)
 
 # %% [markdown]
-# For a comparison we stored 20 such steps from three seeds, with 1,024 answers per step. The first rival, **rejection
-# sampling**, makes equally many tries, keeps the right answers and imitates them, which is how our assistant learned
-# from its own. Two more rivals need no training. **Voting**, or *self-consistency* (Wang et al. 2023), takes the
-# commonest of 16 samples. The *likeliest* answer doesn't even need samples. All are scored on unseen sums.
+# To compare GRPO with its rivals, we stored 20 such steps from three seeds, with 1,024 answers per step. The first
+# rival, **rejection sampling**, makes equally many tries, keeps the right answers and imitates them, which is how our
+# assistant learned from its own. Two more need no training. **Voting**, or *self-consistency* (Wang et al. 2023),
+# takes the commonest of 16 samples. The *likeliest* answer doesn't even need samples. All are scored on unseen sums.
 
 # %%
 exercises.predict("which_way_to_better_sums")

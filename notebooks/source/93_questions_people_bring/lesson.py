@@ -34,12 +34,12 @@ notebook.set_seed(0)
 # %% [markdown]
 # ## Lesson 01: Sequence to sequence
 #
-# ### Which of the three problems does attention solve, and which doesn't it?
+# ### Which of the three problems does attention solve, and which remain?
 #
 # *Between* the two sentences it solves two of the three. Long- and short-range dependencies now have an explicit
 # model, because every target word has a score for every source word. The distance between positions is gone as well,
-# because it's one step from any target word to any source word. But the computation is still sequential, because each
-# weight waits for the decoder's state before it.
+# with one step from any target word to any source word. But the computation is still sequential, since each weight
+# waits for the decoder's state before it.
 #
 # *Within* each sentence nothing is solved yet. There, recurrent networks still read and write, until lesson 03 drops
 # the recurrence.
@@ -82,8 +82,8 @@ notebook.set_seed(0)
 # Most summaries mention the score. Bahdanau uses a small network with a tanh, while Luong compares three scores, one
 # of which is the plain dot product. The other difference is *when* the decoder attends. Bahdanau's decoder attends
 # before its recurrent step, with a query that doesn't yet include the word it has just written. Luong's decoder takes
-# the step first. In lesson 02, a model with nearly Bahdanau's formula makes less than half as many alignment errors if
-# it attends after the step (one training run each).
+# the step first. Lesson 02 takes almost Bahdanau's formula and attends after the step, and the model makes less than
+# half as many alignment errors (one training run each).
 #
 # **Shown in** [lesson 02, Luong's three scores](02_bahdanau_attention.ipynb#Luong's-three-scores).
 #
@@ -112,10 +112,10 @@ assert (scores.grad.abs() > 0.01).all() and not values[scores.argmax()].requires
 #
 # ### Why three vectors per word? Wouldn't one do?
 #
-# One vector works after a fashion, and lesson 03 tries it. But then a word mostly matches itself, and
-# matching is mutual: if *car* matches *red*, then *red* matches *car* just as well. With a query and a key of
-# its own, a noun can look for its adjectives without the adjectives looking back. The value is there for
-# another reason. What makes *red* match is that it's an adjective, and what it should pass on is the colour.
+# One vector works after a fashion, and lesson 03 tries it. But then a word mostly matches itself, and matching is
+# mutual: if *car* matches *red*, then *red* matches *car* just as well. With a query and a key of its own, a noun can
+# look for its adjectives without the adjectives looking back. The value is there for another reason. *red* matches
+# because it's an adjective, but it should pass on its colour.
 #
 # **Shown in** [lesson 03, Why three projections, and why small ones?](03_self_attention_vectors.ipynb#Why-three-projections,-and-why-small-ones?).
 #
@@ -551,8 +551,8 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 #
 # In its outline, yes: embeddings, then layers of attention and feed-forward networks with paths and norms. The changes are
 # inside. The norms subtract no mean, the feed-forward network has a gate, queries and keys are rotated, and several heads
-# share their keys. Lesson 19 puts these changes into your own file one after the other, and the model's own loss tells you
-# which one is still missing.
+# share their keys. Lesson 19 puts these changes into your own file one after the other, and the loss tells you when
+# something is still missing.
 #
 # **Shown in** [lesson 19, Today's weights, yesterday's parts](19_a_real_model.ipynb#2.-Today's-weights,-yesterday's-parts).
 #

@@ -542,8 +542,8 @@ tell(
 )
 
 # %% [markdown]
-# Is it faster as well? The processor has to fetch every weight from memory, and 8 bits arrive four times as fast as
-# 32. But that helps only an operator that turns them into floats inside the processor. Ours writes a whole matrix of
+# Is it faster as well? The processor has to fetch every weight from memory, and 8 bits arrive four times as fast as 32
+# bits. But that helps only an operator that turns them into floats inside the processor. Ours writes a whole matrix of
 # floats to memory first, so it saves room and no time.
 #
 # ### Can the same text be written in fewer steps?
