@@ -209,9 +209,9 @@ def sinusoidal_positions(max_len, d_model):
 exercises.check("sinusoidal_positions", sinusoidal_positions)
 
 # %% [markdown]
-# The next two cells add your table to the inputs of the model that couldn't reverse eight letters, and train it.
-# Afterwards, uncomment the last line of the first and run both again. The model then reads fractions, $p/8$ in a
-# column of their own.
+# The next two cells take the model that couldn't reverse eight letters, add your table to its inputs and train it
+# again. Afterwards, uncomment the last line of the first and run both again. The model then reads fractions, $p/8$
+# in a column of their own.
 
 # %%
 sinusoidal_positions = exercises.mine("sinusoidal_positions")  # yours, once it has passed

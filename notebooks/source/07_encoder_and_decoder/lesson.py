@@ -224,7 +224,7 @@ notebook.picture("residual_and_norm")
 # %% [markdown]
 # ### Your turn (2 min)
 #
-# Write pre-norm, the order on the right. You'll meet the paper's order in *Practice*.
+# Write pre-norm, the order on the right of the picture. You'll meet the paper's order in *Practice*.
 
 # %% tags=["hide-input"]
 exercises.heading("residual_pre_norm")

@@ -45,9 +45,10 @@ batch = translator.encode(french)
 # **Show**: after the pencil task, have somebody draw the tree with A and B on the board, and leave it there for
 # the beam.
 #
-# **Ask**: "With the mask in place, why shift?" (a position may look at itself, and unshifted its own word is the answer; two minutes in pairs, before the dice) · "Which settings
-# would you choose for a chatbot, and which for a contract?" (some randomness for the one; greedy or a beam for the other, where one wording is wanted; after section 4) · "Why does the cache keep
-# keys and values, but no queries?" (a query is used once, by its own position).
+# **Ask**: "With the mask in place, why shift?" (A position is allowed to attend to itself, and without the shift its own
+# input is the answer. Two minutes in pairs, before the dice.) · "Which settings would you choose for a chatbot, and
+# which for a contract?" (Some randomness for the chatbot, greedy decoding or a beam for the contract. After section 4.) ·
+# "Why does the cache keep keys and values, but no queries?" (A query is used once, by its own position.)
 #
 # **If you're running late**: show the cache's figure without the vote.
 #

@@ -84,7 +84,7 @@ def train_briefly(measure, steps=20, seed=0, rate=lambda step: 3e-3, norm_first=
 #
 # **Ask**: "What's the loss of a model that has learned nothing?" (let them derive it) · "Can BLEU be 100
 # while the loss isn't 0?" (yes: BLEU only sees which word is the likeliest, not by how much) · "What would be in
-# your training log on the first line?" (a loss near the logarithm of the vocabulary's size, and what the loss counts: padding must not)
+# your training log on the first line?" (a loss near log V, and a note of what the loss counts, which shouldn't include padding)
 #
 # **Mistakes to expect**: averages of batch averages · "warm-up is a trick for Adam only".
 
@@ -230,8 +230,8 @@ notebook.tell(
 # The number alone won't tell you, because it depends on how many words there are to choose from and how evenly
 # they're used. But you can compute two landmarks before any training. A model that has learned *nothing* assigns
 # $1/V$ to each of the $V$ words and pays $\log V$ per token. A model that knows how *frequent* each word is, and
-# nothing else, pays $-\sum_w f_w \log f_w$, where $f_w$ is the word's share of the text. This is the text's
-# **unigram entropy**.
+# nothing else, pays $-\sum_w f_w \log f_w$, where $f_w$ is the word's share of the text. This second landmark is
+# the text's **unigram entropy**.
 
 # %%
 words = [word for pair in splits.train for word in [*pair.target, "<eos>"]]
@@ -282,10 +282,11 @@ display(
     )
 )
 notebook.tell(
-    r"""The GRU starts at $\log V$, like a model that knows nothing. The Transformer starts *above* it, because at
-    first it is sure that the next word is the one it has just read. Its output matrix is its embedding (lesson 08),
-    and the residual path carries the input word all the way up. A word hardly ever follows itself, so being sure of
-    that is expensive. Only in our splendid run did it pay, because there a `<pad>` follows a `<pad>`.
+    r"""For comparison, the figure has lesson 02's GRU with attention, which starts at $\log V$, like a model that
+    knows nothing. The Transformer starts *above* $\log V$, because at first it is sure that the next word is the
+    one it has just read. Its output matrix is its embedding (lesson 08), and the residual path carries the input
+    word all the way up. A word hardly ever follows itself, so being sure of that is expensive. Only in our splendid
+    run did it pay, because there a `<pad>` follows a `<pad>`.
 
     Within twenty steps, both curves are past the second landmark."""
 )
@@ -909,8 +910,8 @@ notebook.claim(log[-1] < 0.8 * log[0])
 
 # %% [markdown]
 # In this training, too, the rate rises first, but then it falls in a straight line to zero, which is simpler when
-# you know the number of steps. `python -m recipes.translator` made our translator, in more than three hours on two
-# cores; `helpers/pretrained/weights/README.md` tells how that run went.
+# you know the number of steps. Our translator was made by `python -m recipes.translator`, in more than three hours
+# on two cores. `helpers/pretrained/weights/README.md` tells how that run went.
 
 # %% [markdown]
 # **References**
