@@ -81,7 +81,7 @@ def largest_tensor(function, *inputs):
 # **Ask**: "Which of the three changes what the model computes?" (windows and linear attention do, tiling doesn't) ·
 # "Who pays: the one who trains, the one who serves, or the one who asks?" (all three: training grows with the square,
 # serving with the cache, and the bill is by the token) · "You have a cheaper model read a 300-page contract. What would
-# you expect it to miss first?" (what joins two places that are far apart, a definition and its use, for instance)
+# you expect it to miss first?" (links between distant places, for instance between a definition and its use)
 #
 # **Answers to expect**: a mask makes it faster · windows multiply from layer to layer · tiling is an approximation ·
 # linear attention is the same thing with the brackets moved (it isn't: the softmax goes). For the predictions see the

@@ -154,7 +154,7 @@ for i, genre in enumerate(GENRES):
 # | Tokens (1) | neither passes | one passes | both pass |
 # | Time (2) | not found | mended | mended, and they can give two windows that the bug confuses |
 # | Classifier (3) | doesn't pass | passes | passes, and they can justify the mask |
-# | Rival (4) | no rival | the linear model was run | and it got the same split, the same windows, the same measure |
+# | Rival (4) | no rival | the linear model was run | and on the same split and windows, with the same measure |
 # | Measure (4) | accuracy alone | balanced accuracy, too | and they can say what "always rock" scores by it |
 # | Split (5) | random windows | one of the two passes | both pass, and they can name the leak in one sentence |
 # | Repeats (6) | one run | several splits | several splits, all reported, the spread beside the mean |
@@ -421,7 +421,7 @@ exercises.quiz("always_the_same_answer")
 # Both models are far ahead of "always rock". Would you publish these numbers? Decide before you go on.
 
 # %% [markdown] tags=["notes"]
-# **40 minutes** for parts 2 to 4. At *would you publish this?*, take a show of hands and ask those who hesitate for
+# **45 minutes** for parts 2 to 4. At *would you publish this?*, take a show of hands and ask those who hesitate for
 # their reason, but don't comment on it. If somebody gives the reason, ask them to write it down and keep it until part
 # 5.
 

@@ -61,8 +61,7 @@ results = measured("assistant")
 # "Who writes the end token?" (in the prompt we do, in the reply the model does) · "Why not just train on the better
 # answers and forget the worse ones?" (you can, and it's a good first step; the pair also says what to avoid).
 #
-# **If you're running late**: tell the class the result of section 3's DPO run instead of predicting it, and set
-# section 5 as homework.
+# **If you're running late**: run section 3's DPO cells without stopping for them, and set section 5 as homework.
 #
 # **Answers to expect**: "the assistant understands now" (it writes answers of the kinds that it was trained on; try
 # another kind) · "the reward is what we want" (it is what we measure). The answers to the predictions are discussed

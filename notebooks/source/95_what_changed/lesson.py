@@ -50,7 +50,7 @@ story, validation = load_storyteller(), stories("validation")
 # ## 1. Which parts are still the same?
 #
 # On the left is a layer of the 2017 decoder without its cross-attention, and on the right a layer of a model like
-# Llama 3, with the changed parts in orange. The plan is the same. Attention moves information between positions, a
+# Llama 3, with the changed parts in orange. The plan hasn't changed. Attention moves information between positions, a
 # feed-forward network works on each position, and both add their output to the residual path.
 
 
@@ -249,8 +249,8 @@ tell(
 # %% [markdown]
 # ### Where can pre-norm show?
 #
-# It should show in a deeper model. The next runs have 2 or 24 layers of width 32, no warm-up and one learning rate,
-# and they learn for 300 steps to predict the next letter of a fairy tale.
+# Pre-norm should show in a deeper model. The next runs have 2 or 24 layers of width 32, no warm-up and one learning
+# rate, and they learn for 300 steps to predict the next letter of a fairy tale.
 
 # %%
 exercises.predict("norm_and_depth")
