@@ -97,7 +97,7 @@ exercises.warm_up(14)
 # A language model predicts each token from the tokens before it. To keep things small, our tokens are single letters,
 # 50 different ones with spaces and punctuation, and our text is 1.2 million letters of fairy tales.
 #
-# The loss is lesson 09's cross-entropy per letter, so lower is better. It's measured in nats, the unit of surprise
+# The loss is lesson 09's cross-entropy, and lower is better. We measure it per letter, in nats, the unit of surprise
 # that comes with natural logarithms. Before we train anything, here are two yardsticks that need nothing but
 # counting.
 
@@ -215,11 +215,11 @@ assert max(long["losses"]["one head"]) < by_last_letter + 0.03
 # which letter follows which. Longer training doesn't always help. We gave three heads eight times as many steps, and
 # two of them got past the table, down to 2.12 nats, while the third stayed where it was.
 #
-# A single head has one budget. Its weights sum to 1, so any weight on the letter just read is missing for the letters
-# before it.
+# A single head has one budget. Its weights sum to 1, and whatever it spends on the letter just read is missing for
+# the letters before it.
 #
-# What if we split this head into four? Each is only a quarter as wide, so the number of parameters doesn't change.
-# But each has to tell 50 letters apart with 16 numbers instead of 64.
+# What if we split this head into four? The number of parameters doesn't change, because each head is only a quarter
+# as wide. But it then has to tell 50 letters apart with 16 numbers instead of 64.
 
 # %%
 exercises.predict("four_narrow_heads")
@@ -403,8 +403,8 @@ print(f"largest difference of two logits: {difference.abs().max():.0e}")
 assert difference.abs().max() < 1e-10
 
 # %% [markdown]
-# The logits are equal up to rounding, so GPT-2 is the top of our ladder, made wider and deeper. Its successor GPT-3
-# goes much further, with 96 layers of width 12,288 and a vocabulary of 50,257 tokens.
+# The logits are equal up to rounding. GPT-2 is the top of our ladder, made wider and deeper. Its successor GPT-3 goes
+# much further, with 96 layers of width 12,288 and a vocabulary of 50,257 tokens.
 #
 # **Pencil (2 min).** One layer has four attention matrices of size $D \times D$, and its feed-forward network has one
 # matrix of size $D \times 4D$ and one of size $4D \times D$. How many parameters do the 96 layers have, if you count
@@ -414,8 +414,8 @@ assert difference.abs().max() < 1e-10
 exercises.quiz("gpt3_by_pencil")
 
 # %% [markdown]
-# Now let's count exactly. GPT-3 wouldn't fit into our memory, but on PyTorch's `meta` device tensors have a shape and
-# no numbers, so we can build it all the same.
+# Now let's count exactly. GPT-3 wouldn't fit into our memory, but we can build it on PyTorch's `meta` device, where
+# tensors have a shape and no numbers.
 
 # %%
 sizes = {"d_model": 12_288, "n_heads": 96, "n_layers": 96, "max_len": 2048}
@@ -582,8 +582,8 @@ exercises.my_parts()
 # ### What to take away
 #
 # - A GPT layer is a decoder layer without cross-attention, or in other words an encoder layer under a causal mask.
-# - An average of everything so far predicts hardly better than letter frequencies do. Attention uses the same triangle
-#   but computes the weights from queries and keys.
+# - An average of everything so far predicts hardly better than letter frequencies do. Attention keeps the triangle of
+#   the average but computes the weights from queries and keys.
 # - Each rung lowered the loss: several heads, then the residual path together with the feed-forward network, then
 #   depth.
 # - Given equal weights, our GPT and GPT-2 compute equal logits. GPT-3 scales this up to 175 billion parameters.
@@ -616,10 +616,10 @@ exercises.quiz("lessons_from_one_text")
 # %% [markdown]
 # ### Bits per byte (4 min)
 #
-# The story model's loss is per piece, and our letter models' loss is per letter, so the two can't be compared. A loss
-# per byte of the text can. Add up the surprise $-\log p$ of every piece in the text, divide the sum by the number of
+# The story model's loss is per piece, and our letter models' loss is per letter. To compare the two, we need a loss
+# per byte of the text. Add up the surprise $-\log p$ of every piece in the text, divide the sum by the number of
 # bytes in the text, and convert it from nats to bits. A bit is the surprise of a fair coin toss, log 2 ≈ 0.69 nats. A
-# byte has 256 = 2⁸ values, so a model that knows nothing needs 8 **bits per byte**.
+# byte has 256 = 2⁸ values, which means that a model that knows nothing needs 8 **bits per byte**.
 
 # %% tags=["hide-input"]
 exercises.heading("bits_per_byte")
@@ -698,12 +698,12 @@ exercises.quiz("did_it_copy")
 # what came after it. A head that does this is called an **induction head** (Olsson et al. 2022).
 #
 # An induction head can't work alone. To find *Hyde*, it needs a key at *Hyde* that says "I come after *Mr*", and only
-# a head in an earlier layer can have brought that information there. So a model with induction heads needs at least
-# two layers.
+# a head in an earlier layer can have brought that information there. That's why models with induction heads have at
+# least two layers.
 #
 # Let's train a small model that has nothing to learn except copying. Its text is random, but each passage of 8 to 18
-# tokens is repeated. The first time, nothing in the passage can be predicted; from then on, everything can. Not every
-# seed learns this within 300 steps, so we picked one that does.
+# tokens is repeated. The first time, nothing in the passage can be predicted; from then on, everything can. We picked
+# a seed that learns this within 300 steps, which not every seed does.
 
 # %% tags=["nbval-ignore-output"]
 copier = train_copier(seed=1)  # two layers of four heads
@@ -755,8 +755,9 @@ notebook.claim(first > 3.5 and again < 1.0)
 notebook.claim(scores[1].max().item() > max(0.4, 2 * scores[0].max().item()))
 
 # %% [markdown]
-# A high score doesn't prove that anything depends on a head, as you saw in lesson 06. So we switch off those heads of
-# the second layer whose score is at least half the highest score, and measure the loss again.
+# A high score doesn't prove that anything depends on a head, as you saw in lesson 06. The proof is to switch heads
+# off. We take those heads of the second layer whose score is at least half the highest score, silence them, and
+# measure the loss again.
 
 # %%
 exercises.predict("without_the_copying_heads")

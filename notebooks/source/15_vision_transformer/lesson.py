@@ -9,7 +9,7 @@
 # 10 was specific to words. An encoder layer takes a list of vectors and returns another, and it has no way of telling
 # where the vectors came from.
 #
-# This lesson is a branch, so nothing later depends on it. You come from lesson 10, with encoder layers in a file of
+# This lesson is a branch, and nothing later depends on it. You come from lesson 10, with encoder layers in a file of
 # your own. Here are the model's answers for twelve pictures that it never saw in training. Each has 28 × 28 pixels
 # and belongs to one of ten classes of clothes.
 
@@ -95,8 +95,8 @@ notebook.figure(
 )
 
 # %% [markdown]
-# Now let's make it hard. We cut every picture into its 49 squares and put them back in a random order, which is the
-# same for all pictures. Here are the first six:
+# Now let's make it hard. We cut every picture into its 49 squares and put them back in one random order for all
+# pictures. Here are the first six:
 
 # %% tags=["hide-input"]
 from helpers.models.vit import patchify as cut
@@ -302,13 +302,13 @@ notebook.figure(
 # ## 4. Is it better than a convolution?
 #
 # Before 2020, classifying pictures was mostly a job for convolutional networks, **CNNs**. A convolution looks through
-# a small window and uses the same weights wherever the window is. This builds in two assumptions, that neighbouring
-# pixels belong together and that a pattern means the same everywhere. A ViT has to learn most of that. In return,
-# every patch can attend to every other from the first layer on.
+# a small window and applies one set of weights wherever the window is. This builds in two assumptions, that
+# neighbouring pixels belong together and that a pattern means the same everywhere. A ViT has to learn most of that.
+# In return, every patch can attend to every other from the first layer on.
 #
-# Here's a race. The two models have nearly the same number of parameters and see the same 1,500 pictures once. For
-# both, the pictures are augmented, which means that each is shifted by up to two pixels, sometimes mirrored, and
-# sometimes partly painted black.
+# Here's a race. The two models have nearly equal numbers of parameters and see 1,500 pictures once. The pictures are
+# augmented, which means that each is shifted by up to two pixels, sometimes mirrored, and sometimes partly painted
+# black.
 
 # %%
 torch.manual_seed(0)

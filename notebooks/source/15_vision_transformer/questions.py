@@ -99,7 +99,7 @@ recall: what_rollout_shows
 
 [take_patches_away]
 We leave 12 of the 49 patches out and ask the trained model again. Which choice lowers its number of right answers the most?
-- trained: the 12 with the largest rollout in the trained model | Right: leaving these out costs nearly half of the right answers.
+- trained: the 12 with the largest rollout in the trained model | Right. Without these patches, nearly half of the right answers are lost.
 - random: the 12 with the largest rollout in the random model | A random model's map follows the garment, and without parts of the garment more goes wrong than by chance. But it doesn't know which parts matter.
 - bright: the 12 brightest patches | Bright patches are mostly garment, so this hurts more than chance. But much of a garment's inside tells the model little.
 recall: what_rollout_shows
