@@ -188,7 +188,8 @@ STEPS = {
     ),
     "logits": (
         "One logit per token of the vocabulary; these are the ten largest. Softmax turns them into "
-        "probabilities, and a gap of a few points in the logits becomes a clear favourite.",
+        "probabilities, and a gap of a few points in the logits becomes a clear favourite. Try the "
+        "temperature.",
         {"place": "{output}", "written": "{written}"},
     ),
     "loss": (

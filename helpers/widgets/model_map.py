@@ -214,9 +214,11 @@ def _before_the_end(trace):
 def model_map(trace, here="", tour="all", **state):
     """Show a whole model at work on one sentence; every number in it can be reached.
 
-    Four depths, by click or Enter: the model, a layer, a head, one number. Escape goes back. A
-    click on a token follows it through the model. *Play* lets the data flow, step by step. While
-    the kernel runs, the translator's map has a field for another sentence.
+    Four depths, by click or Enter: the model, a layer, a head, one number. Beside them, a layer's
+    norms and neurons, a head's projections, the next token's logits at any temperature, and why an
+    encoder's score is what it is. Escape goes back. A click on a token follows it through the
+    model. *Play* lets the data flow, step by step. While the kernel runs, the translator's map has
+    a field for another sentence, and another next token can be chosen.
 
     How a lesson uses it::
 
@@ -240,7 +242,7 @@ def model_map(trace, here="", tour="all", **state):
     **state
         What to open: `place` ("encoder/0" is a layer, "encoder/0/self-attention/2" a head,
         "encoder/0/self-attention/2/3,4" the score of query 3 and key 4; also "encoder/embedding"
-        and "decoder/output"), `follow` ("encoder:3" or "decoder:0"), `written` (how many target
+        and "decoder/output"; more in `map_places.is_place`), `follow` ("encoder:3" or "decoder:0"), `written` (how many target
         tokens are there, beside the first), `stop` (a step of the tour), `beat` (a step of
         playing) and `yours` (parts that the learner wrote, named as in `here`: they get a tick;
         lesson 10 adds to the list as parts pass).

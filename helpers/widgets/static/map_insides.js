@@ -71,8 +71,7 @@ export function pickRow(scene, tokens, chosen, room, place) {
   const shown = tokens.slice(first, first + fits);
   const wide = clamp(Math.ceil(1.1 * Math.max(...shown.map((token) => textWidth(token, 13)))) + 12, 44, scene.width < 540 ? 70 : 110);
   const pitch = Math.min(30, (room - 24) / fits);
-  const more = [first > 0 && "earlier", first + fits < tokens.length && "later"].filter(Boolean);
-  scene.label(more.length ? "tokens …" : "token", wide - 6, 12, { size: 12, align: "right", color: "muted" });
+  scene.label("token", wide - 6, 12, { size: 12, align: "right", color: "muted" });
   shown.forEach((token, i) => {
     const own = first + i === chosen;
     const y = 24 + i * pitch;

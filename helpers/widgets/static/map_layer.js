@@ -3,7 +3,7 @@
 
 import { tag } from "./map_named.js";
 import { runs, travel } from "./map_moves.js";
-import { Scene, percent, tellVector } from "./map_scene.js";
+import { NARROW, Scene, percent, tellVector } from "./map_scene.js";
 import { classRow, patchRow } from "./map_patches.js";
 import { nameRows, namesWidth } from "./map_rows.js";
 import { purposeOf } from "./map_purpose.js";
@@ -44,8 +44,9 @@ export function layerScene(model, where, place, width, room) {
     x = end + g.gap;
   }
   layerBeats(scene, g, model, sublayers, room);
-  const more = sublayers.some((one) => one.norm) ? "Click on a head, a norm or a neuron to open it" : "Click on a head to open it";
-  scene.hint = `${more}. Layer norm brings every vector to the same size, here ${model.normFirst ? "before each sublayer (“pre-norm”); the first Transformer had it after each ⊕." : "after each ⊕ (“post-norm”), as in the first Transformer."}`;
+  const more = sublayers.some((one) => one.norm) ? "Click on a head, norm or neuron to open it" : "Click on a head to open it";
+  const first = width < NARROW ? [".", "."] : ["; the first Transformer had it after each ⊕.", ", as in the first Transformer."];
+  scene.hint = `${more}. Layer norm brings every vector to the same size, here ${model.normFirst ? `before each sublayer (“pre-norm”)${first[0]}` : `after each ⊕ (“post-norm”)${first[1]}`}`;
   return scene;
 }
 
