@@ -242,10 +242,10 @@ def model_map(trace, here="", tour="all", **state):
     **state
         What to open: `place` ("encoder/0" is a layer, "encoder/0/self-attention/2" a head,
         "encoder/0/self-attention/2/3,4" the score of query 3 and key 4; also "encoder/embedding"
-        and "decoder/output"; more in `map_places.is_place`), `follow` ("encoder:3" or "decoder:0"), `written` (how many target
-        tokens are there, beside the first), `stop` (a step of the tour), `beat` (a step of
-        playing) and `yours` (parts that the learner wrote, named as in `here`: they get a tick;
-        lesson 10 adds to the list as parts pass).
+        and "decoder/output"; `map_places.is_place` lists the rest), `follow` ("encoder:3" or
+        "decoder:0"), `written` (how many target tokens are there, beside the first), `stop` (a step
+        of the tour), `beat` (a step of playing), `temperature` and `yours` (parts that the learner
+        wrote, named as in `here`: they get a tick; lesson 10 adds to the list as parts pass).
 
     Returns
     -------

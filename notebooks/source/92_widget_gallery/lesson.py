@@ -57,8 +57,9 @@ sentence = CAPTIONS[0][0]
 # ## The map of the whole model
 #
 # Click on a layer, then on a head, then on a score. There are four levels, and <kbd>Esc</kbd> takes you back.
-# Click on a token to follow it, press *play*, or take the tour. To try a sentence of your own, run the cell and
-# type it into the field above the picture.
+# Click on a token to follow it, press *play*, or take the tour. A layer's norms and neurons open as well, and in the
+# logits of the next token you can change the temperature. Run the cell, and you can also type a sentence of your own,
+# make the model write another token, see a head's matrices, and ask an encoder's score "Why this weight?".
 
 # %% tags=["nbval-ignore-output"]
 whole = model_map(translator.trace("Un chien noir court dans la neige avec un bâton."))
