@@ -27,6 +27,7 @@ from tqdm.auto import tqdm
 
 from helpers import plots
 from helpers.data import digits, proteins
+from helpers.pretrained.measured import measured
 from helpers.transformer.layers import EncoderLayer
 from helpers.transformer.positions import sinusoidal_positions
 
@@ -261,12 +262,43 @@ notebook.figure(
 # from the positions that are added to its input, and these few chains don't teach it. We once trained the encoder for
 # ten times as long, and even then the window was well ahead.
 #
-# A Transformer needs another kind of training here. Models such as ESM (Rives et al. 2021) fill gaps in millions of
-# chains, as BERT does in sentences, and nobody has to label a helix for that. Afterwards a linear layer reads helices
-# and strands off their vectors far better than off the letters.
+# ### Structure without labels
 #
-# AlphaFold 2 (Jumper et al. 2021), which predicts a protein's shape in space, is built around attention as well. It
-# reads a chain together with related chains from other species, because positions that change together often touch.
+# What a Transformer needs here is another kind of training. A gap in a chain can be filled without anybody having
+# labelled a helix. So we trained three small encoders to fill gaps in these 2,400 chains, as lesson 12's small BERT did
+# in sentences. Then we froze them and let a linear layer, the **probe**, read H, E or C off their vectors. Has filling
+# gaps taught them anything about structure? The control is the same probe on encoders with random weights.
+
+# %% tags=["hide-input"]
+probed = measured("proteins")  # stored: python -m recipes.proteins
+seeds = {
+    "Transformer, gaps filled": probed["trained"],
+    "Transformer, random weights": probed["untrained"],
+    "one residue alone": [probed["residue"]],
+    "window of 17": [probed["window"]],
+}
+axes = compare({name: numpy.mean(runs) for name, runs in seeds.items()}, "residues right, %")
+for y, runs in enumerate(seeds.values()):
+    axes.plot(runs, [y] * len(runs), ".", color=plots.INK)
+assert max(probed["untrained"]) < min(probed["trained"]) < probed["window"] - 5
+assert max(probed["trained"]) - min(probed["untrained"]) < 5
+notebook.figure(
+    axes,
+    alt="Bars: a linear layer reads structure off the vectors of gap-filling encoders a little better than off those of "
+    "random ones. Both are better than one residue alone and far below the window.",
+    width=620,
+)
+
+# %% [markdown]
+# A little, with every seed (the dots): filling gaps adds two or three points to what random weights give. Even random
+# weights mix a residue with the rest of its chain, and that alone tells the probe more than a single residue does. But
+# the window, which needs no training before the probe, is still far ahead. Chains without labels cost little, but 2,400
+# of them are too few.
+#
+# With millions it works. Models such as ESM (Rives et al. 2021) filled gaps in 250 million chains, and a linear layer
+# then reads helices and strands off their vectors far better than off the letters. AlphaFold 2 (Jumper et al. 2021),
+# which predicts a protein's shape in space, is built around attention as well. It reads a chain together with related
+# chains from other species, because positions that change together often touch.
 #
 # ## And time series?
 #
