@@ -156,7 +156,7 @@ EXERCISES = [
                "keys is (B, S, D_k). Multiply it by a column (B, D_k, 1) on its right, and the shape is (B, S, 1).",
                "(keys @ (query @ w)[:, :, None]).squeeze(-1)"],
         pytorch="`(keys @ q[:, :, None]).squeeze(-1)` multiplies (B, S, D) with (B, D, 1) and drops the last dimension again.",
-        look_at="w is the only parameter: D_q · D_k numbers, and no layer in between. With w the identity it's Luong's dot score, which requires both widths to agree.",
+        look_at="The only parameter is w, a matrix of D_q · D_k numbers. If w is the identity, this is Luong's dot score, which requires both widths to agree.",
     ),
 ]
 # fmt: on

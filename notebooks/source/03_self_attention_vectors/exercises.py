@@ -88,7 +88,7 @@ def _draw_regression(generator):
 
 
 NO_SOFTMAX = "The scores mix the values as they are. A softmax must first turn them into weights that sum to 1."
-WITHOUT_ROOT = "The scores are divided by d_k, which leaves them far too small when keys are wide. Take its square root."
+WITHOUT_ROOT = "You divided by d_k, which leaves the scores far too small when keys are wide. Divide by its square root."
 EXCHANGED = "Both are right, but in the wrong order. Return first the context, then the weights."
 ROW_TWICE = (
     "The softmax runs down the columns. Word i distributes one unit of weight over row i, so use dim=-1. "
@@ -125,7 +125,7 @@ EXERCISES = [
         hints=["One of the weights is below zero, and the context is as wide as a key. Which line makes each of them?",
                "The softmax of lesson 02 turns any scores into positive weights that sum to 1.",
                "The weights say how much to take from each word. Which of keys and values is what a word passes on?"],
-        pytorch="`scores.softmax(dim=-1)` makes the last dimension positive with the sum 1.",
+        pytorch="`scores.softmax(dim=-1)` turns scores into positive weights that sum to 1 along the last dimension.",
         look_at="Keys are used once, in the scores. After that only the weights and the values matter.",
     ),
     Exercise(
@@ -150,11 +150,11 @@ EXERCISES = [
             lambda x: torch.einsum("ts,sd->td", torch.einsum("td,sd->ts", x, x).softmax(1), x),
             lambda x: torch.nn.functional.scaled_dot_product_attention(x[None], x[None], x[None], scale=1.0)[0],
         ],
-        then="Below, your function makes a new *car*.",
+        then="Below, your function computes a new vector of *car*.",
         hints=["Three lines: scores (T, T), weights (T, T), result (T, D).",
                "x @ x.T holds the dot product of every word with every word.",
                "weights = (x @ x.T).softmax(dim=-1), then weights @ x."],
-        pytorch="`a @ b` multiplies matrices, `x.T` exchanges rows and columns, and `scores.softmax(dim=-1)` makes every row positive with the sum 1.",
+        pytorch="`a @ b` multiplies matrices, `x.T` exchanges rows and columns, and `scores.softmax(dim=-1)` turns every row into positive weights that sum to 1.",
         look_at="x appears three times: as the queries, as the keys and as the values. In the next exercise these are three different tensors.",
     ),
     Exercise(
@@ -221,12 +221,12 @@ EXERCISES = [
     ),
     Exercise(
         name="kernel_regression", title="attention as kernel regression",
-        task="At each x, average the known y. The weight of a known point is exp(−distance² / (2 · width²)), divided by the sum of all of them.",
+        task="At each x, average the known y. The weight of a known point is exp(−distance² / (2 · width²)), divided by the sum of these numbers over all known points.",
         minutes=7, difficulty=3, importance=2,
         reference=kernel_regression, draw=_draw_regression,
         mistakes=[
             Mistake("over the wrong axis", "dim=-1", "dim=0",
-                    "The softmax runs over the points to be estimated. They have to sum to 1 over the known points: dim=-1."),
+                    "The softmax runs over the points to be estimated. The weights have to sum to 1 over the known points: dim=-1."),
             Mistake("width not squared", "width**2", "width",
                     "The distance is squared and the width isn't, so their units differ. Square the width too: 2 * width**2."),
             Mistake("brackets forgotten", "(2 * width**2)", "2 * width**2",

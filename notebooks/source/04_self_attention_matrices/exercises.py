@@ -103,7 +103,7 @@ SCALES = [
     Mistake("no scaling", ROOT, "", NO_SCALING),
     Mistake("divided by √3 always", ROOT, "/ math.sqrt(3)", ALWAYS_THREE),
     Mistake("divided by the width", ROOT, "/ query.shape[-1]",
-            "The scores are divided by d_k, which leaves them far too small when keys are wide. Take its square root. Their variance is d_k, so their typical size is √d_k."),
+            "You divided by d_k, which leaves the scores far too small when keys are wide. The variance of q · k is d_k, so its typical size is √d_k. Divide by that."),
 ]
 
 EXERCISES = [
@@ -153,7 +153,7 @@ EXERCISES = [
                     "A forbidden score of 0 still gets a weight, because e⁰ = 1. It has to be −∞."),
             Mistake("renormalised afterwards",
                     "scores.masked_fill(~allowed, -math.inf).softmax(dim=-1)", "(scores.softmax(dim=-1) * allowed).softmax(dim=-1)",
-                    "A second softmax makes the rows sum to 1 again, but it also turns every zero into a weight. One softmax is enough, after the forbidden scores are −∞."),
+                    "A second softmax makes the rows sum to 1 again, but it also turns every zero into a weight. One softmax is enough, if the forbidden scores are −∞ before it."),
         ],
         also_right=[
             lambda query, key, value: attention.scaled_dot_product_attention(
@@ -167,7 +167,7 @@ EXERCISES = [
     ),
     Exercise(
         name="scaled_dot_product_attention", title="scaled dot-product attention",
-        task="Return the context and the weights. If there is a mask, it is True where a query is allowed to attend; here every query is allowed to attend to something.",
+        task="Return the context and the weights. If there is a mask, it's True where a query is allowed to attend. Every query here is allowed to attend to at least one key.",
         pytorch="`torch.tensor([1., 2.]).masked_fill(torch.tensor([False, True]), -math.inf)` is a new tensor, [1., -inf]. `return a, b` returns two results.",
         then="The next cell puts it into every layer of the translator.",
         minutes=9, difficulty=3, importance=5,
@@ -219,7 +219,7 @@ EXERCISES = [
         name="padding_mask", title="padding mask",
         task="Turn ids (B, S) into a (B, 1, 1, S) boolean mask that is True where there is a token.",
         pytorch="`torch.tensor([5, 0]) != 0` compares entry by entry: [True, False]. `x[:, None]` inserts a dimension of size 1 after the first: (2, 3) becomes (2, 1, 3).",
-        then="At the end of this section it runs in the translator.",
+        then="Run the cells of section 3's translator again, and they use it.",
         minutes=3, difficulty=2, importance=4,
         reference=masks.padding_mask, plain=_padding,
         draw=lambda generator: [
