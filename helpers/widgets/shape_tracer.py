@@ -13,7 +13,8 @@ from helpers.widgets.sentence_explorer import TranslatedSentence
 from helpers.widgets.shape_steps import N_STAGES, stages, try_line
 from helpers.widgets.svg import BAD, PALE, Sheet, number
 
-ROW, HALF = 24, 13  # pixels from one line of the list to the next; lines of its first column
+# Pixels from one line of the lists to the next, lines of the first list, pixels of a list's width.
+ROW, HALF, LIST = 28, 13, 194
 LETTER = 12  # pixels from one letter of a shape to the next
 SENTENCE = "Une femme en robe bleue danse sur une scène."  # English needs two pieces more
 COLOURS = {"encoder": BLUE, "decoder": ORANGE, "output": PURPLE}
@@ -164,7 +165,7 @@ class ShapeTracer(TranslatedSentence):
 
     def draw(self):
         """Draw the list of all tensors, to be clicked, and the chosen one beside it."""
-        chosen, trial = Sheet(400, 390), self.numbers["trial"]
+        chosen, trial = Sheet(390, 454), self.numbers["trial"]
         stage = self.numbers["stage"]
         title = f"{self.step}  {stage.name}"
         chosen.text(0, 18, title, COLOURS[stage.part], bold=True)
@@ -176,46 +177,46 @@ class ShapeTracer(TranslatedSentence):
             for i, line in enumerate(self._words()):
                 chosen.text(0, 112 + 22 * i, line, BAD if trial else INK)
             self._draw_tensor(chosen, 0, 178, stage, tensor[0])
-        return [self._draw_list(), chosen]
+        source = self._draw_list(((0, "encoder"),), 0, HALF)
+        self._draw_letters(chosen, 418)
+        return [source, self._draw_list(((0, "decoder"), (101, "output")), HALF, N_STAGES), chosen]
 
-    def _draw_list(self):
-        sheet = Sheet(401, 390)
-        for x, words in ((0, "encoder"), (203, "decoder"), (304, "output")):
+    def _draw_list(self, titles, first, last):
+        sheet = Sheet(LIST, 26 + ROW * (last - first), least=24 / ROW)
+        for x, words in titles:
             sheet.text(x, 18, words, COLOURS[words], bold=True)
-        for i, stage in enumerate(self.numbers["stages"]):
-            x, row = (0, i) if i < HALF else (203, i - HALF)
-            y, now, colour = 26 + ROW * row, i == self.step - 1, COLOURS[stage.part]
+        for i, stage in enumerate(self.numbers["stages"][first:last], first):
+            y, now, colour = 26 + ROW * (i - first), i == self.step - 1, COLOURS[stage.part]
             letters = stage.letters.split()
             off = self.lit and self.lit not in letters
-            sheet.rect(x, y, 198, ROW - 2, colour if now else "none", opacity=0.18, round=4)
-            sheet.rect(x, y, 5, ROW - 2, colour)
+            sheet.rect(0, y, LIST, ROW - 2, colour if now else "none", opacity=0.18, round=4)
+            sheet.rect(0, y, 5, ROW - 2, colour)
             name = SHORT.get(stage.name, stage.name.removesuffix(", layer 1"))
-            sheet.text(x + 11, y + 17, name, GREY if off else INK)
+            sheet.text(11, y + 19, name, GREY if off else INK)
             for place, letter in enumerate(reversed(letters)):
-                at, on = x + 190 - LETTER * place, letter == self.lit
-                sheet.rect(at - 6, y + 1, LETTER, 20, colour if on else "none", round=3)
-                sheet.text(at, y + 17, letter, "white" if on else GREY if off else colour,
+                at, on = LIST - 8 - LETTER * place, letter == self.lit
+                sheet.rect(at - 6, y + 3, LETTER, 20, colour if on else "none", round=3)
+                sheet.text(at, y + 19, letter, "white" if on else GREY if off else colour,
                            anchor="middle", bold=now or on)  # fmt: skip
             label = f"Tensor {i + 1}, {stage.part}: {stage.name}, {stage.letters}"
-            sheet.target(x, y - 1, 198, ROW, label, step=i + 1)
-        self._draw_letters(sheet)
+            sheet.target(0, y - 1, LIST, ROW, label, step=i + 1)
         return sheet
 
-    def _draw_letters(self, sheet):
+    def _draw_letters(self, sheet, y):
         """Draw the letters, to be lit."""
-        sheet.text(0, 353, "Light up a size:", GREY)
+        sheet.text(0, y - 8, "Light up a size:", GREY)
         for i, (letter, words) in enumerate(LETTERS.items()):
-            x, on = 25 * i, letter == self.lit
-            sheet.rect(x, 361, 22, 26, BLUE if on else PALE, GREY, 1, round=4)
-            sheet.text(x + 11, 380, letter, "white" if on else INK, anchor="middle", bold=True)
+            x, on = 42 * i, letter == self.lit
+            sheet.rect(x, y, 36, 34, BLUE if on else PALE, GREY, 1, round=4)
+            sheet.text(x + 18, y + 23, letter, "white" if on else INK, anchor="middle", bold=True)
             sheet.target(
-                x - 1, 361, 24, 26, f"Light up {letter}: {words}", lit="" if on else letter
+                x - 1, y - 1, 38, 36, f"Light up {letter}: {words}", lit="" if on else letter
             )
 
     def _draw_shape(self, sheet, y, shape, colour, letters=None, bad=()):
         """Draw a shape as boxes with the size and, if it can be told, the letter of each."""
         sizes = self.numbers["sizes"].items()
-        width = min(84, 392 / max(len(shape), 1) - 8)
+        width = min(84, 382 / max(len(shape), 1) - 8)
         for i, n in enumerate(shape):
             left, fits = (width + 8) * i, [letter for letter, size in sizes if size == n]
             letter = letters[i] if letters else fits[0] if len(fits) == 1 else ""
@@ -250,7 +251,7 @@ class ShapeTracer(TranslatedSentence):
         row_letter, column_letter = letters[-2:]
         tokens = self.numbers[row_letter]
         row = min(20, 170 / len(tokens))
-        width, left = 300, x + 96
+        width, left = 290, x + 96
         parts = column_letter in "ST" or stage.name == "probabilities"
         span = 1.0 if parts else max(values.abs().max().item(), 1e-6)
         picture = values[:, :512]

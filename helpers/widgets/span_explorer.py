@@ -9,6 +9,7 @@ from helpers.widgets.svg import PALE, Sheet, number
 
 MOST_TOKENS = 60  # of the text; more could not be told apart
 MAP, WIDE, LEFT, UP = 272, 400, 90, 102  # pixels; the map's corner
+ROW = 38  # pixels of a candidate's line
 LETTER = 9.6  # pixels, roughly, of a letter of the text
 LONGEST = 20  # tokens of an answer
 CANDIDATES = 4
@@ -153,10 +154,11 @@ class SpanExplorer(Explorer):
             x, y = LEFT + cell * (i + 0.5), UP + cell * (i + 0.5) + 6
             sheet.text(LEFT - 8, y, token[:8], BLUE, anchor="end")
             sheet.text(x, UP - 6, token[:6], ORANGE, turn=50)
-        for rank, (start, end) in enumerate(found["spans"], 1):
+        side = max(cell + 8, ROW)
+        for rank, (start, end) in reversed(list(enumerate(found["spans"], 1))):  # the best on top
             label = f"Span {rank}: {self.words_of((start, end))}"
-            x, y = LEFT + cell * end, UP + cell * start
-            sheet.target(x - 4, y - 4, cell + 8, cell + 8, label, rank=rank, apart=False)
+            x, y = LEFT + cell * (end + 0.5) - side / 2, UP + cell * (start + 0.5) - side / 2
+            sheet.target(x, y, side, side, label, rank=rank, apart=False)
         start, end = found["chosen"]
         x, y = LEFT + cell * end, UP + cell * start
         sheet.rect(x - 3, y - 3, cell + 6, cell + 6, stroke=PURPLE, line=3)
@@ -165,7 +167,7 @@ class SpanExplorer(Explorer):
 
     def _draw_text(self):
         found, x, y = self.numbers, 0.0, 44.0
-        sheet = Sheet(WIDE, 0)
+        sheet = Sheet(WIDE, 0, least=24 / ROW)
         sheet.text(0, 18, "Start and end, token by token", INK, bold=True)
         first, last = found["chosen"]
         rows = zip(found["window"].tokens, found["start"], found["end"], strict=True)
@@ -185,7 +187,7 @@ class SpanExplorer(Explorer):
         sheet.text(0, y, "▬ starts here", BLUE)
         sheet.text(150, y, "▬ ends here", ORANGE)
         self._draw_spans(sheet, y + 20)
-        sheet.height = y + 34 + 34 * len(found["spans"])
+        sheet.height = y + 34 + ROW * len(found["spans"])
         return sheet
 
     def _draw_spans(self, sheet, y):
@@ -194,9 +196,11 @@ class SpanExplorer(Explorer):
             zip(found["spans"], found["shares"].tolist(), strict=True), 1
         ):
             marked = rank == self.rank and not self.apart
-            words, top = self.words_of(span), y + 34 * (rank - 1)
+            words, top = self.words_of(span), y + ROW * (rank - 1)
             shown = words if len(words) <= 32 else f"{words[:31]}…"
             sheet.rect(0, top, WIDE * share, 28, PURPLE, round=3, opacity=0.35)
             sheet.text(6, top + 20, f"{rank}  {shown}", INK, bold=marked)
             sheet.text(WIDE - 6, top + 20, number(share), PURPLE, anchor="end")
-            sheet.target(0, top, WIDE, 28, f"Mark span {rank}: {words}", rank=rank, apart=False)
+            sheet.target(
+                0, top - 5, WIDE, ROW, f"Mark span {rank}: {words}", rank=rank, apart=False
+            )

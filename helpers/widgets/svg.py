@@ -50,10 +50,12 @@ class Sheet:
     ----------
     width, height : float
         In pixels.
+    least : float, default=None
+        How far it may shrink to stay beside another: as far as its targets stay 24 pixels high.
     """
 
-    def __init__(self, width, height):
-        self.width, self.height = width, height
+    def __init__(self, width, height, least=None):
+        self.width, self.height, self.least = width, height, least
         self.shapes = []
         self._targets = 0
 
@@ -69,6 +71,7 @@ class Sheet:
         """
         named = f' role="img" aria-label="{xml_text(alt)}"' if alt else ""
         place = f' x="{x:g}" y="{y:g}"' if x or y else ""
+        place += f' data-least="{self.least:.3f}"' if self.least else ""
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:g} '
             f'{self.height:g}" width="{self.width:g}" height="{self.height:g}"{place}{named} '

@@ -13,6 +13,8 @@ test("drawings that are side by side on a laptop stay so on a narrower page, sma
 test("drawings too wide for that stand below each other, at their own size", () => {
   assert.equal(besideScale([400, 400], 380), 1);
   assert.equal(besideScale([400], 380), 380 / 400);
+  assert.equal(besideScale([400, 400], 700, 0.8), 700 / 816);
+  assert.equal(besideScale([400, 400], 612, 0.8), 1); // their targets would be too small
   assert.equal(besideScale([400, 400], 0), 1); // not on the page yet
 });
 

@@ -13,7 +13,8 @@ export function readDrawing(svg) {
 // their letters don't become smaller than LEAST.
 export function fitDrawings(picture, drawings, room) {
   const sizes = drawings.map((one) => ["width", "height"].map((name) => Number(one.getAttribute(name))));
-  const scale = besideScale(sizes.map(([width]) => width), room);
+  const least = Math.max(2 / 3, ...drawings.map((one) => Number(one.dataset.least || 0)));
+  const scale = besideScale(sizes.map(([width]) => width), room, least);
   picture.style.setProperty("--scale", scale);
   drawings.forEach((drawing, i) => {
     const [width, height] = sizes[i];

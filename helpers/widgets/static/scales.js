@@ -38,9 +38,9 @@ export function nearest(places, at, [dx, dy]) {
 }
 
 // Drawings of these widths fill rows on a laptop's screen: by how much they shrink so that the same
-// rows fit into a narrower room; 1 where there's room, or too little for that.
-export function besideScale(widths, room) {
-  const [laptop, gap, least] = [818, 16, 2 / 3];
+// rows fit into a narrower room; 1 where there's room, or too little for that: less than `least`.
+export function besideScale(widths, room, least = 2 / 3) {
+  const [laptop, gap] = [818, 16];
   let [row, widest] = [0, 1];
   for (const width of widths) {
     row = row && row + gap + width <= laptop ? row + gap + width : width;
