@@ -58,6 +58,16 @@ SHORTER = {
          "train(student, batches_of_pairs(student)[:4])"),
         ("tqdm(range(8))", "tqdm(range(2))"),
     ],
+    "20_look_inside": [
+        ("for seed in range(3) for x in copies_without", "for seed in [0] for x in copies_without"),
+        ("for pair in PAIRS])", "for pair in PAIRS[:1]])"),
+        ("[opposites_without(heads, seed) for seed in range(2)]",
+         "[opposites_without(heads, seed) for seed in [0]]"),
+    ],
+    "94_elsewhere": [
+        ("digits_loss, 150, 6e-3", "digits_loss, 15, 6e-3"),
+        ("protein_loss, 200, 3e-3", "protein_loss, 20, 3e-3"),
+    ],
 }  # fmt: skip
 LIVE = "nbval-ignore-output"
 # Before a cell that shows live results, in a notebook where something was cut short.
