@@ -31,6 +31,7 @@ pytestmark = [
 def run(*arguments):
     """Run Colab's Python; its environment variables say nothing of the one around it."""
     away = {"PYTEST_XDIST_WORKER", "PYTEST_CURRENT_TEST", "PYTEST_ADDOPTS", "PYTHONPATH"}
+    away.add("JUPYTER_PATH")  # or a kernel of ours would be found there
     env = {name: value for name, value in os.environ.items() if name not in away}
     return subprocess.run(
         [COLAB_PYTHON, *arguments], cwd=build.ROOT, capture_output=True, text=True, env=env
