@@ -80,7 +80,7 @@ class TryIt {
     const warning = looksEnglish(sentence) ? make("div", { class: "try-warning" }, ENGLISH) : "";
     this.said.replaceChildren(make("strong", { lang: "en" }, trace.translation), " ", timed, warning);
     this.form.dataset.seconds = seconds;
-    const state = { place: "", follow: "", beat: -1, stop: -1, everything: false, here: "", yours: [] };
+    const state = { place: "", follow: "", beat: -1, stop: -1, everything: false, here: "", yours: [], chosen: [], temperature: 1 };
     const model = new StandIn({
       ...state,
       written: lastWord(trace.written),
