@@ -239,8 +239,7 @@ exercises.reveal(
 )
 print(f"with the mask, {ratio:.1f} times as long as without")
 notebook.tell(
-    "A mask hides scores that have already been computed. To save the work, we must not compute them "
-    "at all. `patterns.window_attention` cuts the text into blocks of 64 and multiplies each block of "
+    "To save the work, we must not compute the hidden scores at all. `patterns.window_attention` cuts the text into blocks of 64 and multiplies each block of "
     "queries only with its own block of keys and the one before. Its result equals that of the mask, and on "
     f"this machine it runs {plain_time / block_time:.0f} times as fast as full attention."
 )
@@ -257,8 +256,8 @@ notebook.claim(counted[0] == counted[1] == 16 * counted[2])
 # token further back. In the **global** pattern of Longformer and BigBird, a few tokens attend to all others and are
 # attended to by all.
 #
-# Move the sliders to see how many layers each pattern needs. Then try a harder question: why does a global token help
-# so little as long as *causal* is on?
+# Move the sliders to see how many layers each pattern needs. Why does a global token help so little as long as
+# *causal* is on?
 
 # %%
 AttentionPatterns()
@@ -357,18 +356,16 @@ display(
 )
 notebook.tell(
     "Two layers with a window of 8 reach 14 positions. Beyond that the accuracy drops to chance, one in "
-    "eight, and more training wouldn't help, because the gradient from further back is exactly zero. The "
-    "strided and the global pattern compute hardly more pairs, yet they connect any two positions within "
-    "two layers."
+    "eight. The strided and the global pattern compute hardly more pairs, yet they connect any two "
+    "positions within two layers."
 )
 
 # %% [markdown]
 # ## 3. Do we have to store the weights?
 #
 # Each row of weights is needed only until the values have been mixed. If we worked through the keys a few at a time,
-# the $n \times n$ weights would never have to exist all at once. The softmax stands in the way, because it needs every
-# score of a row twice. First it finds the largest score and subtracts it so that nothing overflows, and then it
-# computes the sum in the denominator.
+# the $n \times n$ weights would never have to exist all at once. But the softmax needs every score of a row twice,
+# first to subtract the largest, so that nothing overflows, and then for the sum in the denominator.
 #
 # **Pencil (2 min).** Scores arrive in two blocks, (1, 2) and then (4). After the first block the maximum is 2 and the
 # sum is $e^{1-2} + e^{0}$, with 2 subtracted from each score. After the second block the maximum is 4, so 4 should
@@ -686,8 +683,7 @@ notebook.figure(
 # (2025), seven in eight have a state of fixed size, the one with recurrent layers called Mamba, the other with linear
 # attention.
 #
-# Nobody knows yet which of these will last. MiniMax's next model, M2, went back to full attention throughout (MiniMax
-# 2025).
+# But the question isn't settled. MiniMax's next model, M2, went back to full attention throughout (MiniMax 2025).
 
 # %%
 exercises.predict("cache_of_a_hybrid")
@@ -726,9 +722,9 @@ assert 0.16 < mixed / all_full < 0.19
 #
 # $$\phi(Q)\,\bigl(\phi(K)^\top V\bigr) \quad\text{in place of}\quad \mathrm{softmax}(QK^\top)\,V$$
 #
-# Shared keys, windows and fixed states all change the block of 2017, and they aren't the only changes. [What changed
-# since 2017](95_what_changed.ipynb) comes next and goes through the rest. Lesson 17 is a branch: your second
-# assignment, in which you design the tokens yourself, for drumming.
+# Shared keys, windows and fixed states aren't the only changes to the block of 2017. [What changed since
+# 2017](95_what_changed.ipynb) comes next, with the others. Lesson 17 is a branch: your second assignment, in which you
+# design the tokens yourself, for drumming.
 
 # %% [markdown]
 # ## Practice

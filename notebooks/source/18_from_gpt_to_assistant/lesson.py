@@ -594,8 +594,8 @@ notebook.tell(
     In three runs of {stored["steps"]} steps, the rule comes to reward {100 * min(gamed["reward"]):.0f} to
     {max(gamed["reward"]):.0%} of the answers, but only {100 * min(gamed["one"]):.0f} to {max(gamed["one"]):.0%} end
     with the right sum. The average answer has grown from {base["tokens"]:.0f} tokens to
-    {statistics.mean(gamed["tokens"]):.0f}, because every further number is another try. The reward rose, as it should,
-    but it wasn't what we meant. To notice that, measure something that you don't reward, and read some answers.
+    {statistics.mean(gamed["tokens"]):.0f}. The reward rose, as it should, but it wasn't what we meant. To notice that,
+    measure something that you don't reward, and read some answers.
     """
 )
 assert min(gamed["tokens"]) > 7 and min(gamed["reward"]) > max(gamed["one"]) + 0.2
@@ -754,8 +754,8 @@ exercises.quiz("when_voting_hurts")
 # %% [markdown]
 # ### Train SmolLM yourself
 #
-# This is section 2's second patient, live, in about a minute. If the package with SmolLM's weights isn't installed,
-# the cell says how to get it. Try 24 pairs, or other kinds of instructions.
+# This is section 2's second patient, live, in about a minute. If SmolLM's weights aren't installed, the cell says how
+# to get them. Try 24 pairs, or other kinds of instructions.
 
 # %%
 LIVE, KINDS, N_PAIRS = False, ("copy", "who"), 96  # ← make the first one True
@@ -782,9 +782,9 @@ if LIVE:
 # %% [markdown]
 # ### What did the comparisons cost?
 #
-# The DPO run in section 3 lasted six batches. The bundled adapter *preferred* comes from a longer one. We give the
-# same unseen requests to the assistant with this adapter and to the assistant without it. The share of requests for
-# which the rule prefers the new answer is the **win rate**.
+# The DPO run in section 3 lasted six batches. The bundled adapter *preferred* comes from a longer one. We give unseen
+# requests to the assistant with and without this adapter. The share of requests for which the rule prefers the new
+# answer is the **win rate**.
 #
 # And how far did the model have to move? At each token that it writes, the **KL divergence** $\sum_w \pi(w) \log
 # \frac{\pi(w)}{\pi_0(w)}$ compares its distribution with the reference's. A KL of 0 means that the two are equal. The
@@ -913,8 +913,7 @@ notebook.claim(known_facts["with_finder"]["right"] > 2 * known_facts["alone"]["r
 #
 # Our questions name the village, so the right text is found nearly every time. In a large collection, retrieval is
 # often the weakest part. And our assistant knows nothing that could contradict the text. A large model has read about
-# many things, so it sometimes answers from memory and ignores the text. It might admit that the text has no answer, but
-# you can't rely on that.
+# many things, so it sometimes answers from memory and ignores the text.
 #
 # </details>
 #

@@ -223,9 +223,9 @@ exercises.reveal(
 )
 print(f"{ladder['parts of 2018']:.1f} nats per token; guessing evenly: {guess:.1f}")
 notebook.tell(
-    f"""That's twice as bad as guessing evenly. A model that was merely undecided would be at 10.8. This one is sure of
-    wrong tokens, and at {ladder["parts of 2018"]:.1f} nats it typically leaves the right one a probability of e to the
-    power of −{ladder["parts of 2018"]:.1f}. Nothing raised an error, because every shape is right."""
+    f"""That's twice as bad as guessing evenly. At {ladder["parts of 2018"]:.1f} nats, the right token typically has a
+    probability of e to the power of −{ladder["parts of 2018"]:.1f}. And yet nothing raised an error, because every
+    shape is right."""
 )
 assert ladder["parts of 2018"] > 15
 
@@ -408,10 +408,8 @@ display(
     )
 )
 notebook.tell(
-    f"""Positions are worth {costs["rotary"]:.1f} nats per token, and the right norm {costs["norm"]:.1f}. The norm
-    matters so little because the mean that LayerNorm takes away is one number of 576, and in this model a small one.
-    You couldn't have found this mistake from the loss. With the wrong norm it was {before_norm:.2f} nats, which looks
-    perfectly healthy."""
+    f"""Positions are worth {costs["rotary"]:.1f} nats per token, and the right norm {costs["norm"]:.1f}. You couldn't
+    have found the wrong norm from the loss: {before_norm:.2f} nats look perfectly healthy."""
 )
 assert list(ladder.values()) == sorted(ladder.values(), reverse=True) and complete < 3
 assert costs["rotary"] > 5 * costs["norm"] > 0

@@ -252,7 +252,7 @@ notebook.tell(
     f"""Without eight of its 270 heads SmolLM can no longer recite: {mean["8 copiers"]:.1f} nats instead of
     {mean["all heads"]:.1f}, and {mean["8 copiers, zero"]:.1f} with zero in place of the mean. By itself that would
     only show that a model gets worse when you break it. But if you silence eight other heads of the same layers, in
-    three different draws, the loss is only {mean["8 others"]:.1f}. What matters is which eight you silence."""
+    three different draws, the loss is only {mean["8 others"]:.1f}."""
 )
 assert mean["8 copiers"] > mean["all heads"] + 6 and max(copying["8 others"]) < 6
 
@@ -418,8 +418,7 @@ exercises.reveal(
 print(f"loss {whole:.2f}, with the first token hidden {whole + early:.2f}")
 print(f"weight on the first token before: {before:.0%}; on the second one now: {after:.0%}")
 notebook.tell(
-    f"""Nearly nothing happens, because the second token takes over. With the first one hidden, it sees only itself, as
-    the first one did before, and now {after:.0%} of all weight lies on it."""
+    f"""Nearly nothing happens, because the second token takes over. Now {after:.0%} of all weight lies on it."""
 )
 assert early < 0.5 and after > 0.25
 
@@ -795,10 +794,10 @@ assert dropped["both networks"][1] < 0.5
 # <details><summary>Fine print</summary>
 #
 # Which head carries the capital was found on four pairs of countries and tested on ten others, in three forms. All of
-# them were chosen because SmolLM gets them right. Patching can only see differences, and in both runs a capital is
-# wanted, so which part of the model knows *that* is still open. The eight copiers were chosen on one draw of random
-# tokens and silenced on others. Decomposed scores keep each norm's divisor as it was. They say how the score was added
-# up, not what would happen without a part, and that's why the last table removes parts for real.
+# them were chosen because SmolLM gets them right. Patching can only see differences, so which part of the model knows
+# that a capital is wanted at all is still open. The eight copiers were chosen on one draw of random tokens and
+# silenced on others. Decomposed scores keep each norm's divisor as it was. They say how the score was added up, not
+# what would happen without a part, and that's why the last table removes parts for real.
 #
 # </details>
 #

@@ -233,9 +233,8 @@ assert 0.8 < lead / (old["equal_steps"][0] - blocks["rotary positions"]["equal_s
 assert "untied output" in seconds["better"]
 tell(
     f"""**Rotary positions** alone save {distance * share:.2f} bits per byte, most of the {distance:.2f} that all
-    changes save together. They help because the nearest tokens say most about the next one. With a table of positions,
-    the model must learn separately for each position which one is its neighbour. With rotation, the distance is in the
-    scores from the beginning.
+    changes save together. The nearest tokens say most about the next one, and with rotation the model needn't learn
+    first which ones are near.
 
     An **untied output** helps, too, but a quarter of this small model's parameters are in that matrix. In Llama 3 8B
     the matrix has a fifteenth of them, and models of about a billion parameters often keep the two tied.
@@ -454,10 +453,9 @@ rows = [
 notebook.table(rows, ["importance loss", "share of each expert in percent, largest first"])
 tell(
     f"""An even share would be 12.5%. Without the extra loss, the busiest expert of a run has up to {largest:.0f}%, and
-    the idlest as little as {smallest:.0f}%. With the loss, the shares are only a little more even. That's uneven, but
-    no collapse, probably because our inputs come in clusters that are easy to tell apart. Shazeer et al. (2017) saw
-    the collapse in language models, and most mixtures since then have had some protection against it. DeepSeek-V3, for
-    instance, adds a number to the scores of idle experts."""
+    the idlest as little as {smallest:.0f}%. With the loss, the shares are only a little more even. That's no collapse
+    yet. Shazeer et al. (2017) saw the collapse in language models, and most mixtures since then have had some
+    protection against it. DeepSeek-V3, for instance, adds a number to the scores of idle experts."""
 )
 
 # %% [markdown]
