@@ -295,8 +295,8 @@ notebook.tell(
 
 # %% [markdown]
 # The picture shows your table. Its left columns tell neighbours apart, and the middle ones tell the beginning from
-# the end. The slow columns on the right hardly change over 64 positions. They pay off in longer texts, where even
-# among 5,000 rows no two come close.
+# the end. The slow columns on the right hardly change over 64 positions. They pay off in longer texts: even among
+# 5,000 rows, no two come close.
 
 # %% tags=["hide-input"]
 table = sinusoidal_positions(64, 64)  # (max_len, D)
@@ -513,7 +513,6 @@ exercises.my_parts()
 # - Each reverser was trained once, for 200 steps. Longer training doesn't help the one without positions, and might
 #   help the one with fractions.
 # - Under a causal mask a word can at least notice *how many* words it's allowed to see.
-# - The 5,000 rows were compared at width 64, where no two come closer than 0.5.
 # - The words of section 4 are random and use every direction there is. A trained model can keep some directions free
 #   for positions.
 # - A table of sinusoids has no last row, but a model that never met position 1,000 in training needn't know what to
@@ -585,10 +584,6 @@ for k in (1, 5, 50):
     assert (exact[: 64 - k] @ by_k - exact[k:]).abs().max() < 1e-4
 assert one_back[1:].diagonal().min() > 0.95
 
-# %% [markdown]
-# Lesson 06 has a trained head that attends to the previous word, too. It can't use this matrix, because its model
-# has learned positions and no sinusoids.
-
 # %% tags=["hide-input"]
 exercises.heading("rotate_pairs")
 
@@ -645,8 +640,8 @@ for width, (a, b, c, d) in accuracy.items():
     )
 
 # %% [markdown]
-# It would, at every width. Yet the Transformer of 2017, BERT and GPT-2 all add. Adding reserves no columns, so training
-# can decide how many directions words and positions need.
+# It would, at every width. But adding reserves no columns, so training can decide how many directions words and
+# positions need.
 #
 # ### A figure that contradicts its formula
 #

@@ -271,8 +271,8 @@ notebook.picture("heads_concatenated")
 
 # %% [markdown]
 # Every head has its own $W_Q$, $W_K$ and $W_V$. Each matrix reads a word's *whole* vector of $D$ numbers and
-# projects it down to $K = D/H$ numbers, where $H$ is the number of heads. In the paper, $D = 512$ and $K = 64$. Our
-# example fits on a page, with $D = 8$ and a list of two heads:
+# projects it down to $K = D/H$ numbers, where $H$ is the number of heads. The paper has $D = 512$ and
+# $K = 64$, our example $D = 8$ and a list of two heads:
 
 # %%
 D, H, K = 8, 2, 4
@@ -710,7 +710,6 @@ HeadSwitches(translator, CAPTIONS[:4])
 # - Each head projects the *whole* vector. We split the projections, not the embedding.
 # - Split, then transpose; on the way back transpose, then flatten.
 # - $W_O$ adds up the heads' contributions, and each contribution can reach every coordinate.
-# - Eight narrow heads have as many parameters as one wide head.
 # - A map is a hypothesis about what the model uses. Switch the head off to test it.
 #
 # $$\mathrm{MultiHead}(X) = \mathrm{Concat}(Z_1, …, Z_H)\, W_O, \qquad
@@ -747,8 +746,7 @@ exercises.quiz("order_of_split_and_transpose")
 exercises.quiz("what_a_map_shows")
 
 # %% [markdown]
-# The view opens on layer 4, head 2, with *it* selected. Step through MiniLM's other heads. In which of them is
-# *tired* the darkest word?
+# Step through MiniLM's heads, with *it* selected. In which of them is *tired* the darkest word?
 
 # %% tags=["nbval-ignore-output"]
 attention_view(minilm.attend(tired), layer=3, head=1, selected=10)  # counted from 0, as in Python
@@ -825,7 +823,7 @@ def silence_head(w_o, head, n_heads):
 exercises.check("silence_head", silence_head)
 
 # %% [markdown]
-# Your function does what the buttons of section 5 do. Here it silences the head that the translator needs most.
+# Your function now silences the head that the translator needs most, as its button in section 5 does.
 
 # %% tags=["nbval-ignore-output"]
 i, head = divmod(change.argmax().item(), 4)
@@ -1065,8 +1063,8 @@ print(f"{'the word itself':>14}: {itself:.0%}, averaged over all 72 heads")
 assert jobs["previous word"].max() > 0.9 and jobs["previous word"].argmax() < 12 and itself < 0.1
 
 # %% [markdown]
-# The head for the previous word is in the first layer. The last line confirms what lesson 03 found: a word keeps
-# only a small share of its weight for itself.
+# The head for the previous word is in the first layer. The last line agrees with lesson 03, where a word kept little
+# of its weight for itself.
 #
 # ### Eighteen heads at once
 

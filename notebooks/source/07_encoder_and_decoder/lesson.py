@@ -136,8 +136,8 @@ notebook.picture("whole_architecture")
 # path** or *skip path* (He et al. 2016). The sublayer no longer has to reproduce what a word's vector already
 # contained. It only computes what to *add*.
 #
-# With such a path around each of our twelve attention layers, the words stay different for far longer. But what
-# happens to the size of their vectors?
+# With such a path around each of our twelve layers, the words stay different for far longer. But what happens to the
+# size of their vectors?
 
 # %%
 exercises.predict("size_after_twelve")
@@ -579,8 +579,7 @@ notebook.picture("encoder_decoder_stacks")
 # %% [markdown]
 # ### The map
 #
-# The map shows the whole model at work. Its tour opens an encoder layer, follows the memory to the decoder, and then
-# traces one word of the translation.
+# The tour opens an encoder layer, follows the memory to the decoder, and then traces one word of the translation.
 
 # %% tags=["hide-input"]
 model_map(
@@ -597,7 +596,6 @@ model_map(
 #   loss.
 # - Section 4 trains for 34 steps, with three seeds, on a toy corpus. It shows that a norm isn't necessary for
 #   depth, not that a careful start is better in general.
-# - The paper's two matrices are two thirds of an *encoder layer*. *Practice* counts the whole model.
 #
 # </details>
 #
@@ -711,9 +709,9 @@ print(exercises.whose("decoder_mask"))
 # %% [markdown]
 # ### Find the bug
 #
-# This decoder layer has no norms, which makes its wiring easier to see. Two tests underneath show that something is
-# wrong. The first changes the *last* of four target words and prints which outputs move. The second replaces the
-# memory with zeros and asks whether different targets still lead to different outputs.
+# This decoder layer has no norms, which makes its wiring easier to see. Two tests underneath show its mistakes. The
+# first changes the *last* of four target words and prints which outputs move. The second replaces the memory with
+# zeros and asks whether different targets still lead to different outputs.
 
 # %% tags=["hide-input"]
 exercises.heading("leaky_decoder")

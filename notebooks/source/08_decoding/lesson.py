@@ -182,7 +182,7 @@ notebook.picture("training_and_inference_decoder")
 # and does no further harm, because the next position reads the true word. In writing, *train* becomes part of the
 # prefix, and every later token has to live with it. This time the model is lucky and goes on with *station*.
 #
-# For the model, every token of a sentence is an exercise. Here are the first four of our sentence's twelve:
+# Every token of a sentence is an exercise for the model. Here are the first four of twelve:
 
 # %%
 english = tokenizer.encode("People are waiting for the train in a large station.", eos=True)
@@ -366,8 +366,7 @@ assert abs(probability_of(by_greedy) - 0.216) < 1e-9 and abs(probability_of(by_b
 # Greedy decoding starts with A, the likelier first token, and never finds out that B leads to a likelier sentence.
 # **Beam search** hedges its bets by keeping several prefixes, here two. At every step it tries every continuation of
 # both and keeps the best two *overall*. A prefix that reaches `<eos>` is set aside, and at the end the finished
-# sentences are compared. The scores in the picture are log-probabilities, which are added along a path where
-# probabilities would be multiplied.
+# sentences are compared. The picture adds log-probabilities where you multiplied probabilities.
 
 # %% tags=["hide-input"]
 notebook.picture("beam_tree")
@@ -643,8 +642,6 @@ exercises.check("next_token_probabilities", next_token_probabilities)
 
 # %% [markdown]
 # ### Your own beam
-#
-# One step of a beam search chooses among all continuations of all prefixes.
 
 # %% tags=["hide-input"]
 exercises.heading("beam_step")

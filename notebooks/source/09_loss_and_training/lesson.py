@@ -909,9 +909,8 @@ print(f"loss {log[0]:.2f} at the first step, {log[-1]:.2f} at the last, step {le
 notebook.claim(log[-1] < 0.8 * log[0])
 
 # %% [markdown]
-# In this training, too, the rate rises first, but then it falls in a straight line to zero, which is simpler when
-# you know the number of steps. Our translator was made by `python -m recipes.translator`, in more than three hours
-# on two cores. `helpers/pretrained/weights/README.md` tells how that run went.
+# Our translator was made by `python -m recipes.translator`, in more than three hours on two cores.
+# `helpers/pretrained/weights/README.md` tells how that run went.
 
 # %% [markdown]
 # **References**
