@@ -570,7 +570,7 @@ notebook.figure(
 
 # %% [markdown]
 # The map shows where this happens in the whole model. After the tour, press *play* to watch the model write the caption.
-# In the logits you can change the temperature, or press a less likely token and see how the model goes on from it.
+# At the logits, change the temperature, or press a less likely token. How does the model go on from there?
 
 # %%
 model_map(translator.trace(sentence), here="decoding", tour="08")
