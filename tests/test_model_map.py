@@ -382,6 +382,15 @@ def test_another_token_is_written_and_the_model_goes_on(translator, trace):
     assert (view.chosen, view.trace.written) == ([], trace.written)
 
 
+def test_a_choice_that_leads_too_far_is_taken_back_and_said(trace, translator, monkeypatch):
+    longer = translator.trace("Un chien noir court dans la neige avec un bâton et un chat blanc.")
+    view = model_map(dataclasses.replace(trace, onward=lambda row, token_id: longer))
+    monkeypatch.setattr(map_data, "MOST_TOKENS", len(trace.encoder.tokens))
+    view.chosen = [[3, 1]]
+    assert "too thin to see" in view._refused
+    assert (view.chosen, view.trace.written) == ([], trace.written)
+
+
 def test_a_gpt_goes_on_from_a_chosen_token_as_well(gpt):
     row, token = gpt.given, gpt.candidates[gpt.given][2]
     found = gpt.onward(row, token.id)

@@ -124,11 +124,12 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         trace = self._first
         for row, rank in change.new:
             trace = trace.onward(row, trace.candidates[row][rank].id)
-        self._refused = problem_with(trace)
-        if self._refused:
+        problem = problem_with(trace)
+        if problem:
             self.chosen = change.old
         else:
             self._show(trace)
+        self._refused = problem
 
     @traitlets.validate("chosen")
     def _valid_choices(self, proposal):

@@ -45,7 +45,10 @@ class MapView {
     model.on(changes, this.redraw);
     const ends = [onTheme(this.redraw), onWidth(this.root, () => this.draw()), shieldKeys(this.root)];
     const renew = () => this.renew();
-    const refuse = () => this.hear(model.get("_refused"));
+    const refuse = () => {
+      this.choosing = false;
+      this.hear(model.get("_refused"));
+    };
     model.on("change:_data", renew);
     model.on("change:_asked", this.redraw);
     model.on("change:_refused", refuse);
@@ -109,7 +112,7 @@ class MapView {
   }
 
   set(changes) {
-    if (!("sentence" in changes) && !this.choosing) this.said = "";
+    if (!("sentence" in changes || "chosen" in changes)) this.said = "";
     this.touched = true;
     for (const [name, value] of Object.entries(changes)) this.model.set(name, value);
     this.model.save_changes();
