@@ -7,7 +7,9 @@ import torch
 
 from helpers.models.interventions import (
     heads_kept,
+    heads_patched,
     heads_replaced,
+    heads_silenced,
     keys_hidden,
     patched_logits,
     read_out,
@@ -61,6 +63,30 @@ def test_silencing_a_head_is_zeroing_its_columns_of_w_o(model, texts):
         torch.testing.assert_close(model(texts), silenced)
     with pytest.raises(ValueError, match="heads 0 … 3"), heads_replaced(model, {(0, 4): 0}):
         pass
+
+
+def test_a_head_is_patched_and_silenced_as_by_hand(model, texts):
+    source, target = texts[:1], texts[1:]
+    heads = [(0, 1), (1, 3), (2, 0)]
+
+    def lead(logits):
+        return logits[:, 4] - logits[:, 9]
+
+    there, here = lead(model(source)[:, -1]), lead(model(target)[:, -1])
+    with heads_kept(model) as outputs:
+        model(texts)
+    shares = heads_patched(model, source, target, lead, heads)
+    losses = heads_silenced(model, target, lead, heads)
+    assert shares.shape == losses.shape == (3, 1)
+    for share, loss, (layer, head) in zip(shares, losses, heads, strict=True):
+        new = outputs[layer][1:, head].clone()
+        new[:, -1] = outputs[layer][:1, head, -1]
+        with heads_replaced(model, {(layer, head): new}):
+            moved = lead(model(target)[:, -1]) - here
+        torch.testing.assert_close(share, moved / (there - here))
+        with heads_replaced(model, {(layer, head): 0.0}):
+            torch.testing.assert_close(loss, here - lead(model(target)[:, -1]))
+    assert shares.abs().min() > 0
 
 
 def test_a_hidden_key_gets_no_weight_where_it_is_hidden(model, texts):

@@ -248,3 +248,64 @@ def share_carried(logits, answer, rival, before):
     lead = logits[..., answer] - logits[..., rival]
     here = before[answer] - before[rival]
     return (lead - here) / (lead[-1, -1] - here)
+
+
+@torch.no_grad()
+def heads_patched(model, source, target, lead, heads):
+    """Give one head after the other what it puts out for another text, at the last position only.
+
+    Parameters
+    ----------
+    model : GPT
+    source, target : integer Tensor of shape (N, T)
+        N pairs of texts of one length; what goes in is taken from `source`.
+    lead : function (logits (N, V)) -> (N,)
+        How far the answer to `source` is ahead of the answer to `target`.
+    heads : list of (layer, head)
+
+    Returns
+    -------
+    share : Tensor of shape (heads, N)
+        0 where the lead stands as for `target`, 1 where it stands as for `source`.
+
+    Source
+    ------
+    Wang et al. (2022), "Interpretability in the Wild", arXiv:2211.00593, section 3.
+    """
+    stream, n = residual_stream(model, torch.cat([source, target])), len(source)
+    with heads_kept(model) as outputs:
+        model.decode(torch.cat([source, target]))
+    there, here = (lead(read_out(model, x)) for x in stream[-1, :, -1].split(n))
+    shares = []
+    for layer, head in heads:
+        new = outputs[layer][n:, head].clone()  # (N, T, K)
+        new[:, -1] = outputs[layer][:n, head, -1]
+        with heads_replaced(model, {(layer, head): new}):
+            last = run_on(model, stream[layer, n:], layer)[:, -1]
+        shares.append((lead(read_out(model, last)) - here) / (there - here))
+    return torch.stack(shares)
+
+
+@torch.no_grad()
+def heads_silenced(model, ids, lead, heads):
+    """Silence one head after the other, and see how much of a lead is lost.
+
+    Parameters
+    ----------
+    model : GPT
+    ids : integer Tensor of shape (N, T)
+    lead : function (logits (N, V)) -> (N,)
+    heads : list of (layer, head)
+
+    Returns
+    -------
+    loss : Tensor of shape (heads, N)
+        Below zero where the lead grows.
+    """
+    stream, losses = residual_stream(model, ids), []
+    before = lead(read_out(model, stream[-1, :, -1]))
+    for layer, head in heads:
+        with heads_replaced(model, {(layer, head): 0.0}):
+            last = run_on(model, stream[layer], layer)[:, -1]
+        losses.append(before - lead(read_out(model, last)))
+    return torch.stack(losses)

@@ -130,6 +130,12 @@ def policy_step(
     -------
     kl : float
         Mean drift from the start per token, in nats, before the last update.
+
+    Notes
+    -----
+    The mean is over all tokens. Shao et al. (2024), eq. (3), take each answer's mean first, which
+    gives a token of a long wrong answer less blame than one of a short wrong answer (Yu et al.
+    2025, "DAPO", arXiv:2503.14476, section 3.3).
     """
     with torch.no_grad():
         old, first = (log_probs_of(m, prompts, written) for m in (model, start))

@@ -1,7 +1,7 @@
 """SmolLM writes, in our decoder and in Hugging Face's; the contenders take turns.
 
-llama.cpp computes with the file's 4 bits directly, so it reads a seventh of the bytes per token
-that we read in 32 bits, and should win by several times. Where ``llama-cpp-python`` can be
+llama.cpp computes with the file's 4 bits directly, so it reads less than a fifth of the bytes per
+token that we read in 32 bits, and should win by several times. Where ``llama-cpp-python`` can be
 installed (it builds itself from C++), one compares like this, with two threads as here::
 
     from llama_cpp import Llama

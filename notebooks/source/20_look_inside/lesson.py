@@ -22,6 +22,7 @@ import copy
 import random
 import statistics
 from contextlib import nullcontext
+from functools import partial
 
 from IPython.display import display
 import torch
@@ -31,16 +32,17 @@ from matplotlib import pyplot
 from helpers import exercises, plots
 from helpers.models.interventions import (
     heads_kept,
+    heads_patched,
     heads_replaced,
     keys_hidden,
     read_out,
     residual_stream,
-    run_on,
 )
 from helpers.models.score_parts import split_scores, weights_without
-from helpers.pretrained.measured import LiveOrStored
+from helpers.pretrained.measured import LiveOrStored, measured
 from helpers.pretrained.smollm import load_smollm
 from helpers.pretrained.translator import load_translator
+from helpers.transformer.attention import scaled_dot_product_attention
 from helpers.transformer.masks import causal_mask
 from helpers.widgets.patching import PatchingGrid
 
@@ -569,71 +571,95 @@ PatchingGrid(smol)
 
 # %% [markdown]
 # Somewhere in between, the answer moves from one position to another, and only attention can do that. Some heads must
-# carry it. We patch one head of layers 20 to 29 at a time, at the last word, and see how much of the difference each
-# carries.
+# carry it. We patch all 270, one at a time, at the last word, and see how much of the difference each carries.
 
 # %%
 exercises.predict("how_many_carry")
 
 
 # %% tags=["hide-input", "nbval-ignore-output"]
-def carried_by_heads(source, target, layers):
-    """Share of the difference that each head carries alone at the last word, (layers, 9)."""
-    ids, shares = about([source, target]), []
-    answer, rival = first_token(source), first_token(target)
-    stream = residual_stream(model, ids)
-    with heads_kept(model) as outputs, torch.no_grad():
-        model.decode(ids)
-
-    def lead(x):
-        logits = read_out(model, x[:, -1])
-        return (logits[:, answer] - logits[:, rival]).flatten()
-
-    there, here = lead(stream[-1])
-    for layer in layers:
-        for head in range(9):
-            new = outputs[layer][1, head].clone()
-            new[-1] = outputs[layer][0, head, -1]
-            with heads_replaced(model, {(layer, head): new}):
-                shares.append(
-                    (lead(run_on(model, stream[layer][1:], layer))[0] - here) / (there - here)
-                )
-    return torch.stack(shares).view(-1, 9)
-
-
+table = measured("capital_heads")  # stored: python -m recipes.patching_grids heads
 PAIRS = [("France", "Germany"), ("Italy", "Japan"), ("Spain", "Greece"), ("Russia", "China")]
-SPAN = range(20, 30)
-carried = torch.tensor(live("heads", lambda: [carried_by_heads(*pair, SPAN) for pair in PAIRS]))
-share = carried.mean(0)  # (10, 9)
+share = torch.tensor(table["patched"])  # (30, 9), mean of the four pairs
+carrier = divmod(share.argmax().item(), 9)  # (layer, head)
+drawn = [divmod(i, 9) for i in random.Random(1).sample(range(270), 4)]
+
+
+def carried_by(heads):
+    """Share of the difference that each head carries alone, measured now, (heads, 4)."""
+    answers, rivals = (torch.tensor([first_token(c) for c in side]) for side in zip(*PAIRS))
+    each = torch.arange(len(PAIRS))
+    return heads_patched(
+        model,
+        *(about(side) for side in zip(*PAIRS)),
+        lambda logits: logits[each, answers] - logits[each, rivals],
+        heads,
+    )
+
+
+def head_table(values, label, alt):
+    """Draw one number per head, layers from left to right."""
+    _, axes = pyplot.subplots(figsize=(8.4, 2.9))
+    plots.signed_heatmap(values.T, axes, x_label="layer", y_label="head", title=label)
+    axes.set_yticks(range(9))
+    axes.set_xticks(range(0, 30, 5))
+    display(notebook.figure(axes, alt=alt, width=680))
+
+
+again = torch.tensor(live("heads", lambda: carried_by([carrier, *drawn])))  # (5, 4)
 half = (share > 0.5).sum().item()
-carrier = divmod(share.argmax().item(), 9)
-carrier = (carrier[0] + SPAN.start, carrier[1])
 exercises.reveal(
     "how_many_carry", measured="one" if half == 1 else "none" if half == 0 else "several"
 )
-plots.signed_heatmap(share.T, x_label="layer", y_label="head")
-axes = pyplot.gca()
-axes.set_xticks(range(10), SPAN)
-display(
-    notebook.figure(
-        axes,
-        alt="Share of the difference that each head of layers 20 to 29 carries alone, mean of four pairs. One cell, "
-        "layer 23 head 4, is dark; a few have a tenth or two, and some are negative.",
-        width=620,
-    )
+head_table(
+    share,
+    "share of the difference that a head carries alone",
+    "Share of the difference that each of 270 heads carries alone at the last word, mean of four pairs. One cell, "
+    "layer 23 head 4, is dark; a few of later layers have a tenth or so, and some are negative.",
 )
 notebook.tell(
     f"""Only one does. Head {carrier[1]} of layer {carrier[0]} carries {share.max():.0%} of the difference on average,
-    and {carried.flatten(1).amax(1).min():.0%} to {carried.flatten(1).amax(1).max():.0%} in the four pairs. The next
-    one carries {share.flatten().topk(2).values[1]:.0%}. A few heads push the other way, which is how one head can
+    and {again[0].min():.0%} to {again[0].max():.0%} in the four pairs. The next one carries
+    {share.flatten().topk(2).values[1]:.0%}. A few heads push the other way, which is how one head can
     carry more than the whole difference."""
 )
+print("measured again just now, and stored:")
+for (layer, head), now in zip([carrier, *drawn], again.mean(1)):
+    print(f"{layer:>4}.{head}   {now:6.1%}   {share[layer, head]:6.1%}")
 assert carrier == (23, 4) and half == 1
+assert all(abs(x - share[i]) < 0.02 for i, x in zip([carrier, *drawn], again.mean(1)))
 
 # %% [markdown]
 # Is it *the* head for capitals? Patching has shown that exchanging its output is enough to change the answer. Whether
-# the head is *needed* is another question, and only silencing answers that. We silence it for ten countries that had
-# no part in finding it, in the sentence from before and in two others.
+# the head is *needed* is another question, and only silencing answers that. Here is what the right capital's lead over
+# nine others loses when a head is silenced, one head at a time.
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+lost = torch.tensor(table["silenced"])  # (30, 9), in logits, mean of ten countries
+(largest, second), (first_one, _) = lost.flatten().topk(2)
+both_alike = [
+    (layer, head)
+    for layer, head in (divmod(i, 9) for i in lost.flatten().topk(8).indices.tolist())
+    if share[layer, head].abs() < 0.02
+]
+head_table(
+    lost,
+    "logits that are lost when a head is silenced",
+    "Logits of lead that are lost when each of 270 heads is silenced. Layer 23 head 4 is dark; all others are pale, "
+    "some of them below zero.",
+)
+notebook.tell(
+    f"""It's needed, too. Without head {carrier[1]} of layer {carrier[0]} the lead shrinks by {largest:.1f} logits, and
+    without any other head by {second:.1f} at most. Apart from the darkest cell, though, the two tables differ. Heads
+    {", ".join(f"{layer}.{head}" for layer, head in both_alike)} cost between half a logit and one when silenced, and
+    carry nothing when exchanged. Whatever they do, they do for both countries alike, and patching can't see that."""
+)
+assert divmod(first_one.item(), 9) == carrier and largest > 3 * second and len(both_alike) >= 3
+assert all(0.5 < lost[one] <= 1.05 for one in both_alike)
+
+# %% [markdown]
+# We found the head on these countries. Now we silence it for ten others, in the sentence from before and in two more,
+# and we silence several heads at once.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 FORMS = {
@@ -962,6 +988,90 @@ assert sparse >= 12 and max(principal, chance) <= 4
 # a direction changes what the model says. Dictionaries of Claude 3 Sonnet with up to 34 million directions held some
 # that did (Templeton et al. 2024). How many of a model's features such a dictionary finds is an open question, and
 # two dictionaries trained on one model share only part of their directions (Paulo and Belrose 2025).
+#
+# ### Which way does it go?
+#
+# When you patch a head, everything behind it sees the change. **Path patching** (Wang et al. 2022) lets only some
+# components see it, while all others get what they got before. Take head 4 of layer 23 in the sentence about Germany.
+# It reads the stream three times, to make queries, keys and values. Which of the three brings France? And who reads
+# what the head has written?
+
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+def along_paths():
+    """Share of the difference that goes along single paths into head 23.4 and out of it, (7, 4)."""
+    (number, head), n = carrier, len(PAIRS)
+    ids = torch.cat([about(side) for side in zip(*PAIRS)])
+    stream, mask = residual_stream(model, ids), causal_mask(ids.shape[1])
+    answers, rivals = (torch.tensor([first_token(c) for c in side]) for side in zip(*PAIRS))
+
+    def lead(x):
+        logits = read_out(model, x[:, -1])
+        return (logits.gather(1, answers[:, None]) - logits.gather(1, rivals[:, None]))[:, 0]
+
+    there, here = lead(stream[-1, :n]), lead(stream[-1, n:])
+    block = model.layers[number]
+    attention, h = block.self_attention, block.residual_1.norm(stream[number])
+    key, value = (
+        x.repeat_interleave(3, 1)[:, head] for x in attention.project_key_value(h, h)
+    )  # three heads of queries share one
+    new, old = zip(*(x.split(n) for x in (attention.project_query(h)[:, head], key, value)))
+
+    def put_out(*qkv):
+        """What the head puts out at the last word, times its columns of W_O, (4, D)."""
+        context = scaled_dot_product_attention(*qkv, mask)[0][:, -1]
+        return context @ attention.out_proj.weight.unflatten(1, (9, -1))[:, head].T
+
+    def attention_of(block, mask, x):
+        return block.self_attention(*3 * [block.residual_1.norm(x)], mask)[0]
+
+    def run(change, heads_too, networks_too):
+        """Add a change at the last word; what isn't to follow it gets the old stream."""
+        x = stream[number, n:]
+        for i, block in enumerate(model.layers[number:], start=number):
+            was = stream[i, n:]
+            attend = partial(attention_of, block, mask)
+            between, was_between = x + attend(x if heads_too else was), was + attend(was)
+            if i == number:
+                between[:, -1] += change
+            source = between if networks_too else was_between
+            x = between + block.feed_forward(block.residual_2.norm(source))
+        return (lead(x) - here) / (there - here)
+
+    with torch.no_grad():
+        before = put_out(*old)
+        shares = [
+            run(put_out(*(new[i] if i == j else old[i] for i in range(3))) - before, True, True)
+            for j in range(3)
+        ]
+        change = put_out(*new) - before
+        ways = [(False, False), (True, False), (False, True), (True, True)]
+        return torch.stack(shares + [run(change, *way) for way in ways])
+
+
+paths = torch.tensor(live("paths", along_paths)).mean(1).tolist()
+names = ["through the queries", "through the keys", "through the values"]
+names += [
+    "straight to the output",
+    "… or by later heads",
+    "… or by later networks",
+    "along all paths",
+]
+for name, carried in zip(names, paths):
+    print(f"{name:>24}: {carried:5.0%} of the difference")
+notebook.tell(
+    f"""The values bring it. Queries and keys carry next to nothing, because the head looks at the country
+    whichever country it is. On the way out, {paths[3]:.0%} of the difference reaches the output directly. If the
+    later networks see the change as well, it's {paths[5]:.0%}, but if only the later heads see it, {paths[4]:.0%}. So
+    a good part of *Paris* is made by the networks, from what the head has brought. That fits what it writes (see
+    *Practice*)."""
+)
+assert max(paths[:2]) < 0.1 and paths[2] > 0.7 and paths[5] > paths[3] + 0.2 > paths[4]
+
+# %% [markdown]
+# The shares on the way out don't add up, because a network can also read what a later head has changed. The circuit
+# for *When Mary and John went to the store*, 26 heads of the small GPT-2, was found by following such paths backwards
+# from the output.
 #
 # ### What such evidence doesn't show
 #

@@ -72,7 +72,7 @@ explain: The stream at the last word points to the capital only at the very end,
 recall: what_the_lens_missed
 
 [how_many_carry]
-There are 90 heads in layers 20 to 29. How many of them, patched alone, carry more than half of the difference?
+All 270 heads are patched, one at a time. How many carry more than half of the difference?
 - none: none of them does | A fact could well be spread so thinly, but this one has a main carrier.
 - one: one of them does | Right. One head of layer 23 carries most of it.
 - several: a few of them do | If several each carried more than half, they'd carry the difference twice. One head is far ahead of all others.
