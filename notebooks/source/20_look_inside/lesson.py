@@ -820,19 +820,12 @@ assert dropped["both networks"][1] < 0.5
 # <details><summary>Fine print</summary>
 #
 # Which head carries the capital was found on four pairs of countries and tested on ten others, in three forms. All of
-<<<<<<< HEAD
 # them were chosen because SmolLM gets them right. Patching can only see differences, so which part of the model knows
 # that a capital is wanted at all is still open. The eight copiers were chosen on one draw of random tokens and
 # silenced on others. Decomposed scores keep each norm's divisor as it was. They say how the score was added up, not
-# what would happen without a part, and that's why the last table removes parts for real.
-=======
-# them were chosen because SmolLM gets them right. Patching can only see differences, and in both runs a capital is
-# wanted, so which part of the model knows *that* is still open. The eight copiers were chosen on one draw of random
-# tokens and silenced on others. Decomposed scores keep each norm's divisor as it was. They say how the score was added
-# up, not what would happen without a part, and that's why the last table removes parts for real. The lens starts in the
+# what would happen without a part, and that's why the last table removes parts for real. The lens starts in the
 # thousands for capitals; for an answer that is common anyway, such as *the*, it starts much further up. And on text
 # that SmolLM can hardly read, such as French, the loss is high already, so hiding the first token does much less harm.
->>>>>>> 2057faf (19, 20: llama.cpp beside ours, and what other texts showed)
 #
 # </details>
 #
