@@ -63,7 +63,7 @@ def shorten(cells):
 def is_apart(path):
     """Say whether a file starts notebooks, a browser or a second environment."""
     return path.suffix == ".ipynb" or any(
-        path.is_relative_to(stages.ROOT / apart) for apart in stages.APART
+        path.resolve().is_relative_to(stages.ROOT / apart) for apart in stages.APART
     )
 
 
@@ -89,7 +89,7 @@ class ByNotebook(LoadFileScheduling):
 
     def _split_scope(self, nodeid):
         if nodeid.startswith(("tests/test_solved.py", "tests/test_exercises.py")):
-            return nodeid.partition(".py")[0] + nodeid[nodeid.find("[") :]
+            return nodeid.partition("::")[0] + nodeid.partition("[")[2]
         return super()._split_scope(nodeid)
 
 
