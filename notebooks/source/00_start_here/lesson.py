@@ -79,15 +79,15 @@ notebook.tell(
 # %% [markdown]
 # ## Where does it look?
 #
-# Here is a sentence in which the word order has to change.
+# Here is a sentence whose word order has to change.
 
 # %%
 sentence = "Une petite fille en manteau rouge joue avec un chien noir."
 print(translator.translate(sentence))
 
 # %% [markdown]
-# *Manteau rouge* is literally "coat red", so the model can't simply go from left to right. Before it writes a word,
-# it divides a total **weight** of 1 among all the French words.
+# *Manteau rouge* is literally "coat red". Before the model writes a word, it divides a total **weight** of 1 among
+# all the French words.
 
 # %%
 exercises.predict("where_it_looks_for_red")

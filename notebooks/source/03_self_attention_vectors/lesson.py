@@ -81,10 +81,9 @@ def empty_plane(ax, title, across, up, x_name="", y_name=""):
 
 
 # %% [markdown] tags=["notes"]
-# **50 minutes.** Hook, first vote and warm-up 7 · 1 films and viewers 3 · 2 every word looks at every word 11 ·
-# 3 a question of its own 15 · 4 learned arrows 8 · 5 the pencil, the order and the map 6. Section 3 begins at minute 21
-# and section 4 at minute 36. *Practice* is for home; *Going deeper* is for people who ask about kernels, hard
-# look-ups or the diagonal.
+# **50 minutes.** Hook, first vote and warm-up 7 · 1 films and viewers 3 · 2 every word looks at every word 11 · 3 a
+# question of its own 15 · 4 learned arrows 8 · 5 the pencil, the order and the map 6. Section 3 begins at minute 21
+# and section 4 at minute 36. *Practice* is for home.
 #
 # **Draw one picture and leave it up**: the plane of section 3, nouns to the right, adjectives upwards. In section 2
 # *car* and *red* stand at right angles on it. In section 3 one matrix turns *car* upwards. In section 4 the model
@@ -689,8 +688,7 @@ exercises.my_parts()
 exercises.quiz("what_the_weights_multiply")
 
 # %% [markdown]
-# Step through the pencil example, choose another word, or change a vector. **Try it.** Give *sleeps* the vector of
-# *cat*. What happens to the weights, and why?
+# Step through the pencil example. Then give *sleeps* the vector of *cat*. What happens to the weights, and why?
 
 # %%
 SixSteps(step=1)

@@ -760,9 +760,9 @@ assert (F.scaled_dot_product_attention(q_1, k_1, k_1, attn_mask=nothing) == 0).a
 #
 # ### Attention against recurrence
 #
-# Which of the two needs fewer multiplications? Per step, a plain recurrent layer multiplies its input by one
-# $d \times d$ matrix and its state by another. A GRU does so three times and an LSTM four. Attention multiplies $X$ by three
-# matrices and its result by a fourth, and then there are the two products of section 4.
+# Per step, a plain recurrent layer multiplies its input by one $d \times d$ matrix and its state by another. A GRU
+# does so three times and an LSTM four. Attention multiplies $X$ by three matrices and its result by a fourth, and
+# then there are the two products of section 4. Which of them needs the fewest multiplications?
 
 # %%
 d, step = 64, torch.randn(1, 64)
