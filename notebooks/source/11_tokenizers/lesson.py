@@ -6,11 +6,10 @@
 # first.
 #
 # Such a model never sees those letters. Before a text reaches it, a small program called a **tokenizer** cuts the
-# text into pieces, looks up each piece in a list, and passes on only the numbers that it finds there. The Transformer
-# that you built in lesson 10 started from such numbers, too.
+# text into pieces, looks up each piece in a list, and passes on only the numbers that it finds there.
 #
-# You come from lesson 10, and all you need today is Python. Every model of text from here to lesson 20 begins with
-# what you're about to write.
+# You come from lesson 10, where your Transformer started from such numbers, and all you need today is Python. Every
+# model of text from here to lesson 20 begins with what you're about to write.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -97,8 +96,8 @@ assert [len(pieces_of[w]) for w in berries[:3]] == [1, 2, 3]
 
 # %% [markdown]
 # A piece with a number is called a **token**, and the list of all pieces is the **vocabulary**. The vocabulary is
-# fixed before the model is trained, because the model learns one vector per entry. Who decides which pieces go into
-# the list? A program does, and today you'll write that program.
+# fixed before the model is trained, because the model learns one vector per entry. Today you'll write the program
+# that decides which pieces go into it.
 
 # %%
 exercises.warm_up(11)
@@ -126,7 +125,7 @@ exercises.check("words_to_ids", words_to_ids)
 
 # %% [markdown]
 # The toy corpus has only 150 words. Is one number per word good enough for real text? We list all the words in 7 MB
-# of fairy tales, from Grimm to *Alice in Wonderland*. Then we look up every word on other pages of the same books.
+# of fairy tales, from Grimm to *Alice in Wonderland*, and then look up every word on other pages of the same books.
 
 
 # %%
@@ -653,8 +652,8 @@ exercises.check("wordpiece_encode", wordpiece_encode)
 
 # %% [markdown]
 # The next exercise takes more thought. Unigram compares *all* cuts of a word, and a word of 20 letters has half a
-# million of them. The Viterbi algorithm finds the best cut without trying them all. It relies on a simple fact. If
-# you take the last piece off the best cut, what remains is the best cut of the rest of the word.
+# million of them. The Viterbi algorithm finds the best cut without trying them all. Take the last piece off the best
+# cut, and what remains is the best cut of the rest of the word.
 
 # %% tags=["hide-input"]
 exercises.heading("likeliest_cut")

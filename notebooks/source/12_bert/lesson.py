@@ -5,9 +5,9 @@
 # decoder would have to choose without it, because its causal mask hides everything to the right of the gap.
 #
 # An encoder has no such mask. In 2018 a team at Google threw the decoder away, trained the encoder alone to fill
-# millions of gaps like this one, and called it BERT. BERT can't write you a letter. But add one small layer on top,
-# and it can be trained to sort texts, or to find answers in them, better than models built for nothing else could at
-# the time. Today you'll train a small BERT yourself, and then turn a pretrained one into a judge of film reviews.
+# millions of gaps like this one, and called it BERT. BERT can't write you a letter. But with one small layer on top,
+# it could be trained to sort texts or to find answers in them, and it soon did both better than models built for
+# nothing else. Today you'll train a small BERT yourself, and then turn a pretrained one into a judge of film reviews.
 #
 # You come from lesson 11, where a text became ids. From earlier lessons you need the encoder layer (07) and the
 # cross-entropy (09).
@@ -249,7 +249,7 @@ notebook.figure(
 # To a model that reads from left to right, the two sentences look identical up to the gap, so it would fill both gaps
 # alike. In our BERT the gap can attend to the verb.
 #
-# The real BERT was pretrained in this way on 3.3 billion words of books and Wikipedia. It came in two sizes, and the
+# The real BERT was pretrained in this way, on 3.3 billion words of books and Wikipedia. There were two sizes, and the
 # smaller one, BERT-base, has 110 million parameters.
 #
 # Two details of the recipe didn't last. BERT also had to predict whether one text follows another, a second task that
@@ -273,7 +273,7 @@ for review in train[3:6]:
     print(review.label, review.text)
 
 # %% [markdown]
-# The encoder returns one vector per *token*, but we need one per *review*. Three candidates come to mind:
+# The encoder returns one vector per *token*, but we need one per *review*. There are three candidates:
 #
 # - the output at **[CLS]**, the token that begins every text (lesson 11)
 # - what libraries call the **pooled output**, the vector of [CLS] after one more linear layer and a tanh, both
@@ -454,9 +454,9 @@ for epoch in range(PASSES):
         optimiser.zero_grad()
 
 # %% [markdown]
-# Before you see your result, one more question. We also trained LoRA on the eight draws of 50, 500 and 5,000 reviews
-# from section 3. LoRA trains 664,322 parameters, the classifier on frozen vectors only 770. Which of them does better
-# with 50 reviews?
+# Before you see your result, one more question. We also trained LoRA on section 3's draws of 50, 500 and 5,000
+# reviews. LoRA trains 664,322 parameters, the classifier on frozen vectors only 770. Which of them does better with
+# 50 reviews?
 
 # %%
 exercises.predict("lora_from_fifty")
@@ -522,20 +522,19 @@ assert ways["lora16"]["accuracy"] > ways["last"]["accuracy"] + 0.03
 assert 30 < ways["all"]["trainable"] / ways["lora16"]["trainable"] < 36
 
 # %% [markdown]
-# Once training is over, the corrections cost nothing. Add $\frac{\alpha}{r} B A$ to $W$, and the model is as small
-# and as fast as it was, but keeps what it has learned. You'll write that step in *Practice*.
+# Once training is over, the corrections cost nothing. Add $\frac{\alpha}{r} B A$ to $W$, as you'll do in *Practice*,
+# and the model is as small and as fast as it was, but keeps what it has learned.
 #
 # <details><summary>Fine print</summary>
 #
 # The star is one run on 400 test reviews, so chance alone can move it by two or three points. In the curve, LoRA goes
 # through 50 reviews 20 times, through 500 four times and through 5,000 twice. We chose these numbers, the rate and
-# the rank after a few trials with other draws. The frozen mean and the bag of words had an advantage over LoRA. They
-# used 1,000 further labelled reviews to choose how strongly large weights are penalised, a luxury for somebody who
-# has 50.
+# the rank after a few trials with other draws. The frozen mean and the bag of words had an advantage. They used 1,000
+# further labels to choose how strongly large weights are penalised, a luxury for somebody who has 50.
 #
-# In libraries you'll also meet **DistilBERT** (Sanh et al. 2019), which has six of BERT-base's twelve layers and no
-# pooler. It also drops the segments that you'll meet in *Practice*. Its classifier takes the vector of [CLS] through
-# a linear layer and a ReLU of its own, then dropout, then a second linear layer.
+# In libraries you'll also meet **DistilBERT** (Sanh et al. 2019), which has six of BERT-base's twelve layers, no
+# pooler, and none of the segments that you'll meet in *Practice*. Its classifier takes the vector of [CLS] through a
+# linear layer, a ReLU, dropout and a second linear layer.
 #
 # </details>
 
@@ -569,8 +568,8 @@ model_map(minilm.trace("never dull"))
 # - Of all tokens, 15% are chosen and have to be predicted. Of the chosen ones 80% become [MASK], 10% become a random
 #   token, and 10% stay.
 # - The pooler applies a linear layer and tanh to the vector of [CLS]. Mean pooling has to leave the padding out.
-# - With 50 labels a frozen encoder is as good as LoRA. With 5,000 a bag of words has caught up with it, and LoRA is
-#   far ahead of both.
+# - With 50 labels a frozen encoder is as good as LoRA. With 5,000 even a bag of words catches up with it, and LoRA is
+#   far ahead.
 # - LoRA trains two thin matrices per linear layer, at rank 16 about 3% of the parameters. Afterwards they can be
 #   merged into the model.
 #
@@ -587,9 +586,8 @@ model_map(minilm.trace("never dull"))
 # ### Find the bug (4 min)
 #
 # BERT can read two texts together, as [CLS] first [SEP] second [SEP]. Each token also has a *segment* number, 0 for
-# the first text and 1 for the second. In lesson 13 a question and a text are joined in this way. The function below
-# has two mistakes, and a model that used it was strangely bad at comparing texts. The last line tries it on a first
-# text of two words and a second text of one.
+# the first text and 1 for the second. Lesson 13 joins a question and a text in this way. The function below has two
+# mistakes. The last line tries it on a first text of two words and a second text of one.
 
 # %% tags=["hide-input"]
 exercises.heading("pair_input")
@@ -699,9 +697,9 @@ assert transfer > 0.75
 #
 # ### What if you forget the mask?
 #
-# Suppose you pad the reviews but don't tell the model which tokens are padding. It's an easy thing to forget, because
-# nothing complains. Our own model recognises padding by its id, so for this experiment we switch that off. Then we
-# pad to 512 tokens, the most that BERT can read.
+# It's easy to pad reviews and forget to tell the model which tokens are padding, because nothing complains. Our own
+# model recognises padding by its id. For this experiment we switch that off and pad to 512 tokens, the most that BERT
+# can read.
 
 # %%
 exercises.predict("labels_without_a_mask")

@@ -84,7 +84,7 @@ assert henson.text == nonsense[henson.start : henson.end] and "puppet" in henson
 # ## 1. Which of 110 paragraphs?
 #
 # Here are 523 questions from **XQuAD** (Artetxe et al. 2020), for which people translated questions about Wikipedia
-# from English into ten other languages. We use the English ones. Each question is about one of 110 paragraphs.
+# into ten other languages. We use the English originals. Each question is about one of 110 paragraphs.
 
 # %%
 questions = xquad()
@@ -126,7 +126,7 @@ similarity = question_vectors @ text_vectors.T  # (523, 110) cosines
 # %% [markdown]
 # ### Your turn (4 min)
 #
-# Complete the search below. It should work for vectors of any length, not just for vectors of length 1.
+# Complete the search below, for vectors of any length and not just of length 1.
 
 # %% tags=["hide-input"]
 exercises.heading("retrieve")
@@ -390,7 +390,7 @@ exercises.check("span_scores", span_scores)
 
 # %% [markdown]
 # Here are all the spans of our little text. Click one of the best four, or switch to choosing start and end
-# independently. Then try a text and a question of your own. Can you make the reader point at something silly?
+# independently. Then try a text and a question of your own, and make the reader point at something silly.
 
 # %% tags=["nbval-ignore-output"]
 SpanExplorer(reader, question, text)

@@ -8,7 +8,7 @@
 # even what a sentence is.
 #
 # You can make such a model from the Transformer of lesson 07. Remove the encoder. The cross-attention goes too, since
-# there is nothing left to translate from. What remains is called a **GPT**, a *generative pretrained Transformer*.
+# there is nothing left to translate from. What remains is a **GPT**, a *generative pretrained Transformer*.
 #
 # You come from lesson 10, with a Transformer in a file of your own, and from lesson 11, where text became ids. Today
 # you'll start with a model that can only average, turn it into a GPT step by step, and measure what each new part is
@@ -212,8 +212,8 @@ assert max(long["losses"]["one head"]) < by_last_letter + 0.03
 
 # %% [markdown]
 # One head does far better than the average. And yet all this machinery is only about as good as a table that counts
-# which letter follows which. Longer training doesn't always help. We gave three heads eight times as many steps, and
-# two of them got past the table, down to 2.12 nats, while the third stayed where it was.
+# which letter follows which. Longer training doesn't always help. Of three heads that we gave eight times as many
+# steps, two got past the table, down to 2.12 nats, and the third stayed where it was.
 #
 # A single head has one budget. Its weights sum to 1, and whatever it spends on the letter just read is missing for
 # the letters before it.
@@ -342,8 +342,7 @@ class MyGPT(nn.Module):
 
 
 # %% [markdown]
-# We give it the sizes of the top rung, train it on the letters like every other rung, and then examine it as in
-# lesson 10.
+# We give it the sizes of the top rung, train it like the others, and examine it as in lesson 10.
 
 # %% tags=["nbval-ignore-output"]
 my_gpt = train_letters(MyGPT(len(letters), 64, 4, 3, 256), train)
@@ -791,7 +790,7 @@ notebook.claim(not others or again_control - again < 0.6 * (again_off - again))
 # %% [markdown]
 # Does the story model have such heads? They would help it, because names and phrases come back in every tale. We take
 # twelve passages of 60 pieces that weren't in its training text and let it read each of them twice in a row. Then we
-# measure the two losses again, and the induction scores of its 36 heads.
+# measure both losses and the induction scores of its 36 heads.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 pieces = story.encode(stories("validation"))
@@ -911,7 +910,7 @@ for seed in (0, 2):
 
 # %% [markdown]
 # How much did the story model learn from Holmes, and how much did it forget? We compare it before and after on 6,000
-# letters of Holmes and 6,000 letters of fairy tales. None of them were used in training.
+# letters of Holmes and 6,000 of fairy tales, none of them used in training.
 
 # %%
 exercises.predict("what_the_detective_forgets")

@@ -222,8 +222,8 @@ class MyViT(nn.Module):
 
 
 # %% [markdown]
-# The trained weights of the model at the start fit into yours, once your feed-forward network uses a GELU instead of
-# a ReLU.
+# The trained weights of the opening's model fit into yours, once your feed-forward network uses a GELU instead of a
+# ReLU.
 
 # %% tags=["nbval-ignore-output"]
 my_vit = MyViT()
@@ -236,8 +236,7 @@ print(f"the same answers as the course's model: {(answers == found).float().mean
 print(exercises.whose("patchify", "add_class_token", "EncoderLayer", did="answered"))
 
 # %% [markdown]
-# The clinic of lesson 10 can examine this model, too. Where it used to change a token, it now changes a patch and
-# checks which outputs move.
+# The clinic of lesson 10 can examine this model, too. It changes one patch and checks which outputs move.
 
 # %% tags=["nbval-ignore-output"]
 examine(my_vit, kind="vision", image_size=28, patch_size=4, n_channels=1)
@@ -267,7 +266,7 @@ torch.testing.assert_close(*logits, atol=1e-3, rtol=0)
 torch.testing.assert_close(table, trained_table)
 
 # %% [markdown]
-# Without positions, the model can't tell a shuffled picture from the original, so it always puts both into one class.
+# Without positions, the model can't tell a shuffled picture from the original and always classifies the two alike.
 # Lesson 05 showed you this with sentences. Attention treats its input as a *set*.
 #
 # The table has one row for the class token and 49 for the patches, numbered 0 to 48. To the model these 49 positions
@@ -296,8 +295,7 @@ notebook.figure(
 )
 
 # %% [markdown]
-# It has, although nobody ever mentioned a grid. In *Practice* you'll put a number on that pattern and compare it with
-# random tables.
+# It has, although nobody ever mentioned a grid. In *Practice* you'll put a number on that pattern.
 #
 # ## 4. Is it better than a convolution?
 #
@@ -488,8 +486,7 @@ notebook.figure(
 # %% [markdown]
 # In most of these maps you can make out the garment. To measure how closely a map follows the picture, we correlate
 # it with the brightness of the patches. Either sign counts, because a map can draw the garment light on dark or dark
-# on light. The trained model's maps do far better than random numbers, which looks convincing. But one comparison is
-# missing.
+# on light. The trained model's maps do far better than random numbers. But one comparison is missing.
 
 # %%
 exercises.predict("random_rollout")
@@ -586,10 +583,10 @@ exercises.quiz("what_rollout_shows")
 # <details><summary>Fine print</summary>
 #
 # The ViT's 45 passes took 14 minutes of one core, the CNN's six took four. The ViT was trained with Muon (lesson 14)
-# and batches of 64, the CNN with AdamW and batches of 50, and each was trained once. It was our second ViT. Our
-# first, with 25 passes, had already been scored on the same 5,000 test pictures (84.7%). A score on pictures that
-# helped to choose a model is a little too good. The order of the four ways to choose patches in section 5 was the
-# same on the other 800 test pictures, with twelve other random models.
+# and batches of 64, the CNN with AdamW and batches of 50, and each was trained once. Our first ViT, with 25 passes,
+# had already been scored on the same 5,000 test pictures (84.7%), and a score on pictures that helped to choose a
+# model is a little too good. The order of the four ways to choose patches in section 5 was the same on the other 800
+# test pictures, with twelve other random models.
 #
 # </details>
 
@@ -599,15 +596,14 @@ exercises.my_parts()
 # %% [markdown]
 # ### What to take away
 #
-# - A patch plays the part of a word. It's cut out, flattened and sent through a linear layer, or all at once through
-#   a convolution with kernel = stride = patch.
+# - A patch plays the part of a word. It's cut out, flattened and sent through a linear layer. A convolution with
+#   kernel = stride = patch does all that at once.
 # - Halve the patch's side, and an attention map has about 16 times as many weights.
 # - The class token starts out alike for every picture and collects what it needs by attention.
 # - Only the table of positions tells the model where a patch was. From the pictures, the model learns that the
 #   positions form a grid.
 # - With little training, a CNN of the same size does better. With seven times as many passes, our ViT caught up.
-# - A map over a picture is a hypothesis. Compare it with random weights, then intervene, and leave patches out rather
-#   than paint them over.
+# - A map over a picture is a hypothesis. Compare it with random weights, then leave patches out and see what changes.
 #
 # $$z_0 = [\,x_\text{class};\; x_1 E;\; …;\; x_N E\,] + E_\text{pos}, \qquad
 # \hat y = \mathrm{LN}(z_L)_0\, W$$
@@ -729,8 +725,8 @@ def vit_parameters(image_size, patch_size, n_channels, n_classes, d_model, n_lay
 exercises.check("vit_parameters", vit_parameters)
 
 # %% [markdown]
-# According to table 1 of the paper, ViT-Base has 86 million parameters. The tested `vit_parameters` agrees with it,
-# and our own model, built at that size, has exactly as many.
+# According to table 1 of the paper, ViT-Base has 86 million parameters. The tested `vit_parameters` agrees, and so
+# does our own model when it's built at that size.
 
 # %%
 count = exercises.reference("vit_parameters")
@@ -767,8 +763,8 @@ exercises.quiz("which_assumptions")
 # should be most similar to the vector of its own caption, and the vector of a caption to that of its own picture. The
 # loss is lesson 09's cross-entropy on a table of similarities, once along the rows and once along the columns.
 #
-# Our captions name a picture's class and its brightness, for instance *dark ankle boot*, and a small Transformer
-# reads them. CLIP's pictures went through a ViT. Ours go through two linear layers, so that training takes seconds.
+# Our captions name a picture's class and brightness, for instance *dark ankle boot*, and a small Transformer reads
+# them. CLIP's pictures went through a ViT. Ours go through two linear layers, which train in seconds.
 
 # %% tags=["hide-input"]
 SHADES = ("dark", "grey", "bright")
