@@ -14,8 +14,8 @@
 # - train it, write with it, and load weights that somebody else trained,
 # - say what each part is for, because you've seen the model without it.
 #
-# This lesson builds on lessons 03 to 09. The six exercises take 54 minutes. Training, using and breaking what you've
-# built takes about 45, and the rest is for the opening and the questions.
+# This lesson builds on lessons 03 to 09. The six exercises take 54 minutes. Training, using and breaking what
+# you've built takes about 45.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -74,7 +74,7 @@ print(exercises.my_source("LayerNorm"))
 
 # %% [markdown]
 # `FeedForward` does the same for your `feed_forward`, and `Embedding` looks up a row per id, multiplies it by
-# $\sqrt{D}$ and adds your `sinusoidal_positions`. Both are in the file, if you'd like to look.
+# $\sqrt{D}$ and adds your `sinusoidal_positions`.
 
 # %% [markdown] tags=["notes"]
 # **How to run this lesson.** Two hours in one session, or homework with a deadline. Opening 6 · six exercises
