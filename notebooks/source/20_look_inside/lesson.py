@@ -650,7 +650,7 @@ head_table(
 )
 notebook.tell(
     f"""It's needed, too. Without head {carrier[1]} of layer {carrier[0]} the lead shrinks by {largest:.1f} logits, and
-    without any other head by {second:.1f} at most. Apart from the darkest cell, though, the two tables differ. Heads
+    without any other head by {second:.1f} at most. Apart from this one head, though, the two tables differ. Heads
     {", ".join(f"{layer}.{head}" for layer, head in both_alike)} cost between half a logit and one when silenced, and
     carry nothing when exchanged. Whatever they do, they do for both countries alike, and patching can't see that."""
 )
