@@ -129,8 +129,10 @@ function outcome(scene, { head, query, key, keys }, place, dot, names, g, say) {
   const share = valueAt(head.weights, query, key);
   const line = g.sum + g.sumHigh + 15;
   const steps = [`${say.dot} = ${number(dot)}`, ...(say.root ? [`${say.root} = ${number(score)}`] : []), masked ? "masked: −∞" : `softmax: ${share < 0.0005 ? "under 0.001" : number(share, 3)}`];
-  const size = [16, 14].find((one) => steps.every((words) => 1.12 * textWidth(words, one) < g.w / 3 - 6)) || 12;
-  steps.forEach((words, i) => scene.label(words, g.left + (i * g.w) / 3, line, { size, weight: 650, color: ["ink", "query", "query"][i], most: size > 12 ? g.w / 3 - 6 : 0 }));
+  // Where there is little room, they begin at the left edge.
+  const fits = steps.every((words) => 1.12 * textWidth(words, 16) < g.w / 3 - 6);
+  const [from, each] = fits ? [g.left, g.w / 3] : [4, (g.width - 8) / 3];
+  steps.forEach((words, i) => scene.label(words, from + i * each, line, { size: fits ? 16 : 13, weight: 650, color: ["ink", "query", "query"][i], most: each - 6 }));
   const n = keys.length;
   const pitch = g.w / n;
   const turn = columnTurn(pitch);
