@@ -180,7 +180,7 @@ notebook.figure(
 )
 
 # %% [markdown]
-# Which one won? It depends on who speaks. On *theo* and *jackson* the five averages were far ahead every time that we
+# Which one won? It depends on who speaks. On *theo* and *jackson* the five averages were well ahead every time that we
 # trained. On *george* and *nicolas* the Transformer mostly was, and over all six, one seed favours the one and another
 # seed the other. We first tried three speakers only, *theo* and *jackson* among them, and were ready to tell you that
 # the simpler model is the better one. Six voices are six draws, and whoever tests on a few can report either result.
