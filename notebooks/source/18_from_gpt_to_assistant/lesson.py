@@ -5,9 +5,10 @@
 # from a fairy tale, which the next cell prints. The model isn't being stubborn. You gave it a line from a book; it
 # wrote the next.
 #
-# Every chat assistant starts out like this. Today you'll turn the story model into a very small assistant, by the
-# kinds of steps that a large one goes through. Then a model that adds two-digit numbers improves with no teacher but a
-# rule that says *right* or *wrong*, which is one way in which today's models learn to reason.
+# Every chat assistant starts out like this. Today you'll turn the story model into a very small assistant, in the
+# same kinds of steps that a large one goes through. Then you'll watch a model that adds two-digit numbers improve
+# with no teacher except a rule that says *right* or *wrong*, which is one of the ways in which today's models learn
+# to reason.
 #
 # You come from lessons 14 and 95, and you need the masked loss of lesson 09 and LoRA from lesson 12.
 
@@ -179,8 +180,8 @@ ChatBox(writers, helper.encode, story.decode, "Say wolf three times.")
 # ## 2. What does it learn from?
 #
 # Our assistant learned from about half a million instructions with their answers. A small program made them from the
-# words and sentences of the fairy tales, nearly all in the seven kinds below. At the very end it also learned from
-# some 14,000 of its *own* answers, those that a rule had marked as right (section 4).
+# words and sentences of the fairy tales, nearly all of the seven kinds below. At the very end it also learned from
+# some 14,000 of its *own* answers, which a rule had marked as right (section 4 shows how).
 
 # %% tags=["hide-input"]
 examples = {one.kind: one for one in instructions("train", 64)}
@@ -212,8 +213,8 @@ def masked_targets(prompt_ids, answer_ids, end_id):
 exercises.check("masked_targets", masked_targets)
 
 # %% [markdown]
-# Now let's train an assistant of our own, the **student**. It's the story model, frozen, with LoRA adapters (rank 16).
-# Only the adapters are trained, 9% of its parameters, on 20 batches of 16 pairs.
+# Now let's train an assistant of our own, the **student**. It's the story model, frozen, with LoRA adapters (rank
+# 16). We train only the adapters, which hold 9% of the student's parameters, on 20 batches of 16 pairs.
 
 # %% tags=["hide-input"]
 taught = instructions("train", 320, seed=1)
@@ -251,7 +252,8 @@ student = adapt(load_storyteller())  # the story model, frozen, with fresh adapt
 train(student, batches_of_pairs(student))
 
 # %% [markdown]
-# How many of its replies to the 48 unseen instructions *end* within 48 tokens, and how many are *right* by the rule?
+# How many of the student's replies to the 48 unseen instructions *end* within 48 tokens, and how many are *right* by
+# the rule?
 
 # %%
 exercises.predict("form_or_content")
@@ -280,10 +282,10 @@ notebook.table(
 notebook.tell(
     f"""
     After 320 pairs the student has learned what an answer looks like, and {ended} of its {len(asked)} replies stop by
-    themselves. But {right or "none"} of them {"is" if right == 1 else "are"} right. What fails is *copying* words from
-    the instruction, which the story model's pretraining has hardly taught it. The bundled assistant learned to copy
-    from about 1,500 times as many pairs and follows {results["instructed"]["followed"]["all"]:.0%} of unseen
-    instructions.
+    themselves. But {right or "none"} of them {"is" if right == 1 else "are"} right. The student can't *copy* words
+    from the instruction, because pretraining on stories hardly taught the model to copy. The bundled assistant
+    learned that from about 1,500 times as many pairs. It follows {best:.0%} of these {len(asked)} instructions, and
+    {results["instructed"]["followed"]["all"]:.0%} of a larger unseen set.
     """
 )
 notebook.claim(ended > 0.7 * len(asked) and ended > right)
@@ -323,9 +325,9 @@ assert min(second["runs"][-1]["followed"]) > second["runs"][0]["followed"][0] + 
 # ### From a pair to a loss
 #
 # Call the model that we train the **policy**, and a frozen copy from before the training the **reference**. An
-# answer's *gain* is its log-probability under the policy minus its log-probability under the reference, and says how
-# much likelier the training has made the answer. The better answer should gain more than the worse one. The difference
-# between their gains is the **margin**:
+# answer's *gain* is its log-probability under the policy minus its log-probability under the reference. It says how
+# much likelier the training has made the answer. The better answer should gain more than the worse one. The
+# difference between their gains is the **margin**:
 #
 # $$\text{margin} = \log\frac{\pi(\text{better})}{\pi_0(\text{better})} - \log\frac{\pi(\text{worse})}{\pi_0(\text{worse})}
 # \qquad \text{loss} = -\log \sigma(\beta \cdot \text{margin})$$
@@ -423,9 +425,9 @@ notebook.claim(gain_better > gain_worse + 1 and abs(losses[0] - 0.693) < 0.01)
 # nobody has to write answers or compare two of them. The model tries, and the rule rewards what is right. DeepSeek-R1,
 # which reasons before it answers, was taught in this way (DeepSeek-AI 2025).
 #
-# Our own model is far smaller, a GPT of 0.1 million weights that adds two two-digit numbers and writes the sum digit
-# by digit. It learned from answers as people write them in a hurry: one in seven starts with a mistake and corrects it
-# after a comma. We stopped its training early on purpose. Here are eight of its tries at one sum.
+# Our own model is far smaller, a GPT with 0.1 million parameters that adds two two-digit numbers and writes the sum
+# digit by digit. It learned from the kind of answers that people write in a hurry: one in seven starts with a mistake
+# and corrects it after a comma. We stopped its training early on purpose. Here are eight of its tries at one sum.
 
 # %%
 adder = load_adder()
@@ -436,7 +438,7 @@ written, counted = reward.write(
 print("58+67 =", *two_digits.texts_of(written), sep="   ")
 
 # %% [markdown]
-# Some of these answers are better than their siblings, and that's all we need. **Group-relative policy optimisation**,
+# Some of these eight answers are better than others, and that's all we need. **Group-relative policy optimisation**,
 # GRPO (Shao et al. 2024), samples a group of answers to each prompt and compares every reward with the mean of its
 # group. Older methods train a second model to say what reward to expect.
 #
@@ -494,9 +496,10 @@ notebook.claim(statistics.mean(live[-2:]) > live[0] + 0.04)
 
 # %% [markdown]
 # To compare GRPO with its rivals, we stored 20 such steps from three seeds, with 1,024 answers per step. The first
-# rival, **rejection sampling**, makes equally many tries, keeps the right answers and imitates them, which is how our
-# assistant learned from its own. Two more need no training. **Voting**, or *self-consistency* (Wang et al. 2023),
-# takes the commonest of 16 samples. The *likeliest* answer doesn't even need samples. All are scored on unseen sums.
+# rival, **rejection sampling**, samples as many answers as GRPO, keeps the right ones and trains the model to imitate
+# them. Our assistant learned from its own answers in this way. Two more rivals need no training. **Voting**, or
+# *self-consistency* (Wang et al. 2023), takes the commonest of 16 samples. The *likeliest* answer doesn't even need
+# samples. All are scored on unseen sums.
 
 # %%
 exercises.predict("which_way_to_better_sums")
@@ -625,8 +628,8 @@ for question in ("What is 485+337?", "What is 912-405?"):
 # The second answer is wrong, because our model met only *add* in its training. Large models are trained to choose
 # among tools by descriptions in the prompt.
 #
-# Whatever a tool or a finder returns becomes part of the prompt, where it is text like any other. Suppose a stranger
-# wrote the page that the finder returns:
+# Whatever a tool or a search returns becomes part of the prompt, where it is text like any other. Suppose the search
+# returns a page whose last sentence was planted by a stranger:
 
 # %% tags=["nbval-ignore-output"]
 page = "In Mossford live the giant Fendric, the shoemaker Wilric and the shepherd Rosvin."
@@ -635,9 +638,10 @@ print(helper.reply(f"{question} {page}"))
 print(helper.reply(f"{question} {page} {planted}"))
 
 # %% [markdown]
-# The last sentence came from the page, but the model has no way to tell. This is **prompt injection** (Greshake et al.
-# 2023), and no training or template has put a stop to it yet. Careful programs therefore limit what a model can do
-# once it has read a stranger's text.
+# Without the planted sentence, the assistant answers the question. With it, the assistant drops the question and
+# follows the page instead, because nothing in the prompt says which sentences are yours. This is **prompt injection**
+# (Greshake et al. 2023), and no training or template has put a stop to it yet. Careful programs therefore limit what
+# a model can do once it has read a stranger's text.
 #
 # Nothing you did today added a part to the model, so the map is lesson 14's.
 
@@ -871,7 +875,8 @@ for request in ("Why is the sky blue?", "Write a poem.", "Translate cat into Fre
 # could write are wanted. For new facts such tuning is the wrong tool: a model that is tuned on facts it doesn't know
 # becomes more likely to invent others (Gekhman et al. 2024).
 #
-# Nor was ours trained to be harmless or truthful, which is the point of many comparisons for real assistants.
+# Nor was our assistant trained to be harmless or truthful, which is what many comparisons are for when people train a
+# real one.
 
 # %% [markdown]
 # ### What is the right text worth?
@@ -996,8 +1001,8 @@ notebook.table([[name, f"{value:.2f}"] for name, value in bits.items()], ["model
 notebook.tell(
     """
     Each stage of training has cost the model some of its skill with fairy tales, although that was never the aim.
-    InstructGPT had the same problem, and its authors called it an *alignment tax*. It helped to mix ordinary text into
-    the training (Ouyang et al. 2022). Ours had none.
+    InstructGPT had the same problem, and its authors called it an *alignment tax*. They found that mixing ordinary
+    text into the training helps (Ouyang et al. 2022), and our training had none.
     """
 )
 notebook.claim(

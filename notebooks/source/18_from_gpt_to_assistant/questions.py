@@ -96,7 +96,7 @@ ask_why: yes
 recall: how_many_targets
 
 [which_way_to_better_sums]
-Rejection sampling and GRPO get the same sums and equally many tries. After the training, whose single samples are right more often, on unseen sums?
+Rejection sampling and GRPO get the same sums and the same number of tries. After training, which of the two is right more often on unseen sums when it writes one sample per sum?
 - rejection: rejection sampling's, because it imitates nothing but right answers | It does, and its target is clean. But it learns nothing from the wrong answers, and as much from an easy sum as from a hard one.
 - grpo: GRPO's, because it learns from the wrong answers as well | They do say what to avoid. But here more than half of the answers are right, so imitation has plenty to learn from, too.
 - equal: neither's, because both see the same answers and the same rule | They do. More than half of the answers are right from the start, so there is enough to imitate, and the wrong ones add little.
@@ -106,7 +106,7 @@ recall: when_voting_hurts
 [paid_for_mentioning]
 The rule pays if the right sum is anywhere in the answer. What do the answers look like after the training?
 - same: about as before, because writing the right sum is still the surest way to be paid | It isn't the surest way. The adder has seen answers that correct themselves, so it can write a second number, and under this rule that can only help.
-- list: lists of numbers, because a second guess costs nothing and sometimes pays | Each comma buys another try. The adder has met corrections in its training, so the first list comes by chance, and it is paid.
+- list: lists of numbers, because a second guess costs nothing and sometimes pays | Each comma buys another try. The adder has met corrections in its training, so the first lists come by chance, and the rule rewards them.
 - empty: mostly rubbish, because a rule with a gap gives the training no direction | The direction is very clear. It just isn't the one we meant.
 ask_why: yes
 recall: paid_by_length
