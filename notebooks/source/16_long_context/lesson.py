@@ -204,8 +204,8 @@ def window_mask(length, window):
 exercises.check("window_mask", window_mask)
 
 # %% [markdown]
-# With a window of 64 in a text of 2,048 tokens, the last token keeps 64 pairs, and 1,984 are masked out. Let's pass this
-# mask to the attention function of lesson 04 and time it.
+# With a window of 64 in a text of 2,048 tokens, the last token attends to 64 keys, and the other 1,984 are masked
+# out. Let's pass this mask to the attention function of lesson 04 and time it.
 
 # %%
 exercises.predict("what_a_mask_saves")
@@ -240,7 +240,7 @@ exercises.reveal(
 print(f"with the mask, {ratio:.1f} times as long as without")
 notebook.tell(
     "To save the work, we must not compute the hidden scores at all. `patterns.window_attention` cuts the text into blocks of 64 and multiplies each block of "
-    "queries only with its own block of keys and the one before. Its result equals that of the mask, and on "
+    "queries only with its own block of keys and the one before. The result is that of masked attention, and on "
     f"this machine it runs {plain_time / block_time:.0f} times as fast as full attention."
 )
 notebook.claim(counted[0] == counted[1] == 16 * counted[2])
@@ -356,8 +356,8 @@ display(
 )
 notebook.tell(
     "Two layers with a window of 8 reach 14 positions. Beyond that the accuracy drops to chance, one in "
-    "eight. The strided and the global pattern compute hardly more pairs, yet they connect any two "
-    "positions within two layers."
+    "eight. The strided and the global patterns compute hardly more pairs than the window, yet they "
+    "connect any two positions within two layers."
 )
 
 # %% [markdown]
@@ -388,8 +388,9 @@ assert numpy.allclose(by_blocks, torch.tensor(scores).softmax(-1).numpy())
 print("equal to a softmax over all five scores: yes")
 
 # %% [markdown]
-# Multiplying the old sum by $e^{2-4}$ puts that right, and the mixture of values is kept up to date in the same way.
-# This is the **online softmax** (Milakov and Gimelshein 2018), and FlashAttention (Dao et al. 2022) is built on it.
+# The number is $e^{2-4}$, because $e^{s-2} \cdot e^{2-4} = e^{s-4}$ for every old score $s$. The running mixture of
+# values is corrected in the same way. This is the **online softmax** (Milakov and Gimelshein 2018), and
+# FlashAttention (Dao et al. 2022) is built on it.
 #
 # ### Your turn: find the bug (4 min)
 #
@@ -507,7 +508,8 @@ print(
 )
 print(f"largest tensor at 2048 tokens: {full_memory[2048] / linear_memory:.0f} times smaller")
 sooner = [n for n, a, b in zip(lengths, chunk_times, fused_times, strict=True) if a < b]
-print("on this machine, causal linear attention takes less time than the fused operator at", sooner)
+where = ", ".join(f"{n:,}" for n in sooner) or "none of these"
+print("tokens at which causal linear attention is faster here than PyTorch's own tiles:", where)
 axes = plots.labelled_lines(
     lengths,
     {
@@ -531,7 +533,7 @@ notebook.figure(
 
 # %% [markdown]
 # Linear attention takes $2nd^2$ multiplications where softmax attention takes $2n^2d$, so beyond $n = d$, here 64
-# tokens, it needs fewer. The *fused* curve is `F.scaled_dot_product_attention` from section 3.
+# tokens, it needs fewer. The *fused* curve shows PyTorch's own tiles, `F.scaled_dot_product_attention` from section 3.
 #
 # ### What does a decoder have to remember?
 #
@@ -565,10 +567,10 @@ torch.testing.assert_close(
 print("100 steps give the same as all at once: yes")
 
 # %% [markdown]
-# Your function takes the old state and a new token and returns the new state, as `rnn_step` did in lesson 01. **Linear
-# attention is a recurrent network whose state is a matrix.** In training it's computed for all tokens at once, and in
-# decoding it needs no cache that grows. But with the loop, lesson 01's question comes back. How much fits into a state
-# of fixed size?
+# Your function takes the old state and a new token and returns the new state, as `rnn_step` did in lesson 01.
+# **Linear attention is a recurrent network whose state is a matrix.** In training it's computed for all tokens at
+# once, and in decoding it needs no cache that grows. But a recurrent network also brings back lesson 01's question.
+# How much fits into a state of fixed size?
 #
 # Let's fill one and see. The keys and values are random vectors of length 1, and nothing is trained. At first we leave
 # $\phi$ out, so that the state is simply the sum of all $k v^\top$.
@@ -677,11 +679,11 @@ notebook.figure(
 #
 # ## 5. What do models do today?
 #
-# Many models still use full attention in every layer, with fewer heads of keys and values, and pay for it. Others keep
-# a few full layers for exact look-up and make the rest cheap, as GPT-3 already did when it alternated full layers with
-# sparse ones. In Gemma 3 (2025), five layers in six have a window of 1,024 tokens. In Jamba (2024) and MiniMax-01
-# (2025), seven in eight have a state of fixed size, the one with recurrent layers called Mamba, the other with linear
-# attention.
+# Many models still pay for full attention in every layer, and only reduce the heads of keys and values. Others keep a
+# few full layers for exact look-up and make the rest cheap, as GPT-3 already did when it alternated full layers with
+# sparse ones. In Gemma 3 (2025), five layers in six have a window of 1,024 tokens. Jamba (2024) and MiniMax-01 (2025)
+# give seven layers in eight a state of fixed size. Jamba's are recurrent layers called Mamba, and MiniMax-01's use
+# linear attention.
 #
 # But the question isn't settled. MiniMax's next model, M2, went back to full attention throughout (MiniMax 2025).
 
@@ -722,8 +724,8 @@ assert 0.16 < mixed / all_full < 0.19
 #
 # $$\phi(Q)\,\bigl(\phi(K)^\top V\bigr) \quad\text{in place of}\quad \mathrm{softmax}(QK^\top)\,V$$
 #
-# Shared keys, windows and fixed states aren't the only changes to the block of 2017. [What changed since
-# 2017](95_what_changed.ipynb) comes next, with the others. Lesson 17 is a branch: your second assignment, in which you
+# Shared keys, windows and fixed states aren't the only changes to the block of 2017. The next lesson, [What changed
+# since 2017](95_what_changed.ipynb), has the others. Lesson 17 is a branch: your second assignment, in which you
 # design the tokens yourself, for drumming.
 
 # %% [markdown]
