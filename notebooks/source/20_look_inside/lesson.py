@@ -3,9 +3,9 @@
 #
 # *The capital of France is* **Berlin**.
 #
-# SmolLM knows better. Left alone, it puts *Paris* there. But while it was reading this sentence, we exchanged 64
-# numbers, the output of one of its 270 heads at the last word. In their place we put what the same head puts out when
-# the sentence is about Germany.
+# SmolLM knows better. Left alone, it puts *Paris* there. But while it was reading this sentence, we replaced 64
+# numbers, the output of one of its 270 heads at the last word. We put in what that head outputs when the sentence is
+# about Germany.
 #
 # A map of attention shows where the weight went, but not whether that mattered. To find out, you have to change
 # something and watch the answer. Today you'll find this head yourself, and then ask what finding it proves.
@@ -140,9 +140,9 @@ first, second = live("copies", lambda: loss_of_copies(twice(seed=0)))
 print(f"{first:.1f} nats per token in the first copy, {second:.1f} in the second")
 
 # %% [markdown]
-# SmolLM does look back, then, and some of its heads must do the looking. In lesson 14 you scored heads for that. An
-# **induction head** attends from a token to the one *after* its earlier copy, because that is what should come next.
-# Now we apply your score to all 30 layers of SmolLM.
+# SmolLM does look back, then, and some of its heads must do the looking. An **induction head** attends from a token
+# to the one *after* its earlier copy, which is the token that should come next. In lesson 14 you wrote a score for
+# such heads. Now we apply it to all 30 layers of SmolLM.
 
 
 # %%
@@ -298,8 +298,9 @@ assert abs(once[0] - once[1]) < 0.5 and again[0] + 0.5 < again[1] < once[1]
 # ### Who tells them where to look?
 #
 # Suppose the token at hand is *fox*, and the earlier *fox* was followed by *runs*. A copier attends from *fox* to
-# *runs*. It can do that only if the key of *runs* says that *fox* came before it. As lesson 14 argued, an earlier head
-# has to supply this by attending to the **previous token**. Before the copiers, one head stands out:
+# *runs*. It can do that only if the key of *runs* says that *fox* came before it. As lesson 14 argued, an earlier
+# head has to supply this by attending to the **previous token**. In the layers below the copiers, one head stands
+# out:
 
 # %% tags=["nbval-ignore-output"]
 
@@ -420,7 +421,7 @@ exercises.reveal(
 print(f"loss {whole:.2f}, with the first token hidden {whole + early:.2f}")
 print(f"weight on the first token before: {before:.0%}; on the second one now: {after:.0%}")
 notebook.tell(
-    f"""Nearly nothing happens, because the second token takes over. Now {after:.0%} of all weight lies on it."""
+    f"""Almost nothing happens, because the second token takes over. Now {after:.0%} of all weight lies on it."""
 )
 assert early < 0.5 and after > 0.25
 
@@ -522,8 +523,8 @@ assert min(known.values()) > 24 and statistics.median(row[20] for row in ranks.v
 # %% [markdown]
 # ## 4. Where is Paris until then?
 #
-# We let the model read "The capital of France is" and, in a second run, "The capital of Germany is". In front of some
-# layer we stop the second run, exchange the vector at one position for the one from the first run, and go on. If the
+# We let the model read "The capital of France is" and, in a second run, "The capital of Germany is". Just before some
+# layer we stop the second run, replace the vector at one position by the one from the first run, and go on. If the
 # model then says *Paris*, this vector carried what made the difference. That's called **patching**.
 #
 # ### Your turn (4 min)
@@ -558,20 +559,23 @@ def says(layer, position):
 places = [(10, 3, "France"), (20, 3, "France"), (26, 3, "France"), (20, 4, "is"), (26, 4, "is")]
 said = live("patched", lambda: [says(layer, position) for layer, position, _ in places])
 for (layer, _, word), answer in zip(places, said):
-    print(f"“{word}” exchanged before layer {layer}: The capital of Germany is{answer}")
+    print(f"“{word}” patched before layer {layer}: The capital of Germany is{answer}")
 print(exercises.whose("patch", did="patched"))
 
 # %% [markdown]
-# Up to layer 20 the vector at the country decides, and from layer 26 on the vector at *is*. Press cells to find where
-# the answer changes hands, and then try the other sentences. Who gets the drink, and what follows *the keys*? With
-# SmolLM installed, `PatchingGrid(smol, own=(…, …))` takes two sentences of your own with equally many tokens.
+# Patched before layer 20 or earlier, the vector at the country decides the answer. Patched before layer 26, the
+# vector at *is* decides it. Click on cells to find where the one takes over from the other. The menus also offer
+# sentences about who gets the drink, and about which verb follows *the keys*. With SmolLM installed,
+# `PatchingGrid(smol, own=(…, …))` takes two sentences of your own with equally many tokens.
 
 # %% tags=["nbval-ignore-output"]
 PatchingGrid(smol)
 
 # %% [markdown]
 # Somewhere in between, the answer moves from one position to another, and only attention can do that. Some heads must
-# carry it. We patch all 270, one at a time, at the last word, and see how much of the difference each carries.
+# carry it. We patch all 270, one at a time, at the last word, and see how far each moves the answer. The measure is
+# Paris's lead over Berlin in logits. A head that carries none of the difference leaves the lead as it was, and one
+# that carries all of it makes the lead what it is for France.
 
 # %%
 exercises.predict("how_many_carry")
@@ -704,10 +708,11 @@ lead = {name: found[0][0] for name, found in without.items()}
 alone, then = lead["nothing"] - lead["23.0, 23.1, 23.5"], lead["23.4"] - lead["all four"]
 notebook.tell(
     f"""In the first sentence, silencing head 4 shrinks the right capital's lead from {lead["nothing"]:.1f} to
-    {lead["23.4"]:.1f} logits, and {without["23.4"][0][1]} of 10 answers are still right. Three others of its layer
-    seem to matter little, because silencing them costs only {alone:.1f}. But once head 4 is gone they cost {then:.1f},
-    and no answer is left. The heads cover for each other, which you can't see by silencing one at a time. Four others,
-    the control, cost next to nothing, and the other two sentences show the same pattern of leads."""
+    {lead["23.4"]:.1f} logits, and {without["23.4"][0][1]} of 10 answers are still right. Three other heads of the
+    same layer seem to matter little, because silencing them costs only {alone:.1f}. But once head 4 is gone they cost
+    {then:.1f}, and no right answer is left. The heads cover for each other, which you can't see by silencing one at a
+    time. Four others, the control, cost next to nothing, and the other two sentences show the same pattern of
+    leads."""
 )
 assert lead["23.4"] < 0.6 * lead["nothing"] and then > 2 * alone > 0
 assert all(found[1] <= 1 for found in without["all four"])
@@ -726,9 +731,9 @@ exercises.quiz("what_patching_showed")
 # token, its position, and what every earlier head and network has added. If you multiply two sums, you get a longer
 # one, so the score is a sum over all pairs of a part of the query and a part of the key.
 #
-# The translator is small enough to write all pairs down. In front of its third encoder layer there are 14 parts,
-# called `token`, `position`, `1.1` for the first layer's first head, `1.ff` for its network and so on. A fifteenth
-# part is what the norm and the projections add by themselves, which makes 225 pairs.
+# The translator is small enough to write all pairs down. The input of its third encoder layer has 14 parts, called
+# `token`, `position`, `1.1` for the first layer's first head, `1.ff` for its network and so on. A fifteenth part is
+# what the norm and the projections add by themselves, which makes 225 pairs.
 
 # %%
 exercises.predict("largest_pair")
@@ -809,7 +814,7 @@ assert dropped["both networks"][1] < 0.5
 #   first token is a place for idle weight, and if you hide it, the next one takes over.
 # - Patching shows where an answer is decided: at the country until layer 23, where one head brings most of it to the
 #   last word.
-# - Other heads cover for that one, so removing one at a time underrates each of them.
+# - Other heads cover for that head, so silencing one head at a time underrates every one of them.
 # - An attention score is exactly a long sum. The one that we took apart had no single cause.
 #
 # This was the last lesson. You began with a sentence squeezed into a single vector. Since then you've built attention
@@ -869,9 +874,9 @@ print(f"{n_capitals} of 10 begin with the capital")
 
 # %% [markdown]
 # Head 4 hardly ever writes a capital. It writes the *country*, its people, sometimes a city. The head, it seems,
-# doesn't answer the question. It brings what the country's vector holds to the place where an answer is due, and later
-# layers make *Paris* of it. After section 4 you might have said that head 4 says the capital, and nothing there would
-# have contradicted you.
+# doesn't answer the question. It brings what the country's vector holds to the place where an answer is due, and
+# later layers turn that into *Paris*. After section 4 you might have claimed that head 4 writes the capital, and no
+# result there would have contradicted you.
 #
 # In lesson 06 a head was its map, but the map is only half of a head. $W_Q W_K^T$ decides where to look (the **QK
 # circuit**), and $W_V W_O$ what to write once it has looked (the **OV circuit**). Both are D by D and have rank K, and
@@ -980,16 +985,18 @@ sample = vectors(4000)
 components = torch.linalg.svd(sample - sample.mean(0), full_matrices=False)[2]
 sparse, chance = n_found(dictionary.detach()), n_found(torch.randn(48, 12))
 principal = n_found(torch.cat([components, -components]))
-print(f"found by the sparse autoencoder:   {sparse} of 24")
+print("directions found again (cosine above 0.95)")
+print(f"by the sparse autoencoder:         {sparse} of 24")
 print(f"by the 12 principal components:    {principal}")
 print(f"by 48 random directions:           {chance}")
 assert sparse >= 12 and max(principal, chance) <= 4
 
 # %% [markdown]
 # With language models nobody has the true list, so a dictionary is judged by what it rebuilds and by whether changing
-# a direction changes what the model says. Dictionaries of Claude 3 Sonnet with up to 34 million directions held some
-# that did (Templeton et al. 2024). How many of a model's features such a dictionary finds is an open question, and
-# two dictionaries trained on one model share only part of their directions (Paulo and Belrose 2025).
+# a direction changes what the model says. In Claude 3 Sonnet, dictionaries of up to 34 million directions contained
+# some that passed this second test (Templeton et al. 2024). How many of a model's features such a dictionary finds is
+# an open question, and two dictionaries trained on one model share only part of their directions (Paulo and Belrose
+# 2025).
 #
 # ### Which way does it go?
 #

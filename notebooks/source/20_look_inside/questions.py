@@ -52,28 +52,28 @@ PREDICTIONS = predictions(r"""
 The eight highest of 270 heads are silenced. What becomes of the 3 nats in the second copy?
 - eleven: about 11 nats per token | Right. Hardly anything else in the model can recite random tokens.
 - seven: about 7 nats per token | You expected the other 262 heads to make up for half of it. They don't.
-- four: about 4 nats per token | That's what happens with eight other heads. Without these, the recitation is gone.
-explain: The score was measured on other random tokens, and it named the heads that recite these.
+- four: about 4 nats per token | That's what happens if eight other heads are silenced. Without the eight highest, SmolLM can't recite.
+explain: The heads were chosen by their score on one draw of random tokens and silenced on another, so the choice carries over.
 recall: why_as_many_others
 
 [the_first_token_hidden]
-The first token gets over 40% of all weight. Hidden from everybody, by how much does the loss rise?
-- much: by more than a nat per token | You'll see it rise that much in a moment, but this change doesn't do it.
-- some: by about half a nat per token | Another token can do what the first one did, so it rises by less.
-- hardly: by a tenth of a nat per token | Right. The weight that it had has found a new place.
+The first token gets over 40% of all weight. If we hide it from all other tokens, by how much does the loss rise?
+- much: by more than a nat per token | Another change will raise the loss that much in a moment. This one doesn't.
+- some: by about half a nat per token | Another token can do what the first one did, so the loss rises by less.
+- hardly: by a tenth of a nat per token | Right. The weight has found another token.
 explain: The role doesn't belong to the first token. It falls to whichever token sees only itself.
 
 [when_it_knows]
-SmolLM has 30 layers. From where on would the lens name the capital first?
-- ten: from the tenth layer on | It's a simple fact, and still the last word has nothing of it at layer 10.
-- twenty: from the twentieth layer on | At layer 20 thousands of tokens still come before it.
-- end: from the last layers on | Right. Up to layer 23 it isn't even among the first thousand.
-explain: The stream at the last word points to the capital only at the very end, in all six sentences.
+SmolLM has 30 layers. From which layer on does the lens rank the capital above all other tokens?
+- ten: from the tenth layer on | The fact is simple, but at layer 10 the vector at the last word doesn't point to the capital yet.
+- twenty: from the twentieth layer on | At layer 20, thousands of tokens still rank above the capital.
+- end: from the last layers on | Right. Up to layer 23 the capital isn't even among the top thousand.
+explain: In all six sentences, the residual stream at the last word points to the capital only at the very end.
 recall: what_the_lens_missed
 
 [how_many_carry]
 All 270 heads are patched, one at a time. How many carry more than half of the difference?
-- none: none of them does | A fact could well be spread so thinly, but this one has a main carrier.
+- none: none of them does | A fact could well be spread over so many heads that none carries half of it, but this one has a main carrier.
 - one: one of them does | Right. One head of layer 23 carries most of it.
 - several: a few of them do | If several each carried more than half, they'd carry the difference twice. One head is far ahead of all others.
 explain: Shares were measured one head at a time, in four pairs of countries.
