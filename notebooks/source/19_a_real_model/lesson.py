@@ -7,9 +7,9 @@
 # Hugging Face in 2024. Its 135 million weights were trained on two trillion tokens, more than you could read aloud in
 # ten thousand years, and it comes with this course as a file of 98 megabytes.
 #
-# Inside, it's the decoder of lesson 14 with four parts exchanged: RMSNorm, SwiGLU, rotary positions and grouped
-# queries. Today you put your own code around the published weights, one part after the other, and the loss tells you
-# when something is still missing.
+# Inside, it's the decoder of lesson 14 with four parts replaced by RMSNorm, SwiGLU, rotary positions and grouped
+# queries. Today you write the code around the published weights, one part after another, and the loss tells you when
+# something is still missing.
 #
 # You come from lesson 18, and you need lesson 14's GPT, lesson 05's rotation and lesson 16's cache. If you worked
 # through lesson 95, you've already written the four parts and can paste them here. If not, you write them today.
@@ -223,9 +223,9 @@ exercises.reveal(
 )
 print(f"{ladder['parts of 2018']:.1f} nats per token; guessing evenly: {guess:.1f}")
 notebook.tell(
-    f"""That's twice as bad as guessing evenly. At {ladder["parts of 2018"]:.1f} nats, the right token typically has a
-    probability of e to the power of −{ladder["parts of 2018"]:.1f}. And yet nothing raised an error, because every
-    shape is right."""
+    f"""That's twice as bad as guessing evenly. Guessing gives the right token one chance in {len(embedding):,}. This
+    model typically gives it one in {math.exp(ladder["parts of 2018"]) / 1e9:.0f} billion. And yet nothing raised an
+    error, because every shape is right."""
 )
 assert ladder["parts of 2018"] > 15
 
@@ -299,9 +299,9 @@ assert (
 # %% [markdown]
 # ## 4. Two parts are left
 #
-# For the first time the model beats guessing, and by a lot. Two parts are still missing. The model has no positions at
-# all, and each of its 61 norms is a LayerNorm, which subtracts a vector's mean and divides by its standard deviation.
-# SmolLM was trained with **RMSNorm**, which skips the subtraction.
+# For the first time the model beats guessing, and by a lot. But it still has no positions at all, and each of its 61
+# norms is a LayerNorm, which subtracts a vector's mean and divides by its standard deviation. SmolLM was trained with
+# **RMSNorm**, which skips the subtraction.
 
 # %%
 exercises.predict("which_part_costs_more")
@@ -384,12 +384,12 @@ def halves_paired(x):
 
 controls = {
     "no rotation": lambda x: x,
-    "halves paired": halves_paired,
-    "backwards in time": lambda x: rotate(x.flip(-2), base=100_000.0).flip(-2),
+    "i paired with i + 32": halves_paired,
+    "positions reversed": lambda x: rotate(x.flip(-2), base=100_000.0).flip(-2),
     "base 10,000": rotate,
 }
 for name, wrong in controls.items():
-    print(f"control, {name:>17}: {loss({**parts, 'rotate': wrong}):.2f}")
+    print(f"control, {name:>20}: {loss({**parts, 'rotate': wrong}):.2f}")
 _, axes = pyplot.subplots(figsize=(7, 3.4))
 axes.axhline(guess, color=plots.GREY, linestyle="--", linewidth=1)
 axes.text(4.4, guess + 0.4, "guessing evenly", color=plots.GREY, ha="right")
@@ -423,7 +423,7 @@ with torch.no_grad():
     yours = read(moon, parts)[0]
     almost = read(moon, {**parts, "norm": lambda x, gain: layer_norm(x, gain, torch.zeros(576))})[0]
 published = smol.logits(MOON)
-print(f"largest difference to the published logits:  {(yours - published).abs().max():.5f}")
+print(f"largest difference from the published logits: {(yours - published).abs().max():.5f}")
 print(f"and of the model with a LayerNorm:           {(almost - published).abs().max():.2f}")
 torch.testing.assert_close(yours, published, rtol=0, atol=1e-3)
 assert (almost - published).abs().max() > 0.1
@@ -436,8 +436,8 @@ print(
 exercises.quiz("what_low_loss_proves")
 
 # %% [markdown]
-# For a model of your own there's no published one to compare with. Lesson 10's clinic is the next best thing, because
-# it needs no answer key. The first four layers are enough for it, and we let it examine them with and without the
+# A model that you design yourself has no published logits to compare with. Lesson 10's clinic is the next best thing,
+# because it needs no answer key. We let it examine the first four layers, which are enough, with and without the
 # rotation.
 
 
@@ -458,9 +458,9 @@ print("\nwithout the rotation:", examine(MySmol({**parts, "rotate": lambda x: x}
 # %% [markdown]
 # ## 5. How does a model that continues texts answer?
 #
-# At the start the model answered a question, and since then it has only continued texts. Answering is continuing, too,
-# once the text is in the **chat template** of lesson 18. Marks are put around each message, and the last message is
-# left open:
+# At the start the model answered a question, and since then it has only continued texts. Once the text is in a **chat
+# template** (lesson 18), answering *is* continuing. Special tokens mark where each message begins and ends, and the
+# last message is left open:
 
 # %%
 print(smol.decode(smol.chat_ids(question)))
@@ -492,8 +492,9 @@ for piece in smol.stream(mine, max_tokens=60):
 # %% [markdown]
 # ## 6. Examples in the input
 #
-# The story model made little use of examples in the input. Let's try it with SmolLM, with four examples of a task and
-# no instruction, just a text to continue:
+# Lesson 14 said that the story model is too small to learn a task from examples in its input. SmolLM is larger, so we
+# give it two such tasks. One asks for a country's capital, as below, and the other for a word's opposite (*hot ->
+# cold*). There is no instruction, just a text to continue:
 
 # %%
 prompt = "Italy -> Rome\nJapan -> Tokyo\nSpain -> Madrid\nEgypt -> Cairo\nFrance ->"
@@ -572,7 +573,7 @@ exercises.my_parts()
 # %% [markdown]
 # ## What you can take with you
 #
-# - Today's language model is the decoder of lesson 14 with four parts exchanged: a gate in the network, shared keys,
+# - Today's language model is the decoder of lesson 14 with four parts replaced: a gate in the network, shared keys,
 #   rotation, RMSNorm. You wrote them all.
 # - A model with a wrong part raises no error. A high loss tells you that something is missing. Only equal logits tell
 #   you that nothing is.
@@ -662,9 +663,9 @@ print(f"from 4,096 to 8,192: {inside:.2f} nats per token, from 8,192 to 10,240: 
 assert abs(beyond - inside) < 0.3
 
 # %% [markdown]
-# Nothing happens at the border. A learned table of positions would simply have ended there. But we went only a quarter
-# beyond, and a low loss mostly depends on the last few hundred tokens. Whether the model still finds a name from 9,000
-# tokens ago is another question.
+# Nothing happens at token 8,192, where a learned table of positions would simply have ended. But we went only a
+# quarter beyond, and a low loss mostly depends on the last few hundred tokens. Whether the model still finds a name
+# from 9,000 tokens ago is another question.
 #
 # ### How many bits does a weight need?
 
@@ -729,11 +730,11 @@ print(f"just reading them:     {1000 * limit:4.0f} ms")
 print(f"writing one token:     {1000 * token:4.0f} ms, {1 / token:.0f} tokens per second")
 
 # %% [markdown]
-# To write one token, every weight is read once and used for one multiplication. Memory sets the pace, which is why
-# people want fewer bits: with 16 instead of 32, half as much has to be read. Halving the time is the most you can
-# hope for, and a processor that is slow at products in 16 bits gains less, or nothing. llama.cpp, a program that many
-# people run such models with, multiplies by the file's 4 bits as they are, so it has less than a fifth as much to
-# read. If you have it, ask it for the same 100 tokens with as many threads, and compare.
+# To write one token, the processor reads every weight once and uses it for one multiplication. Memory sets the pace,
+# which is why people want fewer bits: with 16 instead of 32, half as much has to be read. Halving the time is the
+# most you can hope for, and a processor that is slow at products in 16 bits gains less, or nothing. Many people run
+# such models with llama.cpp, a program that multiplies by the file's 4 bits as they are, so it has less than a fifth
+# as much to read. If you have it, ask it for 100 tokens, too, with as many threads, and compare.
 
 # %%
 exercises.quiz("what_sets_the_pace")
@@ -747,10 +748,10 @@ exercises.quiz("what_rms_norm_leaves_out")
 # ### What was it trained on?
 #
 # The story model was trained on 10.6 million tokens, and SmolLM2's smallest model on 2 trillion (Ben Allal et al.
-# 2025), about 15,000 per weight. Most of them come from web pages, the small remainder of a much larger crawl. Pages
-# were sorted by language, and near copies removed. Then a small classifier, trained on marks that a larger model had
-# given, kept what looked educational (FineWeb-Edu, Penedo et al. 2024). The rest is code, mathematics and textbooks,
-# part of them written by other models.
+# 2025), about 15,000 tokens per weight. Most of them come from web pages, a small part of a much larger crawl. Pages
+# were sorted by language, and near copies were removed. Then a small classifier kept what looked educational. It had
+# learned from grades that a larger model gave (FineWeb-Edu, Penedo et al. 2024). The rest is code, mathematics and
+# textbooks, part of them written by other models.
 #
 # After that came conversations and pairs of a better and a worse answer, as in lesson 18. We know all this because the
 # model's makers published it. For most models that people use, we don't.
@@ -788,7 +789,7 @@ assert max(right.values()) - min(right.values()) > 0.15
 exercises.quiz("is_the_benchmark_clean")
 
 # %% [markdown]
-# ### What changed since?
+# ### What has changed since?
 #
 # Open the configuration of a model of 2025, and you'll recognise nearly everything in it. Qwen3 and OLMo 2 normalise
 # queries and keys before the rotation (QK-norm). DeepSeek-V3 and some of Qwen3's models split the network into

@@ -57,15 +57,15 @@ PREDICTIONS = predictions(r"""
 [todays_weights_in_yesterdays_parts]
 Where will the loss be?
 - below: clearly below 10.8 nats | The matrices are as they were trained. But the wrong parts change what reaches them, and 30 layers add up these changes.
-- about: near 10.8 nats | A model that spreads its probability evenly would be there. This one is sure, of wrong tokens.
+- about: near 10.8 nats | A model that spreads its probability evenly would be there. This model is sure of the wrong tokens.
 - above: clearly above 10.8 nats | Right. To do worse than somebody who guesses evenly, a model has to be sure of wrong tokens.
-explain: The trained weights expect inputs of a certain kind. They get others, and still turn them into sharp distributions.
+explain: The trained weights expect inputs of a certain kind. Given inputs of another kind, they still produce sharp distributions.
 
 [which_part_costs_more]
-Two parts are still those of 2018. Which of them costs more, measured in nats per token?
+Two parts still differ from SmolLM's. Which of them costs more, measured in nats per token?
 - rotary: the missing positions | Right. Without positions, a query can't tell the nearest word from a distant one.
 - norm: the LayerNorm instead of an RMSNorm | There are 61 of them, but each takes away only a vector's mean, which is small here.
-- equal: both about the same | Without positions, the model loses the order of the words. With a LayerNorm, it loses one number of 576.
+- equal: both about the same | Without positions, the model loses the order of the words. With a LayerNorm, each vector of 576 numbers only loses its mean.
 explain: The mean that LayerNorm subtracts is close to zero here. The order of the words matters far more, and without the rotation only the causal mask says anything about it.
 recall: what_low_loss_proves
 
@@ -73,8 +73,8 @@ recall: what_low_loss_proves
 Now the same question without the template, as plain text to be continued. What does the model write?
 - answer: the answer, as it did with the template | It knows the answer. But nothing in a plain text says that one is wanted.
 - more: more questions of this kind | A model that has only read web pages might do that. This one has been fine-tuned since.
-- nothing: nothing, it stops at once | Right. In the conversations that it was fine-tuned on, the user's message is usually over after a question mark.
-explain: In those conversations, the next token after the question mark was the mark that closes a message.
+- nothing: nothing, it stops at once | Right. In the conversations that the model was fine-tuned on, a question mark usually ended the user's message.
+explain: The likeliest next token is therefore the one that closes a message.
 recall: why_a_template
 
 [four_examples]
@@ -88,7 +88,7 @@ slider: yes
 close: 0.12
 
 [wrong_examples]
-In which task do wrong answers in the examples do more harm?
+Now we mix up the answers in the examples. In which of the two tasks does that do more harm?
 - antonyms: with the opposites | Right. Between any two words there are many relations, and only the right answers say which is meant.
 - capitals: with the capitals | A country and any capital already say what the list is about.
 - equal: in both alike | The lines look alike, but mixed-up capitals still say what the list is about, and mixed-up opposites don't.
