@@ -49,9 +49,10 @@ story, validation = load_storyteller(), stories("validation")
 # %% [markdown]
 # ## 1. Which parts are still the same?
 #
-# On the left is a layer of the 2017 decoder without its cross-attention, and on the right a layer of a model like
-# Llama 3, with the changed parts in orange. The plan hasn't changed. Attention moves information between positions, a
-# feed-forward network works on each position, and both add their output to the residual path.
+# The figure below shows two layers. On the left is one of the 2017 decoder, without its cross-attention, and on the
+# right one of a model like Llama 3, with the changed parts in orange. The plan hasn't changed. Attention moves
+# information between positions, a feed-forward network works on each position, and both add their output to the
+# residual path.
 
 
 # %% tags=["hide-input"]
@@ -148,9 +149,10 @@ def swiglu(x, w_gate, w_up, w_down):
 exercises.check("swiglu", swiglu)
 
 # %% [markdown]
-# Our `GPT` has a switch for each change, and for two more. One is pre-norm, which you know from lesson 07. The other
-# concerns the **output layer**. In 2017 it was *tied*, which means that the matrix of the embedding was used a second
-# time to compute the logits. Most large models have two separate matrices.
+# Our `GPT` has a switch for each of the four parts and for three more changes. One is pre-norm, which you know from
+# lesson 07. Another is the GELU of lesson 14 in place of ReLU. The third concerns the **output layer**. In 2017 it
+# was *tied*, which means that the matrix of the embedding was used a second time to compute the logits. Most large
+# models have two separate matrices.
 
 # %%
 sizes = {"vocab_size": 512, "d_model": 64, "n_heads": 4, "n_layers": 2, "max_len": 128}
@@ -163,9 +165,9 @@ for name, config in (("2017", then), ("today", now)):
 # %% [markdown]
 # ## 2. What does each change bring?
 #
-# We trained small models on fairy tales: the 2017 block, the same block with one change at a time, and all changes
-# together, each with three seeds. All have 141,000 parameters, because the width of the feed-forward network makes up
-# for what a change saves or adds.
+# We trained small models on fairy tales: the 2017 block, the same block with one of the seven changes at a time, and
+# that block with all of them together (SwiGLU replaces GELU), each with three seeds. All have 141,000 parameters,
+# because the width of the feed-forward network makes up for what a change saves or adds.
 #
 # The figure below the predictions compares the models after equally many steps (open circles) and after equal time on
 # a processor (filled circles). The grey band spans the three seeds of the 2017 block.
@@ -236,8 +238,9 @@ tell(
     changes save together. The nearest tokens say most about the next one, and with rotation the model needn't learn
     first which ones are near.
 
-    An **untied output** helps, too, but a quarter of this small model's parameters are in that matrix. In Llama 3 8B
-    the matrix has a fifteenth of them, and models of about a billion parameters often keep the two tied.
+    An **untied output** helps, too, but its extra matrix holds a quarter of this small model's parameters. In Llama 3
+    8B the output matrix holds a fifteenth, and models of about a billion parameters often keep output and embedding
+    tied.
 
     The other five lie in the band, or so near it that three seeds can't tell. Three of them had little chance to show
     anything here. *Grouped heads* save memory, *RMSNorm* saves time on a GPU, and *pre-norm* is for models deeper than
@@ -317,7 +320,7 @@ def share_heads(x, n_heads):
 exercises.check("share_heads", share_heads)
 
 # %% [markdown]
-# How much does that save? In the second of our two models, four heads of queries share two heads of keys and values.
+# How much does that save? In today's model of section 1, four heads of queries share two heads of keys and values.
 
 # %%
 exercises.predict("cache_of_today")
@@ -381,12 +384,12 @@ print("same scores:", torch.allclose(scores, c @ (w_key.T @ q), rtol=1e-3, atol=
 
 # %% [markdown]
 # Rotation doesn't fit into this. It turns each key by an angle of its own, so one product $W^\top q$ would no longer
-# do for all of them. DeepSeek-V2 therefore rotates and caches a small second key, 64 numbers beside the 512 of $c$.
+# work for all keys. DeepSeek-V2 therefore rotates and caches a small second key, 64 numbers beside the 512 of $c$.
 #
 # **QK-norm** normalises every query and key before they meet (Dehghani et al. 2023; used in OLMo 2, Gemma 3 and Qwen
 # 3). Nothing else in a block keeps queries and keys from growing, and once they have grown, the softmax saturates, as
-# in lesson 04. In the table below we multiply both by a growing factor and see over how many keys a query still
-# spreads its weight.
+# in lesson 04. In the table below, random queries attend to 50 keys. We multiply both by a growing factor and see
+# over how many keys a query still spreads its weight.
 
 # %% tags=["hide-input"]
 notebook.set_seed(0)
@@ -459,9 +462,9 @@ tell(
 )
 
 # %% [markdown]
-# **Attention sinks** aren't a change to the block. They are a habit of trained models. A row of weights sums to 1 even
-# if no token is worth attending to, and many models then put the weight on the first token (Xiao et al. 2023). The
-# story model doesn't do that, but SmolLM does, and lesson 20 tests what happens without.
+# **Attention sinks** aren't a change to the block. They are a habit of trained models. A row of weights sums to 1
+# even if no token is worth attending to, and many models then put the weight on the first token (Xiao et al. 2023).
+# The story model doesn't do that, but SmolLM does, and lesson 20 hides this token to see what breaks.
 #
 # ### What to take away
 #
@@ -540,9 +543,9 @@ tell(
 )
 
 # %% [markdown]
-# Is it faster as well? The processor has to fetch every weight from memory, and 8 bits arrive four times as fast as 32
-# bits. But that helps only an operator that turns them into floats inside the processor. Ours writes a whole matrix of
-# floats to memory first, so it saves room and no time.
+# Is it faster as well? The processor has to fetch every weight from memory, and 8 bits arrive four times as fast as
+# 32 bits. But that helps only if they're turned into floats inside the processor. Our code writes a whole matrix of
+# floats to memory first, so 8 bits would save space but no time.
 #
 # ### Can the same text be written in fewer steps?
 #
@@ -625,8 +628,8 @@ notebook.claim(1.1 < races["drawn at 0.8"][2] < 2)
 # %% [markdown]
 # The draft hasn't changed a single token of the text. Greedy decoding needs far fewer passes with it, but read the
 # story before you celebrate. Greedy text repeats itself, and repetitions are easy to guess. At a temperature of 0.8
-# our draft is seldom right, and the few passes that it saves hardly save time, because in a small model a pass over
-# three tokens takes longer than a pass over one.
+# our draft is seldom right. The few passes that it saves don't pay for themselves, because in a small model a pass
+# over three tokens takes longer than a pass over one.
 #
 # A model with billions of parameters gains more. There the longer pass is practically free, as long as few texts are
 # written at a time, and a small language model guesses its large sibling's tokens far more often than our table does.

@@ -22,14 +22,14 @@ close: 0
 ask_why: yes
 
 [norm_and_depth]
-With 24 layers and without warm-up, how far have the two got after 300 steps?
+With 24 layers and without warm-up, how far do the pre-norm and the post-norm model get in 300 steps?
 - post: pre-norm learns, and post-norm knows little but the letters' frequencies | In post-norm every layer normalises the residual path itself, so the signal has to get through 48 norms on its way. In pre-norm the path stays free.
 - both: both learn, and they end about as far as the models with two layers | That's what the residual path is for, and in pre-norm it works. In post-norm, the signal on that path has to pass every norm.
 - neither: neither learns, and both know little but the letters' frequencies | Three hundred steps are few, but two layers learn in that time, and with one of the two norms 24 layers do, too.
 ask_why: yes
 
 [cache_of_today]
-After 100 tokens, how large is the cache of the second model, as a percentage of the first one's?
+After 100 tokens, how large is the cache of today's model, as a percentage of the 2017 model's?
 too_low: Keys and values shrink by the same factor, because both lose heads. You may have applied that factor twice, once for each.
 too_high: The queries aren't in the cache, because each of them is used only once. So everything that is in the cache has shrunk.
 unit: %
