@@ -212,11 +212,11 @@ assert max(long["losses"]["one head"]) < by_last_letter + 0.03
 
 # %% [markdown]
 # One head does far better than the average. And yet all this machinery is only about as good as a table that counts
-# which letter follows which. Longer training doesn't always help. Of three heads that we gave eight times as many
-# steps, two got past the table, down to 2.12 nats, and the third stayed where it was.
+# which letter follows which. Longer training doesn't always help. We trained the model with three seeds for eight
+# times as many steps. Two of the three runs got past the table, down to 2.12 nats, and the third never did.
 #
-# A single head has one budget. Its weights sum to 1, and whatever it spends on the letter just read is missing for
-# the letters before it.
+# A single head has one budget. Its weights sum to 1, so whatever it spends on the letter just read, it can't spend on
+# the letters before.
 #
 # What if we split this head into four? The number of parameters doesn't change, because each head is only a quarter
 # as wide. But it then has to tell 50 letters apart with 16 numbers instead of 64.
@@ -374,7 +374,7 @@ with at_work.switched(own, **since_2017), torch.no_grad():
     for _ in range(40):
         likely = own.top_k_filter(my_story(ids)[:, -1], 20)
         ids = torch.cat([ids, likely.softmax(-1).multinomial(1)], dim=1)
-print(f"largest difference of two logits: {apart:.0e}\n\n{story.decode(ids[0])}")
+print(f"largest difference between two logits: {apart:.0e}\n\n{story.decode(ids[0])}")
 
 # %% [markdown]
 # ## 4. Is that all there is to GPT-2?
@@ -396,7 +396,7 @@ theirs.load_state_dict(gpt2_state(ours))
 ids = torch.randint(300, (2, 20))
 with torch.no_grad():
     difference = ours.eval()(ids) - theirs.eval()(ids).logits  # (B, T, V)
-print(f"largest difference of two logits: {difference.abs().max():.0e}")
+print(f"largest difference between two logits: {difference.abs().max():.0e}")
 
 # %% tags=["hide-input"]
 assert difference.abs().max() < 1e-10
@@ -459,9 +459,10 @@ EndlessStory(story)
 # model go on. After an article and the words *In short:* it will probably go on with a summary, and after *Q: Who
 # wrote Hamlet? A:* with an answer. GPT-2 was tested in just this way, without a layer added or a weight changed.
 #
-# GPT-3 showed that a few solved **examples in the input** make the answers far better, for instance two translated
-# sentences in front of the third. Nothing is trained, because the model only reads the examples. Our story model is
-# too small for that, but in lesson 19 you'll try it with a model that isn't.
+# GPT-3 showed that a few solved examples in the input make the answers far better, for instance two translated
+# sentences before the one that it should translate. This is called **in-context learning**, although nothing is
+# trained and the model only reads the examples. Our story model is too small for it. In lesson 19 you'll try it with
+# a model that's large enough.
 #
 # What has the story model picked up? We give it a beginning and two possible endings and check which ending is more
 # probable. Does the queen put on *her crown* or *his crown*? A fox met a goose: is *'I will eat you'* said by the
@@ -778,11 +779,10 @@ print(f"switched off: {len(copying)} of the 4 heads of layer 2")
 print(
     f"  first passage: {first:.2f} → {first_off:.2f}    repetition: {again:.2f} → {again_off:.2f}"
 )
-print(f"switched off: {len(others)} other(s); repetition: {again:.2f} → {again_control:.2f}")
+print(f"switched off: the rest of layer 2    repetition: {again:.2f} → {again_control:.2f}")
 notebook.tell(
     """Copying is what suffers. In the first passage the loss can't get much worse, since nothing there could be
-    predicted anyway. The other heads of the same layer are our control. Switch them off instead, and the loss
-    changes far less."""
+    predicted anyway. The rest of the layer is our control. Switch that off instead, and the loss changes far less."""
 )
 notebook.claim(abs(first_off - first) < 0.5 and again_off - again > 0.3)
 notebook.claim(not others or again_control - again < 0.6 * (again_off - again))
@@ -801,11 +801,11 @@ found = scores_of(story.model, twice)
 print(f"loss in the first reading {first:.2f}, in the second {again:.2f} nats per piece")
 print(f"highest induction score of {found.numel()} heads: {found.max():.2f}")
 notebook.tell(
-    """The story model has no induction head. It has just read the passage and yet predicts it hardly better the
-    second time. That fits what you saw in the widget, where it forgets its king even while he's still in its
-    window. Olsson et al. found that such heads form early in training in every model of two layers or more that
-    they looked at, after a few billion tokens, and that the loss suddenly drops when they do. The story model
-    has read far less than that."""
+    """The story model has no induction head. Although it has just read the passage, it predicts hardly any better the
+    second time. That fits what you saw in the widget, where it forgets its king even while he's still in its window.
+    Olsson et al. found that such heads form early in training in every model of two layers or more that they looked
+    at, after a few billion tokens, and that the loss suddenly drops as the heads form. The story model has read far
+    less than that."""
     if again > 0.7 * first
     else """It does copy: the second reading costs far less than the first."""
 )
@@ -870,16 +870,16 @@ display(
 notebook.tell(
     """The paper's three fits put the best size for this budget between 40 and 70 billion parameters. The authors then
     trained a model of 70 billion, called Chinchilla, which beat Gopher in nearly every test. Most models of that time
-    had read too little for their size. Today's models are made much smaller than the valley suggests and read far more,
-    because a small model is cheaper for everybody who uses it afterwards. SmolLM in lesson 19 has 135 million parameters
-    and has read 2 trillion tokens."""
+    had read too little for their size. Today's models are much smaller than the lowest point of this curve suggests
+    and read far more, because a small model is cheaper for everybody who uses it afterwards. SmolLM in lesson 19 has
+    135 million parameters and has read 2 trillion tokens."""
 )
 assert chinchilla < gopher - 0.03
 
 # %% [markdown]
-# How far can you trust such a formula? Besiroglu et al. (2024) read the same runs off the paper's figure and fitted it
-# again. They found that the first fit had stopped too early and that the numbers printed above are rounded too far.
-# Ask each formula where the valley has its bottom.
+# How far can you trust such a formula? Besiroglu et al. (2024) read the runs off the paper's figure and fitted the
+# formula again. They found that the first fit had stopped too early and that the numbers printed above are rounded
+# too coarsely. According to each formula, which size has the lowest loss at Gopher's budget?
 
 # %% tags=["hide-input"]
 FITS = {  # floor, A, its exponent, B, its exponent

@@ -103,11 +103,11 @@ ask_why: yes
 What happens to the loss in the repetition when these heads are switched off?
 - all: it rises most of the way to the loss of the first passage | Yes. No other head has learned to do the same work in another way. Without these heads the model can even do worse than on a first passage, because it's sure of the wrong tokens.
 - some: it rises, but the model still copies rather well | Then other heads would have to do some of the work, as in lesson 06.
-- nothing: it hardly changes, because other heads stand in | Other heads did stand in for the translator's in lesson 06. This model is far smaller, though, and has a single task.
+- nothing: it hardly changes, because other heads stand in | In lesson 06, other heads did stand in for those that we silenced in the translator. This model is far smaller, though, and has a single task.
 
 [large_or_well_read]
 Both cost the same to train: 280 billion parameters on 300 billion tokens, or 70 billion parameters on 1.4 trillion tokens. Which model has the lower loss, according to the formula?
-- read: the smaller model, which has read more | Yes. At 300 billion tokens, what hasn't been read costs more than what the larger model gains by its size.
+- read: the smaller model, which has read more | Yes. At 300 billion tokens, reading too little costs more than the larger size gains.
 - large: the larger model, which has read less | Most laboratories thought so until 2022. But the second term is already small at 70 billion parameters, and the third is still large.
 - same: neither, since both cost the same to train | Equal cost doesn't mean equal loss. The two terms fall at different speeds, so there's a best way to share the budget.
 
