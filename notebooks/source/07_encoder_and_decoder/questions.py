@@ -13,7 +13,7 @@ A batch has the shape (B, T, D). Over which dimension does layer normalisation t
 [what_dropout_does: multiple]
 Which of these are true of dropout with p = 0.1?
 + In training, a tenth of the activations is set to zero. | True, and a different tenth each time.
-+ The others are divided by 0.9. | True, because that keeps the expected sum where it was.
++ The activations that are kept are divided by 0.9. | True, because that keeps the expected sum where it was.
 - A tenth of the weights is removed. | Not so: the weights stay, and activations are set to zero.
 - It stays on when the model translates. | Not so: model.eval() turns it off.
 
