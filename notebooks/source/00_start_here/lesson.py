@@ -3,9 +3,8 @@
 #
 # *Un chien noir court dans la neige avec un bâton.* In a moment you'll watch a model write this sentence in English,
 # and you can open every part of it to see how. The model is a **Transformer**, like those behind today's chatbots and
-# translators, but small enough to fit on this page. Nothing in its picture is made up, because every colour is a
-# number that the model has learned, or one that it has just computed for this sentence. The page takes about 25
-# minutes.
+# translators, but small enough to fit on this page. Nothing in its picture is made up. Every colour stands for a
+# number that the model has learned or has just computed for this sentence. The page takes about 25 minutes.
 #
 # Run the next two cells (click on a cell, then <kbd>Shift</kbd> + <kbd>Enter</kbd>) and press **Take the tour**. You
 # can leave the tour whenever you like and click on anything that looks interesting. To see a sentence of your own,
@@ -55,9 +54,9 @@ from helpers.widgets.attention_view import attention_view
 # the result of a part is added to the vector that went into it.
 #
 # The upper half of the map is the **encoder**, which reads French, and the lower half is the **decoder**, which
-# writes English. Some models need only one half, like the encoder of lesson 12 or the decoder of lesson 14, which
-# writes stories. Transformers were invented for translation, but stacks of such layers have since learned program
-# code, pictures, speech and proteins.
+# writes English. Some models have only one of the halves. Lesson 12's is an encoder, and lesson 14's is a decoder
+# that writes stories. Transformers were invented for translation, but stacks of such layers have since learned
+# program code, pictures, speech and proteins.
 #
 # The paper that introduced the Transformer in 2017 was called *Attention Is All You Need*. Do you believe the title?
 # Let's count how many of our model's learned numbers belong to attention:
@@ -86,8 +85,8 @@ sentence = "Une petite fille en manteau rouge joue avec un chien noir."
 print(translator.translate(sentence))
 
 # %% [markdown]
-# *Manteau rouge* is literally "coat red". Before the model writes a word, it divides a total **weight** of 1 among
-# all the French words.
+# *Manteau rouge* is literally "coat red". Before the model writes a word, it divides its attention among the French
+# words, as a total **weight** of 1.
 
 # %%
 exercises.predict("where_it_looks_for_red")
@@ -118,15 +117,15 @@ notebook.tell(
     """This is an **attention map**. Each **row** is a token that the model wrote, and each **column** is a token that
     it read. A `▁` marks where a word begins. The darker a cell, the more of its row's weight is on its column. You
     can see *red* and *coat* cross over. Now find the *a* before *red*. The French sentence has no article there, so
-    this row has no obvious place to look, and its weight is spread over *Une*, *rouge* and *en*."""
+    this *a* has nothing to translate, and its weight is spread over *Une*, *rouge* and *en*."""
 )
 
 # %% [markdown]
 # ### Your turn: find the bug
 #
 # Which French token does each English token look at most? `argmax` finds the *position* of the largest number along
-# one dimension of a table, but this cell searches along the wrong dimension. Run it, read what the check says, and
-# mend it.
+# one dimension of a table, but the function below searches along the wrong one. Run its cell, read what the check
+# says, and mend the function.
 
 # %% tags=["hide-input"]
 exercises.heading("alignment_from_weights")
@@ -152,15 +151,15 @@ assert read[looked_at[words["red"]]] == "▁rouge" and read[looked_at[words["coa
 # %% [markdown]
 # Nobody ever told the model which word translates which.
 #
-# The map above is an average over the four **heads** of one layer, each of which has learned numbers and a map of its
-# own. Change the layer and the head below, and find a head in which most words *don't* look at their translation.
+# The map above is an average. The layer has four **heads**, each with learned numbers and a map of its own. Change
+# the layer and the head below, and find a head in which most words *don't* look at their translation.
 #
 # <details><summary>Where do the pieces come from? (optional)</summary>
 #
-# Nobody chose the pieces. Before the translator was trained, a small program went through its training text, in which
-# every letter was a piece at first. The program joined the two pieces that occurred side by side most often, counted
-# again, and went on until there were 4,000. A frequent word like *chien* is one piece now, while *framboise*
-# (raspberry) still comes in four. This is **byte-pair encoding**, and [section 2 of lesson
+# Nobody chose the pieces. Before the translator was trained, a small program cut its training text into pieces of one
+# letter each. The program joined the two pieces that occurred side by side most often, counted again, and went on
+# until it had 4,000 different pieces. A frequent word like *chien* is one piece now, while *framboise* (raspberry)
+# still comes in four. This is **byte-pair encoding**, and [section 2 of lesson
 # 11](11_tokenizers.ipynb#2.-Which-pieces-do-we-need?) lets you do it yourself in ten minutes.
 #
 # </details>
@@ -244,10 +243,10 @@ notebook.tell(
 # **Predict.** Before a result that matters, the lesson asks what you expect. Lock in an answer, even if it's a guess,
 # because you'll remember a result better once you've committed yourself.
 #
-# **Your turn.** A few times per lesson there's code to write. Its check tells you not only *whether* it's right but
-# *what* went wrong. If you're stuck, `exercises.hint("alignment_from_weights")` shows one hint at a time, and
-# `exercises.solution("alignment_from_weights")` the tested code. Skip an exercise, and the lesson goes on with the
-# course's version.
+# **Your turn.** A few times in each lesson you write some code. The check below it tells you not only *whether* it's
+# right but *what* went wrong. If you're stuck, `exercises.hint("alignment_from_weights")` shows one hint at a time,
+# and `exercises.solution("alignment_from_weights")` the tested code. Skip an exercise, and the lesson goes on with
+# the course's version.
 #
 # **Yours.** What you write goes into a file, `my_transformer.py`, as soon as it passes. By lesson 10 that file is a
 # Transformer. Each part lights up below once you've written it, and `exercises.progress()` lists everything you've
@@ -262,7 +261,7 @@ exercises.my_parts()
 #
 # ## The course
 #
-# Lessons 00 to 10 are the main path, and at its end your own Transformer translates. After that, the path goes on
+# The main path starts with lessons 00 to 10, and by the end of 10 your own Transformer translates. The path goes on
 # through 11 to 14, 16, 95, 18, 19 and 20. Lessons 15 (pictures) and 17 (music) branch off after 10. You can read
 # pages 90 to 94 at any time, and 96 when a model of your own writes rubbish.
 #

@@ -4,11 +4,11 @@ from helpers.exercises.written import predictions
 
 PREDICTIONS = predictions(r"""
 [where_it_looks_for_red]
-The model has written *A little girl in a* and is about to write *red*. Which French word has the most weight in the last layer? The layer looks four times side by side, and we take the average.
+The model has written *A little girl in a* and is about to write *red*. Which French word has the most weight in the last layer? That layer computes four sets of weights side by side, and we take their average.
 - manteau: *manteau* (coat) | *manteau* comes first in French, but its turn in English is one word later.
 - rouge: *rouge* (red) | The model has learned to look at the word that it translates.
 - fille: *fille* (girl) | She wears the coat, but for the next word the model needs the colour.
-- en: *en* (in) | *en* has just been translated, as *in*. The model looks further ahead.
+- en: *en* (in) | *en* was translated two words ago, by *in*, and the model has moved on.
 explain: *rouge* has more than nine tenths of the weight, although *manteau* comes before it. The model can look at the French words in any order.
 
 [a_word_is_missing]
@@ -30,5 +30,5 @@ explain: The sentence leaves no gap to fill, and from the positions the model ca
 - not: *The man is not eating pizza* | The last sentence was translated faithfully, but this one isn't.
 - other: *The man is eating food* | The word *pizza* is in the sentence, and the model keeps it. It's the *not* that disappears.
 - pizza: *The man is eating pizza* | The captions win here, and the *not* disappears.
-explain: A photo shows what's there, so fewer than one English caption in 500 contains *not*. The model assigns it next to no probability.
+explain: A photo shows what's there, so fewer than one English caption in 500 contains *not*. The model assigns the word next to no probability.
 """)
