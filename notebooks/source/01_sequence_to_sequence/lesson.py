@@ -127,10 +127,10 @@ n_known = len(translated_right(gru))
 lost = 1 - survived[1] / n_known
 notebook.tell(
     f"""The *rabbit* has turned into *cows*, in a part of the sentence that nobody touched. Make the sentence longer
-    still, and the network writes about curious doctors and a grey table, in perfect English. Nor is it bad luck. We
-    took {n_known} short sentences that it translates perfectly and appended three more to each, and only
-    {survived[3]} beginnings survived. To see what gets lost on its way into the vector, we'll build such a network
-    from the first line."""
+    still, and the network writes about curious doctors and a grey table, in perfect English. Nor is this sentence
+    just unlucky. We took {n_known} short ones that the network translates perfectly and appended three more to each,
+    and only {survived[3]} beginnings survived. To see what gets lost on its way into the vector, we'll build such a
+    network from the first line."""
 )
 notebook.claim(0.3 < lost < 0.45 and survived[3] < 0.35 * n_known)
 
@@ -205,10 +205,10 @@ print(exercises.whose("rnn_step", did="computed"))
 # ## 2. How does it write a sentence of another length?
 #
 # French and English words don't come in pairs. *des vaches* is just *cows*, and *un chapeau noir* is *a black hat*.
-# The answer of 2014 was a pair of recurrent networks (Cho et al. 2014a; Sutskever et al. 2014). The **encoder** reads
-# the whole French sentence, and its last state is called the **context vector**. The **decoder** starts from this
-# vector and writes one English word per step. At each step it reads the word before and, in Cho's version and ours,
-# the context vector once more.
+# In 2014 two groups solved this with a pair of recurrent networks (Cho et al. 2014a; Sutskever et al. 2014). The
+# **encoder** reads the whole French sentence, and its last state is called the **context vector**. The **decoder**
+# starts from this vector and writes one English word per step. At each step it reads the previous word and, in Cho's
+# version and ours, the context vector again.
 #
 # How does a state become a word? A learned matrix turns it into one number per word of the **vocabulary**, the word's
 # **logit**, and the decoder writes the word with the largest logit. Two entries of the vocabulary aren't words. The
@@ -225,9 +225,9 @@ notebook.picture("context_vector")
 notebook.picture("hidden_state_travelling")
 
 # %% [markdown]
-# Now squeeze the context vector yourself. Encoder and decoder are **GRUs** here (gated recurrent units), whose step
-# is more elaborate than your `rnn_step`. The encoder reads in both directions, and 64 numbers from each direction
-# make up the 128. Let fewer of the 128 through. Which word is lost first?
+# Encoder and decoder are **GRUs** here (gated recurrent units), whose step is more elaborate than your `rnn_step`.
+# The encoder reads in both directions, and 64 numbers from each direction make up the 128. Now squeeze the context
+# vector yourself, by letting fewer of the 128 through. Which word is lost first?
 
 # %%
 RNNStepper(gru.model, gru.source, gru.target, "le petit chat voit un chien noir .")
@@ -384,7 +384,7 @@ notebook.claim(repeats > 0.8)
 # ### Your turn: find the bug
 #
 # What was that easier task? Take the target `[the, cat, sleeps]` and write down what `colleagues_version` returns.
-# Then write the function as it should be. The cell below it trains a translator with yours.
+# Then write the function as it should be. The cell after the check trains a translator with your version.
 
 # %%
 exercises.heading("teacher_forcing")
@@ -655,7 +655,7 @@ notebook.tell(
 )
 
 # %% [markdown]
-# Could a network reach any word in *one* step?
+# What if the decoder could look at the whole French sentence again?
 
 # %%
 exercises.quiz("which_problems_attention_solves")
@@ -911,7 +911,7 @@ notebook.claim(verdict == "good" and not plural.endswith("s") and singular.endsw
 
 notebook.tell(
     """The network puts *not dull* together from *not very dull* and *not silly*. Nothing in its loss mentions two
-    tasks, yet it fills gaps as well, with a plural verb after *the cats* and a singular one after *the cat*."""
+    tasks, yet the network also fills gaps, with a plural verb after *the cats* and a singular one after *the cat*."""
 )
 
 # %% [markdown]
@@ -953,8 +953,8 @@ assert expected(4 * n_wrong) > 2 * measured and easy > 0.75 and hard < 0.1
 # Perhaps 128 numbers are too few, or perhaps the network was trained too little to use them well. This experiment
 # can't tell which.
 #
-# The last line explains the small rise of the curve near 22 words. Sentences with *parce que* follow a fixed pattern,
-# which leaves less to remember per word.
+# The last line explains why section 2's curve rises a little near 22 words. Sentences with *parce que* follow a fixed
+# pattern, which leaves less to remember per word.
 #
 # ### Lost beginnings and changed colours in other models
 #

@@ -79,7 +79,7 @@ PREDICTIONS = predictions(r"""
 The sentence goes on: *le chat touche le lapin pendant que les grandes vaches attendent .* (“… while the big cows wait”). What becomes of the translation?
 - first_part_wrong: The cat's part goes wrong, the cows' part comes out right | What the network reads last can damage what it read first.
 - new_part_wrong: The cat's part comes out right, the cows' part goes wrong | It would happen if the network translated each word as it came in.
-- both_right: The cat's part and the cows' part both come out right | Eleven words don't look like much, and the network knows every one of them. Yet it already makes a mistake.
+- both_right: The cat's part and the cows' part both come out right | The sentence doesn't look long, and the network knows every word of it. Yet it already makes a mistake.
 - not_english: The cat's part and the cows' part both become bad English | The English stays correct, even in much longer sentences. What gets lost is what the French sentence *said*.
 explain: The network reads the *whole* sentence into its vector before it writes a word, so the new clause competes with the old one for the same 128 numbers.
 
