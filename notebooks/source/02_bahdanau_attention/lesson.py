@@ -5,8 +5,8 @@
 # network in lesson 01, and it failed much as you would have, in fluent English with the wrong animals. A real
 # translator keeps the paper on the desk and glances back at the part that comes next.
 #
-# In 2014 Bahdanau, Cho and Bengio let a network glance back. We've trained their model and lesson 01's on the same
-# sentences, for the same number of epochs and from one **seed** (which fixes the random numbers).
+# In 2014 Bahdanau, Cho and Bengio let a network glance back. We've trained their model and lesson 01's equally long
+# on the same sentences, from one **seed** (which fixes the random numbers).
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -94,8 +94,8 @@ display(
     )
 )
 notebook.tell(
-    f"""The upper curve hardly falls. It cost {more:.0%} more parameters, and the rest of this lesson is about what
-    those do."""
+    f"""The upper curve hardly falls. Looking back cost {more:.0%} more parameters, and the rest of this lesson is
+    about what those do."""
 )
 
 # %%
@@ -105,15 +105,15 @@ exercises.warm_up(2)
 # ## 1. Which word do I need now?
 #
 # In lesson 01 the decoder had a single vector to write from. Now the encoder keeps one state per source word, $h_1,
-# \dots, h_S$. It reads the sentence in both directions, so each $h_i$ depends on what comes before its word *and* on
-# what comes after.
+# \dots, h_S$. It reads the sentence in both directions, so each $h_i$ depends on the words on *both* sides of its
+# own.
 
 # %% tags=["hide-input"]
 notebook.picture("bidirectional_encoder")
 
 # %% [markdown]
-# Before it writes a word, the decoder weighs all of these states. Below is the model that we're about to build, already
-# trained. The thicker a line, the larger the weight.
+# Before it writes a word, the decoder weighs all these states. Here is the model we're about to build, already
+# trained. The thicker the line, the larger the weight.
 
 # %% tags=["hide-input"]
 # The weights behind the lines.
@@ -130,13 +130,13 @@ notebook.picture("decoder_looking_back")
 #
 # The weights are computed in two steps. First, every source word is assigned a **score**, a number of any size that
 # should be large for the words needed now. Then a **softmax** turns the scores into positive weights that sum to 1.
-# It raises $e$ to every score and divides by the sum of these powers, so scores of 2, 1 and 0 become weights of 0.67,
-# 0.24 and 0.09. Only the differences between scores matter. Add 5 to all three, and the weights don't change.
+# It takes $e$ to the power of each score and divides by the sum of these powers, so scores of 2, 1 and 0 become
+# weights of 0.67, 0.24 and 0.09. Add 5 to all three scores, and the weights don't change.
 #
 # The score comes from a small network that sees **one pair** of vectors at a time, the decoder's state $s$ and one
-# encoder state $h_i$. These two come from different networks, and their entries mean different things, so two learned
-# matrices, $W$ and $U$, first turn them into vectors that can be added. After a tanh, a learned vector $v$ turns the
-# sum into one number. Watch it happen for *noir*, in a model that has just written *the*:
+# encoder state $h_i$. Because their entries mean different things, two learned matrices, $W$ and $U$, first turn them
+# into vectors that can be added. After a tanh, a learned vector $v$ turns the sum into one number. Watch it happen
+# for *noir*, in a model that has just written *the*:
 
 # %% tags=["hide-input"]
 notebook.picture("bahdanau_step")
@@ -148,13 +148,12 @@ notebook.picture("bahdanau_step")
 # e_{t,i} &= v^\top \tanh(W s_{t-1} + U h_i) && \text{score every source word} \\
 # \alpha_{t,i} &= \mathrm{softmax}_i(e_{t,i}) && \text{turn the scores into weights} \\
 # c_t &= \textstyle\sum_i \alpha_{t,i}\, h_i && \text{mix the states: the context} \\
-# s_t &= \mathrm{GRU}(s_{t-1}, [y_{t-1}; c_t]) && \text{step on, with the previous word } y_{t-1}
+# s_t &= \mathrm{GRU}(s_{t-1}, [y_{t-1}; c_t]) && \text{take the step, with the previous word } y_{t-1}
 # \end{aligned}$$
 #
-# These lines bring three names that you'll need throughout the course. Think of a search. The decoder's state is the
-# **query**, the vectors that it's compared with are the **keys**, and the vectors that come back are the **values**.
-# What comes back from attention is a mixture instead of a single hit. Here each encoder state is both a key and a
-# value.
+# Three names come with these lines, and you'll need them throughout the course. Think of a search. The **query** is
+# the decoder's state, the **keys** are the vectors that it's compared with, and the **values** are what gets mixed. A
+# search would return one hit, but attention returns a mixture. Here each encoder state is both a key and a value.
 #
 # ### Your turn
 #
@@ -210,7 +209,7 @@ torch.testing.assert_close(weights_of_layer[0], scores.softmax(dim=-1))
 assert scores.argmax() == 0
 
 # %% [markdown]
-# Suppose you had forgotten $W s$. The code would still run and the weights would still sum to 1. Would you notice?
+# Some bugs in a score raise no error, and the weights still sum to 1. Here is one.
 
 # %%
 exercises.predict("without_the_decoder_state")
@@ -250,9 +249,9 @@ notebook.tell(
 # %% [markdown]
 # ### Your turn: find the bug
 #
-# Lines two and three come next, for a batch. Shorter sentences are filled up with padding, and `mask` is False there.
-# We ran the version below on two sentences, the second of them only two words long. Before you read the code, look at
-# the weights that it printed. What's wrong with them?
+# Now lines two and three, for a batch of sentences. The shorter ones are filled up with padding, where `mask` is
+# False. The version below ran on two sentences, the second only two words long. Before you read the code, look at the
+# weights it printed. What's wrong with them?
 
 # %% tags=["hide-input"]
 exercises.heading("attention_context")
@@ -363,8 +362,8 @@ BahdanauStepper(looking.model, looking.source, looking.target, " ".join(pair.sou
 # %% [markdown]
 # A pretty map proves little. But in our toy corpus we know which word translates which, so we can mark the map like
 # an exam. Link every English word to the French word with the most weight, and count the wrong links. The measure is
-# called the **alignment error rate** (Och and Ney 2003). A perfect map scores 0, and linking the words in order,
-# along the diagonal, scores 0.55. Remember that this model translates nearly every sentence without a mistake.
+# called the **alignment error rate** (Och and Ney 2003). Remember that this model translates nearly every sentence
+# without a mistake.
 
 # %%
 exercises.predict("alignment_error_of_the_model")
@@ -396,10 +395,10 @@ exercises.reveal("alignment_error_of_the_model", measured=error)
 notebook.claim(abs(diagonal - 0.55) < 0.005)
 notebook.claim(concat_error < 0.5 * error < 0.5 * diagonal)
 notebook.tell(
-    f"""About every fourth link is wrong, although the translations are right. In the first of the four lines, the
+    f"""About one link in four is wrong, although the translations are right. In the first of the four lines, the
     score uses $s_{{t-1}}$, a state that has *not yet read* the word just written. The query lags one word behind, and
-    often finds a neighbour of the word it needs. The translation survives, because an encoder state carries
-    information about its neighbours, too. A model that attends **after** its step, in the order of Luong et al.
+    often finds a neighbour of the word it needs. The translation survives, because an encoder state also carries
+    information about the words around its own. A model that attends **after** its step, in the order of Luong et al.
     (2015), makes fewer than half as many wrong links ({concat_error:.2f} against {error:.2f}). *Going deeper*
     compares three such models."""
 )
@@ -416,8 +415,7 @@ notebook.tell(
 # | 2 no explicit modelling of long- and short-range dependencies (the bottleneck) | solved: one score per pair of words | remains |
 # | 3 the distance between positions | solved: one step from any target word to any source word | remains |
 #
-# Between the sentences, attention solves two of the three problems. Within each sentence a recurrent network is still
-# at work, and **the loop is still there.**
+# Within each sentence a recurrent network is still at work, and **the loop is still there.**
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 # The loop is still there: time against the number of words written.
@@ -437,8 +435,8 @@ for n, least in seconds.items():
 # %% [markdown]
 # ### You are here
 #
-# Here's the whole model at work on one sentence. Press play, and open the attention at any word. You can now compute
-# every score that you see there.
+# Here's the whole model at work. Press play, and open the attention at any word. You can now compute every score you
+# see there.
 
 # %% tags=["nbval-ignore-output"]
 model_map(looking.trace("le chat noir voit le chien ."), written=2)
@@ -557,8 +555,8 @@ notebook.claim(toy_models.load_toy("dot").n_parameters < fixed.n_parameters)
 # three models no context enters the GRU, so its matrices are narrower, and *dot* has even fewer parameters than
 # lesson 01's model, which had no attention at all.
 #
-# Many of the wrong links lag by a word, for the reason given in section 2. Others do no harm. In this corpus *it* is
-# always followed by *is too*, and while the model writes those two words, its weight can go anywhere.
+# Many of the wrong links are off by one word, and section 2 gave one reason. Others do no harm. In this corpus *it*
+# is always followed by *is too*, and while the model writes those two words, its weight can go anywhere.
 
 
 # %% tags=["hide-input"]

@@ -84,7 +84,7 @@ Suppose you forget the decoder's part of the score, *W s*. What becomes of the w
 - frozen: every step has the same weights | Nothing in the score changes from one step to the next.
 - uniform: every word has the same weight | That happens if you forget the *encoder's* part: then nothing tells the source words apart.
 - shrunk: every weight becomes smaller | Weights of a softmax sum to 1 whatever the scores are, so they can't all shrink.
-explain: What is left of the score depends on the source words alone, so the decoder can't ask for another word at the next step.
+explain: What is left of the score depends on the source words alone, so the decoder can't attend to a different word at the next step.
 
 [where_the_noun_looks]
 In English the noun comes right after *red*. Every encoder state depends on the whole sentence. Where in the map is the noun's largest weight, compared with that of *red*?
@@ -94,7 +94,7 @@ In English the noun comes right after *red*. Every encoder state depends on the 
 explain: The row of *red* has its largest weight on *rouge*, and in French the noun stands before *rouge*.
 
 [alignment_error_of_the_model]
-What is the alignment error rate of the model's maps? A perfect map has 0, and the diagonal has 0.55.
+What is the alignment error rate of the model's maps? A perfect map has 0, and linking the words in order, along the diagonal, has 0.55.
 too_low: A model that translates perfectly doesn't need perfect maps. It's trained to find the next word, and nobody ever tells it where to look.
 too_high: It does much better than a diagonal.
 low: 0
