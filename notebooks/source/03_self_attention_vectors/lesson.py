@@ -3,13 +3,12 @@
 #
 # *She sat on the **bank** of the river. She paid the money into the **bank**.*
 #
-# You read *bank* as two different words, probably without noticing. A language model has a single entry for it, so
-# both sentences start with the same vector. Six layers later there are two different vectors. Their cosine
-# similarity, which is 1 for vectors that point the same way, has fallen to 0.82. Something in each sentence must have
-# changed its *bank*.
+# You read *bank* as two different words, probably without noticing. A language model has one vector for it, so the
+# two banks start out identical. Six layers later their cosine similarity, which is 1 for vectors that point the same
+# way, has fallen to 0.82.
 #
-# Which word did it? Let's hide one word of the first sentence from all the others, and see whether the two banks move
-# closer together again.
+# Which word made the difference? Let's hide one word of the first sentence from all the others and see whether the
+# two banks move closer together.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -147,7 +146,7 @@ display(
 notebook.tell(
     """Hide *river* and half of the gap closes, while hiding *sat* changes nothing. With attention switched off, the
     two vectors are practically identical (0.996). What made this *bank* a river bank came in through attention, then,
-    and about half of it from a single word, three places further on."""
+    about half of it from one word, three places further on."""
 )
 
 # %%
@@ -156,15 +155,14 @@ exercises.warm_up(3)
 # %% [markdown]
 # ## 1. A number for how well two things match
 #
-# Picture a film service. It stores two numbers for every film, how funny it is and how frightening. For every viewer
-# it stores how much they enjoy a laugh and how much they enjoy a fright, and a number below zero means that they
-# avoid it. To guess how well a viewer will like a film, multiply the two numbers for laughs, multiply the two for
-# frights, and add the products. The result is called the **dot product**. Because minus times minus is plus, a viewer
-# with −2 for frights gains 4 from a film with −2, one as cosy as they come.
+# A film service stores two numbers per film, how funny it is and how frightening, and two per viewer, how much they
+# enjoy a laugh and a fright (negative if they avoid it). To guess how well a viewer will like a film, multiply the
+# two numbers for laughs, multiply those for frights, and add the products. The result is the **dot product**. Minus
+# times minus is plus, so a viewer with −2 for frights gains 4 from a film with −2, one as cosy as they come.
 #
 # Below, the viewer is an arrow called *query*, and two films are arrows called *keys*. *Funny* is to the right and
-# *frightening* is up. Long arrows that point the same way score high, arrows at right angles score 0, and arrows that
-# are further apart have a negative score.
+# *frightening* is up. Long arrows that point the same way score high. At right angles the score is 0, and beyond that
+# it's negative.
 #
 # **Try it.** Find a viewer who scores 0 or less with both films.
 
@@ -258,13 +256,13 @@ notebook.tell(
 # ## 3. A question of its own
 #
 # On the left below, the words are drawn by their first two features, *noun* and *adjective*. *car* is at right angles
-# to *small* and *red*, which is why it scored 0 with both. To find them it needs a second arrow, one that points
-# upwards to where the adjectives are.
+# to *small* and *red*, which is why it scored 0 with both. To find them it needs a second arrow, one that points up
+# to the adjectives.
 #
 # A matrix can turn the word's own arrow into this second one. $W_Q$ has one row per feature, and the row *noun*
 # decides what nouns look for. Put a 4 into that row, in the column *adjective*, and the product of *car* and $W_Q$ is
-# an arrow that points upwards and is 4 long. It's called the word's **query**. A second matrix, $W_K$, makes the
-# arrow that a word can be found by, its **key**.
+# an arrow of length 4 that points upwards, the word's **query**. A second matrix, $W_K$, makes the arrow that a word
+# can be found by, its **key**.
 
 # %%
 w_q = torch.zeros(5, 2)  # (D=5, K=2): a query is an arrow in the plane of noun and adjective
@@ -300,8 +298,8 @@ notebook.figure(
 # *car* now has two arrows, and only its query points at the adjectives. Matching has become one-sided, too. *car*
 # looks for *red*, but the query of *red* is zero, so *red* looks for nothing in particular.
 #
-# What should *red* pass on to *car*? It matched because it's an adjective, but what *car* needs to know is the
-# colour. A third matrix, $W_V$, picks out what a word passes on, its **value**.
+# What should *red* pass on to *car*? It matched because it's an adjective, but *car* needs its colour. A third
+# matrix, $W_V$, picks out what a word passes on, its **value**.
 
 # %%
 w_v = torch.zeros(5, 5)  # (D, D): as wide as a word, so that it can be added to one
@@ -357,9 +355,9 @@ display(
     )
 )
 notebook.tell(
-    """*car* takes nearly half of the value of *small* and nearly half of that of *red*, which makes it smallish and
-    reddish. This mixture of values is called its **context**. The context holds a size and a colour, but nothing that
-    says *noun*, so we *add* it to the word's own vector. Lesson 07 builds that addition, the residual connection."""
+    """*car* takes nearly half of the value of *small* and nearly half of that of *red*. This mixture is called the
+    word's **context**. It holds a size and a colour but nothing that says *noun*, which is why we *add* it to the
+    word's own vector. Lesson 07 builds that addition, the residual connection."""
 )
 
 # %% [markdown]
@@ -385,7 +383,7 @@ exercises.reveal(
 assert abs(redness - 0.31) < 0.01
 notebook.tell(
     f"""The redness falls to {redness:.2f}, though *shiny* says nothing about colour. Whatever weight it has was taken
-    from *small* and *red*. Lesson 06 starts from this limit."""
+    from *small* and *red*, because there is only 1 to share. Lesson 06 starts from there."""
 )
 
 # %% [markdown]
@@ -397,8 +395,8 @@ notebook.tell(
 # *petite* and *verte* belong to *voiture*, the masculine *grand* and *noir* to *arbre*.
 #
 # We point at one of the two nouns and ask for its size and colour. The model has to answer from that noun's context
-# alone, starting from random embeddings and matrices, and nothing tells it where to look. Its queries and keys have
-# two entries again, so that we can draw them.
+# alone. Its embeddings and matrices start out random, and nothing tells it where to look. Queries and keys have two
+# entries again, so that we can draw them.
 
 
 # %%
@@ -550,14 +548,14 @@ display(
 )
 notebook.tell(
     """On the left, the eight arrows form two bundles, one per gender, and each bundle points at the adjectives that
-    agree with its nouns. The keys of all other words, the crosses, are well out of the way. It's the picture of
-    section 3 again, except that nobody chose these matrices. On the right, a feminine noun puts nearly all its weight
-    on its own two adjectives in each of five runs, and each run learned that from the right answers alone."""
+    agree with its nouns. The keys of all other words, the crosses, are well out of the way. This is section 3's
+    picture again, except that nobody chose these matrices. On the right, a feminine noun puts nearly all its weight
+    on its own two adjectives, in each of five runs."""
 )
 
 # %% [markdown]
-# English adjectives have no gender. Translate the sentences, change nothing else, and train again. Can the head still
-# tell what size and colour the *car* is in *the small green car hides the big black tree*?
+# English adjectives have no gender. Translate the sentences, change nothing else, and train again. Can the model
+# still tell what size and colour the *car* is in *the small green car hides the big black tree*?
 
 # %%
 exercises.predict("with_a_second_noun")
@@ -572,7 +570,7 @@ print(f"French: {100 * sum(share for share, _ in runs) / 5:.0f}%, in five runs")
 print(f"French, all nine words weighed alike: {share_of_even:.0f}%")
 print(f"English: {share_of_english:.0f}%")
 notebook.tell(
-    """In English the head does no better than one that weighs all nine words alike. Nothing in the vector of *green*
+    """In English the model does no better than one that weighs all nine words alike. Nothing in the vector of *green*
     says that *car* is the next word, because no vector contains its word's *position*. You could shuffle the
     sentence, and every word would still have exactly the same context. Lesson 05 adds positions."""
 )
@@ -580,9 +578,9 @@ notebook.tell(
 # %% [markdown]
 # ### Where a word's vector comes from
 #
-# Our model's embeddings started as random numbers and were trained together with its matrices, as in any Transformer.
-# What does such a table learn? Below are the nearest neighbours of four words, in a random table, where training
-# starts, and in the table of MiniLM, the model that read our two banks.
+# A Transformer's embeddings are a table with one row per word. The table starts out random, as ours did, and is
+# trained with everything else. Here are the nearest neighbours of four words in a random table and in the trained one
+# of MiniLM, the model that read our two banks.
 
 # %% tags=["hide-input"]
 # Nearest neighbours by cosine, in a random table and in MiniLM's.
@@ -603,8 +601,8 @@ notebook.table(rows, ["", "random table", "trained table"])
 # %% [markdown]
 # A table can also be trained on its own. **word2vec** (2013) learns vectors that predict a word's neighbours in a
 # text, and **GloVe** (2014) fits vectors to counts of which words occur together. Either way a word has one vector,
-# whatever the sentence, as it does in MiniLM's table. There *bank* lies beside *banks* and *banking*, even when the
-# sentence is about a river. Only attention can move it.
+# whatever the sentence, as in MiniLM's table. There *bank* is closest to *banks* and *banking*, even in a sentence
+# about a river. Only attention can move it.
 #
 # ## 5. The six steps, with a pencil
 #
@@ -620,7 +618,7 @@ tiny_k = torch.tensor([[0.0, 1, 1], [1, 0, 0], [0, 1, 0]])
 tiny_v = torch.tensor([[1.0, 0, 2], [0, 3, 0], [1, 0, 0]])
 
 # %% [markdown]
-# **Pencil.** What is the score of *the* (query) against *cat* (key), before scaling?
+# **Pencil.** Work out the first two steps for one pair of words.
 
 # %%
 exercises.quiz("score_of_the_cat")
@@ -651,7 +649,7 @@ print("PyTorch's operator agrees: yes")
 # ### You are here
 #
 # Self-attention, which you've just built, is highlighted in the whole model. Every small square is one table of
-# weights. Click on a square and then on a score to see the dot product behind it, entry by entry.
+# weights. Click on a square and then on a score to see its dot product, entry by entry.
 
 # %% tags=["nbval-ignore-output"]
 model_map(load_translator().trace("Un chien noir court."), here="self-attention", tour="03")
@@ -675,8 +673,9 @@ exercises.my_parts()
 #
 # <details><summary>Fine print</summary>
 #
-# *Bank* is an unusually clear case. Of the six other nouns in *Going deeper*, most hardly split. Our French head
-# manages with two directions because there are only two genders, whereas the paper's heads have 64 (lesson 06).
+# *Bank* is an unusually clear case. Of the six other nouns in *Going deeper*, most hardly split. Our French model
+# manages with queries of two entries because there are only two genders. The queries of Vaswani et al. (2017) have 64
+# (lesson 06).
 # </details>
 
 # %% [markdown]
@@ -848,8 +847,10 @@ assert 0.45 < on_cls < 0.55 and abs(on_itself - on_others) < 0.01
 
 # %% [markdown]
 # Without matrices a word attends mostly to itself, because a vector's dot product with itself is its squared length,
-# and no other vector of that length can score more. In MiniLM, half of a word's weight goes to the special token
-# [CLS] (lesson 06 explains why), and the word's own share is no larger than the average of the other tokens.
+# and no other vector of that length can score more. The trained model multiplies its embeddings by √128 before it
+# uses them, and with scores that much larger, the word and its repetitions take everything. In MiniLM, half of a
+# word's weight goes to the special token [CLS] (lesson 06 explains why), and the word's own share is no larger than
+# the average of the other tokens.
 #
 # ### A soft dictionary, and a hard one
 #
@@ -884,14 +885,14 @@ exercises.quiz("temperature_to_zero")
 # ### The same idea in 1964
 #
 # In 1964 Nadaraya and Watson each found a way to estimate the height of a curve at a new point $x$. They averaged the
-# heights $y_j$ at the known points $x_j$, and let the points near $x$ count more. In our words, $x$ is a query and
-# the known points are keys.
+# heights $y_j$ at the known points $x_j$, and let the points near $x$ count more. In our words, $x$ is a query, the
+# known points are keys, and their heights are values.
 #
 # $$\hat y(x) = \sum_j \mathrm{softmax}_j\!\left(-\frac{(x - x_j)^2}{2 h^2}\right) y_j$$
 #
 # Only the score differs from ours. The width $h$ of this **kernel** does what the temperature did. Make it narrow,
 # then wide, and watch the last number on the right, which measures how far the estimate is from the true curve. At
-# what width is it smallest?
+# what width is the error smallest?
 
 # %%
 KernelRegression(width=1.0)
