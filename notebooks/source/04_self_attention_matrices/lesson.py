@@ -163,8 +163,8 @@ scores = query @ key.T  # (T, K) @ (K, T) -> (T, T)
 print(scores)
 
 # %% [markdown]
-# You know the first row from lesson 03, where 1, 4 and 3 were the scores of *the*. Scaling, softmax and mixing now
-# work on every row at once.
+# The first row holds the scores of *the*, and its 4 is the one you worked out with a pencil in lesson 03. Scaling,
+# softmax and mixing now work on every row at once.
 
 # %%
 weights = (scores / math.sqrt(3)).softmax(dim=-1)  # (T, T), every row sums to 1
@@ -211,7 +211,8 @@ exercises.check("scaled_scores", scaled_scores)
 #
 # Back to model B. Before training, its queries and keys are random, and random vectors are easy to make. Draw a query
 # and sixteen keys, compute the scores, apply a softmax. With 4 entries per vector the weights come out nicely spread,
-# and the strongest key has 43% on average. Now draw vectors with 512 entries, as many as model B's have.
+# and the strongest key has 43% of the weight on average. Now draw vectors with 512 entries, as many as model B's
+# have.
 
 # %%
 exercises.predict("share_of_the_strongest")
@@ -332,9 +333,9 @@ display(
     )
 )
 notebook.tell(
-    """Model B learns after all, several times later than A, because here and there two scores come close enough to
-    let some gradient through. The third model divides by 512 instead of its square root. That overdoes it, because then
-    all cards start out with almost equal weights.
+    """Model B learns after all, though it takes several times as many steps as A, because here and there two scores
+    are close enough to let some gradient through. The third curve belongs to a model that divides by 512 instead of
+    its square root. That overdoes it, and all cards start out with almost equal weights.
 
     The trouble can return later. In some large models, queries and keys grow during training until the scores are
     huge again, and their makers therefore normalise both (*QK-norm*: Henry et al. 2020, Dehghani et al. 2023)."""
@@ -460,7 +461,7 @@ exercises.check("scaled_dot_product_attention", scaled_dot_product_attention)
 
 # %% [markdown]
 # A trained model is a stricter examiner. We'll put your functions into all nine attention layers of the course's
-# translator and let it read twenty captions of different lengths. Two switches put in broken versions instead.
+# translator and let it read twenty captions of different lengths. Two switches swap in broken versions.
 
 
 # %% tags=["hide-input"]
@@ -570,8 +571,8 @@ for n in (1024, 2048):
 assert growth == 4 and attention_products(1024) == 2 * 1024**2 * 64
 notebook.tell(
     """Each of $n$ words is compared with all $n$ words, in $n^2$ dot products of $d$ multiplications each. Mixing the
-    values takes as many again, so the total is $2 n^2 d$. You won't notice it in a sentence, but in a whole book it
-    becomes the main problem. Lesson 16 is about what can be done."""
+    values takes as many again, so the total is $2 n^2 d$. You won't notice the $n^2$ in a sentence, but in a whole
+    book it becomes the main problem. Lesson 16 is about what can be done."""
 )
 
 # %% [markdown]
@@ -588,11 +589,11 @@ exercises.my_parts()
 # %% [markdown]
 # <details><summary><b>Fine print</b></summary>
 #
-# You'll also see $\mathrm{softmax}(Q^\top K)$ with a softmax over columns. Authors who write this store words as
-# *columns*, so everything is transposed.
+# You'll also see $V\,\mathrm{softmax}(K^\top Q)$, with a softmax that runs down each column. Authors who write this
+# store words as *columns*, so everything is transposed.
 #
-# The exam is one task, at one width and one learning rate, and its bands run from the best to the worst of three
-# runs. The paper's heads are only 64 wide, where the effect is milder.
+# The exam is one task, at one width and one learning rate, and the bands in its figures run from the best to the
+# worst of three runs. The heads of Vaswani et al. are only 64 wide, where the effect is milder.
 #
 # </details>
 #
@@ -626,7 +627,8 @@ exercises.quiz("where_the_mask_goes")
 # %% [markdown]
 # ### The other mask
 #
-# Once yours passes, run the translator of section 3 again, and it will use your mask.
+# The padding mask is yours to write, too. Once it passes, run the translator of section 3 again, and it will use your
+# mask.
 
 # %% tags=["hide-input"]
 exercises.heading("padding_mask")
@@ -728,8 +730,8 @@ assert (by_layer[0].nan_to_num()[causal] == 0).all()
 #
 # ### A word that isn't allowed to attend to anything
 #
-# A fully masked row needn't be a bug, because a sentence that is nothing but padding has one per word. Every score in such a
-# row is $-\infty$, and the softmax divides 0 by 0. Here are three ways of dealing with it.
+# A fully masked row needn't be a bug. If a sentence is nothing but padding, all its rows are like that. Every score
+# in such a row is $-\infty$, and the softmax divides 0 by 0. Here are three ways of dealing with it.
 
 # %%
 nothing = torch.zeros(1, 4, dtype=torch.bool)
@@ -783,15 +785,15 @@ assert 4 * 16 * d * d > 16 * one_step  # the plain one is always cheaper
 
 # %% [markdown]
 # Attention needs fewer multiplications than a GRU below $n = d$ words, and fewer than an LSTM below $n = 2d$. A plain
-# recurrent layer always needs fewer than attention. The paper's table, which compares $n^2 d$ with $n d^2$, leaves
-# out constants and projections. But attention's real advantage is that no word has to wait for the word
-# before it (lesson 01).
+# recurrent layer always needs fewer than attention. The table of Vaswani et al., which compares $n^2 d$ with $n d^2$,
+# leaves out constants and projections. But attention's real advantage is that no word has to wait for the word before
+# it (lesson 01).
 #
 # ### Which part saturates?
 #
-# Gradients pass through attention on two paths. The one through the scores and the softmax is the path that dries up.
-# The other leads to the values. The output is *linear* in the values, and the gradient of each value is scaled by its
-# weight:
+# Gradients pass through attention on two paths. The path through the softmax to the scores dries up, but the other
+# leads straight to the values. Because the output is *linear* in the values, the gradient of each value is just
+# scaled by its weight:
 
 # %%
 scores = torch.tensor([2.0, 1.0, 0.5])
@@ -807,7 +809,7 @@ assert jacobian.abs().max() < 1e-3
 assert v.grad[0] > 0.999 and v.grad[1:].max() < 1e-3
 
 # %% [markdown]
-# A saturated softmax doesn't starve the values altogether, but it feeds only one of them, the winner's.
+# A saturated softmax doesn't starve the values altogether, but it feeds only one of them, the winner.
 
 # %% [markdown]
 # **References**
