@@ -155,7 +155,7 @@ assert 20 < share < 30 and 1.5 < per_word < 2.5
 # about five times as long, and attention has to compare 25 times as many pairs of positions.
 #
 # Modern models cut text into **pieces** instead. A frequent word is a piece of its own, a rare word is made of
-# several, and single letters are kept for whatever is left. How long should the list be? A longer list means fewer
+# several pieces, and single letters cover whatever is left. How long should the list be? A longer list means fewer
 # tokens per text. But each token costs more, because the model's last layer has one row per piece (lesson 08).
 
 # %%
@@ -218,8 +218,8 @@ assert per_token[16_000][1] / per_token[16_000][0] > 0.5
 # %% [markdown]
 # ## 2. Which pieces do we need?
 #
-# We'd like frequent words to become single pieces, without choosing them by hand. An old trick for making files
-# smaller (Gage 1994) does just that. Find the two neighbouring symbols that occur together most often, give the pair
+# Frequent words should become single pieces, but nobody wants to choose them by hand. An old trick for making files
+# smaller (Gage 1994) chooses for us. Find the two neighbouring symbols that occur together most often, give the pair
 # a symbol of its own, and repeat. Applied to words, the trick is called **byte-pair encoding**, or BPE (Sennrich et
 # al. 2016), and most language models use it.
 #
@@ -305,10 +305,11 @@ for new_id in range(256, 260):
     print(f"{pair} becomes {new_id}:", words)
 
 # %% [markdown]
-# Why do the new ids begin at 256? All smaller numbers are taken. We can't start from characters, because the world's
-# scripts have about 150,000 of them. But a computer stores every text as a sequence of **bytes**, and a byte has only
-# 256 values, from 0 to 255. A plain letter takes one byte. *é* takes two, like the letters of Greek, Cyrillic, Arabic
-# and Hebrew. Characters of most other scripts take three, and an emoji usually four.
+# Why do the new ids begin at 256? The numbers from 0 to 255 are taken by the pieces we start from, which aren't
+# characters but **bytes**. The world's scripts have about 150,000 characters, too many to start from. But a computer
+# stores every text as a sequence of bytes, and a byte has only 256 values. A plain letter takes one byte. *é* takes
+# two, like the letters of Greek, Cyrillic, Arabic and Hebrew. Characters of most other scripts take three, and an
+# emoji usually four.
 #
 # Here's the course's own version. It splits the text into words first, because no piece should reach across two
 # words, and it counts a space as part of the word that follows.
@@ -346,9 +347,9 @@ print("same pieces as the tokenizers library, on tales, other scripts and contro
 # ## 3. How is a new word cut?
 #
 # Now somebody types a word that isn't in the list. BPE replays its own training on it. It starts from the word's
-# bytes and makes, of all possible merges, the one that was learned **first**. Then it looks again, because the new
-# piece might allow a new merge. In any other order, some words would be cut differently from the texts that the model
-# was trained on.
+# bytes. Of all the merges that are possible there, it makes the one that was learned **first**. Then it looks again,
+# because the new piece might allow a new merge. In any other order, some words would be cut differently from the way
+# they were cut for training.
 #
 # Even a smiley that never occurred in the tales can be cut, because its four bytes are all in the list. A byte-level
 # vocabulary never has to say “unknown”, and decoding returns exactly what you typed.
@@ -396,10 +397,10 @@ print("ids:           ", encoding.ids)
 print("token_type_ids:", encoding.type_ids)
 
 # %% [markdown]
-# `[CLS]` and `[SEP]` are **special tokens**, entries of the vocabulary that no text contains. `[CLS]` comes first,
-# and its output vector can represent the whole text. `[SEP]` marks the end of each text. The `token_type_ids`, also
-# called **segments**, are 0 for the tokens of the first text and 1 for those of the second, and the model has one
-# learned vector per segment.
+# `[CLS]` and `[SEP]` are **special tokens**. They have entries in the vocabulary, but they never stand for a part of
+# the text. `[CLS]` comes first, and its output vector can represent the whole text. `[SEP]` marks the end of each
+# text. The `token_type_ids`, also called **segments**, are 0 for the tokens of the first text and 1 for those of the
+# second, and the model has one learned vector per segment.
 #
 # Texts in a batch have different lengths. The shorter ones are filled up with `[PAD]`, and an **attention mask**
 # tells the model which positions hold a real token. You know it from lesson 04 as the padding mask. A text can also
@@ -423,8 +424,8 @@ exercises.check("pad_and_mask", pad_and_mask)
 
 # %% [markdown]
 # In many notebooks you'll see `padding="max_length"`, which fills *every* batch up to 512. The mask hides the
-# padding, so the result doesn't change. But you pay for it, because every padded position runs through every matrix
-# of every layer. Pad to the longest text *of the batch* instead.
+# padding, so the result doesn't change. But you pay for the padding, because every padded position runs through every
+# matrix of every layer. Pad to the longest text *of the batch* instead.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 ids = minilm.encode([english for _, english in CAPTIONS[:4]])
@@ -453,9 +454,9 @@ torch.testing.assert_close(
 # %% [markdown]
 # ## 5. Who pays?
 #
-# Many services charge per token, and every token takes time. Does everybody need equally many tokens to say the same
-# thing? To find out, we wrote a short paragraph in English and translated it into nine other languages. Here is its
-# beginning in English and in Hindi.
+# Many services charge per token, and every token takes time. Does it take as many tokens to say a thing in Hindi as
+# in English? To find out, we wrote a short paragraph in English and translated it into nine other languages. Here is
+# its beginning in English and in Hindi.
 
 # %%
 print(PARAGRAPH["English"][:101], "…\n")
@@ -535,11 +536,12 @@ TokenizersSideBySide(cutters)
 
 # %% [markdown]
 # Try 12345. MiniLM cuts it into `123` and `##45`, because these two happened to be frequent enough in its text, and
-# such cuts make arithmetic hard. The tales contain few numbers, which is why their pieces leave every digit alone.
-# Today's models cut numbers by a rule. SmolLM of lesson 19 reads single digits, Llama 3 groups of up to three.
+# such cuts make arithmetic hard. The tales contain few numbers, so with their pieces every digit is still a token of
+# its own. Today's models cut numbers by a rule. SmolLM of lesson 19 reads single digits, Llama 3 groups of up to
+# three.
 #
-# MiniLM also turns capitals into small letters and drops accents. It can't tell *Polish* from *polish*, or *résumé*
-# from *resume*.
+# MiniLM also turns capitals into lower case and drops accents. It can't tell *Polish* from *polish*, or *résumé* from
+# *resume*.
 
 # %% tags=["hide-input"]
 assert minilm.tokens("12345")[1:-1] == ["123", "##45"]

@@ -6,7 +6,7 @@ QUESTIONS = questions(r"""
 [shrink_the_vocabulary: single]
 You've learned 8,000 byte-pair pieces and now want only 2,000, without training again. Which 2,000 cut every text just as if training had stopped at 2,000?
 + The first 2,000 in order of learning. | Yes. Training never takes a merge back, so the first 2,000 are the same however long it goes on.
-- The 2,000 that occur most often in the training text, once it's cut. | Frequency after the cut isn't the order of learning. An early piece such as *th* might be rare at the end, because *the* has swallowed it, and yet later merges need it.
+- The 2,000 that occur most often in the training text, once it's cut. | Frequency after the cut isn't the order of learning. An early piece such as *th* might be rare at the end, because *the* has swallowed it, but later merges are still built on it.
 - The 2,000 longest. | Long pieces are built from short ones, and without the short ones they can't be built.
 - None: it has to be trained again. | Training again would work, but it would learn exactly the merges that you already have.
 
@@ -21,7 +21,7 @@ why: Byte-pair encoding replays its training, WordPiece is greedy from the left,
 Why is counting the letters of *strawberry* hard for a model that reads pieces?
 + It gets the number of a piece, and the spelling isn't in that number. | Yes. It can only have learned the spelling from texts that happen to talk about it.
 - Its attention heads can't look at single letters within a sentence of many words. | They could if letters were tokens. There are no letters to look at.
-- The word is rare, so its embedding is hardly trained. | It's frequent enough to be a piece of its own, and that is exactly why its letters are hidden.
+- The word is rare, so its embedding is hardly trained. | The word is frequent enough to be a piece of its own, which is exactly why its letters are hidden.
 - Softmax blurs small numbers. | A model that reads letters has a softmax too, and can count them.
 
 [shape_of_a_batch: shape]
@@ -61,7 +61,7 @@ How many numbers does MiniLM get for the word *strawberry*?
 - one: one | Yes. In the text that the list was made from, the word was frequent enough.
 
 [cheapest_vocabulary]
-A small language model, four layers of width 256, reads the same page with vocabularies of different sizes. With which one does it need the fewest multiplications?
+A small language model, four layers of width 256, reads the same page with vocabularies of different sizes. Which vocabulary needs the fewest multiplications?
 - 500: 500 pieces | The output layer is tiny, but the page has nearly twice as many tokens as with 16,000 pieces, and each of them runs through all the layers.
 - 2000: 2,000 pieces | Yes. Beyond that, the text hardly gets shorter, but the output layer keeps growing.
 - 8000: 8,000 pieces | The text is a little shorter than with 2,000 pieces, but the output layer is four times as large.
@@ -70,13 +70,13 @@ ask_why: yes
 
 [second_merge]
 a + t have become one piece, *at*. Which pair is merged next?
-- h_a: h + a | It came second with 12, but there's no *a* left on its own, because each of them has become part of an *at*.
+- h_a: h + a | It came second with 12, but no *a* is left on its own, because every one is now part of an *at*.
 - h_at: h + at | Yes. The pairs are counted again after every merge, and h + at occurs 12 times.
 - t_h: t + h | It occurs four times, as in *that*. There's a more frequent pair now that didn't exist before.
 - c_h: c + h | It occurs only three times, as in *chat*.
 
 [hindi_tokens]
-We cut a short paragraph and its Hindi translation with the 16,000 pieces learned from the English tales. How many times as many tokens does the Hindi version have?
+We cut a short paragraph and its Hindi translation with the 16,000 pieces learned from the English tales. How many times as long is the Hindi version, counted in tokens?
 too_low: A Hindi character takes three bytes, and no merge was learned from any of them. English words, on the other hand, are mostly whole pieces.
 too_high: Every byte is a token of its own here, and it can't get worse than that.
 unit: times
