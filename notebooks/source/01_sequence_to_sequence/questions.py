@@ -41,12 +41,12 @@ Two words are n positions apart. How many steps lie between them in each kind of
 * convolutions of kernel k -> n / (k − 1)
 * dilated convolutions -> log n
 * self-attention -> 1
-why: Attention makes the distance constant. A logarithm is what dilated convolutions achieve (ByteNet, WaveNet).
+why: Attention makes the distance constant. Dilated convolutions get it down to a logarithm (ByteNet, WaveNet).
 
 [what_teacher_forcing_is: single]
 What is teacher forcing?
 + In training, the decoder's input is the true previous token. | Yes. Every position can then be trained at once, and an early error doesn't spoil the rest of the sentence.
-- In training, the decoder's input is the very token that it has to predict. | Then it would only have to copy, as our colleague's model did. Its input is the token before.
+- In training, the decoder's input is the very token that it has to predict. | Then it would only have to copy, as our colleague's model did. With teacher forcing, the input is the token before.
 - The model learns to reproduce the outputs of a larger model. | That is distillation. The teacher here is the data.
 - The loss is computed only at positions where the decoder was wrong. | Every position counts. A token predicted with high probability just costs little.
 
@@ -78,7 +78,7 @@ PREDICTIONS = predictions(r"""
 [a_clause_is_added]
 The sentence goes on: *le chat touche le lapin pendant que les grandes vaches attendent .* (“… while the big cows wait”). What becomes of the translation?
 - first_part_wrong: The cat's part goes wrong, the cows' part comes out right | What the network reads last can damage what it read first.
-- new_part_wrong: The cat's part comes out right, the cows' part goes wrong | It would happen if the network translated each word as it came in.
+- new_part_wrong: The cat's part comes out right, the cows' part goes wrong | That would happen if the network translated each word as it came in.
 - both_right: The cat's part and the cows' part both come out right | The sentence doesn't look long, and the network knows every word of it. Yet it already makes a mistake.
 - not_english: The cat's part and the cows' part both become bad English | The English stays correct, even in much longer sentences. What gets lost is what the French sentence *said*.
 explain: The network reads the *whole* sentence into its vector before it writes a word, so the new clause competes with the old one for the same 128 numbers.
@@ -104,7 +104,7 @@ explain: Look at what the decoder was given in training: the very word that it h
 The training texts contain *not* and *dull*, but never *not dull*. What does the model predict after *the film was not dull . verdict :*?
 - good: mostly *good* | It has seen *not* right before other adjectives, and it has seen *not very dull*.
 - bad: mostly *bad* | A model that paid attention to *dull* alone would say so.
-- undecided: half *good*, half *bad* | It would be so if *not* and *dull* cancelled each other out.
+- undecided: half *good*, half *bad* | That would be so if *not* and *dull* cancelled each other out.
 - neither: mostly other words | After *verdict :* all it has ever seen is *good* or *bad*.
 explain: By the time the model reads *dull*, its state says that there was a *not*. It has learned from other adjectives what *not* does, and it puts the two together.
 
@@ -127,7 +127,7 @@ slider: yes
 step: 0.5
 
 [layers_to_32]
-Two words are 32 positions apart. How many layers of *dilated* convolutions (kernel 3, dilations 1, 3, 9, 27, …) does it take, if each layer looks back, before the output at the later word can depend on the earlier one?
+Two words are 32 positions apart. Each layer looks back. How many layers of *dilated* convolutions (kernel 3, dilations 1, 3, 9, 27, …) does it take until the output at the later word can depend on the earlier one?
 explain: Without dilation it takes 16 layers, because each one adds only two positions.
 too_low: Three layers reach 2 · (1 + 3 + 9) = 26 positions back, which isn't enough.
 too_high: The reach triples with each layer, so it grows much faster than one might think.

@@ -576,7 +576,7 @@ def wrong_links(name):
 shares = {name: wrong_links(name) for name in ("additive", "dot")}
 for name, (beside, settled) in shares.items():
     print(
-        f"{name:>9}: {beside:.0%} of the wrong links lag or lead by one, {settled:.0%} are is and too"
+        f"{name:>9}: {beside:.0%} of the wrong links are off by one word, {settled:.0%} are of *is* or *too*"
     )
 assert shares["additive"][0] > shares["dot"][0] and shares["additive"][1] < shares["dot"][1]
 

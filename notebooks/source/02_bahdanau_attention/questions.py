@@ -90,7 +90,7 @@ explain: What is left of the score depends on the source words alone, so the dec
 In English the noun comes right after *red*. Every encoder state depends on the whole sentence. Where in the map is the noun's largest weight, compared with that of *red*?
 - back: one French word further left | The noun's own state says most about it, and in French the noun comes before this adjective.
 - same: at the same French word | The state of *rouge* does depend on the noun, but it says most about *rouge*, so training made the decoder move.
-- on: one French word further right | So it would be if both languages had the same order. Here the word that's needed next comes earlier in French.
+- on: one French word further right | That would be so if both languages had the same order. Here the word that's needed next comes earlier in French.
 explain: The row of *red* has its largest weight on *rouge*, and in French the noun stands before *rouge*.
 
 [alignment_error_of_the_model]

@@ -66,7 +66,7 @@ Hide one word of *She sat on the bank of the river*. Which one brings this *bank
 - river: river | It says more about this *bank* than any other word does.
 - of: of | Not a bad guess. Only hiding *river* moves the vector further.
 - sat: sat | People do sit by rivers, but hiding *sat* leaves the similarity where it was.
-- on: on | Hiding *on* moves the vector a little. You can sit on many things.
+- on: on | Hiding *on* moves the vector only a little. You can sit on many things besides a river bank.
 explain: Hiding *river* raises the similarity from 0.82 to 0.91. It's the one word that you wouldn't expect in a sentence about money.
 
 [whom_does_car_take_from]
