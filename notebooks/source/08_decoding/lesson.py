@@ -6,11 +6,11 @@
 #
 # > People wait for the train in a large **train**.
 #
-# But a *gare* is a station, and this sentence has none. The model wasn't far off: after *a large train*, its second
-# choice was *station*, right behind the full stop. We took the full stop, and that ended the sentence.
+# But a *gare* is a station, and the translation has none. Yet *station* came a close second. After *a large train*,
+# only the full stop was likelier, so we took the full stop, and that ended the sentence.
 #
-# Lesson 07's layers return vectors, and turning vectors into words is our job. In this lesson you'll get a better
-# sentence out of this very model without changing a single weight.
+# Turning lesson 07's vectors into words is our job. In this lesson you'll get a better sentence out of this very model
+# without changing a single weight.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -103,8 +103,8 @@ assert abs(columns[2][best[0]] - 0.49) < 0.01 and abs(columns[2][best[1]] - 0.34
 
 # %% [markdown]
 # Logits can be any numbers. A softmax turns them into **probabilities**, which are positive and sum to 1. The
-# logarithms of those are **log-probabilities**, which are never positive. All three columns rank the tokens alike,
-# so if you confuse two of them, looking at the winner won't tell you.
+# logarithms of those are **log-probabilities**, which are never positive. All three columns rank the tokens alike, so
+# the winner doesn't tell you which one you have.
 #
 # Taking the winner is called **greedy decoding**: append the likeliest token, ask again, and stop at
 # `<eos>`.
@@ -130,8 +130,8 @@ def greedy_decode(step, bos_id, eos_id, max_len):
 exercises.check("greedy_decode", greedy_decode)
 
 # %% [markdown]
-# Your loop knows nothing about models. All it needs is a function from the ids so far to the next token's logits,
-# and the next cell makes one from our translator.
+# Your loop works with any function from the ids so far to the next token's logits. The next cell makes one from our
+# translator.
 
 # %%
 write = exercises.mine("greedy_decode")
@@ -157,14 +157,14 @@ print(exercises.whose("greedy_decode", did="written"))
 # ## 2. Does the model also learn one token at a time?
 #
 # Writing takes one pass per token, because each chosen token is the next input. In training the whole translation is
-# known, and still the recurrent decoder of lesson 01 had to go through it step by step, because it computes each
-# state from the state before.
+# known, but the recurrent decoder of lesson 01 still went through it step by step, because it computed each state from
+# the one before.
 #
-# A Transformer's decoder has no such state. A position needs nothing but the tokens before it, and in training we
-# have them all, so we feed in the whole target at once. Two precautions keep the answers hidden. The target is
-# **shifted right** by one, so that each position reads the tokens *before* the one it should predict. And lesson
-# 04's **causal mask** keeps every position from attending to what comes after it. The inputs are the true tokens
-# even where the model would have chosen others, which is lesson 01's **teacher forcing**.
+# A Transformer's decoder has no such state. In training we have all the tokens, so we feed in the whole target at once.
+# Two precautions keep the answers hidden. The target is **shifted right** by one, so that each position reads the
+# tokens *before* the one it should predict. And lesson 04's **causal mask** keeps every position from attending to what
+# comes after it. The inputs are the true tokens even where the model would have chosen others, which is lesson 01's
+# **teacher forcing**.
 #
 # The picture shows our translator with *Une grande gare*, learning above and writing below.
 
@@ -178,9 +178,9 @@ assert translator.translate("Une grande gare") == "A large train station"
 notebook.picture("training_and_inference_decoder")
 
 # %% [markdown]
-# Both times the model predicts *train* after *A large*. In training, the mistake raises the loss at its own position
-# and does no further harm, because the next position reads the true word. In writing, *train* becomes part of the
-# prefix, and every later token has to live with it. This time the model is lucky and goes on with *station*.
+# Both times the model predicts *train* after *A large*. In training, that mistake raises the loss at one position only,
+# because the next one reads the true word. In writing, *train* becomes part of the prefix, and every later token has to
+# live with it. Here the model is lucky and goes on with *station*.
 #
 # Every token of a sentence is an exercise for the model. Here are the first four of twelve:
 
@@ -224,9 +224,8 @@ notebook.tell(
 # In that single pass, nearly every answer is also an input somewhere, so a model could learn to look it up. Do we
 # need both precautions, or would one do?
 #
-# To find out, we train three tiny models to predict the throws of a 20-sided *die*. Nobody can predict a fair die,
-# so an honest model can't get its loss below $\log 20 = 3.0$. One model has mask and shift, one lacks the mask, and
-# one lacks the shift.
+# To find out, we train three tiny models to predict the throws of a 20-sided *die*. One model has mask and shift, one
+# lacks the mask, and one lacks the shift.
 
 # %%
 exercises.predict("loss_on_dice")
@@ -321,9 +320,9 @@ notebook.claim(0.2 < loss < 1)
 # %% [markdown]
 # ## 3. Can we take back a choice?
 #
-# Greedy decoding can't. If the likeliest sentence begins with the second-best token, greedy decoding never sees it.
-# Try it with a pencil, on a model that writes only A, B and `<eos>`. The table says how probable the next token is,
-# depending on what has been written so far:
+# Greedy decoding can't. If the likeliest sentence begins with the second-best token, greedy decoding never sees that
+# sentence. Here is a model small enough for a pencil, which writes only A, B and `<eos>`. The table says how probable
+# the next token is, depending on what has been written so far:
 #
 # | written so far | A | B | `<eos>` |
 # |---|---|---|---|
@@ -364,16 +363,16 @@ assert abs(probability_of(by_greedy) - 0.216) < 1e-9 and abs(probability_of(by_b
 
 # %% [markdown]
 # Greedy decoding starts with A, the likelier first token, and never finds out that B leads to a likelier sentence.
-# **Beam search** hedges its bets by keeping several prefixes, here two. At every step it tries every continuation of
-# both and keeps the best two *overall*. A prefix that reaches `<eos>` is set aside, and at the end the finished
-# sentences are compared. The picture adds log-probabilities where you multiplied probabilities.
+# **Beam search** hedges its bets by keeping several prefixes, here two. It tries every continuation of both and keeps
+# the best two *overall*. A prefix that reaches `<eos>` is set aside, and at the end the finished sentences are
+# compared. The picture adds log-probabilities where you multiplied probabilities.
 
 # %% tags=["hide-input"]
 notebook.picture("beam_tree")
 
 # %% [markdown]
-# Back to the large train. At the decisive step *station* came second, and a beam of four has room for it. When the
-# search is over, it returns the finished sentence with the highest sum of log-probabilities.
+# Back to the large train. At the decisive step *station* came second, and a beam of four has room for a second choice.
+# The search returns the finished sentence with the highest sum of log-probabilities.
 
 # %%
 exercises.predict("does_the_beam_find_it")
@@ -403,10 +402,10 @@ notebook.tell(
 )
 
 # %% [markdown]
-# The comparison isn't fair to long sentences either. Every token adds a negative number to the sum, so each extra
-# word is a handicap. A **length penalty** makes up for this by dividing the sum for a sentence of $n$ tokens by
-# $((5 + n)/6)^{\alpha}$ (Wu et al. 2016). We chose $\alpha = 1.4$ for our translator on **validation data**,
-# which are sentences kept out of training for choices like this one.
+# The comparison isn't fair to long sentences either. Every token adds a negative number to the sum. A **length
+# penalty** makes up for this by dividing the sum for a sentence of $n$ tokens by $((5 + n)/6)^{\alpha}$ (Wu et al.
+# 2016). We chose $\alpha = 1.4$ for our translator on **validation data**, which are sentences kept out of training for
+# choices like this one.
 
 # %%
 print(translator.translate(sentence, beam_size=4, length_penalty=1.4))
@@ -420,15 +419,14 @@ assert translator.card["test_bleu_greedy"] == 52.8
 assert abs(translator.card["test_bleu_beam_4"] - 53.5) < 0.05
 
 # %% [markdown]
-# There's our station. Most sentences don't need the effort, though. Only three of our twenty captions change, and
-# over a thousand test captions the beam lifts BLEU, lesson 01's score, by less than a point. When a model puts most
-# of its probability on one token, greedy decoding is hard to beat.
+# There's our station. Most sentences don't need the effort, though. The beam changes only three of our twenty captions,
+# and over a thousand test captions it lifts BLEU, lesson 01's score, by less than a point.
 #
 # ## 4. Can we let chance decide?
 #
-# A translation should be right. A story or a chat reply should also be a new one every time, so there we **draw**
-# the next token at random, with the probabilities that the model assigns. Our translator is usually sure of itself:
-# at half of the positions, its best token has a probability of 90% or more. What could go wrong?
+# A translation should be right. A story or a chat reply should be new every time, so there we **draw** the next token
+# at random, with the probabilities that the model assigns. At half of the positions, our translator's best token has a
+# probability of 90% or more. What could go wrong?
 
 # %%
 exercises.predict("captions_with_a_rare_token")
@@ -521,8 +519,8 @@ for k in (4000, 20, 2):
 print(exercises.whose("top_k_filter", did="filtered"))
 
 # %% [markdown]
-# Top-k keeps $k$ tokens however the probability is spread. Top-p adapts, and keeps more tokens the more the
-# probability is spread out. In *Practice* you'll write top-p yourself and find a surprise.
+# Top-k always keeps $k$ tokens. Top-p is meant to keep few where the model is sure and many where it isn't. In
+# *Practice* you'll write top-p yourself and find a surprise.
 
 # %% [markdown]
 # ## 5. Isn't one pass per token terribly slow?
@@ -531,8 +529,8 @@ print(exercises.whose("top_k_filter", did="filtered"))
 # on the whole prefix computes them anew at every step, for 1 + 2 + … + 128 positions in all. That's 64 times as many
 # as the text has.
 #
-# The mask comes to the rescue. An old position never attends to a new one, so its keys and values can't change. We
-# keep them in a **key–value cache**, along with those of the encoder's output.
+# The mask comes to the rescue. An old position never attends to a new one, so its keys and values can't change. We keep
+# them in a **key–value cache**, along with the keys and values of the encoder's output.
 
 # %%
 exercises.predict("what_the_cache_saves")
@@ -569,8 +567,8 @@ notebook.figure(
 )
 
 # %% [markdown]
-# The map shows where this happens in the whole model. After the tour, press *play* to watch the model write the caption.
-# At the logits, change the temperature, or press a less likely token. How does the model go on from there?
+# After the map's tour, press *play* to watch the model write the caption. At the logits, change the temperature, or
+# press a less likely token. How does the model go on from there?
 
 # %%
 model_map(translator.trace(sentence), here="decoding", tour="08")
@@ -580,8 +578,8 @@ model_map(translator.trace(sentence), here="decoding", tour="08")
 #
 # - The dice were thrown with two seeds per model. With eight throws to predict, the model without a mask has to guess
 #   one of them, and its loss ends near $3.0/8$.
-# - Another model might write fewer rare tokens than ours, which spreads some probability over everything. Label
-#   smoothing, in lesson 09, is one reason.
+# - Our translator spreads some probability over every token, and label smoothing (lesson 09) is one reason. Another
+#   model might write fewer rare tokens.
 # - The cache's factor depends on the machine, and on how many sentences are written at once.
 #
 # </details>
@@ -589,13 +587,13 @@ model_map(translator.trace(sentence), here="decoding", tour="08")
 # ### What to take away
 #
 # - Logits can be any numbers, probabilities sum to 1, and log-probabilities are never positive.
-# - Training needs only one pass per sentence. To stop the model from copying the answer, it needs the mask
-#   *and* the shift.
+# - Training needs only one pass per sentence. It takes the mask *and* the shift to stop the model from copying the
+#   answers.
 # - Greedy decoding takes the best token, beam search keeps the best few prefixes, and sampling draws a token
 #   at random.
 # - The likeliest sentence isn't always the best one. A length penalty makes up for the advantage of short
 #   sentences.
-# - One strange token can derail a sentence, so shape the distribution before you draw from it.
+# - One strange token can derail a sentence, so shape the distribution before you draw.
 # - The cache keeps keys and values, so each position goes through the decoder once.
 #
 # $$\log p(y_1 \dots y_n \mid x) = \sum_{t=1}^{n} \log p(y_t \mid y_1 \dots y_{t-1}, x)$$
@@ -776,8 +774,8 @@ exercises.quiz("when_to_sample")
 #
 # ### Myth or fact?
 #
-# **"A model writes one word for each input word."** It writes until `<eos>`, one token per
-# *output* position:
+# **"A model writes one word for each input word."** It writes until `<eos>`, however many tokens that takes. Here we
+# count the captions with exactly as many tokens in English as in French:
 
 # %%
 n_source = [len(tokenizer.encode(text)) for text in french]
