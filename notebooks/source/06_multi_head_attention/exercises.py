@@ -142,7 +142,7 @@ CUT = "x.unflatten(-1, (n_heads, -1))"
 EXERCISES = [
     Exercise(
         name="one_unit_each", title="one unit of weight each",
-        task="Turn every row of scores into weights of its own, and mix the values with each row.",
+        task="Turn every row of scores into a row of weights, and mix the values with each of these rows.",
         minutes=2, difficulty=1, importance=4,
         reference=one_unit_each, draw=normal("h s, s k", (2, 3, 1), (2, 4, 3), (3, 5, 2)),
         mistakes=[

@@ -3,12 +3,12 @@
 #
 # *The animal didn't cross the street because **it** was too tired.*
 #
-# What was too tired? The animal, of course, because streets don't get tired. It took you two words to see that.
-# *Animal* is what *it* refers to, and *tired* is what told you. Write *wide* instead, and *it* means the street.
+# What was too tired? The animal, of course, because streets don't get tired. You needed two words to see that. *Animal*
+# is what *it* refers to, and *tired* is what told you. Write *wide* instead of *tired*, and *it* means the street.
 #
-# A language model has to find both words too. MiniLM, the small model of lesson 03, has 72 places to look for them.
-# It has six layers with twelve **heads** each, every head draws its own attention map, and in every map one row of
-# weights belongs to *it*. Does any of these 72 rows pick out both words?
+# A language model has to find both words too. MiniLM, the small model of lesson 03, has six layers with twelve
+# **heads** each. Every head draws its own attention map, and one row of each map holds the weights of the word *it*.
+# Does any of these 72 rows pick out both words?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -150,9 +150,9 @@ print(scores.softmax(-1))
 # Often the mixture is enough. But take *Mary gave Susan roses* and *Susan gave Mary roses*. With half of its weight
 # on each woman, *gave* ends up with the same mixture both times, and who gave to whom is lost.
 #
-# Perhaps training finds cleverer weights. In the next cell, two small models read sentences like these, made from 24
-# names and with positions added. From the context of *gave* alone, they have to name the giver and the receiver. One
-# model has a single row, the other has two rows of half the width, and each is trained five times.
+# Perhaps training finds cleverer weights. The next cell trains two small models on sentences like these, made from 24
+# names, with positions added to the vectors. Each model has to name the giver and the receiver from the context of
+# *gave* alone. One has a single row, the other two rows of half the width, and each is trained five times.
 
 # %% tags=["hide-input"]
 mary_susan, even = torch.eye(2), torch.tensor([0.5, 0.5])
@@ -251,8 +251,8 @@ display(
     )
 )
 notebook.tell(
-    """The single row does better than expected. In the middle run it names both people in about six sentences out of
-    seven, thanks to a trick. It weights some names more heavily than others, and the mixture then shows on which
+    """The single row does better than expected. The middle one of its five runs names both people in about six sentences
+    out of seven, thanks to a trick. It weights some names more heavily than others, and the mixture then shows on which
     side of *gave* the heavier name stood. Where the trick fails, giver and receiver are swapped.
 
     Two rows need no trick. Every run is nearly perfect, and without being told to, one row finds the giver and the
@@ -270,9 +270,9 @@ notebook.tell(
 notebook.picture("heads_concatenated")
 
 # %% [markdown]
-# Every head has its own $W_Q$, $W_K$ and $W_V$. Each matrix reads a word's *whole* vector of $D$ numbers and
-# projects it down to $K = D/H$ numbers, where $H$ is the number of heads. The paper has $D = 512$ and
-# $K = 64$, our example $D = 8$ and a list of two heads:
+# Every head has its own $W_Q$, $W_K$ and $W_V$. Each matrix reads a word's *whole* vector of $D$ numbers and projects
+# it down to $K = D/H$ numbers, where $H$ is the number of heads. The paper has $D = 512$ and $K = 64$. Our example has
+# $D = 8$ and two heads, kept in a list:
 
 # %%
 D, H, K = 8, 2, 4
@@ -288,8 +288,9 @@ by_list = torch.cat(contexts, dim=-1) @ w_o  # (1, 6, 8) @ (8, 8) -> (1, 6, 8)
 
 # %% [markdown]
 # That's the complete layer, but its loop is slow. Lesson 04's cure works here too: turn many small products into one
-# large one. Put the $W_Q$ of both heads side by side, and a single product computes the queries of both. No numbers
-# are added on the way, so eight heads of width 64 have exactly as many parameters as one head of width 512.
+# large one. Put the $W_Q$ of both heads side by side, and a single product computes the queries of both. The joined
+# matrix is $D × D$ however many heads share it, so eight heads of width 64 have exactly as many parameters as one head
+# of width 512.
 
 # %%
 w_q, w_k, w_v = (torch.cat([head[name] for head in heads], dim=1) for name in "qkv")  # (D, H·K)
@@ -823,7 +824,7 @@ def silence_head(w_o, head, n_heads):
 exercises.check("silence_head", silence_head)
 
 # %% [markdown]
-# Your function now silences the head that the translator needs most, as its button in section 5 does.
+# Your function now silences the head that the translator needs most, just as that head's button in section 5 does.
 
 # %% tags=["nbval-ignore-output"]
 i, head = divmod(change.argmax().item(), 4)
@@ -915,10 +916,10 @@ assert all(0.77 < rest < 0.84 for _, rest in of_translator)
 #
 # ### Antecedents, counted
 #
-# The noun that a pronoun refers to is its **antecedent**. How reliably does a head find it? We make 288 sentences
-# like the first, with other animals, places and reasons. The reason decides which noun is meant, because an animal
-# can be *hungry* and a road can't. A head is right when its row for *it* favours the right noun. A coin would be
-# right half the time.
+# The noun that a pronoun refers to is its **antecedent**. How reliably does a head find it? We make 288 sentences like
+# the one that opens this lesson, with other animals, places and reasons. The reason decides which noun is meant,
+# because an animal can be *hungry* and a road can't. A head is right when its row for *it* favours the right noun. A
+# coin would be right half the time.
 
 # %%
 animals = ["animal", "dog", "cat", "horse", "bird", "child"]
@@ -964,9 +965,8 @@ assert accuracy[best] > 0.9 and both_nouns[best] < 0.05
 assert accuracy[animal_head] < 0.75 and both_nouns[animal_head] > 0.5
 
 # %% [markdown]
-# The best head isn't the one that looked best on the first pair. In the winner's row, neither noun has much weight,
-# and the right one leads by a hair. Layer 4, head 2 puts most of its weight on the two nouns and is right less
-# often.
+# Layer 4, head 2 looked best in section 4. Here it puts most of its weight on the two nouns, but other heads are right
+# more often. In the winner's row, neither noun has much weight, and the right one leads by a hair.
 #
 # But we picked the best of 72, and some of its lead may have been luck. Eight fresh reasons will show how much:
 # *thirsty, lazy, sick, shy* for the animal, and *icy, steep, crowded, slippery* for the place.
@@ -1063,8 +1063,7 @@ print(f"{'the word itself':>14}: {itself:.0%}, averaged over all 72 heads")
 assert jobs["previous word"].max() > 0.9 and jobs["previous word"].argmax() < 12 and itself < 0.1
 
 # %% [markdown]
-# The head for the previous word is in the first layer. The last line agrees with lesson 03, where a word kept little
-# of its weight for itself.
+# The last line agrees with lesson 03, where a word kept little of its weight for itself.
 #
 # ### Eighteen heads at once
 

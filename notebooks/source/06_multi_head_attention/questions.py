@@ -82,7 +82,7 @@ recall: order_of_split_and_transpose
 
 [when_the_street_is_too_wide]
 In layer 4, head 2, *it* put 68% of its weight on *animal*. What does this row do when the sentence ends in *too wide*?
-- less: it keeps *animal* just in front of *street* | The weights move in the right direction, but not far enough to change the order.
+- less: it keeps *animal* in front of *street*, but less clearly | The weights move in the right direction, but not far enough to change the order.
 - street: it puts *street* in front of *animal* in this sentence | A reader would do that, and it's the story usually told with this pair of sentences.
 - same: it keeps about 68% of its weight on *animal* | By layer 4, the vector of *it* already contains information from the end of the sentence.
 explain: *animal* loses more than half of its weight, and most of what it loses goes to [CLS], not to *street*.
