@@ -146,7 +146,7 @@ notebook.picture("target_and_predicted_distributions")
 # %% [markdown]
 # The probability of a sentence is the product of its tokens' probabilities. Products of forty small numbers are
 # awkward, so we take logarithms and add them. The loss of a token is $-\log p$, where $p$ is the probability of the
-# right word. A word costs nothing if the model was certain of it and 0.69 nats if its chance was even. As $p$
+# right word. A word that the model was certain of costs nothing, and a word with an even chance costs 0.69 nats. As $p$
 # approaches 0, the loss grows without limit. The mean over the positions is the **cross-entropy**:
 #
 # $$L = -\frac{1}{T} \sum_t \log p_t(\text{target}_t)$$
@@ -409,8 +409,8 @@ def training_step(model, optimiser, src_ids, tgt_ids):
 
 
 # %% [markdown]
-# Larger runs add one line before `optimiser.step()`, which shortens the gradient if it's too long. This is
-# called **clipping**, and it stops a single unusual batch from changing the weights too much.
+# Larger runs add one line before `optimiser.step()` to shorten a gradient that is too long. This **clipping** stops a
+# single unusual batch from changing the weights too much.
 #
 # `backward` *adds* its gradients to those of earlier steps, so a loop has to clear them, either at the end of a
 # step, as above, or at the beginning of the next. And if it doesn't? We let a tiny Transformer learn *je suis
@@ -675,7 +675,8 @@ def unigram_entropy(counts):
 exercises.check("unigram_entropy", unigram_entropy)
 
 # %% [markdown]
-# Use your function to compare French with English. Which language of our toy corpus has the higher landmark?
+# Use your function to compare French with English. Which language of our toy corpus has the higher landmark, and is
+# therefore harder to guess from word frequencies alone?
 
 # %%
 entropy = exercises.mine("unigram_entropy")
@@ -910,7 +911,7 @@ notebook.claim(log[-1] < 0.8 * log[0])
 
 # %% [markdown]
 # Our translator was made by `python -m recipes.translator`, in more than three hours on two cores.
-# `helpers/pretrained/weights/README.md` tells how that run went.
+# `helpers/pretrained/weights/README.md` describes that run.
 
 # %% [markdown]
 # **References**

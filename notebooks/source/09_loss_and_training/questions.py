@@ -87,9 +87,9 @@ recall: padding_in_the_loss
 
 [bold_or_careful]
 A gives the right token 0.6 five times. B gives it 0.9 four times and 0.01 once. Which model has the lower cross-entropy?
-- bold: model B, the gap is above 0.05 | Its average probability is higher, 0.72 against 0.6. But we average logarithms.
-- careful: model A, the gap is above 0.05 | Yes, by half a nat.
-- equal: neither, the gap is at most 0.05 | That would be quite a coincidence. Compare −log 0.01 with the sum of A's five losses.
+- bold: model B, by more than 0.05 nats | Its average probability is higher, 0.72 against 0.6. But we average logarithms.
+- careful: model A, by more than 0.05 nats | Yes, by half a nat.
+- equal: neither, by more than 0.05 nats | That would be quite a coincidence. Compare −log 0.01 with the sum of A's five losses.
 explain: B's single miss costs −log 0.01 = 4.6 nats, while A's five losses of −log 0.6 add up to only 2.6.
 ask_why: yes
 
@@ -107,7 +107,7 @@ One model counted padding in its training loss, and the other didn't. We measure
 - a bit: by 0.15 to 0.5 nats | You'd expect the model to lose time learning the padding. But a few steps are enough for that.
 - same: by less than 0.15 nats | Yes, if it's behind at all.
 - worse: by more than 0.5 nats | The log was wrong by more than that. But a wrong report doesn't make a wrong gradient.
-explain: Once padding is learned, it hardly contributes to the gradient. The rest comes from the real words. It is too small, because the loss was divided by too many positions, but Adam makes up for that.
+explain: Once padding is learned, it hardly contributes to the gradient. What remains points where the real words would send it. It's only too short, because the loss was divided by too many positions, and Adam makes up for that.
 ask_why: yes
 
 [gradients_never_cleared]
