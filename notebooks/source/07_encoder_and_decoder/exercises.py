@@ -242,7 +242,7 @@ EXERCISES = [
     ),
     Exercise(
         name="residual_post_norm", title="residual with post-norm",
-        task="Write one sublayer with its path, in the paper's order, post-norm, and return what they pass on. Call `sublayer` and `norm` once each.",
+        task="Write one sublayer with its path, in the paper's order, post-norm, and return what is passed on to the next sublayer. Call `sublayer` and `norm` once each.",
         minutes=2, difficulty=1, importance=4,
         then="The next cell compares it with your pre-norm.",
         reference=residual_post_norm, draw=_draw_residual,
@@ -264,7 +264,7 @@ EXERCISES = [
     ),
     Exercise(
         name="residual_pre_norm", title="residual with pre-norm",
-        task="Write one sublayer with its path, in pre-norm, and return what they pass on. Call `sublayer` and `norm` once each.",
+        task="Write one sublayer with its path, in pre-norm, and return what is passed on to the next sublayer. Call `sublayer` and `norm` once each.",
         minutes=2, difficulty=1, importance=4,
         then="In section 3 your function carries x around both sublayers of the translator's layers.",
         reference=residual_pre_norm, draw=_draw_residual,

@@ -4,9 +4,9 @@
 # The paper is called *Attention Is All You Need*. Let's take the title at its word and stack attention layers, each
 # reading what the one before it returned, with nothing in between.
 #
-# What becomes of a sentence on its way up? Split every word's vector in two. One part is the average over the
-# sentence, which all of its words share. The rest is the word's **own** part, and at first that's nearly all of the
-# vector. But attention mixes words, so every layer takes some of the own part away. How fast?
+# What becomes of a sentence on its way through the stack? Split every word's vector in two. One part is the average
+# over the sentence, which all of its words share. The rest is the word's **own** part, and at first that's nearly all
+# of the vector. But attention mixes words, so every layer takes some of the own part away. How fast?
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -549,7 +549,7 @@ notebook.picture("three_uses_of_attention")
 
 # %% [markdown]
 # **Pencil (2 min).** For the sentence in the next question, write down the shapes of $Q$, $K$ and the scores in
-# cross-attention. Then answer it.
+# cross-attention. Then answer the question.
 
 # %%
 exercises.quiz("memory_shape")
@@ -612,7 +612,7 @@ model_map(
 # $$\text{post-norm: } \mathrm{LN}(x + f(x)) \qquad \text{pre-norm: } x + f(\mathrm{LN}(x))$$
 #
 # The model is complete, but it doesn't write yet, because its decoder returns vectors and not words. **Lesson 08**
-# lets it write, and its people end up waiting for the train in a large train.
+# makes it write, and in its first translation people wait for the train in a large train.
 
 # %% tags=["nbval-ignore-output"]
 exercises.my_parts()
@@ -834,8 +834,8 @@ if complete(large_steps, 4):
 
 # %% [markdown]
 # With norms, the larger steps even help. Without norms every run blows up, because nothing brings the vectors back once
-# a step has made them large. In this model, a norm doesn't make a step worth more. It lets you take larger steps from a
-# careless start, and that's what many people mean by *faster*.
+# a step has made them large. In this model, then, a norm doesn't make the single step more effective. It lets you take
+# larger steps from a careless start, and that's what many people mean by *faster*.
 #
 # ### The gradient, layer by layer
 #
@@ -917,8 +917,8 @@ notebook.tell(
 )
 
 # %% [markdown]
-# Without the residual paths, the gradient at this matrix is *not* small, because the norms keep the vectors at
-# size 1. The damage shows at the queries and keys of the last layer, where next to no gradient arrives. By then all
+# Without the residual paths, the gradient at the feed-forward matrix is *not* small, because the norms keep the vectors
+# at size 1. The damage shows at the queries and keys of the last layer, where next to no gradient arrives. By then all
 # words have become one vector, and it makes no difference which of them a query attends to.
 
 # %% tags=["hide-input", "nbval-ignore-output"]

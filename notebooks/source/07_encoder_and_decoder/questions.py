@@ -78,7 +78,7 @@ The entries of the input have a typical size of 1. What is their typical size af
 - same: less than 3 | Attention alone only averages. But here the average is *added* to x, twelve times.
 
 [what_it_survives]
-Without which of these does the trained encoder still lead to sensible translations?
+We take one of these away from the trained encoder. Without which one does the translator still write sensible English?
 - norms: the norms before the sublayers | The sublayers then read vectors of a size that they have never met in training.
 - paths: the paths around the sublayers | The decoder then gets only what the last sublayer computed, and nothing of the words themselves.
 - ffn: the whole feed-forward network | Losing the whole network sounds worst, and it does the least harm.
