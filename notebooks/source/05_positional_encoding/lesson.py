@@ -2,7 +2,8 @@
 # # Positional encoding
 #
 # A child can read eight letters and say them backwards. A model with two attention layers, of the kind you know from
-# lessons 03 and 04, can't learn to, however long it trains. Something is missing from everything we've built so far.
+# lessons 03 and 04, can't learn this trick, however long it trains. Something is missing from everything we've built so
+# far.
 #
 # Before we look for it, a guess. How often will the model name the right letter?
 
@@ -210,8 +211,8 @@ exercises.check("sinusoidal_positions", sinusoidal_positions)
 
 # %% [markdown]
 # The next two cells take the model that couldn't reverse eight letters, add your table to its inputs and train it
-# again. Afterwards, uncomment the last line of the first and run both again. The model then reads fractions, $p/8$
-# in a column of their own.
+# again. Afterwards, uncomment the last line of the first cell and run both cells again. The model then reads fractions,
+# $p/8$ in a column of their own.
 
 # %%
 sinusoidal_positions = exercises.mine("sinusoidal_positions")  # yours, once it has passed
@@ -352,8 +353,8 @@ notebook.tell(
 # rotations therefore moves *any* position by $k$, and a model that has learned this matrix can attend to "the word
 # before" from everywhere in the text.
 #
-# **Try:** set the shift to the wavelength. By what angle does the hand turn? Then choose pair 15. How far does its
-# hand move?
+# **Try:** set the shift to the pair's wavelength. By what angle does the hand turn? Then choose pair 15. How far does
+# its hand move?
 
 # %%
 PositionExplorer()
@@ -613,9 +614,9 @@ exercises.quiz("add_or_concatenate")
 #
 # ### Bits and waves
 #
-# The comparison with binary numbers can be taken literally. Below, each position is printed as four bits, and beside
-# them are four sines, reduced to which *half* of its wave each one is in. Here every sine is half as fast as the
-# next, while the real table has another factor.
+# The comparison with binary numbers can be taken literally. Below, each position is printed as four bits. Beside them,
+# four more digits say for each of four sines which *half* of its wave it has reached, 0 for the first and 1 for the
+# second. Here every sine is half as fast as the next, while the real table has another factor.
 
 # %%
 for position in range(8):
@@ -630,7 +631,8 @@ notebook.picture("sinusoids")
 # %% [markdown]
 # ### Is it added or concatenated?
 #
-# Suppose we reserved half of the width for the word and half for the position. Would a linear map read them more easily?
+# Suppose we reserved half of the width for the word and half for the position. Would a linear map read the two more
+# easily?
 
 # %% tags=["hide-input"]
 for width, (a, b, c, d) in accuracy.items():
@@ -640,8 +642,8 @@ for width, (a, b, c, d) in accuracy.items():
     )
 
 # %% [markdown]
-# It would, at every width. But adding reserves no columns, so training can decide how many directions words and
-# positions need.
+# It would read the position more easily at every width, although at $D = 64$ it misses a few words. But adding reserves
+# no columns, so training can decide how many directions words and positions need.
 #
 # ### A figure that contradicts its formula
 #

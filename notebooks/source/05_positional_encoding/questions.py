@@ -25,7 +25,7 @@ Why does each frequency have both a sine and a cosine?
 - The width of the table has to be an even number. | The width has to be even because of the pairs, not the other way round.
 
 [which_axis: shape]
-x has the shape (32, 50, 512): 32 sentences of 50 words. What is the shape of the part of the table that is added?
+x has the shape (32, 50, 512): 32 sentences of 50 words. What is the shape of the part of the positional table that is added to x?
 - (32, 512) | That is one vector per sentence, so all its words would share it.
 - (32, 50) | That is one number per word. Positions are vectors of the model's width.
 - (512, 50) | The rows of the table are positions, so the 50 comes first.
@@ -52,7 +52,7 @@ Name a task for which a model without positions is just right, and one for which
 answer: A model without positions is just right for questions about a set, such as the largest of several numbers, or whether a shopping basket contains milk. It's hopeless for translation, arithmetic and reversing. The mood of a review is in between. In many reviews single words are enough, so a bag of words does well, until somebody writes 'not good, not bad'.
 
 [add_or_concatenate: open]
-Going deeper measures that the position can be read back better if word and position are concatenated. Why did the Transformer of 2017, BERT and GPT-2 add all the same?
+*Going deeper* shows that the position can be read back better if word and position are concatenated. Why did the Transformer of 2017, BERT and GPT-2 add all the same?
 answer: Adding needs no extra width. Concatenation reserves a fixed part of the width for positions, while a model that adds can learn how many directions to use for them. Our measurement used random words, which point in all directions, and trained embeddings needn't do that. And attention can still separate the two, because a projection can pick out the directions in which positions vary.
 """)
 
