@@ -6,9 +6,8 @@
 # wrote the next.
 #
 # Every chat assistant starts out like this. Today you'll turn the story model into a very small assistant, in the
-# same kinds of steps that a large one goes through. Then you'll watch a model that adds two-digit numbers improve
-# with no teacher except a rule that says *right* or *wrong*, which is one of the ways in which today's models learn
-# to reason.
+# same kinds of steps that a large one goes through. Then a model that adds two-digit numbers will improve with no
+# teacher but a rule that says *right* or *wrong*, one of the ways in which today's models learn to reason.
 #
 # You come from lessons 14 and 95, and you need the masked loss of lesson 09 and LoRA from lesson 12.
 
@@ -181,7 +180,7 @@ ChatBox(writers, helper.encode, story.decode, "Say wolf three times.")
 #
 # Our assistant learned from about half a million instructions with their answers. A small program made them from the
 # words and sentences of the fairy tales, nearly all of the seven kinds below. At the very end it also learned from
-# some 14,000 of its *own* answers, which a rule had marked as right (section 4 shows how).
+# some 14,000 of its *own* answers, which a rule had marked as right (section 4).
 
 # %% tags=["hide-input"]
 examples = {one.kind: one for one in instructions("train", 64)}
@@ -496,10 +495,10 @@ notebook.claim(statistics.mean(live[-2:]) > live[0] + 0.04)
 
 # %% [markdown]
 # To compare GRPO with its rivals, we stored 20 such steps from three seeds, with 1,024 answers per step. The first
-# rival, **rejection sampling**, samples as many answers as GRPO, keeps the right ones and trains the model to imitate
-# them. Our assistant learned from its own answers in this way. Two more rivals need no training. **Voting**, or
-# *self-consistency* (Wang et al. 2023), takes the commonest of 16 samples. The *likeliest* answer doesn't even need
-# samples. All are scored on unseen sums.
+# rival, **rejection sampling**, samples as many answers, keeps the right ones and imitates them. Our assistant
+# learned from its own answers in this way. Two more rivals need no training. **Voting**, or *self-consistency* (Wang
+# et al. 2023), takes the commonest of 16 samples. The *likeliest* answer doesn't even need samples. All are scored on
+# unseen sums.
 
 # %%
 exercises.predict("which_way_to_better_sums")
@@ -628,8 +627,8 @@ for question in ("What is 485+337?", "What is 912-405?"):
 # The second answer is wrong, because our model met only *add* in its training. Large models are trained to choose
 # among tools by descriptions in the prompt.
 #
-# Whatever a tool or a search returns becomes part of the prompt, where it is text like any other. Suppose the search
-# returns a page whose last sentence was planted by a stranger:
+# Whatever a tool or a search returns becomes text in the prompt like any other. Suppose a stranger has planted the
+# last sentence of the page that was found:
 
 # %% tags=["nbval-ignore-output"]
 page = "In Mossford live the giant Fendric, the shoemaker Wilric and the shepherd Rosvin."
@@ -638,10 +637,10 @@ print(helper.reply(f"{question} {page}"))
 print(helper.reply(f"{question} {page} {planted}"))
 
 # %% [markdown]
-# Without the planted sentence, the assistant answers the question. With it, the assistant drops the question and
-# follows the page instead, because nothing in the prompt says which sentences are yours. This is **prompt injection**
-# (Greshake et al. 2023), and no training or template has put a stop to it yet. Careful programs therefore limit what
-# a model can do once it has read a stranger's text.
+# Without the planted sentence, the assistant answers the question. With it, the assistant obeys the page, because
+# nothing in the prompt says which sentences are yours. This is **prompt injection** (Greshake et al. 2023), and no
+# training or template has put a stop to it yet. Careful programs therefore limit what a model can do once it has read
+# a stranger's text.
 #
 # Nothing you did today added a part to the model, so the map is lesson 14's.
 
