@@ -7,7 +7,8 @@
 # An encoder has no such mask. In 2018 a team at Google threw the decoder away, trained the encoder alone to fill
 # millions of gaps like this one, and called it BERT. BERT can't write you a letter. But with one small layer on top,
 # it could be trained to sort texts or to find answers in them, and it soon did both better than models built for
-# nothing else. Today you'll train a small BERT yourself, and then turn a pretrained one into a judge of film reviews.
+# nothing else. Today you'll train a small BERT yourself. Then you'll turn a **pretrained** one, which others have
+# already trained on a great deal of text, into a judge of film reviews.
 #
 # You come from lesson 11, where a text became ids. From earlier lessons you need the encoder layer (07) and the
 # cross-entropy (09).
@@ -259,7 +260,7 @@ notebook.figure(
 # %% [markdown]
 # ## 2. How does a review become one vector?
 #
-# *Never dull.* Did this critic like the film? You needed two words to tell. We'd like a program that reads thousands
+# *Never dull.* Did this critic like the film? Two words were enough to tell. We'd like a program that reads thousands
 # of reviews and answers 1 if the critic was pleased and 0 if not.
 #
 # A pretrained encoder has done most of the work already, because filling gaps taught it a good deal about words.
@@ -276,8 +277,8 @@ for review in train[3:6]:
 # The encoder returns one vector per *token*, but we need one per *review*. There are three candidates:
 #
 # - the output at **[CLS]**, the token that begins every text (lesson 11)
-# - what libraries call the **pooled output**, the vector of [CLS] after one more linear layer and a tanh, both
-#   trained when BERT learned whether one text follows another
+# - what libraries call the **pooled output**, the vector of [CLS] after one more linear layer, trained while BERT
+#   learned whether one text follows another, and a tanh
 # - the mean over all real tokens
 #
 # The mean has to leave the padding out. Otherwise a short review's vector would change as soon as it shares a batch
@@ -318,19 +319,20 @@ for name, label in (("pooler", "pooler"), ("cls", "[CLS]"), ("mean", "mean")):
     )
 print(
     "\nMiniLM was trained so that the mean of its vectors represents a sentence (Reimers and Gurevych\n"
-    "2019). Nothing follows from this result about the [CLS] of BERT itself."
+    "2019). The result says nothing about the [CLS] of BERT itself."
 )
 assert at_5000["mean"] > max(at_5000["cls"], at_5000["pooler"]) + 0.03
 
 # %% [markdown]
 # ## 3. How many labels do you need?
 #
-# Labels cost money, because a person has to read every review. How far do you get with a few? Trained on 50 labelled
-# reviews, a classifier on MiniLM's frozen vectors judges about 62% of new ones correctly.
+# Labels cost money, because a person has to read every review. How far do you get with a few? We keep MiniLM frozen
+# and train a classifier on the mean of its vectors, the **frozen mean** for short. With 50 labelled reviews, it
+# judges about 62% of new ones correctly.
 #
 # The classic rival is the **bag of words**. It describes a review by one number per word of the vocabulary, 1 if the
 # word occurs and 0 if it doesn't. A classifier on these numbers reaches 55% with the same 50 reviews, hardly better
-# than guessing. Now both of them can have 5,000.
+# than guessing. Now let's give each of the two 5,000.
 
 # %%
 exercises.predict("words_or_vectors")
@@ -392,9 +394,9 @@ notebook.figure(
 #
 # ## 4. Can we train the encoder, too?
 #
-# MiniLM's vectors were made for comparing sentences by topic, but a judge needs opinions. Training the encoder on the
-# task as well is called **fine-tuning**. The trouble is that all 22.6 million parameters change, so every new task
-# needs a whole model of its own.
+# MiniLM's vectors were made for comparing sentences by topic. But praise and scorn for one film share their topic,
+# and our judge has to tell them apart. So we train the encoder on the task as well, which is called **fine-tuning**.
+# The trouble is that all 22.6 million parameters change, and every new task then needs a whole model of its own.
 #
 # **LoRA**, short for low-rank adaptation (Hu et al. 2021), leaves every matrix $W$ frozen and learns a correction to
 # it. The correction has the shape of $W$, but it's the product of two thin matrices, $B$ of shape $(D_{out}, r)$ and
@@ -424,9 +426,9 @@ exercises.check("lora_forward", lora_forward)
 
 # %% [markdown]
 # Now put it together. `add_lora` adds such a correction to each of MiniLM's 36 linear layers, and `TextClassifier`
-# puts a linear layer on top, with dropout before it as in BERT. The optimiser, AdamW, is Adam with a small pull of
-# every weight towards zero. We go through 300 reviews twice. While the cell runs, guess how many of 400 new reviews
-# the model will judge correctly.
+# puts a linear layer on top, with dropout before it as in BERT. The optimiser, AdamW, is Adam that also pulls every
+# weight slightly towards zero. We go through 300 reviews twice. While the cell runs, guess how many of 400 new
+# reviews the model will judge correctly.
 
 # %% tags=["hide-input"]
 
@@ -455,8 +457,8 @@ for epoch in range(PASSES):
 
 # %% [markdown]
 # Before you see your result, one more question. We also trained LoRA on section 3's draws of 50, 500 and 5,000
-# reviews. LoRA trains 664,322 parameters, the classifier on frozen vectors only 770. Which of them does better with
-# 50 reviews?
+# reviews. LoRA trains 664,322 parameters, the classifier on frozen vectors only 770. Which of the two does better
+# with 50 reviews?
 
 # %%
 exercises.predict("lora_from_fifty")
@@ -498,12 +500,16 @@ notebook.tell(
 )
 
 # %% [markdown]
-# Would more parameters have helped? Each row below is a single run, two passes over 1,000 reviews, so ignore gaps of
-# two or three points. LoRA keeps up with training everything, at a thirtieth of the parameters.
+# Would more parameters have helped? Hardly, because LoRA keeps up with training everything, at a thirtieth of the
+# parameters. Each row below is a single run, two passes over 1,000 reviews, so ignore gaps of two or three points.
 
 # %% tags=["hide-input"]
-WAYS = {"head": "classifier alone", "last": "and the last layer", "all": "and all layers"}
-WAYS |= {"lora4": "and LoRA of rank 4", "lora16": "and LoRA of rank 16"}
+WAYS = {
+    "head": "classifier alone",
+    "last": "classifier, last layer",
+    "all": "classifier, all layers",
+}
+WAYS |= {"lora4": "classifier, LoRA of rank 4", "lora16": "classifier, LoRA of rank 16"}
 ways = {way: compared["trained"][way] for way in WAYS}
 notebook.table(
     [
@@ -568,8 +574,8 @@ model_map(minilm.trace("never dull"))
 # - Of all tokens, 15% are chosen and have to be predicted. Of the chosen ones 80% become [MASK], 10% become a random
 #   token, and 10% stay.
 # - The pooler applies a linear layer and tanh to the vector of [CLS]. Mean pooling has to leave the padding out.
-# - With 50 labels a frozen encoder is as good as LoRA. With 5,000 even a bag of words catches up with it, and LoRA is
-#   far ahead.
+# - With 50 labels a frozen encoder is as good as LoRA. With 5,000, LoRA is far ahead, and even a bag of words is
+#   level with the frozen encoder.
 # - LoRA trains two thin matrices per linear layer, at rank 16 about 3% of the parameters. Afterwards they can be
 #   merged into the model.
 #

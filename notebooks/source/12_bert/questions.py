@@ -45,7 +45,7 @@ why: 8 × 384 for A and 1,536 × 8 for B: 2.6% of the matrix.
 [why_b_starts_at_zero: single]
 LoRA starts with B = 0 and a random A. What would go wrong with both at zero?
 - The first outputs would be zero, whatever the frozen matrix says. | The frozen matrix still computes what it did. Only the correction is zero.
-- Nothing, because the optimiser moves zeros like any other number. | It would if their gradients weren't zero too.
+- Nothing, because the optimiser moves zeros like any other number. | The optimiser moves a number along its gradient, and with both matrices at zero both gradients are zero.
 - The merged matrix would have rank zero. | The merged matrix contains W, whose rank doesn't change.
 + Neither would ever get a gradient, so nothing would be learned. | Yes. The gradient of A contains B and that of B contains A.
 
@@ -58,7 +58,7 @@ PREDICTIONS = predictions(r"""
 [gap_needs_the_right]
 Compare *the ___ behind the house sings* with *the ___ behind the house sing*. After training, how much of its probability does the model assign to plural nouns in the second sentence?
 too_low: The verb comes later, but every position attends to every other one, so *sing* is visible from the gap.
-too_high: Nearly. The verb is four words away, and the model still gives some of its probability to singular nouns.
+too_high: The verb is four words away, and the model still gives some of its probability to singular nouns.
 unit: %
 low: 0
 high: 100
@@ -70,13 +70,13 @@ ask_why: yes
 MiniLM is frozen and there are 5,000 reviews. Which vector per review makes the logistic regression's judgement best?
 - cls: the vector of [CLS], which attends to every word | It attends to every word, but MiniLM was never trained to sum up a sentence in that vector.
 - pooler: the pooler's output, which was made for classification | BERT's pooler was trained on a task about two texts. When MiniLM was made, it was trained further without the pooler.
-- mean: the mean over all tokens, although it doesn't know which word matters | Yes, because the mean is what MiniLM was trained to make comparable.
+- mean: the mean over all tokens, although it doesn't know which word matters | Yes. MiniLM was trained so that two sentences can be compared by the means of their vectors.
 ask_why: yes
 recall: mean_or_cls
 
 [words_or_vectors]
 5,000 labelled reviews: which of the two is ahead, averaged over eight draws?
-- frozen: the frozen mean, by more than 2 points, because it has read far more text | With few labels that's worth a lot. With 5,000 reviews the bag of words has seen the important words of this task itself.
+- frozen: the frozen mean, by more than 2 points, because it has read far more text | With few labels that's worth a lot. But in 5,000 reviews, the bag of words has met most of the words that matter.
 - level: neither: they're within 2 points | Yes. The bag of words learns the important words from the labels, while the frozen vectors can't change.
 - words: the bag of words, by more than 2 points, because it keeps every single word | It does keep every word, while the frozen mean blurs them all into 384 numbers. But the bag of words has to learn each word from the labelled reviews alone.
 ask_why: yes
@@ -84,8 +84,8 @@ ask_why: yes
 [lora_from_fifty]
 50 labelled reviews: which of the two is ahead, averaged over the same eight draws?
 - lora: LoRA, by more than 2 points, because it can change the vectors themselves | It can, but 50 reviews hardly tell it in which direction. With more labels this becomes its strength.
-- level: neither: they're within 2 points | Yes. With so few reviews, it matters more which ones were drawn than what is trained on them.
-- frozen: the frozen mean, by more than 2 points, because 50 labels can't train 664,000 parameters | They can't train them well. But LoRA starts from what the frozen model computes, and in so short a training it doesn't move far away from it.
+- level: neither: they're within 2 points | Yes. With so few reviews, the luck of the draw matters more than the method.
+- frozen: the frozen mean, by more than 2 points, because 50 labels can't train 664,000 parameters | 50 labels can't train that many well. But LoRA starts from what the frozen model computes, and in so short a training it doesn't move far away from it.
 ask_why: yes
 
 [labels_without_a_mask]
