@@ -104,7 +104,7 @@ assert abs(columns[2][best[0]] - 0.49) < 0.01 and abs(columns[2][best[1]] - 0.34
 # %% [markdown]
 # Logits can be any numbers. A softmax turns them into **probabilities**, which are positive and sum to 1. The
 # logarithms of those are **log-probabilities**, which are never positive. All three columns rank the tokens alike, so
-# the winner doesn't tell you which one you have.
+# the winner doesn't tell you which of the three you have.
 #
 # Taking the winner is called **greedy decoding**: append the likeliest token, ask again, and stop at
 # `<eos>`.
@@ -269,7 +269,7 @@ notebook.claim(max(dice["no mask"]) < 0.8)
 notebook.tell(
     """Without the shift, input $t$ *is* target $t$, and every position is allowed to attend to itself. Without the
     mask, a position can attend to the next one, where target $t$ is the input. Only the last target is never an
-    input, and that keeps this second loss above 0.
+    input, and that keeps the loss without the mask above 0.
 
     Both losses look wonderful, but all that these two models have learned is to copy. When they have to write,
     there's nothing to copy from."""
@@ -363,9 +363,9 @@ assert abs(probability_of(by_greedy) - 0.216) < 1e-9 and abs(probability_of(by_b
 
 # %% [markdown]
 # Greedy decoding starts with A, the likelier first token, and never finds out that B leads to a likelier sentence.
-# **Beam search** hedges its bets by keeping several prefixes, here two. It tries every continuation of both and keeps
-# the best two *overall*. A prefix that reaches `<eos>` is set aside, and at the end the finished sentences are
-# compared. The picture adds log-probabilities where you multiplied probabilities.
+# **Beam search** hedges its bets by keeping several prefixes, here two. At every step it tries every continuation of
+# both and keeps the best two *overall*. A prefix that reaches `<eos>` is set aside, and at the end the finished
+# sentences are compared. The picture adds log-probabilities where you multiplied probabilities.
 
 # %% tags=["hide-input"]
 notebook.picture("beam_tree")
@@ -397,15 +397,15 @@ with torch.inference_mode():
 assert texts[0] == greedy_text == written + "." and tokenizer.decode(wide.ids) == greedy_text
 assert any("station" in text for text in texts)
 notebook.tell(
-    """Even a beam of 100 returns the sentence that greedy decoding wrote. The search isn't to blame, then. The
+    """Even a beam of 100 returns the sentence that greedy decoding wrote. The search isn't to blame. The
     sentence that this model finds likeliest just isn't the best one."""
 )
 
 # %% [markdown]
-# The comparison isn't fair to long sentences either. Every token adds a negative number to the sum. A **length
-# penalty** makes up for this by dividing the sum for a sentence of $n$ tokens by $((5 + n)/6)^{\alpha}$ (Wu et al.
-# 2016). We chose $\alpha = 1.4$ for our translator on **validation data**, which are sentences kept out of training for
-# choices like this one.
+# The comparison isn't fair to long sentences either. Every token adds a negative number to the sum, so long sentences
+# are at a disadvantage. A **length penalty** makes up for this by dividing the sum for a sentence of $n$ tokens by $((5
+# + n)/6)^{\alpha}$ (Wu et al. 2016). We chose $\alpha = 1.4$ for our translator on **validation data**, which are
+# sentences kept out of training for choices like this one.
 
 # %%
 print(translator.translate(sentence, beam_size=4, length_penalty=1.4))
@@ -471,8 +471,7 @@ notebook.claim(0.045 < 1 - ordered[:, :20].sum(-1).mean() < 0.065)
 notebook.claim(9 < sum(map(len, own)) / 20 < 15)
 notebook.tell(
     """About half of the captions contain a rare token. A single draw seldom lands that far out, but a caption takes
-    a dozen draws. Not every rare token is wrong, but one strange token is enough to derail a sentence, because the
-    rest has to live with it."""
+    a dozen draws. Not every rare token is wrong, but one strange token is enough to derail a sentence."""
 )
 
 # %% [markdown]
