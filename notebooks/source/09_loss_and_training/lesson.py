@@ -121,8 +121,8 @@ notebook.claim(Counter(written).most_common(1)[0][1] > 0.7 * len(written) and 3.
 notebook.claim(of_the_real < 0.4 and right[~real].float().mean() > 0.95)
 notebook.tell(
     """About half of the positions are **padding**, the `<pad>` tokens that fill up short sentences to a common
-    length, and the model predicts padding perfectly. Padding didn't cause the bad translation, because twenty steps
-    are simply too few. But padding hid how bad the model is. On real words, its loss is twice what the log said."""
+    length, and the model predicts padding perfectly. Padding didn't cause the bad translation. Twenty steps of
+    training are simply too few, and padding hid how bad the model still is. On real words, its loss is twice what the log said."""
 )
 
 # %% [markdown]
@@ -288,7 +288,7 @@ notebook.tell(
     word all the way up. A word hardly ever follows itself, so being sure of that is expensive. Only in our splendid
     run did it pay, because there a `<pad>` follows a `<pad>`.
 
-    Within twenty steps, both curves are past the second landmark."""
+    Within twenty steps, both curves are below the second landmark."""
 )
 
 # %% [markdown]
