@@ -107,7 +107,7 @@ One model counted padding in its training loss, and the other didn't. We measure
 - a bit: by 0.15 to 0.5 nats | You'd expect the model to lose time learning the padding. But a few steps are enough for that.
 - same: by less than 0.15 nats | Yes, if it's behind at all.
 - worse: by more than 0.5 nats | The log was wrong by more than that. But a wrong report doesn't make a wrong gradient.
-explain: Once padding is learned, it hardly contributes to the gradient. What remains points where the real words would send it. It's only too short, because the loss was divided by too many positions, and Adam makes up for that.
+explain: Once padding is learned, it hardly contributes to the gradient. The rest of the gradient comes from the real words. Dividing the loss by too many positions makes this gradient too small, but Adam makes up for that.
 ask_why: yes
 
 [gradients_never_cleared]
