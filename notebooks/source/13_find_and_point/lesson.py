@@ -97,9 +97,9 @@ print(texts[right[0]][:150], "…")
 
 # %% [markdown]
 # The reader could go through all 110, but it would come back with 110 answers. Let's find a paragraph first. The
-# simplest way is to count how many of the question's words each paragraph contains. For 80% of the questions the
-# right paragraph then comes first, which is called **recall at 1**. For 94% it's among the first five (**recall at
-# 5**).
+# simplest way is to count how many of the question's words each paragraph contains. The right paragraph then comes
+# first for 80% of the questions, and this share is called **recall at 1**. For 94% the right paragraph is among the
+# first five (**recall at 5**).
 
 # %% tags=["hide-input"]
 shared = word_overlap(asked, texts)
@@ -180,7 +180,7 @@ in_both = len(missed["BM25"] & missed["MiniLM"])
 notebook.tell(
     f"""BM25 and MiniLM are about equally good, but they fail on different questions. BM25 misses {len(missed["BM25"])} and
     MiniLM {len(missed["MiniLM"])}, and only {in_both} questions are missed by both. That's why adding the two scores is better than
-    either, once both are brought to mean 0 and spread 1 per question."""
+    either, once both are shifted and scaled, per question, to mean 0 and standard deviation 1."""
 )
 assert abs(lead) < 0.03 and recall(similarity, 1) > 0.88 and recall(similarity, 5) > 0.97
 assert recall(together, 1) > max(recall(similarity, 1), recall(rare, 1)) + 0.02
@@ -234,8 +234,8 @@ our_sum = standardised(our_similarity) + standardised(our_rare)
 by_both = (ranks(our_sum, our_right) == 0).sum().item()
 notebook.tell(
     f"""MiniLM puts the right paragraph first for {by_meaning} of our 21 questions, BM25 only for {by_words}. We made the questions hard
-    for BM25, so this contest isn't fair either. Even the sum does worse than MiniLM alone ({by_both}), because BM25 now adds
-    little but noise. Which method is better depends on who asks."""
+    for BM25, so this contest isn't fair either. The sum of the two manages only {by_both}, fewer than MiniLM
+    alone, because BM25 now adds little but noise. Which method is better depends on who asks."""
 )
 assert by_meaning >= 15 and by_words <= 5 and by_meaning > by_both
 assert (ranks(our_similarity, our_right) < 5).all()
@@ -305,13 +305,14 @@ torch.testing.assert_close(output.end_logits, ends, atol=1e-5, rtol=1e-4)
 print("start_logits", tuple(output.start_logits.shape), " equal to ours: yes")
 
 # %% [markdown]
-# Pointing at one of $S$ positions is a classification with $S$ classes, and a span needs two of them. With start
-# logits $s$, end logits $e$, right start $i$ and right end $j$, the training loss is the mean of two cross-entropies:
+# Pointing at one of $S$ positions is a classification with $S$ classes. An answer is a **span**, a stretch of text
+# from a start to an end, so it takes two such classifications. With start logits $s$, end logits $e$, right start $i$
+# and right end $j$, the training loss is the mean of two cross-entropies:
 #
 # $$\text{loss} = -\tfrac12 \big(\log \mathrm{softmax}(s)_i + \log \mathrm{softmax}(e)_j\big)$$
 #
 # To read an answer off the logits, leave out [CLS], [SEP] and the question, then take the best start and the best
-# end. Let's try that on 120 of our questions, drawn at random. The reader always reads the right paragraph.
+# end. Let's try that on 120 of our questions, drawn at random. The reader is always given the right paragraph.
 
 # %%
 exercises.predict("two_argmaxes")
@@ -429,13 +430,13 @@ def token_f1(predicted, true):
 exercises.check("token_f1", token_f1)
 
 # %% [markdown]
-# Why isn't the recall enough? A lazy reader that always answers with the whole sentence would have a recall of 1. But
+# Why isn't recall enough? A lazy reader that always answers with the whole sentence would have a recall of 1. But
 # most of its words aren't in the true answer, so its precision is low, and that pulls F1 down.
 #
 # ## 4. Both together
 #
-# Now we put the finder in front of the reader. Ask questions of your own, about anything in the 22 articles. There's
-# Genghis Khan, the Amazon rainforest, the Rhine, Doctor Who, Martin Luther, teachers, Kenya and more.
+# Now we put the finder in front of the reader. Our 110 paragraphs come from 22 articles, on Genghis Khan, the Amazon
+# rainforest, the Rhine, Doctor Who, Martin Luther, teachers, Kenya and more. Ask about anything in them.
 
 
 # %% tags=["nbval-ignore-output"]
@@ -482,7 +483,7 @@ lost = 100 * (torch.tensor(each["right"]) - torch.tensor(each["found"]))
 off = (lost.std() / len(sample) ** 0.5).item()
 notebook.tell(
     f"""We found the right paragraph for {hits} of {len(sample)} questions, so finding costs only {lost.mean():.1f} points of F1 (standard error
-    {off:.1f}). The reader is the weaker part here, and a small one. BERT-base, five times as large and trained on 30 times as
+    {off:.1f}). The reader is the weaker of the two, and it's small. BERT-base, five times as large and trained on 30 times as
     many such questions, reached an F1 of 88.5 on SQuAD 1.1 in 2018.
 
     In a wrong paragraph our reader points at *something* all the same. What little F1 it has comes from chance matches
@@ -627,8 +628,8 @@ for high_start, high_end in (({1: 6.0, 9: 5.0}, {10: 5.0}), ({10: 6.0, 9: 4.0}, 
 exercises.check("best_span", best_span)
 
 # %% [markdown]
-# MiniLM's table of positions ends at 512, so a longer text has to be read in parts. Let the parts overlap, and an
-# answer that is cut in two at the end of one part is whole in the next.
+# MiniLM's table of positions ends at 512, so a longer text has to be read in parts. If the parts overlap by enough,
+# an answer that is cut in two at the end of one part is whole in the next.
 
 # %% tags=["hide-input"]
 exercises.heading("windows")
@@ -717,7 +718,8 @@ display(
 )
 notebook.tell(
     f"""These questions were written to fool a reader, and ours is too small to see through many of them. A paragraph that's
-    simply the wrong one is easier to notice. In {easy:.0%} of the pairs the right paragraph has the higher score."""
+    simply the wrong one is easier to notice. Draw an answer from a right paragraph and one from a wrong one, and in
+    {easy:.0%} of the pairs the right paragraph has the higher score."""
 )
 
 # %% tags=["nbval-ignore-output"]
@@ -729,9 +731,9 @@ assert reader.answer("Who painted the Mona Lisa?", nonsense, threshold=0.5) is N
 assert reader.answer("Who wrote Hamlet?", nonsense, threshold=0.5).text == "Jim Henson"
 
 # %% [markdown]
-# At a threshold of 0.5, the reader declines to name the painter of the Mona Lisa, but it still names Jim Henson as
-# the author of *Hamlet*. A higher threshold would make it answer less often, both where it was wrong and where it was
-# right. How high to set it depends on what a wrong answer costs.
+# Below the threshold of 0.5, the reader gives no answer. It declines to name the painter of the Mona Lisa, but it
+# still names Jim Henson as the author of *Hamlet*. A higher threshold would make it answer less often, both where it
+# was wrong and where it was right. How high to set it depends on what a wrong answer costs.
 
 # %% [markdown]
 # **References**

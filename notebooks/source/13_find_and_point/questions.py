@@ -33,7 +33,7 @@ tolerance: 0.01
 [where_it_failed: single]
 Your pipeline answers a question wrongly. What do you look at first?
 + Whether the paragraph that was found contains the answer. | Yes. If it doesn't, no reader could have helped, and you have to repair the finder.
-- Whether the reader's score is high enough. | The score only weighs this answer against not answering, and only for the text that the reader got. It can be high in a wrong text.
+- Whether the reader's score is high enough. | The score weighs this answer against giving none, but only for the text that the reader got. In a wrong text it can be high all the same.
 - Whether the two argmaxes are a valid span. | The reader already takes the best valid span, so that can't be it.
 - Whether the question was asked in training. | Most questions weren't, and that alone doesn't make an answer wrong.
 
@@ -54,7 +54,7 @@ The reader points at the tokens `17 , 786 , 419`. What should your program print
 - 17, 786, 419, since a space follows a comma in English text | In a number it doesn't, and no rule for spaces is right everywhere. The text itself is.
 
 [a_reader_for_contracts: open]
-A company wants a reader for its 40,000 contracts, which points at the right clause when somebody types a question. Which two things would you measure before anybody relies on it, and what would you show beside the answer?
+A company wants a reader for its 40,000 contracts, to point at the right clause when somebody types a question. What two things would you measure before anybody relies on the reader, and what would you show beside its answer?
 answer: First recall at k, on real questions from the people who will ask them and not on questions written from the clauses. How often is the right clause among the first five? Then F1 or exact match with the right clause given, so that you know which of the two steps fails. Add questions that no contract answers and count how often the reader answers anyway. Beside the answer show the clause it comes from and the source of that clause, since an answer is only as reliable as its text. Where the scores are close, show the runner-up as well.
 """)
 
@@ -95,7 +95,7 @@ slider: yes
 close: 0.05
 
 [a_wrong_paragraph]
-What F1 does the reader reach in the most similar *wrong* paragraph? A perfect reader would have 100 in the right one.
+What F1 does the reader reach in the most similar *wrong* paragraph? F1 is now given in percent, so a perfect reader would have 100 in the right paragraph.
 too_low: Some words are right by chance, and now and then another paragraph contains the answer, too.
 too_high: The reader always points at something. But the right answer isn't there, so it's nearly always wrong.
 low: 0
