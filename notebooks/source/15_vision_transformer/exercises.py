@@ -266,7 +266,7 @@ EXERCISES = [
     ),
     Exercise(
         name="grid_score", title="score the table of positions",
-        task="For every position, find the other position whose vector is most similar (cosine). Return the share of positions for which that other one is a direct neighbour in the grid, which means above, below, left or right.",
+        task="For every position, find the other position whose vector is most similar (cosine). Return the share of positions whose most similar one is a direct neighbour in the grid (above, below, left or right).",
         minutes=3, difficulty=3, importance=3,
         reference=grid_score, draw=_draw_tables,
         mistakes=[

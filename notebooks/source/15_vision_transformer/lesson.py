@@ -158,9 +158,10 @@ def patchify(images, patch_size):
 exercises.check("patchify", patchify)
 
 # %% [markdown]
-# You'll often see this step written in one line, as a **convolution**. A convolution slides a small window over the
-# picture. At every stop it takes weighted sums of the pixels inside, always with the same weights, its *kernel*. The
-# *stride* is how far the window moves each time. If the stride equals the width of the window, each stop is a patch.
+# You'll often see both steps, cutting and projecting, written in one line, as a **convolution**. A convolution slides
+# a small window over the picture. At every stop it takes weighted sums of the pixels inside, always with the same
+# weights, its *kernel*. The *stride* is how far the window moves each time. If the stride equals the width of the
+# window, each stop is a patch.
 
 # %%
 pictures = as_input(test.images[:5])  # (5, 1, 28, 28): one channel, because they're grey
@@ -178,7 +179,7 @@ torch.testing.assert_close(by_convolution, by_patches, atol=1e-5, rtol=0)
 # ## 2. Which vector gives the answer?
 #
 # The encoder returns 49 vectors, one per patch, but we want a single answer for the whole picture. No patch is
-# special, so the paper does what BERT does with [CLS] and adds a token that belongs to no patch. The vector of this
+# special, so a ViT borrows the idea of BERT's [CLS] and adds a token that belongs to no patch. The vector of this
 # **class token** is learned.
 #
 # ### Your turn (3 min)
@@ -222,8 +223,8 @@ class MyViT(nn.Module):
 
 
 # %% [markdown]
-# The trained weights of the opening's model fit into yours, once your feed-forward network uses a GELU instead of a
-# ReLU.
+# The trained weights of the model you met at the start fit into yours, once your feed-forward network uses a GELU
+# instead of a ReLU.
 
 # %% tags=["nbval-ignore-output"]
 my_vit = MyViT()
@@ -295,7 +296,8 @@ notebook.figure(
 )
 
 # %% [markdown]
-# It has, although nobody ever mentioned a grid. In *Practice* you'll put a number on that pattern.
+# Training has taught the model the grid, although nobody ever mentioned one. In *Practice* you'll write the function
+# behind the two percentages above the maps.
 #
 # ## 4. Is it better than a convolution?
 #
@@ -368,9 +370,10 @@ display(
         width=620,
     )
 )
-notebook.tell("""The figure shows 18 other runs, three seeds per model and size, and every run had the same *computing time*. The
-CNN is ahead by 14 to 18 points at every size. But twelve seconds are only enough to see 20,000 pictures about once. The
-ViT needs more training steps than that, because it first has to learn what a neighbour is.""")
+notebook.tell("""The figure shows 18 other runs, three seeds per model and number of pictures. Every run
+had the same *computing time*, twelve seconds. The CNN is ahead by 14 to 18 points however many pictures there are. But
+twelve seconds are only enough to see 20,000 pictures about once. The ViT needs more training steps than that, because
+it first has to learn what a neighbour is.""")
 
 # %% [markdown]
 # Does the ViT catch up when it's trained for longer? The ViT of the opening went through 18,000 pictures 45 times,
@@ -386,25 +389,25 @@ assert abs(card["test_accuracy"] - card["cnn"]["test_accuracy"]) < 0.01
 assert card["epochs"] >= 7 * card["cnn"]["epochs"]
 
 # %% [markdown]
-# It does. The two are level, up to chance, so a ViT can learn what a CNN has built in. But it needed seven times as
-# many passes.
+# It does. The small gap that's left is within chance, so a ViT can learn what a CNN has built in. But the ViT needed
+# seven times as many passes.
 #
-# On photos, it took more pictures to catch up. Dosovitskiy et al. (2021) pretrained both kinds on larger and larger
+# On photos, catching up took more pictures, too. Dosovitskiy et al. (2021) pretrained both kinds on larger and larger
 # sets. With a million photos their CNNs were ahead, with 14 million the two were close, and with 300 million the ViT
 # was ahead.
 #
 # > **Myth:** *A ViT needs hundreds of millions of pictures to match a CNN.* That was the recipe of 2020. A year later
 # > **DeiT** (Touvron et al. 2021) trained a ViT on that same million until it was as accurate as a CNN, with heavy
 # > augmentation and a CNN as its teacher. In **MAE** (He et al. 2022) a ViT first fills gaps, as BERT does. Three
-# > quarters of the patches are hidden, and no labels are needed. And CNNs that are trained as carefully keep up (Liu
-# > et al. 2022).
+# > quarters of the patches are hidden, and no labels are needed. And a CNN trained with equal care keeps up (Liu et
+# > al. 2022).
 
 # %% [markdown]
 # ## 5. Where does it look?
 #
-# An attention map can be drawn right over the picture, so it's tempting to read it as an explanation. Click a patch
-# and step through the layers and heads. For comparison, the map on the right comes from a ViT with *random* weights,
-# which has never seen a picture. In all maps of this section, a darker blue means more weight.
+# An attention map can be drawn right over the picture, so it's tempting to read it as an explanation. In the map
+# below, click a patch and step through the layers and heads. For comparison, the map on the right comes from a ViT
+# with *random* weights, which has never seen a picture. In all maps of this section, a darker blue means more weight.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 torch.manual_seed(0)
@@ -567,7 +570,7 @@ for name, told in (("chance", "drawn at random"), ("trained", "by the trained mo
     print(f"{told:36} {left_out[name]:9.0%} {in_black[name]:15.0%}")
 notebook.tell("""The trained model's map does point at what the model needs. Without the patches it picks, nearly half of the right
 answers are lost, far more than in any other row. Trained and random maps both show the garment, and only the
-experiment tells you which one matters to the answer.
+experiment tells you which of them shows what the answer depends on.
 
 Now read the last column. Paint the patches black instead of leaving them out, and the story is reversed, because now
 the brightest cost most. But black isn't *nothing*. It's the background of every picture and the gap between two trouser
@@ -582,10 +585,10 @@ exercises.quiz("what_rollout_shows")
 # %% [markdown]
 # <details><summary>Fine print</summary>
 #
-# The ViT's 45 passes took 14 minutes of one core, the CNN's six took four. The ViT was trained with Muon (lesson 14)
+# The ViT's 45 passes took 14 minutes on one core, the CNN's six took four. The ViT was trained with Muon (lesson 14)
 # and batches of 64, the CNN with AdamW and batches of 50, and each was trained once. Our first ViT, with 25 passes,
-# had already been scored on the same 5,000 test pictures (84.7%), and a score on pictures that helped to choose a
-# model is a little too good. The order of the four ways to choose patches in section 5 was the same on the other 800
+# reached 84.7% on the same 5,000 test pictures. Because these pictures helped us to choose a model, the ViT's score
+# might be a little too good. The order of the four ways to choose patches in section 5 was the same on the other 800
 # test pictures, with twelve other random models.
 #
 # </details>
@@ -725,8 +728,8 @@ def vit_parameters(image_size, patch_size, n_channels, n_classes, d_model, n_lay
 exercises.check("vit_parameters", vit_parameters)
 
 # %% [markdown]
-# According to table 1 of the paper, ViT-Base has 86 million parameters. The tested `vit_parameters` agrees, and so
-# does our own model when it's built at that size.
+# According to table 1 of Dosovitskiy et al. (2021), ViT-Base has 86 million parameters. The tested `vit_parameters`
+# agrees, and so does our own model when it's built at that size.
 
 # %%
 count = exercises.reference("vit_parameters")
@@ -843,9 +846,9 @@ notebook.figure(
 
 # %% [markdown]
 # Our small CLIP works in both directions. You can pick the caption for a picture, or fetch the pictures for a
-# caption, and other seeds do about as well. The real CLIP learned from 400 million pairs from the web. To sort
-# pictures into classes that it had never been trained on, people wrote the class names as captions and took the
-# nearest one. Many models that describe photos in a chat begin with an encoder of this kind.
+# caption. Other seeds do about as well. The real CLIP learned from 400 million pairs from the web. To sort pictures
+# into classes that it had never been trained on, people wrote the class names as captions and took the nearest one.
+# Many models that describe photos in a chat begin with an encoder of this kind.
 
 # %% [markdown]
 # **References.** Dosovitskiy et al. (2021), "An Image is Worth 16x16 Words", arXiv:2010.11929 · Abnar and

@@ -85,13 +85,13 @@ recall: patches_in_another_order
 Both models have about as many parameters and see the same 1,500 augmented pictures once. Which is better on the 1,000 test pictures?
 - vit: the ViT | Attention sees the whole picture from the first layer on. But it has to learn from 1,500 pictures what the convolution assumes from the start.
 - cnn: the CNN | Right. It assumes from the start that neighbouring pixels belong together and that a pattern means the same everywhere. The ViT has to learn much of that.
-- equal: neither: they are within two points | With enough data they come closer. With 1,500 pictures, what the convolution assumes from the start is worth a lot.
+- equal: neither: they are within two points | With enough training the two come closer. With 1,500 pictures, what the convolution assumes from the start is worth a lot.
 ask_why: yes
 recall: five_hundred_leaves
 
 [random_rollout]
 Now a ViT with *random* weights, which has never been trained on anything. How closely do its rollouts follow the picture?
-- less: less closely than those of the trained model | It has learned nothing, so you'd expect that. But the picture isn't random, and attention compares contents with any matrices.
+- less: less closely than those of the trained model | It has learned nothing, so you'd expect that. But the picture isn't random, and attention compares contents whatever the matrices are.
 - same: about as closely (the correlations differ by less than 0.1) | The outline doesn't depend on training. But training can also blur it, because the model learns to use more than brightness.
 - more: more closely | Right. Random matrices react to whatever differs most between patches, and here that's how bright they are. Training teaches the model to look at other things as well.
 ask_why: yes
@@ -100,7 +100,7 @@ recall: what_rollout_shows
 [take_patches_away]
 We leave 12 of the 49 patches out and ask the trained model again. Which choice lowers its number of right answers the most?
 - trained: the 12 with the largest rollout in the trained model | Right. Without these patches, nearly half of the right answers are lost.
-- random: the 12 with the largest rollout in the random model | A random model's map follows the garment, and without parts of the garment more goes wrong than by chance. But it doesn't know which parts matter.
-- bright: the 12 brightest patches | Bright patches are mostly garment, so this hurts more than chance. But much of a garment's inside tells the model little.
+- random: the 12 with the largest rollout in the random model | A random model's map follows the garment, so this hurts more than leaving out patches at random. But nothing in the map tells which parts of the garment matter.
+- bright: the 12 brightest patches | Bright patches are mostly garment, so this hurts more than leaving out patches at random. But much of a garment's inside tells the model little.
 recall: what_rollout_shows
 """)
