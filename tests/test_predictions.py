@@ -317,6 +317,13 @@ def test_a_warm_up_asks_three_mixed_questions_from_earlier_lessons(lesson):
     assert progress.load()["warm_ups"] == {}, "looking is no answer"
 
 
+@pytest.mark.parametrize("name", sorted(warm_ups.ONLY_THERE))
+def test_a_question_about_its_lessons_own_numbers_comes_up_nowhere_else(name):
+    progress.record("questions", name, False)
+    lesson = content.find(name, "question").lesson
+    assert name not in exercises.warm_up(lesson + 1).asked
+
+
 @pytest.mark.parametrize(("early", "first"), warm_ups.NOT_BEFORE.items())
 def test_what_belongs_to_a_later_lesson_is_asked_early_only_of_those_who_answered_it(early, first):
     assert early in warm_ups._pool(first - 1)

@@ -15,6 +15,8 @@ MISSED, GUESSED, NEW, KNOWN = range(4)  # what comes first
 # Not before that lesson, unless answered: the first uses words that lesson 08 explains, the second would give away
 # a prediction of lesson 02.
 NOT_BEFORE = {"is_a_transformer_a_cnn": 8, "which_problems_attention_solves": 3}
+# About numbers or a drawing that only their own lesson shows.
+ONLY_THERE = {"winner_by_pencil", "score_of_the_cat", "likeliest_sentence"}
 SURE = [("It's a guess", "guess"), ("I think so", "think"), ("I'm sure", "sure")]
 
 
@@ -69,8 +71,8 @@ def choose(lesson, state) -> list[str]:
 
 def _pool(lesson):
     """Return which questions can be asked, with the lesson of each."""
-    questions = content.catalogue("question").values()
-    return {q.name: q.lesson for q in questions if q.lesson < lesson and q.kind in QUICK}
+    earlier = (q for q in content.catalogue("question").values() if q.lesson < lesson)
+    return {q.name: q.lesson for q in earlier if q.kind in QUICK and q.name not in ONLY_THERE}
 
 
 def _need(name, state):
