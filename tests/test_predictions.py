@@ -332,6 +332,12 @@ def test_what_belongs_to_a_later_lesson_is_asked_early_only_of_those_who_answere
     assert exercises.warm_up(first - 1).asked[0] == early
 
 
+def test_the_line_to_lesson_20_asks_nothing_of_the_branches():
+    pools = {lesson: set(warm_ups._pool(lesson).values()) for lesson in (16, 17, 18, 20)}
+    assert 15 in pools.pop(17)
+    assert not any(pool & warm_ups.BRANCHES for pool in pools.values())
+
+
 def test_nothing_comes_before_lesson_01():
     with pytest.raises(ValueError, match="before lesson 01"):
         exercises.warm_up(1)

@@ -15,6 +15,7 @@ MISSED, GUESSED, NEW, KNOWN = range(4)  # what comes first
 # Not before that lesson, unless answered: the first uses words that lesson 08 explains, the second would give away
 # a prediction of lesson 02.
 NOT_BEFORE = {"is_a_transformer_a_cnn": 8, "which_problems_attention_solves": 3}
+BRANCHES = {15, 17}  # lessons that those who follow the line from 14 to 20 haven't met
 # About numbers or a drawing that only their own lesson shows.
 ONLY_THERE = {"winner_by_pencil", "score_of_the_cat", "likeliest_sentence"}
 SURE = [("It's a guess", "guess"), ("I think so", "think"), ("I'm sure", "sure")]
@@ -71,7 +72,8 @@ def choose(lesson, state) -> list[str]:
 
 def _pool(lesson):
     """Return which questions can be asked, with the lesson of each."""
-    earlier = (q for q in content.catalogue("question").values() if q.lesson < lesson)
+    met = {n for n in range(lesson) if n not in BRANCHES or lesson in BRANCHES}
+    earlier = (q for q in content.catalogue("question").values() if q.lesson in met)
     return {q.name: q.lesson for q in earlier if q.kind in QUICK and q.name not in ONLY_THERE}
 
 
