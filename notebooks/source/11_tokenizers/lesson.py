@@ -65,7 +65,7 @@ torch.set_num_threads(1)
 # **If you're running late**: set the merge exercise as homework (the lesson goes on with the tested version).
 #
 # **Answers to expect.** Pencil: see the folded answer below it. "Why not put every character in the list?": there
-# are about 150,000 of them, and new emoji are added every year. "Who decides which pieces there are?": a program
+# are about 160,000 of them, and new emoji are added every year. "Who decides which pieces there are?": a program
 # does the counting, so in the end it's whoever chose the text.
 #
 # **What people get wrong.** They take the runner-up pair without counting again. They think that the pieces have a
@@ -306,7 +306,7 @@ for new_id in range(256, 260):
 
 # %% [markdown]
 # Why do the new ids begin at 256? The numbers from 0 to 255 are taken by the pieces we start from, which aren't
-# characters but **bytes**. The world's scripts have about 150,000 characters, too many to start from. But a computer
+# characters but **bytes**. The world's scripts have about 160,000 characters, too many to start from. But a computer
 # stores every text as a sequence of bytes, and a byte has only 256 values. A plain letter takes one byte. *é* takes
 # two, like the letters of Greek, Cyrillic, Arabic and Hebrew. Characters of most other scripts take three, and an
 # emoji usually four.
@@ -505,8 +505,9 @@ notebook.table(
 notebook.tell(
     """Every row says the same thing, so we always divide by the number of *English* words. Look at the pieces of
     the tales first. English needs little more than one token per word, and the other languages in Latin letters
-    need two or three times as many. Greek and Russian need about eight times as many and Hindi more than ten
-    times, because no merge was ever learned from their bytes.
+    need two or three times as many. Greek and Russian need about eight times as many, because a letter is two
+    bytes there and no merge was ever learned from them. In Hindi a character is three bytes, hence more than ten
+    times.
 
     The translator treats French and English alike, because it has learned its pieces from both. MiniLM seems to
     do well with many scripts, because it knows their single characters. But more than half of its Chinese tokens
@@ -524,9 +525,11 @@ assert (
 )
 
 # %% [markdown]
-# These differences come from the text that the tokenizer was trained on, and hardly from the languages themselves. In
-# 2023, one language could need up to fifteen times as many tokens as another (Petrov et al. 2023). Newer vocabularies
-# are larger and learned from texts in many languages, which narrows the gap.
+# Most of the difference comes from the text that the tokenizer was trained on, but not all of it. Scripts differ in
+# their bytes per character, and languages in how they write their words. In 2023, one language could need up to
+# fifteen times as many tokens as another, and over four times as many even if every byte or character is a token
+# (Petrov et al. 2023). Give each language a tokenizer of its own, and some gap remains (Arnett et al. 2025). Newer
+# vocabularies are larger and learned from texts in many languages, which narrows it.
 #
 # Now type something of your own, perhaps your name, a sentence in another language, a large number, a word in
 # capitals, an accent or two spaces. Which of the tokenizers changes your text, and which one loses a part of it?
@@ -572,7 +575,8 @@ exercises.quiz("letters_of_a_token")
 # - WordPiece takes the longest piece from the left, Unigram the likeliest cut.
 # - If the pieces are built from bytes, no text is ever unknown.
 # - A model reads ids, an attention mask and segments. Pad to the longest text in the batch.
-# - Which languages need many tokens depends on the text that the pieces were learned from.
+# - Which languages need many tokens depends on the text that the pieces were learned from, and also on a script's
+#   bytes per character and on how a language writes its words.
 #
 # $$\text{next merge} = \underset{(a,\,b)}{\arg\max}\ \text{count}(a\,b)$$
 #
@@ -754,4 +758,5 @@ assert len(drawn) > 5 and all(cut.replace(" · ", "") == "▁strawberries" for c
 # - Radford et al. (2019), "Language Models are Unsupervised Multitask Learners" (GPT-2), section 2.2.
 # - Devlin et al. (2019), "BERT: Pre-training of Deep Bidirectional Transformers", arXiv:1810.04805.
 # - Petrov, La Malfa, Torr, Bibi (2023), "Language Model Tokenizers Introduce Unfairness Between Languages",
-#   arXiv:2305.15425.
+#   arXiv:2305.15425; Arnett, Chang, Biderman, Bergen (2025), "Explaining and Mitigating Crosslingual Tokenizer
+#   Inequities", arXiv:2510.21909.

@@ -38,7 +38,7 @@ Which of these are true of a byte-level vocabulary?
 + Every text can be written with it. | True: every text is a sequence of bytes, and all 256 are in the vocabulary.
 + Decoding gives back exactly the text, spaces and all. | True, as long as nothing was changed before the cut, such as accents or capital letters.
 - Every character is at least one whole token. | Not so: a character can be spread over up to four tokens.
-- All languages need about the same number of tokens. | Not so. It depends on what the merges were learned from, as section 5 measures.
+- All languages need about the same number of tokens. | Not so. It depends on what the merges were learned from and on a script's bytes per character, as section 5 shows.
 
 [the_wrong_tokenizer: single]
 You load a trained model and, by mistake, the tokenizer of another model whose vocabulary has the same size. What happens?
@@ -49,7 +49,7 @@ You load a trained model and, by mistake, the tokenizer of another model whose v
 
 [a_fair_price: open]
 A company sells access to its model per token. Some of its customers write in Hindi. What is unfair about that, and what could the company do?
-answer: The same content takes several times as many tokens in Hindi as in English, so it costs several times as much, takes longer, and fills the context window sooner. It's the tokenizer's training text that decides, not the language itself. The company could train the tokenizer on a mixture in which all its customers' languages have a fair share, use a larger vocabulary, or price by characters or by content. A change of tokenizer means training the model again.
+answer: The same content takes several times as many tokens in Hindi as in English, so it costs several times as much, takes longer, and fills the context window sooner. The tokenizer's training text decides most of this. The script adds to it, because a Hindi character takes three bytes. The company could train the tokenizer on a mixture in which all its customers' languages have a fair share, use a larger vocabulary, or price by characters or by content. A change of tokenizer means training the model again.
 """)
 
 PREDICTIONS = predictions(r"""

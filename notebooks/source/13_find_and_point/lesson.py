@@ -452,7 +452,11 @@ def ask(question):
 ask("What did the medical faculty in Paris blame for the plague?")
 
 # %% [markdown]
-# Which of the two steps spoils more answers? We take the 120 questions of section 2 again, and let the reader read
+# A search engine usually adds a step in between, **re-ranking**. The finder picks a hundred texts, say, and an encoder
+# reads the question together with each of them and sorts them again (Nogueira and Cho 2019). Such a *cross-encoder* is
+# more accurate than comparing two vectors, but nothing can be computed in advance.
+#
+# Which of our two steps spoils more answers? We take the 120 questions of section 2 again, and let the reader read
 # three different paragraphs: the right one, the one we found, and the most similar *wrong* one.
 
 # %%
@@ -484,7 +488,8 @@ off = (lost.std() / len(sample) ** 0.5).item()
 notebook.tell(
     f"""We found the right paragraph for {hits} of {len(sample)} questions, so finding costs only {lost.mean():.1f} points of F1 (standard error
     {off:.1f}). The reader is the weaker of the two, and it's small. BERT-base, five times as large and trained on 30 times as
-    many such questions, reached an F1 of 88.5 on SQuAD 1.1 in 2018.
+    many such questions, reached an F1 of 88.5 on SQuAD 1.1 in 2018. Part of that lead comes from the scoring, because
+    SQuAD counts the best of several marked answers per question, while XQuAD has only one.
 
     In a wrong paragraph our reader points at *something* all the same. What little F1 it has comes from chance matches
     and from paragraphs that contain the answer as well. Every system that looks things up before it answers runs this
@@ -747,7 +752,8 @@ assert reader.answer("Who wrote Hamlet?", nonsense, threshold=0.5).text == "Jim 
 #   arXiv:1910.11856. Questions and paragraphs: CC BY-SA 4.0.
 # - Robertson and others (1994), "Okapi at TREC-3"; Robertson, Zaragoza (2009), "The Probabilistic Relevance
 #   Framework: BM25 and Beyond".
-# - Reimers, Gurevych (2019), "Sentence-BERT", arXiv:1908.10084.
+# - Reimers, Gurevych (2019), "Sentence-BERT", arXiv:1908.10084; Nogueira, Cho (2019), "Passage Re-ranking with BERT",
+#   arXiv:1901.04085.
 # - Chen, Fisch, Weston, Bordes (2017), "Reading Wikipedia to Answer Open-Domain Questions", arXiv:1704.00051:
 #   find, then read. Karpukhin and others (2020), "Dense Passage Retrieval", arXiv:2004.04906: the finder is trained,
 #   too.

@@ -457,12 +457,13 @@ EndlessStory(story)
 #
 # How can a model that only continues texts translate one? You write *French: le chien dort. English:* and let the
 # model go on. After an article and the words *In short:* it will probably go on with a summary, and after *Q: Who
-# wrote Hamlet? A:* with an answer. GPT-2 was tested in just this way, without a layer added or a weight changed.
+# wrote Hamlet? A:* with an answer. GPT-2 was tested like this, without a layer added or a weight changed. For
+# summaries, the article was followed only by *TL;DR:*. For translations and questions, a few solved examples came
+# first, such as translated sentences.
 #
-# GPT-3 showed that a few solved examples in the input make the answers far better, for instance two translated
-# sentences before the one that it should translate. This is called **in-context learning**, although nothing is
-# trained and the model only reads the examples. Our story model is too small for it. In lesson 19 you'll try it with
-# a model that's large enough.
+# GPT-3 tried such examples on dozens of tasks and showed that they make the answers of a large model far better. This
+# is called **in-context learning**, although nothing is trained and the model only reads the examples. Our story
+# model is too small for it. In lesson 19 you'll try it with a model that's large enough.
 #
 # What has the story model picked up? We give it a beginning and two possible endings and check which ending is more
 # probable. Does the queen put on *her crown* or *his crown*? A fox met a goose: is *'I will eat you'* said by the
@@ -755,7 +756,7 @@ notebook.claim(first > 3.5 and again < 1.0)
 notebook.claim(scores[1].max().item() > max(0.4, 2 * scores[0].max().item()))
 
 # %% [markdown]
-# A high score doesn't prove that anything depends on a head, as you saw in lesson 06. The proof is to switch heads
+# A high score doesn't prove that anything depends on a head, as you saw in lesson 06. A better test is to switch heads
 # off. We take those heads of the second layer whose score is at least half the highest score, silence them, and
 # measure the loss again.
 
@@ -782,7 +783,9 @@ print(
 print(f"switched off: the rest of layer 2    repetition: {again:.2f} → {again_control:.2f}")
 notebook.tell(
     """Copying is what suffers. In the first passage the loss can't get much worse, since nothing there could be
-    predicted anyway. The rest of the layer is our control. Switch that off instead, and the loss changes far less."""
+    predicted anyway. The rest of the layer is our control. Switch that off instead, and the loss changes far less. It's a
+    weak control if fewer heads are left than we silenced, and a head that never puts out zero on its own might do harm
+    when it's forced to. Lesson 20 tests a larger model more fairly."""
 )
 notebook.claim(abs(first_off - first) < 0.5 and again_off - again > 0.3)
 notebook.claim(not others or again_control - again < 0.6 * (again_off - again))
@@ -870,7 +873,7 @@ display(
 notebook.tell(
     """The paper's three fits put the best size for this budget between 40 and 70 billion parameters. The authors then
     trained a model of 70 billion, called Chinchilla, which beat Gopher in nearly every test. Most models of that time
-    had read too little for their size. Today's models are much smaller than the lowest point of this curve suggests
+    had read too little for their size. Most small models of today are smaller than the lowest point for their budget
     and read far more, because a small model is cheaper for everybody who uses it afterwards. SmolLM in lesson 19 has
     135 million parameters and has read 2 trillion tokens."""
 )
