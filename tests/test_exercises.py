@@ -1187,3 +1187,20 @@ def test_the_repair_is_told_last():
         f"The scores are divided by d_k. {small}",
         why,
     )
+
+
+def test_a_part_that_is_trained_later_lets_the_gradient_through():
+    def detached(query, key):
+        return torch.from_numpy(query.numpy() @ key.mT.numpy()) / query.shape[-1] ** 0.5
+
+    def cut(query, key):
+        return (query @ key.mT).detach() / query.shape[-1] ** 0.5
+
+    for answer in (detached, cut):
+        verdict = judge("scaled_scores", answer)
+        assert (verdict.passed, verdict.mistake) == (False, "no gradient")
+        assert "couldn't learn" in verdict.message
+    # What nobody trains may be written as one likes.
+    assert judge(
+        "alignment_from_weights", lambda weights: torch.tensor(weights.argmax(-1).tolist())
+    )

@@ -1,5 +1,6 @@
 """The check: from "not attempted" through the known mistakes to the smallest differing input."""
 
+import contextlib
 import dis
 import inspect
 import linecache
@@ -12,12 +13,13 @@ from dataclasses import replace
 
 import torch
 
-from helpers.exercises import advice, compare, diagnosis, own_file, panels
+from helpers.exercises import advice, compare, diagnosis, own_file, own_text, panels
 from helpers.exercises.model import find
 from helpers.exercises.progress import record
 from helpers.exercises.verdicts import Failed, Verdict, at_its_stage
 from helpers.exercises.verdicts import fail as _fail
 
+DECODING = 8  # the lesson whose parts of the file nobody trains
 NO_STEPS = ("RESUME", "NOP", "CACHE")
 
 
@@ -62,7 +64,10 @@ def judge(name, answer):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the verdict says it, in a beginner's words
-            return _check(exercise, answer)
+            verdict = _check(exercise, answer)
+            if verdict.passed:
+                _demand_gradient(exercise, exercise.as_function(answer))
+            return verdict
     except Failed as failed:
         return failed.verdict
     except Exception as error:
@@ -98,8 +103,8 @@ def _check(exercise, answer):
         for case, w in search.fresh:
             if not compare.same(g := _run(exercise, answer, case, search.form, w), w):
                 return _smallest_difference(exercise, answer, case, g, w, "")
-        n_inputs = len(cases) + len(search.fresh)
-        return Verdict(True, "", f"Right on all {n_inputs} inputs. {exercise.look_at}")
+        n = len(cases) + len(search.fresh)
+        return Verdict(True, "", f"Right on all {n} inputs. {exercise.look_at}")
     _demand_precision(got, wanted)
     # An explanation first: the result may well have the wrong shape too, and a cause says more.
     first = next(i for i in range(len(cases)) if not compare.same(got[i], wanted[i]))
@@ -120,6 +125,44 @@ def _check(exercise, answer):
         exercise, answer, cases, [compare.same(*pair) for pair in zip(got, wanted, strict=True)]
     )
     return _smallest_difference(exercise, answer, cases[first], got[first], wanted[first], tally)
+
+
+def _demand_gradient(exercise, answer):
+    """Fail if something that is trained later, as nearly all of the learner's file is, stops it."""
+    in_the_file = exercise.name in own_text.tested() and exercise.lesson != DECODING
+    if not (exercise.trained or in_the_file):
+        return
+    tested, case = exercise.as_function(exercise.tested), None
+    with contextlib.suppress(ValueError):  # a model's optimiser takes no results for parameters
+        cases = diagnosis.search(exercise).cases
+        case = next((case for case in cases if _gradient_flows(tested, case)), None)
+    if case is None:
+        return
+    try:
+        stops = not _gradient_flows(answer, case)
+    except Exception as error:
+        stops = "requires grad" in str(error)
+    if stops:
+        _fail(
+            "no gradient",
+            "The numbers are right, but no gradient can flow back through them, so a model with "
+            "this part in it couldn't learn. NumPy, .detach(), .item(), .tolist() and "
+            "torch.no_grad() all cut the way back. Stay with PyTorch from the inputs to the result.",
+        )
+
+
+def _gradient_flows(function, case):
+    # Times 1, because what is no leaf may be changed in place.
+    one = torch.ones((), requires_grad=True)
+    given = [x * one.to(x.dtype) if _is_float(x) else x for x in compare.copy(case)]
+    with torch.enable_grad(), compare.time_limit():
+        result = function(*given)
+    parts = result if isinstance(result, tuple | list) else (result,)
+    return any(_is_float(part) and part.requires_grad for part in parts)
+
+
+def _is_float(x):
+    return isinstance(x, torch.Tensor) and x.is_floating_point()
 
 
 def _as_result(parts):

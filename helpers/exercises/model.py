@@ -86,6 +86,8 @@ class Exercise:
         Filled in from the file it stands in.
     pytorch : str, default=""
         What of PyTorch it takes, each with a tiny example in `backticks`; the heading folds it.
+    trained : bool, default=False
+        Whether a gradient has to flow back through it although it's no part of my_transformer.py.
     """
 
     name: str
@@ -106,6 +108,7 @@ class Exercise:
     takes: Callable = None
     lesson: int = -1
     pytorch: str = ""
+    trained: bool = False
 
     @property
     def solution(self):

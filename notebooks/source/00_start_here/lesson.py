@@ -248,9 +248,9 @@ notebook.tell(
 # and `exercises.solution("alignment_from_weights")` the tested code. Skip an exercise, and the lesson goes on with
 # the course's version.
 #
-# **Yours.** What you write goes into a file, `my_transformer.py`, as soon as it passes. By lesson 10 that file is a
-# Transformer. Each part lights up below once you've written it, and `exercises.progress()` lists everything you've
-# done:
+# **Yours.** From lesson 02 on, the parts of a Transformer that you write go into a file, `my_transformer.py`, as soon
+# as they pass, and by lesson 10 that file is a Transformer. Each part lights up below once it's yours, and
+# `exercises.progress()` lists everything you've done:
 
 # %% tags=["nbval-ignore-output"]
 exercises.my_parts()

@@ -250,8 +250,8 @@ notebook.tell(
 # ### Your turn: find the bug
 #
 # Now lines two and three, for a batch of sentences. The shorter ones are filled up with padding, where `mask` is
-# False. The version below ran on two sentences, the second only two words long. Before you read the code, look at the
-# weights it printed. What's wrong with them?
+# False. The cell below has a version of these lines and runs it on two sentences, the second only two words long. Run
+# it, and look at the weights that it prints before you read its code. What's wrong with them?
 
 # %% tags=["hide-input"]
 exercises.heading("attention_context")

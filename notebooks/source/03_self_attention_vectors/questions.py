@@ -70,10 +70,10 @@ Hide one word of *She sat on the bank of the river*. Which one brings this *bank
 explain: Hiding *river* raises the similarity from 0.82 to 0.91. It's the one word that you wouldn't expect in a sentence about money.
 
 [whom_does_car_take_from]
-Every word is compared with every word by a dot product. Where does most of the new vector of *car* come from?
-- itself: from *car* itself | It scores 1 with itself and 0 with every other word.
-- adjectives: from *small* and *red* | That's what we'd like. But *car* has its 1 under *noun*, where the adjectives have a 0.
-- all: from all five words alike | Four of them do count alike, but one scores higher.
+Every word is compared with every word by a dot product. Which word has the largest weight in the new vector of *car*?
+- itself: *car* itself | It scores 1 with itself and 0 with every other word.
+- adjectives: *small* and *red*, equally | That's what we'd like. But *car* has its 1 under *noun*, where the adjectives have a 0.
+- all: none, all five are equal | Four of them do count alike, but one scores higher.
 explain: *car* scores 1 with itself and, because it shares no feature with the other words, 0 with each of those. The softmax turns its 1 into e / (e + 4), which is 0.40.
 
 [a_third_adjective]

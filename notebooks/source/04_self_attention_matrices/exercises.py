@@ -111,7 +111,7 @@ EXERCISES = [
         name="scaled_scores", title="scaled scores",
         task="Compare every query with every key by a dot product, and divide by √d_k. The dots in (..., T, K) stand for any leading dimensions, so swap only the last two.",
         pytorch="`torch.zeros(2, 3, 4).transpose(-2, -1)` swaps the last two dimensions: (2, 4, 3). `x.T` would reverse all of them. `x.shape[-1]` is the size of the last dimension.",
-        then="Section 2 mends model B with it.",
+        then="Section 2 mends model B with it.", trained=True,
         minutes=3, difficulty=2, importance=5,
         reference=scaled_scores, draw=draw_scores,
         mistakes=[

@@ -536,9 +536,11 @@ torch.testing.assert_close(tested[0][real], expected[real], atol=1e-4, rtol=1e-4
 assert read_by(undivided)[1] > 1.4 * tested[1] and 1.1 * tested[1] < read_by(zeroed)[1]
 assert (tested[2][:, 0].triu(1) == 0).all()
 notebook.tell(
-    """The logits agree with the translator's own, up to rounding. Now try the switches, one at a time. Neither raises
-    an error. Without the square root, the map turns nearly black and white, and the loss rises by more than a half.
-    With the mask after the softmax, the rows of the map no longer sum to 1, and the loss rises as well."""
+    f"""No error is raised, but the loss per token is {loss:.2f} instead of {tested[1]:.2f}. Without the square root, the
+    map turns nearly black and white. With the mask after the softmax, its rows no longer sum to 1."""
+    if attend in (undivided, zeroed)
+    else """The logits agree with the translator's own, up to rounding. Now try the switches, one at a time, and watch
+    the loss and the map."""
 )
 
 # %% [markdown]
