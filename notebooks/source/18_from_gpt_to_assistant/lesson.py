@@ -9,7 +9,7 @@
 # same kinds of steps that a large one goes through. Then a model that adds two-digit numbers will improve with no
 # teacher but a rule that says *right* or *wrong*, one of the ways in which today's models learn to reason.
 #
-# You come from lessons 14 and 95, and you need the masked loss of lesson 09 and LoRA from lesson 12.
+# You come from lesson 95, and you need lesson 14's GPT, the masked loss of lesson 09 and LoRA from lesson 12.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place

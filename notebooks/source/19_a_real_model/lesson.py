@@ -11,8 +11,9 @@
 # queries. Today you write the code around the published weights, one part after another, and the loss tells you when
 # something is still missing.
 #
-# You come from lesson 18, and you need lesson 14's GPT, lesson 05's rotation and lesson 16's cache. If you worked
-# through lesson 95, you've already written the four parts and can paste them here. If not, you write them today.
+# You come from lesson 18, and you need lesson 14's GPT and lesson 05's rotation. Lesson 16's cache comes back only in
+# *Practice*. The four parts are those of lesson 95: if you wrote them there, paste them here. If you skipped that
+# lesson, you miss nothing, because you write them today.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -561,7 +562,9 @@ notebook.tell(
     {mean["capitals", "mixed", "4"]:.0f} capitals. Smaller countries suffer a little more: of 24 in Europe, SmolLM gets
     {mean["states", "right", "4"]:.0f} with right examples and {mean["states", "mixed", "4"]:.0f} with mixed-up ones.
     It seems that examples show two things, what the list is about and which relation is meant. For capitals the first
-    is nearly enough. Min et al. (2022) likewise found that wrong answers in examples often do little harm."""
+    is nearly enough. Min et al. (2022) likewise found that wrong answers in examples often do little harm. Much
+    larger models are different: if every label is flipped, they begin to follow the flipped ones (Wei et al.
+    2023)."""
 )
 assert mean["opposites", "right", "0"] == mean["capitals", "right", "0"] == 0
 assert min(mean["opposites", "right", "4"], mean["capitals", "right", "4"]) >= 14
@@ -573,8 +576,8 @@ exercises.my_parts()
 # %% [markdown]
 # ## What you can take with you
 #
-# - Today's language model is the decoder of lesson 14 with four parts replaced: a gate in the network, shared keys,
-#   rotation, RMSNorm. You wrote them all.
+# - A small dense language model of 2024 is the decoder of lesson 14 with four parts replaced: a gate in the network,
+#   shared keys, rotation, RMSNorm. You wrote them all.
 # - A model with a wrong part raises no error. A high loss tells you that something is missing. Only equal logits tell
 #   you that nothing is.
 # - A chat model continues a text, too. The template makes it a text in which an answer comes next.
@@ -704,9 +707,11 @@ assert by_bits[4, None] > complete + 0.3 and abs(by_bits[4, 32] - complete) < 0.
 
 # %% [markdown]
 # With one scale per row, 4 bits cost about 0.7 nats, because a single large weight makes the steps coarse for hundreds
-# of others. With one scale per 32 weights, three bits ruin the model, and four cost nothing. That's no wonder, because
-# the file's weights had already been rounded in just this way. What that first rounding cost can't be measured from
-# the file, but for larger models, 4 bits in blocks are reported to lose little (Dettmers and Zettlemoyer 2023).
+# of others. With one scale per 32 weights, four bits cost nothing. That's no wonder, because the file's weights had
+# already been rounded in just this way. What that first rounding cost can't be measured from the file, but for larger
+# models, 4 bits in blocks are reported to lose little (Dettmers and Zettlemoyer 2023). Three bits ruin the model, but
+# ours is a hard case: it's tiny, its weights were rounded once before, and we only round to the nearest step. Models
+# with billions of weights bear three bits far better if the rounding is cleverer (GPTQ, Frantar et al. 2022).
 #
 # ### What does it cost in time?
 
@@ -782,8 +787,8 @@ assert max(right.values()) - min(right.values()) > 0.15
 # model of 2024 may know the answers of 2021. Our reviews are from 2005, and nobody has checked.
 #
 # Long answers can't be compared with a list at all, so people judge pairs of them, or larger models do. A model that
-# judges tends to prefer the first answer, the longer answer, and its own (Zheng et al. 2023). Asking in both orders
-# helps against the first of these.
+# judges tends to prefer the first answer and the longer one (Zheng et al. 2023), and often one that it wrote itself
+# (Panickssery et al. 2024). Asking in both orders helps against the first of these.
 
 # %%
 exercises.quiz("is_the_benchmark_clean")
@@ -796,12 +801,15 @@ exercises.quiz("is_the_benchmark_clean")
 # experts, of which a few run per token (lesson 16). DeepSeek-V2 keeps keys and values in a smaller common vector
 # (latent attention, lesson 95). Gemma 3 has windows in most layers and full attention in some, and SmolLM3 leaves out
 # the rotation in every fourth layer. None of these models gave up the residual path, the causal mask or the softmax.
+# Others did without the softmax in seven layers of eight, such as Jamba and MiniMax-01 in lesson 16.
 #
 # **Read on**: Ben Allal et al. (2025), "SmolLM2", arXiv:2502.02737; Penedo et al. (2024), "FineWeb", arXiv:2406.17557;
 # Touvron et al. (2023), "LLaMA", arXiv:2302.13971; Ainslie et al. (2023), "GQA", arXiv:2305.13245; Shazeer (2020), "GLU
 # Variants", arXiv:2002.05202; Min et al. (2022), "Rethinking the Role of Demonstrations", arXiv:2202.12837; Dettmers and
 # Zettlemoyer (2023), "The case for 4-bit precision", arXiv:2212.09720; Zheng et al. (2023), "Judging LLM-as-a-Judge",
-# arXiv:2306.05685.
+# arXiv:2306.05685; Panickssery et al. (2024), "LLM Evaluators Recognize and Favor Their Own Generations",
+# arXiv:2404.13076; Wei et al. (2023), "Larger language models do in-context learning differently", arXiv:2303.03846;
+# Frantar et al. (2022), "GPTQ", arXiv:2210.17323.
 
 # %%
 exercises.quiz("why_a_template")

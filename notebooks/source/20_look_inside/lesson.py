@@ -10,7 +10,8 @@
 # A map of attention shows where the weight went, but not whether that mattered. To find out, you have to change
 # something and watch the answer. Today you'll find this head yourself, and then ask what finding it proves.
 #
-# You come from lesson 19. From lesson 06 you need heads, and from 14 the induction score.
+# You come from lesson 19. From lesson 06 you need heads. The induction score is from lesson 14's *Going deeper*. If you
+# left that out, the course's own score takes its place.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -141,8 +142,8 @@ print(f"{first:.1f} nats per token in the first copy, {second:.1f} in the second
 
 # %% [markdown]
 # SmolLM does look back, then, and some of its heads must do the looking. An **induction head** attends from a token
-# to the one *after* its earlier copy, which is the token that should come next. In lesson 14 you wrote a score for
-# such heads. Now we apply it to all 30 layers of SmolLM.
+# to the one *after* its earlier copy, which is the token that should come next. The induction score, from lesson 14's
+# *Going deeper*, is the weight that a head puts there. Now we apply it to all 30 layers of SmolLM.
 
 
 # %%
@@ -251,7 +252,7 @@ display(
     )
 )
 notebook.tell(
-    f"""Without eight of its 270 heads SmolLM can no longer recite: {mean["8 copiers"]:.1f} nats instead of
+    f"""Without eight of its 270 heads SmolLM can hardly recite random tokens: {mean["8 copiers"]:.1f} nats instead of
     {mean["all heads"]:.1f}, and {mean["8 copiers, zero"]:.1f} with zero in place of the mean. By itself that would
     only show that a model gets worse when you break it. But if you silence eight other heads of the same layers, in
     three different draws, the loss is only {mean["8 others"]:.1f}."""
@@ -287,12 +288,15 @@ for name, pairs in zip(("all heads", "8 copiers silenced"), english):
 # %% tags=["hide-input", "nbval-ignore-output"]
 once = [statistics.mean(a for a, _ in pairs) for pairs in english]
 again = [statistics.mean(b for _, b in pairs) for pairs in english]
+saved = [a - b for a, b in zip(once, again)]
 notebook.tell(
     f"""Without the eight, the first reading is as easy as before ({once[0]:.1f} and {once[1]:.1f} nats on average),
-    but the second goes from {again[0]:.1f} to {again[1]:.1f}. These heads help with repeating. Other heads must help
-    with it, too, because the second reading is still much easier than the first."""
+    but the second goes from {again[0]:.1f} to {again[1]:.1f}. With all heads, reading a text again saves
+    {saved[0]:.1f} nats per token, and without the eight it still saves {saved[1]:.1f}. In English, then, the
+    eight account for {1 - saved[1] / saved[0]:.0%} of the reciting, and other heads for the rest."""
 )
 assert abs(once[0] - once[1]) < 0.5 and again[0] + 0.5 < again[1] < once[1]
+assert 0.3 < 1 - saved[1] / saved[0] < 0.5
 
 # %% [markdown]
 # ### Who tells them where to look?
@@ -327,16 +331,52 @@ def place_of_copies(silenced):
 # %% tags=["hide-input", "nbval-ignore-output"]
 others = [(teller[0], head) for head in range(9) if head != teller[1]]
 places = live("places", lambda: [place_of_copies(heads) for heads in ([], [teller], others)])
-teller = "{}.{}".format(*teller)
-for name, found in zip(("nothing", teller, f"the 8 beside {teller}"), places):
+told = "{}.{}".format(*teller)
+for name, found in zip(("nothing", told, f"the 8 beside {told}"), places):
     print(f"silenced: {name:>17}   induction score {found[0]:.2f}   {found[1]:.1f} nats per token")
 assert places[1][0] < 0.4 * places[0][0] and places[1][1] > places[0][1] + 2
 assert places[2][0] > 0.9 * places[0][0] and places[2][1] < places[0][1] + 1
 
 # %% [markdown]
-# Nobody touched the copiers, and yet they have lost their place, because without this one head their keys no longer
-# say what came before. The eight heads beside it aren't missed at all. Heads that only work together form a
-# **circuit**, and reading another head's output through the keys is called **K-composition** (Elhage et al. 2021).
+# Nobody touched the copiers, and yet they have lost their place. The eight heads beside the silenced one aren't missed
+# at all. But a copier makes queries and values as well as keys, so which of the three failed? To find out, we leave
+# everything else intact, and in the copiers' four layers we exchange one of the three, in all heads, for what it is in
+# the run without that one head.
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+
+
+def place_with(name):
+    """The same two numbers, if only the queries, keys or values come from the run without the teller."""
+    parts = [getattr(model.layers[i].self_attention, name) for i in {layer for layer, _ in copiers}]
+    kept = {}
+    hooks = [
+        part.register_forward_hook(lambda part, _, out: kept.update({part: out.clone()}))
+        for part in parts
+    ]
+    place_of_copies([teller])
+    for hook in hooks:
+        hook.remove()
+    hooks = [part.register_forward_hook(lambda part, *_: kept[part]) for part in parts]
+    found = place_of_copies([])
+    for hook in hooks:
+        hook.remove()
+    return found
+
+
+exchanged = live(
+    "composition",
+    lambda: {kind: place_with(f"{kind}_proj") for kind in ("query", "key", "value")},
+)
+for kind, (score, nats) in exchanged.items():
+    print(f"exchanged: {kind:>6}   induction score {score:.2f}   {nats:.1f} nats per token")
+assert exchanged["key"][0] < 0.4 * places[0][0] and exchanged["key"][1] > places[0][1] + 3
+assert all(exchanged[kind][0] > 0.8 * places[0][0] for kind in ("query", "value"))
+
+# %% [markdown]
+# It was the keys. Queries and values cost about a nat each and leave the place nearly as it was, but without this one
+# head the keys no longer say what came before. Heads that only work together form a **circuit**, and reading another
+# head's output through the keys is called **K-composition** (Elhage et al. 2021).
 
 # %% [markdown]
 # ## 2. Why does everybody look at the first word?
@@ -421,7 +461,8 @@ exercises.reveal(
 print(f"loss {whole:.2f}, with the first token hidden {whole + early:.2f}")
 print(f"weight on the first token before: {before:.0%}; on the second one now: {after:.0%}")
 notebook.tell(
-    f"""Almost nothing happens, because the second token takes over. Now {after:.0%} of all weight lies on it."""
+    f"""Almost nothing happens, because the second token takes over. In the first of our texts, {after:.0%} of all
+    weight now lies on it."""
 )
 assert early < 0.5 and after > 0.25
 
@@ -438,7 +479,7 @@ notebook.tell(
     f"""Now the model breaks, by {late:.1f} nats per token. A head's weights sum to 1, so a head that finds nothing
     still has to put its weight somewhere. The first token is such a place, an **attention sink** (Xiao et al. 2023).
     From layer 12 on, its values are only {sink["values"]:.0%} as long as those of other tokens, so attending to it
-    adds little. Without the sink, every idle head adds something that doesn't belong there. That's why servers that
+    adds little. Without the sink, every idle head adds something that doesn't belong there. That's why methods that
     throw away old keys keep the first few."""
 )
 assert late > 1 > 0.3 > abs(other) and sink["values"] < 0.4
@@ -563,8 +604,9 @@ for (layer, _, word), answer in zip(places, said):
 print(exercises.whose("patch", did="patched"))
 
 # %% [markdown]
-# Patched before layer 20 or earlier, the vector at the country decides the answer. Patched before layer 26, the
-# vector at *is* decides it. Click on cells to find where the one takes over from the other. The menus also offer
+# Patched before layer 20 or earlier, the vector at the country carries the difference. That needn't be *Paris* yet:
+# early on, it may be no more than the other country's name. Patched before layer 26, the vector at *is* carries it.
+# Click on cells to find where the one takes over from the other. The menus also offer
 # sentences about who gets the drink, and about which verb follows *the keys*. With SmolLM installed,
 # `PatchingGrid(smol, own=(…, …))` takes two sentences of your own with equally many tokens.
 
@@ -572,8 +614,8 @@ print(exercises.whose("patch", did="patched"))
 PatchingGrid(smol)
 
 # %% [markdown]
-# Somewhere in between, the answer moves from one position to another, and only attention can do that. Some heads must
-# carry it. We patch all 270, one at a time, at the last word, and see how far each moves the answer. The measure is
+# Somewhere in between, the difference moves from one position to another, and only attention can do that. Some heads
+# must carry it. We patch all 270, one at a time, at the last word, and see how far each moves the answer. The measure is
 # Paris's lead over Berlin in logits. A head that carries none of the difference leaves the lead as it was, and one
 # that carries all of it makes the lead what it is for France.
 
@@ -810,10 +852,11 @@ assert dropped["both networks"][1] < 0.5
 #
 # - A score finds a head, but only a change shows what it does, and every effect needs a control: the same change
 #   somewhere else.
-# - Eight of 270 heads do most of SmolLM's reciting, and one head of an earlier layer tells them where to look. The
-#   first token is a place for idle weight, and if you hide it, the next one takes over.
-# - Patching shows where an answer is decided: at the country until layer 23, where one head brings most of it to the
-#   last word.
+# - Eight of 270 heads do most of SmolLM's reciting of random tokens, and under half of it in English. One head of an
+#   earlier layer tells them, through their keys, where to look.
+# - The first token is a place for idle weight. When we hid it, the next one took over.
+# - Patching shows where the difference between two sentences sits: at the country until layer 23, where one head
+#   brings most of it to the last word.
 # - Other heads cover for that head, so silencing one head at a time underrates every one of them.
 # - An attention score is exactly a long sum. The one that we took apart had no single cause.
 #
@@ -829,8 +872,10 @@ assert dropped["both networks"][1] < 0.5
 # that a capital is wanted at all is still open. The eight copiers were chosen on one draw of random tokens and
 # silenced on others. Decomposed scores keep each norm's divisor as it was. They say how the score was added up, not
 # what would happen without a part, and that's why the last table removes parts for real. The lens starts in the
-# thousands for capitals; for an answer that is common anyway, such as *the*, it starts much further up. And on text
-# that SmolLM can hardly read, such as French, the loss is high already, so hiding the first token does much less harm.
+# thousands for capitals; for an answer that is common anyway, such as *the*, it starts much further up. A *tuned lens*
+# learns a translation into the output's terms for each layer, and is more reliable than ours (Belrose et al. 2023). The
+# weight on the second token, with the first one hidden, was measured in one text. And on text that SmolLM can hardly
+# read, such as French, the loss is high already, so hiding the first token does much less harm.
 #
 # </details>
 #
@@ -996,7 +1041,13 @@ assert sparse >= 12 and max(principal, chance) <= 4
 # a direction changes what the model says. In Claude 3 Sonnet, dictionaries of up to 34 million directions contained
 # some that passed this second test (Templeton et al. 2024). How many of a model's features such a dictionary finds is
 # an open question, and two dictionaries trained on one model share only part of their directions (Paulo and Belrose
-# 2025).
+# 2025). To tell whether a text has some property, a plain linear probe usually does as well as a dictionary, or better
+# (Kantamneni et al. 2025).
+#
+# A **transcoder** is a dictionary that imitates a feed-forward network instead of rebuilding its input (Dunefsky et al.
+# 2024). Put such stand-ins in place of all the networks, and one can draw which direction contributes how much to which
+# later one, for one prompt at a time. In such an **attribution graph**, "the capital of the state containing Dallas" is
+# answered by way of *Texas* (Ameisen et al. 2025; Lindsey et al. 2025).
 #
 # ### Which way does it go?
 #
@@ -1101,6 +1152,9 @@ assert max(paths[:2]) < 0.1 and paths[2] > 0.7 and paths[5] > paths[3] + 0.2 > p
 # of Self-Repair in Language Models", arXiv:2402.15390; Elhage et al. (2022), "Toy Models of Superposition",
 # arXiv:2209.10652; Templeton et al. (2024), "Scaling Monosemanticity"; Yin and Steinhardt (2025), "Which Attention
 # Heads Matter for In-Context Learning?", arXiv:2502.14010; Paulo and Belrose (2025), "Sparse Autoencoders Trained on
-# the Same Data Learn Different Features", arXiv:2501.16615.
+# the Same Data Learn Different Features", arXiv:2501.16615; Belrose et al. (2023), "Eliciting Latent Predictions from
+# Transformers with the Tuned Lens", arXiv:2303.08112; Kantamneni et al. (2025), "Are Sparse Autoencoders Useful?",
+# arXiv:2502.16681; Dunefsky et al. (2024), "Transcoders Find Interpretable LLM Feature Circuits", arXiv:2406.11944;
+# Ameisen et al. (2025), "Circuit Tracing"; Lindsey et al. (2025), "On the Biology of a Large Language Model".
 #
 # To go on with exercises at a larger scale, take ARENA's chapter on interpretability. You'll know most of its tools.

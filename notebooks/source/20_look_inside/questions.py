@@ -19,7 +19,7 @@ You silence the eight heads with the highest score, and a task gets worse. Why s
 
 [what_the_lens_missed: single]
 At the last word, the lens ranks *Paris* 3,000th after layer 20. What follows?
-- Up to layer 20, the model doesn't know the answer. | The vector at *France* already decides it there. Patching showed that.
+- Up to layer 20, the model doesn't know the answer. | It might keep it elsewhere. Patching showed that the vector at *France* holds what makes the difference.
 + At this position, the vector doesn't yet point to “Paris” as the output layer reads it. | Yes. It says nothing about other positions, or about other ways to write it down.
 - Layers 1 to 20 could be left out. | They turn *France* into a vector from which *Paris* can be taken.
 - The final norm should have been left out. | Without it the output layer reads features that the model turns down first.
@@ -52,7 +52,7 @@ PREDICTIONS = predictions(r"""
 The eight highest of 270 heads are silenced. What becomes of the 3 nats in the second copy?
 - eleven: about 11 nats per token | Right. Hardly anything else in the model can recite random tokens.
 - seven: about 7 nats per token | You expected the other 262 heads to make up for half of it. They don't.
-- four: about 4 nats per token | That's what happens if eight other heads are silenced. Without the eight highest, SmolLM can't recite.
+- four: about 4 nats per token | That's what happens if eight other heads are silenced. Without the eight highest, SmolLM can hardly recite random tokens.
 explain: The heads were chosen by their score on one draw of random tokens and silenced on another, so the choice carries over.
 recall: why_as_many_others
 
@@ -61,7 +61,7 @@ The first token gets over 40% of all weight. If we hide it from all other tokens
 - much: by more than a nat per token | Another change will raise the loss that much in a moment. This one doesn't.
 - some: by about half a nat per token | Another token can do what the first one did, so the loss rises by less.
 - hardly: by a tenth of a nat per token | Right. The weight has found another token.
-explain: The role doesn't belong to the first token. It falls to whichever token sees only itself.
+explain: The role doesn't belong to the first token. In the text that we looked at, it fell to the second one, which then saw only itself.
 
 [when_it_knows]
 SmolLM has 30 layers. From which layer on does the lens rank the capital above all other tokens?
