@@ -10,8 +10,7 @@
 # value is 128 numbers wide. Its parameters take 350 gigabytes. Will the cache of one novel be smaller than that, or
 # larger?
 #
-# You come from lesson 14, with a model that writes, and you need lesson 08's cache and lesson 04's count of what
-# attention costs.
+# You come from lesson 14, and you need lesson 08's cache and lesson 04's count of what attention costs.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -70,7 +69,7 @@ def largest_tensor(function, *inputs):
 #
 # **Say first**: there are three ways out, and each has its own price. Patterns give up direct links, tiles
 # cost nothing but effort, and linear attention gives up exact look-up. Write the three on the board and
-# complete the list together at the end.
+# complete the list together at the end. Section 5 adds a fourth, selecting keys by content.
 #
 # **Show**: the widget on the projector, pattern by pattern, and let the room call out the number of layers
 # before you move the slider.
@@ -123,9 +122,8 @@ def cache_size(n_tokens, n_layers, n_heads, d_head, bytes_per_number=2):
 exercises.check("cache_size", cache_size)
 
 # %% [markdown]
-# Every factor in this product is a place to save. In **grouped-query attention**, for instance, several heads of
-# queries share one head of keys and values. If GPT-3 had 12 heads of keys in place of 96, the novel's cache would
-# shrink to an eighth.
+# Every factor in this product is a place to save. In **grouped-query attention**, several heads of queries share one
+# head of keys and values. If GPT-3 had 12 heads of keys in place of 96, the novel's cache would shrink to an eighth.
 #
 # The second bill is for **time**. To read the text, the model compares every token with every other one, which takes
 # about $2n^2d$ multiplications (lesson 04). Let's time that on your machine, next to a feed-forward layer, which
@@ -177,7 +175,7 @@ notebook.figure(
 )
 
 # %% [markdown]
-# For four times as many tokens, attention takes about sixteen times as long, and its weights take exactly sixteen
+# For four times as many tokens, attention takes about sixteen times as long, and its weights exactly sixteen
 # times the memory.
 
 # %% [markdown]
@@ -251,10 +249,9 @@ notebook.claim(counted[0] == counted[1] == 16 * counted[2])
 # Within one layer it doesn't. But in the second layer a token attends to neighbours that have themselves
 # attended to *their* neighbours. A window of 8 includes the query itself, so each layer adds 7 positions.
 #
-# At that pace, a text of 4,096 tokens needs hundreds of layers before its last token can depend on its first. Two
-# other patterns need far fewer. In the **strided** pattern (Child et al. 2019), each token also attends to every 8th
-# token further back. In the **global** pattern of Longformer and BigBird, a few tokens attend to all others and are
-# attended to by all.
+# At that pace, a text of 4,096 tokens needs hundreds of layers. Two other patterns need far fewer. In the **strided**
+# pattern (Child et al. 2019), each token also attends to every 8th token further back. In the **global** pattern of
+# Longformer and BigBird, a few tokens attend to all others and are attended to by all.
 #
 # Move the sliders to see how many layers each pattern needs. Why does a global token help so little as long as
 # *causal* is on?
@@ -426,7 +423,7 @@ for n in (2, 4, 6, 8):
 exercises.check("forgetful_tiles", forgetful_tiles)
 
 # %% [markdown]
-# To see what tiles save, we count the multiplications and find the largest tensor that each version creates.
+# We count the multiplications and find the largest tensor that each version creates.
 
 
 # %% tags=["hide-input"]
@@ -445,9 +442,10 @@ print(f"largest tensor: {full_memory[2048] / tile_memory:.0f} times smaller in t
 assert plain == tiled and full_memory[2048] / tile_memory == 16
 
 # %% [markdown]
-# Tiling leaves nothing out and approximates nothing. It only avoids storing the weights. On a GPU that alone makes
-# attention several times as fast, because there, writing and reading the weights takes longer than computing them.
-# PyTorch's `F.scaled_dot_product_attention` has tiles built in.
+# Tiling approximates nothing. It only avoids storing the weights. On a GPU that alone makes attention several times
+# as fast, because there, writing and reading the weights takes longer than computing them. PyTorch's
+# `F.scaled_dot_product_attention` has tiles built in, and its `flex_attention` also skips every tile that a mask
+# hides completely (Dong et al. 2024).
 
 # %% [markdown]
 # ## 4. What if we moved the brackets?
@@ -533,7 +531,7 @@ notebook.figure(
 
 # %% [markdown]
 # Linear attention takes $2nd^2$ multiplications where softmax attention takes $2n^2d$, so beyond $n = d$, here 64
-# tokens, it needs fewer. The *fused* curve shows PyTorch's own tiles, `F.scaled_dot_product_attention` from section 3.
+# tokens, it needs fewer. The *fused* curve shows PyTorch's own tiles.
 #
 # ### What does a decoder have to remember?
 #
@@ -572,8 +570,8 @@ print("100 steps give the same as all at once: yes")
 # once, and in decoding it needs no cache that grows. But a recurrent network also brings back lesson 01's question.
 # How much fits into a state of fixed size?
 #
-# Let's fill one and see. The keys and values are random vectors of length 1, and nothing is trained. At first we leave
-# $\phi$ out, so that the state is simply the sum of all $k v^\top$.
+# To see, we fill one with random keys and values of length 1, at first without $\phi$, so that the state is simply
+# the sum of all $k v^\top$. Nothing is trained.
 
 
 # %%
@@ -618,6 +616,8 @@ sharp_key, sharp_value = (F.normalize(torch.randn(512, 64), dim=-1) for _ in ran
 sharp = (20 * sharp_key @ sharp_key.T).softmax(-1) @ sharp_value
 assert ((sharp @ sharp_value.T).argmax(-1) == torch.arange(512)).all()
 wide, narrow, with_phi = shares.values()
+longer = mean_share(16, phi=lambda x: efficient.feature_map(16 * x))
+assert longer > 2 * with_phi[0]
 assert wide[2] > 97 and 20 < at_512 < 45 and narrow[4] < wide[4] / 2
 assert with_phi[0] < 20 and max(with_phi[2:]) < 8
 display(
@@ -631,7 +631,8 @@ display(
 notebook.tell(
     "Softmax attention with sharp scores reads back all 512, because it keeps each pair separately. A sum of fixed "
     "size can't. With the φ you've just written, even 16 pairs are lost. Because elu + 1 makes every entry positive, "
-    "all keys point in nearly the same direction, and what comes back is always close to the average of all values."
+    "for keys this short all φ(k) point in nearly the same direction. "
+    f"Of 16 pairs with keys 16 times as long, {longer:.0f}% come back."
 )
 
 # %% [markdown]
@@ -675,17 +676,16 @@ notebook.figure(
 # %% [markdown]
 # The sum might as well toss a coin between the old value and the new one. The delta rule makes hardly a mistake with
 # up to 32 keys, and fails only as the state fills up. Linear attention, then, gives up exact look-up among many
-# things, but not the distant past as such.
+# things. It gives up the distant past only if a gate lets old pairs fade, as in many newer models (Yang et al. 2025).
 #
 # ## 5. What do models do today?
 #
 # Many models still pay for full attention in every layer, and only reduce the heads of keys and values. Others keep a
-# few full layers for exact look-up and make the rest cheap, as GPT-3 already did when it alternated full layers with
-# sparse ones. In Gemma 3 (2025), five layers in six have a window of 1,024 tokens. Jamba (2024) and MiniMax-01 (2025)
-# give seven layers in eight a state of fixed size. Jamba's are recurrent layers called Mamba, and MiniMax-01's use
-# linear attention.
-#
-# But the question isn't settled. MiniMax's next model, M2, went back to full attention throughout (MiniMax 2025).
+# few full layers for exact look-up and make the rest cheap. In Gemma 3 (2025), five layers in six have a window of
+# 1,024 tokens, and in gpt-oss (2025) every second layer has one of 128. Jamba (2024) and MiniMax-01 (2025) give seven
+# layers in eight a state of fixed size. Qwen3-Next and Kimi Linear (both 2025) use a gated delta rule in three of
+# four. DeepSeek-V3.2 (2025) selects by content: a small learned scorer picks 2,048 tokens for each query to attend
+# to. But MiniMax's next model, M2, went back to full attention throughout (MiniMax 2025b).
 
 # %%
 exercises.predict("cache_of_a_hybrid")
@@ -708,8 +708,9 @@ assert 0.16 < mixed / all_full < 0.19
 #
 # The four readers in section 2 are trained once each here. Three other seeds drew the same cliff, with 100% for the
 # other patterns nearly everywhere. The vectors in section 4 are random, and a trained model can choose keys that
-# overlap less. The novel's cache counts all layers of GPT-3 alike, although some keys of the sparse layers could have
-# been dropped. All times are of one thread of this machine.
+# overlap less. The novel's cache counts all layers of GPT-3 alike, although every second one was sparse, and some of
+# its keys could have been dropped. `F.scaled_dot_product_attention` takes any mask, but it computes the hidden scores,
+# too, and on a GPU such a mask rules out its fastest kernel. All times are of one thread of this machine.
 #
 # </details>
 #
@@ -717,16 +718,14 @@ assert 0.16 < mixed / all_full < 0.19
 #
 # - The multiplications for reading a text grow with $n^2$, the square of its length. Its cache grows with $n$.
 # - A mask alone saves nothing. A pattern saves time only if the other pairs aren't computed at all.
-# - A window of $w$ reaches $w - 1$ positions further per layer. With strides or global tokens, two layers reach
-#   everything.
+# - A window of $w$ reaches $w - 1$ positions further per layer. With strides, two layers reach everything. With a
+#   global token they do so only in an encoder.
 # - Tiles with an online softmax give exactly the result of attention without storing its weights.
 # - Linear attention is a recurrent network whose state is a matrix. It gives up exact look-up.
 #
 # $$\phi(Q)\,\bigl(\phi(K)^\top V\bigr) \quad\text{in place of}\quad \mathrm{softmax}(QK^\top)\,V$$
 #
-# Shared keys, windows and fixed states aren't the only changes to the block of 2017. The next lesson, [What changed
-# since 2017](95_what_changed.ipynb), has the others. Lesson 17 is a branch: your second assignment, in which you
-# design the tokens yourself, for drumming.
+# Next comes [What changed since 2017](95_what_changed.ipynb). Lesson 17 is a branch, an assignment on drumming.
 
 # %% [markdown]
 # ## Practice
@@ -848,10 +847,14 @@ assert unfinished(8_192, 10_000) < unfinished(2_048, 10_000) < unfinished(8_192,
 
 # %% [markdown]
 # Token 3,000 turns these slow pairs to angles that the model has never seen, and the loss jumps. Three repairs are in
-# use, and all three need some further training on long texts. *Position interpolation* divides all positions by a
-# factor, so that a long text fits into the angles of training, at the price of neighbours that look closer together
-# (Chen et al. 2023). *YaRN* divides the slow pairs only (Peng et al. 2023). A *larger base*, 500,000 in Llama 3
-# instead of 10,000, slows all pairs down from the beginning.
+# use. *Position interpolation* divides all positions by a factor, so that a long text fits into the angles of
+# training, at the price of neighbours that look closer together (Chen et al. 2023). *YaRN* divides them only for the
+# slow pairs, with a gradual transition to the fast ones, and sharpens the softmax a little (Peng et al. 2023). A
+# *larger base*, 500,000 in Llama 3 instead of 10,000, slows down every pair but the first.
+#
+# All three work better with further training on long texts. YaRN and a changed base are also used without any, at
+# some cost on short texts. Qwen3, for instance, was trained on up to 32,768 tokens and reads 131,072 once YaRN is
+# switched on in its configuration (Qwen Team 2025).
 #
 # Even then, a window that a model can read isn't always one that it *uses*. Models have missed facts in the middle of
 # a long prompt more often than facts at its ends (Liu et al. 2023). Lesson 19 reads beyond a real model's window.
@@ -888,19 +891,25 @@ assert 0.2 < share < 0.35 and ((gates > 0).sum(-1) == 2).all()
 # **References**
 #
 # - Schlag, Irie, Schmidhuber (2021), "Linear Transformers Are Secretly Fast Weight Programmers", arXiv:2102.11174;
-#   Yang et al. (2024), "Parallelizing Linear Transformers with the Delta Rule over Sequence Length", arXiv:2406.06484.
+#   Yang et al. (2024), "Parallelizing Linear Transformers with the Delta Rule over Sequence Length", arXiv:2406.06484;
+#   Yang, Kautz, Hatamizadeh (2025), "Gated Delta Networks", arXiv:2412.06464.
 # - Child et al. (2019), "Generating Long Sequences with Sparse Transformers", arXiv:1904.10509.
 # - Beltagy et al. (2020), "Longformer", arXiv:2004.05150; Zaheer et al. (2020), "Big Bird", arXiv:2007.14062.
-# - Dao et al. (2022), "FlashAttention", arXiv:2205.14135; Milakov, Gimelshein (2018), arXiv:1805.02867.
+# - Dao et al. (2022), "FlashAttention", arXiv:2205.14135; Milakov, Gimelshein (2018), arXiv:1805.02867; Dong et al.
+#   (2024), "Flex Attention", arXiv:2412.05496.
 # - Katharopoulos et al. (2020), "Transformers are RNNs", arXiv:2006.16236.
 # - Arora et al. (2023), "Zoology", arXiv:2312.04927; Jelassi et al. (2024), "Repeat After Me", arXiv:2402.01032,
 #   both on what a fixed state cannot look up.
 # - Ainslie et al. (2023), "GQA", arXiv:2305.13245; Brown et al. (2020), arXiv:2005.14165, table 2.1 (GPT-3).
-# - Gemma Team (2025), "Gemma 3", arXiv:2503.19786; Lieber et al. (2024), "Jamba", arXiv:2403.19887; MiniMax
-#   (2025), "MiniMax-01", arXiv:2501.08313; Gu, Dao (2023), "Mamba", arXiv:2312.00752; Peng et al. (2023), "RWKV",
-#   arXiv:2305.13048.
+# - Gemma Team (2025), "Gemma 3", arXiv:2503.19786; OpenAI (2025), "gpt-oss-120b & gpt-oss-20b Model Card",
+#   arXiv:2508.10925; Lieber et al. (2024), "Jamba", arXiv:2403.19887; Gu, Dao (2023), "Mamba", arXiv:2312.00752, for
+#   Jamba's other layers; Peng et al. (2023), "RWKV", arXiv:2305.13048.
+# - MiniMax (2025a), "MiniMax-01", arXiv:2501.08313; MiniMax (2025b), "Why Did MiniMax M2 End Up as a Full Attention
+#   Model?", on its blog; Qwen Team (2025), "Qwen3-Next", model card; Kimi Team (2025), "Kimi Linear", arXiv:2510.26692;
+#   DeepSeek-AI (2025), "DeepSeek-V3.2", arXiv:2512.02556.
 # - Chen et al. (2023), "Extending Context Window of Large Language Models via Positional Interpolation",
-#   arXiv:2306.15595; Peng et al. (2023), "YaRN", arXiv:2309.00071.
+#   arXiv:2306.15595; Peng et al. (2023), "YaRN", arXiv:2309.00071, which also describes the changed base; Qwen Team
+#   (2025), "Qwen3 Technical Report", arXiv:2505.09388.
 # - Shazeer et al. (2017), "Outrageously Large Neural Networks", arXiv:1701.06538; DeepSeek-AI (2024),
 #   "DeepSeek-V3", arXiv:2412.19437.
 # - Liu et al. (2023), "Lost in the Middle", arXiv:2307.03172.

@@ -139,10 +139,10 @@ for i, genre in enumerate(GENRES):
 # You can skip a part. `exercises.mine` then puts the tested version in its place.
 
 # %% [markdown] tags=["notes"]
-# **How to run this lesson.** Either plan two hours in one session, with five minutes before part 1, or do parts 1 to
-# 4 in class and leave the rest as homework. In pairs, one person writes and the other keeps a log: what did we
-# change, what did we expect, what did we measure? Part 9 is written from this log. Each of the two training runs
-# takes about half a minute.
+# **How to run this lesson.** Either plan one session of two hours and five minutes, the five for the pieces above, or
+# do parts 1 to 4 in class and leave the rest as homework. In pairs, one person writes and the other keeps a log: what
+# did we change, what did we expect, what did we measure? Part 9 is written from this log. Each of the two training
+# runs takes about half a minute.
 #
 # **Don't announce part 5.** Let people be pleased with the number in part 4. Ask only *would you publish
 # this?*, take a vote, and go on.
@@ -656,7 +656,7 @@ display(
 notebook.tell(f"""On drummers that it has never heard, the encoder's accuracy is hardly better than that of "always rock". Its
 balanced accuracy is {balanced["encoder"]:.0%}, against {1 / len(GENRES):.0%} for "always rock", so something does carry
 over to new people. But the linear model keeps about as much of it ({balanced["linear"]:.0%}). Much of the encoder's
-lead, then, was knowledge of these ten people.
+lead, then, was knowledge of these ten people, or of the mix of genres that each of them plays.
 
 The split by performance had closed the first leak. If the model is meant for anybody else, it still asked too easy a
 question.""")
@@ -714,9 +714,9 @@ pieces = torch.cat([
 DrumRoll(clean_model, windows, pieces.tolist(), layer=2)
 
 # %% [markdown]
-# Does the attention point at what the answer depends on? We leave out a quarter of the strokes of each test
-# window, chosen in three ways: those with the most weight from the class token (all heads and layers), those
-# with the least, and at random.
+# Does the attention point at what the answer depends on? We leave out a quarter of the strokes of every second test
+# window, chosen in three ways: those with the most weight from the class token (all heads and layers), those with the
+# least, and at random.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 rows = clean_test[::2]
@@ -831,8 +831,8 @@ exercises.quiz("your_own_tokens")
 # output of the last layer and $W$ the classifier.
 #
 # This was a branch, and the two questions it leaves you with fit every lesson after it. What was new in the test, and
-# what was the rival? The line goes on from lesson 14 with [lesson 16](16_long_context.ipynb). Page 94, which is
-# optional, takes the same layers to proteins.
+# what was the rival? The line goes on with [What changed since 2017](95_what_changed.ipynb), the page after lesson 16.
+# Page 94, which is optional, takes the same layers to proteins.
 
 # %% [markdown]
 # **References.** Gillick, Roberts, Engel, Eck and Bamman (2019), "Learning to Groove with Inverse Sequence

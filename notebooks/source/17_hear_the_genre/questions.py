@@ -124,7 +124,7 @@ recall: place_or_time
 [drummers_never_heard]
 A split by performance still has the same ten drummers on both sides. Now we train on some drummers and test on others. How does the encoder's accuracy change, compared with the split by performance?
 - same: it stays within three points | A drummer has habits, and each drummer here plays mostly one or two genres.
-- falls: it falls by 3 to 15 points | Part of what helped was knowing the drummer rather than the genre.
+- falls: it falls by 3 to 15 points | Part of what helped was knowing the drummer, or the mix of genres that each drummer plays, and not only the genre.
 - collapses: it falls by more than 15 points | If a drummer plays mostly one genre, recognising the drummer is enough. With strangers, that's of no use.
 recall: speech_of_forty_people
 """)

@@ -7,7 +7,7 @@
 #
 # Every chat assistant starts out like this. Today you'll turn the story model into a very small assistant, in the
 # same kinds of steps that a large one goes through. Then a model that adds two-digit numbers will improve with no
-# teacher but a rule that says *right* or *wrong*, one of the ways in which today's models learn to reason.
+# teacher but a rule that says *right* or *wrong*, as today's models do when they learn to reason.
 #
 # You come from lesson 95, and you need lesson 14's GPT, the masked loss of lesson 09 and LoRA from lesson 12.
 
@@ -113,9 +113,8 @@ def chat_prompt(turns, user_id, assistant_id, end_id):
 exercises.check("chat_prompt", chat_prompt)
 
 # %% [markdown]
-# You can send a model any prompt, with its template or without. To see what a wrong template costs, we give our
-# assistant 48 instructions about words that no training prompt contained. Each comes in five forms, one right and four
-# wrong, and a rule checks the replies.
+# What does a wrong template cost? We give our assistant 48 instructions about words that no training prompt
+# contained. Each comes in five forms, one right and four wrong, and a rule checks the replies.
 
 # %%
 exercises.predict("most_harmful_template")
@@ -158,15 +157,13 @@ notebook.tell(
     f"""
     The worst of these forms turns an assistant that follows {best:.0%} of the instructions into one that follows
     {min(broken):.0%}, and no error message says why. Libraries therefore keep the template together with the
-    tokenizer. A large model has read dialogues in many forms, so a wrong template may make its answers only slightly
-    worse, which is harder to notice.
+    tokenizer.
     """
 )
 notebook.claim(followed["the whole template"] > max(list(followed.values())[1:]))
 
 # %% [markdown]
-# Now type a message of your own and choose a template. The story model reads the same tokens, but it was never trained
-# on them.
+# Now type a message of your own and choose a template. The story model was never trained on these tokens.
 
 # %% tags=["nbval-ignore-output"]
 writers = {
@@ -179,8 +176,7 @@ ChatBox(writers, helper.encode, story.decode, "Say wolf three times.")
 # ## 2. What does it learn from?
 #
 # Our assistant learned from about half a million instructions with their answers. A small program made them from the
-# words and sentences of the fairy tales, nearly all of the seven kinds below. At the very end it also learned from
-# some 14,000 of its *own* answers, which a rule had marked as right (section 4).
+# words and sentences of the fairy tales, nearly all of the seven kinds below.
 
 # %% tags=["hide-input"]
 examples = {one.kind: one for one in instructions("train", 64)}
@@ -283,8 +279,7 @@ notebook.tell(
     After 320 pairs the student has learned what an answer looks like, and {ended} of its {len(asked)} replies stop by
     themselves. But {right or "none"} of them {"is" if right == 1 else "are"} right. The student can't *copy* words
     from the instruction, because pretraining on stories hardly taught the model to copy. The bundled assistant
-    learned that from about 1,500 times as many pairs. It follows {best:.0%} of these {len(asked)} instructions, and
-    {results["instructed"]["followed"]["all"]:.0%} of a larger unseen set.
+    learned that from about 1,500 times as many pairs. It follows {best:.0%} of these {len(asked)} instructions.
     """
 )
 notebook.claim(ended > 0.7 * len(asked) and ended > right)
@@ -292,8 +287,9 @@ notebook.claim(ended > 0.7 * len(asked) and ended > right)
 # %% [markdown]
 # ### A second patient
 #
-# Was it the method that failed, or the model? SmolLM2-135M, the model of lesson 19, learned to copy while it read two
-# trillion tokens. We teach it two of our seven kinds of instruction, *copy* and *who*, again with LoRA.
+# Was it the method that failed, or the model? SmolLM2-135M-Instruct, the model of lesson 19, has read two trillion
+# tokens and was then tuned on conversations. We teach it two of our seven kinds of instruction, *copy* and *who*,
+# again with LoRA.
 
 # %% tags=["hide-input"]
 second = measured("second_patient")
@@ -307,9 +303,11 @@ notebook.table(
 assert min(second["runs"][-1]["followed"]) > second["runs"][0]["followed"][0] + 0.3
 
 # %% [markdown]
-# After about a hundred pairs SmolLM follows most of the instructions, because the pairs don't have to teach it to
-# copy. They only have to show that copying is wanted. Zhou et al. (2023), who used a thousand pairs for a large model,
-# call this the *superficial alignment hypothesis*. In *Practice* you can train SmolLM live.
+# After about a hundred pairs SmolLM follows most of the instructions. It could probably copy already, so the pairs
+# only had to show that copying is wanted. Zhou et al. (2023), who gave a thousand pairs to a model fresh from
+# pretraining, conclude that nearly all abilities come from there. SmolLM can't test this *superficial alignment
+# hypothesis*, because its conversations may have taught it to copy. Raghavendra et al. (2024) call the hypothesis "at
+# best, an over-simplification".
 
 # %% [markdown]
 # ## 3. Which of two answers is better?
@@ -318,8 +316,8 @@ assert min(second["runs"][-1]["followed"]) > second["runs"][0]["followed"][0] + 
 # write two answers to each prompt and have the better one marked.
 #
 # For a real assistant, people do the marking or, more and more often, another model, which tends to favour long
-# answers, the answer that it reads first, and its own style (Zheng et al. 2023). Our judge is a rule. A story has to
-# mention its subject and come to an end, and if both do, the shorter one wins.
+# answers and the one that it reads first (Zheng et al. 2023), and its own (Panickssery et al. 2024). Our judge is a
+# rule. A story has to mention its subject and come to an end, and if both do, the shorter one wins.
 #
 # ### From a pair to a loss
 #
@@ -421,8 +419,9 @@ notebook.claim(gain_better > gain_worse + 1 and abs(losses[0] - 0.693) < 0.01)
 # ## 4. What if a rule knows what is right?
 #
 # Is 58 + 67 really 125? A rule can check that, just as it can check a proof, or a program that comes with tests. Then
-# nobody has to write answers or compare two of them. The model tries, and the rule rewards what is right. DeepSeek-R1,
-# which reasons before it answers, was taught in this way (DeepSeek-AI 2025).
+# nobody has to write answers or compare two of them. The model tries, and the rule rewards what is right.
+# DeepSeek-R1-Zero learned to reason in this way. Its successor R1 also imitated worked solutions and learned from
+# preferences (DeepSeek-AI 2025).
 #
 # Our own model is far smaller, a GPT with 0.1 million parameters that adds two two-digit numbers and writes the sum
 # digit by digit. It learned from the kind of answers that people write in a hurry: one in seven starts with a mistake
@@ -439,7 +438,7 @@ print("58+67 =", *two_digits.texts_of(written), sep="   ")
 # %% [markdown]
 # Some of these eight answers are better than others, and that's all we need. **Group-relative policy optimisation**,
 # GRPO (Shao et al. 2024), samples a group of answers to each prompt and compares every reward with the mean of its
-# group. Older methods train a second model to say what reward to expect.
+# group.
 #
 # ### Your turn (3 min)
 
@@ -468,8 +467,8 @@ exercises.check("group_advantages", group_advantages)
 # $$\min\Big(\tfrac{\pi(w)}{\pi_{\text{old}}(w)}\,A,\; \mathrm{clip}\big(\tfrac{\pi(w)}{\pi_{\text{old}}(w)},\, 0.8,\, 1.2\big)\,A\Big) - \beta\,\mathrm{KL}(\pi\,\|\,\pi_0)$$
 #
 # Here $w$ is a token that was written and $A$ the advantage of its answer. The last term is a price for drifting away
-# from the start, $\pi_0$ (*Practice* has the formula of the KL). Now let the adder learn for a few steps from your
-# advantages, and watch the share of right answers.
+# from the start, $\pi_0$. Later variants change several of these parts (*Going deeper*). Now let the adder learn for
+# a few steps from your advantages, and watch the share of right answers.
 
 # %%
 notebook.show_source(reward.policy_step)
@@ -495,10 +494,10 @@ notebook.claim(statistics.mean(live[-2:]) > live[0] + 0.04)
 
 # %% [markdown]
 # To compare GRPO with its rivals, we stored 20 such steps from three seeds, with 1,024 answers per step. The first
-# rival, **rejection sampling**, samples as many answers, keeps the right ones and imitates them. Our assistant
-# learned from its own answers in this way. Two more rivals need no training. **Voting**, or *self-consistency* (Wang
-# et al. 2023), takes the commonest of 16 samples. The *likeliest* answer doesn't even need samples. All are scored on
-# unseen sums.
+# rival, **rejection sampling**, samples as many answers, keeps the right ones and imitates them, as our assistant did
+# at the end of its training with some 14,000 of its own. Two more rivals need no training. **Voting**, or
+# *self-consistency* (Wang et al. 2023), takes the commonest of 16 samples. The *likeliest* answer doesn't even need
+# samples. All are scored on unseen sums.
 
 # %%
 exercises.predict("which_way_to_better_sums")
@@ -559,10 +558,8 @@ notebook.tell(
     learning from the wrong ones should matter more.
 
     Voting lifts a single sample's {base["one"]:.0%} to {base["vote"]:.0%}. But the likeliest answer, without any vote,
-    is right {base["greedy"]:.0%} of the time. Sampling at a temperature of 1 loses accuracy, and voting mostly wins it
-    back. At lower temperatures
-    ({", ".join(f"{t}: {found['vote']:.0%}" for t, found in stored["voting"].items() if t != "1.0")}) it draws level at
-    best. Voting pays on problems with long solutions, where many ways lead to one right answer (Wang et al. 2023).
+    is right {base["greedy"]:.0%} of the time, so voting mostly wins back what sampling at a temperature of 1 had lost.
+    It pays on problems with long solutions, where many ways lead to one right answer (Wang et al. 2023).
 
     Even before this training, at least one of the adder's 16 samples was right for {base["any"]:.0%} of the sums. The
     training only had to bring the right answers to the front. Whether it finds new ones in large models is disputed
@@ -573,8 +570,8 @@ notebook.tell(
 # %% [markdown]
 # ### A rule with a gap
 #
-# Suppose we're a little careless about the rule. It now looks for the right sum *anywhere* in the answer, which sounds
-# harmless, because an answer is a number. We start again from the same adder and reward by this rule.
+# Suppose we're a little careless about the rule. It now looks for the right sum *anywhere* in the answer, which
+# sounds harmless, because an answer is a number.
 
 # %%
 exercises.predict("paid_for_mentioning")
@@ -595,9 +592,8 @@ notebook.tell(
     f"""
     In three runs of {stored["steps"]} steps, the rule comes to reward {100 * min(gamed["reward"]):.0f} to
     {max(gamed["reward"]):.0%} of the answers, but only {100 * min(gamed["one"]):.0f} to {max(gamed["one"]):.0%} end
-    with the right sum. The average answer has grown from {base["tokens"]:.0f} tokens to
-    {statistics.mean(gamed["tokens"]):.0f}. The reward rose, as it should, but it wasn't what we meant. To notice that,
-    measure something that you don't reward, and read some answers.
+    with the right sum. The reward rose, as it should, but it wasn't what we meant. To notice that, measure something
+    that you don't reward, and read some answers.
     """
 )
 assert min(gamed["tokens"]) > 7 and min(gamed["reward"]) > max(gamed["one"]) + 0.2
@@ -611,7 +607,7 @@ assert min(gamed["tokens"]) > 7 and min(gamed["reward"]) > max(gamed["one"]) + 0
 #
 # Three-digit sums aren't in the weights either, so another adapter has learned to write a **tool call**, a line of
 # text that asks for a function. The program around the model looks for such a line, runs the function, and puts the
-# result into the chat as the next message. We offer two tools and ask one question for each.
+# result into the chat, here as if the user had written it.
 
 # %% tags=["hide-input"]
 notebook.show_source(assistant.answer_with_tools)
@@ -624,8 +620,7 @@ for question in ("What is 485+337?", "What is 912-405?"):
     print("   ".join(message["content"] for message in talk))
 
 # %% [markdown]
-# The second answer is wrong, because our model met only *add* in its training. Large models are trained to choose
-# among tools by descriptions in the prompt.
+# The second answer is wrong, because our model met only *add* in its training.
 #
 # Whatever a tool or a search returns becomes text in the prompt like any other. Suppose a stranger has planted the
 # last sentence of the page that was found:
@@ -638,9 +633,9 @@ print(helper.reply(f"{question} {page} {planted}"))
 
 # %% [markdown]
 # Without the planted sentence, the assistant answers the question. With it, the assistant obeys the page, because
-# nothing in the prompt says which sentences are yours. This is **prompt injection** (Greshake et al. 2023), and no
-# training or template has put a stop to it yet. Careful programs therefore limit what a model can do once it has read
-# a stranger's text.
+# nothing in the prompt says which sentences are yours. This is **prompt injection** (Greshake et al. 2023). Most
+# large models' templates have a role of its own for what tools return, which helps, but no training or template has
+# put a stop to it yet. Careful programs therefore limit what a model can do once it has read a stranger's text.
 #
 # Nothing you did today added a part to the model, so the map is lesson 14's.
 
@@ -653,8 +648,9 @@ model_map(trace_gpt(helper.model, ids, len(prompt), story.tokens, "our assistant
 # <details><summary>Fine print</summary>
 #
 # The student, the DPO run and the comparison of templates are one run each, with one seed. With 48 instructions a
-# standard error is up to seven points, so don't rank two templates that are close. The sums in section 4 have only two
-# terms and no steps in between, and the rule could have written the right answers itself.
+# standard error is up to seven points, so don't rank two templates that are close. A large model has read dialogues
+# in many forms, so a wrong template may make its answers only slightly worse, which is harder to notice. The sums in
+# section 4 have only two terms and no steps in between, and the rule could have written the right answers itself.
 #
 # </details>
 #
@@ -670,9 +666,8 @@ model_map(trace_gpt(helper.model, ids, len(prompt), story.tokens, "our assistant
 #
 # $$A_i = \frac{r_i - \mathrm{mean}(r_1 \dots r_G)}{\mathrm{std}(r_1 \dots r_G)}$$
 #
-# You've now taken a model that continues fairy tales through the steps that made it answer, and yet it can do only
-# seven things. [Lesson 19](19_a_real_model.ipynb) takes a language model that people really use and runs it in your
-# own code.
+# Our assistant can do only seven things. [Lesson 19](19_a_real_model.ipynb) takes a language model that people really
+# use and runs it in your own code.
 
 # %% [markdown]
 # ## Practice
@@ -950,6 +945,18 @@ notebook.claim(all(one["greedy"] > one["at_once"] for one in by_terms.values()))
 notebook.claim(all(one["at_once"] <= one["always_the_commonest"] for one in by_terms.values()))
 
 # %% [markdown]
+# ### What became of GRPO?
+#
+# Section 4 has the formula of 2024. GRPO itself had dropped a part of its predecessor PPO, a second model that says
+# what reward to expect (Schulman et al. 2017). Since then, most of the other parts have been changed or dropped, too.
+#
+# *Dr. GRPO* doesn't divide by the standard deviation, because the division gives extra weight to prompts that are
+# nearly always or nearly never answered right (Liu et al. 2025). *DAPO* clips the ratio at 1.28 in place of 1.2, so
+# that unlikely tokens can rise faster. It also averages over all tokens of a batch, as our loss does, while the
+# original averages within each answer first (Yu et al. 2025). Both drop the KL, and today's libraries often start
+# from β = 0. *GSPO* uses a single ratio per answer in place of one per token (Zheng et al. 2025).
+
+# %% [markdown]
 # ### What is DPO aiming at?
 #
 # DPO never sees a reward, and yet it's derived from one. The older way of learning from preferences gives each answer
@@ -1014,12 +1021,16 @@ notebook.claim(
 # - Ouyang et al. (2022), "Training language models to follow instructions with human feedback", arXiv:2203.02155:
 #   InstructGPT; sizes of the data in table 6.
 # - Wei et al. (2021), "Finetuned Language Models Are Zero-Shot Learners", arXiv:2109.01652.
-# - Zhou et al. (2023), "LIMA: Less Is More for Alignment", arXiv:2305.11206.
+# - Zhou et al. (2023), "LIMA: Less Is More for Alignment", arXiv:2305.11206; Raghavendra, Nath, Hendryx (2024),
+#   "Revisiting the Superficial Alignment Hypothesis", arXiv:2410.03717.
 # - Shao et al. (2024), "DeepSeekMath", arXiv:2402.03300: GRPO; DeepSeek-AI (2025), "DeepSeek-R1", arXiv:2501.12948;
 #   Schulman et al. (2017), "Proximal Policy Optimization Algorithms", arXiv:1707.06347; Yue et al. (2025), "Does
 #   Reinforcement Learning Really Incentivize Reasoning Capacity in LLMs Beyond the Base Model?", arXiv:2504.13837.
+# - Liu et al. (2025), "Understanding R1-Zero-Like Training", arXiv:2503.20783: Dr. GRPO; Yu et al. (2025), "DAPO",
+#   arXiv:2503.14476; Zheng et al. (2025), "Group Sequence Policy Optimization", arXiv:2507.18071.
 # - Lambert et al. (2024), "Tülu 3", arXiv:2411.15124: 939,344 instructions; Zheng et al. (2023), "Judging
-#   LLM-as-a-Judge with MT-Bench and Chatbot Arena", arXiv:2306.05685; Greshake et al. (2023), "Not what you've signed up
+#   LLM-as-a-Judge with MT-Bench and Chatbot Arena", arXiv:2306.05685; Panickssery, Bowman, Feng (2024), "LLM Evaluators
+#   Recognize and Favor Their Own Generations", arXiv:2404.13076; Greshake et al. (2023), "Not what you've signed up
 #   for", arXiv:2302.12173: prompt injection.
 # - Rafailov et al. (2023), "Direct Preference Optimization", arXiv:2305.18290; Pal et al. (2024), "Smaug",
 #   arXiv:2402.13228.
