@@ -352,6 +352,10 @@ print(exercises.whose("EncoderLayer", "MultiHeadAttention", "causal_mask", did="
 examine(my_gpt, kind="decoder", vocab_size=len(letters), max_len=64)
 
 # %% [markdown]
+# Your GPT should come out slightly below the top rung, although their sizes are equal. The difference is in the
+# positions. The ladder has to learn a vector for each, while your file adds fixed sines and cosines. When we tried
+# learned vectors in the file, its lead was gone.
+#
 # Even the story model's weights fit into your GPT, once you've replaced three functions. Your file is a Transformer
 # of 2017. The story model adds no positions to the embeddings, rotates its queries and keys instead (lesson 05), and
 # has a GELU in its feed-forward networks.
