@@ -265,3 +265,15 @@ def test_the_patterns_widget_counts_what_its_mask_holds(causal):
         ways = torch.linalg.matrix_power(mask.double(), found["meet"][pattern]) > 0
         assert torch.equal(ways, causal_mask(30) if causal else torch.ones_like(mask))
     assert "Some pairs never meet" in AttentionPatterns(width=1).describe()
+
+
+def test_hints_follow_what_the_hand_did():
+    row, six = MaskBuilder(query=1), SixSteps()
+    asked = row.tell()[1], six.tell()[1]
+    row.flipped = (0,)
+    six.cat = "0, 4, 1"
+    assert "nan" not in asked[0]
+    assert "nan" in row.tell()[1]
+    assert six.tell()[1] != asked[1]
+    assert "orange" not in TokenizersSideBySide().tell()[1]  # nothing of its own is unknown
+    assert "orange" in TokenizersSideBySide({"one": lambda text: ["[UNK]"]}).tell()[1]

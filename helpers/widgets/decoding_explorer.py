@@ -1,6 +1,7 @@
 """Decoding token by token: candidates, dials, the beam's tree, what the model attends to."""
 
 import math
+from textwrap import wrap
 
 import torch
 import traitlets
@@ -10,7 +11,7 @@ from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
 from helpers.transformer import decoding
 from helpers.widgets.readable import readable
 from helpers.widgets.sentence_explorer import MOST_PIECES, TranslatedSentence
-from helpers.widgets.svg import PALE, RULE, Sheet, number
+from helpers.widgets.svg import PALE, RULE, Sheet, ink_on, number
 
 SHOWN = 8  # candidates
 COLUMNS = 4  # steps of the beam's tree that are drawn
@@ -228,9 +229,7 @@ class DecodingExplorer(TranslatedSentence):
         for (x, y, wide), word, weight in zip(_flow(found["source"], 28), found["source"], weights,
                                               strict=True):  # fmt: skip
             sheet.rect(x, y, wide, 30, to_hex(WEIGHTS(weight)), RULE, round=4)
-            # Always on the light map's colours, so never the theme's own ink.
-            colour = "white" if weight > 0.45 else "black"
-            sheet.text(x + wide / 2, y + 21, word, colour, anchor="middle")
+            sheet.text(x + wide / 2, y + 21, word, ink_on(weight), anchor="middle")
             bottom = y + 30
         return bottom
 
@@ -258,7 +257,7 @@ class DecodingExplorer(TranslatedSentence):
         sheet = Sheet(406, HEIGHT)
         found, sampling = self.numbers, self.method == "sample"
         chosen = found["ids"][found["t"]]
-        sheet.text(0, 18, f"Candidates at step {self.step}: click one to force it", bold=True)
+        sheet.text(0, 18, f"Step {self.step}: click a token to force it", bold=True)
         for i, (token_id, piece, chance, after) in enumerate(found["candidates"]):
             y, now = 30 + 35 * i, token_id == chosen
             sheet.text(96, y + 20, piece[:10], PURPLE if now else INK, anchor="end", bold=now)
@@ -286,7 +285,7 @@ class DecodingExplorer(TranslatedSentence):
         best, prefixes = self._winner(), self._prefixes()
         pitch = min(NODE, (HEIGHT - TREE) / max(map(len, found["columns"])))
         tall = pitch - 4
-        sheet.text(0, 18, f"Kept at steps {first + 1} to {last}: click one to force it", bold=True)
+        sheet.text(0, 18, f"Kept at steps {first + 1} to {last}: click to force", bold=True)
         for t in range(first, last):
             x = 104 * (t - first)
             for row, (parent, token_id, log_prob) in enumerate(found["columns"][t]):
@@ -336,15 +335,18 @@ class DecodingExplorer(TranslatedSentence):
         """Write the finished sentences with their scores."""
         sheet.text(0, y, "Finished", INK, bold=True)
         sheet.text(396, y, "log-probability / penalty = score", GREY, anchor="end")
-        room = int((HEIGHT - y) // 46)
-        for i, one in enumerate(self.numbers["finished"][:room]):
-            words = self._translator.tokenizer.decode(one.ids)
-            words = words if len(words) <= 40 else words[:39] + "…"
-            at, colour = y + 24 + 46 * i, PURPLE if i == 0 else INK
-            sheet.text(0, at, words, colour, bold=i == 0)
+        for i, one in enumerate(self.numbers["finished"]):
+            lines = wrap(self._translator.tokenizer.decode(one.ids), 36) or ["(nothing)"]
+            lines += [""] * (len(lines) == 1 or len(lines[-1]) > 16)  # the sums stand in the last
+            if i and y + 24 * len(lines) > HEIGHT:
+                break
+            for line in lines:
+                y += 24
+                sheet.text(0, y, line, PURPLE if i == 0 else INK, bold=i == 0)
             norm = decoding.length_norm(len(one.ids), self.length_penalty)
             sums = f"{number(one.log_prob)} / {number(norm)} = {number(one.score)}"
-            sheet.text(396, at + 20, sums, GREY, anchor="end")
+            sheet.text(396, y, sums, GREY, anchor="end")
+            y += 6
 
 
 def _flow(words, top, widest=396):

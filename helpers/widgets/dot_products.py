@@ -14,6 +14,11 @@ def _entry(start):
     return traitlets.Float(start, min=-3.0, max=3.0).tag(state=True)
 
 
+def _entry_of(value):
+    written = number(value, 1)
+    return written if value >= 0 else f"({written})"
+
+
 class DotProducts(Explorer):
     """A query and two keys in a plane: pull an arrow and watch scores and weights.
 
@@ -62,8 +67,15 @@ class DotProducts(Explorer):
             plane.handle(x - 16, y - 16, 32, 32, words, where, across, up)
         rows = zip("ab", self.numbers["scores"], self.numbers["weights"].tolist(), strict=True)
         for i, (name, score, weight) in enumerate(rows):
-            side.text(0, 60 + 120 * i, f"query · key {name} = {number(score)}", INK, bold=True)
-            side.rect(0, 76 + 120 * i, 300, 26, PALE, round=4)
-            side.rect(0, 76 + 120 * i, 300 * weight, 26, PURPLE, round=4)
-            side.text(312, 95 + 120 * i, number(weight), PURPLE, bold=True)
+            y, pairs = (
+                48 + 134 * i,
+                [(self.state[f"q_{z}"], self.state[f"{name}_{z}"]) for z in "xy"],
+            )
+            side.text(0, y, f"query · key {name} = {number(score)}", INK, bold=True)
+            sums = " + ".join(" × ".join(_entry_of(each) for each in pair) for pair in pairs)
+            side.text(0, y + 24, f"= {sums}", GREY)
+            side.rect(0, y + 36, 300, 26, PALE, round=4)
+            side.rect(0, y + 36, 300 * weight, 26, PURPLE, round=4)
+            side.text(312, y + 55, number(weight), PURPLE, bold=True)
+            side.text(0, y + 82, "weight (softmax)", PURPLE)
         return [plane, side]

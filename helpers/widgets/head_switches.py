@@ -11,7 +11,7 @@ from matplotlib.colors import to_hex
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
 from helpers.transformer.attention import heads_off
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import PALE, Sheet, number
+from helpers.widgets.svg import PALE, Sheet, ink_on, number
 
 KINDS = ("encoder", "decoder", "cross")
 TOP, ROW = 54, 36  # pixels: top of the map of heads, and from one of its rows to the next
@@ -233,8 +233,9 @@ class HeadSwitches(Explorer):
             for head in range(self._n_heads):
                 self._draw_head(sheet, f"{layer}.{head + 1}", 104 + CELL * head, y, top)
         y = sheet.height - 6
-        sheet.text(106, y, "■ on", BLUE, bold=True)
-        sheet.text(180, y, "× off", ORANGE, bold=True)
+        words = "darker: costs more" if costs else "■ on"
+        sheet.text(0 if costs else 106, y, words, BLUE, bold=True)
+        sheet.text(215 if costs else 180, y, "× off", ORANGE, bold=True)
         return sheet
 
     def _draw_head(self, sheet, name, x, y, top):
@@ -243,7 +244,7 @@ class HeadSwitches(Explorer):
         fill = to_hex(WEIGHTS(share)) if costs else BLUE
         sheet.rect(x, y + 1, CELL - 2, ROW - 4, PALE if off else fill, round=4)
         words = "×" if off else number(costs[name]) if costs and costs[name] >= 0.005 else ""
-        colour = ORANGE if off else "white" if share > 0.5 else "black"
+        colour = ORANGE if off else ink_on(share)
         sheet.text(x + CELL / 2 - 1, y + 24, words, colour, 20 if off else 16, "middle", bold=off)
         others = [one for one in self.silent if one != name]
         label = f"{name}: {'off, switch it on' if off else 'on, switch it off'}"

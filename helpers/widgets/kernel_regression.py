@@ -152,7 +152,7 @@ class KernelRegression(Explorer):
             sheet.dot(*at, 4 + 5 * share, GREEN, ORANGE if share > 0.02 else "white", 2)
         plot.curve(self._grid.tolist(), self.numbers["estimates"].tolist(), PURPLE, 3)
         plot.dot(self.query, self.numbers["estimate"], 9, PURPLE)
-        place = min(max(x, 90), 440)
+        place = min(max(x, 115), 410)
         sheet.text(place, 16, "↔ drag the query", BLUE, anchor="middle", bold=True)
 
     def _draw_numbers(self):

@@ -66,7 +66,9 @@ class MaskBuilder(Explorer):
         who = self._queries()[self.query - 1]
         return (
             f"“{who}” is allowed to attend to: {names}.",
-            "Press a cell to change that. What do the weights do once the last cell is masked out?",
+            "Press a cell to change that. What do the weights do once the last cell is masked out?"
+            if seen
+            else "PyTorch’s own softmax gives nan for such a row; ours puts zeros in its place.",
         )
 
     def _keys(self):

@@ -60,8 +60,8 @@ class PatchCutter(Explorer):
         """Say what the cut costs, and what to try."""
         n = self.numbers
         return (
-            f"{n['tokens']} tokens of {n['width']} numbers; one attention map has "
-            f"{n['weights']:,} weights.",
+            f"{n['tokens']} patches of {n['width']} numbers and the class token; one attention map "
+            f"has {n['tokens'] + 1}² = {n['weights']:,} weights.",
             "Press a patch to find it in the sentence. Then halve the side: what costs more now?",
         )
 
@@ -222,7 +222,13 @@ class PatchAttention(Explorer):
         sheet, size = Sheet(261, 300), 252 / self._grid
         patches = row[1:].reshape(self._grid, self._grid)
         sheet.text(6, 16, name, BLUE if name == "trained" else GREY, bold=True)
-        sheet.pixels(6, 28, 252, 252, patches.numpy(), WEIGHTS, 0, max(patches.max().item(), 1e-9))
+        # One scale for both, so that the pale one is the one that attends less.
+        top = max(*(self.numbers[each][1:].max().item() for each in self._models), 1e-9)
+        sheet.pixels(6, 28, 252, 252, patches.numpy(), WEIGHTS, 0, top)
+        sheet.text(6, 298, f"palest: 0, darkest: {number(top, 3)}", GREY)
+        for i, weight in enumerate(row[1:].tolist()):
+            y, x = divmod(i, self._grid)
+            sheet.hover(6 + size * x, 28 + size * y, size, size, number(weight, 3))
         if self.token:
             r, c = divmod(self.token - 1, self._grid)
             x, y = 7 + c * size, 29 + r * size

@@ -98,8 +98,8 @@ class PositionExplorer(Explorer):
 
     def _draw_waves(self):
         sheet, found = Sheet(400, 196), self.numbers
-        sheet.text(0, 18, f"Pair {self.pair}: sine", BLUE, bold=True)
-        sheet.text(126, 18, "and cosine", ORANGE, bold=True)
+        sheet.text(0, 18, "sine", BLUE, bold=True)
+        sheet.text(60, 18, "cosine", ORANGE, bold=True)
         words = f"wavelength {number(found['wavelength'], 1)}"
         sheet.text(400, 18, words, GREY, anchor="end")
         waves = Plot(sheet, 0, 28, 400, 136, (0, N_POSITIONS - 1), (-1.1, 1.1))

@@ -107,9 +107,12 @@ class SixSteps(Explorer):
 
     def tell(self):
         """Say what happens at this step."""
-        return STEPS[
-            self.step - 1
-        ], "Type 0 4 1 as the x of cat. Whose value fills the context now?"
+        typed = self._good["cat"] == [0, 4, 1]
+        return STEPS[self.step - 1], (
+            "Now choose another word. Does cat’s value fill its context too?"
+            if typed
+            else "Type 0 4 1 as the x of cat. Whose value fills the context now?"
+        )
 
     def draw(self):
         """Draw the steps up to the one chosen: vectors at the left, what comes of them beside."""

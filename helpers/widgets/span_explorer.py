@@ -162,7 +162,8 @@ class SpanExplorer(Explorer):
         start, end = found["chosen"]
         x, y = LEFT + cell * end, UP + cell * start
         sheet.rect(x - 3, y - 3, cell + 6, cell + 6, stroke=PURPLE, line=3)
-        sheet.text(LEFT, MAP + UP + 22, "grey: not a valid span", GREY)
+        words = f"dark: best score, pale: −{LOWEST:.0f}, grey: no span"
+        sheet.text(0, MAP + UP + 22, words, GREY)
         return sheet
 
     def _draw_text(self):

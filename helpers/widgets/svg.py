@@ -39,6 +39,17 @@ def number(value, digits=2) -> str:
     return written.replace("-", "−").replace("inf", "∞")
 
 
+def ink_on(share) -> str:
+    """Choose the ink for a cell of the weights' colour map, which is the same in both themes.
+
+    Parameters
+    ----------
+    share : float
+        From 0 to 1.
+    """
+    return "#fff" if share > 0.62 else "black"  # not "white": that is the theme's own paper
+
+
 class Sheet:
     """A drawing with (0, 0) at its top left corner; `draw` may return several.
 
@@ -98,6 +109,13 @@ class Sheet:
             f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="4" '
             f'class="hit" fill="none" role="button" tabindex="{place}" '
             f'aria-label="{xml_text(label)}" data-set="{xml_text(json.dumps(changes))}"/>'
+        )
+
+    def hover(self, x, y, width, height, words):
+        """Show words while the pointer rests on a place."""
+        self.shapes.append(
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" '
+            f'fill="none" pointer-events="all"><title>{xml_text(words)}</title></rect>'
         )
 
     def handle(self, x, y, width, height, label, value, *tracks, **also):

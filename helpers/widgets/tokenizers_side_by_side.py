@@ -66,7 +66,8 @@ class TokenizersSideBySide(Explorer):
         least, most = min(counts, key=counts.get), max(counts, key=counts.get)
         return (
             f"One text: {counts[least]} pieces for “{least}”, {counts[most]} for “{most}”.",
-            "Type your name, or an emoji. Which count grows most, and what turns orange?",
+            "Type your name, or an emoji. Which count grows most"
+            + ("?" if self._cutters is PLAIN else ", and what turns orange?"),
         )
 
     def draw(self):

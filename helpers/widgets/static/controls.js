@@ -2,7 +2,7 @@
 // Each is {row, show}: its element, and a function that brings it to a state.
 
 import { make } from "./page.js";
-import { logToShare, shareToLog } from "./scales.js";
+import { logToShare, shareToLog, stepped } from "./scales.js";
 
 // Every widget loads this module anew, so a count alone would give two of them the same ids.
 const mark = Math.random().toString(36).slice(2, 9);
@@ -23,6 +23,15 @@ function slider(explorer, one) {
   const output = make("span", { class: "ex-value", "aria-hidden": "true" });
   const toValue = (at) => (one.log ? shareToLog(at / 1000, one.min, one.max) : at);
   input.addEventListener("input", () => explorer.ask({ set: { [one.trait]: toValue(Number(input.value)) } }));
+  // A thousandth of a logarithm is no step for a key: it takes those of the number that is shown.
+  const onKey = (event) => {
+    const steps = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 }[event.key];
+    if (!steps) return;
+    event.preventDefault();
+    const next = stepped(explorer.state[one.trait], steps, { low: 0, high: one.max, step: one.step });
+    explorer.ask({ set: { [one.trait]: Math.max(one.min, next) } });
+  };
+  if (one.log) input.addEventListener("keydown", onKey);
   const play = one.interval ? make("button", { type: "button", class: "ex-button ex-first", "aria-pressed": "false", "aria-label": `Play: ${one.label}` }, "Play") : null;
   play?.addEventListener("click", () => explorer.play(one, play));
   const show = (now, value) => {

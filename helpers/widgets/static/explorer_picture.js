@@ -3,24 +3,29 @@
 
 import { besideScale } from "./scales.js";
 
-const [TEXT, LEAST] = [16, 12]; // pixels that letters are drawn at, and shown at
+const [TEXT, LEAST, TIGHT] = [16, 12, 0.54]; // pixels that letters are drawn at, and shown at
 
 export function readDrawing(svg) {
   return document.adoptNode(new DOMParser().parseFromString(svg, "image/svg+xml").documentElement);
 }
 
 // Where the page is narrow, drawings that belong beside each other stay there and become smaller;
-// their letters don't become smaller than LEAST.
+// their letters don't become smaller than LEAST. What would have to shrink below TIGHT, so that its
+// letters ran into one another, is scrolled instead; unless it's dragged, which needs the finger.
 export function fitDrawings(picture, drawings, room) {
   const sizes = drawings.map((one) => ["width", "height"].map((name) => Number(one.getAttribute(name))));
   const least = Math.max(2 / 3, ...drawings.map((one) => Number(one.dataset.least || 0)));
   const scale = besideScale(sizes.map(([width]) => width), room, least);
   picture.style.setProperty("--scale", scale);
+  picture.classList.remove("ex-scrolled");
   drawings.forEach((drawing, i) => {
     const [width, height] = sizes[i];
-    drawing.setAttribute("width", width * scale);
-    drawing.setAttribute("height", height * scale);
-    const shown = room ? Math.min(scale, room / width) : scale;
+    const fits = room ? Math.min(scale, room / width) : scale;
+    const scrolled = fits < TIGHT && !drawing.querySelector("[data-drag]");
+    const shown = scrolled ? LEAST / TEXT : fits;
+    if (scrolled) picture.classList.add("ex-scrolled");
+    drawing.setAttribute("width", width * shown);
+    drawing.setAttribute("height", height * shown);
     drawing.setAttribute("font-size", Math.max(TEXT, LEAST / shown));
   });
 }

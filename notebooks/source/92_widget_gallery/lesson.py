@@ -20,6 +20,7 @@ from helpers.data.clothes import clothes
 from helpers.training.genres import GenreClassifier, genre_windows
 from helpers.pretrained import toy_models
 from helpers.pretrained.assistant import load_assistant
+from helpers.pretrained.minilm import load_minilm
 from helpers.pretrained.reader import load_reader
 from helpers.pretrained.sentiment import load_sentiment
 from helpers.pretrained.storyteller import load_storyteller
@@ -187,7 +188,13 @@ MergeStepper(step=1)
 # ## One text, several tokenizers (lesson 11)
 
 # %%
-TokenizersSideBySide()
+minilm = load_minilm()
+cutters = {
+    "characters": list,
+    "translator": lambda text: translator.tokenizer.tokens(translator.tokenizer.encode(text)),
+    "MiniLM": lambda text: minilm.tokenizer.encode(text, add_special_tokens=False).tokens,
+}
+TokenizersSideBySide(cutters)
 
 # %% [markdown]
 # ## What one word changes (lesson 12)
