@@ -8,10 +8,9 @@ import sys
 
 import torch
 import torch.nn.functional as F
+from my_transformer import causal_mask, merge_heads, scaled_dot_product_attention, split_heads
 from safetensors import safe_open
 from tokenizers import Tokenizer
-
-from my_transformer import causal_mask, merge_heads, scaled_dot_product_attention, split_heads
 
 WEIGHTS = "smollm2.safetensors"  # where the converted weights are
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
