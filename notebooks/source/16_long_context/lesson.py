@@ -616,7 +616,9 @@ sharp_key, sharp_value = (F.normalize(torch.randn(512, 64), dim=-1) for _ in ran
 sharp = (20 * sharp_key @ sharp_key.T).softmax(-1) @ sharp_value
 assert ((sharp @ sharp_value.T).argmax(-1) == torch.arange(512)).all()
 wide, narrow, with_phi = shares.values()
-longer = mean_share(16, phi=lambda x: efficient.feature_map(16 * x))
+longer = numpy.mean(
+    [mean_share(16, phi=lambda x: efficient.feature_map(16 * x)) for _ in range(20)]
+)
 assert longer > 2 * with_phi[0]
 assert wide[2] > 97 and 20 < at_512 < 45 and narrow[4] < wide[4] / 2
 assert with_phi[0] < 20 and max(with_phi[2:]) < 8
