@@ -58,7 +58,7 @@ def test_bars_are_dragged_tapped_and_moved_by_keys(open_notebook):
     assert page.evaluate("jupyterapp.shell.currentWidget.content.widgets.length") == 1
     page.get_by_role("button", name="Start again").click()
     wait_for(page, [2, 1, 0.5, 0, -1])
-    page.get_by_label("Temperature").press("ArrowLeft")  # a step that can be seen
+    page.get_by_label("Temperature", exact=True).press("ArrowLeft")  # a step that can be seen
     page.locator(".ex-value", has_text="0.95").wait_for()
 
 
