@@ -9,7 +9,7 @@ import copy
 import torch
 from torch import nn
 
-from helpers.models.score_parts import split_scores, spread
+from helpers.models.score_parts import split_scores
 from helpers.transformer.layers import inference
 from helpers.widgets.map_data import WIDE_STRIP, Packer, entries
 from helpers.widgets.map_tours import STRIP
@@ -104,11 +104,7 @@ def _why(trace, layer, head, query, key):
     double = copy.deepcopy(trace.network).double()
     names, parts = split_scores(double, trace.source_ids[None], layer, head)
     own, mean = parts[:, :, query, key], parts[:, :, query].mean(-1)
-    largest, n_needed = spread(own - mean)
-    return {
-        "names": names, "pairs": own.tolist(), "mean": mean.tolist(),
-        "largest": largest, "needed": n_needed,
-    }  # fmt: skip
+    return {"names": names, "pairs": own.tolist(), "mean": mean.tolist()}
 
 
 def _with_modules(trace, name):

@@ -74,8 +74,8 @@ STEPS = {
     ),
     "feed-forward": (
         "After attention, a feed-forward network works on each vector by itself. It widens the "
-        "vector to {hidden} numbers, sets the negative ones to 0 (the rest is orange) and narrows "
-        "it again.",
+        "vector to {hidden} numbers, sets the negative ones to 0 (what is left is blue) and "
+        "narrows it again.",
         {"parts": ["feed-forward"]},
     ),
     "feed-forward-encoder": (

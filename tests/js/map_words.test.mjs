@@ -6,8 +6,10 @@ import test from "node:test";
 import { looksEnglish } from "../../helpers/widgets/static/map_language.js";
 import { along } from "../../helpers/widgets/static/map_moves.js";
 import { clearest, clearestHead, purposeOf, sayPurpose } from "../../helpers/widgets/static/map_purpose.js";
+import { lightsUp } from "../../helpers/widgets/static/map_layer.js";
+import { grouped, sayWhy } from "../../helpers/widgets/static/map_why.js";
 import { namePlaces } from "../../helpers/widgets/static/map_rows.js";
-import { matrix, sentenceOf, tellingPair } from "../../helpers/widgets/static/map_trace.js";
+import { deeper, matrix, sentenceOf, tellingPair } from "../../helpers/widgets/static/map_trace.js";
 import { marksIn, spelt } from "../../helpers/widgets/static/text.js";
 
 // A sublayer with one head, of which only the weights are asked for.
@@ -26,6 +28,26 @@ test("a sentence is put together as people write it", () => {
   assert.equal(sentenceOf(["A", "black", "-bird", "sings", ".", "<eos>"]), "A blackbird sings.");
   assert.equal(sentenceOf(["A", "man", "'", "-s", "t", "-", "-shirt", ",", "here"]), "A man's t-shirt, here");
   assert.equal(sentenceOf([]), "");
+});
+
+test("why a weight is what it is stays true where parts cancel", () => {
+  const found = (pairs) => sayWhy(grouped({ names: ["token", "biases"], pairs, mean: [[0, 0], [0, 0]] }));
+  assert.equal(found([[1.76, 0.2], [-0.88, 0]]), "Raises it most: the two tokens themselves (+1.76). Lowers it most: the query’s biases with the key’s token (−0.88). All 4 pairs together: 1.08 above an average key.");
+  assert.match(found([[0.1, 0], [-0.6, 0]]), /^Lowers it most: .* Raises it most: .* 0\.50 below an average key\.$/);
+  assert.doesNotMatch(found([[0.5, 0], [0.1, 0]]), /Lowers/);
+});
+
+test("a press on a dark neuron opens the nearest that lights up, with its strongest token", () => {
+  const one = matrix(Float32Array.from([0, 0, 2, 1, 0, 0, 3, 0]), 2, 4);
+  assert.equal(lightsUp(one, 0, 3), "3,0");
+  assert.equal(lightsUp(one, 0, 0), "2,1");
+  assert.equal(lightsUp(matrix(new Float32Array(4), 1, 4), 0, 1), "1,0");
+});
+
+test("one number of the recurrent pair is of the step on show", () => {
+  const weights = matrix(Float32Array.from([0.9, 0.1, 0.2, 0.8]), 2, 2);
+  assert.equal(deeper("", { recurrent: true, weights }, 1), "energy/1,1");
+  assert.equal(deeper("energy/0,1", { recurrent: true, weights }, 1), "energy/0,1");
 });
 
 test("a head that looks at a neighbour says at which, and how much", () => {

@@ -1,7 +1,7 @@
 // The map, second depth at both ends: how tokens become vectors, and how a vector becomes a token.
 
 import { travel } from "./map_moves.js";
-import { Scene, number, percent, tellVector } from "./map_scene.js";
+import { Scene, number, percent, tellVector, nVectors } from "./map_scene.js";
 import { classRow, patchRow } from "./map_patches.js";
 import { nameRows, namesWidth } from "./map_rows.js";
 import { atTemperature } from "./map_insides.js";
@@ -37,7 +37,7 @@ export function embeddingScene(model, where, width, room) {
     scene.label(words, x, 18, { size: 16, weight: 650 });
     scene.label(more, x, 40, { size: 13, color: "muted", most: strip + gap - 8 });
     if (i) scene.label(i === 1 ? "+" : "=", x - gap / 2, top + (pitch * stack.n) / 2, { size: 22, weight: 600, align: "center", color: "muted" });
-    scene.grid([x, top, strip, pitch * stack.n], stack[name], `${words}: ${stack.n} vectors`, tellVector(stack.tokens, what));
+    scene.grid([x, top, strip, pitch * stack.n], stack[name], `${words}: ${nVectors(stack.n)}`, tellVector(stack.tokens, what));
     scene.part(["embeddings", "positions", "embeddings"][i], x, 0, strip, room);
     scene.beat([model.image ? "One linear layer makes a vector of each patch; the class token has a learned one." : "Each token’s id picks a row of the embedding table.", `Each position has a vector of its own, the same for every ${model.image ? "picture" : "sentence"}.`, "The two are added. From here on one vector carries both."][i], [i ? x - gap : 0, 0, strip + (i ? gap : label + 2), room]);
     if (i === 2) scene.moves(...["embeddings", "positions"].map((part, k) => travel(stack[part], [label + k * (strip + gap), x], [strip, strip], top, pitch)));
@@ -57,7 +57,7 @@ export function outputScene(model, where, width, room, row, dials) {
   const left = clamp(width * 0.17, 70, 170);
   // The slider has a line of its own.
   const head = dials ? 38 : 0;
-  if (dials) scene.slot = [Math.min(left - 6, 4), 0, width - 8];
+  if (dials) scene.slot = [Math.min(left - 6, 4), 4, width - 8];
   const top = 56 + head;
   const pitch = clamp((room - top - 8) / found.length, 16, 40);
   // Room for a ring to press.

@@ -81,7 +81,7 @@ function headSizes(width, room, queries, keys) {
   const narrow = width < NARROW;
   const rowHigh = (room - 240) / queries.length;
   const left = clamp(namesWidth(queries, narrow ? 14 : Math.min(rowHigh, 14), 13) + 8, 40, Math.max(rowHigh < 11.5 ? 120 : 92, width * 0.15));
-  const gaps = [22, narrow ? 0 : textWidth("softmax", 12) + 16, 30];
+  const gaps = [22, narrow ? 0 : textWidth("softmax", 12) + 16, 56];
   const free = width - left - (narrow ? 24 : gaps.reduce((a, b) => a + b, 0)) - 2;
   // The strips give way where that leaves room for the numbers in the cells.
   const wide = clamp(narrow ? 0.32 * free : Math.min(0.16 * free, (free - 2 * 33 * keys.length) / 2), narrow ? 40 : 64, 150);
@@ -181,7 +181,11 @@ function headLabels(scene, where, g, queries, keys) {
       p.line([[x1 + broad + 6, y], [x2 - 7, y]], { color: p.theme.muted, width: 2, arrow: true });
       p.text("softmax", (x1 + broad + x2) / 2, y - 12, { size: 12, align: "center", color: p.theme.muted });
     }
-    p.text("×", (x2 + broad + x3) / 2, y, { size: 18, align: "center", color: p.theme.muted });
+    // Weights × V = mixture; above each other where the gap is slim.
+    const middle = (x2 + broad + x3) / 2;
+    const said = [["×", -17, 0, "muted"], ["V", 0, 0, "value"], ["=", 17, 0, "muted"]];
+    if (g.narrow) said.forEach((one, i) => one.splice(1, 2, 0, 16 * (i - 1)));
+    for (const [words, dx, dy, color] of said) p.text(words, middle + dx, y + dy, { size: 16, weight: 650, align: "center", color: p.theme[color] });
   });
 }
 

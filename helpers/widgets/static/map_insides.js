@@ -69,15 +69,18 @@ export function pickRow(scene, tokens, chosen, room, place) {
   const fits = Math.min(tokens.length, Math.floor((room - 24) / 25));
   const first = clamp(chosen - (fits >> 1), 0, tokens.length - fits);
   const shown = tokens.slice(first, first + fits);
-  const wide = clamp(Math.ceil(1.1 * Math.max(...shown.map((token) => textWidth(token, 13)))) + 12, 44, scene.width < 540 ? 70 : 110);
+  const slim = scene.width < 540;
+  const wide = clamp(Math.ceil(1.1 * Math.max(...shown.map((token) => textWidth(token, 13)))) + 12, slim ? 48 : 96, slim ? 70 : 110);
   const pitch = Math.min(30, (room - 24) / fits);
-  scene.label("token", wide - 6, 12, { size: 12, align: "right", color: "muted" });
+  scene.label(slim ? "choose" : "choose a token", wide / 2, 12, { size: 12, align: "center", color: "muted" });
+  // They choose; they don't name the rows beside them.
+  scene.paint((p) => p.line([[wide + 11, 0], [wide + 11, room]], { color: p.theme.edge, width: 1 }));
   shown.forEach((token, i) => {
     const own = first + i === chosen;
     const y = 24 + i * pitch;
-    scene.paint((p) => p.box(1, y + 1, wide - 1, pitch - 2, own ? { fill: p.theme.box, edge: p.theme.query, line: 1.5 } : { fill: p.theme.paper }));
-    scene.label(token, wide - 6, y + pitch / 2, { size: 13, weight: own ? 650 : 400, align: "right", most: wide - 8 });
+    scene.paint((p) => p.box(1, y + 1, wide - 1, pitch - 2, { fill: p.theme.box, edge: own ? p.theme.query : p.theme.edge, line: own ? 2 : 1, radius: 6 }));
+    scene.label(token, wide / 2, y + pitch / 2, { size: 13, weight: own ? 650 : 400, align: "center", most: wide - 8 });
     scene.button([0, y, wide, pitch], `Token ${first + i + 1}: ${token}${own ? ", shown" : ", show it"}`, { go: place(first + i) });
   });
-  return wide;
+  return wide + 6;
 }

@@ -3,7 +3,7 @@
 
 import { tag } from "./map_named.js";
 import { runs, travel } from "./map_moves.js";
-import { NARROW, Scene, percent, tellVector } from "./map_scene.js";
+import { NARROW, Scene, percent, tellVector, nVectors } from "./map_scene.js";
 import { classRow, patchRow } from "./map_patches.js";
 import { nameRows, namesWidth } from "./map_rows.js";
 import { purposeOf } from "./map_purpose.js";
@@ -68,7 +68,7 @@ function strip(scene, g, one, x, words, what, tokens, inside = "") {
   scene.paint((p) => p.strips(one, x, g.top, g.strip, g.pitch));
   const tell = tellVector(tokens, what);
   const told = inside ? (...cell) => [...tell(...cell), "click to see the norm at work"] : tell;
-  scene.grid([x, g.top, g.strip, g.bottom - g.top], one, `${title(what)}: ${one.rows} vectors`, told, inside ? (row) => `${inside}/${row}` : null);
+  scene.grid([x, g.top, g.strip, g.bottom - g.top], one, `${title(what)}: ${nVectors(one.rows)}`, told, inside ? (row) => `${inside}/${row}` : null);
   // No room for names: pointing tells them.
   if (g.strip < 20) return;
   // Two lines of names where they are close.
@@ -194,11 +194,22 @@ function hidden(scene, model, g, sublayer, x, wide, tokens) {
   const inside = g.inside(sublayer, "neurons");
   const share = one.data.reduce((sum, value) => sum + (value <= 0), 0) / one.data.length;
   if (g.strip >= 20) scene.label(`${one.width} wide`, x + wide / 2, g.bottom + (g.strip < 34 ? 26 : 12), { size: 12, color: "muted", align: "center", most: wide + 2 * g.gap });
-  scene.grid([x + slope, g.top, wide - 2 * slope, g.bottom - g.top], one, `Inside the feed-forward network: ${one.rows} vectors`, (m, row, col) => [
+  scene.grid([x + slope, g.top, wide - 2 * slope, g.bottom - g.top], one, `Inside the feed-forward network: ${nVectors(one.rows)}`, (m, row, col) => [
     ...tellVector(tokens, "inside the feed-forward network")(m, row, col),
     model.activation === "ReLU" ? `ReLU has set ${Math.round(100 * share)}% of these to 0` : "",
-    inside ? "click to see this neuron" : "",
-  ].filter(Boolean), inside ? (row, col) => `${inside}/${entryOf(one, col)},${row}` : null);
+    inside ? `click to see ${valueAt(m, row, col) > 0 ? "this neuron" : "the nearest neuron that lights up"}` : "",
+  ].filter(Boolean), inside ? (...cell) => `${inside}/${lightsUp(one, ...cell)}` : null);
+}
+
+// The neuron to open and its token: the one pressed; where that one is dark, the nearest that this
+// token lights up, with the token that lights it most.
+export function lightsUp(one, row, col) {
+  if (valueAt(one, row, col) > 0) return `${entryOf(one, col)},${row}`;
+  const lit = Array.from({ length: one.cols }, (_, c) => c).filter((c) => valueAt(one, row, c) > 0);
+  if (!lit.length) return `${entryOf(one, col)},${row}`;
+  const found = lit.reduce((a, b) => (Math.abs(b - col) < Math.abs(a - col) ? b : a));
+  const column = Array.from({ length: one.rows }, (_, r) => valueAt(one, r, found));
+  return `${entryOf(one, found)},${column.indexOf(Math.max(...column))}`;
 }
 
 // One token's vector, widened and narrowed again: each token goes through alone.

@@ -35,11 +35,12 @@ export function neuronScene(where, place, width, room) {
   scene.grid([left, 22, wide, 26], { data: rowOf(hidden, row), rows: 1, cols: hidden.cols }, `Neurons for “${tokens[row]}”`, tell, (_, c) => to(c, row));
 
   const lit = tokens.map((token, t) => ({ token, value: after[t] })).filter(({ value }) => value > 0).sort((a, b) => b.value - a.value);
+  // One scale for both, so that what came through is as high below as above.
+  const range = [Math.min(0, ...before, ...after), Math.max(0, ...before, ...after)];
   const rows = [["before", before, "Before", `W₁ · the token’s vector + b₁`], ["after", after, `After ${activation}`, activation === "ReLU" ? "what was negative is now 0" : "what was negative is now nearly 0"]];
   const bars = rows.map(([key, values, title, more]) => {
     const y = at[key] + 22;
-    // Where nothing lights up, zero lies at the bottom.
-    const drawn = signedBars(scene, values, left, y, wide, high, values.some((value) => value) ? undefined : [0, 1]);
+    const drawn = signedBars(scene, values, left, y, wide, high, range);
     scene.heading(`${title}: ${number(values[row])}`, `for “${tokens[row]}”; ${more}`, left, at[key] + 10, wide);
     scene.paint((p) => p.box(left + row * pitch - 0.5, y - 2, pitch, high + 4, { edge: p.theme.query, line: 1.5, radius: 3 }));
     scene.grid([left, y, wide, high], { data: Float32Array.from(values), rows: 1, cols: tokens.length }, `${name}, ${title.toLowerCase()}, token by token`, (_, __, t) => [`“${tokens[t]}”: ${number(before[t])}`, `after ${activation}: ${number(after[t])}`, "click to choose it"], (_, t) => to(col, t));
@@ -60,6 +61,7 @@ export function neuronScene(where, place, width, room) {
   scene.beat(lit.length ? `${activation} lets what is above zero through. Here that’s ${lit.length} of ${tokens.length} tokens, most of all ${brightest}.` : `${activation} lets nothing through here: no token of this sentence lights this neuron up.`, [0, at.after - 4, width, at.writes - at.after]);
   scene.moves(becomes(...bars, left, wide));
   scene.beat("What came through scales the neuron’s column of W₂. All neurons’ columns are added up, and that’s what the network writes.", [0, at.writes - 4, width, room]);
-  scene.hint = lit.length ? `Of this sentence’s tokens, ${lit.length} of ${tokens.length} light neuron ${n} up, most of all ${brightest}. Press another neuron above or another token.` : `No token of this sentence lights neuron ${n} up. Press another one above.`;
+  const dark = own > 0 ? "" : ` “${tokens[row]}” doesn’t.`;
+  scene.hint = lit.length ? `Of this sentence’s tokens, ${lit.length} of ${tokens.length} light neuron ${n} up, most of all ${brightest}.${dark} Press another neuron above or another token.` : `No token of this sentence lights neuron ${n} up. Press another one above.`;
   return scene;
 }

@@ -68,10 +68,11 @@ function layout(width, room, n, down) {
   const q = 22 + down;
   const k = q + strip + 14;
   const bars = k + strip + 22;
-  const high = clamp(room * 0.2, 70, 120);
+  const slim = width < NARROW;
+  const high = slim ? 56 : clamp(room * 0.2, 70, 120);
   const sum = bars + high + 20;
-  const sumHigh = clamp(room * 0.14, 50, 80);
-  return { width, left, w, cell: w / n, strip, q, k, bars, high, sum, sumHigh, out: sum + sumHigh + 38, room };
+  const sumHigh = slim ? 40 : clamp(room * 0.14, 50, 80);
+  return { width, left, w, cell: w / n, strip, q, k, bars, high, sum, sumHigh, out: sum + sumHigh + (slim ? 74 : 38), room };
 }
 
 function vectors(scene, head, query, key, names, g, say) {
@@ -132,7 +133,8 @@ function outcome(scene, { head, query, key, keys }, place, dot, names, g, say) {
   // Where there is little room, they begin at the left edge.
   const fits = steps.every((words) => 1.12 * textWidth(words, 16) < g.w / 3 - 6);
   const [from, each] = fits ? [g.left, g.w / 3] : [4, (g.width - 8) / 3];
-  steps.forEach((words, i) => scene.label(words, from + i * each, line, { size: fits ? 16 : 13, weight: 650, color: ["ink", "query", "query"][i], most: each - 6 }));
+  const stacked = g.width < NARROW;
+  steps.forEach((words, i) => scene.label(words, stacked ? g.left : from + i * each, line + (stacked ? 18 * i : 0), { size: fits ? 16 : 13, weight: 650, color: ["ink", "query", "query"][i], most: stacked ? g.w : each - 6 }));
   const n = keys.length;
   const pitch = g.w / n;
   const turn = columnTurn(pitch);

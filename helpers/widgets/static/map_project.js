@@ -2,8 +2,9 @@
 
 import { pickRow, readProjection } from "./map_insides.js";
 import { ease, sweeps } from "./map_moves.js";
-import { Scene, number } from "./map_scene.js";
+import { NARROW, Scene, number } from "./map_scene.js";
 import { rowOf, valueAt } from "./map_trace.js";
+import { clamp, textWidth } from "./text.js";
 
 export const LETTERS = { q: ["Q", "query"], k: ["K", "key"], v: ["V", "value"] };
 
@@ -39,6 +40,15 @@ export function projectScene(where, place, width, room, { asked, live }) {
       p.box(left - 1, top + (i * high) / weight.rows - 1, wide + x - left + 2, Math.max(4, high / weight.rows + 2), { edge: p.theme.ink, line: 1, radius: 1 });
       p.box(x + (j * wide) / weight.cols - 1, top - 1, wide / weight.cols + 2, bottom - top + 30 * lines.length - 6, { edge: p.theme.query, line: 1.5, radius: 2 });
     };
+    // One column is followed from the start.
+    const sums = Array.from(found.sums.data, Math.abs);
+    const j = sums.indexOf(Math.max(...sums));
+    const each = wide / weight.cols;
+    const dot = `${width < NARROW ? "" : "x · "}column ${j + 1} = ${number(found.sums.data[j])}`;
+    const half = 0.56 * textWidth(dot, 13) + 5;
+    scene.top([x + j * each, top, each, high], (p) => p.box(x + j * each - 1, top - 1, each + 2, bottom - top + 24, { edge: p.theme.ink, line: 2, radius: 2 }));
+    scene.paint((p) => p.box(left - 1, top - 1, 50, high + 2, { edge: p.theme.ink, line: 2, radius: 2 }));
+    scene.label(dot, clamp(x + (j + 0.5) * each + (j < weight.cols / 2 ? half + each : -half - each), left + half, width - half), bottom - 9, { size: 13, weight: 650, align: "center" });
   } else {
     const says = live ? "The kernel is sending the matrix …" : "The matrix stays with the kernel: run the cell, then press again.";
     scene.paint((p) => p.box(x, top, wide, high, { edge: p.theme.edge, dash: [5, 4] }));
@@ -58,6 +68,6 @@ export function projectScene(where, place, width, room, { asked, live }) {
   const turned = found?.rotated ? ", and rotated by its position" : "";
   scene.beat(`Every column is added up, and its bias added${turned}. That row is the ${word} of “${tokens[row]}” in this head.`, [left, bottom - 8, width - left, room]);
   scene.moves((p, t) => p.grey(result, 0, 0, result.cols, 1, x, top + ease(t) * (bottom - top + 30 * (lines.length - 1)), wide, 22));
-  scene.hint = `One row of ${big}: the same matrix makes the ${word} of every token. Point at the matrix to follow a column, or press another token.`;
+  scene.hint = `One row of ${big}: the same matrix makes the ${word} of every token. Point at the matrix to follow another column, or press another token.`;
   return scene;
 }

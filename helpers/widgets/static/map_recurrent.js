@@ -1,6 +1,7 @@
 // The map, the recurrent pair: states, energies, weights, context, and the decoder's next state.
 
-import { Scene, number, percent, tellVector } from "./map_scene.js";
+import { NARROW, Scene, number, percent, tellVector } from "./map_scene.js";
+import { columnTurn } from "./map_rows.js";
 import { rowOf, valueAt } from "./map_trace.js";
 import { clamp, textWidth } from "./text.js";
 
@@ -12,23 +13,26 @@ const CHAIN = 122;
 export function recurrentScene(model, width, room, step) {
   const scene = new Scene(width, room, "An encoder, Bahdanau’s attention and a decoder");
   const n = model.source.length;
-  const label = clamp(Math.ceil(Math.max(...model.source.map((token) => textWidth(token, 14)))) + 10, 80, 96);
+  // On a phone the next token stands below the decoder.
+  const slim = width < NARROW;
+  const label = clamp(Math.ceil(Math.max(...model.source.map((token) => textWidth(token, 14)))) + 10, slim ? 58 : 80, 96);
   const pitch = clamp((room - HEADLINE - CHAIN - 40) / n, 8, 38);
   const top = HEADLINE;
   const high = n * pitch;
-  const gap = clamp(width / 45, 10, 26);
-  const panel = clamp(width * 0.17, 92, 170);
-  const part = (width - label - 4 * gap - panel) / 4;
+  const gap = clamp(width / 45, 8, 26);
+  const panel = slim ? 0 : clamp(width * 0.17, 92, 170);
+  if (slim) scene.height = room + 134;
+  const part = (width - label - (slim ? 3 : 4) * gap - panel) / 4;
   // Too little for the longer words.
   const narrow = part < 124;
   const x = [0, 1, 2, 3].map((i) => label + i * (part + gap));
-  const g = { narrow, panel, label, pitch, top, high, part, gap, x, step, y: (row) => top + (row + 0.5) * pitch, width, room };
+  const g = { narrow, slim, panel, label, pitch, top, high, part, gap, x, step, y: (row) => top + (row + 0.5) * pitch, width, room };
   encoderStates(scene, model, g);
   bars(scene, model, g);
   context(scene, model, g);
   nextToken(scene, model, g);
   chain(scene, model, g);
-  recurrentBeats(scene, model, g);
+  recurrentBeats(scene, model, { ...g, room: scene.height });
   scene.hint = "Click on an energy to see the products it comes from, or on a token below to go to its step.";
   return scene;
 }
@@ -40,7 +44,7 @@ function headline(scene, g, x, words, more, most) {
 
 function encoderStates(scene, model, g) {
   const { x: [x], part, top, pitch, high } = g;
-  headline(scene, g, x, g.narrow ? "States" : "Encoder states h", "one per source token", part + g.gap - 8);
+  headline(scene, g, x, g.narrow ? "States" : "Encoder states h", "one per source token", part + g.gap - (g.slim ? 2 : 8));
   model.source.forEach((token, row) => {
     if (row % Math.ceil(14 / pitch) === 0) scene.label(token, g.label - 8, g.y(row), { size: 14, align: "right", most: g.label - 8 });
   });
@@ -59,20 +63,21 @@ function encoderStates(scene, model, g) {
 function bars(scene, model, g) {
   const { step, part, top, pitch, high } = g;
   const [energies, weights] = [rowOf(model.energies, step), rowOf(model.weights, step)];
-  headline(scene, g, g.x[1], g.narrow ? "Energy" : "Energies", "v · tanh(W s + U h)", part + g.gap - 8);
-  headline(scene, g, g.x[2], g.narrow ? "Weight" : "Weights", "softmax: sum is 1", part + g.gap - 8);
+  headline(scene, g, g.x[1], g.narrow ? "Energy" : "Energies", "v · tanh(W s + U h)", part + g.gap - (g.slim ? 2 : 8));
+  headline(scene, g, g.x[2], g.narrow ? "Weight" : "Weights", "softmax: sum is 1", part + g.gap - (g.slim ? 2 : 8));
   const [low, most] = [Math.min(0, ...energies), Math.max(0, ...energies)];
   const zero = g.x[1] + (part * -low) / (most - low || 1);
   scene.paint((p) => {
-    const thick = pitch * 0.5;
+    const thick = pitch * (g.slim ? 0.7 : 0.5);
+    const long = part - (g.slim ? 0 : 34);
     energies.forEach((energy, row) => {
       const size = (part * energy) / (most - low || 1);
       const [r, gr, b] = p.theme.signed[energy < 0 ? 56 : 200];
       p.line([[g.x[0] + part + 2, g.y(row)], [g.x[1] - 4, g.y(row)]], { width: 1 });
       p.box(Math.min(zero, zero + size), g.y(row) - thick / 2, Math.max(1, Math.abs(size)), thick, { fill: `rgb(${r},${gr},${b})`, radius: 2 });
-      p.box(g.x[2], g.y(row) - thick / 2, part - 34, thick, { fill: p.theme.masked, radius: 2 });
-      p.box(g.x[2], g.y(row) - thick / 2, Math.max(1, (part - 34) * weights[row]), thick, { fill: p.theme.query, radius: 2 });
-      if (pitch >= 13 && weights[row] >= 0.005) p.text(number(weights[row]), g.x[2] + part - 30, g.y(row), { size: 12 });
+      p.box(g.x[2], g.y(row) - thick / 2, long, thick, { fill: p.theme.masked, radius: 2 });
+      p.box(g.x[2], g.y(row) - thick / 2, Math.max(1, long * weights[row]), thick, { fill: p.theme.query, radius: 2 });
+      if (pitch >= 13 && weights[row] >= 0.005) p.text(number(weights[row]), g.x[2] + part - (g.slim ? part - 4 : 30), g.y(row), { size: 12, color: g.slim && weights[row] > 0.4 ? p.theme.paper : p.theme.ink });
     });
     p.line([[zero, top], [zero, top + high]], { color: p.theme.edge, width: 1 });
   });
@@ -91,7 +96,7 @@ function context(scene, model, g) {
   const { step, part, pitch, top, high } = g;
   const x = g.x[3];
   const y = top + high / 2;
-  headline(scene, g, x, g.narrow ? "Context" : "Context c", "states, mixed by the weights", part + g.panel);
+  headline(scene, g, g.slim ? x - 4 : x, g.narrow ? "Context" : "Context c", "states, mixed by the weights", part + (g.slim ? 8 : g.panel));
   scene.paint((p) => {
     rowOf(model.weights, step).forEach((weight, row) => {
       if (weight >= 0.01) p.ribbon(g.x[2] + part + 2, g.y(row), x - 3, y, 1 + 12 * weight, p.theme.query, 0.25 + 0.6 * weight);
@@ -113,11 +118,11 @@ function stripOf(p, one, row, x, y, width, height) {
 
 function nextToken(scene, model, g) {
   const { step, top, high } = g;
-  const left = g.width - g.panel + 6;
-  const found = model.candidates[step].slice(0, clamp(Math.floor(high / 40), 2, 4));
+  const left = g.slim ? g.label : g.width - g.panel + 6;
+  const found = model.candidates[step].slice(0, clamp(Math.floor(high / 40), 2, g.slim ? 3 : 4));
   const room = g.width - left;
-  const pitch = Math.min(42, high / found.length);
-  const first = top + high / 2 - (found.length * pitch) / 2;
+  const pitch = g.slim ? 32 : Math.min(42, high / found.length);
+  const first = g.slim ? g.room + 34 : top + high / 2 - (found.length * pitch) / 2;
   scene.label("Next token", left, first - 12, { size: 13, weight: 600 });
   scene.paint((p) => found.forEach(([token, , share], i) => {
     const y = first + (i + 0.5) * pitch;
@@ -127,7 +132,7 @@ function nextToken(scene, model, g) {
     p.text(percent(share).replace("under ", "<"), g.width, y + 9, { size: 12, align: "right", color: p.theme.muted });
   }));
   scene.part(["output", "decoding", "loss", "decoder"], left - 6, first - 24, g.width - left + 6, found.length * pitch + 30);
-  g.below = first + found.length * pitch + 4;
+  g.below = g.slim ? first - 22 : first + found.length * pitch + 4;
 }
 
 // The decoder, step by step: its states, what it read, and which step this is.
@@ -135,16 +140,18 @@ function chain(scene, model, g) {
   const n = model.tokens.length;
   const y = g.room - CHAIN + 50;
   const pitch = (g.width - g.label) / n;
-  const wide = Math.min(pitch - 16, 120);
-  scene.label("Decoder", 0, y + 12, { size: 15, weight: 650 });
-  scene.label("reads", g.label - 8, y + 46, { size: 12, color: "muted", align: "right" });
+  const wide = Math.min(pitch - (g.slim ? 12 : 16), 120);
+  const turn = columnTurn(pitch);
+  scene.label("Decoder", 0, y + 12, { size: g.slim ? 13 : 15, weight: 650 });
+  scene.label("reads", turn ? 0 : g.label - 8, y + (turn ? 40 : 46), { size: 12, color: "muted", align: turn ? "left" : "right" });
   for (let t = 0; t < n; t++) {
     const x = g.label + t * pitch;
     scene.paint((p) => {
       if (t) p.line([[x - pitch + wide + 2, y + 12], [x - 4, y + 12]], { color: p.theme.muted, arrow: true });
       if (t <= g.step) stripOf(p, model.after, t, x, y, wide, 24);
       p.box(x, y, wide, 24, { edge: t === g.step ? p.theme.query : p.theme.edge, line: t === g.step ? 2.5 : 1, radius: 3 });
-      p.text(model.tokens[t], x + wide / 2, y + 46, { size: 13, align: "center", most: pitch - 4, weight: t === g.step ? 650 : 400, color: t <= g.step ? p.theme.ink : p.theme.muted });
+      const style = turn ? { turn: -turn, align: "right", most: 52 } : { align: "center", most: pitch - 4 };
+      p.text(model.tokens[t], x + wide / 2, y + (turn ? 34 : 46), { size: 13, ...style, weight: t === g.step ? 650 : 400, color: t <= g.step ? p.theme.ink : p.theme.muted });
     });
     scene.button([x - 4, y - 8, Math.max(24, wide + 8), 66], `Step ${t + 1}: reads ${model.tokens[t]}, writes ${model.written[t]}`, { write: t }, [`step ${t + 1}: reads “${model.tokens[t]}”`, `writes “${model.written[t]}”`]);
   }
@@ -153,13 +160,13 @@ function chain(scene, model, g) {
   const asks = g.step ? at - pitch : g.label - 8;
   const energies = g.x[1] + g.part / 2;
   const mixed = g.x[3] + g.part / 2;
-  const writes = g.width - g.panel / 2;
+  const writes = g.slim ? g.width - 6 : g.width - g.panel / 2;
   const under = g.top + g.high;
   scene.paint((p) => {
     p.line([[asks, y - (g.step ? 3 : -12)], [asks, y - 46], [energies, y - 46], [energies, under + 5]], { color: p.theme.query, width: 2, arrow: true });
     p.line([[mixed, g.top + g.high / 2 + g.pitch * 0.4 + 3], [mixed, y - 30], [at - 6, y - 30], [at - 6, y - 3]], { color: p.theme.value, width: 2, arrow: true });
     p.line([[at + 6, y - 3], [at + 6, y - 14], [writes, y - 14], [writes, g.below]], { color: p.theme.muted, width: 2, arrow: true });
-    p.text("query: the state before", energies + 8, y - 56, { size: 12, color: p.theme.query, most: mixed - energies - 16 });
+    p.text(g.slim ? "query" : "query: the state before", energies + 8, y - 56, { size: 12, color: p.theme.query, most: mixed - energies - 16 });
   });
   scene.part("decoder", 0, y - 12, g.width, 76);
   scene.part("cross-attention", energies - 10, under, mixed - energies + 20, y - under - 22);

@@ -107,6 +107,8 @@ export const percent = (share) => {
   return `${(100 * share).toFixed(share < 0.1 ? 1 : 0)}%`;
 };
 
+export const nVectors = (n) => `${n} vector${n === 1 ? "" : "s"}`;
+
 // Words for an entry of a vector: its token, which entry it is, the number.
 export const tellVector = (tokens, what) => (one, row, col) => [
   `“${tokens[row]}” ${what}`,

@@ -239,8 +239,11 @@ export const title = (word) => word[0].toUpperCase() + word.slice(1);
 
 // One step deeper where nothing was pointed at: the first layer, its sharpest head, and there the
 // pair that says most.
-export function deeper(text, model) {
-  if (model.recurrent) return text || "energy/0,0";
+export function deeper(text, model, row = 0) {
+  if (model.recurrent) {
+    const weights = rowOf(model.weights, row);
+    return text || `energy/${row},${weights.indexOf(Math.max(...weights))}`;
+  }
   const place = readPlace(text, model);
   if (place.depth === 0) return `${model.stacks[0].name}/0`;
   if (place.section || place.inside) return text;

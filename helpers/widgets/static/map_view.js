@@ -2,6 +2,7 @@
 
 import { THEMES } from "./colour.js";
 import { intoView, isDark, make, onTheme, onWidth, prefersStillness, shieldKeys, eachFrame } from "./page.js";
+import { belowOf } from "./map_below.js";
 import { choosing } from "./map_choice.js";
 import { beatsBefore } from "./map_flow.js";
 import { ENGLISH, looksEnglish } from "./map_language.js";
@@ -33,6 +34,7 @@ class MapView {
     });
     this.bars = new Bars(this);
     this.frame = make("div", { class: "mm-frame" }, this.stage.root);
+    this.showBelow = belowOf(this);
     this.live = make("div", { class: "mm-hidden", role: "status", "aria-live": "polite" });
     const { head, foot, dials } = this.bars;
     this.stage.slot.append(dials);
@@ -146,7 +148,7 @@ class MapView {
     const { encoder, decoder } = this.trace;
     // How a word finds its source.
     if (!place && depth === 3 && encoder && decoder) place = `decoder/${decoder.layers.length - 1}`;
-    for (let d = readPlace(place, this.trace).depth; d < depth; d++) place = deeper(place, this.trace);
+    for (let d = readPlace(place, this.trace).depth; d < depth; d++) place = deeper(place, this.trace, this.current);
     this.open(place);
   }
 
@@ -232,6 +234,7 @@ class MapView {
     const height = Math.max(this.height, this.scene.height);
     this.stage.show(this.scene, this.theme, { ...light, height });
     this.bars.show();
+    this.showBelow();
     const { drawn } = this;
     this.drawn = null;
     if (drawn) drawn();

@@ -1,7 +1,7 @@
 // The map, first depth: the whole model, from the source's tokens to the next one.
 
 import { answer, legend } from "./map_answer.js";
-import { FINGER, NARROW, SLIM, Scene, tellVector } from "./map_scene.js";
+import { FINGER, NARROW, SLIM, Scene, tellVector, nVectors } from "./map_scene.js";
 import { tiles } from "./map_tiles.js";
 import { wholeBeats } from "./map_flow.js";
 import { KINDS } from "./map_trace.js";
@@ -153,7 +153,7 @@ function embedding(scene, model, stack, { label, strip, gap, pitch }, rows) {
       if (i) p.text(i === 1 ? "+" : "=", xs[i] - gap / 2, top + height / 2, { size: 16, weight: 600, align: "center", color: p.theme.muted });
     });
     scene.part(part, xs[i] - 2, top, wide + 4, height);
-    scene.grid([xs[i], top, wide, rows * pitch], stack[name], `${words}, ${what}: ${rows} vectors`, tellVector(stack.tokens, what), null, rows);
+    scene.grid([xs[i], top, wide, rows * pitch], stack[name], `${words}, ${what}: ${nVectors(rows)}`, tellVector(stack.tokens, what), null, rows);
   });
   const long = textWidth("embedding + position", 12) <= room + 6;
   const name = !model.positions ? "embedding" : long ? "embedding + position" : "emb. + pos.";
@@ -204,7 +204,7 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
   const { after } = sublayers[sublayers.length - 1];
   scene.paint((p) => p.strips(after, sublayers.out, top, exit, m.pitch, { rows }));
   const tell = tellVector(stack.tokens, `after ${name.toLowerCase()}`);
-  scene.grid([sublayers.out, top, exit, rows * m.pitch], after, `After ${name.toLowerCase()}: ${rows} vectors`, tell, () => go, rows);
+  scene.grid([sublayers.out, top, exit, rows * m.pitch], after, `After ${name.toLowerCase()}: ${nVectors(rows)}`, tell, () => go, rows);
 }
 
 // Every part's whole name if they all fit below the layer, else shorter ones, the same everywhere.
@@ -254,7 +254,7 @@ function memory(scene, model, m) {
     p.strips(encoder.output, x, top, width, m.pitch);
   });
   scene.part(["encoder", "cross-attention", "memory"], x - 6, top - 4, width + 12, height + 8);
-  scene.grid([x, top, width, height], encoder.output, `The encoder's output: ${encoder.n} vectors`, tellVector(encoder.tokens, "in the encoder's output"));
+  scene.grid([x, top, width, height], encoder.output, `The encoder's output: ${nVectors(encoder.n)}`, tellVector(encoder.tokens, "in the encoder's output"));
   if (!m.narrow) legend(scene, x + width + 14, top + 6, m.width - x - width - 16, height);
 }
 

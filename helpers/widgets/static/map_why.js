@@ -24,10 +24,21 @@ export function grouped({ names, pairs, mean }) {
       if (Math.abs(value) > Math.abs(largest[at].value)) largest[at] = { value, words: `${memberOf(one)} with ${memberOf(other)}` };
     }
   }));
-  const all = names.flatMap((one, i) => names.map((other, j) => ({ words: `${memberOf(one)} with ${memberOf(other)}`, value: pairs[i][j] - mean[i][j] })));
+  const all = names.flatMap((one, i) => names.map((other, j) => ({ one, other, words: `${memberOf(one)} with ${memberOf(other)}`, value: pairs[i][j] - mean[i][j] })));
   all.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
   const total = (all) => all.flat().reduce((a, b) => a + b, 0);
   return { groups, sums, largest, all, score: total(pairs), average: total(mean), above: sums[n * n - 1] };
+}
+
+// One sentence for each direction: parts may add more than what is left once they have cancelled.
+export function sayWhy({ all, above }) {
+  const which = ({ one, other }) => (one === "token" && other === "token" ? "the two tokens themselves" : `the query’s ${memberOf(one)} with the key’s ${memberOf(other)}`);
+  const strongest = (sign, words) => {
+    const found = all.find(({ value }) => sign * value >= 0.005);
+    return found ? `${words} it most: ${which(found)} (${sign > 0 ? "+" : ""}${number(found.value)}). ` : "";
+  };
+  const [one, other] = [strongest(1, "Raises"), strongest(-1, "Lowers")];
+  return `${above < 0 ? other + one : one + other}All ${all.length} pairs together: ${number(Math.abs(above))} ${above < 0 ? "below" : "above"} an average key.`;
 }
 
 export function whyScene(where, width, room, { asked, live }) {
@@ -76,8 +87,7 @@ export function whyScene(where, width, room, { asked, live }) {
     return [`query’s ${names[i]}, key’s ${names[j]}: ${number(found.sums[i * n + j])}`, ...(words ? [`largest in it: ${words}, ${number(value)}`] : [])];
   };
   scene.grid([label, top, n * cell, n * high], one, `Parts of the score of ${pair}, added up by groups`, tell);
-  const count = described.names.length ** 2;
-  const spread = `The largest of ${count} pairs of parts adds ${number(described.largest)} of ${number(found.above)}. It takes ${described.needed} of them to reach four fifths of all that is added and taken away.`;
+  const spread = sayWhy(found);
   const x = label + n * cell + 24;
   if (beside) {
     const lines = wrapped(spread, width - x - 6, 15);

@@ -1,0 +1,18 @@
+// The map, a frame too low for both stacks: it says where the second one is, and goes there.
+
+import { make, prefersStillness } from "./page.js";
+
+// Puts the words into the view's frame; returns what shows or hides them.
+export function belowOf(view) {
+  const { frame } = view;
+  const top = () => Math.min(...(view.scene.parts["masked-self-attention"] || []).map(([, y]) => y));
+  const scroll = () => frame.scrollTo({ top: top() - 40, behavior: prefersStillness() ? "instant" : "smooth" });
+  const below = make("button", { type: "button", class: "mm-below", onclick: scroll }, "decoder below ↓");
+  const show = () => {
+    const { place, trace } = view;
+    below.hidden = Boolean(place) || !trace.encoder || !trace.decoder || top() < frame.scrollTop + frame.clientHeight - 60;
+  };
+  frame.append(below);
+  frame.addEventListener("scroll", show);
+  return show;
+}
