@@ -15,7 +15,7 @@ export function recurrentScene(model, width, room, step) {
   const n = model.source.length;
   // On a phone the next token stands below the decoder.
   const slim = width < NARROW;
-  const label = clamp(Math.ceil(Math.max(...model.source.map((token) => textWidth(token, 14)))) + 10, slim ? 58 : 80, 96);
+  const label = clamp(Math.ceil(Math.max(...model.source.map((token) => textWidth(token, 14)))) + 10, slim ? 64 : 80, 96);
   const pitch = clamp((room - HEADLINE - CHAIN - 40) / n, 8, 38);
   const top = HEADLINE;
   const high = n * pitch;
