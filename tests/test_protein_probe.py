@@ -1,4 +1,4 @@
-"""The recipe that fills gaps in chains and probes for structure."""
+"""The recipe that labels structure in chains, fills their gaps and probes for structure."""
 
 import pytest
 import torch
@@ -31,6 +31,26 @@ def test_the_probe_finds_what_is_linear_and_nothing_in_noise():
     shifted = vectors + 4 * F.one_hot(labels, 8)
     right = [recipe.probe(x[:400], labels[:400], x[400:], labels[400:]) for x in (shifted, vectors)]
     assert right[0] > 90 > 50 > right[1]
+
+
+def test_a_shift_changes_what_a_labeller_reads_only_where_positions_are_added():
+    torch.manual_seed(0)
+    ids = torch.randint(len(RESIDUES), (1, 30))
+    shifted = F.pad(ids, (70, 0), value=recipe.PAD)
+    for rotary in (False, True):
+        model = recipe.Labeller(rotary).eval()
+        with torch.no_grad():
+            same = torch.allclose(model(ids), model(shifted)[:, 70:], atol=1e-4)
+        assert same == rotary
+
+
+def test_the_share_of_right_labels_leaves_out_the_unknown_and_joins_the_pieces():
+    ids = torch.arange(10).expand(30, 10)
+    labels = (ids % 3).masked_fill(ids > 7, -100)
+    labels = labels.masked_fill(ids == 0, 1)  # one of eight known is wrong
+    for crop in (10, 4):
+        found = recipe.labels_right(lambda x: F.one_hot(x % 3), ids, labels, crop)
+        assert found == 87.5
 
 
 @pytest.mark.slow
