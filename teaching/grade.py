@@ -250,7 +250,7 @@ def _verdict(name, sandbox, is_open):
     def answer(*arguments):
         return sandbox.call(name, list(arguments))
 
-    return checking.judge(name, answer)
+    return checking.judge(name, answer, here=False)
 
 
 class OutOfTime(BaseException):

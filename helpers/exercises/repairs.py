@@ -209,12 +209,11 @@ class Repair:
         what = f"`{quoted}`" if len(quoted) <= LONGEST else "what it computes"
         if sound:
             at = f"Look at the line `{line}`" if line else "Look at one step"
-            first = (
-                f"{at}: the values that go into {what} are right ones, and what comes out isn't."
-            )
+            first = f"{at}: what goes into {what} is right, so the mistake is in {what} itself."
         else:
             at = f"Look at the line `{line}` and above it" if line else "Look at one step"
-            first = f"{at}: what follows {what} is right, but {what} isn't."
+            first = f"{at}: what you do with {what} is right, but its values are wrong."
+        first += _other_shape(mine[-1], values[-1])
         numbers = (values[-1], mine[-1]) if isinstance(mine[-1], torch.Tensor) else ()
         repair = self._in_own_words(theirs)
         repair = f"With the solution's `{repair}` in place of it, {ALL_RIGHT}" if repair else ""
@@ -271,6 +270,14 @@ def _told(name, line, first, second, third="", numbers=()):
     said = [part for part in (first, second, third) if part]
     stages = tuple(" ".join(said[: n + 1]) for n in range(len(said)))
     return Finding(name, stages, stages[-1], line, numbers)
+
+
+def _other_shape(got, wanted):
+    """Say that a step has a wrong shape; "" if it hasn't."""
+    tensors = isinstance(got, torch.Tensor) and isinstance(wanted, torch.Tensor)
+    if not tensors or got.shape == wanted.shape:
+        return ""
+    return f" Its shape is {tuple(got.shape)}, and should be {tuple(wanted.shape)}."
 
 
 def _relation(got, wanted):

@@ -85,6 +85,8 @@ def at_its_stage(name, verdict, mend):
     if not verdict.stages:
         return verdict
     said = verdict.stages[min(times, len(verdict.stages) - 1)]
+    if times == 0 and len(verdict.stages) > 1:
+        said += " If you're stuck, the next check says more."
     return replace(verdict, message=said, named=times > 0)
 
 
