@@ -14,11 +14,6 @@ def _entry(start):
     return traitlets.Float(start, min=-3.0, max=3.0).tag(state=True)
 
 
-def _entry_of(value):
-    written = number(value, 1)
-    return written if value >= 0 else f"({written})"
-
-
 class DotProducts(Explorer):
     """A query and two keys in a plane: pull an arrow and watch scores and weights.
 
@@ -72,7 +67,7 @@ class DotProducts(Explorer):
                 [(self.state[f"q_{z}"], self.state[f"{name}_{z}"]) for z in "xy"],
             )
             side.text(0, y, f"query · key {name} = {number(score)}", INK, bold=True)
-            sums = " + ".join(" × ".join(_entry_of(each) for each in pair) for pair in pairs)
+            sums = " + ".join(" × ".join(number(each, 1) for each in pair) for pair in pairs)
             side.text(0, y + 24, f"= {sums}", GREY)
             side.rect(0, y + 36, 300, 26, PALE, round=4)
             side.rect(0, y + 36, 300 * weight, 26, PURPLE, round=4)
