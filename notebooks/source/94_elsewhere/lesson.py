@@ -8,7 +8,7 @@
 # In each part a simpler rival is waiting that people used before. Read how they work, and guess which one wins before
 # you look at the results.
 #
-# You can come here from any lesson after 07. Allow **10 minutes**, five for each part.
+# You can come here from any lesson after 07. Allow **11 minutes** for both parts.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -67,7 +67,7 @@ def compare(results, unit):
 
 
 # %% [markdown] tags=["notes"]
-# **10 minutes**, or five for a quick tour: let the room vote before each part, then show the bars.
+# **11 minutes**, or five for a quick tour: let the room vote before each part, then show the bars.
 # **Say**: a baseline isn't a formality. **Ask** after proteins: "What does the window know that the
 # encoder has to learn?" (which residues are neighbours). After the table: "What would you have concluded without the
 # second column?" (that added positions can't learn it).
