@@ -92,27 +92,6 @@ def split_scores(model, ids, layer, head):
     return [*names, "biases"], scores
 
 
-def spread(pairs, share=0.8):
-    """Say how spread a score is over its pairs of parts.
-
-    Parameters
-    ----------
-    pairs : Tensor of shape (P, P)
-    share : float, default=0.8
-        Of all that is added and taken away.
-
-    Returns
-    -------
-    largest : float
-        The largest pair, with its sign.
-    n_needed : int
-        How many pairs, the largest first, reach the share.
-    """
-    sizes, order = pairs.flatten().abs().sort(descending=True)
-    n_needed = int((sizes.cumsum(0) < share * sizes.sum()).sum()) + 1
-    return pairs.flatten()[order[0]].item(), n_needed
-
-
 @torch.no_grad()
 def weights_without(model, ids, layer, head, removed):
     """Take parts out of the queries' or keys' stream for real, and return the head's weights.

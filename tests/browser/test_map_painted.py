@@ -221,6 +221,16 @@ def test_inside_a_norm_and_a_neuron_by_keys_and_back(offline, trace):
     expect(page.locator(".mm-depths [aria-pressed=true]")).to_have_text("Head")
 
 
+def test_a_frame_too_low_for_both_stacks_says_where_the_decoder_is(offline, trace):
+    page = offline(model_map(trace), (850, 700))
+    below = page.get_by_role("button", name="decoder below ↓")
+    page.locator(".mm-frame").evaluate("(frame) => frame.scrollTo(0, 0)")
+    below.click()
+    expect(below).to_be_hidden()
+    page.locator(".mm-depths").get_by_role("button", name="Layer").click()
+    expect(below).to_be_hidden()
+
+
 def test_depths_without_pointing_choose_something_that_is_there(offline, trace):
     page = offline(model_map(trace))
     for depth, name in enumerate(("Layer", "Head", "One number"), start=2):

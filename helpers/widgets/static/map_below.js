@@ -12,6 +12,8 @@ export function belowOf(view) {
     const { place, trace } = view;
     below.hidden = Boolean(place) || !trace.encoder || !trace.decoder || top() < frame.scrollTop + frame.clientHeight - 60;
   };
+  // The first touch of a map scrolls it; this press scrolls by itself.
+  below.addEventListener("pointerdown", (event) => event.stopPropagation());
   frame.append(below);
   frame.addEventListener("scroll", show);
   return show;
