@@ -8,6 +8,8 @@ frozen vectors. The same layer reads the vectors of untrained encoders, a residu
 residue with eight neighbours on each side.
 """
 
+import math
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -80,10 +82,9 @@ def label(seed, rotary, steps, ids, labels):
         starts = (torch.rand(len(rows), generator=generator) * (room + 1)).long()
         places = starts[:, None] + torch.arange(CROP)
         x, y = ids[rows[:, None], places], labels[rows[:, None], places]
-        adam.param_groups[0]["lr"] = 3e-3 * min(1, (step + 1) / 20) * (1 - step / steps)
-        adam.zero_grad()
-        F.cross_entropy(model(x).flatten(0, 1), y.flatten()).backward()
-        adam.step()
+        rate = 3e-3 * min(1, (step + 1) / 20) * (1 - step / steps)
+        loss = F.cross_entropy(model(x).flatten(0, 1), y.flatten())
+        take_step(loss, [adam], rate, step + 1, clip_norm=math.inf)
     return model.eval()
 
 

@@ -435,8 +435,8 @@ def test_one_step_serves_every_training():
     root = Path(__file__).resolve().parent.parent
     files = [*(root / "helpers").rglob("*.py"), *(root / "recipes").glob("*.py")]
     found = {path.name for path in files if ".backward()" in path.read_text(encoding="utf-8")}
-    # Two fit a linear model by L-BFGS, which asks for a gradient several times a step. The clinic
+    # Three fit a linear model by L-BFGS, which asks for a gradient several times a step. The clinic
     # stands alone, and lesson 18 shows the step of its clipped ratios.
-    linear, alone = {"genre_training.py", "ways_to_fine_tune.py"}, {"training.py"}
-    assert found == {"optimizers.py", "reward.py"} | linear | alone
+    linear = {"genre_training.py", "proteins.py", "ways_to_fine_tune.py"}
+    assert found == {"optimizers.py", "reward.py", "training.py"} | linear
     assert ".backward()" not in (root / "helpers/training/training.py").read_text("utf-8")

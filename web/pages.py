@@ -37,8 +37,8 @@ HERE = {
     "**Take the tour**.": "Press **Take the tour**, below the picture.",
     "type it in French into the field above the picture and press <kbd>Enter</kbd>.": "type it in "
     "French on the [home page](index.md).",
-    "run the cell and type it into the field above the picture.": "type it on the [home "
-    "page](index.md).",
+    "Run the cell, and you can also type a sentence of your own, make": "In the notebook you can "
+    "also type a sentence of your own, as on the [home page](index.md), make",
 }
 # Blocks that touch would be one word to the search, which takes the tags away.
 TOUCHING = re.compile(r"(</(?:div|p|li|t[dhr]|h\d|summary|details|text|title)>)(?=<)")
