@@ -75,6 +75,9 @@ def move_everything(explorer):
     Its parts are asked for in the page: a locator would look through the whole long page for each.
     """
     moved = []
+    # Cells that come into view take their size only then, and move what is below them.
+    explorer.scroll_into_view_if_needed()
+    explorer.evaluate("() => new Promise(done => setTimeout(done, 300))")
     for kind, which, change in (
         ("input[type=checkbox]", slice(None), lambda box: box.click()),
         ("select", slice(None), lambda menu: menu.select_option(index=menu.evaluate(OTHER))),

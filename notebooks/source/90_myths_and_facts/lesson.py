@@ -263,7 +263,7 @@ assert not torch.allclose(mixed, rows, atol=1e-2)
 # they're added, along the sequence. The width doesn't change, and every sentence of a batch has the same positions.
 # Most newer models add nothing and rotate queries and keys instead. Lesson 05 tries
 # [concatenation](05_positional_encoding.ipynb#Is-it-added-or-concatenated?), and its
-# [bug](05_positional_encoding.ipynb#4.-How-it-enters:-added) adds along the wrong axis.
+# [bug](05_positional_encoding.ipynb#4.-How-positions-enter-the-model) adds along the wrong axis.
 #
 # **23 · "BERT uses sinusoids."** Its positions are a learned table, and
 # [lesson 05](05_positional_encoding.ipynb#Myth-or-fact?) shows how you can tell.
@@ -440,7 +440,7 @@ assert torch.equal(layer(x), x)
 #
 # **36 · "With a causal mask the targets need no shift."** The mask lets position t attend to inputs up to and
 # including t. If input t *is* target t, a model that merely copies has a loss of 0.
-# [Lesson 08](08_decoding.ipynb#2.-Does-it-also-learn-one-token-at-a-time?) trains one, on throws of a die.
+# [Lesson 08](08_decoding.ipynb#2.-Does-the-model-also-learn-one-token-at-a-time?) trains one, on throws of a die.
 #
 # **37 · "The final softmax outputs log-probabilities."** It outputs probabilities, and `log_softmax` computes their
 # logarithms. The argmax can't tell you which of them you have, because it's the same for logits, probabilities and

@@ -258,7 +258,7 @@ print(f"the nearest wrong sum is at least {others.min():.1f} away")
 assert others.min() > 0.3
 
 # %% [markdown]
-# **Shown in** [lesson 05, How it enters: added](05_positional_encoding.ipynb#4.-How-it-enters:-added).
+# **Shown in** [lesson 05, How positions enter the model](05_positional_encoding.ipynb#4.-How-positions-enter-the-model).
 
 # %% [markdown]
 # ## Lesson 06: Multi-head attention
@@ -391,7 +391,7 @@ for t in range(4):
 assert all(target[t] not in inputs[: t + 1] for t in range(4))
 
 # %% [markdown]
-# **Shown in** [lesson 08, Does it also learn one token at a time?](08_decoding.ipynb#2.-Does-it-also-learn-one-token-at-a-time?).
+# **Shown in** [lesson 08, Does the model also learn one token at a time?](08_decoding.ipynb#2.-Does-the-model-also-learn-one-token-at-a-time?).
 #
 # ### If training handles all positions at once, why does writing take one step per word?
 #
