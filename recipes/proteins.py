@@ -116,11 +116,16 @@ def labelled(seeds=SEEDS):
     return results
 
 
+def ids_of(chain):
+    """Number the residues of a chain, (T,)."""
+    return torch.tensor([RESIDUES.index(one) for one in chain])
+
+
 def pieces(pairs, length=LENGTH):
     """Cut chains into pieces, or not if None: ids (N, T), structures (N, T), -100 where unknown."""
     ids, labels = [], []
     for chain, structure in pairs:
-        a = torch.tensor([RESIDUES.index(one) for one in chain])
+        a = ids_of(chain)
         b = torch.tensor([STRUCTURES.find(one) for one in structure])
         ids += a.split(length or len(a))
         labels += b.masked_fill(b < 0, -100).split(length or len(b))
@@ -196,7 +201,7 @@ def main():
     results = {"steps": STEPS, "seeds": list(SEEDS), "trained": [], "untrained": []}
     results["residue"] = probed(lambda part: windows(part, 0))
     results["window"] = probed(lambda part: windows(part, NEIGHBOURS))
-    chains = [torch.tensor([RESIDUES.index(one) for one in chain]) for chain, _ in train]
+    chains = [ids_of(chain) for chain, _ in train]
     for seed in SEEDS:
         torch.manual_seed(seed)
         results["untrained"].append(probed(ChainModel().eval().encode))

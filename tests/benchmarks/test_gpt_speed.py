@@ -5,6 +5,7 @@ The contenders take turns, as in ``test_speed.py``.
 
 import functools
 
+import models
 import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
@@ -45,19 +46,9 @@ CONTENDERS = {
 
 @functools.cache
 def _training_step(name):
-    build, loss_of = CONTENDERS[name]
-    model = build().train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-    ids = torch.randint(VOCABULARY, (BATCH, LENGTH + 1))
-
-    def step():
-        loss = loss_of(model, ids)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        return loss
-
-    return step
+    drawn = torch.Generator().manual_seed(0)
+    ids = torch.randint(VOCABULARY, (BATCH, LENGTH + 1), generator=drawn)
+    return models.plain_step(*CONTENDERS[name], ids)
 
 
 @pytest.mark.parametrize("name", CONTENDERS)

@@ -56,19 +56,7 @@ TURNS = range(5)
 
 @functools.cache
 def _training_step(name, sentences):
-    build, loss_of = CONTENDERS[name]
-    model = build().train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-    batch = models.sentences(padded=sentences == "padded")
-
-    def step():
-        loss = loss_of(model, *batch)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-        return loss
-
-    return step
+    return models.plain_step(*CONTENDERS[name], *models.sentences(padded=sentences == "padded"))
 
 
 @pytest.mark.parametrize("name", CONTENDERS)
