@@ -2,6 +2,7 @@
 
 import contextlib
 import dis
+import functools
 import inspect
 import linecache
 import re
@@ -135,10 +136,7 @@ def _demand_gradient(exercise, answer):
     in_the_file = exercise.name in own_text.tested() and exercise.lesson != DECODING
     if not (exercise.trained or in_the_file):
         return
-    tested, case = exercise.as_function(exercise.tested), None
-    with contextlib.suppress(ValueError):  # a model's optimiser takes no results for parameters
-        cases = diagnosis.search(exercise).cases
-        case = next((case for case in cases if _gradient_flows(tested, case)), None)
+    case = _case_with_gradient(exercise.name)
     if case is None:
         return
     try:
@@ -152,6 +150,17 @@ def _demand_gradient(exercise, answer):
             "this part in it couldn't learn. NumPy, .detach(), .item(), .tolist() and "
             "torch.no_grad() all cut the way back. Stay with PyTorch from the inputs to the result.",
         )
+
+
+@functools.cache
+def _case_with_gradient(name):
+    """Find an input from which a gradient flows through the tested version; None without one."""
+    exercise = find(name)
+    tested = exercise.as_function(exercise.tested)
+    with contextlib.suppress(ValueError):  # a model's optimiser takes no results for parameters
+        cases = diagnosis.search(exercise).cases
+        return next((case for case in cases if _gradient_flows(tested, case)), None)
+    return None
 
 
 def _gradient_flows(function, case):
