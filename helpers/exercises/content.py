@@ -6,8 +6,7 @@ have files of their own.
 """
 
 import difflib
-import functools
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from helpers.exercises import lessons
 
@@ -110,7 +109,6 @@ class Prediction:
     lesson: int = -1
 
 
-@functools.cache
 def catalogue(kind) -> dict[str, Question | Prediction]:
     """Collect everything of one kind from the lessons' files, by name.
 
@@ -123,13 +121,7 @@ def catalogue(kind) -> dict[str, Question | Prediction]:
     ValueError
         If two have the same name.
     """
-    items = {}
-    for number in lessons.folders():
-        for item in getattr(lessons.module(number, "questions"), f"{kind.upper()}S", []):
-            if item.name in items:
-                raise ValueError(f"lesson {number} has a second {item.name!r}; names are unique.")
-            items[item.name] = replace(item, lesson=number)
-    return items
+    return lessons.collected("questions", f"{kind.upper()}S")
 
 
 def find(name, kind):
@@ -162,8 +154,6 @@ def _elsewhere(name):
     for kind, call in (("question", "quiz"), ("prediction", "predict")):
         if name in catalogue(kind):
             return f' It is a {kind}, so exercises.{call}("{name}") shows it.'
-    # Exercises import torch, which only this message needs.
-    in_lessons = (lessons.module(number, "exercises") for number in lessons.folders())
-    if any(item.name == name for module in in_lessons for item in getattr(module, "EXERCISES", [])):
+    if name in lessons.collected("exercises", "EXERCISES"):  # they import torch: only for this
         return f' It is an exercise, so exercises.heading("{name}") shows it.'
     return ""

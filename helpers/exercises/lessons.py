@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+from dataclasses import replace
 from pathlib import Path
 
 SOURCES = Path(__file__).resolve().parents[2] / "notebooks" / "source"
@@ -31,3 +32,28 @@ def module(lesson, kind):
     if not (folder / f"{kind}.py").exists():
         return None
     return importlib.import_module(f"notebooks.source.{folder.name}.{kind}")
+
+
+@functools.cache
+def collected(kind, listed):
+    """Collect what all lessons' files of one kind list, by name, each with its lesson's number.
+
+    Parameters
+    ----------
+    kind : str
+        As for `module`.
+    listed : str
+        The list's name in these files: "EXERCISES", "QUESTIONS", "PREDICTIONS".
+
+    Raises
+    ------
+    ValueError
+        If two have the same name.
+    """
+    items = {}
+    for number in folders():
+        for item in getattr(module(number, kind), listed, []):
+            if item.name in items:
+                raise ValueError(f"lesson {number} has a second {item.name!r}; names are unique.")
+            items[item.name] = replace(item, lesson=number)
+    return items

@@ -1,9 +1,8 @@
 """What an exercise is made of, and where exercises are found."""
 
-import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from helpers.exercises import content, lessons
 from helpers.exercises.edits import made_wrong
@@ -200,7 +199,6 @@ def _first(function):
         return ""
 
 
-@functools.cache
 def catalogue():
     """Collect all exercises and questions: two dictionaries, by name.
 
@@ -209,13 +207,7 @@ def catalogue():
     ValueError
         If two have the same name.
     """
-    exercises = {}
-    for number in lessons.folders():
-        for item in getattr(lessons.module(number, "exercises"), "EXERCISES", []):
-            if item.name in exercises:
-                raise ValueError(f"lesson {number} has a second {item.name!r}; names are unique.")
-            exercises[item.name] = replace(item, lesson=number)
-    return exercises, content.catalogue("question")
+    return lessons.collected("exercises", "EXERCISES"), content.catalogue("question")
 
 
 def find(name, kind="exercise"):
