@@ -269,12 +269,12 @@ EXERCISES = [
     ),
     Exercise(
         name="best_pair", title="the most frequent pair",
-        task="Each word comes once, as a list of ids, together with how often it occurs. Return the two ids that are neighbours most often. If two pairs are equally frequent, take the one with the smaller ids. The minus signs in the last line see to that.",
+        task="words holds every word once, as a list of ids, and counts says how often each word occurs. Return the pair of neighbouring ids that occurs most often. If two pairs are equally frequent, take the one with the smaller ids. The minus signs in the last line take care of that.",
         minutes=3, difficulty=1, importance=5,
         reference=best_pair, draw=_draw_words,
         mistakes=[
             Mistake("each word once", "+= count", "+= 1",
-                    "Every word counts once, however often it occurs. A pair inside a frequent word should count as often as the word."),
+                    "Here every word counts once, however often it occurs. A pair inside a frequent word should count as often as the word does."),
             Mistake("overwritten", "+= count", "= count",
                     "Each count replaces the one before, so only the last word with this pair counts. Add them up with +=."),
             Mistake("paired with itself", "ids[1:]", "ids",
@@ -308,13 +308,13 @@ EXERCISES = [
         reference=merge_pair, draw=_draw_merge,
         mistakes=[
             Mistake("right piece kept", "i += 2", "i += 1",
-                    "After a merge your loop looks at the right id once more, so it stays in the list. A merge uses up both ids, so move on by two."),
+                    "After a merge your loop looks at the right-hand id once more, so that id stays in the list. A merge uses up both ids, so move on by two."),
             Mistake("only the first", "            i += 2", "            return merged + ids[i + 2 :]",
                     "Only the first occurrence is merged. Go on until the end of the list."),
             Mistake("either order", "tuple(ids[i : i + 2]) == pair", "sorted(ids[i : i + 2]) == sorted(pair)",
                     "The pair is merged in either order. (1, 2) and (2, 1) spell different pieces."),
             Mistake("list against tuple", "tuple(ids[i : i + 2]) == pair", "ids[i : i + 2] == pair",
-                    "Nothing is merged, so the comparison is never true. Is a list compared with a tuple? They're never equal: tuple(ids[i : i + 2]) == pair."),
+                    "Nothing is merged, so the comparison is never true. Are you comparing a list with a tuple? The two are never equal. Write tuple(ids[i : i + 2]) == pair."),
             Mistake("left id alone", "tuple(ids[i : i + 2]) == pair", "ids[i] == pair[0]", f"Only the left id is compared. {EVERY_PAIR}"),
             Mistake("added behind the pair", "merged.append(new_id)", "merged += [*pair, new_id]",
                     "The pair stays and the new id is added to it. It should take the pair's place."),
@@ -332,7 +332,7 @@ EXERCISES = [
         reference=impatient_cut, draw=_draw_cut,
         mistakes=[
             Mistake("leftmost pair first", "min(known, key=merges.get)", "known[0]",
-                    "The leftmost known pair is merged first. The order of learning decides: the smallest new id comes first, min(known, key=merges.get)."),
+                    "The leftmost known pair is merged first. The merge that was learned first should come first, the one with the smallest new id: min(known, key=merges.get)."),
             Mistake("new pairs never seen", "        known = [pair for pair in pairwise(ids) if pair in merges]", "        known = [pair for pair in known if pair != first]",
                     "The list of known pairs is made once, so a pair that contains a freshly merged piece is never found. Look for known pairs again after every merge."),
             Mistake("last learned first", "min(known, key=merges.get)", "max(known, key=merges.get)",
@@ -357,7 +357,7 @@ EXERCISES = [
         reference=pad_and_mask, draw=_draw_rows,
         mistakes=[
             Mistake("padded on the left", _padded_left, "The padding comes first. BERT and this course pad on the right, so that the first token is at position 0."),
-            Mistake("mask inverted", "i < len(row)", "i >= len(row)", "True marks the padding here. It should mark the tokens, because they are what other positions are allowed to attend to."),
+            Mistake("mask inverted", "i < len(row)", "i >= len(row)", "True marks the padding here. It should mark the tokens, because those are the positions that others are allowed to attend to."),
             Mistake("nothing hidden", "i < len(row)", "True", "The mask is True everywhere, so the padding would be read like words."),
             Mistake("padded with 0", "[pad_id]", "[0]", "The rows are filled with 0 whatever pad_id is. Other tokenizers use a different id for padding."),
             Mistake("transposed", "return", "(result[0].T, result[1].T)", "The axes are swapped: (S, B). Each sentence is a row, so the batch comes first."),
@@ -370,7 +370,7 @@ EXERCISES = [
         hints=["Start with the length of the longest row, max(len(row) for row in rows).",
                "A list times a number repeats it: [pad_id] * 3 is a list of three padding ids, and [pad_id] * 0 is an empty list.",
                "row + [pad_id] * (longest - len(row)), and for the mask [i < len(row) for i in range(longest)]."],
-        look_at="The mask comes from the lengths and not from ids != pad_id, so it would stay right even if pad_id occurred as a real token.",
+        look_at="Your mask comes from the lengths and not from ids != pad_id, so it would be right even if pad_id occurred as a real token.",
     ),
     Exercise(
         name="wordpiece_encode", title="WordPiece, the longest piece first",

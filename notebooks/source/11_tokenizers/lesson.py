@@ -5,11 +5,11 @@
 # write a good essay, but many of them answered two. Today's mostly get it right, often by spelling the word out
 # first.
 #
-# Such a model never sees those letters. Before a text reaches it, a small program called a **tokenizer** cuts the
-# text into pieces, looks up each piece in a list, and passes on only the numbers that it finds there.
+# A language model never sees those letters. Before it is given a text, a small program called a **tokenizer** cuts
+# the text into pieces, looks up each piece in a numbered list, and passes on only the numbers.
 #
-# In lesson 10 your Transformer already started from such numbers. Today you'll write the program that produces them,
-# and all you need for it is Python. Most language models from here to lesson 20 depend on one.
+# Your Transformer of lesson 10 was given such numbers, too. Today you'll write the program that produces them, and
+# all you need is plain Python. Most of the language models from here to lesson 20 depend on a tokenizer.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -32,14 +32,11 @@ minilm = load_minilm()
 # %% tags=["hide-input"]
 import json
 import random
-from statistics import median
 
-import torch.nn.functional as F
 from IPython.display import display
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from torch.utils.flop_counter import FlopCounterMode
 
-from helpers.data.captions import CAPTIONS
 from helpers.data.ten_languages import PARAGRAPH
 from helpers.models.gpt import GPT, GPTConfig
 from helpers.pretrained.translator import load_translator
@@ -56,21 +53,20 @@ torch.set_num_threads(1)
 # | minute | what | say, show, ask |
 # |---|---|---|
 # | 0 | hook | Have someone count the *r*s aloud. Then: "Could you still do it if I only told you the word's number in a dictionary?" |
-# | 7 | 1, words or letters | Ask for words that no list has: names, typos, new words. Vote on the size: each answer gets a corner of the room. |
-# | 16 | 2, byte pairs | The pencil first, on the board. Ask: "Why not put every character in the list?" The second merge is the point of the section: count again! Two minutes with the stepper, with words from the room. |
+# | 7 | 1, words or letters | Ask for words that no list has: names, typos, new words. Vote on the size, with a corner of the room for each answer. |
+# | 16 | 2, byte pairs | Do the pencil exercise first, on the board. Ask: "Why not put every character in the list?" The second merge is the point of the section: count again! Two minutes with the stepper, with words from the room. |
 # | 34 | 3, cutting | *great* with and without a space before the smiley. |
 # | 37 | 4, batches | Draw three rows of different lengths on the board and have someone fill them up. |
 # | 43 | 5, who pays | Have people type their own name and a sentence in their own language into the widget. Ask: "Who decides which pieces there are?" |
 #
 # **If you're running late**: set the merge exercise as homework (the lesson goes on with the tested version).
 #
-# **Answers to expect.** Pencil: see the folded answer below it. "Why not put every character in the list?": there
-# are about 160,000 of them, and new emoji are added every year. "Who decides which pieces there are?": a program
-# does the counting, so in the end it's whoever chose the text.
+# **Answers to expect.** Pencil: see the folded answer below it. "Why not put every character in the list?": there are
+# about 160,000 of them, and new emoji are added every year. "Who decides which pieces there are?": a program does the
+# counting, so in the end whoever chose its text decides.
 #
-# **What people get wrong.** They take the runner-up pair without counting again. They think that the pieces have a
-# meaning. They believe that a masked position costs nothing. They think that the tokenizer is trained together with the
-# model.
+# **What people get wrong.** They take the runner-up pair without counting again. They think that every piece has a
+# meaning, that a masked position costs nothing, or that the tokenizer is trained together with the model.
 
 # %%
 exercises.predict("pieces_of_strawberry")
@@ -97,7 +93,7 @@ assert [len(pieces_of[w]) for w in berries[:3]] == [1, 2, 3]
 # %% [markdown]
 # A piece with a number is called a **token**, and the list of all pieces is the **vocabulary**. The vocabulary has to
 # be fixed before the model is trained, because the model learns one vector per entry. Which pieces deserve a place in
-# it? That's for your program to decide.
+# the list? Your program will decide.
 
 # %%
 exercises.warm_up(11)
@@ -105,8 +101,8 @@ exercises.warm_up(11)
 # %% [markdown]
 # ## 1. Words or letters?
 #
-# The obvious idea is to give every word a number, as we did with our toy corpus. All words that aren't in the list
-# share the number of an extra entry, `<unk>` for "unknown".
+# The obvious idea is to give every word a number, as we did with our toy corpus. Words that aren't in the list all
+# get the number of one extra entry, `<unk>` for "unknown".
 #
 # ### Your turn (2 min)
 
@@ -124,9 +120,9 @@ def words_to_ids(words, ids, unk_id):
 exercises.check("words_to_ids", words_to_ids)
 
 # %% [markdown]
-# The toy corpus has only 150 words. Is one number per word good enough for real text? We list all the words in 7 MB
-# of fairy tales, from Grimm to *Alice in Wonderland*, and then check every word of some other pages of the same books
-# against this list.
+# The toy corpus has only 150 words. Is one number per word good enough for real text? To find out, we list all the
+# words in 7 MB of fairy tales, from Grimm to *Alice in Wonderland*. Then we turn to other pages of the same books and
+# count the words that aren't in the list.
 
 
 # %%
@@ -152,12 +148,12 @@ notebook.tell(
 assert 20 < share < 30 and 1.5 < per_word < 2.5
 
 # %% [markdown]
-# At the other extreme is one number per letter. The list is short and nothing is unknown any more, but the text
-# becomes about five times as long. Attention then has to compare 25 times as many pairs of positions.
+# At the other extreme, every letter gets a number. The list is short and nothing is unknown any more, but a text
+# becomes about five times as long, so attention has to compare 25 times as many pairs of positions.
 #
 # Modern models cut text into **pieces** instead. A frequent word is a piece of its own, a rare word is made of
-# several pieces, and single letters cover whatever is left. How long should the list be? A longer list means fewer
-# tokens per text, but each of them costs more, because the model's last layer has one row per piece (lesson 08).
+# several pieces, and single letters cover whatever is left. How many pieces should there be? With more of them a text
+# needs fewer tokens, but each token costs more, because the model's last layer has one row per piece (lesson 08).
 
 # %%
 exercises.predict("cheapest_vocabulary")
@@ -207,11 +203,9 @@ notebook.table(
 )
 notebook.tell(
     """Going from 500 pieces to 2,000 makes the text a third shorter. Going from 8,000 to 16,000 hardly changes its
-    length but doubles the output layer. That's why the multiplications per word are fewest in the middle.
-
-    In a larger model the other layers cost more, so a longer list pays off. GPT-2 has 50,257 pieces and Llama 3 has
-    128,256. Long pieces have another advantage, because a model that reads a fixed number of tokens then sees more
-    text."""
+    length but doubles the output layer. That's why the cheapest vocabulary is one in the middle. In a larger model
+    the other layers cost more, so saving tokens matters more and a longer list pays off. GPT-2 has 50,257 pieces and
+    Llama 3 has 128,256."""
 )
 assert cheapest == 2000 and 1.2 < length[16_000] < 1.3 and 2.2 < length[500] < 2.5
 assert length[2000] / length[500] < 0.7 and length[16_000] / length[8000] > 0.93
@@ -221,9 +215,9 @@ assert per_token[16_000][1] / per_token[16_000][0] > 0.5
 # ## 2. Which pieces do we need?
 #
 # Frequent words should become single pieces, but nobody wants to choose them by hand. An old trick for making files
-# smaller (Gage 1994) chooses for us. Find the two neighbouring symbols that occur together most often, give the pair
-# a symbol of its own, and repeat. Applied to words, the trick is called **byte-pair encoding**, or BPE (Sennrich et
-# al. 2016), and most language models use it.
+# smaller (Gage 1994) can do it for us. Find the two neighbouring symbols that occur together most often, give the
+# pair a symbol of its own, and repeat. Applied to words, the trick is called **byte-pair encoding**, or BPE (Sennrich
+# et al. 2016), and most language models use it.
 #
 # Say our text has four different words:
 #
@@ -257,8 +251,8 @@ notebook.tell(
 display(MergeStepper(step=1))
 
 # %% [markdown]
-# Now write it yourself. A computer stores letters as numbers anyway, *a* as 97 and *t* as 116, and each new piece
-# takes the next free number. That's why your functions will work on lists of ids, one list per word.
+# Now write it yourself. Your functions will work on lists of ids, one list per word, because a computer stores
+# letters as numbers anyway. The letter *a* is 97 and *t* is 116, and each new piece gets the next free number.
 #
 # ### Your turn (3 min)
 
@@ -296,7 +290,7 @@ def merge_pair(ids, pair, new_id):
 exercises.check("merge_pair", merge_pair)
 
 # %% [markdown]
-# With these two functions, the whole training fits into a loop of three lines.
+# With these two functions, the whole training is a short loop.
 
 # %%
 best, merge = exercises.mine("best_pair"), exercises.mine("merge_pair")
@@ -307,17 +301,14 @@ for new_id in range(256, 260):
     print(f"{pair} becomes {new_id}:", words)
 
 # %% [markdown]
-# Why do the new ids begin at 256? Because 0 to 255 are taken by the pieces that we start from. You might expect these
-# to be characters, but the world's scripts have about 160,000 of them, far too many. We start from **bytes** instead.
-# A computer stores every text as a sequence of bytes, and a byte has only 256 possible values. A plain letter such as
-# *e* takes one byte. *é* takes two, and so do the letters of Greek, Cyrillic, Arabic and Hebrew. In most other
-# scripts a character takes three, and an emoji usually takes four.
+# The new ids begin at 256, because 0 to 255 are taken by the pieces that we start from. You might expect those to be
+# characters, but the world's scripts have about 160,000 characters, far too many for a list. We start from **bytes**
+# instead. A computer stores every text as a sequence of bytes, and a byte has only 256 possible values. A plain
+# letter such as *e* takes one byte. *é* takes two, and so do the letters of Greek, Cyrillic, Arabic and Hebrew. In
+# most other scripts a character takes three, and an emoji usually takes four.
 #
-# Here's the course's own version. It splits the text into words first, because no piece should reach across two
-# words, and it counts a space as part of the word that follows.
-
-# %%
-notebook.show_source(BytePairs.train)
+# The course's `BytePairs` runs the same loop on a real text. It splits the text into words first, because no piece
+# should reach across two words, and it counts a space as part of the word that follows.
 
 # %%
 pieces = BytePairs.train(tales[:100_000].split("\n"), vocab_size=500)
@@ -339,19 +330,18 @@ for text in [*unseen.split("\n")[:30], *hostile]:
         theirs.encode(text).ids == pieces.encode(text)
         and pieces.decode(pieces.encode(text)) == text
     )
-print("same pieces as the tokenizers library, on tales, other scripts and control characters: yes")
 
 # %% [markdown]
-# You see the pieces in the order in which they were learned. Nobody told the loop anything about English, and yet it
-# has found *the*, *and*, *ing* and *said*. The widely used `tokenizers` library finds exactly the same pieces in this
-# text.
+# These are the pieces in the order in which they were learned. Nobody told the loop anything about English, and yet
+# it has found *the*, *and*, *ing* and *said*. The widely used `tokenizers` library learns exactly the same pieces
+# from this text.
 #
 # ## 3. How is a new word cut?
 #
 # Suppose somebody types a word that isn't in the list. BPE starts from the word's bytes and replays its own training
 # on them. Of all the merges that are possible, it makes the one that was learned **first**. Then it looks again,
-# because the new piece might make another merge possible. The order matters, because merging in any other order would
-# cut some words differently from the way training cut them.
+# because the new piece might make another merge possible. The order matters. With any other order, some words would
+# be cut differently from the way they were cut in training.
 #
 # Even a smiley that never occurred in the tales can be cut, because its four bytes are all in the list. With a
 # byte-level vocabulary nothing is ever “unknown”, and decoding returns exactly what you typed.
@@ -365,8 +355,8 @@ assert len(smile) == 4 and pieces.decode(smile) == "🙂" and "🙂" not in tale
 
 # %% [markdown]
 # MiniLM uses BERT's recipe, **WordPiece**, whose pieces are built from characters instead of bytes. WordPiece cuts a
-# word from the left and always takes the **longest** piece in the list that fits. Inside a word, only pieces marked
-# with `##` are allowed. One unknown character is enough to lose the whole word:
+# word from the left and always takes the **longest** piece in the list that fits. After the first piece, only those
+# marked with `##` are allowed. A single unknown character is enough to lose the whole word:
 
 # %%
 for text in ("unbelievable strawberries", "great 🙂", "great🙂"):
@@ -383,9 +373,7 @@ for text in [*unseen.split("\n")[:30], *hostile, "great🙂", "RÉSUMÉ"]:
 # Without the space, the model never finds out that anything was great.
 #
 # The third recipe is the **Unigram** model (Kudo 2018), which assigns a probability to every piece and takes the
-# likeliest cut. It comes with a library called **SentencePiece** (Kudo and Richardson 2018), which doesn't need a
-# rule for where words begin, because it treats the space as one more symbol, written ▁. T5 uses SentencePiece with
-# Unigram, and the first Llamas used it with BPE.
+# likeliest cut.
 #
 # ## 4. What exactly does the model get?
 #
@@ -405,9 +393,9 @@ print("token_type_ids:", encoding.type_ids)
 # second, and the model has one learned vector per segment.
 #
 # Texts in a batch have different lengths. The shorter ones are filled up with `[PAD]`, and an **attention mask**
-# tells the model which positions hold a real token. You know it from lesson 04 as the padding mask. A text can also
-# be too long. MiniLM has learned vectors for just 512 positions, and anything beyond has to be cut off, which is
-# called **truncation**.
+# tells the model which positions hold a real token. In lesson 04 we called it the padding mask. A text can also be
+# too long. MiniLM has learned vectors for just 512 positions, so whatever comes after the 512th token has to be cut
+# off. This is called **truncation**.
 #
 # ### Your turn (4 min)
 
@@ -426,39 +414,15 @@ exercises.check("pad_and_mask", pad_and_mask)
 
 # %% [markdown]
 # In many notebooks you'll see `padding="max_length"`, which fills *every* batch up to 512. The mask hides the
-# padding, so the result doesn't change. You pay for the padding all the same, because every padded position runs
-# through every matrix of every layer. It's better to pad to the longest text *of the batch*.
-
-# %% tags=["hide-input", "nbval-ignore-output"]
-ids = minilm.encode([english for _, english in CAPTIONS[:4]])
-padded = F.pad(ids, (0, 512 - ids.shape[1]), value=0)
-
-
-def seconds_for(batch):
-    with torch.no_grad():
-        start = notebook.clock()
-        output = minilm.model(batch)
-        return notebook.clock() - start, output
-
-
-seconds_for(ids)  # the first call is always slower
-short_runs = [seconds_for(ids) for _ in range(5)]
-(long_seconds, long_output) = seconds_for(padded)
-times_as_long = long_seconds / median(s for s, _ in short_runs)
-print(
-    f"{ids.shape[1]} positions → 512 positions: {times_as_long:.0f} times as long on this machine"
-)
-notebook.claim(times_as_long > 8)
-torch.testing.assert_close(
-    long_output[:, : ids.shape[1]][ids != 0], short_runs[0][1][ids != 0], atol=1e-4, rtol=1e-4
-)
+# padding, so the result doesn't change. But the model still computes a vector for every padded position in every
+# layer. *Going deeper* of lesson 12 measures what that costs. It's better to pad to the longest text *of the batch*.
 
 # %% [markdown]
 # ## 5. Who pays?
 #
-# Many services charge per token, and every token takes time to process. Do you need as many tokens to say something
-# in Hindi as in English? To find out, we wrote a short paragraph in English and translated it into nine other
-# languages. Here is its beginning in English and in Hindi.
+# Many services charge per token, and every token takes time to process. Does it take more tokens to say something in
+# Hindi than in English? To find out, we wrote a short paragraph in English and translated it into nine other
+# languages. Here's how it begins in English and in Hindi.
 
 # %%
 print(PARAGRAPH["English"][:101], "…\n")
@@ -505,15 +469,15 @@ notebook.table(
     ],
 )
 notebook.tell(
-    """All ten texts have the same content, so we divide each count by the number of *English* words. Look at the pieces
-    of the tales first. English needs little more than one token per word, and the other languages in Latin letters
-    need two or three times as many. Greek and Russian need about eight times as many, because their letters are
-    two bytes each and no merge was ever learned from them. Hindi needs more than ten times as many, because its
-    characters are three bytes each.
+    """All ten texts have the same content, so we divide each count by the number of *English* words. Look at the
+    pieces of the tales first. English needs little more than one token per word, and the other languages in Latin
+    letters need two or three times as many. Greek and Russian need about eight times as many, because their letters
+    take two bytes each and no merge was ever learned from them. Hindi characters take three bytes each, which makes
+    it more than ten times as many.
 
-    The translator treats French and English alike, because it has learned its pieces from both. MiniLM seems to
-    do well with many scripts, because its list contains their characters one by one. Chinese shows the catch.
-    More than half of its tokens are “unknown”, so most of that text never reaches the model."""
+    The translator needs about as many tokens for French as for English, because it learned its pieces from both.
+    MiniLM seems to do well with many scripts, because its list contains their characters one by one. But more than
+    half of its tokens for Chinese are “unknown”, so most of that text never reaches the model."""
 )
 assert 9 < ratio < 12 and counted["English"]["tales"] < 1.3
 assert all(
@@ -527,12 +491,9 @@ assert (
 )
 
 # %% [markdown]
-# Most of the difference comes from the text that the tokenizer was trained on, but not all of it. Scripts differ in
-# their bytes per character, and languages in how they write their words. A study from 2023 found that one language
-# could need up to fifteen times as many tokens as another. Even when every byte or every character was a token of its
-# own, the factor could be over four (Petrov et al. 2023). Even a separate tokenizer for each language doesn't close
-# the gap completely (Arnett et al. 2025). Newer vocabularies, which are larger and learned from texts in many
-# languages, do make it narrower.
+# Most of the difference comes from the text that the tokenizer was trained on. The rest comes from the languages
+# themselves, because scripts differ in their bytes per character, and languages in how they write their words. Newer
+# vocabularies, which are larger and learned from texts in many languages, do narrow the gap.
 #
 # Now type something of your own, perhaps your name, a sentence in another language, a large number, a word in
 # capitals, an accent or two spaces. Which of the tokenizers changes your text, and which one loses a part of it?
@@ -542,13 +503,8 @@ TokenizersSideBySide(cutters)
 
 # %% [markdown]
 # Then try 12345. MiniLM cuts it into `123` and `##45`, because these two happened to be frequent enough in its text.
-# Imagine having to add numbers that are cut up like this! Today's models avoid the problem by cutting numbers
-# according to a rule. Llama 3 reads groups of up to three digits, and SmolLM, which you'll meet in lesson 19, reads
-# single ones. The pieces of the tales treat every digit as a token too, but only because there are so few numbers in
-# the tales.
-#
-# MiniLM also turns capitals into lower case and drops accents. It can't tell *Polish* from *polish*, or *résumé* from
-# *resume*.
+# Imagine having to add numbers that are cut up like this! Today's models cut numbers by a rule instead. Llama 3 reads
+# groups of up to three digits, and SmolLM, which you'll meet in lesson 19, reads single digits.
 
 # %% tags=["hide-input"]
 assert minilm.tokens("12345")[1:-1] == ["123", "##45"]
@@ -560,12 +516,23 @@ exercises.quiz("letters_of_a_token")
 # %% [markdown]
 # <details><summary>Fine print</summary>
 #
-# “Unknown to MiniLM” counts tokens, and an unknown token can stand for several characters. Our ten paragraphs are a
-# single text in ten languages, while Petrov et al. compared thousands of sentences.
+# MiniLM turns capitals into lower case and drops accents, so it can't tell *Polish* from *polish*, or *résumé* from
+# *resume*. The pieces of the tales treat every digit as a token of its own, but only because there are so few numbers
+# in the tales.
 #
-# How WordPiece *learns* its list is less clear than how it cuts. Its inventors merged the pair that most raises the
-# likelihood of the training text (Schuster and Nakajima 2012). The code that made BERT's list was never published,
-# and the `tokenizers` library trains WordPiece with plain counts.
+# “Unknown to MiniLM” counts tokens, and an unknown token can stand for several characters. Our ten paragraphs are
+# only one text in ten languages. Petrov et al. (2023) compared thousands of sentences and found that one language
+# could need up to fifteen times as many tokens as another. Even when every byte or every character was a token of its
+# own, the factor could be over four. A separate tokenizer for each language doesn't close the gap completely either
+# (Arnett et al. 2025).
+#
+# You'll often meet Unigram in **SentencePiece** (Kudo and Richardson 2018), a library that treats the space as one
+# more symbol, written ▁, and therefore needs no rule for where a word begins. T5 uses the library with Unigram, and
+# the first Llamas used it with BPE.
+#
+# How WordPiece *learns* its list is less clear than how it cuts. Its inventors merged the pair that raised the
+# likelihood of the training text most (Schuster and Nakajima 2012). The code that made BERT's list was never
+# published, and the `tokenizers` library trains WordPiece with plain counts.
 #
 # </details>
 
@@ -579,8 +546,8 @@ exercises.quiz("letters_of_a_token")
 # - WordPiece takes the longest piece from the left, Unigram the likeliest cut.
 # - If the pieces are built from bytes, no text is ever unknown.
 # - A model reads ids, an attention mask and segments. Pad to the longest text in the batch.
-# - How many tokens a language needs depends mostly on the text that the pieces were learned from. The script's bytes
-#   per character and the way the language writes its words matter as well.
+# - How many tokens a language needs depends mostly on the text that the pieces were learned from, and partly on its
+#   script and the way it writes words.
 #
 # $$\text{next merge} = \underset{(a,\,b)}{\arg\max}\ \text{count}(a\,b)$$
 #
@@ -662,8 +629,8 @@ exercises.check("wordpiece_encode", wordpiece_encode)
 
 # %% [markdown]
 # The next exercise takes more thought. Unigram compares *all* cuts of a word, and a word of 20 letters has half a
-# million of them. The Viterbi algorithm finds the best cut without trying them all. Take the last piece off the best
-# cut, and what remains is the best cut of the rest of the word.
+# million of them. The Viterbi algorithm finds the best cut without trying them all. It relies on a simple fact. If
+# you take the last piece off the best cut, what remains is the best cut of the rest of the word.
 
 # %% tags=["hide-input"]
 exercises.heading("likeliest_cut")
@@ -694,8 +661,8 @@ exercises.quiz("a_fair_price")
 #
 # ### A space at the end
 #
-# You might have read the advice never to end a prompt with a space. Compare *once upon a* with *once upon a␣*, and
-# you'll see the reason in the tokens.
+# You might have read that a prompt should never end with a space. Compare the tokens of *once upon a* and *once upon
+# a␣*, and you'll see why.
 
 # %%
 for prompt in ("once upon a time", "once upon a", "once upon a "):
@@ -709,17 +676,17 @@ print(f"in the tales, {lone} of {n_tokens:,} tokens are a single space")
 assert lone == 0 and n_tokens > 50_000
 
 # %% [markdown]
-# The library writes a space as `Ġ`, and you can see that it belongs to the *next* word, as in `Ġtime`. If your prompt
-# ends with a space, that space becomes a token of its own, one that never occurs in these tales. A model trained on
-# them wouldn't know what to do with it. What's more, the model can no longer continue with `Ġtime`, because the space
-# has already been used up.
+# The library writes a space as `Ġ`, and you can see that a space belongs to the *next* word, as in `Ġtime`. If your
+# prompt ends with a space, that space becomes a token of its own, one that never occurs in these tales. A model
+# trained on them wouldn't know what to do with it. What's more, the model can no longer continue with `Ġtime`,
+# because the space has already been used up.
 #
 # ### Unigram, and cutting at random
 #
 # Byte-pair encoding starts from single bytes and builds longer pieces. Unigram works from the other end. It starts
 # from a list of pieces that is far too long and assigns a probability to each piece. Then it drops the pieces that
-# the text can best do without, those whose removal lowers its probability the least, until the list is short enough.
-# Here the library does the training, and our own code does the cutting.
+# are missed least, those whose removal lowers the probability of the text by the smallest amount, until the list is
+# short enough. Here the library does the training, and our own code does the cutting.
 
 # %% tags=["nbval-ignore-output"]
 unigram = Tokenizer(models.Unigram())
@@ -737,8 +704,8 @@ for text in [*unseen.split("\n")[:30], *hostile]:
     assert ours.cut(text) == unigram.encode(text).tokens
 
 # %% [markdown]
-# Because every cut has a probability, we can also *draw* one. A model that is trained on such cuts meets a word in
-# several forms and learns that they all mean one thing. This is called **subword regularization** (Kudo 2018). The
+# Because every cut has a probability, we can also *draw* one. A model that is trained on such cuts sees a word in
+# several forms and learns that they all mean the same. This is called **subword regularization** (Kudo 2018). The
 # counterpart for byte pairs is BPE-dropout (Provilkov et al. 2020), which our translator was trained with.
 
 # %% tags=["nbval-ignore-output"]

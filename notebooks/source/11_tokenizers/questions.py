@@ -5,7 +5,7 @@ from helpers.exercises.written import predictions, questions
 QUESTIONS = questions(r"""
 [shrink_the_vocabulary: single]
 You've learned 8,000 byte-pair pieces and now want only 2,000, without training again. Which 2,000 cut every text just as if training had stopped at 2,000?
-+ The first 2,000 in order of learning. | Yes. Training never takes a merge back, so the first 2,000 don't depend on how long it goes on.
++ The first 2,000 in order of learning. | Yes. Training never takes a merge back, so it learns the same first 2,000 however long it goes on.
 - The 2,000 that occur most often in the training text, once it's cut. | Frequency after the cut isn't the order of learning. An early piece such as *th* might be rare at the end, because *the* has swallowed it, but later merges are still built on it.
 - The 2,000 longest. | Long pieces are built from short ones, and without the short ones they can't be built.
 - None: it has to be trained again. | Training again would work, but it would learn exactly the merges that you already have.
@@ -56,7 +56,7 @@ PREDICTIONS = predictions(r"""
 [pieces_of_strawberry]
 How many numbers does MiniLM get for the word *strawberry*?
 - letters: ten, one per letter | Then MiniLM could simply count the letters.
-- two: two, *straw* and *berry* | It would be a sensible cut, and *blueberry* is cut like this. But the list was made by counting, and meaning played no part in it.
+- two: two, *straw* and *berry* | That would be a sensible cut, and *blueberry* is cut in this way. But the list was made by counting, and meaning played no part in it.
 - three: three, *straw*, *ber* and *ry* | That's how our French–English translator cuts it, because it has seen far fewer strawberries.
 - one: one | Yes. In the text that the list was made from, the word was frequent enough.
 
@@ -70,14 +70,14 @@ ask_why: yes
 
 [second_merge]
 a + t have become one piece, *at*. Which pair is merged next?
-- h_a: h + a | It came second with 12, but no *a* is left on its own, because every one is now part of an *at*.
+- h_a: h + a | It came second with 12, but no *a* is left on its own, because every *a* is now part of an *at*.
 - h_at: h + at | Yes. The pairs are counted again after every merge, and h + at occurs 12 times.
 - t_h: t + h | It occurs four times, as in *that*. There's a more frequent pair now that didn't exist before.
 - c_h: c + h | It occurs only three times, as in *chat*.
 
 [hindi_tokens]
 We cut a short paragraph and its Hindi translation with the 16,000 pieces learned from the English tales. How many times as long is the Hindi version, counted in tokens?
-too_low: A Hindi character takes three bytes, and no merge was learned from any of them. English words, on the other hand, are mostly whole pieces.
+too_low: A Hindi character takes three bytes, and no merge was learned from any of them. English words, on the other hand, are mostly single pieces.
 too_high: Every byte is a token of its own here, and it can't get worse than that.
 unit: times
 low: 0.1
