@@ -1,13 +1,14 @@
 # %% [markdown]
 # # From GPT to assistant
 #
-# *"Say wolf three times."* Ask the story model of lesson 14, and you won't see a single wolf. The model answers with
-# another sentence from a fairy tale, as the next cell shows. It isn't being stubborn. You gave it a line from a book;
-# it wrote the next.
+# *"Say wolf three times."* Type this into the story model of lesson 14, and you won't see a single wolf. The model
+# answers with another sentence from a fairy tale, as the next cell shows. It isn't being stubborn. You gave it a line
+# from a book, and it wrote the next one.
 #
-# Every chat assistant starts out like this. Today you'll turn the story model into a very small assistant, in much
-# the same stages as a large one. Then you'll watch a model that adds two-digit numbers improve without any teacher.
-# All it has is a rule that says *right* or *wrong*. Today's models learn to reason from rules of the same kind.
+# Every chat assistant starts out like this. Today you'll turn the story model into a very small assistant, and the
+# stages are much the same as for a large one. Then you'll watch a model that adds two-digit numbers improve without
+# a teacher, because a rule tells it which of its answers are right. Today's models learn to reason from rules of
+# this kind.
 #
 # You come from lesson 95, or straight from 16. You also need lesson 14's GPT, lesson 09's loss, which leaves padding
 # out, and LoRA from lesson 12.
@@ -49,8 +50,9 @@ results = measured("assistant")
 
 
 # %% [markdown] tags=["notes"]
-# **50 minutes.** Hook and warm-up 5 · 1 the template 9 · 2 learning from answers 11 · 3 learning from comparisons 9
-# · 4 learning from a rule 13 · 5 what it doesn't know, and what others can make it do 2 · map and summary 1.
+# **50 minutes.** Hook and warm-up 6 · 1 the template 11 · 2 learning from answers 11 · 3 learning from comparisons 9
+# · 4 learning from a rule 10 · 5 what it doesn't know, and what others can make it do, and the summary 3. The second
+# patient, the vote, the clip and the KL are for home.
 #
 # **Say first**: nothing in the model changes today. It's still lesson 14's Transformer, for most of the lesson with
 # lesson 14's loss. Only the text that it's trained on is new.
@@ -81,8 +83,8 @@ exercises.warm_up(18)
 # ## 1. Whose turn is it?
 #
 # A language model sees a single row of tokens, but a chat has two speakers who take turns. To write a chat as one row,
-# we add three tokens that no typed text can contain. One opens the user's turn, one opens the assistant's, and one
-# ends a turn. Such a scheme is called a **chat template**. Each family of chat models has its own.
+# we add three tokens that no typed text can contain. One opens the user's turn, one opens the assistant's, and the
+# third ends a turn. Such a scheme is called a **chat template**. Each family of chat models has its own.
 
 # %%
 ids = assistant.chat_prompt("Say wolf three times.", helper.encode)
@@ -156,9 +158,9 @@ notebook.table(
 best, *broken = followed.values()
 notebook.tell(
     f"""
-    The worst of these forms turns an assistant that follows {best:.0%} of the instructions into one that follows
-    {min(broken):.0%}. No error message tells you why. To prevent this, libraries keep the template together with the
-    tokenizer.
+    With its own template the assistant follows {best:.0%} of the instructions, but with the worst of the other forms
+    only {min(broken):.0%}. No error message tells you what went wrong, which is why libraries store a model's
+    template together with its tokenizer.
     """
 )
 notebook.claim(followed["the whole template"] > max(list(followed.values())[1:]))
@@ -177,8 +179,9 @@ ChatBox(writers, helper.encode, story.decode, "Say wolf three times.")
 # %% [markdown]
 # ## 2. What does it learn from?
 #
-# Our assistant learned from about half a million instructions with their answers. Nobody wrote these by hand. A small
-# program made them from the words and sentences of the fairy tales. Nearly all belong to the seven kinds below.
+# Our assistant learned from about half a million instructions, each with its answer. Nobody wrote these by hand. A
+# small program made them from the words and sentences of the fairy tales, and nearly all of them belong to the seven
+# kinds below.
 
 # %% tags=["hide-input"]
 examples = {one.kind: one for one in instructions("train", 64)}
@@ -189,11 +192,11 @@ notebook.table(
 )  # fmt: skip
 
 # %% [markdown]
-# We write each pair of instruction and answer into the template and train as in lesson 14, by predicting every next
-# token. This is called **instruction tuning** or supervised fine-tuning.
+# We put each instruction and its answer into the template and train as in lesson 14, by predicting every next token.
+# This is called **instruction tuning** or supervised fine-tuning.
 #
-# One thing changes. An assistant never has to write the user's turn, so the predictions inside the prompt are usually
-# left out of the loss. We set their targets to −100, which PyTorch's `cross_entropy` skips.
+# Only the loss is a little different. An assistant never has to write the user's turn, so the predictions inside the
+# prompt are usually left out. To do that, we set their targets to −100, which PyTorch's `cross_entropy` skips.
 #
 # ### Your turn (4 min)
 
@@ -212,8 +215,8 @@ exercises.check("masked_targets", masked_targets)
 
 # %% [markdown]
 # Now let's train an assistant of our own, the **student**. It starts as the story model, which we freeze and equip
-# with LoRA adapters of rank 16. Only these adapters are trained, 9% of the student's parameters, on 20 batches of 16
-# pairs.
+# with LoRA adapters of rank 16. We train only these adapters, which hold 9% of the student's parameters, on 20
+# batches of 16 pairs.
 
 # %% tags=["hide-input"]
 taught = instructions("train", 320, seed=1)
@@ -251,8 +254,8 @@ student = adapt(load_storyteller())  # the story model, frozen, with fresh adapt
 train(student, batches_of_pairs(student))
 
 # %% [markdown]
-# How many of the student's replies to the 48 unseen instructions *end* within 48 tokens, and how many are *right* by
-# the rule?
+# How many of the student's replies to the 48 unseen instructions *end* within 48 tokens, and how many does the rule
+# accept as *right*?
 
 # %%
 exercises.predict("form_or_content")
@@ -281,60 +284,38 @@ notebook.table(
 notebook.tell(
     f"""
     After 320 pairs the student has learned what an answer looks like: {ended} of its {len(asked)} replies stop by
-    themselves. But {right or "none"} of them {"is" if right == 1 else "are"} right. The student can't *copy* words
-    from the instruction, because pretraining on stories hardly taught the model to copy. The bundled assistant
-    did learn that, from about 1,500 times as many pairs, and follows {best:.0%} of these {len(asked)} instructions.
+    themselves. But {f"only {right}" if right else "none"} of them {"is" if right < 2 else "are"} right. The student
+    can't *copy* words from the instruction, because stories hardly teach a model to copy. The bundled assistant
+    learned to copy from about 1,500 times as many pairs, and it follows {best:.0%} of these {len(asked)} instructions.
+
+    Was the method at fault, then, or the model? In *Practice*, the same method gets a second patient.
     """
 )
 notebook.claim(ended > 0.7 * len(asked) and ended > right)
 
 # %% [markdown]
-# ### A second patient
-#
-# Was it the method that failed, or the model? For a second opinion we turn to SmolLM2-135M-Instruct, the model of
-# lesson 19. It has read two trillion tokens and was then tuned on conversations. We teach it two of our seven kinds of
-# instruction, *copy* and *who*. The method is LoRA once more.
-
-# %% tags=["hide-input"]
-second = measured("second_patient")
-notebook.table(
-    [
-        [row["pairs"], " ".join(f"{share:.0%}" for share in row["followed"])]
-        for row in second["runs"]
-    ],
-    ["pairs", f"followed of {second['n']} unseen instructions, by seed"],
-)
-assert min(second["runs"][-1]["followed"]) > second["runs"][0]["followed"][0] + 0.3
-
-# %% [markdown]
-# After about a hundred pairs SmolLM follows most of the instructions. It could probably copy already, so the pairs
-# only had to show that copying is wanted. Zhou et al. (2023), who showed a thousand pairs to a model fresh from
-# pretraining, conclude that nearly all abilities come from pretraining. This is the *superficial alignment
-# hypothesis*. SmolLM can't test it, because its conversations may have taught it to copy. Raghavendra et al. (2024)
-# call the hypothesis "at best, an over-simplification".
-
-# %% [markdown]
 # ## 3. Which of two answers is better?
 #
-# Writing the best story about the fox is hard. Saying which of two is better is much easier. We therefore let our
-# assistant write two answers to each prompt, and a judge marks the better one.
+# It's hard to write a perfect story about the fox, but much easier to say which of two stories is better. We
+# therefore let our assistant write two answers to each prompt, and a judge marks the better one.
 #
-# For a real assistant, people are the judges. More and more often another model does the judging, although it tends to
-# favour long answers, the answer that it reads first (Zheng et al. 2023), and its own (Panickssery et al. 2024). Our
-# judge is a rule. A story has to mention its subject and come to an end. If both stories do, the shorter one wins.
+# Real assistants are judged by people and, more and more often, by other models. Our judge is a rule. A story has to
+# mention its subject and come to an end, and if both stories do, the shorter one wins.
 #
 # ### From a pair to a loss
 #
-# The **policy** is the model that we train, and the **reference** is a frozen copy from before the training. An
-# answer's *gain* is its log-probability under the policy minus its log-probability under the reference. It says how
-# much likelier the training has made the answer. We want the better answer to gain more than the worse one. The
-# difference between their gains is the **margin**:
+# How can a model learn from such a pair? Training should raise the probability of the better answer more than that of
+# the worse one. To measure what has changed, we compare two models. One is the **policy**, the model in training. The
+# other is the **reference**, a frozen copy of it from before the training. An answer's *gain* is its log-probability
+# under the policy minus its log-probability under the reference, so it says how much likelier the answer has become.
+# The better answer's gain minus the worse answer's is the **margin**:
 #
 # $$\text{margin} = \log\frac{\pi(\text{better})}{\pi_0(\text{better})} - \log\frac{\pi(\text{worse})}{\pi_0(\text{worse})}
 # \qquad \text{loss} = -\log \sigma(\beta \cdot \text{margin})$$
 #
 # Here $\pi$ is the policy, $\pi_0$ the reference and $\sigma$ the sigmoid. The loss falls as the margin grows, and
-# $\beta$ sets how quickly. This is **direct preference optimisation**, or DPO (Rafailov et al. 2023).
+# $\beta$ sets how quickly. Training with this loss is called **direct preference optimisation**, or DPO (Rafailov et
+# al. 2023).
 #
 # ### Your turn (4 min)
 #
@@ -355,8 +336,8 @@ def dpo_loss(policy_better, policy_worse, reference_better, reference_worse, bet
 exercises.check("dpo_loss", dpo_loss)
 
 # %% [markdown]
-# Let's see what this loss does to our assistant, on 48 pairs of its own stories in batches of 8. The reference never
-# changes, so we compute its log-probabilities once.
+# Let's see what your loss does to our assistant. We train on 48 pairs of its own stories, in batches of 8. The
+# reference never changes, so we compute its log-probabilities only once. Here is the first pair.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 policy = load_assistant("instructed", merged=False)
@@ -384,11 +365,11 @@ print(f"{prompt}\n\nbetter: {better}\n\nworse:  {worse}")
 
 # %% tags=["nbval-ignore-output"]
 optimizer = torch.optim.AdamW(adapters(policy.model), lr=5e-4)
-losses = []
+losses, preference_loss = [], exercises.mine("dpo_loss")  # yours, once it has passed
 for (better, worse), (was_better, was_worse) in tqdm(list(zip(batches, known))):
     now_better = assistant.answer_log_probs(policy.model, *better)
     now_worse = assistant.answer_log_probs(policy.model, *worse)
-    loss = assistant.dpo_loss(now_better, now_worse, was_better, was_worse, beta=0.1)
+    loss = preference_loss(now_better, now_worse, was_better, was_worse, 0.1)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
@@ -396,9 +377,9 @@ for (better, worse), (was_better, was_worse) in tqdm(list(zip(batches, known))):
 print("loss:", " ".join(f"{loss:.2f}" for loss in losses))
 
 # %% [markdown]
-# The first loss is log 2 ≈ 0.69, because policy and reference are still equal and every margin is 0. After that the
-# loss says only how far the two answers have moved apart. It doesn't say which of them moved, so we measure both gains
-# over all 48 pairs.
+# The first loss is log 2 ≈ 0.69, because policy and reference are still equal and every margin is 0. Later losses tell
+# us only how far the two answers have moved apart. Which of them moved? To find out, we measure both gains over all 48
+# pairs.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 now = log_probs_of(batches)
@@ -411,10 +392,10 @@ print(
 )
 notebook.tell(
     f"""
-    On average the better answers have {"gained" if gain_better > 0 else "lost"} and the worse ones have
-    {"gained" if gain_worse > 0 else "lost"}. The loss sees only the difference between the two gains, so lowering both
-    by 20 nats wouldn't change it. In longer runs the better answers often do become *less* likely (Pal et al. 2024).
-    That's why people who train with DPO watch both log-probabilities, not just the loss.
+    On average the better answers have become {"likelier" if gain_better > 0 else "less likely"}, and the worse ones
+    {"likelier, too" if gain_worse > 0 else "less likely"}. The loss sees only the difference between the two gains, so
+    it wouldn't notice if both fell by 20 nats. In longer runs the better answers often do become *less* likely (Pal et
+    al. 2024). That's why people who train with DPO watch both log-probabilities, not just the loss.
     """
 )
 notebook.claim(gain_better > gain_worse + 1 and abs(losses[0] - 0.693) < 0.01)
@@ -422,14 +403,14 @@ notebook.claim(gain_better > gain_worse + 1 and abs(losses[0] - 0.693) < 0.01)
 # %% [markdown]
 # ## 4. What if a rule knows what is right?
 #
-# Is 58 + 67 really 125? A rule can check that, just as it can check a proof, or a program that comes with tests. Then
-# nobody has to write answers or compare two of them. The model tries, and the rule rewards the tries that are right.
-# DeepSeek-R1-Zero learned to reason in this way. Its successor R1 also imitated worked solutions and learned from
-# preferences (DeepSeek-AI 2025).
+# Is 58 + 67 really 125? A rule can check that. Rules can also check a proof, or a program that comes with tests.
+# Wherever there is such a check, nobody has to write answers or compare two of them. The model tries, and the rule
+# rewards the tries that are right. DeepSeek-R1-Zero learned to reason in this way (DeepSeek-AI 2025).
 #
-# Our own model is far smaller, a GPT with 0.1 million parameters that adds two two-digit numbers and writes the sum
-# digit by digit. It learned from the kind of answers that people write in a hurry: one in seven starts with a mistake
-# and corrects it after a comma. We deliberately stopped its training early. Here are eight of its tries at one sum.
+# Our own model, the **adder**, is a GPT with only 0.1 million parameters. It adds two two-digit numbers and writes the
+# sum digit by digit. It learned from the kind of answers that people write in a hurry: one in seven starts with a
+# mistake and corrects it after a comma. We deliberately stopped its training early, so there is still something to
+# learn. Here are eight of its tries at one sum.
 
 # %%
 adder = load_adder()
@@ -440,9 +421,9 @@ written, counted = reward.write(
 print("58+67 =", *two_digits.texts_of(written), sep="   ")
 
 # %% [markdown]
-# Some of these eight answers are better than others, which is all we need. **Group-relative policy optimisation**, or
-# GRPO (Shao et al. 2024), samples a group of answers to each prompt. From every reward it subtracts the mean of its
-# group, and divides by the group's standard deviation.
+# Some of these eight answers are better than others, and that is all we need. **Group-relative policy optimisation**,
+# or GRPO (Shao et al. 2024), samples a group of answers to each prompt and rewards each of them by the rule. It then
+# subtracts the group's mean from each reward and divides the difference by the group's standard deviation.
 #
 # ### Your turn (3 min)
 
@@ -460,29 +441,12 @@ def group_advantages(rewards):
 exercises.check("group_advantages", group_advantages)
 
 # %% [markdown]
-# You have computed each answer's **advantage**, which all tokens of the answer share. The loss then makes the tokens
-# of good answers likelier and those of bad answers less likely.
+# You have computed each answer's **advantage**. The loss makes the tokens of an answer likelier if its advantage is
+# positive, and less likely if it's negative. Two brakes keep a single batch from pushing the model too far. You'll
+# build them in *Practice*.
 #
-# Writing answers is slow, so each batch is used for several updates. GRPO limits how far one batch can push: once a
-# token's probability has moved by a fifth in the direction of the advantage since it was written, pushing further
-# brings nothing. Drifting from the start, $\pi_0$, also has a price, the KL divergence: the mean of $\log \pi / \pi_0$ over what $\pi$
-# writes, 0 if nothing has changed.
-#
-# <details><summary>The whole formula</summary>
-#
-# $$\min\Big(\tfrac{\pi(w)}{\pi_{\text{old}}(w)}\,A,\; \mathrm{clip}\big(\tfrac{\pi(w)}{\pi_{\text{old}}(w)},\, 0.8,\, 1.2\big)\,A\Big) - \beta\,\mathrm{KL}(\pi\,\|\,\pi_0)$$
-#
-# Here $w$ is a token that was written, $\pi_{\text{old}}$ the model that wrote it and $A$ the advantage of its answer.
-# The *clip* limits a ratio; lesson 09's clipping limited a gradient. Later variants change several of these parts
-# (*Going deeper*).
-#
-# </details>
-#
-# Now your advantages take over a run of 20 steps. We stored the adder as it was after five steps with the course's
-# advantages. From there, the next cell continues with yours. Watch the share of right answers.
-
-# %%
-notebook.show_source(reward.policy_step)
+# Now your advantages take over a run that is already under way. We stored the adder after five steps with the course's
+# advantages, and the next cell goes on from there with yours. Watch the share of right answers.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 stored = measured("reward")
@@ -512,12 +476,9 @@ print(exercises.whose("group_advantages", did="trained"))
 notebook.claim(statistics.mean(live[-3:]) > statistics.mean(done[-3:]) + 0.03)
 
 # %% [markdown]
-# How does GRPO compare with its rivals? We stored such runs from three seeds, with 1,024 answers per step. The first
-# rival, **rejection sampling**, samples equally many answers, keeps the right ones and imitates them. Our assistant
-# did so at the end of its training, with some 14,000 of its own answers.
-#
-# Two more rivals need no training. **Voting**, or *self-consistency* (Wang et al. 2023), takes the commonest of 16
-# samples. The *greedy* answer (lesson 08) doesn't even need samples. All four are scored on unseen sums.
+# GRPO has a rival, **rejection sampling**, which samples equally many answers, keeps the right ones and imitates them.
+# The training of our assistant ended in this way, with some 14,000 of its own answers. We stored runs of both methods
+# from three seeds, with 1,024 answers per step, and scored them on unseen sums.
 
 # %%
 exercises.predict("which_way_to_better_sums")
@@ -541,11 +502,6 @@ for way, colour, label in (
     for i, run in enumerate(stored[way]):
         steps, shares = zip(*((point["step"], 100 * point["one"]) for point in run))
         axes.plot(steps, shares, "o-", color=colour, alpha=0.7, label=None if i else label)
-for key, style, label in (
-    ("greedy", "--", "before, greedy answer"),
-    ("vote", ":", "before, vote of 16"),
-):
-    axes.axhline(100 * base[key], color=plots.INK, linestyle=style, linewidth=1, label=label)
 axes.set(xlabel="steps", ylabel="single samples right, %", ylim=(50, 100))
 axes.set_xticks(steps)
 axes.legend(frameon=False, loc="lower right")
@@ -565,33 +521,28 @@ display(
     notebook.figure(
         axes,
         alt="Share of single samples that are right, against the steps of training, three runs each of rejection "
-        "sampling and GRPO, which rise together to about 80%. Two lines, a little above, mark the greedy "
-        "answer and the vote of 16 before the training.",
+        "sampling and GRPO, which rise together to about 80%.",
         width=680,
     )
 )
 notebook.tell(
     f"""
-    Nobody wrote down a single right answer for this training. Even so, the greedy answer, right
-    {base["greedy"]:.0%} of the time before it, is right at least {min(ends["grpo"]["greedy"]):.0%} of the time after
-    GRPO. Rejection sampling does as well here, and it's simpler. Where right answers are rare, as in long proofs,
-    learning from the wrong ones should matter more.
+    Nobody wrote down a single right answer for this training. Even so, the greedy answer (lesson 08) is right at
+    least {min(ends["grpo"]["greedy"]):.0%} of the time after GRPO, up from {base["greedy"]:.0%}. Rejection sampling
+    does as well here, and it's simpler. Where right answers are rare, as in long proofs, learning from the wrong ones
+    should matter more.
 
-    Voting lifts a single sample's {base["one"]:.0%} to {base["vote"]:.0%}. But the greedy answer, without any vote,
-    is right {base["greedy"]:.0%} of the time, so voting mostly wins back what sampling at a temperature of 1 had lost.
-    It pays on problems with long solutions, where many ways lead to one right answer (Wang et al. 2023).
-
-    Even before this training, at least one of the adder's 16 samples was right for {base["any"]:.0%} of the sums. The
-    training only had to bring the right answers to the front. Whether it finds new ones in large models is disputed
-    (Yue et al. 2025).
+    Did the adder learn anything new? Among 16 samples from before this training, at least one was right for
+    {base["any"]:.0%} of the sums, so the training only had to bring the right answers to the front. Whether large
+    models find new answers in this way is disputed (Yue et al. 2025).
     """
 )
 
 # %% [markdown]
 # ### A rule with a gap
 #
-# Suppose we're a little careless about the rule. It now looks for the right sum *anywhere* in the answer. That sounds
-# harmless, because an answer is a number.
+# Suppose we're a little careless and write a rule that looks for the right sum *anywhere* in the answer. That sounds
+# harmless, because an answer is just a number. We train the adder again, with this rule as its reward.
 
 # %%
 exercises.predict("paid_for_mentioning")
@@ -610,10 +561,10 @@ for point in stored["gamed"][0]:
     print(f"step {point['step']:>2}: {'   '.join(point['examples'])}")
 notebook.tell(
     f"""
-    In three runs of {stored["steps"]} steps, the rule comes to reward {100 * min(gamed["reward"]):.0f} to
-    {max(gamed["reward"]):.0%} of the answers, but only {100 * min(gamed["one"]):.0f} to {max(gamed["one"]):.0%} end
-    with the right sum. The reward rose, as it should, but it didn't measure what we meant. To notice that, measure something
-    that you don't reward, and read some answers.
+    At the end of three runs of {stored["steps"]} steps, the rule rewards {100 * min(gamed["reward"]):.0f} to
+    {max(gamed["reward"]):.0%} of the answers, but only {100 * min(gamed["one"]):.0f} to {max(gamed["one"]):.0%} of
+    them end with the right sum. The reward rose, as it should, but it didn't measure what we meant. To notice such a
+    gap, measure something that you don't reward, and read some answers.
     """
 )
 assert min(gamed["tokens"]) > 7 and min(gamed["reward"]) > max(gamed["one"]) + 0.2
@@ -621,16 +572,13 @@ assert min(gamed["tokens"]) > 7 and min(gamed["reward"]) > max(gamed["one"]) + 0
 # %% [markdown]
 # ## 5. What isn't in the weights
 #
-# *Who is the knight of Birchton?* No training text says, so the answer can't be in the weights. A program can look for
-# the right text first, as in lesson 13, and put it in front of the question. This is **retrieval-augmented
-# generation**. *Going deeper* measures what it's worth.
+# *Who is the knight of Birchton?* No training text says, so the answer can't be in the weights. But a program can
+# first look for the right text, as in lesson 13, and put it in front of the question. This is **retrieval-augmented
+# generation**, and *Going deeper* measures what it's worth.
 #
 # Three-digit sums aren't in the weights either. For these, another adapter has learned to write a **tool call**, a
 # line of text that asks for a function. The program around the model looks for such a line, runs the function, and
-# puts the result into the chat. In ours, the result appears as if the user had written it.
-
-# %% tags=["hide-input"]
-notebook.show_source(assistant.answer_with_tools)
+# puts the result into the chat, in our case as if the user had written it.
 
 # %% tags=["nbval-ignore-output"]
 adding = load_assistant("sums")
@@ -643,7 +591,7 @@ for question in ("What is 485+337?", "What is 912-405?"):
 # The second answer is wrong, because *add* is the only function that our model met in its training.
 #
 # Whatever a tool or a search returns becomes text in the prompt like any other. Suppose a program has fetched a page
-# from the web, and a stranger has planted its last sentence:
+# from the web, to which a stranger has added a last sentence:
 
 # %% tags=["nbval-ignore-output"]
 page = "In Mossford live the giant Fendric, the shoemaker Wilric and the shepherd Rosvin."
@@ -655,23 +603,19 @@ print(helper.reply(f"{question} {page} {planted}"))
 # Without the planted sentence, the assistant answers the question. With it, the assistant obeys the page, because
 # nothing in the prompt says which sentences are yours. This is **prompt injection** (Greshake et al. 2023). In most
 # large models' templates, the results of tools have a role of their own. That helps, but no training or template has
-# put a stop to the problem yet. Careful programs therefore limit what a model can do once it has read a stranger's
-# text.
+# put a stop to prompt injection yet. Careful programs therefore limit what a model can do once it has read a
+# stranger's text.
 #
-# Nothing you did today added a part to the model, so its map is still lesson 14's.
-
-# %% tags=["nbval-ignore-output"]
-prompt = helper.prompt_ids("Say wolf three times.")
-ids = torch.tensor(prompt + writers["our assistant"](prompt))
-model_map(trace_gpt(helper.model, ids, len(prompt), story.tokens, "our assistant"), tour="")
-
-# %% [markdown]
 # <details><summary>Fine print</summary>
 #
 # The student, the DPO run and the comparison of templates are one run each, with one seed. With 48 instructions a
-# standard error is up to seven points, so don't rank two templates that are close. A large model has read dialogues
-# in many forms, so a wrong template may make its answers only slightly worse, which is harder to notice. The sums in
-# section 4 have only two terms and no steps in between, and the rule could have written the right answers itself.
+# standard error is up to seven points, so don't rank two templates with similar shares. A large model has read
+# dialogues in many forms, so a wrong template may make its answers only slightly worse, which is harder to notice. The
+# sums in section 4 have only two terms and no steps in between, and the rule could have written the right answers
+# itself.
+#
+# A model that judges answers has biases of its own. It tends to favour long answers, the answer that it reads first
+# (Zheng et al. 2023), and answers that it has written itself (Panickssery et al. 2024).
 #
 # </details>
 #
@@ -684,7 +628,7 @@ model_map(trace_gpt(helper.model, ids, len(prompt), story.tokens, "our assistant
 # - GRPO makes an answer likelier if its reward is above its group's mean. Rejection sampling imitates the right
 #   answers.
 # - Training improves what the reward measures, so also measure something else.
-# - What isn't in the weights can be put into the prompt. But whoever writes into the prompt can give orders.
+# - What isn't in the weights can be put into the prompt. But anyone who can write into the prompt can give orders.
 #
 # $$A_i = \frac{r_i - \mathrm{mean}(r_1 \dots r_G)}{\mathrm{std}(r_1 \dots r_G)}$$
 #
@@ -694,7 +638,7 @@ model_map(trace_gpt(helper.model, ids, len(prompt), story.tokens, "our assistant
 # %% [markdown]
 # ## Practice
 #
-# About 40 minutes, easiest first.
+# About 45 minutes, easiest first.
 
 # %%
 exercises.quiz("no_end_in_training")
@@ -711,11 +655,31 @@ exercises.quiz("dpo_by_pencil")
 # %%
 exercises.quiz("who_runs_the_tool")
 
+# %% [markdown]
+# This is the program around the model that section 5 used:
+
+# %% tags=["hide-input"]
+notebook.show_source(assistant.answer_with_tools)
+
 # %%
 exercises.quiz("stuck_at_log_two")
 
 # %% [markdown]
 # ### From rewards to a loss
+#
+# Section 4 didn't show how advantages become a loss. Writing answers is slow, so GRPO uses each batch for several
+# updates and has to limit how far they can push. That's the first brake, the *clip*. Once a token's probability has
+# moved by a fifth in the direction of the advantage since the token was written, moving it further brings nothing.
+# The second brake is a price for drifting from the start, $\pi_0$. The drift is measured by the **KL divergence**,
+# the mean of $\log \pi / \pi_0$ over what $\pi$ writes, which is 0 as long as nothing has changed:
+#
+# $$\min\Big(\tfrac{\pi(w)}{\pi_{\text{old}}(w)}\,A,\; \mathrm{clip}\big(\tfrac{\pi(w)}{\pi_{\text{old}}(w)},\, 0.8,\, 1.2\big)\,A\Big) - \beta\,\mathrm{KL}(\pi\,\|\,\pi_0)$$
+#
+# Here $w$ is a token that was written, $\pi_{\text{old}}$ the model that wrote it and $A$ the advantage of its answer.
+# This clip limits a ratio, whereas lesson 09's limited a gradient. Later variants change several of these parts
+# (*Going deeper*).
+#
+# Let's start from the end. Suppose the *gain*, the part before the minus, is already there.
 
 # %% tags=["hide-input"]
 exercises.heading("policy_loss")
@@ -731,7 +695,7 @@ def policy_loss(gain, kl, counted, beta):
 exercises.check("policy_loss", policy_loss)
 
 # %% [markdown]
-# This is the first part of section 4's formula, up to the KL:
+# Now the gain itself, the part of the formula up to the minus:
 
 # %% tags=["hide-input"]
 exercises.heading("clipped_gain")
@@ -747,7 +711,16 @@ def clipped_gain(log_probs, old_log_probs, advantages, clip):
 exercises.check("clipped_gain", clipped_gain)
 
 # %% [markdown]
+# Here is a whole step of GRPO, as it ran in section 4:
+
+# %%
+notebook.show_source(reward.policy_step)
+
+# %% [markdown]
 # ### Let the samples vote
+#
+# Section 4's two methods train the adder. **Voting**, or *self-consistency* (Wang et al. 2023), needs no training. It
+# takes the commonest of several sampled answers.
 
 # %% tags=["hide-input"]
 exercises.heading("majority")
@@ -762,6 +735,16 @@ def majority(answers):
 # %% tags=["hide-input"]
 exercises.check("majority", majority)
 
+# %% tags=["hide-input"]
+print(f"one sample {base['one']:.0%} right, a vote of 16 samples {base['vote']:.0%}")
+notebook.tell(
+    f"""
+    These are the adder's answers from before section 4 trained it. Even then its greedy answer, without any vote, was
+    right {base["greedy"]:.0%} of the time, so here voting mostly wins back what sampling at a temperature of 1 had
+    lost. Voting pays on problems with long solutions, where many ways lead to one right answer (Wang et al. 2023).
+    """
+)
+
 # %% [markdown]
 # **Pencil (2 min).**
 
@@ -772,10 +755,33 @@ exercises.quiz("votes_by_pencil")
 exercises.quiz("when_voting_hurts")
 
 # %% [markdown]
-# ### Train SmolLM yourself
+# ### A second patient
 #
-# Here you train section 2's second patient yourself, in about a minute. If SmolLM's weights aren't installed, the cell
-# says how to get them. Try 24 pairs, or other kinds of instructions.
+# In section 2 the student learned the form of an answer but not the content. Was the method at fault, or the model?
+# For a second opinion we turn to SmolLM2-135M-Instruct, the model of lesson 19, which has read two trillion tokens and
+# was then tuned on conversations. We teach it two of our seven kinds of instruction, *copy* and *who*, again with
+# LoRA.
+
+# %% tags=["hide-input"]
+second = measured("second_patient")
+notebook.table(
+    [
+        [row["pairs"], " ".join(f"{share:.0%}" for share in row["followed"])]
+        for row in second["runs"]
+    ],
+    ["pairs", f"followed of {second['n']} unseen instructions, by seed"],
+)
+assert min(second["runs"][-1]["followed"]) > second["runs"][0]["followed"][0] + 0.3
+
+# %% [markdown]
+# After about a hundred pairs SmolLM follows most of the instructions. It could probably copy already, so the pairs
+# only had to show that copying is wanted. Zhou et al. (2023) tuned a model fresh from pretraining on a thousand pairs
+# and concluded that nearly all of its abilities came from pretraining. This is the *superficial alignment hypothesis*.
+# SmolLM can't test it, because its conversations may have taught it to copy. Raghavendra et al. (2024) call the
+# hypothesis "at best, an over-simplification".
+#
+# You can treat the second patient yourself, in about a minute. If SmolLM's weights aren't installed, the cell says how
+# to get them. Try 24 pairs, or other kinds of instructions.
 
 # %%
 LIVE, KINDS, N_PAIRS = False, ("copy", "who"), 96  # ← make the first one True
@@ -802,13 +808,13 @@ if LIVE:
 # %% [markdown]
 # ### What did the comparisons cost?
 #
-# The DPO run in section 3 lasted six batches. The bundled adapter *preferred* comes from a longer run. To see what it
-# has achieved, we give unseen requests to the assistant with and without this adapter. The share of requests for which
-# the rule prefers the new answer is the **win rate**.
+# The DPO run in section 3 lasted only six batches, but the bundled adapter *preferred* comes from a longer one. To see
+# what it has achieved, we send unseen requests to the assistant with and without this adapter. The share of requests
+# for which the rule prefers the new answer is the **win rate**.
 #
-# How far did the model have to move for that? At each token that it writes, the **KL divergence** $\sum_w \pi(w) \log
-# \frac{\pi(w)}{\pi_0(w)}$ compares its distribution with the reference's. A KL of 0 means that the two are equal. The
-# average over all tokens written is the **drift**, in nats per token.
+# How far did the model have to move for that? At each token that it writes, the KL divergence $\sum_w \pi(w) \log
+# \frac{\pi(w)}{\pi_0(w)}$ compares its distribution with the reference's. A KL of 0 means that the two distributions
+# are equal. The average over all tokens written is the **drift**, in nats per token.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 dpo = results["preferred"]
@@ -826,8 +832,8 @@ print(dpo["prompts"][0])
 print("before:", dpo["examples"][0][0], "\nafter: ", dpo["examples"][0][1])
 notebook.tell(
     """
-    The rule that made the pairs also counts the wins, so a high win rate says that the training has worked. It doesn't
-    say that the stories have become better. To find that out, somebody would have to read them.
+    The rule that made the pairs also counts the wins. A high win rate therefore says that the training has worked, but
+    not that the stories have become better. To find that out, somebody would have to read them.
     """
 )
 notebook.claim(dpo["win_rate"] > 0.6 and after < before)
@@ -867,7 +873,8 @@ exercises.quiz("your_own_reward")
 #
 # ### How far is this from the real thing?
 #
-# The losses and the steps that you've seen are the real ones. Almost everything else is smaller or simpler.
+# The losses and the stages of training that you've seen are those of real assistants. Almost everything else is
+# smaller or simpler.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 n_pairs = load_assistant("preferred").card["pairs"]
@@ -891,8 +898,16 @@ for request in ("Why is the sky blue?", "Write a poem.", "Translate cat into Fre
 # could write are wanted. For new facts such tuning is the wrong tool: a model that is tuned on facts it doesn't know
 # becomes more likely to invent others (Gekhman et al. 2024).
 #
-# Our assistant wasn't trained to be harmless or truthful either. When people train a real assistant, many of the
-# comparisons are there for just that.
+# Our assistant wasn't trained to be harmless or truthful either. For a real assistant, many of the comparisons serve
+# just that purpose.
+#
+# Like a real one, though, it's still a GPT. Nothing you did today added a part to the model, so its map is lesson
+# 14's.
+
+# %% tags=["nbval-ignore-output"]
+prompt = helper.prompt_ids("Say wolf three times.")
+ids = torch.tensor(prompt + writers["our assistant"](prompt))
+model_map(trace_gpt(helper.model, ids, len(prompt), story.tokens, "our assistant"), tour="")
 
 # %% [markdown]
 # ### What is the right text worth?
@@ -933,8 +948,8 @@ notebook.claim(known_facts["with_finder"]["right"] > 2 * known_facts["alone"]["r
 # <details><summary>What is different in a large model</summary>
 #
 # Our questions name the village, so the right text is found nearly every time. In a large collection, retrieval is
-# often the weakest part. Besides, our assistant knows nothing that could contradict the text. A large model has read
-# about many things, so it sometimes answers from memory and ignores the text.
+# often the weakest part. Besides, our assistant knows nothing that could contradict the text, whereas a large model
+# has read about so many things that it sometimes answers from memory and ignores the text.
 #
 # </details>
 #
@@ -954,10 +969,10 @@ notebook.table(
 )
 notebook.tell(
     """
-    With the working, the same model writes more tokens before it answers. Each of them is another pass through its
-    six layers. Every step is a sum that the model has seen often, and the results so far are in the text, where
-    attention can read them. Part of the gain may have another cause, though, because the training data had 9,000 sums with their
-    working and only 1,500 without.
+    When the model writes down the working, it writes more tokens before it answers, and each of them is another pass
+    through its six layers. Every step is a sum that the model has seen often, and the results so far are in the text,
+    where attention can read them. Part of the gain may have another cause, though, because the training data had 9,000
+    sums with their working and only 1,500 without.
 
     Nye et al. (2021) trained models in this way. Getting such steps by prompting alone is called *chain of thought*
     (Wei et al. 2022).
@@ -969,8 +984,8 @@ notebook.claim(all(one["at_once"] <= one["always_the_commonest"] for one in by_t
 # %% [markdown]
 # ### What became of GRPO?
 #
-# The formula in section 4 is from 2024. GRPO itself had dropped a part of its predecessor PPO, a second model that
-# says what reward to expect (Schulman et al. 2017). Since then, most of the other parts have been changed or dropped,
+# The formula in *Practice* is from 2024. GRPO had itself dropped a part of its predecessor PPO, a second model that
+# says what reward to expect (Schulman et al. 2017). Since then, most of its other parts have been changed or dropped,
 # too.
 #
 # *Dr. GRPO* doesn't divide by the standard deviation, because the division gives extra weight to prompts that are
@@ -978,14 +993,17 @@ notebook.claim(all(one["at_once"] <= one["always_the_commonest"] for one in by_t
 # that unlikely tokens can rise faster. It also averages over all tokens of a batch, as our loss does, while the
 # original averages within each answer first (Yu et al. 2025). Both drop the KL, and today's libraries often start
 # from β = 0. *GSPO* uses a single ratio per answer in place of one per token (Zheng et al. 2025).
+#
+# Nor does a model have to learn from rewards alone. R1, the successor of DeepSeek-R1-Zero, also imitated worked
+# solutions and learned from preferences (DeepSeek-AI 2025).
 
 # %% [markdown]
 # ### What is DPO aiming at?
 #
-# DPO never sees a reward, and yet it's derived from one. The older way of learning from preferences assigns each
-# answer a reward $r$ and maximises its mean minus a price for drifting away, $\mathbb E[r] -
-# \beta\,\mathrm{KL}(\pi\,\|\,\pi_0)$. The best policy for that is known in closed form. It multiplies each answer's
-# probability under the reference by $e^{r/\beta}$ and normalises:
+# DPO never sees a reward, and yet it's derived from one. An older way of learning from preferences gives each answer a
+# reward $r$ and maximises the mean reward minus a price for drifting away, $\mathbb E[r] -
+# \beta\,\mathrm{KL}(\pi\,\|\,\pi_0)$. The policy that does this best is known in closed form. It multiplies each
+# answer's probability under the reference by $e^{r/\beta}$ and normalises:
 #
 # $$\pi^*(y) = \tfrac1Z\, \pi_0(y)\, e^{r(y)/\beta}$$
 #
@@ -1052,9 +1070,9 @@ notebook.claim(
 # - Liu et al. (2025), "Understanding R1-Zero-Like Training", arXiv:2503.20783: Dr. GRPO; Yu et al. (2025), "DAPO",
 #   arXiv:2503.14476; Zheng et al. (2025), "Group Sequence Policy Optimization", arXiv:2507.18071.
 # - Lambert et al. (2024), "Tülu 3", arXiv:2411.15124: 939,344 instructions; Zheng et al. (2023), "Judging
-#   LLM-as-a-Judge with MT-Bench and Chatbot Arena", arXiv:2306.05685; Panickssery, Bowman, Feng (2024), "LLM Evaluators
-#   Recognize and Favor Their Own Generations", arXiv:2404.13076; Greshake et al. (2023), "Not what you've signed up
-#   for", arXiv:2302.12173: prompt injection.
+#   LLM-as-a-Judge with MT-Bench and Chatbot Arena", arXiv:2306.05685; Panickssery, Bowman, Feng (2024), "LLM
+# Evaluators   Recognize and Favor Their Own Generations", arXiv:2404.13076; Greshake et al. (2023), "Not what you've
+# signed up   for", arXiv:2302.12173: prompt injection.
 # - Rafailov et al. (2023), "Direct Preference Optimization", arXiv:2305.18290; Pal et al. (2024), "Smaug",
 #   arXiv:2402.13228.
 # - Christiano et al. (2017), "Deep reinforcement learning from human preferences", arXiv:1706.03741; Stiennon et al.

@@ -7,7 +7,7 @@ QUESTIONS = questions(r"""
 Somebody trains an assistant on pairs of prompt and answer, but forgets to append the end token to the answers. How does the assistant behave?
 - It stops after the usual length of an answer, because it has seen how long answers are. | Generation stops only at the end token, and the model gives that token hardly any probability.
 + It answers, and then it keeps writing. | Yes. Nothing in its training said what comes after the last word of an answer, so it goes back to continuing text.
-- It doesn't answer at all. | The tokens of the answers were learned as usual. Only the token after them is missing.
+- It doesn't answer at all. | The tokens of the answers were learned as usual. Only the token that should follow them is missing.
 - It writes the end token at once. | That would happen if the end token came before the answers. Here it doesn't come at all.
 
 [how_many_targets: number]
@@ -17,7 +17,7 @@ A prompt of 12 tokens ends with the token that opens the reply. The answer has 5
 - 7 | That counts one prediction of a prompt token. The last token of the prompt predicts the first token of the answer, which makes 6 in all.
 - 18 | There are 18 tokens in all, and 11 of their 17 predictions are masked.
 answer: 6
-why: The five tokens of the answer and the end token. The first of the six is predicted at the last position of the prompt.
+why: These are the five tokens of the answer and the end token. The first of the six is predicted at the last position of the prompt.
 
 [dpo_by_pencil: number]
 Before training, the better and the worse answer had a probability of 0.2 each. Now they have 0.4 and 0.1, and β = 1. How large is the DPO loss of this pair? (Two decimals.)
@@ -90,14 +90,14 @@ recall: no_end_in_training
 [form_or_content]
 After these few steps, how do the replies to the 48 unseen instructions look?
 - form: most of them end where they should, but few are right | The form is the same in each of hundreds of examples, but the right answer is different every time.
-- both: most of them end where they should, and most are right | Before these steps, the student had read seven megabytes of stories but never a question that it had to answer. Answering isn't learned in so few steps.
+- both: most of them end where they should, and most are right | Before these steps, the student had read seven megabytes of stories but never a question that it had to answer. A few steps aren't enough to learn how to answer.
 - neither: most of them don't end, and few are right | The end token comes once in every example, always right after the answer, so it's among the first things learned.
 ask_why: yes
 recall: how_many_targets
 
 [which_way_to_better_sums]
 Rejection sampling and GRPO work on the same sums, with equally many tries. After training, which of the two is right more often on unseen sums when it writes one sample per sum?
-- rejection: rejection sampling's, because it imitates nothing but right answers | It does, and its target is clean. But it learns nothing from the wrong answers, and as much from an easy sum as from a hard one.
+- rejection: rejection sampling's, because it imitates nothing but right answers | It does, so none of them misleads it. But it learns nothing from the wrong answers, and as much from an easy sum as from a hard one.
 - grpo: GRPO's, because it learns from the wrong answers as well | They do say what to avoid. But here more than half of the answers are right, so imitation has plenty to learn from, too.
 - equal: neither's, because both see the same answers and the same rule | They do. More than half of the answers are right from the start, so there is enough to imitate, and the wrong ones add little.
 ask_why: yes
