@@ -3,15 +3,15 @@
 #
 # *The capital of France is* **Berlin**.
 #
-# SmolLM knows better. Left alone, it puts *Paris* there. But while it was reading this sentence, we replaced 64
-# numbers, the output that one of its 270 heads produced at the last word. In their place we put what that head outputs
-# when the sentence is about Germany.
+# SmolLM knows better. Left alone, it continues the sentence with *Paris*. But while it was reading, we changed 64
+# numbers inside it. They were the output of one of its 270 heads at the last word, and we replaced them with the
+# output of the same head for the sentence about Germany.
 #
 # A map of attention shows where the weight went, but not whether that mattered. To find out, you have to change
-# something and watch the answer. Today you'll find this head yourself, and then you'll ask what finding it proves.
+# something and watch the answer. Today you'll find this head yourself, and then you'll ask what your discovery proves.
 #
-# You come from lesson 19. You also need heads (lesson 06) and the induction score from lesson 14's *Going deeper*.
-# If you left that exercise out, the course's own version computes the score.
+# You come from lesson 19. You also need heads (lesson 06) and the induction score from lesson 14's *Going deeper*. If
+# you skipped that exercise, the lesson uses the course's own version.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -53,12 +53,12 @@ smol = live.model
 model = smol and smol.model
 
 # %% [markdown] tags=["notes"]
-# **50 minutes.** Hook and warm-up 4 · 1 who copies 14 · 2 the first token 6 · 3 the lens 8 · 4 patching 13 · 5 why did
-# it look there 6 · summary 2. Section 3 begins at minute 24. Lesson 06 has maps and silenced heads, lesson 14 the
+# **50 minutes.** Hook and warm-up 4 · 1 who copies 12 · 2 the first token 6 · 3 the lens 8 · 4 patching 12 · 5 why did
+# it look there 6 · summary 2. Section 3 begins at minute 22. Lesson 06 has maps and silenced heads, lesson 14 the
 # induction score.
 #
 # **Say first**: today nothing is trained. Every experiment is a sentence of the form "if I change this and nothing
-# else, that happens". With it comes a control, in which something else is changed.
+# else, that happens". Each experiment comes with a control, in which something else is changed.
 #
 # **Show**: the widget of section 4 on the projector. Let the class call out cells before you press them.
 #
@@ -66,9 +66,10 @@ model = smol and smol.model
 #
 # - After section 1: "What would you say if eight random heads had done the same damage?" (That heads matter, not that
 #   these copy.)
-# - After section 2: "Why didn't hiding the first token from the start hurt?" (The second one took its place.)
+# - After section 2: "When we hid the first token from all others, why did that hardly matter?" (The second one took
+#   its place.)
 # - After section 4: "Head 4 of layer 23 knows capitals. True?" (It carries what was already in the country's vector.
-#   With it silenced, eight of ten answers are still right in one of the forms.)
+#   With it silenced, eight of ten answers are still right in one of the three sentences.)
 #
 # **Mistakes to expect**: the lens without the model's last norm, a patch after the layer, zero for the mean.
 #
@@ -117,7 +118,7 @@ exercises.warm_up(20)
 # %% [markdown]
 # ## 1. Who copies?
 #
-# Take 25 random tokens and write the same 25 after them. Nothing can predict the first copy, but a model that looks
+# Take 25 random tokens and write them down twice in a row. Nobody could predict the first copy, but a model that looks
 # back could recite the second.
 
 
@@ -142,9 +143,10 @@ first, second = live("copies", lambda: loss_of_copies(twice(seed=0)))
 print(f"{first:.1f} nats per token in the first copy, {second:.1f} in the second")
 
 # %% [markdown]
-# SmolLM does look back, then. Some of its heads must do the looking. An **induction head** attends from a token to the
-# one *after* its earlier copy, which is the token that should come next. The induction score, from lesson 14's *Going
-# deeper*, is the weight that a head puts there. Now we compute it in all 30 layers of SmolLM.
+# The second copy costs far less than the first, which means that SmolLM looks back. Only attention can do that, so
+# let's find the heads that do it. An **induction head** attends from a token to the one *after* its earlier copy,
+# because that token should come next. The head's induction score (lesson 14, *Going deeper*) is the weight that it
+# puts there. We compute the score for all 270 heads of SmolLM.
 
 
 # %%
@@ -176,14 +178,15 @@ print("the eight highest:", ", ".join(f"{layer}.{head}" for layer, head in copie
 print(exercises.whose("induction_score", did="scored"))
 
 # %% [markdown]
-# Eight heads stand out, in layers 17 to 23. Layers and heads are counted from 0, so 18.6 is head 6 of layer 18. But so
-# far we've only looked. A head could attend to the right place and write nothing that later layers use. To test
-# whether its output matters, we take the output away.
+# Eight heads stand out, in layers 17 to 23. Layers and heads are counted from 0, so 18.6 means head 6 of layer 18. But
+# so far we've only looked. A head could attend to the right place and still write nothing that later layers use. To
+# test whether its output matters, we take the output away.
 #
 # ### Your turn (3 min)
 #
-# Lesson 06 set silenced heads to zero. But perhaps a head's output is never zero. Then later layers would have to read
-# something that they have never seen. It's gentler to replace the head's output by its average.
+# In lesson 06, a silenced head put out zeros. But the usual output of a head may never be near zero, and then later
+# layers have to read something that they never met in training. It's gentler to replace a head's output with its
+# average.
 
 # %% tags=["hide-input"]
 exercises.heading("mean_ablate")
@@ -253,15 +256,17 @@ display(
     )
 )
 notebook.tell(
-    f"""Without eight of its 270 heads SmolLM can hardly recite random tokens: {mean["8 copiers"]:.1f} nats instead of
-    {mean["all heads"]:.1f}, and {mean["8 copiers, zero"]:.1f} with zero in place of the mean. By itself that would
-    only show that a model gets worse when you break it. But if you silence eight other heads of the same layers, in
-    three different draws, the loss is only {mean["8 others"]:.1f}."""
+    f"""Without eight of its 270 heads, SmolLM can hardly recite random tokens. The loss of the second copy rises from
+    {mean["all heads"]:.1f} to {mean["8 copiers"]:.1f} nats per token, or to {mean["8 copiers, zero"]:.1f} if we
+    use zero in place of the mean. By itself, that might only show that breaking a model makes it worse. The
+    control says otherwise. With eight other heads of layers 17 to 24 silenced, in three different draws, the loss
+    is only {mean["8 others"]:.1f}."""
 )
 assert mean["8 copiers"] > mean["all heads"] + 6 and max(copying["8 others"]) < 6
 
 # %% [markdown]
-# Random tokens aren't language, so let's try three ordinary English texts, each of them read twice.
+# Random tokens aren't language, so let's repeat the experiment with three ordinary English texts, each of them read
+# twice.
 
 # %% tags=["hide-input"]
 TEXTS = [
@@ -291,10 +296,11 @@ once = [statistics.mean(a for a, _ in pairs) for pairs in english]
 again = [statistics.mean(b for _, b in pairs) for pairs in english]
 saved = [a - b for a, b in zip(once, again)]
 notebook.tell(
-    f"""Without the eight, the first reading is as easy as before ({once[0]:.1f} and {once[1]:.1f} nats on average),
-    but the second goes from {again[0]:.1f} to {again[1]:.1f}. With all heads, reading a text again saves
-    {saved[0]:.1f} nats per token, and without the eight it still saves {saved[1]:.1f}. In English, then, the
-    eight account for {1 - saved[1] / saved[0]:.0%} of the reciting. Other heads must do the rest."""
+    f"""The first reading hardly needs the eight heads. It costs {once[0]:.1f} nats per token with them and
+    {once[1]:.1f} without. But the loss of the second reading rises from {again[0]:.1f} to {again[1]:.1f}. With
+    all its heads, SmolLM saves {saved[0]:.1f} nats per token when it reads a text again, and without the eight it
+    still saves {saved[1]:.1f}. In English, then, the eight account for {1 - saved[1] / saved[0]:.0%} of the
+    saving. Other heads must do the rest."""
 )
 assert abs(once[0] - once[1]) < 0.5 and again[0] + 0.5 < again[1] < once[1]
 assert 0.3 < 1 - saved[1] / saved[0] < 0.5
@@ -302,10 +308,10 @@ assert 0.3 < 1 - saved[1] / saved[0] < 0.5
 # %% [markdown]
 # ### Who tells them where to look?
 #
-# Suppose the token at hand is *fox*, and the earlier *fox* was followed by *runs*. A copier attends from *fox* to
-# *runs*. It can do that only if the key of *runs* says that *fox* came before it. As lesson 14 argued, an earlier head
-# has to supply this information by attending to the **previous token**. In the layers below the copiers, one head
-# stands out:
+# Suppose a text contains *fox runs*, and later *fox* again. A copier attends from the second *fox* to *runs*. It can
+# find *runs* only if the key of *runs* says that *fox* came before it, but a token's embedding doesn't say what came
+# before. As lesson 14 argued, an earlier head has to supply this information by attending to the **previous token**.
+# In the layers below the copiers, one head stands out:
 
 # %% tags=["nbval-ignore-output"]
 
@@ -331,63 +337,23 @@ def place_of_copies(silenced):
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 others = [(teller[0], head) for head in range(9) if head != teller[1]]
-places = live("places", lambda: [place_of_copies(heads) for heads in ([], [teller], others)])
+at_copies = live("places", lambda: [place_of_copies(heads) for heads in ([], [teller], others)])
 told = "{}.{}".format(*teller)
-for name, found in zip(("nothing", told, f"the 8 beside {told}"), places):
+for name, found in zip(("nothing", told, f"the 8 beside {told}"), at_copies):
     print(f"silenced: {name:>17}   induction score {found[0]:.2f}   {found[1]:.1f} nats per token")
-assert places[1][0] < 0.4 * places[0][0] and places[1][1] > places[0][1] + 2
-assert places[2][0] > 0.9 * places[0][0] and places[2][1] < places[0][1] + 1
+assert at_copies[1][0] < 0.4 * at_copies[0][0] and at_copies[1][1] > at_copies[0][1] + 2
+assert at_copies[2][0] > 0.9 * at_copies[0][0] and at_copies[2][1] < at_copies[0][1] + 1
 
 # %% [markdown]
-# With this one head silenced, the copiers attend mostly to other tokens, although they themselves are untouched. As
-# a control, we silenced the other eight heads of its layer instead, and the copiers' score hardly changed.
+# With this one head silenced, the copiers attend mostly to other tokens, although nothing in the copiers themselves
+# was changed. As a control, we silenced the other eight heads of its layer instead, and the copiers' score hardly
+# moved. *Practice* asks what the copiers lost.
+
+# %% [markdown]
+# ## 2. Why do so many heads look at the first word?
 #
-# What did the copiers lose? They make queries, keys and values, so which of the three failed? To find out, we silence
-# that one head once more and keep the queries that all heads of the copiers' four layers make. Then we put only these
-# queries into a run in which nothing is silenced. We do the same with the keys, and with the values.
-
-# %% tags=["hide-input", "nbval-ignore-output"]
-
-
-def place_with(name):
-    """The same two numbers, if only the queries, keys or values come from the run without the teller."""
-    parts = [getattr(model.layers[i].self_attention, name) for i in {layer for layer, _ in copiers}]
-    kept = {}
-    hooks = [
-        part.register_forward_hook(lambda part, _, out: kept.update({part: out.clone()}))
-        for part in parts
-    ]
-    with heads_replaced(model, {teller: mean_ablate}), torch.no_grad():
-        model.decode(twice(10))
-    for hook in hooks:
-        hook.remove()
-    hooks = [part.register_forward_hook(lambda part, *_: kept[part]) for part in parts]
-    found = place_of_copies([])
-    for hook in hooks:
-        hook.remove()
-    return found
-
-
-exchanged = live(
-    "composition",
-    lambda: {kind: place_with(f"{kind}_proj") for kind in ("query", "key", "value")},
-)
-for kind, (score, nats) in exchanged.items():
-    print(f"exchanged: {kind:>6}   induction score {score:.2f}   {nats:.1f} nats per token")
-assert exchanged["key"][0] < 0.4 * places[0][0] and exchanged["key"][1] > places[0][1] + 3
-assert all(exchanged[kind][0] > 0.8 * places[0][0] for kind in ("query", "value"))
-
-# %% [markdown]
-# It was the keys. Exchanging the queries or the values costs about a nat each, and the copiers put nearly as much
-# weight on the right token as before. But without this one head, the keys no longer say what came before. Heads that
-# work only together form a **circuit**. Reading another head's output through the keys is called **K-composition**
-# (Elhage et al. 2021).
-
-# %% [markdown]
-# ## 2. Why does everybody look at the first word?
-#
-# In lesson 19's view of all heads you saw many that look at the first token, whatever it is. How much of the weight is
-# that altogether?
+# In lesson 19 you saw many heads that attend to the first token, whatever it is. How much of all the weight goes
+# there?
 
 # %% tags=["nbval-ignore-output"]
 
@@ -401,8 +367,8 @@ first = torch.tensor(live("first", lambda: weight_on_first(TEXTS[0])))
 print(f"{first.mean():.0%} of all weight, and {first.max():.0%} in layer {first.argmax()}")
 
 # %% [markdown]
-# A token with this much weight surely holds something important. Let's hide it from all other tokens, in every head
-# of every layer, and measure the loss from the tenth token on.
+# A token with this much weight ought to be important. To see how important, we hide it from all other tokens, in every
+# head of every layer, and measure the loss from the tenth token on.
 
 # %%
 exercises.predict("the_first_token_hidden")
@@ -467,35 +433,35 @@ print(f"loss {whole:.2f}, with the first token hidden {whole + early:.2f}")
 print(f"weight on the first token before: {before:.0%}; on the second one now: {after:.0%}")
 notebook.tell(
     f"""Almost nothing happens, because the second token takes over. In the first of our texts, {after:.0%} of all
-    weight now lies on it."""
+    weight now goes to it."""
 )
 assert early < 0.5 and after > 0.25
 
 # %% [markdown]
-# We hid a token, and its role moved to the next one. To take away the role itself, we let the next tokens see the
-# first one as usual and hide it only from the tenth on. As a control, we hide the second, third or sixth token in the
-# same way.
+# Hiding the first token only moved its role to the second. To take away the role itself, we let the next few tokens
+# see the first one as usual and hide it only from the tenth token on. As a control, we hide the second, third or sixth
+# token in the same way.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 other = rise["another, from the tenth on"]
 print(f"first token hidden from the tenth on:   {late:+.2f} nats per token")
 print(f"another token hidden from the tenth on: {other:+.2f}")
 notebook.tell(
-    f"""Now the model breaks, and its loss rises by {late:.1f} nats per token. A head's weights sum to 1, so a head
-    that finds nothing still has to put its weight somewhere. The first token is such a place, an **attention sink**
-    (Xiao et al. 2023). From layer 12 on, its values are only {sink["values"]:.0%} as long as those of other tokens,
-    so attending to it adds little. Without the sink, the weight of every idle head falls on other tokens, whose
-    values the head then adds whether they're of use or not. That's why methods that throw away old keys keep the
-    first few."""
+    f"""Now the model breaks. Its loss rises by {late:.1f} nats per token. The reason is that a head's weights sum to
+    1, so a head that finds nothing to attend to still has to put its weight somewhere. Here it goes to the first
+    token, which is called an **attention sink** (Xiao et al. 2023). From layer 12 on, the sink's values are only
+    {sink["values"]:.0%} as long as those of other tokens, so attending to it adds little. Without the sink, an
+    idle head puts its weight on other tokens and adds their values, whether they're of use or not. That's why
+    methods that discard old keys keep the first few."""
 )
 assert late > 1 > 0.3 > abs(other) and sink["values"] < 0.4
 
 # %% [markdown]
 # ## 3. When does it know?
 #
-# Back to France. The residual stream at the last word, *is*, goes through 30 layers, each of which adds something.
-# After which of them has the model decided? You can ask an unfinished vector what it would say, by sending it straight
-# through the model's own last two steps, the final norm and the output. This is called the **logit lens**.
+# Let's return to France. At the last word, *is*, 30 layers add something to the residual stream, one after the other.
+# After which of them is the answer settled? We can ask an unfinished vector what it would say, by sending it straight
+# through the model's last two steps, the final norm and the output. This is called the **logit lens**.
 #
 # ### Your turn (3 min)
 
@@ -557,22 +523,22 @@ display(
     )
 )
 notebook.tell(
-    f"""For 23 layers the capital's rank is in the thousands. Then it climbs, and it's first only when
-    {min(known.values())} layers have run. The dashed line was drawn without the final norm. It's wrong, although it
-    looks as good as any other curve.
+    f"""For 23 layers the capital's rank is in the thousands. Then it climbs, but in none of the six sentences does
+    the capital come first before {min(known.values())} layers have run. The dashed line is what you get without
+    the final norm. It looks as plausible as any other curve, and it's wrong.
 
-    What does the model know in the first 23 layers? Either it doesn't know the answer yet, or it keeps the answer
-    elsewhere. A lens can't tell which of the two is true, because it reads a single position, and reads it as
-    the output layer would."""
+    Does the model not know the answer in the first 23 layers, or does it keep the answer somewhere else? The lens
+    can't tell, because it reads a single position, and reads it as the output layer would."""
 )
 assert min(known.values()) > 24 and statistics.median(row[20] for row in ranks.values()) > 1000
 
 # %% [markdown]
 # ## 4. Where is Paris until then?
 #
-# We let the model read "The capital of France is" and, in a second run, "The capital of Germany is". Just before some
-# layer we stop the second run, replace the vector at one position by the one from the first run, and go on. If the
-# model then says *Paris*, this vector carried what made the difference. Such an exchange is called **patching**.
+# To search the other positions as well, we exchange vectors between two runs. The model reads "The capital of France
+# is" in the first run and "The capital of Germany is" in the second. Just before some layer, we stop the second run,
+# replace the vector at one position with the one from the first run, and let the model continue. If it then says
+# *Paris*, this one vector carried what distinguishes the two sentences. Such an exchange is called **patching**.
 #
 # ### Your turn (4 min)
 
@@ -610,21 +576,22 @@ for (layer, _, word), answer in zip(places, said):
 print(exercises.whose("patch", did="patched"))
 
 # %% [markdown]
-# Patched before layer 20 or earlier, the vector at the country carries the difference. That needn't be *Paris* yet:
-# early on, it may be no more than the other country's name. Patched before layer 26, the vector at *is* carries it.
+# The country's vector decides the answer when we exchange it before layer 10 or 20. It needn't hold *Paris* yet,
+# because early on it may hold no more than the country's name. Before layer 26, the vector at *is* decides.
 #
-# Click on cells to find out where *is* takes over from the country. The menus also offer sentences about who gets the
-# drink, and about which verb follows *the keys*. With SmolLM installed, `PatchingGrid(smol, own=(…, …))` takes two
-# sentences of your own with equally many tokens.
+# Click on cells to find out at which layer *is* takes over from the country. The menus also offer sentences about who
+# gets the drink, and about which verb follows *the keys*. With SmolLM installed, `PatchingGrid(smol, own=(…, …))`
+# takes two sentences of your own with equally many tokens.
 
 # %% tags=["nbval-ignore-output"]
 PatchingGrid(smol)
 
 # %% [markdown]
-# Somewhere in between, the difference moves from one position to another. Only attention can do that, so some heads
-# must carry it. We patch all 270, one at a time, at the last word, and see how far each one moves the answer. The
-# measure is Paris's lead over Berlin in logits. A head that carries none of the difference leaves the lead as it
-# was. One that carries all of it makes the lead as large as it is in the sentence about France.
+# Somewhere in between, the difference moves from the country to the last word. Only attention moves anything between
+# positions, so some heads must carry it. To find them, we patch the output of each of the 270 heads at the last word,
+# one head at a time. Each time we measure Paris's lead over Berlin in logits. If the head carries none of the
+# difference, the lead stays as it was. If it carries all of it, the lead becomes as large as in the sentence about
+# France.
 
 # %%
 exercises.predict("how_many_carry")
@@ -672,9 +639,9 @@ head_table(
 )
 notebook.tell(
     f"""Only one does. Head {carrier[1]} of layer {carrier[0]} carries {share.max():.0%} of the difference on average,
-    and {again[0].min():.0%} to {again[0].max():.0%} in the four pairs. The next one carries
-    {share.flatten().topk(2).values[1]:.0%}. A few heads push the other way, which is how one head can
-    carry more than the whole difference."""
+    and {again[0].min():.0%} to {again[0].max():.0%} in the four pairs. The runner-up carries
+    {share.flatten().topk(2).values[1]:.0%}. A few heads push the other way, which is why a single head can carry
+    more than the whole difference."""
 )
 print("measured again just now, and stored:")
 for (layer, head), now in zip([carrier, *drawn], again.mean(1)):
@@ -683,9 +650,9 @@ assert carrier == (23, 4) and half == 1
 assert all(abs(x - share[i]) < 0.02 for i, x in zip([carrier, *drawn], again.mean(1)))
 
 # %% [markdown]
-# Is it *the* head for capitals? Patching has shown that exchanging its output is enough to change the answer. Whether
-# the head is *needed* is another question, which only silencing answers. In the next table, we silence one head at a
-# time and measure how far the right capital's lead over nine others shrinks.
+# Is it *the* head for capitals? Patching has shown that exchanging its output is *enough* to change the answer.
+# Whether the head is also *needed* is another question, and only silencing can answer it. The next figure shows how
+# far the right capital's lead over nine others shrinks when we silence one head at a time.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 lost = torch.tensor(table["silenced"])  # (30, 9), in logits, mean of ten countries
@@ -702,17 +669,18 @@ head_table(
     "some of them below zero.",
 )
 notebook.tell(
-    f"""It's needed, too. Without head {carrier[1]} of layer {carrier[0]} the lead shrinks by {largest:.1f} logits.
-    No other head costs more than {second:.1f}. Apart from this one head, though, the two tables differ. Heads
-    {", ".join(f"{layer}.{head}" for layer, head in both_alike)} cost between half a logit and one when silenced, but
-    carry nothing when exchanged. Whatever they do, they do for both countries alike, which patching can't see."""
+    f"""The head is needed, too. Silencing it shrinks the lead by {largest:.1f} logits, and no other head costs more
+    than {second:.1f}. Otherwise the two figures differ. Heads
+    {", ".join(f"{layer}.{head}" for layer, head in both_alike)} cost between half a logit and one when silenced,
+    yet exchanging their outputs changes nothing. Whatever these heads do, they do it for both countries alike, so
+    patching can't show it."""
 )
 assert divmod(first_one.item(), 9) == carrier and largest > 3 * second and len(both_alike) >= 3
 assert all(0.5 < lost[one] <= 1.05 for one in both_alike)
 
 # %% [markdown]
-# We found the head on these countries. To see whether it matters for others, we silence it for ten new ones, in the
-# sentence from before and in two more. We also silence several heads at once.
+# We found this head with a few countries and one sentence. To see whether it matters for others, we silence it for ten
+# new countries, in this sentence and in two more. We also silence several heads at once.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 FORMS = {
@@ -758,10 +726,10 @@ alone, then = lead["nothing"] - lead["23.0, 23.1, 23.5"], lead["23.4"] - lead["a
 notebook.tell(
     f"""In the first sentence, silencing head 4 shrinks the right capital's lead from {lead["nothing"]:.1f} to
     {lead["23.4"]:.1f} logits, and {without["23.4"][0][1]} of 10 answers are still right. Three other heads of the
-    same layer seem to matter little, because silencing them costs only {alone:.1f}. But once head 4 is gone they cost
-    {then:.1f}, and no right answer is left. The heads cover for each other, which you can't see by silencing one at a
-    time. Four others, the control, cost next to nothing, and the other two sentences show the same pattern of
-    leads."""
+    same layer seem to matter little, because silencing them costs only {alone:.1f}. But with head 4 gone,
+    silencing these three costs {then:.1f} more, and no right answer is left. The heads cover for each other,
+    which you can't see as long as you silence them one at a time. The control, four other heads, costs next to
+    nothing. The leads in the other two sentences show the same pattern."""
 )
 assert lead["23.4"] < 0.6 * lead["nothing"] and then > 2 * alone > 0
 assert all(found[1] <= 1 for found in without["all four"])
@@ -773,16 +741,17 @@ exercises.quiz("what_patching_showed")
 # %% [markdown]
 # ## 5. Why did it look there?
 #
-# Lesson 06 showed where words look, but couldn't say why. In the third layer of the course's translator, for instance,
-# the first head has *femme* attend to *noire*. What made that score so high?
+# Lesson 06 showed where words look, but it couldn't say why. In the third layer of the course's translator, for
+# instance, the first head attends from *femme* to *noire*. What made that score so high?
 #
-# A score is a query times a key, each made from a vector in the residual stream. Such a vector is a *sum* of the
-# token, its position, and whatever the earlier heads and networks have added. If you multiply two sums, the result is
-# a longer sum. The score is therefore a sum over all pairs of a part of the query and a part of the key.
+# A score is a query times a key, and each is made from a vector in the residual stream. Such a vector is a *sum* of
+# the token, its position, and whatever the earlier heads and networks have added. Multiply two sums, and you get one
+# product for every pair of terms. The score is therefore a sum too, with one term for each part of the query paired
+# with each part of the key.
 #
-# The translator is small enough to write all pairs down. The input of its third encoder layer has 14 parts, called
-# `token`, `position`, `1.1` for the first layer's first head, `1.ff` for its network and so on. A fifteenth part is
-# what the norm and the projections add by themselves, which makes 225 pairs.
+# The translator is small enough for us to compute every pair. The input of its third encoder layer has 14 parts. They
+# are called `token`, `position`, `1.1` for the first layer's first head, `1.ff` for its network and so on. A fifteenth
+# part is what the norm and the projections add by themselves, which makes 225 pairs.
 
 # %%
 exercises.predict("largest_pair")
@@ -821,16 +790,17 @@ n_needed = (
     pairs.flatten().abs().sort(descending=True).values.cumsum(0) < 0.8 * pairs.abs().sum()
 ).sum() + 1
 notebook.tell(
-    f"""*femme* has {theirs[query, key]:.0%} of its weight on *noire*, whose score is {total:.1f} above that of an
-    average key. The largest of 225 pairs adds only {largest:.1f} of that. It takes {n_needed} pairs to reach four
-    fifths of all that is added and taken away. "Because it's an adjective" would be a nicer answer, but the true one
-    is a long sum."""
+    f"""*femme* puts {theirs[query, key]:.0%} of its weight on *noire*, whose score is {total:.1f} above that of an
+    average key. The largest of the 225 pairs contributes only {largest:.1f} of that. Some pairs raise the score
+    and others lower it, and it takes the {n_needed} largest to account for four fifths of all these
+    contributions. "Because it's an adjective" would be a nicer answer, but the true one is a long sum."""
 )
 assert 0.08 * total < largest < 0.4 * total
 
 # %% [markdown]
-# A long sum can still be grouped. The two feed-forward networks stand out together, so let's remove what they wrote
-# from the vectors themselves and compute the norm anew.
+# Even a long sum can be grouped. The two feed-forward networks stand out together in the figure. To test whether they
+# matter, we remove what they wrote from the vector behind the query, compute the norm again, and look at the weight
+# that is left. We do the same with three other groups.
 
 # %% tags=["hide-input"]
 GROUPS = {
@@ -852,20 +822,20 @@ assert max(dropped, key=lambda name: dropped[name][0]) == min(
 assert dropped["both networks"][1] < 0.5
 
 # %% [markdown]
-# The group with the largest share is also the one that's missed most. What the networks made of *femme* matches what
-# they made of *noire*. For this score, that's as much of a *why* as we can give.
+# The group that adds most to the score is also the one whose removal costs most. What the networks made of *femme*
+# matches what they made of *noire*. For this score, that's the best *why* we can give.
 #
 # ## What you can take with you
 #
-# - A score finds a head, but only a change shows what the head does. Every effect needs a control, which is the same
-#   change somewhere else.
-# - Eight of 270 heads do most of SmolLM's reciting of random tokens, but under half of it in English. One head of an
-#   earlier layer tells them, through their keys, where to look.
-# - The first token is a place for idle weight. When we hid it, the next token took over.
-# - Patching shows where the difference between two sentences is: at the country until layer 23, where one head brings
-#   most of it to the last word.
-# - Other heads cover for that head, so silencing one head at a time underrates every one of them.
-# - An attention score can be written, without any approximation, as a long sum. The one that we took apart had no
+# - A score can point to a head, but only a change shows what the head does. Every change needs a control, which is the
+#   same change made somewhere else.
+# - Eight of 270 heads do most of the work when SmolLM recites random tokens, but less than half of it in English. They
+#   depend on one head of an earlier layer to tell them where to look.
+# - Heads that find nothing put their weight on the first token. When we hid that token, the next one took over.
+# - Patching shows where the difference between two sentences is held: at the country until layer 23, where one head
+#   brings most of it to the last word.
+# - Other heads cover for that head, so silencing one head at a time makes each of them look less important than it is.
+# - An attention score can be written as a long sum, without any approximation. The score that we took apart had no
 #   single cause.
 #
 # This was the last lesson. You began with a sentence squeezed into a single vector. Since then you've built attention
@@ -875,16 +845,16 @@ assert dropped["both networks"][1] < 0.5
 #
 # <details><summary>Fine print</summary>
 #
-# The head that carries the capital was found on four pairs of countries and tested on ten others, in three forms. All
-# of them were chosen because SmolLM answers them correctly. Patching can only see differences, so it's still open
+# The head that carries the capital was found on four pairs of countries and tested on ten others, in three sentences.
+# All of them were chosen because SmolLM answers them correctly. Patching can only see differences, so it's still open
 # which part of the model encodes that a capital is wanted at all. The eight copiers were chosen on one draw of random
-# tokens and silenced on others. Decomposed scores keep each norm's divisor as it was. They say how the score was
-# added up, not what would happen without a part, which is why the last table removes parts for real. In the first
-# layers, the lens ranks a capital in the thousands. An answer that is common anyway, such as *the*, ranks far higher
-# from the start. A *tuned lens* learns a translation into the output's terms for each layer, and is more reliable
-# than ours (Belrose et al. 2023). The weight on the second token, with the first one hidden, was measured in one
-# text. On text that SmolLM can hardly read, such as French, the loss is high already, so hiding the first token does
-# much less harm.
+# tokens and silenced on others. When a score is taken apart, each norm keeps the divisor that it had. The parts
+# therefore say how the score was added up, not what would happen without one of them, which is why the last table
+# removes parts for real. In the first layers, the lens ranks a capital in the thousands, but an answer that is common
+# in any text, such as *the*, ranks far higher from the start. A *tuned lens* learns a translation into the output's
+# terms for each layer, and is more reliable than ours (Belrose et al. 2023). The weight on the second token, with the
+# first one hidden, was measured in one text. On text that SmolLM can hardly read, such as French, the loss is high
+# already, so hiding the first token does much less harm.
 #
 # </details>
 #
@@ -892,8 +862,8 @@ assert dropped["both networks"][1] < 0.5
 #
 # ### What does head 4 of layer 23 write?
 #
-# Silencing shows that a head matters. To see what it contributes, follow its 64 numbers through the head's own columns
-# of $W_O$ into the residual stream, where the lens can read them.
+# Silencing shows that a head matters, but not what it contributes. To see that, multiply the head's 64 numbers by its
+# own columns of $W_O$. The result is what the head adds to the residual stream, where the lens can read it.
 
 # %% tags=["hide-input"]
 exercises.heading("head_share")
@@ -927,22 +897,23 @@ n_capitals = sum(" " + CAPITALS[country] == tokens[0] for country, tokens in wro
 print(f"{n_capitals} of 10 begin with the capital")
 
 # %% [markdown]
-# Head 4 hardly ever writes a capital. It writes the *country*, its people, sometimes a city. The head, it seems,
-# doesn't answer the question. It brings what the country's vector holds to the place where an answer is due, and later
-# layers turn that into *Paris*. After section 4 you might have claimed that head 4 writes the capital. No result there
-# would have contradicted you.
+# Head 4 hardly ever writes a capital. It writes the *country*, its people, sometimes a city. It seems that the head
+# doesn't answer the question itself. It brings what the country's vector holds to the place where an answer is due,
+# and later layers turn that into *Paris*. After section 4 you might have claimed that head 4 writes the capital, and
+# no result there would have contradicted you.
 #
-# In lesson 06 a head was its map, but the map is only half of a head. $W_Q W_K^T$ decides where to look (the **QK
-# circuit**). $W_V W_O$ decides what to write once the head has looked (the **OV circuit**). Both matrices are D by D
-# and have rank K, and both can be studied without any text (Elhage et al. 2021). In SmolLM the first one also depends
-# on the distance, because a rotation comes between its two factors.
+# Lesson 06 identified a head with its map, but a map is only half of what a head does. $W_Q W_K^T$ decides where to
+# look (the **QK circuit**). $W_V W_O$ decides what to write once the head has looked (the **OV circuit**). Both
+# matrices are D by D and have rank K, and both can be studied without any text (Elhage et al. 2021). In SmolLM the
+# first one also depends on the distance, because a rotation comes between its two factors.
 #
-# ### Which way does it go?
+# ### Which path does the change take?
 #
-# When you patch a head, everything behind it sees the change. **Path patching** (Wang et al. 2022) lets only some
-# parts of the model see it, the *receivers*, while all others read what they read before. That takes two streams side
-# by side, one with the change and one without. Every part adds its output to the first stream. But only the receivers
-# read that stream. The others read the second.
+# When you patch a head, every later part of the model reads the change. **Path patching** (Wang et al. 2022) lets only
+# some parts read it, the *receivers*, while all others read what they would have read without it. That takes two
+# streams side by side. One of them runs through the model as usual, without the change. The other one starts with the
+# change, and every part adds its output there, too. But only the receivers read this second stream, while all other
+# parts read the first.
 #
 # **Your turn (5 min)**
 
@@ -960,8 +931,8 @@ def patch_path(parts, x, change, receivers):
 exercises.check("patch_path", patch_path)
 
 # %% [markdown]
-# Take head 4 of layer 23 in the sentence about Germany. It reads the stream three times, to make queries, keys and
-# values. Which of the three brings France? And which later parts read what the head has written?
+# Let's apply this to head 4 of layer 23 in the sentence about Germany. The head reads the stream three times, to make
+# queries, keys and values. Which of the three brings France? And which later parts read what the head has written?
 
 
 # %% tags=["hide-input", "nbval-ignore-output"]
@@ -1024,28 +995,73 @@ for name, carried in zip(names, paths):
     print(f"{name:>24}: {carried:5.0%} of the difference")
 print(exercises.whose("patch_path", did="followed"))
 notebook.tell(
-    f"""The values bring it. Queries and keys carry next to nothing, because the head looks at the country
-    whichever country it is. On the way out, {paths[3]:.0%} of the difference reaches the output directly. If the
-    later networks see the change as well, it's {paths[5]:.0%}, but if only the later heads see it, {paths[4]:.0%}. So
-    a good part of *Paris* is made by the networks, from what the head has brought. That fits what head 4 writes."""
+    f"""The values bring it. Queries and keys carry next to nothing, because the head attends to the country whichever
+    country it is. On the way out, {paths[3]:.0%} of the difference goes straight to the output. If the later
+    networks read the change as well, {paths[5]:.0%} arrives, but if only the later heads read it, {paths[4]:.0%}.
+    A good part of *Paris*, then, is made by the networks from what the head has brought, which agrees with what
+    you saw head 4 write."""
 )
 assert max(paths[:2]) < 0.1 and paths[2] > 0.7 and paths[5] > paths[3] + 0.2 > paths[4]
 assert paths[3] < 0.5 * paths[6]
 
 # %% [markdown]
-# You can't add up the shares on the way out, because a network can also read what a later head has changed. The
+# The shares on the way out can't be added up, because a network can also read what a later head has changed. The
 # direct path alone is roughly what *direct logit attribution* measures, which multiplies a head's share by the
 # output's rows for *Paris* and *Berlin*. For this head it would miss more than half.
 #
-# In the paper by Wang et al., only heads are kept from seeing a change, while the networks always read it. Take
-# *When Mary and John went to the store, John gave a drink to*, which the small GPT-2 continues with *Mary*.
-# Following such paths backwards from the output led to the circuit behind that answer, which has 26 heads. With all
-# other heads of the model set to their means, 87% of the right name's lead was left.
+# Wang et al. keep only heads from reading the change, while networks always read it. They asked why the small GPT-2
+# continues *When Mary and John went to the store, John gave a drink to* with *Mary*. Following such paths backwards
+# from the output, they found a circuit of 26 heads. With all other heads of the model set to their means, 87% of the
+# right name's lead was left.
+#
+# ### What did the copiers lose?
+#
+# In section 1, silencing one earlier head made the copiers lose their place. They make queries, keys and values, so
+# which of the three failed? To find out, we need two runs. In the first one, the earlier head is silenced, and we keep
+# the queries of all heads in the copiers' four layers. In the second one nothing is silenced, but these queries
+# replace the run's own. Then we do the same with the keys, and with the values.
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+
+
+def place_with(name):
+    """The same two numbers, if only the queries, keys or values come from the run without the teller."""
+    parts = [getattr(model.layers[i].self_attention, name) for i in {layer for layer, _ in copiers}]
+    kept = {}
+    hooks = [
+        part.register_forward_hook(lambda part, _, out: kept.update({part: out.clone()}))
+        for part in parts
+    ]
+    with heads_replaced(model, {teller: mean_ablate}), torch.no_grad():
+        model.decode(twice(10))
+    for hook in hooks:
+        hook.remove()
+    hooks = [part.register_forward_hook(lambda part, *_: kept[part]) for part in parts]
+    found = place_of_copies([])
+    for hook in hooks:
+        hook.remove()
+    return found
+
+
+exchanged = live(
+    "composition",
+    lambda: {kind: place_with(f"{kind}_proj") for kind in ("query", "key", "value")},
+)
+for kind, (score, nats) in exchanged.items():
+    print(f"exchanged: {kind:>6}   induction score {score:.2f}   {nats:.1f} nats per token")
+assert exchanged["key"][0] < 0.4 * at_copies[0][0] and exchanged["key"][1] > at_copies[0][1] + 3
+assert all(exchanged[kind][0] > 0.8 * at_copies[0][0] for kind in ("query", "value"))
+
+# %% [markdown]
+# It was the keys. With the queries or the values exchanged, the loss rises by about a nat, and the copiers put nearly
+# as much weight on the right token as before. With the keys exchanged, they lose it, because no key says any more
+# which token came before. Heads that work only together form a **circuit**, and reading another head's output through
+# the keys is called **K-composition** (Elhage et al. 2021).
 #
 # ### Do examples in the input need the copiers?
 #
 # Olsson et al. (2022) suspect that induction heads are behind most of what models learn from their input. In lesson
-# 19, SmolLM picked up opposites from four examples. Does it still do so without the eight?
+# 19, SmolLM picked up opposites from four examples. Can it still do so without the eight?
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 OPPOSITES = """hot cold  big small  fast slow  up down  open closed  rich poor  happy sad  dark light
@@ -1083,8 +1099,8 @@ assert abs(sum(with_8 - without_8 for with_8, without_8, _ in examples)) <= 6
 
 # %% [markdown]
 # Hardly anything changes. The heads that recite aren't the ones that pick up a task, at least not this one. Yin and
-# Steinhardt (2025) found in twelve models that other heads, which carry what the task is, matter more. Our eight were
-# named after their score on random tokens, and such a name doesn't say what else they do.
+# Steinhardt (2025) found in twelve models that other heads, which carry what the task is, matter more. We chose our
+# eight by their score on random tokens, and that score doesn't say what else they do.
 
 # %%
 exercises.quiz("why_as_many_others")
@@ -1106,14 +1122,14 @@ exercises.quiz("what_qk_and_ov_say")
 #
 # ### What is a feature?
 #
-# Heads and positions are places in a model. What people would really like to find are meanings, for instance a
-# direction in the residual stream that stands for "is a capital". A stream of 576 numbers seems to hold far more
-# meanings than it has dimensions. That works if their directions hardly disturb each other and few of them are active
-# at once (**superposition**, Elhage et al. 2022).
+# Heads and positions only tell you *where* in a model something happens. What people would really like to find are
+# meanings, for instance a direction in the residual stream that stands for "is a capital". A stream of 576 numbers
+# seems to hold far more meanings than it has dimensions. That works if their directions hardly disturb each other and
+# few of them are active at once (**superposition**, Elhage et al. 2022).
 #
 # A **sparse autoencoder** tries to undo the superposition. It writes each vector as a sum of a few directions from a
-# large, learned dictionary. Here is an example in which we know the truth, because we made it: 24 features in 12
-# dimensions.
+# large, learned dictionary. Let's try it on an example in which we know the truth, because we made it: 24 features in
+# 12 dimensions.
 
 # %% tags=["nbval-ignore-output"]
 torch.manual_seed(0)
@@ -1158,28 +1174,28 @@ print(f"by 48 random directions:           {chance}")
 assert sparse >= 12 and max(principal, chance) <= 4
 
 # %% [markdown]
-# With language models nobody has the true list. A dictionary is judged by how well it rebuilds the vectors, and by
-# whether changing a direction changes what the model says. In Claude 3 Sonnet, dictionaries of up to 34 million
-# directions contained some that passed this second test (Templeton et al. 2024).
+# For a language model, nobody has a list of the true features. A dictionary is judged by how well it rebuilds the
+# vectors, and by whether changing a direction changes what the model says. In Claude 3 Sonnet, dictionaries of up to
+# 34 million directions contained some that passed this second test (Templeton et al. 2024).
 #
 # How many of a model's features such a dictionary finds is an open question. Two dictionaries trained on one model
 # share only part of their directions (Paulo and Belrose 2025). To tell whether a text has some property, a plain
 # linear probe usually does as well as a dictionary, or better (Kantamneni et al. 2025).
 #
 # A **transcoder** is a dictionary that imitates a feed-forward network instead of rebuilding its input (Dunefsky et
-# al. 2024). Once all the networks are replaced by such stand-ins, one can draw, for one prompt at a time, how much
-# each direction contributes to each later one. In such an **attribution graph**, "the capital of the state
-# containing Dallas" is answered by way of *Texas* (Ameisen et al. 2025; Lindsey et al. 2025).
+# al. 2024). Once every network has been replaced by such a dictionary, one can draw, for one prompt at a time, how
+# much each direction contributes to each later one. In such an **attribution graph**, the model answers "the capital
+# of the state containing Dallas" by way of *Texas* (Ameisen et al. 2025; Lindsey et al. 2025).
 #
 # ### What such evidence doesn't show
 #
 # - *That a component is for something.* Head 4 of layer 23 brings the difference between two capitals to the last
-#   word. We haven't asked what it does in the other million sentences.
-# - *That nothing else is needed.* The heads beside it took over a good part. In larger models later layers have been
-#   seen to make up for a silenced one (McGrath et al. 2023), and a change of the norm explains some of it (Rushing and
-#   Nanda 2024).
-# - *That the model can't work another way.* Patching compares two sentences. A third can use another path.
-# - *That a picture is a reason.* The sum of section 5 is exact and doesn't fit into a sentence.
+#   word. We haven't asked what it does in any other kind of sentence.
+# - *That nothing else is needed.* The heads beside it took over a good part. In larger models, later layers have been
+#   seen to make up for a silenced one (McGrath et al. 2023). Part of this comes from a changed norm (Rushing and Nanda
+#   2024).
+# - *That the model has no other way to do it.* Patching compares two sentences, and a third can use another path.
+# - *That there is a simple reason.* The sum in section 5 is exact, but no sentence sums it up.
 #
 # **Read on**: Elhage et al. (2021), "A Mathematical Framework for Transformer Circuits"; Olsson et al. (2022),
 # "In-context Learning and Induction Heads", arXiv:2209.11895; Xiao et al. (2023), "Efficient Streaming Language Models

@@ -7,28 +7,28 @@ QUESTIONS = questions(r"""
 Exchanging head 4's output at the last word turns *Paris* into *Berlin*. What have you shown?
 - The capitals are stored in head 4. | The country's vector held the difference long before layer 23. The head brings it over.
 + Between these two sentences, the difference reaches the last word mainly through head 4. | Yes. That's what was exchanged, and nothing else was.
-- Without head 4, the model doesn't know any capitals. | With head 4 silenced it still named some. Others carry part of it.
-- Head 4 attends to the country whenever a capital is asked for. | We neither looked where it attends nor changed that.
+- Without head 4, the model doesn't know any capitals. | With head 4 silenced it still named some, because other heads carry part of the difference.
+- Head 4 attends to the country whenever a capital is asked for. | We neither looked at where the head attends nor changed it.
 
 [why_as_many_others: single]
 You silence the eight heads with the highest score, and a task gets worse. Why silence eight others as well?
-- To average over more heads, so that the effect is measured more exactly. | The others aren't averaged with the eight. They're what the eight are compared with.
+- To average over more heads, so that the effect is measured more exactly. | The others aren't averaged with the eight. They're what we compare the eight with.
 + To see how much of the damage comes from silencing eight heads, whichever they are. | Yes. Only what goes beyond that speaks for the score.
 - To find heads that the score has missed. | A random draw would be a poor way to search.
-- To make sure that the model works without them. | It might or might not. The question is whether the eight are special.
+- To make sure that the model works without them. | It might or might not, but our question is whether the eight are special.
 
 [what_the_lens_missed: single]
 At the last word, the lens ranks *Paris* 3,000th after layer 20. What follows?
 - Up to layer 20, the model doesn't know the answer. | The model might keep the answer elsewhere. Patching showed that the vector at *France* holds what makes the difference.
 + At this position, the vector doesn't yet point to “Paris” as the output layer reads it. | Yes. The rank says nothing about other positions, or about other ways to encode the answer.
 - Layers 1 to 20 could be left out. | They turn *France* into a vector from which *Paris* can be taken.
-- The final norm should have been left out. | Without it the output layer reads features that the model turns down first.
+- The final norm should have been left out. | Without the norm, features that the model scales down before the output would count too much.
 
 [zero_or_mean: single]
 A head puts out nearly the same vector for every text. You silence it twice, once with zero and once with its mean. What do you expect?
 + Zero does damage and the mean hardly any. | Yes. Later layers rely on that constant vector, and the mean leaves it in place.
 - Both do no damage, because the head says nothing about the text. | It says nothing about the text, but it adds something that later layers are used to.
-- Both do the same damage, because both remove what depends on the text. | Zero removes more than that.
+- Both do the same damage, because both remove what depends on the text. | Zero also removes the constant part, which later layers rely on.
 - The mean does damage and zero doesn't. | The mean is close to what the head puts out anyway.
 
 [cells_that_can_differ: number]
@@ -49,23 +49,23 @@ Which of these are answered by a head's W_Q W_Kᵀ alone, without its values and
 
 PREDICTIONS = predictions(r"""
 [without_eight_heads]
-The eight highest of 270 heads are silenced. What becomes of the 3 nats in the second copy?
+The second copy costs SmolLM about 3 nats per token. What will it cost if we silence the eight heads with the highest scores?
 - eleven: about 11 nats per token | Right. Hardly anything else in the model can recite random tokens.
 - seven: about 7 nats per token | The other 262 heads would have to make up for half of the damage. They don't.
 - four: about 4 nats per token | That's what happens if eight other heads are silenced. Without the eight highest, SmolLM can hardly recite random tokens.
-explain: The heads were chosen by their score on one draw of random tokens and silenced on another, so the choice carries over.
+explain: The heads were chosen by their score on one draw of random tokens and silenced on another, so the effect isn't an accident of one draw.
 recall: why_as_many_others
 
 [the_first_token_hidden]
 Over 40% of all weight is on the first token. If we hide it from all other tokens, by how much does the loss rise?
-- much: by more than a nat per token | A later change on this page raises the loss that much. This one doesn't.
+- much: by more than a nat per token | Another change, later in this section, raises the loss by that much. This one doesn't.
 - some: by about half a nat per token | Another token can do what the first one did, so the loss rises by less.
-- hardly: by a tenth of a nat per token | Right. The weight has found another token.
+- hardly: by a tenth of a nat per token | Right. The weight has moved to another token.
 explain: The first token isn't special in itself. In the text that we looked at, the second one, which then saw only itself, took its place.
 
 [when_it_knows]
 SmolLM has 30 layers. From which layer on does the lens rank the capital above all other tokens?
-- ten: from the tenth layer on | The fact is simple, but at layer 10 the vector at the last word doesn't point to the capital yet.
+- ten: from the tenth layer on | The fact is a simple one, but at layer 10 the vector at the last word doesn't point to the capital yet.
 - twenty: from the twentieth layer on | At layer 20, thousands of tokens still rank above the capital.
 - end: from one of the last layers on | Right. Up to layer 23 the capital isn't even among the top thousand.
 explain: In all six sentences, the residual stream at the last word points to the capital only at the very end.
@@ -81,8 +81,8 @@ recall: what_patching_showed
 
 [largest_pair]
 *femme* puts nearly all of its weight on *noire*. How much of this score comes from the largest of the 225 pairs?
-- half: about half of the score | One cause for one score would be convenient. The largest pair is far from that.
+- half: about half of the score | A single main cause would be convenient, but the largest pair is far from being one.
 - sixth: about a sixth of the score | Right. Even though it's the largest, five sixths come from elsewhere.
-- tiny: about a hundredth of the score | With 225 equal pairs it would be even less. They aren't equal: four of them stand out.
+- tiny: about a hundredth of the score | If all 225 pairs were equal, it would be even less. But four of them stand out.
 explain: The four pairs of the two feed-forward networks are the largest. Dozens of small ones make up the rest.
 """)
