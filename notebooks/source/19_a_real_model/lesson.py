@@ -3,17 +3,17 @@
 #
 # *What is the capital of France?*
 #
-# The story model of lesson 14 would have gone on about a king. The model below answers. It is SmolLM2, published by
-# Hugging Face in 2024, with 135 million weights. They were trained on two trillion tokens, more than you could read
-# aloud in ten thousand years. The model comes with this course as a file of 98 megabytes.
+# The story model of lesson 14 would have gone on about a king. The model below answers. It's SmolLM2, published by
+# Hugging Face in 2024. Its 135 million weights were trained on two trillion tokens, more than you could read aloud in
+# ten thousand years, and they come with this course as a file of 98 megabytes.
 #
 # Inside, it's the decoder of lesson 14 with four parts replaced by RMSNorm, SwiGLU, rotary positions and grouped
-# queries. Today you write the code around the published weights, one part after another. The loss tells you when
-# something is still missing.
+# queries. Today you write the code that turns the published weights into a model again, one part after another. The
+# loss tells you when something is still missing.
 #
-# You come from lesson 18. You also need lesson 14's GPT and lesson 05's rotation. Lesson 16's cache comes back only in
-# *Practice*. The four parts are those of lesson 95. If you wrote them there, paste them here. If you skipped that
-# lesson, you miss nothing, because you write them today.
+# You come from lesson 18. You also need lesson 14's GPT and lesson 05's rotation, and for *Practice* lesson 16's
+# cache. The four parts are those of lesson 95. If you wrote them there, paste them here. If you skipped that lesson,
+# you miss nothing, because you write them today.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -52,11 +52,11 @@ layers = [
 embedding, last_gain = weights["token_embd.weight"], weights["output_norm.weight"]
 
 # %% [markdown] tags=["notes"]
-# **50 minutes.** Hook and warm-up 5 · 1 bytes 7 · 2 the network 11 · 3 shared heads 4 · 4 the last two parts 12 ·
-# 5 it answers 5 · 6 examples in the input 6. Section 4 begins at minute 27.
+# **50 minutes.** Hook and warm-up 5 · 1 bytes 7 · 2 the network 11 · 3 shared heads 4 · 4 the last two parts 11 ·
+# 5 it answers 5 · 6 examples in the input 7. Section 4 begins at minute 27.
 #
-# **Say first**: the four parts of today are small. What's new is that a wrong part shows: the model becomes worse by
-# an amount that you can read off.
+# **Say first**: today's four parts are small. What's new is that you can see when one of them is wrong, because the
+# loss rises by an amount that you can read off.
 #
 # **Show**: a table on the board with the four parts, then and now, and the loss beside it as it comes in.
 #
@@ -68,7 +68,7 @@ embedding, last_gain = weights["token_embd.weight"], weights["output_norm.weight
 #   people compare logits.)
 #
 # **Mistakes to expect**: halves of a byte taken in turn, gate and up exchanged, `repeat` for `repeat_interleave`,
-# pairs made of feature i and i + K/2. Each has a control in the lesson that shows what it costs.
+# pairs made of feature i and i + K/2. For the last three, a control in the lesson shows what the mistake costs.
 #
 # **If you're running late** at minute 27, solve `rms_norm` on the board. It's lesson 07's layer norm without its first
 # line. Section 6 can be homework.
@@ -86,19 +86,19 @@ exercises.warm_up(19)
 # %% [markdown]
 # ## 1. From bytes to weights
 #
-# As 32-bit floats, 135 million weights would take more than 500 megabytes. The file makes do with 98 because it stores
-# most of them in **blocks**. In a block, 32 neighbouring weights of a matrix share a smallest value and a scale. Each
-# weight is stored as one of 16 steps, counted up from the smallest value. Here are the 20 bytes of the first block of
-# the first layer's $W_Q$.
+# As 32-bit floats, 135 million weights would take more than 500 megabytes. The file manages with 98, because it stores
+# most of them in **blocks** of 32 neighbouring weights. Each block has a smallest value and a scale, which is the size
+# of one step. A weight is then stored as a whole number from 0 to 15, which says how many steps it is above the
+# smallest value. Here are the 20 bytes of the first block of the first layer's $W_Q$.
 
 # %%
 blocks = torch.from_numpy(file.raw("blk.0.attn_q.weight").copy())  # (10368, 20) uint8
 print(blocks[0].tolist())
 
 # %% [markdown]
-# The first two bytes are the scale as a 16-bit float, and the next two are the minimum. Each of the remaining 16 bytes
-# holds two numbers from 0 to 15. Counting from 0, the low half of byte $i$ is number $i$, and the high half is number
-# $i + 16$.
+# The first two bytes hold the scale as a 16-bit float, and the next two hold the minimum. Each of the remaining 16
+# bytes holds two of the block's 32 numbers. The low half of byte $i$ is number $i$, and its high half is number
+# $i + 16$, both counted from 0.
 #
 # ### Your turn (4 min)
 
@@ -137,9 +137,10 @@ assert n_same == 210
 # %% [markdown]
 # ## 2. Today's weights, yesterday's parts
 #
-# Now we need a decoder around these matrices. You have most of one already. Attention comes from lessons 04 and 06,
-# and each layer has two residual paths with a norm before each sublayer, as in lesson 14. The four parts that changed
-# between GPT-2 and today are left open, as functions in the dictionary `parts`.
+# Matrices alone can't read a text. They need a decoder around them, and you've already built most of one. Attention
+# comes from lessons 04 and 06, and each layer has two residual paths with a norm before each sublayer, as in lesson
+# 14. We leave open the four parts that changed between GPT-2 and today. They're passed in as functions, in the
+# dictionary `parts`.
 
 # %%
 split_heads, merge_heads = exercises.mine("split_heads"), exercises.mine("merge_heads")
@@ -168,10 +169,10 @@ def read(ids, parts, layers=layers):
 
 
 # %% [markdown]
-# That's the whole model. Let's first fill the four open places with what you know from lesson 14. The feed-forward
-# network has a GELU and no gate, and the norm is a LayerNorm. GPT-2's table of positions isn't in this file, so
-# nothing marks the positions. Finally, there are nine heads of queries but only three of keys, so we let the queries
-# take the heads of keys in turn.
+# That's the whole model. Let's start by filling the four gaps with what you know from lesson 14. The feed-forward
+# network has a GELU and no gate, and the norm is a LayerNorm. GPT-2 looked its positions up in a table, but this file
+# has no such table, so for now nothing marks the positions. And because there are nine query heads but only three key
+# heads, we let the query heads take the key heads in turn.
 
 # %%
 layer_norm = exercises.mine("layer_norm")
@@ -185,7 +186,7 @@ parts = {
 # %% [markdown]
 # How far does that take us? We let the model read a short text about the moon and measure the loss per token. Guessing
 # evenly among 49,152 tokens would cost log 49,152 = 10.8 nats. How well will the trained matrices work with parts that
-# they weren't trained with?
+# they weren't trained for?
 
 # %%
 exercises.predict("todays_weights_in_yesterdays_parts")
@@ -224,8 +225,8 @@ exercises.reveal(
 )
 print(f"{ladder['parts of 2018']:.1f} nats per token; guessing evenly: {guess:.1f}")
 notebook.tell(
-    f"""That's twice as bad as guessing evenly. A guess would be right one time in {len(embedding):,}. This
-    model typically assigns the right token one chance in {math.exp(ladder["parts of 2018"]) / 1e9:.0f} billion. And
+    f"""That's twice as bad as guessing evenly. A guess would be right one time in {len(embedding):,}. This model
+    typically gives the right token a chance of one in {math.exp(ladder["parts of 2018"]) / 1e9:.0f} billion. And
     yet nothing raised an error, because every shape is right."""
 )
 assert ladder["parts of 2018"] > 15
@@ -264,12 +265,12 @@ print(f"control, with gate and up exchanged: {wrong:.2f}")
 assert ladder["a gate"] < ladder["parts of 2018"] - 5 and ladder["a gate"] < wrong - 0.5
 
 # %% [markdown]
-# ## 3. Three heads of keys for nine of queries
+# ## 3. Three key heads for nine query heads
 #
-# The next suspect is the sharing of heads. In SmolLM, three heads of queries share one head of keys and values, so its
-# cache is only a third as large as it could be. You know that from lesson 16 as **grouped-query attention**. But who
-# shares with whom? Our nine heads of queries took the three heads of keys in turn, 0 1 2 0 1 2 0 1 2. In the published
-# model neighbours share, 0 0 0 1 1 1 2 2 2.
+# The next suspect is the way in which the heads are shared. In SmolLM, three query heads share one head of keys and
+# values, which makes its cache a third of the size it would otherwise have. Lesson 16 called this **grouped-query
+# attention**. But which query heads share a key head? Ours took the three key heads in turn, 0 1 2 0 1 2 0 1 2. In the
+# published model, neighbours share: 0 0 0 1 1 1 2 2 2.
 #
 # ### Your turn (2 min)
 
@@ -293,7 +294,7 @@ print(f"{loss(parts):.2f} nats per token")
 # %% tags=["hide-input", "nbval-ignore-output"]
 ladder["neighbours share"] = loss(parts)
 first = loss({**parts, "share": lambda x, n: x[:, :1].expand(-1, n, -1, -1)})
-print(f"control, with the first head of keys for all: {first:.2f}\n")
+print(f"control, with the first key head for all: {first:.2f}\n")
 print(writes(parts))
 assert (
     ladder["neighbours share"] < 0.5 * ladder["a gate"] and first > ladder["neighbours share"] + 2
@@ -302,9 +303,9 @@ assert (
 # %% [markdown]
 # ## 4. Two parts are left
 #
-# For the first time the model beats guessing, and by a lot. But it still has no positions at all. Besides, each of its
-# 61 norms is a LayerNorm, which subtracts a vector's mean and divides by its standard deviation. SmolLM was trained
-# with **RMSNorm**, which skips the subtraction.
+# For the first time the model beats guessing, and by a lot. But it still has no positions at all, and each of its 61
+# norms is a LayerNorm, which subtracts a vector's mean and then divides by the standard deviation. SmolLM was trained
+# with **RMSNorm**, which leaves out the subtraction.
 
 # %%
 exercises.predict("which_part_costs_more")
@@ -312,7 +313,7 @@ exercises.predict("which_part_costs_more")
 # %% [markdown]
 # ### Your turn (4 min)
 #
-# Lesson 05 turned each pair of features by an angle that grows with the position, which makes scores depend on
+# In lesson 05 you turned each pair of features by an angle that grows with the position, which makes scores depend on
 # distances. Fill in the two lines of the rotation.
 
 # %% tags=["hide-input"]
@@ -411,16 +412,16 @@ display(
     )
 )
 notebook.tell(
-    f"""Positions are worth {costs["rotary"]:.1f} nats per token, the right norm {costs["norm"]:.1f}. You couldn't
-    have found the wrong norm from the loss, because {before_norm:.2f} nats look perfectly healthy."""
+    f"""Positions are worth {costs["rotary"]:.1f} nats per token, the right norm {costs["norm"]:.1f}. The loss alone
+    would never have told you that the norm was wrong, because {before_norm:.2f} nats look perfectly healthy."""
 )
 assert list(ladder.values()) == sorted(ladder.values(), reverse=True) and complete < 3
 assert costs["rotary"] > 5 * costs["norm"] > 0
 
 # %% [markdown]
 # How can you be sure that nothing is wrong now? Compare logits. Yours should equal the published model's, number by
-# number. We take the published ones from `smol`, the course's decoder. A test checks that `smol` agrees with Hugging
-# Face's own code.
+# number. We compute the published logits with the course's own decoder, `smol`, and a test checks that decoder against
+# Hugging Face's code.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 with torch.no_grad():
@@ -440,31 +441,11 @@ print(
 exercises.quiz("what_low_loss_proves")
 
 # %% [markdown]
-# A model that you design yourself has no published logits to compare with. The next best thing is lesson 10's clinic,
-# because it needs no answer key. We let it examine the first four layers, which are enough, once with the rotation and
-# once without.
-
-
-# %% tags=["nbval-ignore-output"]
-class MySmol(nn.Module):
-    def __init__(self, parts):
-        super().__init__()
-        self.parts = parts
-
-    def forward(self, ids):
-        return read(ids, self.parts, layers[:4])
-
-
-size = {"kind": "decoder", "vocab_size": len(embedding), "max_len": 12}
-print("yours:", examine(MySmol(parts), **size))
-print("\nwithout the rotation:", examine(MySmol({**parts, "rotate": lambda x: x}), **size))
-
-# %% [markdown]
 # ## 5. How does a model that continues texts answer?
 #
-# At the start the model answered a question. Since then it has only continued texts. Once the text is in a **chat
-# template** (lesson 18), answering *is* continuing. Special tokens mark where each message begins and ends, and the
-# last message is left open:
+# At the top of this page the model answered a question, but your code only ever continues a text. In a **chat
+# template** (lesson 18), the two are one and the same. Special tokens mark where each message begins and ends, and the
+# last message, which is the model's, is left open:
 
 # %%
 print(smol.decode(smol.chat_ids(question)))
@@ -485,8 +466,8 @@ print(f"likeliest next token: {likeliest} ({probability:.0%})")
 assert bare.strip() == "" and "Paris" in smol.generate(question, 40)
 
 # %% [markdown]
-# Now ask something of your own. A model this small calculates badly and invents freely, without ever telling you
-# when.
+# Now ask something of your own. Don't trust the answer, though. A model this small calculates badly and invents
+# freely, and it never tells you when.
 
 # %% tags=["nbval-ignore-output"]
 mine = [{"role": "user", "content": "Write one sentence about a dog."}]
@@ -496,9 +477,9 @@ for piece in smol.stream(mine, max_tokens=60):
 # %% [markdown]
 # ## 6. Examples in the input
 #
-# Lesson 14 said that the story model is too small to learn a task from examples in its input. SmolLM is larger, so we
-# set it two such tasks. One asks for a country's capital, as below, the other for a word's opposite (*hot -> cold*).
-# There is no instruction, just a text to continue:
+# According to lesson 14, the story model is too small to learn a task from examples in its input. SmolLM is larger, so
+# we set it two such tasks. One of them asks for a country's capital, as below. The other asks for a word's opposite
+# (`hot -> cold`). There is no instruction, just a text to continue:
 
 # %%
 prompt = "Italy -> Rome\nJapan -> Tokyo\nSpain -> Madrid\nEgypt -> Cairo\nFrance ->"
@@ -558,18 +539,18 @@ display(
 )
 notebook.tell(
     f"""Without examples SmolLM gets none of the 24 right. Four examples bring it to
-    {mean["opposites", "right", "4"]:.0f} opposites and {mean["capitals", "right", "4"]:.0f} capitals, although not
-    one weight has changed.
+    {mean["opposites", "right", "4"]:.0f} opposites and {mean["capitals", "right", "4"]:.0f} capitals, although
+    not one weight has changed.
 
-    Mix up the answers in the examples, and {mean["opposites", "mixed", "4"]:.0f} opposites are left, but still
-    {mean["capitals", "mixed", "4"]:.0f} capitals. Smaller countries suffer a little more: of 24 in Europe, SmolLM
-    names {mean["states", "right", "4"]:.0f} with right examples and {mean["states", "mixed", "4"]:.0f} with mixed-up
-    ones.
+    With mixed-up answers in the examples, it finds only {mean["opposites", "mixed", "4"]:.0f} opposites, but still
+    {mean["capitals", "mixed", "4"]:.0f} capitals. Smaller countries suffer a little more. Of 24 in Europe, SmolLM
+    names {mean["states", "right", "4"]:.0f} capitals after right examples and {mean["states", "mixed", "4"]:.0f}
+    after mixed-up ones.
 
-    It seems that examples show two things, what the list is about and which relation is meant. For capitals, the first
-    is nearly enough. Min et al. (2022) likewise found that wrong answers in examples often do little harm. Much
-    larger models are different. If every label is flipped, they begin to follow the flipped ones (Wei et al.
-    2023)."""
+    It seems that examples show two things: what the list is about, and which relation is meant. For capitals, knowing
+    what the list is about is nearly enough. Min et al. (2022) likewise found that wrong answers in examples often do
+    little harm. Much larger models are different. Give them examples with every label flipped, and they begin to
+    answer with flipped labels themselves (Wei et al. 2023)."""
 )
 assert mean["opposites", "right", "0"] == mean["capitals", "right", "0"] == 0
 assert min(mean["opposites", "right", "4"], mean["capitals", "right", "4"]) >= 14
@@ -581,26 +562,27 @@ exercises.my_parts()
 # %% [markdown]
 # ## What you can take with you
 #
-# - A small dense language model of 2024 is the decoder of lesson 14 with four parts replaced: a gate in the
-#   feed-forward network, shared keys, rotation and RMSNorm. You wrote them all.
-# - A model with a wrong part raises no error. A high loss tells you that something is missing. Only equal logits
-#   tell you that nothing is missing.
-# - A chat model, too, only continues a text. The template turns your question into a text in which an answer comes
+# - A small dense language model of 2024 is the decoder of lesson 14 with four parts replaced: the feed-forward network
+#   has a gate, query heads share keys and values, a rotation marks positions, and the norm is an RMSNorm. You wrote
+#   all four.
+# - A model with a wrong part raises no error. A high loss tells you that something is missing, but only equal logits
+#   tell you that nothing is.
+# - A chat model also just continues a text. The template turns your question into a text in which an answer comes
 #   next.
 # - Examples in the input change what the model does without changing a weight, sometimes even if their answers are
 #   wrong.
 #
 # <details><summary>Fine print</summary>
 #
-# All losses are measured on one text of 69 tokens, so compare the steps and not the second decimal. The order in
-# which we put in the parts is our choice, and in another order the steps have different sizes. The file's weights
-# were rounded to 4 bits by others, and everything here is measured with the rounded ones. Section 6's results were
-# measured in advance, on 24 items per task. The band in its figure spans three draws of the examples. It says nothing
-# about other items.
+# All losses are measured on one text of 69 tokens, so compare the steps and ignore the second decimal. The order in
+# which we put in the parts is our choice, and in another order the steps have different sizes. The weights in the file
+# had been rounded to 4 bits before we got them, and everything here is measured with these rounded weights. Section
+# 6's results were measured in advance, on 24 items per task. The band in its figure spans three draws of the examples.
+# It says nothing about other items.
 #
 # </details>
 #
-# Where did each word look? The view below shows all 270 heads. Choose a layer and a head, and see how much of the
+# The view below shows where each word looks, in all 270 heads. Choose a layer and a head, and see how much of the
 # weight goes to the first token. A token that collects so much weight is called an attention sink. In [lesson
 # 20](20_look_inside.ipynb) you take it away to see what breaks.
 
@@ -612,9 +594,9 @@ attention_view(smol.attend("The animal didn't cross the street because it was to
 #
 # ### Take it home
 #
-# The next cell writes *my_language_model.py* beside your *my_transformer.py*. It takes attention from your file and
-# adds today's four parts and the chat template. Then it asks the new file a question, as you would in a terminal, in a
-# process that knows nothing of this course.
+# The next cell writes *my_language_model.py* beside your *my_transformer.py*. The new file imports attention from
+# yours and adds today's four parts and the chat template. Then the cell asks the new file a question, as you would in
+# a terminal, in a process that knows nothing of this course.
 
 # %% tags=["nbval-ignore-output"]
 folder = at_work.write(weights_file())
@@ -622,12 +604,35 @@ print('python my_language_model.py "What is the capital of Japan?"')
 print(at_work.ask(folder, "What is the capital of Japan?"))
 
 # %% [markdown]
-# The new file has no cache, so it reads the whole conversation again for every token. With a cache it would be several
-# times faster. The file is yours to change.
+# The new file has no cache, so for every token it reads the whole conversation again. A cache would make it several
+# times faster, and if you'd like to add one, the file is yours to change.
 #
+# ### What if there are no published logits?
+#
+# A model that you design yourself has no published logits to compare with. The next best check is lesson 10's clinic,
+# because it needs no answer key. We let it examine the first four layers, which are enough, once with the rotation and
+# once without.
+
+
+# %% tags=["nbval-ignore-output"]
+class MySmol(nn.Module):
+    def __init__(self, parts):
+        super().__init__()
+        self.parts = parts
+
+    def forward(self, ids):
+        return read(ids, self.parts, layers[:4])
+
+
+size = {"kind": "decoder", "vocab_size": len(embedding), "max_len": 12}
+print("yours:", examine(MySmol(parts), **size))
+print("\nwithout the rotation:", examine(MySmol({**parts, "rotate": lambda x: x}), **size))
+
+# %% [markdown]
 # ### Where is it wrong, and how sure is it?
 #
-# For some countries the largest city isn't the capital. Here the model continues "The capital of … is the city of".
+# In some countries, the largest city isn't the capital. That makes a good test, in which the model continues "The
+# capital of … is the city of".
 
 # %% tags=["nbval-ignore-output"]
 for country in ("France", "Japan", "Canada", "Australia", "New Zealand", "Turkey", "Nigeria"):
@@ -635,10 +640,10 @@ for country in ("France", "Japan", "Canada", "Australia", "New Zealand", "Turkey
     print(f"{country:>12}:{city:<10} {probability:.0%}")
 
 # %% [markdown]
-# Four of seven are wrong ("Lag" is the first piece of Lagos). The model is even surer of Sydney, which is wrong,
-# than of Ottawa, which is right. Its probability says how often such a token came next in texts like this one. It
-# doesn't say how often the statement is true. A sentence about a wrong capital reads as well as the others, so in a
-# list of ten thousand such sentences nothing would tell you where to look.
+# Four of seven are wrong ("Lag" is the first piece of Lagos). The model is even surer of Sydney, which is wrong, than
+# of Ottawa, which is right. The model's probability estimates how often such a token comes next in texts like this
+# one, not how often the statement is true. A wrong capital reads as well as a right one, so if you had ten thousand
+# such sentences, nothing would tell you which ones to check.
 #
 # ### How large is its cache?
 
@@ -651,19 +656,19 @@ with torch.no_grad():
     smol.model.decode(moon, cache)
 counted = sum(t.all().nbytes for layer in cache.layers for t in (layer.key, layer.value))
 assert counted == cache_size(moon.shape[1], 30, 3, 64, bytes_per_number=4)
-print(f"{'tokens':>8}  3 heads of keys   9 heads")
+print(f"{'tokens':>8}      3 key heads   9 heads")
 for n in (100, 1000, 8192):
     three, nine = (cache_size(n, 30, heads, 64) / 1e6 for heads in (3, 9))  # in 16 bits
     print(f"{n:>8}  {three:12.1f} MB  {nine:6.1f} MB")
 
 # %% [markdown]
 # For the longest text that the model was trained on, the cache in 16 bits takes 189 MB, compared with 269 MB for the
-# weights. With nine heads of keys, the cache of a single text would be more than twice as large as the whole model.
+# weights. With nine key heads, the cache of a single text would be more than twice as large as the whole model.
 #
-# ### Does it read further than it was trained to?
+# ### Can it read further than it was trained to?
 #
-# SmolLM was trained on texts of up to 8,192 tokens. We let it read the first 10,240 tokens of Sherlock Holmes and took
-# its mean loss over each stretch of 1,024.
+# SmolLM was trained on texts of up to 8,192 tokens. To see what happens after that, we let it read the first 10,240
+# tokens of Sherlock Holmes and took its mean loss over each stretch of 1,024.
 
 # %% tags=["hide-input"]
 by_thousand = measured("smollm")["context"]  # stored: python -m recipes.smollm context
@@ -674,8 +679,8 @@ assert abs(beyond - inside) < 0.3
 
 # %% [markdown]
 # Nothing happens at token 8,192, where a learned table of positions would simply have ended. But we read only a
-# quarter further than that, and a low loss depends mostly on the last few hundred tokens. Whether the model still
-# finds a name from 9,000 tokens ago is another question.
+# quarter further than that, and a low loss depends mostly on the last few hundred tokens. Whether the model can still
+# find a name that it read 9,000 tokens ago is another question.
 #
 # ### How many bits does a weight need?
 
@@ -714,13 +719,13 @@ assert by_bits[4, None] > complete + 0.3 and abs(by_bits[4, 32] - complete) < 0.
 
 # %% [markdown]
 # With one scale per row, 4 bits cost about 0.7 nats, because a single large weight makes the steps coarse for hundreds
-# of others. With one scale per 32 weights, 4 bits cost nothing. That's no wonder, because the file's weights had
-# already been rounded in just this way. What that first rounding cost can't be measured from the file. For larger
+# of others. With one scale per 32 weights, 4 bits cost nothing. But that test was too easy, because the file's weights
+# had already been rounded in just this way. What that first rounding cost can't be measured from the file. For larger
 # models, 4 bits in blocks are reported to lose little (Dettmers and Zettlemoyer 2023).
 #
-# Three bits ruin the model. But ours is a hard case, because it's tiny, its weights were rounded once before, and we
-# only round to the nearest step. Models with billions of weights tolerate 3 bits far better if the rounding is
-# cleverer (GPTQ, Frantar et al. 2022).
+# Three bits ruin the model. But this model is a hard case, because it's tiny and its weights had been rounded once
+# before. Besides, we only round to the nearest step. Models with billions of weights tolerate 3 bits far better if the
+# rounding is cleverer (GPTQ, Frantar et al. 2022).
 #
 # ### What does it cost in time?
 
@@ -744,12 +749,12 @@ print(f"just reading them:     {1000 * limit:4.0f} ms")
 print(f"writing one token:     {1000 * token:4.0f} ms, {1 / token:.0f} tokens per second")
 
 # %% [markdown]
-# To write one token, the processor reads every weight once and uses it for one multiplication. Memory sets the pace,
-# which is why people want fewer bits. With 16 bits instead of 32, half as much has to be read. Halving the time is the
-# most you can hope for, and a processor that is slow at products in 16 bits gains less, or nothing.
+# To write one token, the processor reads every weight once and uses it for one multiplication. The time goes into
+# reading, which is why people want fewer bits. With 16 bits instead of 32, half as much has to be read, so at best the
+# time is halved. A processor that is slow at products in 16 bits gains less, or nothing.
 #
-# Many people run such models with llama.cpp. That program multiplies directly by the file's 4-bit numbers, so it has
-# less than a fifth as much to read. If you have it, let it write 100 tokens, too, with equally many threads, and
+# Many people run such models with llama.cpp, a program that multiplies directly by the file's 4-bit numbers and
+# therefore has less than a fifth as much to read. If you have it, let it write 100 tokens on equally many threads, and
 # compare.
 
 # %%
@@ -763,21 +768,21 @@ exercises.quiz("what_rms_norm_leaves_out")
 #
 # ### What was it trained on?
 #
-# The story model was trained on 10.6 million tokens, SmolLM2's smallest model on 2 trillion (Ben Allal et al. 2025),
-# or about 15,000 tokens per weight. Most of them come from web pages, which are a small part of a much larger crawl.
-# The pages were sorted by language, and near copies were removed. Then a small classifier kept what looked
-# educational. It had learned to do so from grades that a larger model had assigned (FineWeb-Edu, Penedo et al. 2024).
-# The rest is code, mathematics and textbooks, part of them written by other models.
+# The story model was trained on 10.6 million tokens. SmolLM2's smallest model was trained on 2 trillion (Ben Allal et
+# al. 2025), about 15,000 tokens per weight. Most of them come from web pages. Out of a huge crawl, the pages were
+# sorted by language, and near copies were removed. Then a small classifier kept the pages that looked educational,
+# which it had learned to recognise from grades that a larger model had assigned (FineWeb-Edu, Penedo et al. 2024). The
+# rest is code, mathematics and textbooks, part of them written by other models.
 #
-# After that came conversations and pairs of a better and a worse answer, as in lesson 18. We know all this because the
-# model's makers published it. For most models that people use, we don't.
+# After that came training on conversations, and on pairs of a better and a worse answer, as in lesson 18. We know all
+# this because the model's makers published it. For most models that people use, nobody outside knows.
 #
-# ### How does one know how good it is?
+# ### How do you know how good it is?
 #
-# Multiple-choice questions are scored by comparing log-probabilities. Here is a small benchmark of that kind: is each
-# of lesson 12's 150 film reviews *positive* or *negative*? We ask in two ways. A score from a sample has a **standard
-# error**, $\sqrt{p(1-p)/n}$, and the true score lies within two of these errors on either side about 19 times out of
-# 20.
+# Multiple-choice questions are scored by comparing the log-probabilities of the answers. Here is a small benchmark of
+# that kind: is each of lesson 12's 150 film reviews *positive* or *negative*? We ask the model in two ways. Because
+# the reviews are only a sample, a score has a **standard error**, $\sqrt{p(1-p)/n}$. The true score lies within two of
+# these errors on either side about 19 times out of 20.
 
 # %% tags=["hide-input"]
 benchmark = dict(measured("smollm")["benchmark"])  # stored: python -m recipes.smollm
@@ -792,16 +797,16 @@ for form, judged in benchmark.items():
 assert max(right.values()) - min(right.values()) > 0.15
 
 # %% [markdown]
-# Only the wording differs, and yet one score is well above chance and the other at chance. With the second wording the
-# model calls nearly every review negative. Whenever you read a score, ask for its prompt.
+# Only the wording of the question differs, and yet one score is well above chance and the other at chance. With the
+# second wording, the model calls nearly every review negative. Whenever you read a score, ask for its prompt.
 #
 # Scores can also be spoilt by **contamination**. Test questions that are on the web end up in the training text, so a
-# model of 2024 may know the answers of 2021. Our reviews are from 2005, and nobody has checked whether they were in
-# the training text.
+# model of 2024 may have read the answers to a test of 2021. Our reviews are from 2005, and nobody has checked whether
+# they were in the training text.
 #
-# Long answers can't be checked against a list of right ones at all, so people judge pairs of them, or larger models
-# do. A model that judges tends to prefer the first answer and the longer one (Zheng et al. 2023), and often one that
-# it wrote itself (Panickssery et al. 2024). Asking in both orders helps against the first of these.
+# Long answers can't be checked against a list of right ones at all. Instead, people or larger models judge which of
+# two answers is better. A model that judges tends to prefer the first answer and the longer one (Zheng et al. 2023),
+# and often one that it wrote itself (Panickssery et al. 2024). Asking in both orders helps against the first of these.
 
 # %%
 exercises.quiz("is_the_benchmark_clean")
