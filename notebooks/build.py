@@ -27,6 +27,7 @@ slow cell took, by its id.
 
 import argparse
 import copy
+import functools
 import os
 import platform
 import re
@@ -103,8 +104,13 @@ def name_of(source):
 
 
 def read_cells(source):
-    """Read the cells of a source, a file in ``notebooks/source``, as they stand there."""
-    return jupytext.reads(source.read_text(encoding="utf-8"), fmt="py:percent").cells
+    """Read the cells of a source, a file in ``notebooks/source``; nobody may change them."""
+    return _cells_in(source.read_text(encoding="utf-8"))
+
+
+@functools.cache  # jupytext takes a tenth of a second for a lesson, and each is read many times
+def _cells_in(text):
+    return jupytext.reads(text, fmt="py:percent").cells
 
 
 def assemble(source):

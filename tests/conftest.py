@@ -25,11 +25,16 @@ import stages
 
 from helpers.machine import memory
 
-with memory.collector_paused():  # a third of the import
-    import torch
 from xdist.scheduler import LoadFileScheduling
 
-torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session):
+    """Import PyTorch where tests run; the process that only hands them out starts sooner."""
+    if getattr(session.config.option, "dist", "no") == "no":
+        with memory.collector_paused():  # a third of the import
+            import torch
+        torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
 
 @pytest.hookimpl(tryfirst=True)  # before some are left out by their marks
@@ -117,6 +122,8 @@ def seconds(path):
 @pytest.fixture(autouse=True)
 def same_random_numbers():
     """Start every test with the same random numbers, whichever tests ran before."""
+    import torch
+
     random.seed(0)
     numpy.random.seed(0)  # noqa: NPY002 - code under test may read the old state
     torch.manual_seed(0)
