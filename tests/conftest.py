@@ -22,10 +22,9 @@ os.environ["COURSE_PROGRESS"] = NOBODYS.name
 import numpy
 import pytest
 import stages
+from xdist.scheduler import LoadFileScheduling
 
 from helpers.machine import memory
-
-from xdist.scheduler import LoadFileScheduling
 
 
 @pytest.hookimpl(tryfirst=True)
