@@ -9,20 +9,6 @@ FLAGS = ["--disable-gpu", "--disable-quic"]
 
 
 def launch(playwright):
-    """Start the system's Chromium, or else Playwright's own.
-
-    Parameters
-    ----------
-    playwright : playwright Playwright
-
-    Returns
-    -------
-    browser : playwright Browser
-
-    Raises
-    ------
-    playwright.sync_api.Error
-        If there is no Chromium on this machine.
-    """
+    """Start the system's Chromium, or else Playwright's own; its Error if there is none here."""
     path = next(filter(None, map(shutil.which, NAMES)), None)
     return playwright.chromium.launch(executable_path=path, args=FLAGS)

@@ -18,23 +18,12 @@ PICTURES = [picture for module in MODULES for picture in module.PICTURES]
 
 
 def alt_text(picture):
-    """Return what a picture shows: the first paragraph of its docstring.
-
-    Parameters
-    ----------
-    picture : function
-    """
+    """Return what a `picture` shows: the first paragraph of its function's docstring."""
     return " ".join(inspect.getdoc(picture).split("\n\n")[0].split())
 
 
-def draw(picture, folder=HERE):
-    """Draw one picture into a folder; return the name of the file written.
-
-    Parameters
-    ----------
-    picture : function
-    folder : Path, default=this one
-    """
+def draw(picture, folder: Path = HERE):
+    """Draw one picture into a folder; return the name of the file written."""
     drawn, alt = picture(), alt_text(picture)
     if isinstance(drawn, kit.Sheet):
         name, content = f"{picture.__name__}.svg", kit.still(drawn, alt)

@@ -16,18 +16,10 @@ LINE = 22  # pixels from one line of text to the next
 HEADS = (PURPLE, LIGHT["second"])  # two heads: neither a query, a key nor a value
 
 
-def box(sheet, x, y, width, height, words="", colour=GREY, bold=False, size=TEXT):
+def box(sheet: Sheet, x, y, width, height, words="", colour=GREY, bold=False, size=TEXT):
     """Draw a rounded box with words in its middle; a newline starts a new line.
 
-    Parameters
-    ----------
-    sheet : Sheet
-    x, y, width, height : float
-    words : str
-    colour : str
-        Of the frame; the filling is its tint.
-    bold : bool
-    size : float
+    The frame has the `colour`, the filling is its tint.
     """
     sheet.rect(x, y, width, height, tint(colour), colour, 2, 6)
     lines = words.split("\n")
@@ -50,23 +42,12 @@ def token(
     sheet.text(x, y + 6, word, INK, TEXT, "middle", bold=True)
 
 
-def cells(sheet, x, y, rows, colour, cell=34, numbers=True, digits=1, shades=None):
+def cells(sheet: Sheet, x, y, rows, colour, cell=34, numbers=True, digits=1, shades=None):
     """Draw a matrix (a list of rows) as cells; a vector is a matrix of one row.
 
-    Parameters
-    ----------
-    sheet : Sheet
-    x, y : float
-        The top left corner.
-    rows : list of list of float
-    colour : str
-    cell : float
-        Width and height of one cell.
-    numbers : bool
-        Write the numbers into the cells.
-    digits : int
-    shades : list of list of float, default=None
-        How strongly each cell is filled, 0 to 1; by default all the same.
+    The top left corner is at `x`, `y`, and a cell is `cell` wide and high. With `numbers`, they are
+    written into the cells. `shades` say how strongly each cell is filled, 0 to 1; by default all
+    the same.
     """
     for i, row in enumerate(rows):
         for j, value in enumerate(row):
@@ -80,16 +61,8 @@ def cells(sheet, x, y, rows, colour, cell=34, numbers=True, digits=1, shades=Non
                 sheet.text(*middle, number(value, digits), ink, TEXT, "middle")
 
 
-def elbow(sheet, points, colour=GREY, width=2.0):
-    """Draw a line through points that ends in an arrow's head.
-
-    Parameters
-    ----------
-    sheet : Sheet
-    points : list of (x, y)
-    colour : str
-    width : float
-    """
+def elbow(sheet: Sheet, points, colour=GREY, width=2.0):
+    """Draw a line through points (x, y) that ends in an arrow's head."""
     sheet.path(points[:-1], colour, width)
     sheet.arrow(*points[-2], *points[-1], colour, width)
 

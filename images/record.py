@@ -25,13 +25,7 @@ LOOK = 1600  # milliseconds for something to read
 
 
 class Film:
-    """Frames of a page, each with how long it is shown.
-
-    Parameters
-    ----------
-    page : playwright Page
-        With a clock that stands still.
-    """
+    """Frames of a playwright `page` whose clock stands still, each with how long it is shown."""
 
     def __init__(self, page):
         self.page, self.frames, self.lengths, self.still = page, [], [], None

@@ -17,13 +17,8 @@ MOVE = 1.5  # seconds of a movement
 class Scene:
     """One scene: what stands where when its movement is over, and what is said meanwhile.
 
-    Parameters
-    ----------
-    caption : str
-    move : float, default=MOVE
-        Seconds of the movement from the scene before, at least: with many words it is slower.
-    key : bool, default=True
-        It stands in the still strip too.
+    The `move`ment from the scene before takes so many seconds, at least: with many words it is
+    slower. A scene with a `key` stands in the still strip too.
     """
 
     def __init__(self, caption, move=MOVE, key=True):
@@ -75,19 +70,11 @@ class Scene:
                   **{**how, **ink})  # fmt: skip
 
 
-def film(scenes, height):
-    """Put scenes together.
+def film(scenes: list, height: int) -> dict:
+    """Put scenes together; the first is there at once.
 
-    Parameters
-    ----------
-    scenes : list of Scene
-        The first is there at once. Each lasts as long as its caption takes to read at 200 words a
-        minute, and its movement, which begins while the caption is read.
-    height : int
-
-    Returns
-    -------
-    film : dict
+    Each lasts as long as its caption takes to read at 200 words a minute, and its movement, which
+    begins while the caption is read.
     """
     timed = [_timed(scene, i == 0) for i, scene in enumerate(scenes)]
     return {"width": STAGE, "height": height, "scenes": timed}

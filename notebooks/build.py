@@ -80,15 +80,10 @@ OPENED = {
 }
 
 
-def lessons(start="", folder=None) -> list[Path]:
-    """List the lessons' sources.
+def lessons(start="", folder: Path | None = None) -> list[Path]:
+    """List the lessons' sources whose names `start` so, for instance with "03".
 
-    Parameters
-    ----------
-    start : str, default=""
-        How their names start, for instance "03".
-    folder : Path, default=None
-        Where they are; ``notebooks/source`` if None.
+    They are in `folder`, or in ``notebooks/source``.
     """
     return sorted((folder or SOURCES).glob(f"{start}*/lesson.py"))
 
@@ -113,18 +108,10 @@ def _cells_in(text):
     return jupytext.reads(text, fmt="py:percent").cells
 
 
-def assemble(source):
-    """Make the notebook that a source describes, not yet executed.
+def assemble(source: Path):
+    """Make the notebook that a file in ``notebooks/source`` describes, not yet executed.
 
-    Parameters
-    ----------
-    source : Path
-        A file in ``notebooks/source``.
-
-    Returns
-    -------
-    notebook : NotebookNode
-        With stable cell ids, and in its metadata the hash by which a stale build is known.
+    It has stable cell ids, and in its metadata the hash by which a stale build is known.
     """
     cells = [_assemble_cell(cell) for cell in read_cells(source)]
     if not cells or not cells[0].source.startswith("# "):
@@ -144,30 +131,19 @@ def assemble(source):
     return notebook
 
 
-def address():
+def address() -> str:
     """Read where the course is published.
 
-    Returns
-    -------
-    address : str
-        ``[project.urls] Repository`` in pyproject.toml, the only place that knows it.
+    ``[project.urls] Repository`` in pyproject.toml is the only place that knows it.
     """
     with open(ROOT / "pyproject.toml", "rb") as file:
         return tomllib.load(file)["project"]["urls"]["Repository"].removesuffix("/")
 
 
-def set_address(new):
-    """Write down where the course is published.
+def set_address(new: str):
+    """Write down where the course is published: a repository, as a browser shows it.
 
-    Parameters
-    ----------
-    new : str
-        A repository, as a browser shows it.
-
-    Raises
-    ------
-    ValueError
-        If it is something else.
+    Something else is a ValueError.
     """
     if not re.fullmatch(r"https://[\w.-]+(/[\w.-]+){2,}", new.removesuffix("/")):
         raise ValueError(f"expected https://github.com/NAME/REPOSITORY or the like; got {new!r}")
@@ -209,13 +185,10 @@ def set_up_cell() -> str:
     return template.replace('"ADDRESS"', f'"{address()}"')
 
 
-def colab_address(stem) -> str:
+def colab_address(stem: str) -> str:
     """Say where Colab opens a lesson's learner's copy, once the course is published.
 
-    Parameters
-    ----------
-    stem : str
-        Its name, ``03_self_attention_vectors``.
+    Its `stem` is the name, ``03_self_attention_vectors``.
     """
     path = address().removeprefix("https://github.com/")
     return f"https://colab.research.google.com/github/{path}/blob/learners/{stem}.ipynb"
@@ -240,23 +213,11 @@ def _assemble_cell(cell):
     return made
 
 
-def predictions(cells):
+def predictions(cells: list) -> list[tuple[str, int, int]]:
     """Find where a notebook asks for predictions and where it reveals the results.
 
-    Parameters
-    ----------
-    cells : list of NotebookNode
-
-    Returns
-    -------
-    found : list of (str, int, int)
-        A prediction's name, the index of the cell that asks and of the one that reveals.
-
-    Raises
-    ------
-    ValueError
-        If a prediction is not revealed in a later cell, or something is revealed that was never
-        asked.
+    A prediction's name, the index of the cell that asks and of the one that reveals. A prediction
+    that is not revealed in a later cell, or was never asked, is a ValueError.
     """
     found, asked = [], {}
     for i, cell in enumerate(cells):
@@ -306,36 +267,19 @@ def read(name):
     return reading.whole(stored, assemble(source_of(name)))
 
 
-def is_fresh(notebook, target) -> bool:
-    """Tell whether the built file already holds this notebook.
-
-    Parameters
-    ----------
-    notebook : NotebookNode
-        As `assemble` made it.
-    target : Path
-        The built file, which need not exist.
-    """
+def is_fresh(notebook, target: Path) -> bool:
+    """Tell whether the built file, if there is one, holds this notebook as `assemble` made it."""
     if not target.exists():
         return False
     built = nbformat.read(target, as_version=4).metadata.get("course", {})
     return built.get("source_hash") == notebook.metadata["course"]["source_hash"]
 
 
-def keep_outputs(notebook, built):
-    """Take over the outputs of an earlier build, if no code has changed but the set-up cell's.
+def keep_outputs(notebook, built) -> bool:
+    """Take over the outputs `built` earlier, if no code has changed but the set-up cell's.
 
-    Parameters
-    ----------
-    notebook : NotebookNode
-        As `assemble` made it; changed in place.
-    built : NotebookNode
-        The earlier build.
-
-    Returns
-    -------
-    kept : bool
-        False if the code is not the same, and then nothing is changed.
+    `notebook`, as `assemble` made it, is changed in place; False if the code is not the same, and
+    then nothing is changed.
     """
     ours, theirs = (
         [cell for cell in one.cells if cell.cell_type == "code"] for one in (notebook, built)
@@ -358,13 +302,7 @@ def _code(cell):
 
 
 def execute(notebook):
-    """Run every cell and keep what learners see before they run anything themselves.
-
-    Parameters
-    ----------
-    notebook : NotebookNode
-        Changed in place.
-    """
+    """Run every cell of a `notebook`; keep what learners see before they run any themselves."""
     started, seconds = {}, {}
 
     def start(cell, cell_index):
@@ -397,16 +335,8 @@ def execute(notebook):
             output.get("data", {}).pop(LIVE_VIEW, None)
 
 
-def build(source, force=False):
-    """Build one notebook, unless nothing changed.
-
-    Parameters
-    ----------
-    source : Path
-        A file in ``notebooks/source``.
-    force : bool, default=False
-        Build it even so.
-    """
+def build(source: Path, force=False):
+    """Build one notebook from its `source`, unless nothing changed; with `force` even then."""
     target = NOTEBOOKS / f"{name_of(source)}.ipynb"
     notebook, mark = assemble(source), modules_mark(source)
     keeps = not force and target.exists() and _mark_of(target) == mark

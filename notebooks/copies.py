@@ -40,16 +40,8 @@ SLIDES = "from teaching.deck import Deck\n\nDeck()"
 def learners_copy(notebook, commit="HEAD"):
     """Leave out the teacher's notes, and everything that was ever computed.
 
-    Parameters
-    ----------
-    notebook : NotebookNode
-        As `build.assemble` made it.
-    commit : str
-        The version of the course that its first cell fetches where there is none, as in Colab.
-
-    Returns
-    -------
-    notebook : NotebookNode
+    `notebook` is as `build.assemble` made it; `commit` the version of the course that its first
+    cell fetches where there is none, as in Colab.
     """
     made = copy.deepcopy(notebook)
     made.cells = [cell for cell in made.cells if "notes" not in _tags(cell)]
@@ -64,17 +56,7 @@ def learners_copy(notebook, commit="HEAD"):
 
 
 def teachers_copy(built):
-    """Open the notes, fold the answers, and add the button that starts the slides.
-
-    Parameters
-    ----------
-    built : NotebookNode
-        With its outputs.
-
-    Returns
-    -------
-    notebook : NotebookNode
-    """
+    """Open the notes, fold the answers, and add the button that starts the slides."""
     made = copy.deepcopy(built)
     for cell in made.cells:
         if "notes" in _tags(cell):
@@ -100,14 +82,8 @@ def merged(mine, original, new):
     stays as it is, next to the cells that it stood beside; but one that was only run goes with the
     lesson's, because what it asks for may be gone.
 
-    Parameters
-    ----------
-    mine, original, new : NotebookNode
-        The learner's copy, what it looked like when it was made, and what it would be today.
-
-    Returns
-    -------
-    notebook : NotebookNode
+    `mine` is the learner's copy, `original` what it looked like when it was made, and `new` what it
+    would be today.
     """
     _name_cells(mine, original)
     before = {cell.id: cell for cell in original.cells}
@@ -155,10 +131,7 @@ def _touched(cell, other):
 def bring_up_to_date(folder: Path = MY_LESSONS, sources: Path = SOURCES):
     """Make a learner's folder, or bring the lessons' changes into it.
 
-    Returns
-    -------
-    made, changed : list of str
-        Names of the lessons that are new in the folder, and of those that were brought up to date.
+    Names of the lessons that are new in the folder, and of those that were brought up to date.
     """
     originals = folder / ORIGINALS
     originals.mkdir(parents=True, exist_ok=True)
@@ -198,16 +171,8 @@ def _read(path):
         ) from error
 
 
-def write(notebook, path, keep=False):
-    """Write a notebook, whole or not at all.
-
-    Parameters
-    ----------
-    notebook : NotebookNode
-    path : Path
-    keep : bool, default=False
-        Set aside the file that is there.
-    """
+def write(notebook, path: Path, keep=False):
+    """Write a notebook, whole or not at all; `keep` sets aside the file that is there."""
     if keep:  # a file of the learner's own that happens to have this name
         names = (f"{path.stem} (mine{n}).ipynb" for n in chain([""], (f" {i}" for i in count(2))))
         path.replace(next(p for p in map(path.with_name, names) if not p.exists()))
@@ -215,20 +180,11 @@ def write(notebook, path, keep=False):
         nbformat.write(notebook, partial)
 
 
-def write_class(out, commit="HEAD"):
-    """Write the learner's and the teacher's copies of all lessons.
+def write_class(out: Path, commit="HEAD"):
+    """Write the learner's and the teacher's copies of all lessons: two folders in `out`.
 
-    Parameters
-    ----------
-    out : Path
-        Gets the folders ``learners`` and ``teachers``.
-    commit : str
-        See `learners_copy`.
-
-    Raises
-    ------
-    ValueError
-        If a notebook is not built from today's source.
+    `commit` is as in `learners_copy`. A notebook that isn't built from today's source is a
+    ValueError.
     """
     for kind in ("learners", "teachers"):
         (out / kind).mkdir(parents=True, exist_ok=True)

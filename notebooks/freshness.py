@@ -10,18 +10,12 @@ ROOT = Path(__file__).resolve().parent.parent
 SET_UP = "helpers.notebook"  # what every lesson's first cell imports
 
 
-def modules_mark(source, root=ROOT) -> str:
+def modules_mark(source: Path, root: Path = ROOT) -> str:
     """Make a mark of all our code that a lesson runs or shows.
 
-    Of what the lesson imports, and of its own exercises and questions, every letter counts,
-    because a lesson may show it. Of what these import in turn, only what Python runs counts, so
-    that a comment or a docstring deep below leaves the notebooks alone.
-
-    Parameters
-    ----------
-    source : Path
-        A lesson's ``lesson.py``.
-    root : Path, default=the project's folder
+    Of what the lesson imports, and of its own exercises and questions, every letter counts, because
+    a lesson may show it. Of what these import in turn, only what Python runs counts, so that a
+    comment or a docstring deep below leaves the notebooks alone.
     """
     own = sorted(path for path in source.parent.glob("*.py") if path != source)
     named = {SET_UP}.union(*(_imported(path, root) for path in (source, *own)))

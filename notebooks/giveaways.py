@@ -49,18 +49,10 @@ FORMS = {
 }
 
 
-def measured(cell, name):
+def measured(cell, name: str) -> list[str]:
     """Read from a cell's stored outputs what was measured for a prediction that it reveals.
 
-    Parameters
-    ----------
-    cell : NotebookNode
-    name : str
-
-    Returns
-    -------
-    answers : list of str
-        As the learner sees it; empty if nothing is stored.
+    The answers are as the learner sees them; none if nothing is stored.
     """
     names = build.REVEAL.findall(cell.source)
     shown = [
@@ -71,18 +63,11 @@ def measured(cell, name):
     return [answer for known, answer in zip(names, shown, strict=False) if known == name]
 
 
-def answered(only=()):
+def answered(only=()) -> list[tuple[str, str, list[str], int]]:
     """List the predictions with options that the notebooks ask, and which option is right.
 
-    Parameters
-    ----------
-    only : tuple of str, default=()
-        How the lessons' names start; all lessons without it.
-
-    Returns
-    -------
-    found : list of (str, str, list of str, int)
-        The lesson's number, the prediction's name, its options, the right one's index.
+    The lesson's number, the prediction's name, its options, the right one's index; of the lessons
+    whose names start with one of `only`, or of all.
     """
     found = []
     for path in sorted(build.NOTEBOOKS.glob("*.ipynb")):
@@ -102,19 +87,9 @@ def answered(only=()):
 def score(predictions, form):
     """Count how often a form picks the right option, beside chance.
 
-    Parameters
-    ----------
-    predictions : list of (str, str, list of str, int)
-        From `answered`.
-    form : function of list of str
-        Returns the indices that it picks.
-
-    Returns
-    -------
-    hits, asked : int
-        How often the right option was among those picked, and of how many predictions.
-    expected, z : float
-        What chance would hit, and how far off that is in standard errors.
+    `predictions` are from `answered`; `form` takes the options and returns the indices that it
+    picks. How often the right option was among those, of how many predictions; what chance would
+    hit, and how far off that is in standard errors.
     """
     hits = asked = 0
     expected = variance = 0.0

@@ -62,26 +62,13 @@ WIDGETS = re.compile(r"^from helpers\.widgets\.\w+ import (.+)$", re.MULTILINE)
 
 @dataclass
 class Part:
-    """What one part of a lesson holds.
+    """What one part of a lesson, "Core", "Practice" or "Going deeper", holds.
 
-    Parameters
-    ----------
-    name : {"Core", "Practice", "Going deeper"}
-    words : int, default=0
-        On show, in Markdown.
-    lines : int, default=0
-        Of code on show, without the blank ones.
-    exercises : list of str
-        By name, each in the part where it first appears.
-    predictions, questions, warm_ups, widgets, pencils : int, default=0
-    watching : float, default=0.0
-        Seconds of film.
-    waiting : int, default=0
-        Seconds that its cells ran, as far as the last build knows.
-    first_code : float or None, default=None
-        Minutes into the part at the first check of an exercise.
-    long_cells : list of (str, int)
-        The first line, and the number of lines, of each cell on show that is too long.
+    `words` are those on show, in Markdown, and `lines` those of code on show, without the blank
+    ones. `exercises` are named, each in the part where it first appears. `watching` counts seconds
+    of film, `waiting` those that its cells ran, as far as the last build knows; `first_code` is how
+    many minutes into the part the first check of an exercise comes. `long_cells` has the first
+    line, and the number of lines, of each cell on show that is too long.
     """
 
     name: str
@@ -113,23 +100,11 @@ class Part:
         )
 
 
-def measure(source):
-    """Count what a lesson holds.
+def measure(source) -> list[Part]:
+    """Count what a lesson holds, by its file in ``notebooks/source``.
 
-    Parameters
-    ----------
-    source : Path
-        A file in ``notebooks/source``.
-
-    Returns
-    -------
-    parts : list of Part
-        In the lesson's order, the core first; a lesson without the two headings is all core.
-
-    Raises
-    ------
-    ValueError
-        If the lesson names an exercise that does not exist.
+    The core comes first; a lesson without the two headings is all core. One that names an exercise
+    that does not exist is a ValueError.
     """
     seconds = _seconds_of(build.NOTEBOOKS / f"{build.name_of(source)}.ipynb")
     parts, seen = [Part(CORE)], set()
@@ -173,13 +148,7 @@ def _count_code(part, source, folded, seen):
 
 @functools.cache
 def film_seconds(name):
-    """Look up how long a film of the course takes to watch once, in seconds; 0 for a still.
-
-    Parameters
-    ----------
-    name : str
-        Of a picture in ``images``, without its ending.
-    """
+    """Look up how many seconds the film of a `name` in ``images`` takes to watch; 0 for a still."""
     path = build.ROOT / "images" / f"{name}.json"
     if not path.exists():
         return 0.0

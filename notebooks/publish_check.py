@@ -29,12 +29,8 @@ class Step:
 def steps(can_open=None, git=None) -> list[Step]:
     """Look at everything, in the order in which it's done.
 
-    Parameters
-    ----------
-    can_open : callable, default=None
-        Takes an address; True, False, or None without a network.
-    git : callable, default=None
-        Takes git's arguments; what it printed, or None if it failed.
+    `can_open` takes an address: True, False, or None without a network. `git` takes git's
+    arguments: what it printed, or None if it failed.
     """
     can_open, git = can_open or _can_open, git or _git
     where, published = build.address(), build.is_published()

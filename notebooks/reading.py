@@ -19,19 +19,11 @@ SUMMARY = "What was measured (guess first)", "… and more"  # the first output,
 CLOSES = "\n\n</details><!-- measured -->"  # tests/nbval.cfg takes both off before it compares
 
 
-def for_reading(notebook, name):
+def for_reading(notebook, name: str):
     """Shorten folded code to a line, and fold what nobody should read by scrolling.
 
-    Parameters
-    ----------
-    notebook : NotebookNode
-        As `build.assemble` made it, with or without outputs; changed in place.
-    name : str
-        The lesson's, ``03_self_attention_vectors``.
-
-    Returns
-    -------
-    notebook : NotebookNode
+    `notebook` is as `build.assemble` made it, with or without outputs; it is changed in place. The
+    `name` is the lesson's, ``03_self_attention_vectors``.
     """
     number = 0
     for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
@@ -53,16 +45,8 @@ def for_reading(notebook, name):
 def whole(notebook, full):
     """Put back what `for_reading` shortened and folded, wherever it still stands.
 
-    Parameters
-    ----------
-    notebook : NotebookNode
-        Of any origin; changed in place.
-    full : NotebookNode
-        The same lesson as `build.assemble` made it, or a copy of that.
-
-    Returns
-    -------
-    notebook : NotebookNode
+    `notebook` may be of any origin; it is changed in place. `full` is the same lesson as
+    `build.assemble` made it, or a copy of that.
     """
     code = {cell.id: cell.source for cell in full.cells}
     (set_up,) = (c.source for c in full.cells if "set-up" in c.metadata.get("tags", []))

@@ -55,18 +55,8 @@ def arguments(argv=None):
 def batches(pairs, passes, seed, tokens=2048):
     """Sort training examples of similar length into batches, anew in every pass.
 
-    Parameters
-    ----------
-    pairs : list of (ids, targets)
-        As `supervised_pair` makes them.
-    passes, seed : int
-    tokens : int, default=2048
-        Most tokens in a batch, filling included.
-
-    Returns
-    -------
-    batches : list of (ids, targets)
-        Integer Tensors of shape (B, T).
+    `pairs` of ids and targets are as `supervised_pair` makes them, and so are the batches: integer
+    Tensors of shape (B, T), of at most so many `tokens`, filling included.
     """
     draw, made = random.Random(seed), []
     for _ in range(passes):
@@ -85,19 +75,11 @@ def batches(pairs, passes, seed, tokens=2048):
     return made
 
 
-def train(model, steps, loss_of, rate, precision="bf16") -> list[float]:
-    """Train what is trainable in a model, without dropout.
+def train(model: nn.Module, steps: list, loss_of, rate: float, precision="bf16") -> list[float]:
+    """Train what is trainable in a model, without dropout; the losses.
 
-    Parameters
-    ----------
-    model : nn.Module
-    steps : list
-        One batch per step, handed to `loss_of`.
-    loss_of : function (batch) -> scalar Tensor
-    rate : float
-        Peak learning rate, after a warm-up over a tenth of the steps, at most 30; from there a
-        straight line to zero.
-    precision : {"fp32", "bf16"}
+    `steps` has one batch per step, handed to `loss_of`. The learning rate rises to its peak `rate`
+    over a tenth of the steps, at most 30; from there a straight line leads to zero.
     """
     trainable = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(trainable, rate, betas=(0.9, 0.98), weight_decay=0.0)
@@ -162,20 +144,7 @@ def mix(some, shares):
 
 
 def right_of_its_own(assistant, n, kinds, seed, samples=4):
-    """Sample answers to training instructions and keep, per instruction, one that follows it.
-
-    Parameters
-    ----------
-    assistant : Assistant
-    n : int
-        Instructions.
-    kinds : list of str
-    seed, samples : int
-
-    Returns
-    -------
-    pairs : list of (ids, targets)
-    """
+    """Sample answers to `n` training instructions and keep, of each, one that follows it: pairs."""
     asked = instructions("train", n, kinds=kinds, seed=seed)
     pairs = []
     for one, texts in several(assistant, asked, samples, seed, temperature=0.7, max_tokens=50):
@@ -215,21 +184,9 @@ def rank_pairs(
 ):
     """Sample several answers to every request and pair high scores with low ones.
 
-    Parameters
-    ----------
-    assistant : Assistant
-    asked : list of Instruction
-    score : function (text, Instruction) -> float
-    samples, seed : int
-    temperature : float, default=0.8
-    best : int, default=4
-        How many of the samples are paired, the best one with the worst one and so on.
-    least, most : float, default=None
-        The better one's score has to be higher than `least`, the worse one's at most `most`.
-
-    Returns
-    -------
-    pairs : list of (prompt, better answer, worse answer)
+    `score` takes a text and an Instruction. So many of the samples are paired, the `best` one with
+    the worst one and so on. The better one's score has to be higher than `least`, the worse one's
+    at most `most`. The pairs are (prompt, better answer, worse answer).
     """
     pairs = []
     for one, texts in several(
@@ -245,17 +202,9 @@ def rank_pairs(
 
 
 def prefer(assistant, reference, pairs, rate, seed, size=16) -> list[float]:
-    """Train an assistant with DPO on (prompt, better, worse).
+    """Train an assistant with DPO on (prompt, better, worse); the `reference` stays as it is.
 
-    Parameters
-    ----------
-    assistant, reference : Assistant
-        The second one stays as it is.
-    pairs : list of (str, str, str)
-    rate : float
-    seed : int
-    size : int, default=16
-        Pairs in a step.
+    A step takes `size` pairs.
     """
     examples = []
     for prompt, better, worse in pairs:
@@ -274,20 +223,10 @@ def prefer(assistant, reference, pairs, rate, seed, size=16) -> list[float]:
     return train(assistant.model, steps, loss_of, rate, precision="fp32")
 
 
-def drift_of(assistant, reference, asked, texts):
-    """Measure `drift` over many answers.
+def drift_of(assistant, reference, asked, texts) -> float:
+    """Measure `drift` over many answers, in nats per token.
 
-    Parameters
-    ----------
-    assistant, reference : Assistant
-    asked : list of Instruction
-    texts : list of str
-        The assistant's own answers, sampled at temperature 1.
-
-    Returns
-    -------
-    nats : float
-        Per token.
+    `texts` are the assistant's own answers to `asked`, sampled at temperature 1.
     """
     pairs = [assistant.pair(one.prompt, text) for one, text in zip(asked, texts, strict=True)]
     total = tokens = 0

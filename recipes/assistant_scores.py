@@ -47,20 +47,8 @@ def share(values):
     return round(sum(values) / len(values), 4)
 
 
-def followed(assistant, asked, max_tokens=60):
-    """Measure per kind what share of the instructions `asked` is followed, most likely answers.
-
-    Parameters
-    ----------
-    assistant : Assistant
-    asked : list of Instruction
-    max_tokens : int, default=60
-
-    Returns
-    -------
-    shares : dict of str to float
-        Per kind, and ``all``.
-    """
+def followed(assistant, asked, max_tokens=60) -> dict[str, float]:
+    """Measure what share of the instructions `asked` is followed: per kind, and ``all``."""
     texts = assistant.replies([one.prompt for one in asked], max_tokens=max_tokens)
     right = [one.followed_by(text) for one, text in zip(asked, texts, strict=True)]
     shares = {

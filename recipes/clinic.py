@@ -38,15 +38,8 @@ class OneInput(nn.Module):
         return self.model(source, ids) if self.two else self.model(ids)
 
 
-def checks(build, kind, vocab_size):
-    """Name the checks of both packages that fail, each as "package: check".
-
-    Parameters
-    ----------
-    build : function () -> nn.Module
-    kind : str
-    vocab_size : int
-    """
+def checks(build, kind: str, vocab_size: int) -> set[str]:
+    """Name the checks of both packages that fail on what `build` makes, as "package: check"."""
     ids = torch.randint(2, vocab_size, (8, 10), generator=torch.Generator().manual_seed(0))
     classes = OneInput(build(), kind == "encoder-decoder")(ids).shape[-1]
     targets = ids % classes
@@ -89,17 +82,8 @@ def checks(build, kind, vocab_size):
     return failed
 
 
-def compare(house, kinds, healthy_text, vocab_size):
-    """Compare on all patients of one house.
-
-    Parameters
-    ----------
-    house : module
-        With `PATIENTS` and `admit`.
-    kinds : dict
-    healthy_text : str
-    vocab_size : int
-    """
+def compare(house, kinds: dict, healthy_text: str, vocab_size: int) -> list[dict]:
+    """Compare on all patients of one house, a module with `PATIENTS` and `admit`."""
     rows = []
     for name, patient in house.PATIENTS.items():
         kind = kinds[patient.model]

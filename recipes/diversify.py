@@ -11,22 +11,11 @@ import sacrebleu
 from helpers.text.tokenization import clean
 
 
-def other_targets(forward, pairs):
+def other_targets(forward, pairs) -> list[str]:
     """Translate every source; of a beam of four keep what is closest to the real target.
 
-    Parameters
-    ----------
-    forward : Translator
-        From the source's language into the target's.
-    pairs : list of pairs of str
+    `forward` is a Translator from the source's language into the target's.
 
-    Returns
-    -------
-    targets : list of str
-        One for each pair.
-
-    Source
-    ------
     Kim and Rush (2016), "Sequence-Level Knowledge Distillation", section 3.3.
     """
     bleu = sacrebleu.BLEU(effective_order=True)
@@ -38,20 +27,9 @@ def other_targets(forward, pairs):
 
 
 def mixture(pairs, sources, targets, seed, share_of_sources=0.3, share_of_targets=0.25):
-    """Draw an epoch's pairs: most as they are, some with another source or another target.
+    """Draw an epoch's pairs, in their order: most as they are, some with a side of another.
 
-    Parameters
-    ----------
-    pairs : list of pairs of str
-    sources, targets : list of str
-        What may stand in for each pair's source and target.
-    seed : int
-    share_of_sources, share_of_targets : float
-
-    Returns
-    -------
-    pairs : list of pairs of str
-        As many as before, in the same order.
+    `sources` and `targets` are what may stand in for each pair's source and target.
     """
     draw = random.Random(seed)
     mixed = []

@@ -30,13 +30,10 @@ VOICE_OF = {note: VOICES.index(name) for name, notes in NOTES.items() for note i
 
 
 def strokes(path: Path):
-    """Read the strokes of one MIDI file.
+    """Read the strokes of one MIDI file: an integer array of shape (n, 4).
 
-    Returns
-    -------
-    strokes : integer array of shape (n, 4)
-        Sixteenth note, voice, velocity from 1 to 127, and how late the stroke is, in hundredths
-        of a sixteenth.
+    A row holds sixteenth note, voice, velocity from 1 to 127, and how late the stroke is, in
+    hundredths of a sixteenth.
     """
     import mido
 

@@ -18,11 +18,7 @@ from helpers.training.training import learning_rate
 class Example:
     """A tokenised text with what the model should say about it.
 
-    Parameters
-    ----------
-    ids, segments : list of int
-    target : tuple of int
-        A class, or the positions of an answer's first and last token.
+    The `target` is a class, or the positions of an answer's first and last token.
     """
 
     ids: list
@@ -30,22 +26,11 @@ class Example:
     target: tuple
 
 
-def batches(examples, tokens, seed, multiple=16):
+def batches(examples: list[Example], tokens: int, seed: int, multiple=16):
     """Sort examples of similar length into batches of few shapes, and shuffle the batches.
 
-    Parameters
-    ----------
-    examples : list of Example
-    tokens : int
-        Most tokens in a batch, padding included.
-    seed : int
-    multiple : int, default=16
-        Lengths are padded to a multiple of this.
-
-    Returns
-    -------
-    batches : list of (ids, segments, targets)
-        Integer Tensors of shape (B, S), (B, S) and (B, n).
+    A batch has at most so many `tokens`, padding included: ids (B, S), segments (B, S) and targets
+    (B, n). Lengths are padded to a `multiple`.
     """
     draw = random.Random(seed)
     padded = {}
@@ -68,26 +53,14 @@ def _batch(group, length):
     return ids, segments, torch.tensor([example.target for example in group])
 
 
-def fine_tune(model, loss_of, epochs, score, settings, checkpoint):
+def fine_tune(model, loss_of, epochs: list, score, settings, checkpoint) -> dict:
     """Train what is trainable in a model; the weights with the best score win.
 
-    Parameters
-    ----------
-    model : nn.Module
-    loss_of : function (model, ids, segments, targets) -> scalar Tensor
-    epochs : list of functions () -> batches
-        One per epoch; each makes the same batches whenever it is called.
-    score : function (model) -> float
-        Run after every epoch.
-    settings : TrainingSettings
-        Its rates, warm-up, clipping, weight decay, precision and seed are used.
-    checkpoint : path
-        Written after every epoch; a file that is there is gone on from.
-
-    Returns
-    -------
-    card : dict
-        Scores after every epoch and seconds in all.
+    `loss_of` takes model, ids, segments and targets. Each of `epochs` is a function that makes the
+    same batches whenever it is called; after it, `score` measures the model. Of the `settings`, the
+    rates, warm-up, clipping, weight decay, precision and seed are used. The file `checkpoint` is
+    written after every epoch; one that is there is gone on from. Scores after every epoch and
+    seconds in all.
     """
     trainable = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(trainable, lr=0.0, weight_decay=settings.weight_decay)

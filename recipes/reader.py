@@ -26,14 +26,9 @@ SEED, PASSES = 1, 5  # over SQuAD
 
 
 class Tokenised:
-    """A question and its text as ids, from which training windows are cut.
+    """A question and its text as ids without special tokens, from which training windows are cut.
 
-    Parameters
-    ----------
-    question, text : list of int
-        Ids without special tokens.
-    span : (int, int) or None
-        The answer's first and last token in the text.
+    `span` holds the answer's first and last token in the text, or is None.
     """
 
     def __init__(self, question, text, span):

@@ -47,19 +47,10 @@ def start(steps=600, seed=0):
 
 
 def rounds(model, way, steps, seed):
-    """Let a `model` learn from its own answers, and yield what each step saw.
+    """Let a GPT learn from its own answers, and yield what each step saw; it is changed in place.
 
-    Parameters
-    ----------
-    model : GPT
-        Changed in place.
-    way : {"grpo", "rejection", "gamed"}
-    steps, seed : int
-
-    Yields
-    ------
-    seen : dict
-        Mean reward, drift in nats per token, and some answers, before each update.
+    The `way` is one of `RULES`. Yielded are mean reward and drift in nats per token, before each
+    update.
     """
     first, pairs = copy.deepcopy(model), sums.two_digit_sums("train")
     optimiser = torch.optim.AdamW(model.parameters(), RATE, (0.9, 0.99), weight_decay=0.0)

@@ -19,19 +19,11 @@ STEPS, LAYERS = 500, 2
 N_TRAIN, N_UNSEEN = 2_400_000, 40_000  # letters
 
 
-def loss_of(width, rate, seed, train, unseen, n_letters):
+def loss_of(width: int, rate: float, seed: int, train, unseen, n_letters: int) -> float:
     """Train one model and return its loss in nats per letter.
 
-    Parameters
-    ----------
-    width : int
-        A multiple of 8, because every head is 8 wide.
-    rate : float
-    seed : int
-        Of the first weights and of the windows.
-    train, unseen : integer Tensor of shape (N,)
-    n_letters : int
-        Size of the alphabet.
+    The `width` is a multiple of 8, because every head is 8 wide; the `seed` is that of the first
+    weights and of the windows; `train` and `unseen` are ids (N,) of letters.
     """
     torch.manual_seed(seed)
     sizes = {"d_model": width, "n_heads": width // 8, "n_layers": LAYERS, "max_len": WINDOW}
@@ -42,22 +34,11 @@ def loss_of(width, rate, seed, train, unseen, n_letters):
     return loss
 
 
-def tuned(loss_at, rate):
-    """Find the best learning rate.
+def tuned(loss_at, rate: float) -> tuple[float, dict[float, float]]:
+    """Find the best learning rate of a function `loss_at`, beginning at `rate`.
 
-    Parameters
-    ----------
-    loss_at : function float -> float
-        Of a rate.
-    rate : float
-        Where to begin.
-
-    Returns
-    -------
-    rate : float
-        The lowest point of a parabola through the best rate tried and its neighbours.
-    tried : dict[float, float]
-        Loss per rate, highest rate first.
+    The lowest point of a parabola through the best rate tried and its neighbours; and the loss per
+    rate that was tried, highest rate first.
     """
     tried = {}
     while not tried or rate != min(tried, key=tried.get):

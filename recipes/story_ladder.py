@@ -14,12 +14,7 @@ LONG = 2000  # steps
 def measure(rungs, steps, text):
     """Train every rung with every seed; a dict of rung to losses, in nats per letter.
 
-    Parameters
-    ----------
-    rungs : iterable of str
-    steps : int
-    text : (Letters, integer Tensor, integer Tensor)
-        As `story_letters` returns it.
+    `text` is what `story_letters` returns.
     """
     letters, train, validation = text
     losses = {rung: [] for rung in rungs}

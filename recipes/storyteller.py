@@ -34,13 +34,8 @@ def arguments(argv=None):
     return parser.parse_args(argv)
 
 
-def train_tokenizer(text: str, vocab_size: int):
-    """Learn byte-level pieces from a text, without changing a single byte of it.
-
-    Returns
-    -------
-    tokenizer : tokenizers.Tokenizer
-    """
+def train_tokenizer(text: str, vocab_size: int) -> Tokenizer:
+    """Learn byte-level pieces from a text, without changing a single byte of it."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()

@@ -12,13 +12,7 @@ from helpers.training.interruption import StopBetweenSteps
 
 
 def save_toy(toy, path):
-    """Write weights (16-bit), vocabularies and card into one file, and its checksum beside it.
-
-    Parameters
-    ----------
-    toy : ToyTranslator
-    path : Path
-    """
+    """Write weights (16-bit), vocabularies and card into one file, and its checksum beside it."""
     card = {k: _rounded(v) for k, v in toy.card.items()}
     about = {"card": card, "source": toy.source.words[4:], "target": toy.target.words[4:]}
     save_weights(path, toy.model.state_dict(), toy=about)

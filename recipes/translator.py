@@ -71,22 +71,11 @@ def main(argv=None):
 
 
 def train_translator(args):
-    """Train as the arguments say; returns the Translator with its best weights, and Histories.
+    """Train as `arguments` says: the Translator with its best weights, and a History per stage.
 
     Two stages. The first trains on the pairs as they are. The second goes on with pairs of which
     translators wrote a side anew: this one the targets, one trained the other way round the
     sources. If anything is stopped, nothing follows.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-        As `arguments` returns it.
-
-    Returns
-    -------
-    translator : Translator
-    histories : dict of str to History
-        One for each stage and for the way back.
     """
     torch.manual_seed(args.seed)
     refuse_leftovers(args.out)
@@ -119,15 +108,7 @@ def refuse_leftovers(out):
 
 
 def second_stage(args, histories, translator, texts, val_texts):
-    """Train on with pairs of which a side is written anew.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-        As in `train_translator`.
-    histories, translator, texts, val_texts
-        As in `train_stage`.
-    """
+    """Train on with pairs of which a side is written anew; arguments as in `train_stage`."""
     if not args.second_epochs:
         return
     backward = Translator(copy.deepcopy(translator.model), translator.tokenizer)
@@ -160,27 +141,12 @@ def second_stage(args, histories, translator, texts, val_texts):
 
 
 def train_stage(args, histories, name, translator, texts, val_texts, alter=None, **changed):
-    """Train once, from the weights that `translator` has.
+    """Train once, from the weights that `translator` has, on pairs of texts.
 
-    Parameters
-    ----------
-    args : argparse.Namespace
-        As in `train_translator`.
-    histories : dict of str to History
-        Gets this stage's.
-    name : str
-        Of the stage's checkpoint, from which it goes on if it was stopped.
-    translator : Translator
-    texts, val_texts : list of pairs of str
-    alter : function (epoch) -> list of pairs of str, default=None
-        Gives the epoch's pairs; None: always `texts`.
-    **changed
-        Training settings that differ from the arguments'.
-
-    Raises
-    ------
-    Stopped
-        If Ctrl-C ended it. The same command goes on from its checkpoint.
+    `histories` gets this stage's, under its `name`, which is also the checkpoint's, from which it
+    goes on if it was stopped. A function `alter` gives an epoch's pairs instead of `texts`, and
+    `changed` are training settings that differ from the arguments'. If Ctrl-C ended it, Stopped is
+    raised, and the same command goes on from its checkpoint.
     """
     tokenizer, sources = translator.tokenizer, [clean(source) for source, _ in val_texts]
     settings = replace(settings_of(args), **changed)

@@ -64,16 +64,10 @@ def main(argv=None):
     print(json.dumps(card, indent=1))
 
 
-def fit(model, train, validation, epochs, how) -> dict:
+def fit(model, train: Pictures, validation: Pictures, epochs: int, how: dict) -> dict:
     """Train a model, say after every epoch how it does, and return what belongs on its card.
 
-    Parameters
-    ----------
-    model : nn.Module
-    train, validation : Pictures
-    epochs : int
-    how : dict
-        "optimizer", "peak_rate" and "batch_size".
+    `how` has "optimizer", "peak_rate" and "batch_size".
     """
     start, scores = time.perf_counter(), []
 

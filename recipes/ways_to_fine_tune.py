@@ -58,17 +58,11 @@ def word_counts(texts, vocabulary):
     return counts
 
 
-def logistic_regression(x, y, penalty, iterations=60):
+def logistic_regression(x, y, penalty: float, iterations=60):
     """Fit one logit per row by `iterations` of L-BFGS; returns a function (N, D) -> logits (N,).
 
-    Parameters
-    ----------
-    x : Tensor of shape (N, D)
-    y : Tensor of shape (N,)
-        Labels, 0.0 or 1.0.
-    penalty : float
-        Strength of the squared weights in the loss.
-    iterations : int, default=60
+    `x` has shape (N, D), the labels `y` (N,) are 0.0 or 1.0, and the `penalty` is the strength of
+    the squared weights in the loss.
     """
     mean, spread = x.mean(0), x.std(0).clamp_min(1e-6)
     w = torch.zeros(x.shape[1] + 1, requires_grad=True)
@@ -187,17 +181,8 @@ def trained(way, reviews, passes, test, seed):
 def curve(data, found):
     """Train LoRA of rank 16 on every draw of every size that isn't in `found` yet.
 
-    Parameters
-    ----------
-    data : dict of str to list of Review
-        Its "train" is drawn from, and its "test" is scored.
-    found : dict
-        What is known so far: per size a list with one dict per draw. It grows in place.
-
-    Yields
-    ------
-    run : dict
-        The seed, the accuracy and the seconds of training, after each training.
+    The "train" of `data` is drawn from, and its "test" is scored. `found`, per size a list with one
+    dict per draw, grows in place. Each run is yielded: its seed, accuracy and seconds of training.
     """
     for n, passes in CURVE.items():
         runs = found.setdefault(str(n), [])

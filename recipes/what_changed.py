@@ -56,18 +56,10 @@ AS_GOOD_AS_EQUAL = 0.015  # a share of the steps; seeds differ by more than so f
 class Experiment:
     """The sizes that all runs share; the defaults made the stored results.
 
-    Parameters
-    ----------
-    d_model, n_heads, n_layers, vocab_size : int
-    steps : int
-        Of 2017's block; the others get as many steps, and then as many as take equally long.
-    length, batch_size : int
-        Tokens per window, and windows per step.
-    peak_rates : tuple of float
-        All blocks are trained with the one that is best for 2017's, so that no change wins by it.
-    seeds : tuple of int
-    letters : int
-        Train on that much of the text; None for all of it.
+    So many `steps` are 2017's block's; the others get as many, and then as many as take equally
+    long. `length` is in tokens per window, `batch_size` in windows per step. All blocks are trained
+    with the one of `peak_rates` that is best for 2017's, so that no change wins by it. The training
+    reads that many `letters` of the text; None is all of it.
     """
 
     d_model: int = 64
@@ -109,26 +101,13 @@ def count(config):
         return sum(p.numel() for p in GPT(config).parameters())
 
 
-def train_block(experiment, changes, ids, steps, peak_rate, seed):
-    """Train one block.
+def train_block(
+    experiment: Experiment, changes: dict, ids, steps: int, peak_rate: float, seed: int
+):
+    """Train one block on a text's ids (N,): the model, and its processor time per step in seconds.
 
-    Parameters
-    ----------
-    experiment : Experiment
-    changes : dict
-        What differs from 2017's block.
-    ids : integer Tensor of shape (N,)
-        The text.
-    steps : int
-    peak_rate : float
-    seed : int
-        Of the weights and of the choice of windows.
-
-    Returns
-    -------
-    model : GPT
-    seconds : float
-        Processor time per step.
+    `changes` are what differs from 2017's block; the `seed` is that of the weights and of the
+    choice of windows.
     """
     torch.manual_seed(seed)
     model = GPT(experiment.config(changes))
@@ -137,21 +116,11 @@ def train_block(experiment, changes, ids, steps, peak_rate, seed):
     return model, (time.process_time() - started) / steps
 
 
-def seconds_per_step(experiment, ids):
+def seconds_per_step(experiment: Experiment, ids) -> dict[str, float]:
     """Measure each block's processor time per training step, all blocks in turns.
 
     Other work on the machine slows the blocks of a round alike, so each is compared with 2017's
     block of the same round, and the median of these ratios counts.
-
-    Parameters
-    ----------
-    experiment : Experiment
-    ids : integer Tensor of shape (N,)
-
-    Returns
-    -------
-    seconds : dict of str to float
-        Per name of a block.
     """
     taken = {name: [] for name in BLOCKS}
     for _ in range(TIMED_ROUNDS):
@@ -184,14 +153,8 @@ class Scores:
         return bits
 
 
-def measure(experiment: Experiment):
-    """Train every block at equal steps and at equal seconds.
-
-    Returns
-    -------
-    results : dict
-        What the page shows.
-    """
+def measure(experiment: Experiment) -> dict:
+    """Train every block at equal steps and at equal seconds; what the page shows."""
     e, scores = experiment, Scores(experiment)
     rates = {rate: scores.score("2017", e.steps // 2, rate, 0) for rate in e.peak_rates}
     rate = min(rates, key=rates.get)
@@ -226,16 +189,8 @@ def measure(experiment: Experiment):
 def norms_and_depth(depths=(2, 24), seeds=(1, 2, 3), steps=300, width=32, length=32, size=8):
     """Train post-norm and pre-norm at several depths on letters, without warm-up.
 
-    Parameters
-    ----------
-    depths, seeds : tuple of int
-    steps, width, length, size : int
-        Steps of training, model width, letters per window, and windows per step.
-
-    Returns
-    -------
-    found : dict
-        Per depth and kind of norm the mean loss of the last 15 steps, in nats per letter, by seed.
+    `width` is the model's, `length` a window's in letters, and `size` a step's in windows. Found
+    is, per depth and kind of norm, the mean loss of the last 15 steps, in nats per letter, by seed.
     """
     letters, text, _ = story_letters()
     losses = {str(depth): {"post-norm": [], "pre-norm": []} for depth in depths}

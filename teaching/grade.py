@@ -60,21 +60,12 @@ COLUMNS = (
 
 @dataclass
 class Submission:
-    """A notebook that somebody handed in.
+    """A notebook that somebody handed in: the file's `name`, and the `lesson` that it is a copy of.
 
-    Parameters
-    ----------
-    name : str
-        The file's name without its ending.
-    lesson, version : str
-        The name of the lesson that it is a copy of, and the mark of the copy's version.
-    cells : list of dict
-        What to run, in order: "source"; "check", a dictionary from the exercise to the variable
-        that holds its answer; and "own", whether the learner wrote it.
-    remarks : list of str
-        What a teacher should look at.
-    tries : dict of str to int
-        As the learner's progress tells them, if it was handed in too; for information only.
+    `version` marks the copy's version, and `remarks` say what a teacher should look at. `cells` are
+    what to run, in order: "source"; "check", a dictionary from the exercise to the variable that
+    holds its answer; and "own", whether the learner wrote it. `tries` are those that the learner's
+    progress tells, if it was handed in too; for information only.
     """
 
     name: str
@@ -208,21 +199,11 @@ def _tries(path):
     return {}
 
 
-def grade(submission, trusted=False, seconds=SECONDS):
-    """Grade one submission.
+def grade(submission: Submission, trusted=False, seconds=SECONDS) -> list[dict]:
+    """Grade one submission: a row per part, with the `COLUMNS`.
 
-    Parameters
-    ----------
-    submission : Submission
-    trusted : bool, default=False
-        Run it without the sandbox's walls.
-    seconds : float, default=SECONDS
-        After which it is stopped, however far it has come.
-
-    Returns
-    -------
-    rows : list of dict
-        One per part, with the `COLUMNS`.
+    If `trusted`, it runs without the sandbox's walls. After so many `seconds` it is stopped,
+    however far it has come.
     """
     verdicts, remarks = {}, list(submission.remarks)
     with tempfile.TemporaryDirectory() as folder, _at_most(seconds):
@@ -289,18 +270,13 @@ def _row(submission, name, verdict, remarks):
     }
 
 
-def grade_folder(folder, out, trusted=False, say=print, jobs=1, resume=False) -> list[dict]:
+def grade_folder(
+    folder: Path, out: Path, trusted=False, say=print, jobs=1, resume=False
+) -> list[dict]:
     """Grade every notebook of a folder into a CSV file, and write what comes of it beside.
 
-    Parameters
-    ----------
-    folder, out : Path
-    trusted : bool, default=False
-    say : function, default=print
-    jobs : int, default=1
-        How many submissions are graded at once.
-    resume : bool, default=False
-        Keep the rows that are there, and grade only the other submissions.
+    So many `jobs` are graded at once. With `resume`, the rows that are there are kept, and only the
+    other submissions graded.
     """
     rows = reports.read(out) if resume else []
     done = {row["submission"] for row in rows}

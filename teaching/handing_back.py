@@ -1,6 +1,7 @@
 """Give a learner's own file back with the grades: ``my_transformer.py`` of what they handed in."""
 
 import re
+from pathlib import Path
 
 from helpers.exercises.own_file import FILE, Own
 from helpers.exercises.own_text import parts_of, tested
@@ -8,16 +9,11 @@ from helpers.machine.atomic_writes import atomic_write
 from teaching.needed import UNREADABLE
 
 
-def hand_back(submission, rows, folder):
+def hand_back(submission, rows: list[dict], folder: Path):
     """Write the parts that passed into a file of the learner's, in the paper's order.
 
-    Parameters
-    ----------
-    submission : Submission
-    rows : list of dict
-        What `grade` returned for it.
-    folder : Path
-        Where it goes, under the submission's name; nothing is written if no part passed.
+    `rows` are what `grade` returned for the submission. The file goes into `folder`, under the
+    submission's name; nothing is written if no part passed.
     """
     passed = {row["part"] for row in rows if row["passed"]} & tested().keys()
     written, own = {}, Own(parts={})

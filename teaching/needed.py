@@ -12,14 +12,8 @@ UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 DEFINITION = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
 
 
-def needed(cells) -> list[dict]:
-    """Leave out of the lesson's own cells what nobody uses.
-
-    Parameters
-    ----------
-    cells : list of dict
-        As in `grade.Submission`: what the learner wrote stays as it is.
-    """
+def needed(cells: list[dict]) -> list[dict]:
+    """Leave out of the lesson's own cells what nobody uses; `cells` are a `grade.Submission`'s."""
     names = {name for cell in cells for name in cell["check"].values()}
     for cell in cells:
         if cell["own"]:

@@ -31,18 +31,11 @@ def write_rows(path, rows, columns):
         writer.writerows({key: harmless(value) for key, value in row.items()} for row in rows)
 
 
-def learner(submission):
+def learner(submission: str) -> tuple[str, str]:
     """Tell who handed a file in, from the folder or the name that a platform gave it.
 
-    Parameters
-    ----------
-    submission : str
-        As in `grades.csv`: the path without its ending.
-
-    Returns
-    -------
-    name, number : str
-        The platform's number, or "".
+    `submission` is as in `grades.csv`: the path without its ending. A name and the platform's
+    number for it, or "".
     """
     first = submission.split("/")[0]
     for pattern in (MOODLE, CANVAS):
@@ -51,19 +44,11 @@ def learner(submission):
     return first, ""
 
 
-def totals(rows):
-    """Add up: one row per learner and lesson.
+def totals(rows: list[dict]) -> list[dict]:
+    """Add up `grade.grade_folder`'s rows: one per learner and lesson.
 
-    Parameters
-    ----------
-    rows : list of dict
-        As `grade.grade_folder` returns them.
-
-    Returns
-    -------
-    totals : list of dict
-        "submission", "name", "id", "lesson", "version", "total", "maximum", "remark", and each part
-        with 1 or 0.
+    Each has "submission", "name", "id", "lesson", "version", "total", "maximum", "remark", and
+    every part with 1 or 0.
     """
     of = defaultdict(list)
     for row in sorted(rows, key=lambda row: row["submission"]):
@@ -79,14 +64,11 @@ def totals(rows):
     return found
 
 
-def write(rows, folder):
+def write(rows: list[dict], folder: Path):
     """Write everything that comes of the grades beside them.
 
-    Parameters
-    ----------
-    rows : list of dict
-    folder : Path
-        Gets ``totals.csv``, ``moodle.csv``, ``canvas.csv``, ``nbgrader.csv`` and ``feedback/``.
+    The `folder` gets ``totals.csv``, ``moodle.csv``, ``canvas.csv``, ``nbgrader.csv`` and
+    ``feedback/``.
     """
     all_of = totals(rows)
     fixed = ["submission", "name", "id", "lesson", "version", "total", "maximum", "remark"]
@@ -128,20 +110,10 @@ def write(rows, folder):
         place.write_text(page, encoding="utf-8")
 
 
-def feedback(total, rows):
-    """Make a learner's page: what is right, what went wrong and where to look.
+def feedback(total: dict, rows: list[dict]) -> str:
+    """Make a learner's page, in HTML: what is right, what went wrong and where to look.
 
-    Parameters
-    ----------
-    total : dict
-        From `totals`.
-    rows : list of dict
-        This learner's.
-
-    Returns
-    -------
-    page : str
-        HTML.
+    `total` is one of `totals`, and `rows` are this learner's.
     """
 
     def said(row):

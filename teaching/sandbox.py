@@ -32,13 +32,7 @@ FILE_SIZE = 50_000_000
 class Sandbox:
     """A process that runs a submission's cells and answers calls.
 
-    Parameters
-    ----------
-    submission : Submission
-    folder : Path
-        Empty; the only place where the submission can write.
-    trusted : bool
-        Run without bubblewrap.
+    It can write in `folder` alone, which is empty. If `trusted`, it runs without bubblewrap.
     """
 
     def __init__(self, submission, folder, trusted):

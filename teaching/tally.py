@@ -18,20 +18,11 @@ BINS = 6  # bars for a number that was predicted
 
 @dataclass
 class Part:
-    """Where the class is with one exercise.
+    """Where the class is with an exercise: how many have `passed`, are `trying`, or have `not_yet`.
 
-    Parameters
-    ----------
-    lesson : int
-    name : str
-    passed, trying, not_yet : int
-        How many learners.
-    mistake, message : str, default=""
-        The commonest named mistake of those who are trying, and what it means.
-    with_it : int, default=0
-        How many have it.
-    who : dict of str to list of str, default={}
-        Names under "passed", "trying" (with the number of tries) and "not yet", if they are wanted.
+    `mistake` is the commonest named one of those who are trying, `message` what it means, and
+    `with_it` how many have it. If names are wanted, `who` has them under "passed", "trying" (with
+    the number of tries) and "not yet".
     """
 
     lesson: int
@@ -47,16 +38,9 @@ class Part:
 
 @dataclass
 class Vote:
-    """What a class has predicted.
+    """What a class has predicted: how many chose each option or range of numbers.
 
-    Parameters
-    ----------
-    lesson : int
-    name, prompt : str
-    bars : list of (str, int)
-        Each option or range of numbers, and how many chose it.
-    sure : int
-        How many of them said that they were sure.
+    So many of them said that they were `sure`.
     """
 
     lesson: int
@@ -66,20 +50,11 @@ class Vote:
     sure: int
 
 
-def read_lines(text):
+def read_lines(text: str) -> tuple[dict, list[str]]:
     """Read pasted progress lines, one learner each.
 
-    Parameters
-    ----------
-    text : str
-        Lines that ``exercises.export_progress()`` gave, each with or without ``name:`` before it.
-
-    Returns
-    -------
-    states : dict of str to dict
-        By name; those without one are numbered.
-    unread : list of str
-        The beginnings of lines that are something else.
+    A line is what ``exercises.export_progress()`` gave, with or without ``name:`` before it. States
+    by name, those without one numbered; and the beginnings of lines that are something else.
     """
     states, unread = {}, []
     for line in filter(None, map(str.strip, text.splitlines())):
@@ -110,22 +85,11 @@ def _unquoted(line, start):
     yield line[start:].strip().rstrip("'\"")
 
 
-def parts(states, lessons=None, names=False):
+def parts(states: dict, lessons: set | None = None, names=False) -> list[Part]:
     """Count, per exercise, who has passed, who is trying, and what goes wrong most often.
 
-    Parameters
-    ----------
-    states : dict of str to dict
-        Progress by learner, as `helpers.exercises.progress.load` gives it.
-    lessons : set of int, default=None
-        Only these; by default those in which somebody has begun.
-    names : bool, default=False
-        Give the learners' names as well as their numbers.
-
-    Returns
-    -------
-    parts : list of Part
-        In the order of the lessons.
+    `states` are progress by learner, as `helpers.exercises.progress.load` gives it. Counted are
+    `lessons`, by default those in which somebody has begun; `names` come too if they are wanted.
     """
     exercises, _ = model.catalogue()
     begun = {
@@ -160,20 +124,8 @@ def _part(exercise, states, names):
     return part
 
 
-def votes(states, lessons=None):
-    """Count what was locked in, per prediction.
-
-    Parameters
-    ----------
-    states : dict of str to dict
-    lessons : set of int, default=None
-        Only these.
-
-    Returns
-    -------
-    votes : list of Vote
-        Only of predictions that somebody has made.
-    """
+def votes(states: dict, lessons: set | None = None) -> list[Vote]:
+    """Count what was locked in, per prediction that anybody made; in `lessons` alone, if given."""
     found = []
     for prediction in content.catalogue("prediction").values():
         entries = [state["predictions"].get(prediction.name) for state in states.values()]

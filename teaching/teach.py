@@ -40,19 +40,8 @@ FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+?)\$", re.DOTALL)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
-def find(start):
-    """Find the lesson whose file name starts like this.
-
-    Parameters
-    ----------
-    start : str
-        For instance "04".
-
-    Returns
-    -------
-    notebook : Path
-        In ``notebooks``, with its outputs.
-    """
+def find(start: str) -> Path:
+    """Find the lesson, with its outputs, whose file name starts like this: "04"."""
     found = sorted(build.NOTEBOOKS.glob(f"{start}*.ipynb")) if start else []
     if len(found) != 1:
         names = ", ".join(path.stem for path in sorted(build.NOTEBOOKS.glob("*.ipynb")))
@@ -60,13 +49,10 @@ def find(start):
     return found[0]
 
 
-def copy_of(notebook: Path, folder: Path = COPIES):
+def copy_of(notebook: Path, folder: Path = COPIES) -> Path:
     """Make the teacher's copy, unless there is one that is as new as the lesson.
 
-    Returns
-    -------
-    path : Path
-        An older copy is kept beside it, because you may have written into it.
+    An older copy is kept beside it, because you may have written into it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / notebook.name
@@ -96,14 +82,8 @@ def _add_minutes(copy, notes):
             copy.cells.insert(i, plan.pop(section[1]))
 
 
-def notes_of(notebook: Path):
-    """Collect a lesson's notes for teachers.
-
-    Returns
-    -------
-    notes : list of (str, str)
-        The heading that each stands under, and its Markdown.
-    """
+def notes_of(notebook: Path) -> list[tuple[str, str]]:
+    """Collect a lesson's notes for teachers: the heading that each stands under, its Markdown."""
     notes, heading = [], ""
     for cell in nbformat.read(notebook, 4).cells:
         if "notes" in cell.metadata.get("tags", []):
@@ -114,19 +94,8 @@ def notes_of(notebook: Path):
     return notes
 
 
-def minutes_of(notes):
-    """Read from the notes how long each part of the lesson takes.
-
-    Parameters
-    ----------
-    notes : list of (str, str)
-        As `notes_of` gives them.
-
-    Returns
-    -------
-    parts : list of (str, int)
-        A name and its minutes; without any in the notes, none.
-    """
+def minutes_of(notes: list[tuple[str, str]]) -> list[tuple[str, int]]:
+    """Read from `notes_of` a lesson how long each part of it takes: a name and its minutes."""
     return [part for heading, text in notes for part in _minutes(heading, text)]
 
 
@@ -146,14 +115,8 @@ def _minutes(heading, text):
     return [(heading, total)]
 
 
-def page_of(notebook: Path):
-    """Make the page with the notes and the countdown.
-
-    Returns
-    -------
-    page : str
-        HTML.
-    """
+def page_of(notebook: Path) -> str:
+    """Make the page with the notes and the countdown, in HTML."""
     notes = notes_of(notebook)
     sections = [f"<h2>{html.escape(head)}</h2>{_typeset(text)}" for head, text in notes]
     parts = [{"name": name, "minutes": minutes} for name, minutes in minutes_of(notes)]
@@ -174,31 +137,17 @@ def _typeset(text):
 
 
 class Notes(tornado.web.RequestHandler):
-    """The page with the notes.
-
-    Parameters
-    ----------
-    page : str
-    """
+    """The page with the notes."""
 
     def initialize(self, page):
-        """Take the page, as tornado wants it."""
         self.page = page
 
     def get(self):
-        """Send it."""
         self.write(self.page)
 
 
-def make_app(page, teachers) -> tornado.web.Application:
-    """Put the notes beside the class view.
-
-    Parameters
-    ----------
-    page : str
-    teachers : tornado.web.Application
-        The class view's, from `view.make_doors`.
-    """
+def make_app(page: str, teachers: tornado.web.Application) -> tornado.web.Application:
+    """Put the notes beside the class view, whose application `view.make_doors` made."""
     teachers.add_handlers(".*", [("/notes", Notes, {"page": page})])
     return teachers
 
@@ -221,18 +170,11 @@ async def teach(notebook, port, phones, lab_arguments):
         await lab.wait()
 
 
-def surroundings(folder):
+def surroundings(folder: Path) -> dict[str, str]:
     """Give JupyterLab settings of its own for the show, so that yours stay as they are.
 
-    Parameters
-    ----------
-    folder : Path
-        An empty one; gets a copy of the teacher's settings.
-
-    Returns
-    -------
-    variables : dict of str to str
-        For the environment of JupyterLab and its kernels.
+    The empty `folder` gets a copy of them. What comes back belongs into the environment of
+    JupyterLab and its kernels.
     """
     settings = folder / "settings"
     if (mine := Path(get_user_settings_dir())).is_dir():
@@ -247,14 +189,8 @@ def surroundings(folder):
     }
 
 
-def main(arguments=None):
-    """Read the command line and serve.
-
-    Parameters
-    ----------
-    arguments : list of str, default=None
-        What this program doesn't know goes to JupyterLab.
-    """
+def main(arguments: list[str] | None = None):
+    """Read the command line and serve; what this program doesn't know goes to JupyterLab."""
     parser = argparse.ArgumentParser(prog="make teach", description=__doc__)
     parser.add_argument("lesson", nargs="?", default="", help="how its name starts: 04")
     parser.add_argument("--notes-port", type=int, default=8071)

@@ -40,24 +40,14 @@ class Pasted:
     def take(self, name, state):
         """Keep one learner's state, as a notebook sends it.
 
-        Raises
-        ------
-        ValueError, TypeError, KeyError or AttributeError
-            If it is something else.
+        What is something else raises a ValueError, TypeError, KeyError or AttributeError.
         """
         if name not in self.states and len(self.states) >= MOST_LEARNERS:
             raise ValueError("nobody has that many learners")
         self.states[name] = understood(state)
 
-    def add(self, text):
-        """Read pasted lines.
-
-        Returns
-        -------
-        added : int
-        unread : list of str
-            The beginnings of lines that are something else.
-        """
+    def add(self, text: str) -> tuple[int, list[str]]:
+        """Read pasted lines; how many, and the beginnings of those that are something else."""
         states, unread = tally.read_lines(text)
         unnamed = [name for name in states if name.startswith("learner ")]
         for name in unnamed:  # a second paste of unnamed lines must not replace the first
@@ -70,7 +60,6 @@ class Page(tornado.web.RequestHandler):
     """The page itself; everything on it comes from `Data`."""
 
     def get(self):
-        """Send the page."""
         self.set_header("Content-Type", "text/html; charset=utf-8")
         # Nothing from elsewhere runs here, whatever a learner calls themselves.
         self.set_header("Content-Security-Policy", "default-src 'self' 'unsafe-inline'")
@@ -78,17 +67,11 @@ class Page(tornado.web.RequestHandler):
 
 
 class Data(tornado.web.RequestHandler):
-    """Counts as JSON, and the place where lines are pasted.
-
-    Parameters
-    ----------
-    source : Pasted
-    """
+    """Counts as JSON, and the place where lines are pasted into the `source`."""
 
     can_paste = True  # not on a hub, whose notebooks report by themselves
 
     def initialize(self, source):
-        """Take the `source`, as tornado wants it."""
         self.source = source
 
     def get(self):
@@ -117,27 +100,18 @@ class Data(tornado.web.RequestHandler):
         self.write({"added": added, "unread": unread})
 
 
-def make_app(source, prefix="/", page=Page, data=Data) -> tornado.web.Application:
-    """Make the web application.
+def make_app(source: Pasted, prefix="/", page=Page, data=Data) -> tornado.web.Application:
+    """Make the web application, whose addresses begin with `prefix`.
 
-    Parameters
-    ----------
-    source : Pasted
-    prefix : str, default="/"
-        Where its addresses begin.
-    page, data : classes, default: `Page` and `Data`
-        With a hub, those that ask who is there.
+    With a hub, `page` and `data` are classes that ask who is there.
     """
     return tornado.web.Application([(prefix, page), (f"{prefix}data", data, {"source": source})])
 
 
-def make_doors(address) -> tornado.web.Application:
+def make_doors(address: str) -> tuple[tornado.web.Application, tornado.web.Application]:
     """Make the teacher's application and the room's, around one poll and one set of states.
 
-    Parameters
-    ----------
-    address : str
-        At which phones find the second one.
+    Phones find the second one at `address`.
     """
     source, poll = Pasted(), votes.Poll()
     teachers = make_app(source)

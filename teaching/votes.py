@@ -42,15 +42,11 @@ class Poll:
             raise ValueError(f"a poll is {', '.join(STAGES)}; got {stage!r}")
         self.stage = stage if self.question else "closed"
 
-    def vote(self, phone, stage, choice, number=None):
+    def vote(self, phone, stage, choice, number=None) -> bool:
         """Count a phone's choice; a second one in the same round takes the first one's place.
 
         `number` is the question's: what a phone without a network sends may come at the next one.
-
-        Returns
-        -------
-        counted : bool
-            False if that round or question is over, or the choice is none.
+        If that round or question is over, or the choice is none, it isn't counted.
         """
         if number not in (None, self.number):
             return False
@@ -145,14 +141,7 @@ class _Json(tornado.web.RequestHandler):
 
 
 class Control(_Json):
-    """The teacher's side: what is asked, and how it goes on.
-
-    Parameters
-    ----------
-    poll : Poll
-    address : str
-        The phones'.
-    """
+    """The teacher's side: what is asked, and how it goes on; and the phones' address."""
 
     def get(self):
         """Send the poll with its counts, and what else can be asked."""
@@ -179,13 +168,7 @@ class Control(_Json):
 
 
 class Phone(_Json):
-    """A phone's side: the page, the question of the moment, and a vote.
-
-    Parameters
-    ----------
-    poll : Poll
-    page : str
-    """
+    """A phone's side: the page, the question of the moment, and a vote."""
 
     def get(self, what):
         """Send the page, or with ``now`` the question as it stands."""
@@ -205,12 +188,7 @@ class Phone(_Json):
 
 
 class Progress(_Json):
-    """Where notebooks send their learner's progress.
-
-    Parameters
-    ----------
-    source : Pasted
-    """
+    """Where notebooks send their learner's progress."""
 
     def post(self):
         """Take one learner's state."""

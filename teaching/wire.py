@@ -14,12 +14,7 @@ TENSOR, TUPLE, DICT, FUNCTION, OTHER = "tensor", "tuple", "dict", "function", "o
 
 
 class Wire:
-    """Send and receive messages over a pair of binary files.
-
-    Parameters
-    ----------
-    incoming, outgoing : binary files
-    """
+    """Send and receive messages over a pair of binary files."""
 
     def __init__(self, incoming, outgoing):
         self.incoming, self.outgoing = incoming, outgoing
@@ -31,18 +26,10 @@ class Wire:
         self.outgoing.write(line.encode() + b"\n")
         self.outgoing.flush()
 
-    def receive(self):
-        """Wait for a message.
+    def receive(self) -> tuple[str, list]:
+        """Wait for a message: its kind and its values.
 
-        Returns
-        -------
-        kind : str
-        values : list
-
-        Raises
-        ------
-        EOFError
-            If the other side has gone, or sends what is no message.
+        If the other side has gone, or sends what is no message, an EOFError is raised.
         """
         line = self.incoming.readline(LONGEST_LINE)
         if not line.endswith(b"\n"):
@@ -58,10 +45,7 @@ class Wire:
     def call(self, kind, *values):
         """Send a message and wait for the result, answering calls back in between.
 
-        Raises
-        ------
-        RemoteError
-            If the other side raised.
+        If the other side raised, a RemoteError is.
         """
         self.send(kind, *values)
         while True:
@@ -131,13 +115,7 @@ class RemoteError(Exception):
 
 
 class Unreadable:
-    """A result that is no tensor, number, text, list, tuple or dictionary.
-
-    Parameters
-    ----------
-    kind : str
-        Its type's name.
-    """
+    """A result that is no tensor, number, text, list, tuple or dictionary; of which `kind`."""
 
     def __init__(self, kind):
         self.kind = kind

@@ -298,21 +298,12 @@ class Examination:
         except Exception:  # whatever a stranger's module raises
             return None
 
-    def local(self, call, places, chosen=None, change=plain):
+    def local(self, call, places: int, chosen=None, change=plain):
         """Change one place of a call's inputs at a time: which of its outputs move?
 
-        Parameters
-        ----------
-        call : Call
-        places : int
-            Length of the axis to change.
-        chosen : list of int, default=None
-            Numbers of the input tensors to change; all that have the axis if None.
-        change : function, default=plain
-
-        Returns
-        -------
-        matrix : Tensor of shape (outputs, places), or None if it can't be run or told
+        `places` is the length of the axis to change, `chosen` the numbers of the input tensors to
+        change; all that have the axis if None. A matrix (outputs, places), or None if it can't be
+        run or told.
         """
         movable = [i for i, x in enumerate(call.inputs) if x.is_floating_point() and x.dim() > 2
                    and along(x, places) is not None]  # fmt: skip

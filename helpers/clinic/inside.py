@@ -280,11 +280,9 @@ def probe_scale(e):
 def scale_of(e, call, op):
     """Find the factor between query · key and the softmax, in what the call did.
 
-    Returns
-    -------
-    factor, width, compensated, line : float, int, bool, str
-        Or None if it can't be told. `compensated`: the queries were made √K times smaller than the
-        keys, as T5's weights are at the start.
+    The factor, the width, whether it's compensated and the line, or None if it can't be told.
+    Compensated: the queries were made √K times smaller than the keys, as T5's weights are at the
+    start.
     """
     if op.name == "multi_head_attention_forward":
         return None

@@ -119,13 +119,7 @@ def cell(moved, may):
 
 
 def picture(moved, may=None):
-    """Draw a dependence matrix in letters.
-
-    Parameters
-    ----------
-    moved : Tensor of shape (outputs, inputs)
-    may : bool Tensor of shape (outputs, inputs), default=None
-    """
+    """Draw what has `moved`, (outputs, inputs), in letters; bool `may` says what may."""
     may = torch.ones(moved.shape, dtype=torch.bool) if may is None else may
     return "\n".join(
         " ".join(cell(*pair) for pair in zip(*rows, strict=True))

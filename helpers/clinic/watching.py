@@ -200,17 +200,9 @@ def along(x, length):
 
 
 def change_between(a, b, lengths):
-    """Compare one tensor of two runs.
+    """Compare one tensor of two runs, relative to the largest number.
 
-    Parameters
-    ----------
-    a, b : Tensor of any shape
-    lengths : list of int
-
-    Returns
-    -------
-    change : Tensor of shape (batch or 1, length), None if its places can't be told, 0 if equal
-        Relative to the largest number.
+    The change has shape (batch or 1, length); None if its places can't be told, 0 if equal.
     """
     if a.shape != b.shape:
         return None

@@ -148,13 +148,10 @@ def solution(name, show=False):
     return _Solution(name)
 
 
-def solved(notebook_source) -> str:
+def solved(notebook_source: str) -> str:
     """Put every solution into a lesson's text: what `check` is given becomes the tested function.
 
-    Parameters
-    ----------
-    notebook_source : str
-        Python text with calls of ``exercises.check("name", answer)``.
+    The text is Python, with calls of ``exercises.check("name", answer)``.
     """
     call = r'^exercises\.check\("(\w+)", (\w+)\)'
     put_in = r'\2 = exercises.reference("\1")\n\g<0>'

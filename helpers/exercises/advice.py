@@ -68,24 +68,11 @@ SAID = {
 }
 
 
-def on_error(error_text, line, source, variables):
-    """Say what to do about an error, in a sentence or two.
+def on_error(error_text: str, line: str, source: str, variables: dict) -> str:
+    """Say what to do about an error, in a sentence or two; "" if PyTorch's own words have to do.
 
-    Parameters
-    ----------
-    error_text : str
-        What PyTorch said.
-    line : str
-        The line of the answer in which it said so.
-    source : str
-        The whole answer.
-    variables : dict of str to object
-        What the names in that line held.
-
-    Returns
-    -------
-    advice : str
-        "" if PyTorch's own words have to do.
+    `error_text` is what PyTorch said, `line` the line of the answer in which it said so, `source`
+    the whole answer, and `variables` what the names in that line held.
     """
     if (found := NOT_A_TENSOR.search(error_text)) and not _untensored(source):
         name, number = found.groups()
@@ -392,13 +379,7 @@ def n_open_gaps(answer):
 
 
 def result_names(functions, n_results):
-    """Find what right answers call their results; None if none of them names all.
-
-    Parameters
-    ----------
-    functions : list of function
-    n_results : int
-    """
+    """Find what right answers call their results; None if none of them names all."""
     for function in functions:
         try:
             tree = ast.parse(textwrap.dedent(inspect.getsource(function)))

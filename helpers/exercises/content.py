@@ -109,33 +109,18 @@ class Prediction:
     lesson: int = -1
 
 
-def catalogue(kind) -> dict[str, Question | Prediction]:
-    """Collect everything of one kind from the lessons' files, by name.
+def catalogue(kind: str) -> dict[str, Question | Prediction]:
+    """Collect every "question" or "prediction" from the lessons' files, by name.
 
-    Parameters
-    ----------
-    kind : {"question", "prediction"}
-
-    Raises
-    ------
-    ValueError
-        If two have the same name.
+    Two of the same name are a ValueError.
     """
     return lessons.collected("questions", f"{kind.upper()}S")
 
 
-def find(name, kind):
-    """Find a question or a prediction by its name.
+def find(name: str, kind: str) -> Question | Prediction:
+    """Find a "question" or a "prediction" by its name.
 
-    Parameters
-    ----------
-    name : str
-    kind : {"question", "prediction"}
-
-    Raises
-    ------
-    ValueError
-        If there is none, with the nearest names.
+    If there is none, a ValueError gives the nearest names.
     """
     known = catalogue(kind)
     if isinstance(name, str) and name in known:

@@ -30,17 +30,9 @@ SENTENCE = re.compile(r"(?<=[.?!])\s+")
 
 @dataclass
 class Explanation:
-    """What a wrong answer may have done.
+    """What a wrong answer may have done: `whys` explain each mistake in it.
 
-    Parameters
-    ----------
-    name : str
-    whys : tuple of str
-        The explanation of each mistake in it.
-    function : function
-        Does the same.
-    first : list of Tensor
-        What that gives on the first input.
+    `function` does the same, and `first` is what that gives on the first input.
     """
 
     name: str
@@ -50,12 +42,7 @@ class Explanation:
 
 
 class Search:
-    """All explanations of one exercise, made when first needed and kept.
-
-    Parameters
-    ----------
-    exercise : Exercise
-    """
+    """All explanations of one exercise, made when first needed and kept."""
 
     def __init__(self, exercise):
         self.exercise = exercise
@@ -75,13 +62,8 @@ class Search:
     def explain(self, got, again, answer) -> Finding | None:
         """Find what explains wrong results.
 
-        Parameters
-        ----------
-        got : list of lists of Tensor
-            One for each case.
-        again : function (case) -> list of Tensor or None
-            Runs the answer on another input.
-        answer : function
+        `got` are those of each case; `again` runs the answer on another one: a list of Tensor or
+        None.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -13,12 +13,7 @@ GUARD = "__rounds__"  # the name that counts them
 
 @functools.cache
 def source_of(function) -> str:
-    """Return a function's source without its docstring.
-
-    Parameters
-    ----------
-    function : function
-    """
+    """Return a function's source without its docstring."""
     text = textwrap.dedent(inspect.getsource(function))
     definition = ast.parse(text).body[0]
     if ast.get_docstring(definition) and len(definition.body) > 1:
@@ -27,21 +22,11 @@ def source_of(function) -> str:
     return text.rstrip()
 
 
-def pasteable(function, name, own=()):
+def pasteable(function, name: str, own=()) -> str:
     """Return a function's source so that it runs in a notebook that has only torch and exercises.
 
-    Parameters
-    ----------
-    function : function
-    name : str
-        What it's called there.
-    own : collection of str, default=()
-        Exercises: a function of such a name is fetched by `exercises.mine`.
-
-    Returns
-    -------
-    source : str
-        Imports first, then the function.
+    It's called `name` there. Imports come first, then the function. A function that has the name of
+    an exercise in `own` is fetched by `exercises.mine`.
     """
     source = re.sub(r"\A(def|class) \w+\(", rf"\1 {name}(", source_of(function))
     lines = needs(function, own)
@@ -72,20 +57,12 @@ def _brought(name, value, own):
     return f"{name} = {value!r}"
 
 
-def edited(source, changes) -> str:
+def edited(source: str, changes: list[tuple[str, str]]) -> str:
     """Apply changes to a solution's text, one after the other.
 
-    Parameters
-    ----------
-    source : str
-    changes : list of (str, str)
-        Text that stands in the source exactly once, and its replacement. ("return", new) replaces
-        what the last line returns; the word ``result`` in `new` stands for what it returned before.
-
-    Raises
-    ------
-    ValueError
-        If a text is not there, or more than once.
+    A change is a text that stands in the source exactly once, or else a ValueError, and its
+    replacement. ("return", new) replaces what the last line returns; the word ``result`` in `new`
+    stands for what it returned before.
     """
     for old, new in changes:
         if old == "return":
@@ -126,12 +103,7 @@ class _Rounds:
 
 
 def guarded(source: str) -> ast.Module:
-    """Parse a solution; give every while loop a count of rounds.
-
-    Raises
-    ------
-    SyntaxError
-    """
+    """Parse a solution; give every while loop a count of rounds."""
     tree = ast.parse(source)
     # To look through thousands of trees takes long.
     return guarded_tree(tree) if "while" in source else tree
@@ -146,19 +118,8 @@ def guarded_tree(tree):
     return tree
 
 
-def compiled(tree, namespace):
-    """Make a function of a syntax tree that defines one.
-
-    Parameters
-    ----------
-    tree : ast.Module
-    namespace : dict
-        The globals that its code sees.
-
-    Returns
-    -------
-    function : function
-    """
+def compiled(tree: ast.Module, namespace: dict):
+    """Make a function of a syntax tree that defines one; its globals are `namespace`."""
     found = {}
     exec(compile(tree, "<edited solution>", "exec"), namespace, found)
     return found[tree.body[0].name]
@@ -170,18 +131,7 @@ def namespace_of(function):
     return {**function.__globals__, **outside, GUARD: _Rounds()}
 
 
-def made_wrong(function, changes):
-    """Make a function of a solution with changes applied to its text.
-
-    Parameters
-    ----------
-    function : function
-        The solution.
-    changes : list of (str, str)
-
-    Returns
-    -------
-    wrong : function
-    """
+def made_wrong(function, changes: list[tuple[str, str]]):
+    """Make a function of a solution with changes applied to its text."""
     tree = guarded(edited(source_of(function), changes))
     return compiled(tree, namespace_of(function))

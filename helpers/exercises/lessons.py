@@ -14,19 +14,10 @@ def folders() -> dict[int, Path]:
     return {int(path.name[:2]): path for path in sorted(SOURCES.glob("[0-9][0-9]_*"))}
 
 
-def module(lesson, kind):
-    """Import a file of a lesson; its folder begins with a digit, so no import line can name it.
+def module(lesson: int, kind: str):
+    """Import a file of a lesson: "exercises", "questions" …, or return None if it has no such file.
 
-    Parameters
-    ----------
-    lesson : int
-    kind : str
-        The file's name without its ending: "exercises", "questions" …
-
-    Returns
-    -------
-    module : module or None
-        None if the lesson has no such file.
+    Its folder begins with a digit, so no import line can name it.
     """
     folder = folders()[lesson]
     if not (folder / f"{kind}.py").exists():
@@ -35,20 +26,11 @@ def module(lesson, kind):
 
 
 @functools.cache
-def collected(kind, listed):
-    """Collect what all lessons' files of one kind list, by name, each with its lesson's number.
+def collected(kind: str, listed: str) -> dict:
+    """Collect what all lessons' files of one `kind` list, by name, each with its lesson's number.
 
-    Parameters
-    ----------
-    kind : str
-        As for `module`.
-    listed : str
-        The list's name in these files: "EXERCISES", "QUESTIONS", "PREDICTIONS".
-
-    Raises
-    ------
-    ValueError
-        If two have the same name.
+    `listed` is the list's name in these files: "EXERCISES", "QUESTIONS", "PREDICTIONS". Two of the
+    same name are a ValueError.
     """
     items = {}
     for number in folders():

@@ -155,24 +155,15 @@ class Exercise:
         return [name] if name in known and self.mistake(name).why else name.split(" + ")
 
 
-def normal(shapes, *cases, scale=1.0):
+def normal(shapes: str, *cases: tuple, scale=1.0):
     """Make an exercise's `draw`: tensors of normal numbers whose shapes are told by letters.
 
     ``normal("t d, d k", (3, 4, 2), (5, 3, 6))`` draws x (3, 4) and w (4, 2), then (5, 3), (3, 6).
     Where sizes differ from each other, nothing fits by accident.
 
-    Parameters
-    ----------
-    shapes : str
-        The sizes of a tensor by letter, a comma before the next tensor.
-    *cases : tuple
-        What the letters are, in the order in which they first come; further values are handed on.
-    scale : float, default=1.0
-        The standard deviation.
-
-    Returns
-    -------
-    draw : function (torch.Generator) -> list of tuples
+    `shapes` has the sizes of a tensor by letter, a comma before the next tensor; `cases` what the
+    letters are, in the order in which they first come; further values are handed on. `scale` is the
+    standard deviation.
     """
     import torch  # here, because questions need this file, and no torch
 
@@ -199,25 +190,13 @@ def _first(function):
         return ""
 
 
-def catalogue():
-    """Collect all exercises and questions: two dictionaries, by name.
-
-    Raises
-    ------
-    ValueError
-        If two have the same name.
-    """
+def catalogue() -> tuple[dict, dict]:
+    """Collect all exercises and questions, by name; two of the same name are a ValueError."""
     return lessons.collected("exercises", "EXERCISES"), content.catalogue("question")
 
 
 def find(name, kind="exercise"):
-    """Find an exercise by its name.
-
-    Raises
-    ------
-    ValueError
-        If there is none, with the nearest names.
-    """
+    """Find an exercise by its name; if there is none, a ValueError gives the nearest names."""
     known, questions = catalogue()
     if isinstance(name, str) and name in known:
         return known[name]

@@ -12,13 +12,10 @@ THREE_DIGITS = re.compile(r"[+-]?\d+,\d{3}")  # 1,024, or what was meant to be 1
 SEPARATED = re.compile(r"(?<=\d)[" + APOSTROPHES + r"](?=\d{3}(?!\d))")
 
 
-def plain(text: str):
-    """Return a typed number without spaces, thousands' apostrophes and typographic minus signs.
+def plain(text: str) -> str:
+    """Return a typed number without spaces, thousands' apostrophes, typographic minus signs and %.
 
-    Returns
-    -------
-    text : str
-        Without its %. Commas are still in it: they may separate thousands or decimals.
+    Commas are still in it: they may separate thousands or decimals.
     """
     text = SPACES.sub("", text).replace(MINUS, "-").replace("\u2013", "-").removesuffix("%")
     return SEPARATED.sub("", text)
@@ -38,10 +35,7 @@ def pointed(text):
 def read(text):
     """Read a plain number; its commas separate thousands.
 
-    Raises
-    ------
-    ValueError
-        If it isn't a finite number, or its commas don't stand every three digits.
+    If it isn't finite, or its commas don't stand every three digits, it is a ValueError.
     """
     if "," in text and not THOUSANDS.fullmatch(text):
         raise ValueError("commas in other places than between thousands")
@@ -51,16 +45,8 @@ def read(text):
     return value
 
 
-def write(value, unit="", digits=3) -> str:
-    """Write a number for reading: three significant digits, thousands separated, its unit.
-
-    Parameters
-    ----------
-    value : float
-    unit : str, default=""
-    digits : int, default=3
-        Significant digits of what isn't whole.
-    """
+def write(value: float, unit="", digits=3) -> str:
+    """Write a number for reading: thousands separated, its unit, so many `digits` if not whole."""
     value = float(value)
     if value == round(value) and abs(value) < 1e15:
         text = f"{int(value):,}"

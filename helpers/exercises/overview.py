@@ -9,14 +9,9 @@ from helpers.exercises import progress as store
 class Progress:
     """A table of lessons, a line on the predictions, and the learner's Transformer.
 
-    Parameters
-    ----------
-    rows : list of tuples
-        The lesson, how many are done, attempted and open, minutes left.
-    predicted : str, default=""
-        How the predictions went.
-    parts : str, default=""
-        HTML: which parts of the Transformer are the learner's.
+    A row of `rows` has the lesson, how many are done, attempted and open, and the minutes left. `predicted`
+    says how the predictions went; `parts` is HTML: which parts of the Transformer are the
+    learner's.
     """
 
     def __init__(self, rows, predicted="", parts=""):

@@ -140,19 +140,10 @@ def _apart(lines):
     return lines if is_short or not lines else ["", *lines]
 
 
-def keep(name, answer):
+def keep(name: str, answer) -> str:
     """Put an answer that passed into the learner's file.
 
-    Parameters
-    ----------
-    name : str
-        The exercise.
-    answer : function or class
-
-    Returns
-    -------
-    told : str
-        Where it is now, or what to do; "" if the exercise is no part of the file.
+    Where it is now, or what to do; "" if the exercise is no part of the file.
     """
     exercise = find(name)
     if exercise.takes and exercise.as_function(answer) is answer:

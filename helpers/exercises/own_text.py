@@ -31,18 +31,10 @@ class Part:
     is_marked: bool
 
 
-def parts_of(text: str):
-    """Find the functions, classes and names that stand at the top level of a file.
+def parts_of(text: str) -> dict:
+    """Find the functions, classes and names that stand at the top level of a file, in their order.
 
-    Returns
-    -------
-    parts : dict of str to Part
-        In their order. Of two with one name it's the second, as in Python.
-
-    Raises
-    ------
-    SyntaxError
-        If the text isn't Python.
+    Of two with one name it's the second, as in Python. Text that isn't Python is a SyntaxError.
     """
     lines, parts, heading = text.splitlines(), {}, ""
     end = 0

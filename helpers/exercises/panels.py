@@ -18,16 +18,10 @@ LOOKS = {
 MOST_CELLS = 12
 
 
-def panel(look, body, title=None) -> str:
+def panel(look: str, body: str, title: str | None = None) -> str:
     """Frame some HTML in the colour of its kind, readable on light and on dark pages.
 
-    Parameters
-    ----------
-    look : {"right", "open", "wrong", "hint", "solution", "measured", "off"}
-    body : str
-        HTML.
-    title : str, default=None
-        HTML, instead of the kind's own.
+    Kinds are the keys of `LOOKS`; `title`, HTML too, replaces the kind's own.
     """
     colour, symbol, name = LOOKS[look]
     return (
@@ -62,16 +56,10 @@ def number_line(marks: list[str]) -> str:
     )
 
 
-def mark(share, label, side) -> str:
-    """Mark a place on a number line.
+def mark(share: float, label: str, side: str) -> str:
+    """Mark a place on a number line, from 0, the left end, to 1.
 
-    Parameters
-    ----------
-    share : float
-        From 0, the left end, to 1.
-    label : str
-    side : {"above", "below"}
-        A full mark with its label below the line, or an open one with its label above.
+    With its label "below" the line it's a full mark, "above" an open one.
     """
     at, colour = f"left: {100 * share:.1f}%", LIGHT["query" if side == "below" else "key"]
     fill = colour if side == "below" else "transparent"
@@ -127,18 +115,8 @@ def heading(exercise):
     )
 
 
-def side_by_side(wanted, got):
-    """Draw expected and got next to each other: a grid of numbers, shaded by size.
-
-    Parameters
-    ----------
-    wanted, got : results of an answer
-
-    Returns
-    -------
-    html : str
-        An <img> with alt text.
-    """
+def side_by_side(wanted, got) -> str:
+    """Draw two results next to each other, as an <img> with alt text: numbers, shaded by size."""
     from helpers.exercises import compare  # imports torch, which no other panel needs
 
     pairs = list(zip(compare.parts(wanted), compare.parts(got), strict=True))

@@ -110,12 +110,7 @@ NEXT = "Now run the next cell: press ↓, then Shift + Enter."
 
 
 class Card(StaticFallback, anywidget.AnyWidget):
-    """The widget behind `predict`.
-
-    Parameters
-    ----------
-    prediction : Prediction
-    """
+    """The widget behind `predict`, for one `prediction`."""
 
     _esm = modules.module("prediction.js")
     _css = modules.styles("prediction.css")
@@ -145,13 +140,8 @@ class Card(StaticFallback, anywidget.AnyWidget):
     def lock(self, answer, confidence, why=""):
         """Lock an answer in, unless something is missing; then say what.
 
-        Parameters
-        ----------
-        answer : str, number or None
-            The key of an option or a number, also as it was typed.
-        confidence : {"guess", "think", "sure"} or None
-        why : str, default=""
-            The reason, in a line.
+        The answer is the key of an option or a number, also as it was typed. `confidence` is
+        "guess", "think", "sure" or None; `why` is the reason, in a line.
         """
         if self.locked:
             return
@@ -244,12 +234,7 @@ def _understood(prediction, answer):
 class Revealed:
     """The measured result beside the prediction: HTML in a notebook, text in a terminal.
 
-    Parameters
-    ----------
-    prediction : Prediction
-    measured : str or float
-    locked : dict
-        What was locked in, or {}.
+    `locked` is what was locked in, or {}.
     """
 
     def __init__(self, prediction, measured, locked):

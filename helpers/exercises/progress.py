@@ -61,20 +61,11 @@ def load():
 
 
 @contextlib.contextmanager
-def locked(path, patience):
+def locked(path: Path, patience: float):
     """Hold the lock of a file, which the system gives back if this program dies.
 
-    Parameters
-    ----------
-    path : Path
-        The lock is ``NAME.lock`` beside it.
-    patience : float
-        Seconds to wait for other notebooks.
-
-    Raises
-    ------
-    OSError
-        If another program holds it for longer, or no file can be made in this folder.
+    The lock is ``NAME.lock`` beside it. If another program holds it for longer than `patience`, in
+    seconds, or no file can be made in this folder, it is an OSError.
     """
     lock = filelock.FileLock(f"{path}.lock", timeout=patience, poll_interval=0.005)
     with contextlib.ExitStack() as stack:
@@ -124,21 +115,10 @@ def understood(state):
     return kinds
 
 
-def record(kind, name, done, mistake=""):
-    """Note a try; what is done stays done, and is tried no more.
+def record(kind: str, name: str, done: bool, mistake="") -> str:
+    """Note a try, of a `kind` that `load` names; what is done stays done, and is tried no more.
 
-    Parameters
-    ----------
-    kind : {"exercises", "questions"}
-    name : str
-    done : bool
-    mistake : str, default=""
-        Its name, if it has one.
-
-    Returns
-    -------
-    complaint : str
-        What to tell the learner if this cannot be saved: once, and "" from then on.
+    If this cannot be saved, what to tell the learner is returned: once, and "" from then on.
     """
 
     def tried(entry):
@@ -152,20 +132,11 @@ def record(kind, name, done, mistake=""):
     return update(kind, name, tried)
 
 
-def update(kind, name, change):
-    """Change one entry, in memory and in the file.
+def update(kind: str, name: str, change) -> str:
+    """Change one entry, in memory and in the file; returns what `record` does.
 
-    Parameters
-    ----------
-    kind : {"exercises", "questions", "predictions", "warm_ups"}
-    name : str
-    change : function (dict) -> dict
-        From the entry as it is, {} if there is none, to what it becomes.
-
-    Returns
-    -------
-    complaint : str
-        As for `record`.
+    `kind` is a key of what `load` returns. `change` takes the entry as it is, {} if there is none,
+    and returns what it becomes.
     """
     return _save([(kind, name, change)])
 

@@ -58,12 +58,7 @@ def quiz(name: str):
 
 
 class Quiz(StaticFallback, widgets.VBox):
-    """A question, its controls, a button, and what is said to the answer.
-
-    Parameters
-    ----------
-    question : Question
-    """
+    """A `question`, its controls, a button, and what is said to the answer."""
 
     instruction = ""
     button_text = "Check"

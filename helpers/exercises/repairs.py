@@ -63,20 +63,11 @@ LEADS = {  # a kind of edit that says what went wrong: its name, and the sentenc
 
 @dataclass(frozen=True)
 class Finding:
-    """What went wrong.
+    """What went wrong, named in two or three words.
 
-    Parameters
-    ----------
-    name : str
-        Two or three words.
-    stages : tuple of str
-        What to say at the first failure, at the second, at the third.
-    message : str
-        All of it.
-    line : str, default=""
-        The learner's line where it is, if that's known.
-    numbers : tuple of Tensor, default=()
-        What a step should be, and what it is.
+    `stages` are what to say at the first failure, at the second, at the third, and `message` is all
+    of it. `line` is the learner's where it is, if that's known; `numbers` are what a step should
+    be, and what it is.
     """
 
     name: str
@@ -87,19 +78,11 @@ class Finding:
 
 
 class Repair:
-    """The search in one answer.
+    """The search in one answer, beside the exercise's `solution`.
 
-    Parameters
-    ----------
-    answer : function
-    solution : function
-        As the exercise has it.
-    inputs : list of (case, list of Tensor)
-        What goes in and what should come out: those that a check uses, then others drawn anew.
-    form : object
-        The right result for the first, as the solution returns it.
-    got : list of lists of Tensor
-        What the answer returned for each of the check's inputs; empty if it raised.
+    `inputs` pair what goes in with what should come out: those that a check uses, then others drawn
+    anew. `form` is the right result for the first, as the solution returns it; `got` what the
+    answer returned for each of the check's inputs, or nothing if it raised.
     """
 
     def __init__(self, answer, solution, inputs, form, got):

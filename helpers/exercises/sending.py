@@ -22,13 +22,7 @@ _worker = None
 
 
 def chosen(folder):
-    """Find where progress goes: (address, name), or None.
-
-    Parameters
-    ----------
-    folder : Path
-        The one with the progress.
-    """
+    """Find where progress goes: (address, name), or None; `folder` is the one with the progress."""
     if address := os.environ.get(HUB):
         return address, ""
     with contextlib.suppress(OSError, ValueError, KeyError):
@@ -38,13 +32,7 @@ def chosen(folder):
 
 
 def choose(folder, address, name):
-    """Keep an address and a name; without an address, forget both.
-
-    Raises
-    ------
-    ValueError
-        If it is no address.
-    """
+    """Keep an address and a name; without an address, forget both. What is none is a ValueError."""
     if not address:
         (folder / FILE).unlink(missing_ok=True)
         return
@@ -58,14 +46,8 @@ def choose(folder, address, name):
     (folder / FILE).write_text(json.dumps(kept), encoding="utf-8")
 
 
-def post(address, name, state):
-    """Send a state now.
-
-    Returns
-    -------
-    trouble : str
-        "" if it has arrived.
-    """
+def post(address, name, state) -> str:
+    """Send a state now; "" if it has arrived, or else what kept it."""
     headers = {"Content-Type": "application/json"}
     if token := os.environ.get("JUPYTERHUB_API_TOKEN"):
         headers["Authorization"] = f"token {token}"

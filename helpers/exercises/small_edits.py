@@ -35,19 +35,10 @@ WITH_DIM = {"softmax", "log_softmax", "sum", "mean", "argmax", "amax", "cumsum",
 
 @dataclass(frozen=True)
 class Edit:
-    """One change of a syntax tree.
+    """One change of a syntax tree: `field` of `owner` gets the new node for the old one.
 
-    Parameters
-    ----------
-    owner : ast.AST
-    field : str
-    index : int or None
-        Where in `owner` the old node is.
-    old_node : ast.AST
-    new_node : ast.AST or list
-    kind : str
-        What sort of thing it changes, for who must look for it.
-    statement : ast.stmt
+    `index` says where in the field the old node is. `kind` is what sort of thing it changes, for
+    who must look for it.
     """
 
     owner: ast.AST
@@ -103,17 +94,7 @@ def _code(node):
 def edits_of(function, scope, solution):
     """Yield every small edit of a function, those of expressions before those of statements.
 
-    Parameters
-    ----------
-    function : ast.FunctionDef
-    scope : dict of str to object
-        What each name held when it ran.
-    solution : function
-        The steps that it takes may be missing.
-
-    Yields
-    ------
-    edit : Edit
+    `scope` is what each name held when it ran; the steps that the `solution` takes may be missing.
     """
     steps = _steps(source_of(solution))
     sizes = list(_sizes(function, scope))

@@ -64,15 +64,10 @@ def fail(mistake, message):
 _failures = {}  # exercise -> the last failing verdict as it was judged, how often in a row
 
 
-def at_its_stage(name, verdict, mend):
+def at_its_stage(name: str, verdict: Verdict, mend):
     """Say at the first failure what happens and where, at the second the cause, then the repair.
 
-    Parameters
-    ----------
-    name : str
-    verdict : Verdict
-    mend : function () -> str
-        Looks for what mends an answer that raises; called at the third failure.
+    At the third failure, `mend` is called for what mends an answer that raises.
     """
     if verdict.mistake in ("not attempted", "unknown exercise"):
         return verdict

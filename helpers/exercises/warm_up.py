@@ -45,14 +45,10 @@ def warm_up(lesson):
     return WarmUp(lesson)
 
 
-def choose(lesson, state) -> list[str]:
+def choose(lesson: int, state: dict) -> list[str]:
     """Choose the questions: what needs it most first, from as many lessons as possible.
 
-    Parameters
-    ----------
-    lesson : int
-    state : dict
-        As `progress.load` returns it.
+    `state` is what `progress.load` returns.
     """
     pool = _pool(lesson)
     draw = random.Random(f"warm-up {lesson}")

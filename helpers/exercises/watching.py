@@ -23,12 +23,9 @@ def _parsed(text):
 
 
 def tree_of(answer):
-    """Return the syntax tree of a function as a module of one definition; None if it isn't known.
+    """Return the syntax tree of a function, with ``def`` or ``lambda``, from a file or a cell.
 
-    Parameters
-    ----------
-    answer : function
-        With ``def`` or ``lambda``, from a file or a cell.
+    It is a module of one definition; None if it isn't known.
     """
     if not isinstance(answer, types.FunctionType):
         return None

@@ -32,13 +32,11 @@ MARKED = ("+ ", "- ", "* ")
 KINDS = ("single", "multiple", "number", "shape", "order", "match", "open")
 
 
-def questions(text) -> list[Question]:
+def questions(text: str) -> list[Question]:
     """Read questions.
 
-    Raises
-    ------
-    ValueError
-        If a line isn't understood: with the item's name, the line and what was expected.
+    A line that isn't understood is a ValueError, with the item's name, the line and what was
+    expected.
     """
     return [_question(*item) for item in _items(text)]
 

@@ -15,21 +15,13 @@ from notebooks.build import address, is_published, lessons, name_of
 BRANCH = "learners"  # the branch with the learner's copies
 
 
-def link(hub, repository, lesson, branch=BRANCH) -> str:
-    """Make the link that opens a lesson.
+def link(hub: str, repository: str, lesson: str) -> str:
+    """Make the link to a `lesson`, by its notebook's name without its ending.
 
-    Parameters
-    ----------
-    hub : str
-        The hub's address.
-    repository : str
-        Where the learner's copies are, as git would clone it.
-    lesson : str
-        The notebook's name without its ending.
-    branch : str, default="learners"
+    `hub` is the hub's address, `repository` where the learner's copies are, as git would clone it.
     """
     folder = repository.rstrip("/").rpartition("/")[2].removesuffix(".git")
-    query = {"repo": repository, "branch": branch, "urlpath": f"lab/tree/{folder}/{lesson}.ipynb"}
+    query = {"repo": repository, "branch": BRANCH, "urlpath": f"lab/tree/{folder}/{lesson}.ipynb"}
     return f"{hub.rstrip('/')}/hub/user-redirect/git-pull?{urlencode(query)}"
 
 

@@ -37,14 +37,7 @@ class Data(HubOAuthenticated, view.Data):
 
 
 class Progress(HubAuthenticated, votes.Progress):
-    """Where a learner's notebooks leave their progress.
-
-    Parameters
-    ----------
-    source : view.Pasted
-    teachers : set of str
-        Who isn't counted.
-    """
+    """Where a learner's notebooks leave their progress; a name in `teachers` isn't counted."""
 
     hub_scopes = None  # every user of this hub
 
@@ -57,14 +50,7 @@ class Progress(HubAuthenticated, votes.Progress):
 
 
 def make_app(prefix, teachers=()) -> tornado.web.Application:
-    """Make the service's web application.
-
-    Parameters
-    ----------
-    prefix : str
-        Where the hub has put it.
-    teachers : iterable of str, default=()
-    """
+    """Make the service's web application under the `prefix` where the hub has put it."""
     source = view.Pasted()
     app = view.make_app(source, prefix, Page, Data)
     app.settings["cookie_secret"] = os.urandom(32)

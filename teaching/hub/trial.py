@@ -69,13 +69,9 @@ PATIENCE = 900  # seconds for a step; a busy machine is slow, and a trial no rac
 
 
 class Machine:
-    """The processes of a hub, and the folder that they work in.
+    """The processes of a hub, and the `folder` that they work in.
 
-    Parameters
-    ----------
-    folder : Path
-    proxy : Path
-        The command of the proxy; absolute, because it is started in another folder.
+    `proxy` is the proxy's command; absolute, because it is started in another folder.
     """
 
     def __init__(self, folder, proxy):
@@ -335,15 +331,8 @@ def seen(teacher, **query):
     return answer.json()
 
 
-def trial(machine, n_learners, say) -> dict[str, str]:
-    """Play the class.
-
-    Parameters
-    ----------
-    machine : Machine
-    n_learners : int
-    say : function (str)
-    """
+def trial(machine: Machine, n_learners: int, say) -> dict[str, str]:
+    """Play the class, and `say` how it goes; what took how long."""
     figures = {}
     lesson = learners_copy(assemble(source_of(LESSON)))
     machine.lessons = str(machine.folder / "lessons")
