@@ -9,9 +9,9 @@ from helpers.exercises import progress as store
 class Progress:
     """A table of lessons, a line on the predictions, and the learner's Transformer.
 
-    A row of `rows` has the lesson, how many are done, attempted and open, and the minutes left. `predicted`
-    says how the predictions went; `parts` is HTML: which parts of the Transformer are the
-    learner's.
+    One of the `rows` has the lesson, how many are done, attempted and open, and the minutes left.
+    `predicted` says how the predictions went; `parts` is HTML: which parts of the Transformer are
+    the learner's.
     """
 
     def __init__(self, rows, predicted="", parts=""):

@@ -10,21 +10,15 @@ import anywidget
 from helpers.widgets import modules
 
 
-def alive_html(widget, still, model="") -> str:
-    """Put a widget's JavaScript and state beside its still picture.
+def alive_html(widget, still: str, model="") -> str:
+    """Put a widget's JavaScript and state, `_esm` and `_css`, beside the HTML of its still picture.
 
     All that the script needs travels compressed, so no token is ever a part of the page's HTML. The
-    script draws the live view in the picture's place. Where scripts don't run (GitHub, a
-    notebook that isn't trusted), the picture stays.
+    script draws the live view in the picture's place. Where scripts don't run (GitHub, a notebook
+    that isn't trusted), the picture stays.
 
-    Parameters
-    ----------
-    widget : anywidget.AnyWidget
-        With `_esm` and `_css` as text.
-    still : str
-        HTML of the picture.
-    model : str, default=""
-        What the widget is about, to be found in the page: the site looks for the translator's maps.
+    `model` is what the widget is about, to be found in the page: the site looks for the
+    translator's maps.
     """
     kinds = [kind for kind in type(widget).__mro__ if issubclass(kind, anywidget.AnyWidget)]
     names = {name for kind in kinds[:-1] for name in kind.class_own_traits(sync=True)}

@@ -13,15 +13,10 @@ NAMES = {"encoder": "Encoder", "decoder": "Decoder", "cross": "Cross-attention"}
 
 @dataclass(frozen=True)
 class Map:
-    """One kind of attention of one model, with the tokens on both sides.
+    """One kind of attention of one model, with the tokens on both sides as they came.
 
-    Parameters
-    ----------
-    name : str
-        Its key, for instance ``"encoder"``; empty if there is only one.
-    weights : array of shape (layers, heads, queries, keys)
-    raw_queries, raw_keys : list of str
-        The tokens as they came.
+    Its `name` is its key, for instance ``"encoder"``; empty if there is only one. The weights have
+    shape (layers, heads, queries, keys).
     """
 
     name: str
@@ -46,19 +41,9 @@ class Map:
 
 
 def read_maps(weights, query_tokens=None, key_tokens=None) -> list[Map]:
-    """Turn whatever `attention_view` was given into checked maps.
+    """Turn what was given, arguments as in `attention_view`, into checked maps.
 
-    Parameters
-    ----------
-    weights : Attention, dict, tensor, array, or one tensor for each layer
-        See `attention_view`.
-    query_tokens, key_tokens : sequence of str, default=None
-        See `attention_view`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is no attention; the message says what came and what to do.
+    If it is no attention, a TypeError or ValueError says what came and what to do.
     """
     maps = getattr(weights, "maps", weights)
     if isinstance(maps, dict):
@@ -178,14 +163,10 @@ def _check_numbers(weights, queries, here):
         )
 
 
-def pack(maps: list[Map]):
+def pack(maps: list[Map]) -> tuple[bytes, list[float]]:
     """Write the weights of all maps as whole numbers of 16 bits.
 
-    Returns
-    -------
-    data : bytes
-    scales : list of float
-        For each map, what a weight of 1 became: few steps, because few compress well.
+    The scales say, for each map, what a weight of 1 became: few steps, because few compress well.
     """
     scales = [_scale(m.weights) for m in maps]
     codes = [numpy.rint(m.weights.ravel() * s) for m, s in zip(maps, scales, strict=True)]

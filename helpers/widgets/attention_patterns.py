@@ -33,11 +33,8 @@ def make_mask(pattern, length, width, causal):
 class AttentionPatterns(Explorer):
     """Choose a pattern, a length and a window; see the mask, its reach and its cost.
 
-    Parameters
-    ----------
-    **state : traits
-        `pattern` (one of PATTERNS), `length` (8 to 48), `width` (1 to 12, the window or the
-        stride), `layers` (1 to 8) and `causal` (bool).
+    State: `pattern` (one of PATTERNS), `length` (8 to 48), `width` (1 to 12, the window or the
+    stride), `layers` (1 to 8) and `causal` (bool).
     """
 
     pattern = traitlets.Enum(PATTERNS, "window").tag(state=True)
@@ -47,7 +44,6 @@ class AttentionPatterns(Explorer):
     causal = traitlets.Bool(True).tag(state=True)
 
     def build(self):
-        """Make the controls; a pattern is chosen in the picture."""
         self.slider("length", "Positions")
         self.slider("width", "Window or stride")
         self.slider("layers", "Layers")
@@ -65,7 +61,6 @@ class AttentionPatterns(Explorer):
         }
 
     def describe(self):
-        """Say in words what the picture shows."""
         pairs, reached = self.numbers["pairs"], int(self.numbers["reached"].sum())
         return (
             f"A mask of {self.length} queries by {self.length} keys, pattern {self.pattern}: "

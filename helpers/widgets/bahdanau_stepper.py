@@ -76,7 +76,6 @@ class BahdanauStepper(SentenceStepper):
         return back.index(max(back)) + 1 if back and max(back) > 0 else 1
 
     def build(self):
-        """Make the controls."""
         self.words("sentence", "Sentence", wide=True, known=self.known_words())
         self.play("output_step", "Output step", interval=1500)
         self.button("Start again", self.reset)
@@ -108,7 +107,6 @@ class BahdanauStepper(SentenceStepper):
         return found
 
     def describe(self):
-        """Say in words what the picture shows."""
         found = self.numbers
         weights = ", ".join(
             f"{word} {number(weight)}"

@@ -189,7 +189,6 @@ class DecodingExplorer(TranslatedSentence):
         return readable(["▁a", *tokens])[1]
 
     def describe(self):
-        """Say in words what the picture shows."""
         found = self.numbers
         best = ", ".join(f"{piece} {number(p)}" for _, piece, p, _ in found["candidates"][:3])
         return (

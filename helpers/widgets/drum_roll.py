@@ -124,7 +124,6 @@ class DrumRoll(Explorer):
         return [f"the {VOICES[voice]}", f"on {_beat(step // 4)}"]
 
     def describe(self):
-        """Say in words what the picture shows."""
         found = self.numbers
         head = "mean of heads" if self.head == MEAN else f"head {self.head + 1}"
         best = found["chances"].argmax().item()

@@ -26,11 +26,8 @@ LINE, LETTERS = 24, 42  # of a caption in the stage's pixels: from line to line,
 class Film:
     """A film that shows itself in a notebook.
 
-    Parameters
-    ----------
-    data : dict
-        As `images.stage.film` makes it: width, height, alt, and scenes with caption, seconds, lead,
-        move, key and shapes.
+    `data` is as `images.stage.film` makes it: width, height, alt, and scenes with caption, seconds,
+    lead, move, key and shapes.
     """
 
     data: dict

@@ -28,16 +28,7 @@ def sample_points(n_points: int = N_POINTS, seed: int = 0):
 
 
 def true_curve(x):
-    """Return the curve under the points, 0.6 x + sin 2x.
-
-    Parameters
-    ----------
-    x : Tensor of any shape
-
-    Returns
-    -------
-    y : Tensor of the same shape
-    """
+    """Return the curve under the points, 0.6 x + sin 2x, for a Tensor x of any shape."""
     return 0.6 * x + torch.sin(2 * x)
 
 
@@ -78,10 +69,7 @@ def kernel_regression(queries, keys, values, width):
 class KernelRegression(Explorer):
     """Move a query along a line and see which points it attends to; make the kernel wider.
 
-    Parameters
-    ----------
-    **state : traits
-        `query` (0 to 6), `width` (0.02 to 5) and `curve` (bool: draw the true curve).
+    State: `query` (0 to 6), `width` (0.02 to 5) and `curve` (bool: draw the true curve).
     """
 
     query = traitlets.Float(2.0, min=LOW, max=HIGH).tag(state=True)
@@ -89,7 +77,6 @@ class KernelRegression(Explorer):
     curve = traitlets.Bool(True).tag(state=True)
 
     def build(self):
-        """Make the controls."""
         self._keys, self._values = sample_points()
         self._grid = torch.linspace(LOW, HIGH, 181, dtype=torch.float64)
         self.slider("width", "Kernel width h", log=True, digits=2)
@@ -111,7 +98,6 @@ class KernelRegression(Explorer):
         }
 
     def describe(self):
-        """Say in words what the picture shows."""
         found = self.numbers
         return (
             f"{N_POINTS} noisy points on a curve. With a kernel of width {number(self.width)}, "

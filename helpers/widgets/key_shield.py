@@ -18,14 +18,9 @@ from helpers.widgets import modules
 class KeyShield(anywidget.AnyWidget):
     """An invisible child that shields the keys of the box around it.
 
-    Its groups of radio buttons get a role and a name too, which ipywidgets does not give them.
-
-    Parameters
-    ----------
-    box : str
-        CSS selector of the box, for instance ``".course-quiz"``; the nearest one around is meant.
-    label : str, default="Answers"
-        Name of a group of radio buttons that has no description of its own.
+    Its groups of radio buttons get a role and a name too, which ipywidgets does not give them. The
+    `box` is a CSS selector, for instance ``".course-quiz"``; the nearest one around is meant.
+    `label` names a group of radio buttons that has no description of its own.
     """
 
     _esm = modules.module("key_shield.js")

@@ -17,11 +17,8 @@ LOGITS = ("i", "am", "a", "student", "eos")
 class LossExplorer(Explorer):
     """Move five logits against a target and watch the loss; smooth the target.
 
-    Parameters
-    ----------
-    **state : traits
-        `target` (a word), `epsilon` (0 to 0.5) and `i`, `am`, `a`, `student`, `eos`: the logits
-        (−6 to 6).
+    State: `target` (a word), `epsilon` (0 to 0.5) and `i`, `am`, `a`, `student`, `eos`: the logits
+    (−6 to 6).
     """
 
     target = traitlets.Enum(WORDS, "student").tag(state=True)
@@ -66,7 +63,6 @@ class LossExplorer(Explorer):
         }
 
     def describe(self):
-        """Say in words what the picture shows."""
         found = self.numbers
         return (
             f"Bars of target and prediction for five words; {self.target} is right and gets "

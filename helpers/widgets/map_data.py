@@ -34,12 +34,7 @@ class Packer:
 
 
 def problem_with(trace) -> str:
-    """Say in a sentence why a trace cannot be drawn; nothing if it can.
-
-    Parameters
-    ----------
-    trace : Trace or RecurrentTrace
-    """
+    """Say in a sentence why a `trace` cannot be drawn; nothing if it can."""
     if isinstance(trace, RecurrentTrace):
         lengths = [len(trace.source), len(trace.tokens)]
     else:
@@ -84,18 +79,10 @@ def _finite(tensor):
     return bool(torch.isfinite(tensor).all())
 
 
-def pack_trace(trace):
-    """Turn a trace into what the browser gets.
+def pack_trace(trace) -> tuple[dict, bytes]:
+    """Turn a `trace` into what the browser gets.
 
-    Parameters
-    ----------
-    trace : Trace
-
-    Returns
-    -------
-    described : dict
-        Tokens, sizes, candidates, and for every array its place in the bytes.
-    data : bytes
+    That is tokens, sizes, candidates, and for every array its place in the bytes.
     """
     packer = Packer()
     first = trace.stacks[0]
@@ -122,14 +109,8 @@ def pack_trace(trace):
     return described, packer.bytes()
 
 
-def pack_recurrent(trace: RecurrentTrace):
-    """Turn a recurrent trace into what the browser gets; see `pack_trace`.
-
-    Returns
-    -------
-    described : dict
-    data : bytes
-    """
+def pack_recurrent(trace: RecurrentTrace) -> tuple[dict, bytes]:
+    """Turn a recurrent trace into what the browser gets; see `pack_trace`."""
     packer = Packer()
     whole = ("projected_states", "projected_queries", "vector", "energies", "weights")
     described = {name: packer.add(getattr(trace, name)) for name in whole}
@@ -153,18 +134,12 @@ def _is_sum(stack):
     return bool(((stack.embeddings + stack.positions - stack.entered).abs() < 1e-3).all())
 
 
-def entries(width, most) -> list[int]:
+def entries(width: int, most: int) -> list[int]:
     """Choose which entries of a vector its strip shows: pairs, closer together at the start.
 
     A pair is a sine and a cosine of a position. They turn fast at a vector's start and hardly at
-    its end, so this is where the positions of a sentence differ.
-
-    Parameters
-    ----------
-    width : int
-        How many entries the vector has.
-    most : int
-        How many the strip shows at most; even.
+    its end, so this is where the positions of a sentence differ. Of `width` entries the strip shows
+    at `most` so many; an even number.
     """
     if width <= most:
         return list(range(width))

@@ -16,18 +16,10 @@ TEMPERATURES = [i / 10 for i in range(1, 21)]
 LETTERS = ("q", "k", "v")
 
 
-def pack_insides(trace):
-    """Describe norms, neurons and the softmax's sums, as far as the traced model is at hand.
+def pack_insides(trace) -> tuple[dict, bytes]:
+    """Describe norms, neurons and the softmax's sums of a `trace`, as far as its model is at hand.
 
-    Parameters
-    ----------
-    trace : Trace
-
-    Returns
-    -------
-    described : dict
-        For every array its place in the bytes; empty without the model.
-    data : bytes
+    For every array its place in the bytes; empty without the model.
     """
     if trace.network is None:
         return {}, b""
@@ -46,32 +38,17 @@ def pack_insides(trace):
 
 
 def splits(trace) -> bool:
-    """Tell whether a trace's scores can be split: those of a pre-norm encoder–decoder.
-
-    Parameters
-    ----------
-    trace : Trace
-    """
+    """Tell whether a `trace`'s scores can be split: those of a pre-norm encoder–decoder."""
     return trace.source_ids is not None and trace.norm_first
 
 
-def asked(trace, place, double):
-    """Compute what is too large to be sent before somebody asks for it.
+def asked(trace, place: str, double) -> tuple[dict, bytes]:
+    """Compute what of a `trace` is too large to be sent before somebody asks for it.
 
-    Parameters
-    ----------
-    trace : Trace
-    place : str
-        "encoder/0/self-attention/2/q/3" for a projection, "encoder/0/self-attention/2/3,4/why" for
-        the parts of a score; nothing is computed for other places.
-    double : function () -> nn.Module
-        Gives the traced model in double precision.
-
-    Returns
-    -------
-    described : dict
-        With the place; empty if there is nothing to compute.
-    data : bytes
+    A `place` "encoder/0/self-attention/2/q/3" asks for a projection,
+    "encoder/0/self-attention/2/3,4/why" for the parts of a score; for other places nothing is
+    computed. The function `double` gives the traced model in double precision. Described are the
+    place and its arrays.
     """
     name, layer, kind, head, *what = [*place.split("/"), *[""] * 5][:6]
     packer, described = Packer(), {}

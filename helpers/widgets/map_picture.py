@@ -20,14 +20,10 @@ TITLES = {"GPT": "a GPT, a decoder without an encoder,", "ViT": "a Vision Transf
 STEPS = 32  # colours of a palette: enough to the eye, and every picture carries its own
 
 
-def as_html(trace, written=0) -> str:
-    """Draw the whole model as an image with alt text, which no front end takes away.
+def as_html(trace, written: int = 0) -> str:
+    """Draw the whole model of a `trace` as an image with alt text, which no front end takes away.
 
-    Parameters
-    ----------
-    trace : Trace
-    written : int, default=0
-        The target position whose next token is shown.
+    Shown is the next token of the target position `written`.
     """
     data = base64.b64encode(picture(trace, written).encode("utf-8")).decode("ascii")
     alt = html.escape(alt_text(trace, written))
@@ -68,14 +64,8 @@ def alt_text(trace, written=0) -> str:
     )
 
 
-def picture(trace, written=0) -> str:
-    """Draw the whole model as SVG.
-
-    Parameters
-    ----------
-    trace : Trace
-    written : int, default=0
-    """
+def picture(trace, written: int = 0) -> str:
+    """Draw the whole model as SVG, with arguments as in `as_html`."""
     pitch = max(8, min(18, 230 // max(len(stack.tokens) for stack in trace.stacks)))
     right = 170 if trace.candidates else STRIP_WIDTH + 30
     first, top = trace.stacks[0], 40

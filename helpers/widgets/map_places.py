@@ -19,12 +19,7 @@ RECURRENT = ("encoder", "cross-attention", "decoder", "output")
 
 
 def parts_of(trace) -> tuple[str, ...]:
-    """List what `here` can be for a trace.
-
-    Parameters
-    ----------
-    trace : Trace or RecurrentTrace
-    """
+    """List what `here` can be for a `trace`."""
     if isinstance(trace, RecurrentTrace):
         return RECURRENT
     if len(trace.stacks) == 2:
@@ -32,20 +27,15 @@ def parts_of(trace) -> tuple[str, ...]:
     return tuple(part for part in HERE if part not in WITHOUT[trace.kind])
 
 
-def is_place(trace, place) -> bool:
-    """Tell whether there is such a place.
+def is_place(trace, place: str) -> bool:
+    """Tell whether there is such a place in a `trace`.
 
-    Parameters
-    ----------
-    trace : Trace or RecurrentTrace
-    place : str
-        "" for the whole model, "encoder/0" for a layer, "encoder/0/self-attention/2" for a head,
-        "encoder/0/self-attention/2/3,4" for one score, "encoder/embedding", "decoder/output";
-        "encoder/0/self-attention/norm/3" for the norm at token 3,
-        "encoder/0/feed-forward/neuron/14,3" for a neuron there, one of those that the map shows;
-        "encoder/0/self-attention/2/q/3" for the query's projection (or "k", "v"), and
-        "encoder/0/self-attention/2/3,4/why" for the parts of a score; in a recurrent pair
-        "energy/3,1".
+    "" is the whole model, "encoder/0" a layer, "encoder/0/self-attention/2" a head,
+    "encoder/0/self-attention/2/3,4" one score, "encoder/embedding", "decoder/output";
+    "encoder/0/self-attention/norm/3" the norm at token 3, "encoder/0/feed-forward/neuron/14,3" a
+    neuron there, one of those that the map shows; "encoder/0/self-attention/2/q/3" the query's
+    projection (or "k", "v"), and "encoder/0/self-attention/2/3,4/why" the parts of a score; in a
+    recurrent pair "energy/3,1".
     """
     if not place:
         return True
@@ -68,13 +58,7 @@ def is_place(trace, place) -> bool:
 
 
 def is_token(trace, follow) -> bool:
-    """Tell whether there is such a token to follow: "encoder:3", "decoder:0", or "" for none.
-
-    Parameters
-    ----------
-    trace : Trace or RecurrentTrace
-    follow : str
-    """
+    """Tell whether a `trace` has a token to `follow`: "encoder:3", "decoder:0", or "" for none."""
     name, _, row = follow.partition(":")
     stack = None if isinstance(trace, RecurrentTrace) else _stack(trace, name)
     return not follow or (stack is not None and _are_below([row], [len(stack.tokens)]))

@@ -262,24 +262,11 @@ WITHOUT = {
 }
 
 
-def tour_of(trace, tour):
-    """Write a tour for one trace.
+def tour_of(trace, tour) -> list[dict]:
+    """Write a tour for one trace: a name from `TOURS`, names from `STEPS`, or "" for none.
 
-    Parameters
-    ----------
-    trace : Trace
-    tour : str or list of str
-        A name from `TOURS`, names from `STEPS`, or "" for none.
-
-    Returns
-    -------
-    steps : list of dict
-        Each with its `text` and what it sets: `place`, `follow`, `written`, `beat`, `parts`.
-
-    Raises
-    ------
-    ValueError
-        If there is no such tour or step.
+    Each step has its `text` and what it sets: `place`, `follow`, `written`, `beat`, `parts`. If
+    there is no such tour or step, it is a ValueError.
     """
     if isinstance(tour, str) and tour and tour not in TOURS:
         raise ValueError(f"there is no tour {tour!r}; there are: {', '.join(TOURS)}.")

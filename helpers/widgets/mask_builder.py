@@ -18,11 +18,8 @@ CROSS_WORDS = ("le", "chat", "voit", "un", "chien", ".")
 class MaskBuilder(Explorer):
     """Build a mask, pick a query, and see its row before and after the softmax.
 
-    Parameters
-    ----------
-    **state : traits
-        `causal` and `cross` (bool), `padding` (0 to 6 padded keys), `query` (1 to 6) and
-        `flipped`, the cells that a click has turned, as numbers from 0 to 35, row after row.
+    State: `causal` and `cross` (bool), `padding` (0 to 6 padded keys), `query` (1 to 6) and
+    `flipped`, the cells that a click has turned, as numbers from 0 to 35, row after row.
     """
 
     causal = traitlets.Bool(True).tag(state=True)
@@ -32,7 +29,6 @@ class MaskBuilder(Explorer):
     flipped = traitlets.Tuple().tag(state=True)
 
     def build(self):
-        """Make the controls."""
         generator = torch.Generator().manual_seed(2)
         self._scores = torch.randn(6, 6, generator=generator)
         self.slider("padding", "Padded keys")
@@ -55,7 +51,6 @@ class MaskBuilder(Explorer):
         return {"mask": mask, "weights": weights, "scores": self._scores}
 
     def describe(self):
-        """Say in words what the picture shows."""
         return f"A mask of six queries by six keys. {self.tell()[0]}"
 
     def tell(self):

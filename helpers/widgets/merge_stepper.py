@@ -45,7 +45,6 @@ class MergeStepper(SentenceExplorer):
         super().__init__(sentence, **state)
 
     def problem(self, sentence):
-        """Say why the words cannot be used; an empty str if they can."""
         words = set(sentence.split())
         if not words:
             return "Type a few words with spaces between them."
@@ -56,7 +55,6 @@ class MergeStepper(SentenceExplorer):
         return ""
 
     def build(self):
-        """Make the controls."""
         self.words("sentence", "Words", wide=True)
         self.play("step", "Merges", interval=1600)
         self.button("Start again", self.reset)
@@ -97,7 +95,6 @@ class MergeStepper(SentenceExplorer):
         )
 
     def describe(self):
-        """Say in words what the picture shows."""
         words = "; ".join(
             f"{' · '.join(map(shown, pieces))}, {_times(self.numbers['counts'][word])}"
             for word, pieces in self.numbers["words"].items()

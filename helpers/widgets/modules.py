@@ -21,24 +21,12 @@ EXPORTED = re.compile(
 
 
 @cache
-def module(name):
-    """Join a module with all that it imports, each once, what is imported first.
+def module(name: str) -> str:
+    """Join a module of `static` with all that it imports, each once, what is imported first.
 
-    Parameters
-    ----------
-    name : str
-        A file of `static`, for instance ``"attention_view.js"``.
-
-    Returns
-    -------
-    source : str
-        One module without imports, comments, indentation and exports that nobody uses: it travels
-        with every view.
-
-    Raises
-    ------
-    ValueError
-        If two modules declare the same name at the top, or a line imports in another way.
+    What comes is one module without imports, comments, indentation and exports that nobody uses: it
+    travels with every view. If two modules declare the same name at the top, or a line imports in
+    another way, it is a ValueError.
     """
     names = _in_order(name)
     owner = {}
@@ -51,13 +39,8 @@ def module(name):
     return "\n".join(_bare(each, sources[each], keep_default=each == name) for each in names)
 
 
-def styles(*names) -> str:
-    """Join style sheets of `static`, after what a page needs as soon as a widget of ours is in it.
-
-    Parameters
-    ----------
-    *names : str
-    """
+def styles(*names: str) -> str:
+    """Join style sheets of `static`, after what a page needs once a widget of ours is in it."""
     return coloured("\n".join(_read(name) for name in ("page.css", *names)))
 
 

@@ -41,18 +41,10 @@ COLUMNS = {
 }
 
 
-def draw(mine):
-    """Draw the parts of a Transformer, filled as far as they are the learner's.
+def draw(mine: dict[str, bool]) -> str:
+    """Draw the parts of a Transformer, filled as far as they are the learner's: an ``<img>``.
 
-    Parameters
-    ----------
-    mine : dict of str to bool
-        For every part, whether the learner wrote it. Parts that aren't drawn don't matter.
-
-    Returns
-    -------
-    html : str
-        An ``<img>`` with its alt text.
+    `mine` says of every part whether the learner wrote it. Parts that aren't drawn don't matter.
     """
     sheet, said = Sheet(3 * WIDTH + 100, 40 + 5 * ROOM), []
     sheet.rect(0, 0, sheet.width, sheet.height, "white", round=8)

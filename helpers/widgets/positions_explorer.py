@@ -18,10 +18,7 @@ TOP, DIAL = 142, 250  # pixels: height of the upper row, and of the waves and th
 class PositionExplorer(Explorer):
     """Choose a pair of dimensions, a shift and a position.
 
-    Parameters
-    ----------
-    **state : traits
-        `width` (32, 64 or 128), `pair` (0 to 15), `shift` (0 to 32) and `position` (0 to 63).
+    State: `width` (32, 64 or 128), `pair` (0 to 15), `shift` (0 to 32) and `position` (0 to 63).
     """
 
     width = traitlets.Enum((32, 64, 128), 64).tag(state=True)
@@ -30,7 +27,6 @@ class PositionExplorer(Explorer):
     position = traitlets.Int(20, min=0, max=N_POSITIONS - 1).tag(state=True)
 
     def build(self):
-        """Make the controls."""
         self.choice("width", "Width D", (32, 64, 128))
         self.slider("pair", "Pair of dimensions")
         self.slider("shift", "Shift k")
@@ -52,7 +48,6 @@ class PositionExplorer(Explorer):
                 "near": near, "wavelength": wavelength}  # fmt: skip
 
     def describe(self):
-        """Say in words what the picture shows."""
         found = self.numbers
         return (
             f"Sinusoids of width {self.width}. Pair {self.pair} has a wavelength of "

@@ -27,21 +27,12 @@ def width_of(text: str) -> int:
     return int(9.2 * len(text) + 7 * wide) + 4
 
 
-def readable(tokens):
-    """Turn a tokenizer's tokens into labels: word beginnings plain, continuations with a hyphen.
+def readable(tokens) -> list[str]:
+    """Turn the tokens of one text into labels: word beginnings plain, continuations with a hyphen.
 
-    Understands the marks of byte-level encodings (Ġ), SentencePiece (▁), WordPiece (##) and of
-    the first byte-pair encoding (</w>). Special tokens such as `<eos>` and `[CLS]` stay.
-
-    Parameters
-    ----------
-    tokens : sequence of str
-        The tokens of one text, in order.
-
-    Returns
-    -------
-    labels : list of str
-        One for each token; nothing invisible, nothing empty.
+    Understands the marks of byte-level encodings (Ġ), SentencePiece (▁), WordPiece (##) and of the
+    first byte-pair encoding (</w>). Special tokens such as `<eos>` and `[CLS]` stay. No label is
+    empty, and none holds what can't be seen.
     """
     tokens = [str(token) for token in tokens]
     if any(_is_byte_level(token) for token in tokens):

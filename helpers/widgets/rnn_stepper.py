@@ -114,7 +114,6 @@ class SentenceStepper(SentenceExplorer):
         return sorted(word for word, i in self._source.ids.items() if i > special)
 
     def problem(self, sentence: str) -> str:
-        """Say why a sentence cannot be used; an empty str if it can."""
         words = sentence.split()
         if not words:
             return "Type a sentence: words with spaces between them."
@@ -131,10 +130,7 @@ class SentenceStepper(SentenceExplorer):
     def trace(self, **changes) -> dict:
         """Return the `greedy_trace` of the sentence, with `source` and `target` tokens.
 
-        Parameters
-        ----------
-        **changes
-            `kept` or `look`, see `greedy_trace`.
+        The `changes` are `kept` or `look`, see `greedy_trace`.
         """
         sentence, kept = self._known
         if sentence != self.sentence:
@@ -180,7 +176,6 @@ class RNNStepper(SentenceStepper):
     kept = traitlets.Int(1024, min=0, max=1024).tag(state=True)
 
     def build(self):
-        """Make the controls."""
         self.words("sentence", "Sentence", wide=True, known=self.known_words())
         self.observe(lambda _: self.set_trait("step", 2 * MOST + 1), names="sentence")
         self.slider("kept", "Numbers let through")
@@ -200,7 +195,6 @@ class RNNStepper(SentenceStepper):
         return found
 
     def describe(self):
-        """Say in words what the picture shows."""
         written = " ".join(self.numbers["target"][: self.numbers["n_written"]])
         return (
             f"An encoder reads “{self.sentence}”. Step {self.step}: {' '.join(self.tell())} "

@@ -65,7 +65,6 @@ class TranslatedSentence(SentenceExplorer):
         super().__init__(sentence, **state)
 
     def problem(self, sentence: str) -> str:
-        """Say why a sentence cannot be used; an empty str if it can."""
         try:
             n = self._translator.encode([sentence]).shape[1]
         except ValueError as error:

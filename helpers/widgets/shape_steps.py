@@ -208,17 +208,11 @@ def _run(line, names):
 
 
 @torch.no_grad()
-def try_line(line, names, wanted) -> Trial:
+def try_line(line: str, names: dict, wanted: tuple) -> Trial:
     """Run a changed line, and if it fails, find the operation that failed.
 
-    Parameters
-    ----------
-    line : str
-        An assignment or an expression.
-    names : dict
-        What the line can use.
-    wanted : tuple of int
-        The shape that the next steps need.
+    The line, an assignment or an expression, can use `names`. The next steps need the shape
+    `wanted`.
     """
     try:
         (statement,) = ast.parse(line.strip()).body

@@ -23,22 +23,10 @@ STEPS = (
 )
 
 
-def read_vector(text):
-    """Read three numbers, as a learner types them.
+def read_vector(text: str) -> list[float]:
+    """Read three numbers, as a learner types them, with spaces or commas between them.
 
-    Parameters
-    ----------
-    text : str
-        With spaces or commas between the numbers.
-
-    Returns
-    -------
-    vector : list of 3 float
-
-    Raises
-    ------
-    ValueError
-        If it is not three numbers from −99 to 99.
+    If it is not three numbers from −99 to 99, it is a ValueError.
     """
     try:
         vector = [float(part) for part in text.replace(",", " ").replace("−", "-").split()]
@@ -52,11 +40,8 @@ def read_vector(text):
 class SixSteps(Explorer):
     """Walk through the six steps for one of three words.
 
-    Parameters
-    ----------
-    **state : traits
-        `step` (1 to 6), `word` (whose context is computed) and `the`, `cat`, `sleeps`:
-        the words' vectors, as text.
+    State: `step` (1 to 6), `word` (whose context is computed) and `the`, `cat`, `sleeps`: the
+    words' vectors, as text.
     """
 
     step = traitlets.Int(3, min=1, max=6).tag(state=True)
@@ -67,7 +52,6 @@ class SixSteps(Explorer):
     still = {"step": 6}
 
     def build(self):
-        """Make the controls."""
         self._good = {w: read_vector(self.traits()[w].default(self)) for w in WORDS}
         self.play("step", "Step", interval=1500)
         self.choice("word", "Word", WORDS)
@@ -97,7 +81,6 @@ class SixSteps(Explorer):
         }
 
     def describe(self):
-        """Say in words what the picture shows."""
         found = self.numbers
         weights = ", ".join(number(w) for w in found["weights"])
         context = ", ".join(number(c) for c in found["context"])

@@ -20,10 +20,7 @@ SCORES = ("first", "second", "third", "fourth", "fifth")
 class SoftmaxTemperature(Explorer):
     """Five scores and a temperature: from an even mixture to a look-up of the best key.
 
-    Parameters
-    ----------
-    **state : traits
-        `temperature` (0.02 to 10) and `first` to `fifth`, the scores (−4 to 4).
+    State: `temperature` (0.02 to 10) and `first` to `fifth`, the scores (−4 to 4).
     """
 
     temperature = traitlets.Float(1.0, min=0.02, max=10.0).tag(state=True)
@@ -46,7 +43,6 @@ class SoftmaxTemperature(Explorer):
         return {"scores": scores, "weights": weights, "entropy": entropy}
 
     def describe(self):
-        """Say in words what the picture shows."""
         weights = ", ".join(number(w) for w in self.numbers["weights"])
         return (
             f"Bars of five weights at temperature {number(self.temperature)}: {weights}. "
@@ -149,12 +145,9 @@ def scale_measurements(scores):
 class ScaleExplorer(Explorer):
     """Pull random vectors longer, divide by √dₖ or don't, and feel where the softmax saturates.
 
-    Parameters
-    ----------
-    **state : traits
-        `power` (0 to 9: the width is 2 to this power), `divide` (bool: by the root of the width),
-        `draw_number` (1 to 200: which random vectors), `key` (1 to 16: whose score is moved) and
-        `push` (by how much).
+    State: `power` (0 to 9: the width is 2 to this power), `divide` (bool: by the root of the
+    width), `draw_number` (1 to 200: which random vectors), `key` (1 to 16: whose score is moved)
+    and `push` (by how much).
     """
 
     power = traitlets.Float(6.0, min=0.0, max=float(MOST_POWER)).tag(state=True)
@@ -217,7 +210,6 @@ class ScaleExplorer(Explorer):
         )
 
     def describe(self):
-        """Say in words what the picture shows."""
         found = self.numbers
         return (
             f"{' '.join(self.tell())} Random vectors {self.draw_number}: {N_KEYS} scores with "

@@ -59,18 +59,14 @@ def _filled(colour):
 
 
 class Sheet:
-    """A drawing with (0, 0) at its top left corner; `draw` may return several.
+    """A drawing, `width` × `height`, (0, 0) at its top left corner; `draw` may return several.
 
-    Every number is a CSS pixel, so that letters are as large as those of the page around them.
-    A sheet up to 560 wide fits a projector's screen beside JupyterLab's file browser; two of up
-    to 400, 16 apart, stand side by side on a laptop's and shrink together where it's narrower.
+    Every number is a CSS pixel, so that letters are as large as those of the page around them. A
+    sheet up to 560 wide fits a projector's screen beside JupyterLab's file browser; two of up to
+    400, 16 apart, stand side by side on a laptop's and shrink together where it's narrower.
 
-    Parameters
-    ----------
-    width, height : float
-        In pixels.
-    least : float, default=None
-        How far it may shrink to stay beside another: as far as its targets stay 24 pixels high.
+    `least` is how far it may shrink to stay beside another: as far as its targets stay 24 pixels
+    high.
     """
 
     def __init__(self, width, height, least=None):
@@ -108,15 +104,10 @@ class Sheet:
     def handle(self, x, y, width, height, label, value, *tracks, **also):
         """Make a place that can be dragged, or moved by arrow keys.
 
-        Parameters
-        ----------
-        x, y, width, height : float
-        label, value : str
-            What it moves and where that stands, for those who cannot see it.
-        *tracks : dict
-            One or two of `track`: along which axis which trait goes.
-        **also : traits and the values they get as soon as it's moved
-            Which of several handles it is, where they share a trait.
+        `label` and `value` say what it moves and where that stands, for those who cannot see it.
+        One or two `tracks`, made by `track`, say along which axis which trait goes. The traits that
+        are set `also`, as soon as it's moved, tell which of several handles it is, where they share
+        a trait.
         """
         first = tracks[0]
         also = f' data-also="{xml_text(json.dumps(also))}"' if also else ""
@@ -281,15 +272,9 @@ def side_by_side(sheets, alt, gap=16, widest=LAPTOP + 8) -> str:
 
 
 class Plot:
-    """Axes in a part of a sheet: numbers in, shapes out.
+    """Axes in a part of a sheet, (`x`, `y`, `width`, `height`) in pixels: numbers in, shapes out.
 
-    Parameters
-    ----------
-    sheet : Sheet
-    x, y, width, height : float
-        The box between the axes, in pixels.
-    across, up : (low, high)
-        The numbers at its edges.
+    `across` and `up` are the numbers at its edges, (low, high).
     """
 
     def __init__(self, sheet, x, y, width, height, across, up):

@@ -32,12 +32,8 @@ PLAIN = {"words": split_words, "characters": list, "bytes": _bytes}
 class TokenizersSideBySide(Explorer):
     """Type a text and see how each tokenizer cuts it.
 
-    Parameters
-    ----------
-    cutters : dict of str to function (text) -> list of str
-        By the name that is shown.
-    **state : traits
-        `text`: what is cut, at most 100 characters.
+    `cutters` are functions from a text to a list of str, by the name that is shown. State: `text`,
+    what is cut, at most 100 characters.
     """
 
     text = traitlets.Unicode(TEXT).tag(state=True)
@@ -51,7 +47,6 @@ class TokenizersSideBySide(Explorer):
         return proposal.value[:LONGEST]
 
     def build(self):
-        """Make the controls."""
         self.words("text", "Text", wide=True)
         for words, text in EXAMPLES.items():
             press = self.button(words, lambda _, text=text: self.take({"text": text}), text)
@@ -63,7 +58,6 @@ class TokenizersSideBySide(Explorer):
         return {"pieces": {name: cut(self.text) for name, cut in self._cutters.items()}}
 
     def describe(self):
-        """Say in words what the picture shows."""
         cuts = "; ".join(
             f"{name}, {len(pieces)} pieces: {' | '.join(map(visible, pieces))}"
             for name, pieces in self.numbers["pieces"].items()

@@ -19,12 +19,8 @@ MOVED = 1e-5  # relative to the largest output
 def chart(patient, side):
     """Return what the modules' outputs depend on: a list of (path, matrix), and what is expected.
 
-    Parameters
-    ----------
-    patient : str
-        One of `PATIENTS`.
-    side : {"source", "target"}
-        Whose tokens are changed; the only one there is, if the model has but one.
+    The `patient` is one of `PATIENTS`. `side`, "source" or "target", says whose tokens are changed;
+    the only one there is, if the model has but one.
     """
     model, options = admit(patient)
     report = examine(model, **options)
@@ -38,11 +34,8 @@ def chart(patient, side):
 class WardRound(Explorer):
     """What each module of an ill Transformer depends on, beside what it may depend on.
 
-    Parameters
-    ----------
-    **state : traits
-        `patient`, a name from `helpers.models.patients`; `side`, "source" or "target": whose words
-        are changed; `module`, the number of the module in the list, from the input upwards.
+    State: `patient`, a name from `helpers.models.patients`; `side`, "source" or "target": whose
+    words are changed; `module`, the number of the module in the list, from the input upwards.
     """
 
     patient = traitlets.Enum(list(PATIENTS), "heads").tag(state=True)
@@ -50,7 +43,6 @@ class WardRound(Explorer):
     module = traitlets.Int(7, min=0, max=20).tag(state=True)
 
     def build(self):
-        """Make a list of patients, and one of sides."""
         self.choice("patient", "Patient", list(PATIENTS))
         self.choice("side", "Change words of the", ["source", "target"])
 
@@ -70,7 +62,6 @@ class WardRound(Explorer):
         return [f"Each {self.numbers['side']} word is changed in turn: what moves in {place}?"]
 
     def describe(self):
-        """Say in words what the picture shows."""
         moved, may = self.numbers["moved"], self.numbers["may"]
         odd = self.numbers["odd"]
         wrong, missing = int((odd & moved).sum()), int((odd & may).sum())

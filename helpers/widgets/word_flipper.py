@@ -35,7 +35,6 @@ class WordFlipper(SentenceExplorer):
         super().__init__(sentence, **state)
 
     def problem(self, sentence):
-        """Say why a `sentence` cannot be used; an empty str if it can."""
         n = len(sentence.split())
         if not n:
             return "Type at least one word."
@@ -58,7 +57,6 @@ class WordFlipper(SentenceExplorer):
         return {"words": words, "positive": found}
 
     def describe(self):
-        """Say in words what the picture shows."""
         words, (whole, *without) = self.numbers["words"], self.numbers["positive"]
         parts = [f"without {w} {number(p)}" for w, p in zip(words, without, strict=True)]
         return f"Probability of a positive review: {number(whole)}; " + ", ".join(parts) + "."
