@@ -95,8 +95,8 @@ EXERCISES = [
     Exercise(
         name="future_leak", title="does it see the future?",
         task="model maps ids (B, T) to outputs (B, T, D). Change every sentence's last token to "
-             "new_token, and return by how much an output before the last one moves, at most. Leave "
-             "ids itself as it is.",
+             "new_token. Return the largest amount by which any output before the last one moves. "
+             "Leave ids itself as it is.",
         minutes=4, difficulty=2, importance=5,
         reference=future_leak, draw=_draw_future,
         mistakes=[
@@ -115,18 +115,18 @@ EXERCISES = [
         hints=["Run the model twice, on ids and on a changed copy. Which outputs have to agree?",
                "ids.clone() makes the copy, and changed[:, -1] is its last token.",
                "(model(changed) - model(ids))[:, :-1].abs().max()"],
-        look_at="No answer key anywhere: the probe compares the model with itself.",
-        then="A right model scores exactly 0. The cell below runs your probe on two models.",
+        look_at="The probe needs no answer key, because it compares the model with itself.",
+        then="A healthy model scores exactly 0. The cell below runs your probe on two models.",
     ),
     Exercise(
         name="padding_leak", title="does padding count?",
-        task="Append n_pads tokens pad_id to every sentence of ids (B, T), and return by how much "
-             "the output of a real token moves, at most.",
+        task="Append n_pads tokens pad_id to every sentence of ids (B, T). Return the largest amount "
+             "by which the output of any real token moves.",
         minutes=4, difficulty=2, importance=5,
         reference=padding_leak, draw=_draw_padding,
         mistakes=[
             Mistake("padding in front", "[ids, padding]", "[padding, ids]",
-                    "Your padding stands before the words. Where do the real tokens' outputs stand now?"),
+                    "You put the padding in front of the words. Where are the real tokens' outputs now?"),
             Mistake("the last outputs compared", "after[:, : ids.shape[1]]", "after[:, -ids.shape[1] :]",
                     "You compare the last outputs, and some of those belong to padding."),
             Mistake("a word instead of padding", "pad_id)", "1)",
@@ -141,12 +141,12 @@ EXERCISES = [
                "The real tokens' outputs are the first T: after[:, :T].",
                "(model(torch.cat([ids, padding], 1))[:, :T] - model(ids)).abs().max()"],
         look_at="Two runs of different length can differ in the seventh digit. A leak is far larger.",
-        then="That's how you find out whether a batch's longest sentence decides about the others.",
+        then="This is how you find out whether the longest sentence of a batch changes what comes out for the others.",
     ),
     Exercise(
         name="batch_leak", title="do sentences mix?",
-        task="Replace the first sentence of ids (B, T) by new_row (T,), and return by how much the "
-             "output of any other sentence moves, at most. Leave ids itself as it is.",
+        task="Replace the first sentence of ids (B, T) with new_row (T,). Return the largest amount by "
+             "which the output of any other sentence moves. Leave ids itself as it is.",
         minutes=3, difficulty=2, importance=4,
         reference=batch_leak, draw=_draw_batch,
         mistakes=[
@@ -165,7 +165,7 @@ EXERCISES = [
         hints=["Axis 0 holds the sentences. Which of them have to stay as they were?",
                "Copy ids, set changed[0] = new_row, run both, and leave out row 0.",
                "(model(changed) - model(ids))[1:].abs().max()"],
-        look_at="One line finds a missing batch_first=True.",
+        look_at="One comparison is enough to find a missing batch_first=True.",
         then="The same three probes are the first ones that the clinic runs.",
     ),
 ]  # fmt: skip

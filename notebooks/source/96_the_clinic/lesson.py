@@ -1,15 +1,15 @@
 # %% [markdown]
 # # The clinic
 #
-# A Transformer with a mistake in it doesn't crash. It trains, its loss falls, and it writes rubbish. In six public
-# implementations the heads were put together without a transpose, and the authors' own test still passed.
-# How do you find such a line in a model that you wrote yourself, when nobody has an answer key for it?
+# A Transformer with a mistake in it doesn't crash. It trains, its loss falls, and then it writes rubbish. In six
+# public implementations, the heads were merged without a transpose, and the authors' own test still passed. How do you
+# find such a line in a model that you wrote yourself, if nobody has an answer key for it?
 #
-# You ask the model. Change one word and look which outputs move: if an earlier one does, the model reads the
-# future, whatever its code looks like. On this page you write three such probes, then examine twelve ill models that
-# were rebuilt from public bug reports, and in the end your own.
+# You ask the model itself. Change one word and see which outputs move. If an earlier output does, the model reads the
+# future, whatever its code looks like. On this page you write three such probes. Then you examine twelve faulty models
+# that were rebuilt from public bug reports, and in the end your own.
 #
-# Allow **50 minutes**. Lessons 04 to 09 come first; the bug hunt of lesson 10 helps.
+# Allow **50 minutes**. You need lessons 04 to 09, and the bug hunt in lesson 10 is good preparation.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -30,16 +30,16 @@ from helpers.widgets.ward_round import WardRound
 ORGAN_OF = lessons.module(96, "questions").ORGAN_OF
 
 # %% [markdown] tags=["notes"]
-# **50 minutes**: probes 14, ward round 6, patients 20, your own model 5, the table 5. **Say**: nobody in the room
-# has an answer key for their own model, and they never will. **Ask** before section 1: "What could you change in
-# the input that must not change this output?" **Play** section 3 with hands: read the complaint aloud, vote for an
+# **50 minutes**: probes 14, ward round 6, patients 20, your own model 5, the table 5. **Say**: nobody in the room has
+# an answer key for their own model, and nobody ever will. **Ask** before section 1: "What could you change in the
+# input that must not change this output?" **Play** section 3 by show of hands: read the complaint aloud, vote for an
 # organ, then run the cell. **If you're running late**: take patients 5, 8 and 11 only.
 
 # %% [markdown]
 # ## 1. Three probes
 #
-# Here is a small decoder with random weights. We give it a sentence, replace the last word, and look which
-# outputs have moved.
+# Here is a small decoder with random weights. We give it a sentence, replace the last word, and see which outputs have
+# moved.
 
 # %%
 writer = Writer().eval()
@@ -51,9 +51,10 @@ with torch.no_grad():
 print([f"{m:.0e}" if m else "0" for m in moved[0].tolist()])
 
 # %% [markdown]
-# Only the last output moves. The others aren't merely close, they agree in every bit, because a masked weight is
-# exactly 0. That makes the test a sharp one: in a healthy model the difference is 0, and in an ill one it's
-# usually a thousandth or more. No threshold to argue about, and no training either.
+# Only the last output moves. The others aren't merely close to what they were. They agree in every bit, because a
+# masked weight is exactly 0. That makes the test a sharp one. In a healthy model the difference is 0, and in a faulty
+# one it's usually a thousandth or more, so nobody has to argue about a threshold. Nor does the model have to be
+# trained.
 #
 # Your first probe returns the largest of the differences that should be 0.
 
@@ -71,7 +72,7 @@ def future_leak(model, ids, new_token):
 exercises.check("future_leak", future_leak)
 
 # %% [markdown]
-# Run it on the healthy decoder and on a patient whose owner forgot the mask.
+# Now run your probe on the healthy decoder, and on a patient whose owner forgot the mask.
 
 # %%
 probe = exercises.mine("future_leak")
@@ -81,8 +82,8 @@ with torch.no_grad():
         print(f"{name}: an earlier output moves by {probe(model, sentence, 9):.2f}")
 
 # %% [markdown]
-# The second probe is for encoders. A short sentence is filled up with padding until it's as long as the longest one of
-# its batch, and that filling mustn't count.
+# The second probe is for encoders. A short sentence is padded until it's as long as the longest one in its batch, and
+# this padding must not change any real word's output.
 
 # %% tags=["hide-input"]
 exercises.heading("padding_leak")
@@ -107,11 +108,11 @@ with torch.no_grad():
         print(f"{name}: a real word's output moves by {probe(model, sentence, 0, 4):.1g}")
 
 # %% [markdown]
-# Here the healthy model needn't score exactly 0: a longer sentence adds the same numbers up in another order, and
-# the seventh digit changes.
+# Here a healthy model needn't score exactly 0. In a longer sentence the numbers are added up in another order, which
+# can change the seventh digit.
 #
-# The third probe asks whether sentences of one batch stay apart. Whoever forgets `batch_first=True` lets attention
-# run from sentence to sentence, and training doesn't mind.
+# The third probe asks whether the sentences of a batch are kept apart. If you forget `batch_first=True`, attention
+# runs from sentence to sentence, and training shows no sign of it.
 
 # %% tags=["hide-input"]
 exercises.heading("batch_leak")
@@ -133,26 +134,27 @@ three_sentences = torch.randint(1, 50, (3, 6))
 table = torch.nn.Embedding(50, 32)
 with torch.no_grad():
     print(
-        f"another sentence moves by {probe(lambda ids: layer(table(ids)), three_sentences, sentence[0]):.2f}"
+        f"another sentence's output moves by {probe(lambda ids: layer(table(ids)), three_sentences, sentence[0]):.2f}"
     )
 
 # %% [markdown]
 # ## 2. From "something is wrong" to a place
 #
-# A leak at the output doesn't say which of a hundred modules lets it in. So change one word and follow the change upwards:
-# the first module with clean inputs and a dirty output is the one to look at.
+# A leak at the output doesn't tell you which of a hundred modules lets it in. To find out, change one word and follow
+# the change upwards. The module to look at is the first one whose inputs are as they should be while its output isn't.
 #
-# Below, every word of a sentence is changed in turn, for every module. A row is an output position, a column the
-# changed word. Pick a patient, press a module in the list, and find the first matrix that doesn't look as it should.
-# The source of an encoder may move everything; the target of a decoder only what comes later.
+# The widget below changes every word of a sentence in turn, and shows for every module which positions move. A row is
+# an output position, and a column is the changed word. Pick a patient, click on modules in the list, and find the
+# first matrix that doesn't look as it should. A word of an encoder's source is allowed to move everything. A word of a
+# decoder's target is allowed to move only its own position and later ones.
 
 # %%
 WardRound(patient="no mask")
 
 # %% [markdown]
-# `examine` does this for you. It follows the change, finds the module, and then runs that module alone on
-# inputs made for it: each query is made to attend to a single key, for instance, so that scrambled heads show. It
-# reports what it found, where, with which evidence, and which line to look at.
+# `examine` does this for you. It follows the change, finds the module, and then runs that module alone on inputs made
+# for it. For instance, it makes each query attend to a single key, which shows whether heads are scrambled. Its report
+# says what is wrong and where, gives the evidence, and names the line to look at.
 
 # %%
 model, options = admit("no mask")
@@ -162,13 +164,13 @@ examine(model, **options)
 # %% [markdown]
 # ## 3. Twelve patients
 #
-# Each of these models was rebuilt from a public report: the facts are theirs, the code is ours. Read what the
-# owner says, guess the organ, then examine. The first ones show themselves in the loss or on the page; for the last ones,
-# the loss looks fine.
+# Each of these models was rebuilt from a public bug report. The facts come from the report, but the code is ours. Read
+# what the owner says, guess which organ is ill, then examine the patient. The first patients show symptoms in their
+# loss or in what they write. In the last ones, the loss looks fine.
 
 # %% [markdown]
-# Two of the twelve you have met: the decoder without a mask, examined above, and the encoder that reads
-# padding. Here is what the clinic says of that one.
+# You've already met two of the twelve: the decoder without a mask, examined above, and the encoder that reads padding.
+# Here is the clinic's report on that encoder.
 
 # %%
 model, options = admit("short sentences")
@@ -317,8 +319,8 @@ exercises.reveal("organ_too_soft", measured=ORGAN_OF[report.findings[0].name])
 # %% [markdown]
 # ## 4. Your own model
 #
-# Now yours. Import it in the first line, say what kind it is, and run the cell. Until then it examines a healthy
-# decoder.
+# Now it's your model's turn. Import it in the first line of the next cell, say what kind it is, and run the cell.
+# Until you do, the cell examines a healthy decoder.
 
 # %%
 my_model = Writer()  # from my_transformer import Transformer, for instance
@@ -334,16 +336,18 @@ report
 # | `"vision"` | `(pictures)`; say `image_size` and `patch_size` | (B, patches, D), or classes |
 # | `"attention"` | `(query, key, value, mask)`; say `d_model` | (B, T, D) |
 #
-# Called differently? Pass `call=lambda model, ids: …`. Hugging Face's models are known. More can be asked:
+# If your model is called differently, pass `call=lambda model, ids: …`. Hugging Face's models are recognised. You can
+# also ask for more:
 #
-# - `loss=function (model, ids)` examines the training function: it's given logits of the clinic's, and their gradient
-#   tells which target it wants at each position;
-# - `cached=function (model, ids)` compares decoding with a cache, one token at a time, with one pass;
-# - designs that are unusual on purpose are told: `window=`, `prefix=`, `causal=False`, `positions=False`,
-#   `scaled=False`, `shared_layers=True`, `batch_first=False`.
+# - `loss=`, a function of `(model, ids)`, has your training loss examined. The clinic replaces the model's logits with
+#   its own, and their gradient shows which target the loss wants at each position.
+# - `cached=`, a function of `(model, ids)`, compares decoding with a cache, one token at a time, with a single pass.
+# - If your design is unusual on purpose, say so with `window=`, `prefix=`, `causal=False`, `positions=False`,
+#   `scaled=False`, `shared_layers=True` or `batch_first=False`.
 #
-# The clinic gives the model back as it was: weights, mode, random state. It is the folder `helpers/clinic`, it needs
-# nothing but PyTorch, and it's meant to be copied into your project, where it fits into one line of a test:
+# The clinic leaves the model as it was, with its weights, its mode and the random state unchanged. The code is in the
+# folder `helpers/clinic` and needs nothing but PyTorch. It's meant to be copied into your project, where a test needs
+# only one line of it:
 #
 # ```python
 # def test_my_model_is_healthy():
@@ -352,10 +356,11 @@ report
 #
 # ## 5. How far can you trust it?
 #
-# We rebuilt 25 bugs from public reports. Twelve are the patients above, on which the clinic was developed. The
-# others were written before it ran for the first time, in another style of code, and then put aside. Two packages that check
-# PyTorch models ran on the same 25: `torchtest`, and `neural_net_checklist` with the checks that fit the model. A check counts for them
-# if it fails on the ill model and passes on the healthy one that the patient was made from.
+# We rebuilt 25 bugs from public reports. Twelve are the patients above, on which the clinic was developed. The other
+# thirteen were written before the clinic ran for the first time, in another style of code, and then put aside. For
+# comparison, we ran two packages that check PyTorch models on the same 25: `torchtest`, and `neural_net_checklist`
+# with the checks that fit the model. A check counts as a success if it fails on the faulty model and passes on the
+# healthy one that the patient was made from.
 
 # %% tags=["hide-input"]
 compared = measured("clinic")
@@ -379,43 +384,43 @@ assert all(row["named"] for row in everybody)
 assert sum(bool(row["checklist"]) for row in everybody) < len(everybody) / 2
 
 # %% [markdown]
-# The clinic names all of them. The checklist notices a good third: it has a test of causality and one of
-# independent sentences, and neither says where. `torchtest` looks for weights that don't change and for NaN, which
-# catches the decoder that never reads its source.
+# The clinic names all of them. The checklist notices a good third, because it tests causality and whether sentences
+# are independent, but it doesn't say where the fault is. `torchtest` looks for weights that don't change and for NaN,
+# which catches the decoder that never reads its source.
 #
-# A clean report isn't a proof. The clinic examines what depends on what, and the insides of attention; it doesn't
-# know whether your tokeniser, your data or your learning rate are right.
+# A clean report isn't a proof. The clinic examines which outputs depend on which inputs, and what happens inside
+# attention. It doesn't know whether your tokeniser, your data or your learning rate is right.
 
 # %% [markdown]
 # <details><summary>Fine print</summary>
 #
-# All 25 were rebuilt by us, from reports that we chose, and a model that someone else wrote may hide its bug
-# better. The place of one of the thirteen was first noted as the attention layer; the clinic named the
-# model's own `forward`, where the edit is, and we corrected our note. A few healthy models of ours fail the
-# checklist's test of the loss at the start, so that test was left out for them. A missing 1/√K can't be told in
-# a trained model, because weights can make up for it, as T5's do from the start; the report then says so.
+# We chose the reports and rebuilt all 25 bugs ourselves, and a model that someone else wrote may hide its bug better.
+# For one of the thirteen, we had first noted the attention layer as the place. The clinic named the model's own
+# `forward`, where the edit is, and we corrected our note. A few healthy models of ours fail the checklist's test of
+# the loss at the start, so that test was left out for them. In a trained model, a missing 1/√K can't be detected,
+# because the weights can make up for it, as T5's do from the start. The report then says so.
 #
 # </details>
 
 # %% [markdown]
 # ## What the names mean
 #
-# | Finding | In a word |
+# | Finding | What it means |
 # |---|---|
 # | sees the future | an output moves when a later token changes |
 # | past ignored | an output doesn't move when an earlier token changes |
 # | padding counts | a real word's output depends on padding |
 # | sentences mixed | one sentence of a batch moves another |
-# | source ignored, source misaligned | no output depends on the source; only on a part of it, or on another sentence's |
+# | source ignored, source misaligned | no output depends on the source; outputs depend on only part of it, or on another sentence's |
 # | order unseen | swapping words makes no difference |
 # | heads scrambled | splitting or merging heads mixes positions |
 # | softmax over queries | a query's weights don't sum to 1 |
-# | mask inverted, mask after softmax | it looks where it mustn't; the denominator has read what is hidden |
+# | mask inverted, mask after softmax | a position attends where it mustn't; the softmax's denominator includes hidden keys |
 # | norm over the wrong axis | a norm averages over positions |
 # | not scaled | no 1/√K, or another factor |
-# | dropout in evaluation | the same input gives another output |
-# | training differs from inference | training mode computes something else, dropout apart |
-# | layers shared, no gradient | one layer's weights in two places; weights that never learn |
-# | loss at the start | sure and wrong before any training |
+# | dropout in evaluation | two runs on one input give different outputs |
+# | training differs from inference | training mode computes something else, even without dropout |
+# | layers shared, no gradient | one layer's weights are used in two places; some weights never learn |
+# | loss at the start | the model is sure and wrong before any training |
 # | probabilities instead of logits, targets not shifted | what training sees is wrong |
-# | cache disagrees | one token at a time gives other numbers than all at once |
+# | cache disagrees | decoding one token at a time gives other numbers than a single pass |

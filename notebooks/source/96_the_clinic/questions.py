@@ -21,25 +21,25 @@ ORGAN_OF = {
 }  # fmt: skip
 WHY = {
     "output": "A softmax of probabilities is nearly flat, so its gradients are small. Nothing "
-    "breaks; everything is slow.",
-    "flipped": "A model that sees only what comes next cheats in training, and knows nothing of "
-    "what it has written.",
+    "breaks, but everything is slow.",
+    "flipped": "A model that sees only what comes next can cheat in training, but when it writes, "
+    "it can't read what it has written.",
     "evaluation": "`F.dropout` knows nothing of `model.eval()` unless it's told, and neither "
     "does `F.scaled_dot_product_attention`.",
     "bag of words": "The position table was read along the batch axis, so every word of a "
     "sentence got the same position.",
     "one layer": "`[layer] * n` writes one layer into the list n times. The number of parameters "
     "gives it away, and so does the clinic.",
-    "copying": "The mask is right. But the target at each position is the word that the position "
-    "has just been given.",
+    "copying": "The mask is right. But the target at each position is the very word that the model "
+    "has just read there.",
     "columns": "Every column of the weights sums to 1 instead of every row. The numbers are "
     "still positive and still sum to something.",
     "too late": "Zeros after the softmax hide the values of the future, but its denominator has "
     "read the future's keys.",
-    "heads": "A view without a transpose hands one position's numbers to others. A copy task is "
-    "so easy that the rest of the model learns to undo it.",
-    "too soft": "With the width of the model in place of a head's, the scores are too small by "
-    "√H. The model trains, a little worse, and no error ever says so.",
+    "heads": "A view without a transpose moves one position's numbers to others. A copy task is "
+    "so easy that the rest of the model learns to undo the damage.",
+    "too soft": "If you divide by the root of the model's width instead of a head's, the scores are "
+    "too small by a factor of √H. The model still trains, a little worse, and raises no error.",
 }
 
 ELSEWHERE = {
