@@ -268,7 +268,7 @@ EXERCISES = [
         reference=reach, draw=draw_reach,
         mistakes=[
             Mistake("one layer too many", "range(n_layers)", "range(n_layers + 1)",
-                    "This is the reach after one layer too many. If you start from the mask, one layer is already in it; start from the identity."),
+                    "This is the reach after one layer too many. The mask itself is already one layer, so start from the identity instead."),
             Mistake("starts from the mask", "torch.eye(len(mask))", "mask.float()",
                     "This starts from the mask, so positions influence each other even with no layer at all. Start from the identity, and multiply n_layers times.",
                     also=(("range(n_layers)", "range(n_layers - 1)"),)),
@@ -316,7 +316,7 @@ EXERCISES = [
         reference=forgetful_tiles, draw=draw_tiles,
         mistakes=[
             Mistake("still as it was", "mixed * shrink", "mixed",
-                    "Compare the printed errors: there's none with a single block of two keys, and it appears with the second block. Which quantities are carried from one block to the next, and relative to which score is each of them?", also=(("largest = new\n", "largest = scores.max()\n"),)),
+                    "Compare the printed errors. With a single block of two keys there is none, so it must begin with the second block. Which quantities are carried from one block to the next, and relative to which score is each of them?", also=(("largest = new\n", "largest = scores.max()\n"),)),
             Mistake("mixture not rescaled", "mixed * shrink", "mixed",
                     "The sum is rescaled when the maximum changes, but the mixture isn't. Both are relative to the largest score so far."),
             Mistake("new block shrunk as well", "mixed * shrink + powers @ v", "(mixed + powers @ v) * shrink",
@@ -354,7 +354,7 @@ EXERCISES = [
         hints=["Which two of the three matrices can be multiplied without a queries-by-keys result? Look at the shapes.",
                "state = φ(K)ᵀ V has shape (K, D_v). The sum of the weights of query q is φ(q) · Σ φ(k).",
                "query @ state / (query @ total), with total = key.sum(-2).unsqueeze(-1)."],
-        look_at="The lengths T and S are never in the same product, so nothing in it grows with T · S.",
+        look_at="T and S never meet in one product, so the cost doesn't grow with T · S.",
     ),
     Exercise(
         name="linear_attention_step", title="one token more",

@@ -8,7 +8,7 @@
 #
 # GPT-3 had a *window* of 2,048 tokens, which is as far back as it could attend. Suppose you stretch that window to the
 # length of the novel and change nothing else. The model has 96 layers with 96 heads each, and its keys and values are
-# 128 numbers wide. How much is there to keep?
+# 128 numbers wide. How much memory would the cache take?
 #
 # You come from lesson 14. You also need lesson 08's cache.
 
@@ -64,8 +64,9 @@ def largest_tensor(function, *inputs):
 
 
 # %% [markdown] tags=["notes"]
-# **50 minutes.** Hook, warm-up and section 1 11 · 2 patterns 13 · 3 tiles 8 · 4 linear attention 13 ·
-# 5 today's models and summary 5. The reach of any pattern, the other masks and the discussion are for home.
+# **50 minutes.** Hook, warm-up and section 1 13 · 2 patterns 14 · 3 tiles 5 · 4 linear attention 13 ·
+# 5 today's models and summary 5. The buggy tiles, the reach of any pattern, the other masks and the discussion are for
+# home.
 #
 # **Say first**: there are three ways out, each with its own price. Patterns give up direct links, tiles cost nothing
 # but effort, and linear attention gives up exact look-up. Write the three on the board and complete the list together
@@ -74,17 +75,16 @@ def largest_tensor(function, *inputs):
 # **Show**: the widget on the projector, pattern by pattern, and let the room call out the number of layers
 # before you move the slider.
 #
-# **If you're running late**: work through the pencil task of section 3 and the loop below it on the board, and set the
-# find-the-bug exercise as homework. That saves six minutes.
+# **If you're running late**: work through the pencil task of section 3 and the loop below it on the board.
 #
 # **Ask**: "Which of the three changes what the model computes?" (windows and linear attention do, tiling doesn't) ·
 # "Who pays: the one who trains, the one who serves, or the one who asks?" (all three: training grows with the square,
-# serving with the cache, and the bill is by the token) · "You have a cheaper model read a 300-page contract. What would
-# you expect it to miss first?" (links between distant places, for instance between a definition and its use)
+# serving with the cache, and the bill is by the token) · "You have a cheaper model read a 300-page contract. What
+# would you expect it to miss first?" (links between distant places, for instance between a definition and its use)
 #
 # **Answers to expect**: a mask makes it faster · windows multiply from layer to layer · tiling is an approximation ·
-# linear attention is the same thing with the brackets moved (it isn't, because the softmax is gone). For the predictions see the
-# reveals.
+# linear attention is the same thing with the brackets moved (it isn't, because the softmax is gone). The answers to
+# the predictions are discussed in the cells that reveal them.
 
 # %%
 exercises.predict("novel_in_the_cache")
@@ -122,21 +122,20 @@ def cache_size(n_tokens, n_layers, n_heads, d_head, bytes_per_number=2):
 exercises.check("cache_size", cache_size)
 
 # %% [markdown]
-# You can save memory at every factor of this product. In **grouped-query attention**, for example, several query
+# Each factor of this product is a place to save memory. In **grouped-query attention**, for example, several query
 # heads share one key head and one value head. If GPT-3 had 12 key and value heads instead of 96, the novel's cache
 # would shrink to an eighth.
 #
-# The second bill is for **time**. To read $n$ tokens, a head needs $n^2$ dot products of $d$ numbers, and as many
-# multiplications again for mixing the values: $2n^2d$ in all. Let's time that on your machine, beside a feed-forward
-# layer, which processes every token by itself.
+# The second bill is for **time**. To read $n$ tokens, a head computes $n^2$ dot products of $d$ numbers each. Mixing
+# the values takes as many multiplications again, which makes $2n^2d$ in all. Let's time that on your machine, beside a
+# feed-forward layer, which processes every token by itself.
 
 
-# %%
+# %% tags=["hide-input", "nbval-ignore-output"]
 def full_attention(query, key, value):
     return attention.scaled_dot_product_attention(query, key, value)[0]
 
 
-# %% tags=["hide-input", "nbval-ignore-output"]
 notebook.set_seed(0)
 lengths = [128, 256, 512, 1024, 2048]
 inputs = {n: torch.randn(3, 1, 1, n, 64).unbind(0) for n in lengths}
@@ -184,8 +183,8 @@ notebook.figure(
 # ## 2. Which pairs can we leave out?
 #
 # Look at the word you're reading now. Most of what you need to understand it is in the few words around it. A model
-# could save work, then, by letting each token attend only to the last few tokens, itself included. They form a
-# **sliding window**. Unlike GPT-3's, it moves along with the token.
+# could save work, then, by letting each token attend only to the last few tokens, itself included. These tokens form a
+# **sliding window**, so called because it moves along from token to token.
 #
 # ### Your turn (2 min)
 
@@ -240,9 +239,12 @@ exercises.reveal(
 )
 print(f"with the mask, {ratio:.1f} times as long as without")
 notebook.tell(
-    "To save the work, we have to leave the hidden scores uncomputed. `patterns.window_attention` does that. It cuts the text into blocks of 64 and multiplies "
-    "each block of queries only with its own block of keys and the one before. It returns what masked attention returns. On "
-    f"this machine it runs {plain_time / block_time:.0f} times as fast as full attention."
+    f"""
+    We save work only if the hidden scores aren't computed at all. `patterns.window_attention` returns what masked
+    attention returns, but it cuts the text into blocks of 64 and multiplies each block of queries only with its own
+    block of keys and the one before. On this machine it's {plain_time / block_time:.0f} times as fast as full
+    attention.
+    """
 )
 notebook.claim(counted[0] == counted[1] == 16 * counted[2])
 
@@ -254,22 +256,22 @@ notebook.claim(counted[0] == counted[1] == 16 * counted[2])
 #
 # At that pace, a text of 4,096 tokens needs hundreds of layers. Two other patterns need far fewer. In the **strided**
 # pattern (Child et al. 2019), each token also attends to every 8th token further back. In the **global** pattern of
-# Longformer and BigBird, a few tokens attend to everything, and everything attends to them.
+# Longformer and BigBird, a few tokens attend to all others, and all others attend to them.
 #
-# Move the sliders to see how many layers each pattern needs. Why does a global token help so little as long as
-# *causal* is on? (*Practice* answers this.)
+# Move the sliders to see how many layers each pattern needs. As long as *causal* is on, a global token helps very
+# little. Can you see why? One of the questions in *Practice* comes back to this.
 
 # %%
 AttentionPatterns()
 
 # %% [markdown]
-# So far we've only counted steps, so let's train some models. A small encoder reads 40 random symbols, one
-# of them marked, and its last position has to report the marked symbol. We train four such encoders of two layers.
-# They differ only in their pattern: full attention, a window of 8 (in an encoder, 7 positions to each side), strided,
-# and a window with one global token.
+# So far we've only counted steps, so let's train some models. A small encoder reads 40 random symbols, one of them
+# marked, and has to report the marked symbol at its last position. We train four such encoders of two layers, each
+# with a different pattern. The first has full attention and the second a window of 8, which in an encoder means 7
+# positions to each side. The third is strided, and the fourth has a window and one global token.
 
 
-# %%
+# %% tags=["hide-input"]
 class Reader(nn.Module):
     def __init__(self, mask, length=40, n_symbols=8, width=32):
         super().__init__()
@@ -357,26 +359,28 @@ display(
     )
 )
 notebook.tell(
-    "Two layers with a window of 8 reach 14 positions. Beyond that distance the accuracy drops to chance, which is one in "
-    "eight here. The strided and the global patterns allow somewhat more pairs than the window does, but far fewer than "
-    "full attention, and they connect any two positions within two layers."
+    """
+    Two layers with a window of 8 reach 14 positions. Beyond that distance the accuracy drops to chance, which is one in
+    eight here. The strided and the global patterns allow somewhat more pairs than the window does, but far fewer than
+    full attention. Even so, they connect any two positions within two layers.
+    """
 )
 
 # %% [markdown]
 # ## 3. Do we have to store the weights?
 #
-# Suppose you want every pair, but run out of memory for the $n \times n$ weights. Attention needs a row of weights
-# only until it has mixed the values. If we worked through the keys a few at a time, all those weights would never have
-# to exist at once.
+# Suppose you can't do without any pair, but you run out of memory for the $n \times n$ weights. Attention needs each
+# row of weights only until the values have been mixed. If we worked through the keys a few at a time, the weights
+# would never all have to exist at once.
 #
-# The softmax stands in the way, because it needs every score of a row twice: to subtract the largest score, so that
-# nothing overflows, and to sum the exponentials for the denominator. How could it do either before it has seen the
-# whole row?
+# The softmax stands in the way, because it needs a whole row of scores twice. First it looks for the largest score,
+# which it subtracts so that nothing overflows. Then it adds up the exponentials for the denominator. How could it do
+# either before it has seen the whole row?
 #
 # **Pencil (2 min).** Scores arrive in two blocks, (1, 2) and then (4). After the first block, the largest score is 2,
 # so you subtract 2 from each score, and your sum is $e^{1-2} + e^{0}$. Then the 4 arrives, and you should have
-# subtracted 4 all along. By what single number do you multiply the old sum to correct it? Write it down before you
-# read the loop below, which takes in five scores. (Lesson 04's *Going deeper* has it, too.)
+# subtracted 4 all along. By what single number do you multiply the old sum to correct it? Write the number down before
+# you read the loop below, which takes in five scores.
 
 # %%
 scores, block = numpy.array([1.0, 2.0, 4.0, 0.5, 3.0]), 2
@@ -394,45 +398,12 @@ assert numpy.allclose(by_blocks, torch.tensor(scores).softmax(-1).numpy())
 print("equal to a softmax over all five scores: yes")
 
 # %% [markdown]
-# The number is $e^{2-4}$, because $e^{s-2} \cdot e^{2-4} = e^{s-4}$ for every old score $s$. The values that have been
-# mixed so far are corrected by the same factor. This trick is the **online softmax** (Milakov and Gimelshein 2018), on
-# which FlashAttention (Dao et al. 2022) is built.
+# The number is $e^{2-4}$, because $e^{s-2} \cdot e^{2-4} = e^{s-4}$ for every old score $s$. This trick is called the
+# **online softmax** (Milakov and Gimelshein 2018). The values that have been mixed so far are corrected by the same
+# factor, so attention can read its keys and values in blocks, called **tiles**. FlashAttention (Dao et al. 2022) does
+# that on GPUs.
 #
-# ### Your turn: find the bug (4 min)
-#
-# The attention below reads keys and values in blocks of two, called **tiles**, and it has a bug. The print-out shows
-# how far its results are from those of ordinary attention.
-
-# %% tags=["hide-input"]
-exercises.heading("forgetful_tiles")
-
-
-# %%
-def forgetful_tiles(query, keys, values):
-    """(K,), (S, K), (S, D_v) -> (D_v,)"""
-    largest, total, mixed = torch.tensor(-math.inf), 0.0, 0.0
-    for k, v in zip(keys.split(2), values.split(2)):  # two keys at a time
-        scores = k @ query / math.sqrt(len(query))
-        new = torch.maximum(largest, scores.max())
-        shrink, powers = (largest - new).exp(), (scores - new).exp()
-        total = total * shrink + powers.sum()
-        mixed = mixed + powers @ v
-        largest = scores.max()
-    return mixed / total
-
-
-# %% tags=["hide-input", "nbval-ignore-output"]
-notebook.set_seed(3)
-for n in (2, 4, 6, 8):
-    q, k, v = 2 * torch.randn(4), torch.randn(n, 4), torch.randn(n, 3)
-    error = (forgetful_tiles(q, k, v) - full_attention(q[None], k, v)[0]).abs().max()
-    print(f"{n} keys: off by {error:.4f}")
-
-# %% tags=["hide-input"]
-exercises.check("forgetful_tiles", forgetful_tiles)
-
-# %% [markdown]
-# What do tiles save? We count the multiplications of each version and look for the largest tensor that it creates.
+# What do tiles save? We count the multiplications of both versions and look for the largest tensor that each creates.
 
 
 # %% tags=["hide-input"]
@@ -451,8 +422,8 @@ print(f"largest tensor: {full_memory[2048] / tile_memory:.0f} times smaller in t
 assert plain == tiled and full_memory[2048] / tile_memory == 16
 
 # %% [markdown]
-# Tiling approximates nothing. It does all the multiplications and only avoids storing the weights. On a GPU that alone
-# makes attention several times as fast, because a GPU spends longer writing and reading the weights than computing
+# Tiling is no approximation. It does all the multiplications and only avoids storing the weights. On a GPU that alone
+# makes attention several times as fast, because a GPU spends more time writing and reading the weights than computing
 # them. PyTorch's `F.scaled_dot_product_attention` has tiles built in. Its `flex_attention` also skips every tile that
 # a mask hides completely (Dong et al. 2024).
 
@@ -461,12 +432,11 @@ assert plain == tiled and full_memory[2048] / tile_memory == 16
 #
 # Tiles save memory but no multiplications, because $(QK^\top)V$ still begins with all $n \times n$ scores. Matrix
 # products are associative, though. If we moved the brackets, $Q(K^\top V)$ would begin with a matrix that's only $d
-# \times d$, however long the text. What keeps the brackets in place is the softmax between the two products, which
-# needs the scores.
+# \times d$, however long the text. Unfortunately the softmax comes between the two products, and it needs the scores.
 #
-# Let's replace the softmax, then. Its weights are proportional to $e^{q \cdot k}$. Instead, we use a weight that *is*
-# a dot product, $\phi(q) \cdot \phi(k)$, where the function $\phi$ makes every entry positive. Katharopoulos et al.
-# (2020) take $\phi(x) = \mathrm{elu}(x) + 1$, which is $x + 1$ for positive $x$ and $e^x$ otherwise.
+# Let's replace the softmax, then. Its weights are proportional to $e^{q \cdot k}$. In its place we use a weight that
+# *is* a dot product, $\phi(q) \cdot \phi(k)$, where the function $\phi$ makes every entry positive. Katharopoulos et
+# al. (2020) take $\phi(x) = \mathrm{elu}(x) + 1$, which is $x + 1$ for positive $x$ and $e^x$ otherwise.
 #
 # ### Your turn (4 min)
 
@@ -498,7 +468,6 @@ with torch.inference_mode():
     torch.testing.assert_close(
         efficient.causal_linear_attention(q, k, v), causal, atol=1e-6, rtol=0
     )
-    linear_times = [notebook.seconds(efficient.linear_attention, *inputs[n]) for n in lengths]
     fused_times = [notebook.seconds(F.scaled_dot_product_attention, *inputs[n]) for n in lengths]
     chunk_times = [notebook.seconds(efficient.causal_linear_attention, *inputs[n]) for n in lengths]
     few = torch.randn(3, 1, 1, 32, 64).unbind(0)
@@ -518,35 +487,16 @@ print(f"largest tensor at 2048 tokens: {full_memory[2048] / linear_memory:.0f} t
 sooner = [n for n, a, b in zip(lengths, chunk_times, fused_times, strict=True) if a < b]
 where = ", ".join(f"{n:,}" for n in sooner) or "none of these"
 print("tokens at which causal linear attention is faster here than PyTorch's own tiles:", where)
-axes = plots.labelled_lines(
-    lengths,
-    {
-        "softmax": [1000 * t for t in full_times],
-        "softmax, fused": [1000 * t for t in fused_times],
-        "linear, causal": [1000 * t for t in chunk_times],
-        "linear": [1000 * t for t in linear_times],
-    },
-    x_label="tokens",
-    y_label="milliseconds",
-    marker="o",
-)
-axes.set_xscale("log", base=2)
-axes.set_yscale("log")
-notebook.figure(
-    axes,
-    alt="Milliseconds against tokens, both axes logarithmic: both softmax curves climb steeply, both "
-    "linear ones slowly, and at 2,048 tokens they lie far below.",
-    width=560,
-)
 
 # %% [markdown]
-# Linear attention takes $2nd^2$ multiplications in place of $2n^2d$, which is fewer as soon as $n$ is larger than $d$,
-# 64 here. The *fused* curve shows PyTorch's own tiles.
+# Linear attention takes $2nd^2$ multiplications instead of $2n^2d$, which is fewer as soon as $n$ is larger than $d$,
+# 64 here. Fewer multiplications don't always mean less time, so the last line above compares linear attention with the
+# tiles that PyTorch has built in.
 #
 # ### What does a decoder have to remember?
 #
 # A causal model reads token by token. The `state` in your function is a sum of $\phi(k)v^\top$ over the tokens, so
-# moving on by one token only means adding one term.
+# each new token simply adds one term.
 #
 # ### Your turn (4 min)
 
@@ -577,12 +527,12 @@ print("100 steps give the same as all at once: yes")
 
 # %% [markdown]
 # Your function takes the old state and a new token and returns the new state, as `rnn_step` did in lesson 01. **Linear
-# attention is a recurrent network whose state is a matrix.** In training it's computed for all tokens at once. In
-# decoding it needs no cache that grows. But a recurrent network also brings back lesson 01's question: how much fits
-# into a state of fixed size?
+# attention is a recurrent network whose state is a matrix.** In training it's computed for all tokens at once, and in
+# decoding it needs no cache that grows. But with recurrence, lesson 01's question is back: how much fits into a state
+# of fixed size?
 #
-# To find out, we fill such a state with random keys and values of length 1. At first we leave out
-# $\phi$, so that the state is simply the sum of all $k v^\top$.
+# To find out, we fill such a state with random keys and values of length 1. At first we leave out $\phi$, so that the
+# state is simply the sum of all $k v^\top$.
 
 
 # %%
@@ -643,56 +593,20 @@ display(
     )
 )
 notebook.tell(
-    "Softmax attention with sharp scores reads back all 512, because it keeps each pair separately. A sum of fixed "
-    "size can't.\n\nWith the φ you've just written, even 16 pairs are too many, and most are lost. The keys are short here, so elu + 1 turns every entry "
-    "into a number not far from 1, and all φ(k) point in nearly the same direction. Longer keys differ more: "
-    f"with keys 16 times as long, {longer:.0f}% of 16 pairs come back."
+    f"""
+    Softmax attention with sharp scores reads back all 512, because it keeps each pair separately. A sum of fixed size
+    can't.
+
+    With the φ you've just written, even 16 pairs are too many, and most are lost. The keys are short here, so elu + 1
+    turns every entry into a number not far from 1, and all φ(k) point in nearly the same direction. Longer keys point
+    in more different directions: with keys 16 times as long, {longer:.0f}% of 16 pairs come back.
+    """
 )
 
 # %% [markdown]
-# Newer models with such a state do more than add. Suppose a story says *the treasure is in the cave*, and later, *now
-# it's in the mill*. A sum keeps both, so if you ask where the treasure is, the answer is a mixture of cave and mill.
-# The **delta rule** first reads what the state already says about the key, then writes only the difference (Schlag et
-# al. 2021; Yang et al. 2024). To compare the two, the next cell writes every key twice, each time with another value.
-# The reading counts as right if it's closest to the second value.
-
-# %% tags=["hide-input"]
-notebook.set_seed(0)
-
-
-def share_updated(n_pairs, delta, width=64):
-    key, old, new = (F.normalize(torch.randn(n_pairs, width), dim=-1) for _ in range(3))
-    state = torch.zeros(width, width)
-    for k, v in [*zip(key, old), *zip(key, new)]:
-        state = state + torch.outer(k, v - k @ state if delta else v)
-    return share_closest(key @ state, torch.cat([new, old]))
-
-
-few = [8, 16, 32, 64, 128]
-updated = {
-    "delta rule": [100 * numpy.mean([share_updated(n, True) for _ in range(5)]) for n in few],
-    "sum": [100 * numpy.mean([share_updated(n, False) for _ in range(5)]) for n in few],
-}
-axes = plots.labelled_lines(
-    few, updated, x_label="keys, each written twice", y_label="newest value read, %", marker="o"
-)
-axes.set_xscale("log", base=2)
-axes.set_ylim(0, 105)
-assert min(updated["delta rule"][:3]) > 98 and max(updated["sum"]) < 65
-assert updated["delta rule"][-1] < 70
-notebook.figure(
-    axes,
-    alt="Share of keys whose newest value is read, against the number of keys. The delta rule reads all of them up to "
-    "32 keys and then falls. The sum stays near a half throughout.",
-    width=560,
-)
-
-# %% [markdown]
-# The sum might as well toss a coin between the old value and the new one. The delta rule makes hardly any mistakes
-# with up to 32 keys, and fails only as the state fills up.
-#
-# The price of linear attention, then, is exact look-up among many things. The distant past fades only if a gate lets
-# it, as in many newer models (Yang et al. 2025).
+# The price of linear attention, then, is exact look-up among many things. Newer models with such a state therefore do
+# more than add. With the **delta rule**, a new value replaces the old one that was stored under its key. *Going
+# deeper* measures how much that helps.
 #
 # ## 5. What do models do today?
 #
@@ -702,8 +616,9 @@ notebook.figure(
 # state of fixed size in seven layers of eight, Qwen3-Next and Kimi Linear (both 2025) a gated delta rule in three of
 # four.
 #
-# DeepSeek-V3.2 (2025) selects by content instead: a small learned scorer picks 2,048 tokens for each query to attend
-# to. The matter isn't settled. MiniMax's next model, M2, went back to full attention throughout (MiniMax 2025b).
+# DeepSeek-V3.2 (2025) selects keys by their content instead. A small learned scorer picks 2,048 tokens for each query
+# to attend to. None of these ways has won yet. MiniMax's next model, M2, went back to full attention throughout
+# (MiniMax 2025b).
 
 # %%
 exercises.predict("cache_of_a_hybrid")
@@ -720,16 +635,17 @@ assert 0.16 < mixed / all_full < 0.19
 
 # %% [markdown]
 # Who pays, then? With full attention, whoever runs the model pays, in memory and time. With a window or a fixed
-# state, whoever asks can end up paying, if the answer depends on one exact detail from far back.
+# state, whoever asks may end up paying, because a detail from far back might be missing just when the answer depends
+# on it.
 #
 # <details><summary>Fine print</summary>
 #
 # The four readers in section 2 are trained once each here. With three other seeds we saw the same cliff, and the other
-# patterns were right 100% of the time nearly everywhere. The vectors in section 4 are random, whereas a trained model
-# can choose keys that overlap less. For the novel's cache we counted all layers of GPT-3 alike. In fact every second
-# one was sparse, so some of its keys could have been dropped. `F.scaled_dot_product_attention` accepts any mask, but
-# it still computes the hidden scores, and on a GPU such a mask rules out its fastest kernel. All times were measured
-# with one thread of this machine.
+# patterns were right 100% of the time at nearly every distance. The vectors in section 4 are random, whereas a trained
+# model can choose keys that overlap less. For the novel's cache we counted all layers of GPT-3 alike. In fact every
+# second one was sparse, so some of its keys could have been dropped. `F.scaled_dot_product_attention` accepts any
+# mask, but it still computes the hidden scores, and on a GPU such a mask rules out its fastest kernel. All times were
+# measured with one thread of this machine.
 #
 # </details>
 #
@@ -745,12 +661,13 @@ assert 0.16 < mixed / all_full < 0.19
 # $$\phi(Q)\,\bigl(\phi(K)^\top V\bigr) \quad\text{in place of}\quad \mathrm{softmax}(QK^\top)\,V$$
 #
 # You've seen what was changed to make attention cheap. [What changed since 2017](95_what_changed.ipynb) goes through
-# the other parts. If drums tempt you, take the branch to lesson 17 first (two hours; do 15 before it).
+# the other parts of the model. If drums tempt you, take the branch to lesson 17 first, which takes two hours and needs
+# lesson 15.
 
 # %% [markdown]
 # ## Practice
 #
-# About 30 minutes, easiest first.
+# About 35 minutes, easiest first.
 
 # %%
 exercises.quiz("what_grows_with_the_square")
@@ -828,6 +745,40 @@ def online_softmax_step(largest, total, scores):
 # %% tags=["hide-input"]
 exercises.check("online_softmax_step", online_softmax_step)
 
+# %% [markdown]
+# ### Find the bug (4 min)
+#
+# The attention below reads keys and values in tiles of two, as in section 3, and something is wrong with it. The
+# print-out shows how far its results are from those of ordinary attention.
+
+# %% tags=["hide-input"]
+exercises.heading("forgetful_tiles")
+
+
+# %%
+def forgetful_tiles(query, keys, values):
+    """(K,), (S, K), (S, D_v) -> (D_v,)"""
+    largest, total, mixed = torch.tensor(-math.inf), 0.0, 0.0
+    for k, v in zip(keys.split(2), values.split(2)):  # two keys at a time
+        scores = k @ query / math.sqrt(len(query))
+        new = torch.maximum(largest, scores.max())
+        shrink, powers = (largest - new).exp(), (scores - new).exp()
+        total = total * shrink + powers.sum()
+        mixed = mixed + powers @ v
+        largest = scores.max()
+    return mixed / total
+
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+notebook.set_seed(3)
+for n in (2, 4, 6, 8):
+    q, k, v = 2 * torch.randn(4), torch.randn(n, 4), torch.randn(n, 3)
+    error = (forgetful_tiles(q, k, v) - full_attention(q[None], k, v)[0]).abs().max()
+    print(f"{n} keys: off by {error:.4f}")
+
+# %% tags=["hide-input"]
+exercises.check("forgetful_tiles", forgetful_tiles)
+
 # %%
 exercises.quiz("which_for_which")
 
@@ -842,12 +793,58 @@ exercises.quiz("what_linear_gives_up")
 #
 # Optional, about ten minutes. Nothing later depends on it.
 #
+# ### Can a state of fixed size change its mind?
+#
+# Suppose a story says *the treasure is in the cave*, and later, *now it's in the mill*. A sum keeps both, so if you
+# ask where the treasure is, the answer is a mixture of cave and mill. The delta rule first reads what the state
+# already says about the key, then writes only the difference (Schlag et al. 2021; Yang et al. 2024).
+#
+# To compare the two, the next cell writes every key twice, each time with another value. What we read back counts as
+# right if it's closest to the second value.
+
+# %% tags=["hide-input"]
+notebook.set_seed(0)
+
+
+def share_updated(n_pairs, delta, width=64):
+    key, old, new = (F.normalize(torch.randn(n_pairs, width), dim=-1) for _ in range(3))
+    state = torch.zeros(width, width)
+    for k, v in [*zip(key, old), *zip(key, new)]:
+        state = state + torch.outer(k, v - k @ state if delta else v)
+    return share_closest(key @ state, torch.cat([new, old]))
+
+
+few = [8, 16, 32, 64, 128]
+updated = {
+    "delta rule": [100 * numpy.mean([share_updated(n, True) for _ in range(5)]) for n in few],
+    "sum": [100 * numpy.mean([share_updated(n, False) for _ in range(5)]) for n in few],
+}
+axes = plots.labelled_lines(
+    few, updated, x_label="keys, each written twice", y_label="newest value read, %", marker="o"
+)
+axes.set_xscale("log", base=2)
+axes.set_ylim(0, 105)
+assert min(updated["delta rule"][:3]) > 98 and max(updated["sum"]) < 65
+assert updated["delta rule"][-1] < 70
+notebook.figure(
+    axes,
+    alt="Share of keys whose newest value is read, against the number of keys. The delta rule reads all of them up to "
+    "32 keys and then falls. The sum stays near a half throughout.",
+    width=560,
+)
+
+# %% [markdown]
+# The sum might as well toss a coin between the old value and the new one. The delta rule makes hardly any mistakes
+# with up to 32 keys, and fails only as the state fills up. Many newer models add a gate, which lets the distant past
+# fade (Yang et al. 2025).
+#
 # ### Does a rotary model read on beyond its training?
 #
 # A learned table of positions ends with its last row. Rotary positions (lesson 05) have no table. They turn each pair
-# of features by its own angle per position, so the formula goes on for ever. Does the model go on as well?
+# of features by its own angle per position, so the formula works for any position. Does the model work
+# there, too?
 #
-# It depends on which angles it has met. Over a training text of 2,048 tokens, some pairs go round hundreds of times
+# That depends on which angles it has met. Over a training text of 2,048 tokens, some pairs go round hundreds of times
 # and pass every angle. Others never finish their first turn.
 
 
@@ -927,8 +924,8 @@ assert 0.2 < share < 0.35 and ((gates > 0).sum(-1) == 2).all()
 #   arXiv:2508.10925; Lieber et al. (2024), "Jamba", arXiv:2403.19887; Gu, Dao (2023), "Mamba", arXiv:2312.00752, for
 #   Jamba's other layers; Peng et al. (2023), "RWKV", arXiv:2305.13048.
 # - MiniMax (2025a), "MiniMax-01", arXiv:2501.08313; MiniMax (2025b), "Why Did MiniMax M2 End Up as a Full Attention
-#   Model?", on its blog; Qwen Team (2025), "Qwen3-Next", model card; Kimi Team (2025), "Kimi Linear", arXiv:2510.26692;
-#   DeepSeek-AI (2025), "DeepSeek-V3.2", arXiv:2512.02556.
+#   Model?", on its blog; Qwen Team (2025), "Qwen3-Next", model card; Kimi Team (2025), "Kimi Linear",
+#   arXiv:2510.26692; DeepSeek-AI (2025), "DeepSeek-V3.2", arXiv:2512.02556.
 # - Chen et al. (2023), "Extending Context Window of Large Language Models via Positional Interpolation",
 #   arXiv:2306.15595; Peng et al. (2023), "YaRN", arXiv:2309.00071, which also describes the changed base; Qwen Team
 #   (2025), "Qwen3 Technical Report", arXiv:2505.09388.

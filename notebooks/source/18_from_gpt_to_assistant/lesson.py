@@ -1070,9 +1070,9 @@ notebook.claim(
 # - Liu et al. (2025), "Understanding R1-Zero-Like Training", arXiv:2503.20783: Dr. GRPO; Yu et al. (2025), "DAPO",
 #   arXiv:2503.14476; Zheng et al. (2025), "Group Sequence Policy Optimization", arXiv:2507.18071.
 # - Lambert et al. (2024), "Tülu 3", arXiv:2411.15124: 939,344 instructions; Zheng et al. (2023), "Judging
-#   LLM-as-a-Judge with MT-Bench and Chatbot Arena", arXiv:2306.05685; Panickssery, Bowman, Feng (2024), "LLM
-# Evaluators   Recognize and Favor Their Own Generations", arXiv:2404.13076; Greshake et al. (2023), "Not what you've
-# signed up   for", arXiv:2302.12173: prompt injection.
+#   LLM-as-a-Judge with MT-Bench and Chatbot Arena", arXiv:2306.05685; Panickssery, Bowman, Feng (2024), "LLM Evaluators
+#   Recognize and Favor Their Own Generations", arXiv:2404.13076; Greshake et al. (2023), "Not what you've signed up
+#   for", arXiv:2302.12173: prompt injection.
 # - Rafailov et al. (2023), "Direct Preference Optimization", arXiv:2305.18290; Pal et al. (2024), "Smaug",
 #   arXiv:2402.13228.
 # - Christiano et al. (2017), "Deep reinforcement learning from human preferences", arXiv:1706.03741; Stiennon et al.
