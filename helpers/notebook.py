@@ -117,14 +117,8 @@ def _show_and_explain(shell, kind, error, trace, tb_offset=None):
         print(why.format(name=getattr(error, "name", None) or "the name"), RUN_ABOVE)
 
 
-def set_seed(seed):
-    """Start the random numbers of Python, NumPy and PyTorch anew.
-
-    Parameters
-    ----------
-    seed : int
-        The same seed gives the same numbers.
-    """
+def set_seed(seed: int):
+    """Start the random numbers of Python, NumPy and PyTorch anew; a `seed` has its own."""
     import numpy
     import torch
 

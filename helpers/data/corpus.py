@@ -86,26 +86,12 @@ def cache_directory():
     return Path(os.environ.get(CACHE_VARIABLE) or platformdirs.user_cache_dir("attention-course"))
 
 
-def cached_file(name, address, sha256, n_bytes) -> Path:
+def cached_file(name: str, address: str, sha256: str, n_bytes: int) -> Path:
     """Return the path of a file that is known by its checksum; download it if it is not there.
 
-    Parameters
-    ----------
-    name : str
-        File name, in the cache and at the address.
-    address : str
-        What to put before the name to download it.
-    sha256 : str
-        The checksum that the file must have.
-    n_bytes : int
-        Its size, for the message that announces the download.
-
-    Raises
-    ------
-    ConnectionError
-        If the file is not there and cannot be fetched.
-    OSError
-        If the checksum is wrong.
+    It is downloaded from the `address` with the `name` behind it; `n_bytes`, its size, is for the
+    message that announces the download. If it can't be fetched, it is a ConnectionError, if its
+    checksum is wrong, an OSError.
     """
     path = cache_directory() / name
     if not path.exists():
@@ -118,21 +104,11 @@ def cached_file(name, address, sha256, n_bytes) -> Path:
     return path
 
 
-def fetch(address, n_bytes, path) -> bytes:
+def fetch(address: str, n_bytes: int, path: Path) -> bytes:
     """Download a file's bytes after saying what is fetched, how large it is and where it goes.
 
-    Parameters
-    ----------
-    address : str
-    n_bytes : int
-        Its size, for the message.
-    path : Path
-        Where the caller will keep it.
-
-    Raises
-    ------
-    ConnectionError
-        If it cannot be fetched.
+    That is to `path`, where the caller will keep it. If it can't be fetched, it is a
+    ConnectionError.
     """
     print(f"Downloading {address} ({n_bytes / 1e6:.2f} MB) to {path}")
     try:

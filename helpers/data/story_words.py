@@ -81,13 +81,8 @@ def sentences():
 
 
 @functools.cache
-def runs_about():
-    """Sort the runs of `sentences` by the nouns among the first seven words.
-
-    Returns
-    -------
-    runs : dict of str to list of tuples of str
-    """
+def runs_about() -> dict[str, list]:
+    """Sort the runs of `sentences` by the nouns among the first seven words."""
     nouns = {word for name in CATEGORIES for word in category(name)}
     sorted_ = defaultdict(list)
     for run in sentences():

@@ -110,16 +110,8 @@ class LargeSum:
 def large_sums(part, n=None, seed=1) -> list[LargeSum]:
     """Draw sums of two three-digit numbers; those that a multiple of 5 starts are unseen.
 
-    Parameters
-    ----------
-    part : {"train", "unseen"}
-    n : int, default: 2,000 for training and 100 unseen
-    seed : int, default=1
-
-    Raises
-    ------
-    ValueError
-        If the part is unknown.
+    The `part`, the number `n` and the `seed` are as in `sums`; by default 2,000 are drawn for
+    training and 100 unseen.
     """
     if part not in ("train", "unseen"):
         raise ValueError(f'the parts are "train" and "unseen"; got {part!r}.')

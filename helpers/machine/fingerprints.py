@@ -3,18 +3,10 @@
 import hashlib
 
 
-def fingerprint(content):
-    """Compute the SHA-256 of a text or of bytes.
+def fingerprint(content: str | bytes) -> str:
+    """Compute the SHA-256 of bytes, or of a text's UTF-8 bytes.
 
-    Parameters
-    ----------
-    content : str or bytes
-        A text counts as its UTF-8 bytes.
-
-    Returns
-    -------
-    fingerprint : str
-        64 hexadecimal digits, the same that the command ``sha256sum`` prints.
+    It has 64 hexadecimal digits, the same that the command ``sha256sum`` prints.
     """
     if isinstance(content, str):
         content = content.encode("utf-8")

@@ -21,14 +21,8 @@ def in_colab() -> bool:
     return "google.colab" in sys.modules
 
 
-def pinned_versions():
-    """Read which packages the course was tested with.
-
-    Returns
-    -------
-    versions : dict of str to str
-        Package name to version, from ``requirements.txt``.
-    """
+def pinned_versions() -> dict[str, str]:
+    """Read which packages the course was tested with, name to version, in ``requirements.txt``."""
     text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     return dict(re.findall(r"^([\w-]+)==(\S+)", text, flags=re.MULTILINE))
 
@@ -42,16 +36,9 @@ def _version(package):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that the installation check looked at.
+    """One thing that the installation check looked at: `what` was found, and a `fix` for it.
 
-    Parameters
-    ----------
-    level : str
-        ``"ok"``, ``"note"`` (works, but differs from what was tested) or ``"problem"``.
-    what : str
-        What was found.
-    fix : str, default=""
-        What to do about it.
+    The `level` is ``"ok"``, ``"note"`` (works, but differs from what was tested) or ``"problem"``.
     """
 
     level: str

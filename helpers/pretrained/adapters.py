@@ -21,17 +21,11 @@ def base_fingerprint(model):
     return fingerprint("\n".join(parts))
 
 
-def save_adapter(model, path, card=None):
-    """Write a model's trainable weights as 16-bit floats, and the fingerprint of its frozen ones.
+def save_adapter(model, path: Path, card: dict | None = None):
+    """Write a `model`'s trainable weights as 16-bit floats, and the fingerprint of its frozen ones.
 
-    Parameters
-    ----------
-    model : nn.Module
-        After `add_lora`, with or without a new head.
-    path : path
-        Ends in ``.safetensors``. The checksum goes into the ``SHA256SUMS`` beside it.
-    card : dict, default=None
-        What is known of the training.
+    The model has LoRA layers, with or without a new head. The `path` ends in ``.safetensors``; the
+    checksum goes into the ``SHA256SUMS`` beside it. The `card` is what is known of the training.
     """
     path = Path(path)
     save_weights(path, trainable_state(model), base=base_fingerprint(model), card=card or {})
@@ -80,26 +74,12 @@ def load_adapter(model, path) -> dict:
     return card
 
 
-def load_adapted(build, path):
+def load_adapted(build, path) -> tuple:
     """Load MiniLM, adapt it as a recipe did, and merge the corrections into its weights.
 
-    Parameters
-    ----------
-    build : function (MiniLM) -> nn.Module
-        Puts new parts around the encoder.
-    path : path
-        The adapter's file.
-
-    Returns
-    -------
-    minilm : MiniLM
-    model : nn.Module
-    card : dict
-
-    Raises
-    ------
-    ValueError
-        If the file is damaged, or trained on another base than MiniLM.
+    `build` takes the MiniLM and puts new parts around its encoder; `path` is the adapter's file.
+    What comes is the MiniLM, the built model and the card. If the file is damaged, or trained on
+    another base than MiniLM, it is a ValueError.
     """
     minilm = load_minilm()
     model = build(minilm)
@@ -110,29 +90,12 @@ def load_adapted(build, path):
 
 
 def load_adapted_teller(build, path, recipe, merged=True):
-    """Build what wraps an adapted story model, and fill its adapter from a checked file.
+    """Build what wraps an adapted story model; fill its adapter from the checked file at `path`.
 
-    Parameters
-    ----------
-    build : function () -> object with `model` and `card`
-        Puts fresh LoRA layers into the story model.
-    path : path
-        The adapter's file.
-    recipe : str
-        What to run for an adapter of one's own, for the error.
-    merged : bool, default=True
-        Merge the corrections into the weights. False leaves them trainable.
-
-    Returns
-    -------
-    built : what `build` returned
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If the file is damaged, or trained on another base.
+    `build` makes an object with `model` and `card` and puts fresh LoRA layers into the story model.
+    `recipe` is what to run for an adapter of one's own, for the error. With `merged`, the
+    corrections go into the weights; else they stay trainable. No such file is a FileNotFoundError,
+    one that is damaged, or was trained on another base, a ValueError.
     """
     if not path.exists():
         raise FileNotFoundError(f"no adapter at {path}. {recipe}")

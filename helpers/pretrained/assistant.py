@@ -76,14 +76,7 @@ class Assistant:
         return self.replies([messages], temperature, max_tokens, seed)[0]
 
     def replies(self, conversations, temperature=0.0, max_tokens=100, seed=None) -> list[str]:
-        """Answer many questions; prompts of one length are answered together.
-
-        Parameters
-        ----------
-        conversations : list of (str or list of dict)
-        temperature, max_tokens, seed
-            As in `reply`.
-        """
+        """Answer many `conversations` as in `reply`; those of one length together."""
         prompts = [self.prompt_ids(messages) for messages in conversations]
         answers = [None] * len(prompts)
         generator = None if seed is None else torch.Generator().manual_seed(seed)

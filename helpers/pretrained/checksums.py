@@ -16,13 +16,10 @@ CHECKSUMS = "SHA256SUMS"
 COMMAND = "python -m helpers.pretrained.checksums"
 
 
-def write_checksums(*paths):
-    """Note the checksums of files in the ``SHA256SUMS`` of their folder.
+def write_checksums(*paths: Path):
+    """Note the checksums of files of one folder in its ``SHA256SUMS``.
 
-    Parameters
-    ----------
-    *paths : Path
-        Files of one folder. What is noted of the folder's other files stays.
+    What is noted of the folder's other files stays.
     """
     folder = paths[0].parent
     known = _read(folder) | {path.name: fingerprint(path.read_bytes()) for path in paths}
@@ -32,13 +29,7 @@ def write_checksums(*paths):
 
 
 def check_file(path: Path):
-    """Compare a file with its checksum.
-
-    Raises
-    ------
-    ValueError
-        If the file is not the one whose checksum was noted, or none was.
-    """
+    """Compare a file with its checksum; another one, or none that was noted, is a ValueError."""
     noted = _read(path.parent).get(path.name)
     if noted is None:
         raise ValueError(

@@ -10,14 +10,8 @@ from helpers.machine.atomic_writes import atomic_write
 RESULTS = Path(__file__).parent / "results"
 
 
-def measured(name) -> dict:
-    """Read what ``python -m recipes.NAME`` measured.
-
-    Parameters
-    ----------
-    name : str
-        The recipe's.
-    """
+def measured(name: str) -> dict:
+    """Read what ``python -m recipes.NAME`` measured."""
     return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
 
 
@@ -28,20 +22,11 @@ def store(name: str, results: dict, indent: int | None = 1):
 
 
 class LiveOrStored:
-    """Measure a model where it's installed, and elsewhere show what was measured before.
+    """Measure a model where it's installed, and elsewhere show what was stored under `name` before.
 
-    With the variable ``COURSE_STORE`` set, everything that is measured is stored as well.
-
-    Parameters
-    ----------
-    name : str
-        Of the stored results.
-    load : function () -> model
-        Raises ImportError, with a sentence on what to install, where the model is missing.
-
-    Attributes
-    ----------
-    model : object or None
+    The function `load` raises ImportError, with a sentence on what to install, where the model is
+    missing; `model` is None then. With the variable ``COURSE_STORE`` set, everything that is
+    measured is stored as well.
     """
 
     def __init__(self, name, load):
@@ -53,18 +38,11 @@ class LiveOrStored:
         except ImportError as error:
             print(f"{error}\nUntil then, this page shows what was measured when it was written.")
 
-    def __call__(self, key, measure):
+    def __call__(self, key: str, measure):
         """Return what `measure` returns, or what it returned before.
 
-        Parameters
-        ----------
-        key : str
-            Unique within the results.
-        measure : function () -> tensors, numbers, texts, or lists and dicts of them
-
-        Returns
-        -------
-        value : plain data, with lists for tensors
+        That is tensors, numbers, texts, or lists and dicts of them; stored, plain data, with lists
+        for tensors. The `key` is unique within the results.
         """
         if self.model is None:
             return self.stored[key]

@@ -165,18 +165,8 @@ def _from_hub(name, megabytes):
         ) from error
 
 
-def bert_state(theirs, n_layers):
-    """Rename a Hugging Face BERT's tensors to those of our `BertEncoder`.
-
-    Parameters
-    ----------
-    theirs : dict of str to Tensor
-    n_layers : int
-
-    Returns
-    -------
-    state : dict of str to Tensor
-    """
+def bert_state(theirs: dict, n_layers: int) -> dict:
+    """Rename a Hugging Face BERT's tensors to those of our `BertEncoder`; by name, each."""
     state = {
         "embedding.weight": theirs["embeddings.word_embeddings.weight"],
         "positions.table": theirs["embeddings.position_embeddings.weight"],

@@ -121,18 +121,10 @@ class Reader:
         return answers
 
     def read(self, questions, texts, batch_size=8):
-        """Compute the logits behind `answer`.
+        """Compute the logits behind `answer`, for questions and texts, two lists of one length.
 
-        Parameters
-        ----------
-        questions, texts : list of str
-            Of one length.
-        batch_size : int, default=8
-
-        Returns
-        -------
-        windows : list of lists of Window
-            Per question one window, or several where the text is long.
+        Per question a list of one Window, or of several where the text is long; `batch_size` of
+        them are read together.
         """
         encodings = self._encode(questions, texts)
         flat = [(i, e) for i, windows in enumerate(encodings) for e in windows]
@@ -219,15 +211,10 @@ def _window(encoding, start, end):
     )
 
 
-def best_answer(windows, text) -> Answer:
+def best_answer(windows: list[Window], text: str) -> Answer:
     """Choose the best span of all windows; the least sure window speaks for "no answer".
 
-    Parameters
-    ----------
-    windows : list of Window
-        What `Reader.read` computed for one question.
-    text : str
-        The text that was read.
+    The windows are what `Reader.read` computed for one question on the `text`.
     """
     spans = [(*best_span(window.start, window.end, LONGEST), window) for window in windows]
     first, last, logit, window = max(spans, key=lambda span: span[2])

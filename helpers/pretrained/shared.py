@@ -21,14 +21,10 @@ from helpers.machine.fingerprints import fingerprint
 VARIABLE = "COURSE_SHARED"
 
 
-def share(model, path):
+def share(model, path: Path):
     """Let the parameters of a model that was just loaded lie in the shared file, if there is one.
 
-    Parameters
-    ----------
-    model : nn.Module
-    path : Path
-        The weights that it was loaded from.
+    It was loaded from the weights at `path`.
     """
     folder = os.environ.get(VARIABLE)
     if folder and (file := _file(folder, path)).exists():
@@ -37,16 +33,10 @@ def share(model, path):
             parameter.data = mapped[name]
 
 
-def write(model, path, folder):
-    """Write the file that `share` maps.
+def write(model, path: Path, folder):
+    """Write the file that `share` maps; the `folder` is made if it isn't there.
 
-    Parameters
-    ----------
-    model : nn.Module
-    path : Path
-        The weights that it was loaded from.
-    folder : path
-        It is made if it isn't there.
+    The `model` was loaded from the weights at `path`.
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
     with atomic_write(_file(folder, path)) as partial:

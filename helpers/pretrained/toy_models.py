@@ -66,17 +66,8 @@ class ToyTranslator:
         """How many numbers the model learned."""
         return sum(p.numel() for p in self.model.parameters())
 
-    def encode(self, pairs):
-        """Turn pairs into ids, as `training.train` wants them.
-
-        Parameters
-        ----------
-        pairs : list of ToyPair
-
-        Returns
-        -------
-        ids : list of (source ids, target ids)
-        """
+    def encode(self, pairs) -> list:
+        """Turn each ToyPair into (source ids, target ids), as `training.train` wants them."""
         return [
             (self.source.encode(p.source, eos=True), self.target.encode(p.target, True, True))
             for p in pairs
@@ -135,13 +126,8 @@ class ToyTranslator:
         return trace_recurrent(self.model, source, target, self.source.tokens, self.target.tokens)
 
 
-def toy_data():
-    """Return the splits that all toy translators share: 20,000 training pairs, seed 1.
-
-    Returns
-    -------
-    splits : Splits
-    """
+def toy_data() -> corpus.Splits:
+    """Return the splits that all toy translators share: 20,000 training pairs, seed 1."""
     return corpus.toy_splits(N_TRAIN, N_VALIDATION, N_TEST, seed=1)
 
 
@@ -180,16 +166,9 @@ def _model(name, n_source, n_target):
 
 
 def train_toy(name, splits, epochs=EPOCHS, progress=True) -> ToyTranslator:
-    """Train a toy translator from the start.
+    """Train a toy translator, a name as in `new_toy`, from the start on `splits`.
 
-    Parameters
-    ----------
-    name : str
-        See `new_toy`.
-    splits : Splits
-    epochs : int, default=8
-    progress : bool, default=True
-        Show a bar with the loss and the time left.
+    With `progress`, a bar shows the loss and the time left.
     """
     toy = new_toy(name, splits)
     start = time.perf_counter()

@@ -138,23 +138,9 @@ class Translator:
 
     @torch.inference_mode()
     def candidates(self, texts, beam_size=4, length_penalty=1.4, batch_size=64):
-        """Find for every text all translations that its beam ends with.
+        """Find for every text all translations that its beam ends with, as in `translate`.
 
-        Parameters
-        ----------
-        texts : list of str
-        beam_size, length_penalty, batch_size
-            As in `translate`.
-
-        Returns
-        -------
-        candidates : list of lists of str
-            For each text, best first; one only if decoded greedily.
-
-        Raises
-        ------
-        ValueError
-            As `translate` does.
+        For each text a list, best first; of one only if decoded greedily.
         """
         self._demand_list(texts)
         for text in texts:

@@ -120,26 +120,15 @@ def wardrobe_config(**changes):
     return VitConfig(**(about | sizes | changes))
 
 
-def untrained_pair():
-    """Make the bundled model untrained, and a CNN with as many parameters beside it.
-
-    Returns
-    -------
-    vit : VisionTransformer
-    cnn : SmallCNN
-    """
+def untrained_pair() -> tuple[VisionTransformer, SmallCNN]:
+    """Make the bundled model untrained, and a CNN with as many parameters beside it."""
     return VisionTransformer(wardrobe_config()), SmallCNN(CNN_WIDTHS)
 
 
 def load_wardrobe() -> Wardrobe:
     """Load the bundled Vision Transformer.
 
-    Raises
-    ------
-    FileNotFoundError
-        If its file is missing.
-    ValueError
-        If its file is damaged.
+    Without its file it is a FileNotFoundError, with a damaged one a ValueError.
     """
     state, about = read_weights(checked(PATH, RECIPE))
     card = json.loads(about["card"])

@@ -23,15 +23,10 @@ def save_weights(path: Path, tensors: dict, **about):
     write_checksums(path)
 
 
-def read_weights(path: Path):
-    """Read what `save_weights` wrote.
+def read_weights(path: Path) -> tuple[dict, dict]:
+    """Read what `save_weights` wrote: tensors by name, in 32 bits, and what is known about them.
 
-    Returns
-    -------
-    tensors : dict of str to Tensor
-        In 32 bits.
-    about : dict of str to str
-        Texts, or the JSON of what was no text.
+    The latter are texts, or the JSON of what was no text.
     """
     with safe_open(path, "pt") as file:
         tensors = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
@@ -41,12 +36,7 @@ def read_weights(path: Path):
 def checked(path: Path, recipe: str) -> Path:
     """Return the `path` of a bundled file if it is there and whole; `recipe` would make another.
 
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If it is damaged.
+    Without the file it is a FileNotFoundError, with a damaged one a ValueError.
     """
     if not path.exists():
         raise FileNotFoundError(f"{path} is not there. Train your own with: {recipe}")

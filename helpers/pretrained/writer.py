@@ -34,13 +34,7 @@ class Writer:
         return f"{type(self).__name__}({n_parameters:,} parameters, {n_pieces:,} pieces)"
 
     def encode(self, text):
-        """Turn a text into ids of shape (T,).
-
-        Raises
-        ------
-        ValueError
-            If `text` is empty or no string.
-        """
+        """Turn a text into ids of shape (T,); an empty one, or no string, is a ValueError."""
         if not isinstance(text, str) or not text:
             raise ValueError(
                 f"there has to be a beginning: a text of at least one letter, not {text!r}."

@@ -16,15 +16,7 @@ PARTS = {
 
 
 class Checkpoint:
-    """A file that knows which training it belongs to.
-
-    Parameters
-    ----------
-    path : path
-    settings : TrainingSettings
-    train_pairs : list of pairs of ids
-        Settings and pairs are the marks by which a checkpoint is recognised.
-    """
+    """A file at `path` that knows its training: the `settings` and the ids in `train_pairs`."""
 
     def __init__(self, path, settings, train_pairs):
         self.path = Path(path)
@@ -36,10 +28,7 @@ class Checkpoint:
     def write(self, state):
         """Write the `state`, a dictionary of all `PARTS` except the marks.
 
-        Raises
-        ------
-        OSError
-            If it can't be written. An earlier checkpoint is still there, whole.
+        If it can't be written, an OSError, an earlier checkpoint is still there, whole.
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,23 +43,11 @@ class Checkpoint:
                 f"still whole. Free some space, or choose another folder, and train again."
             ) from error
 
-    def read(self, model, device):
-        """Read the state that belongs to a model, without changing the model.
+    def read(self, model, device) -> dict | None:
+        """Read the state that belongs to a `model` onto a `device`, without changing the model.
 
-        Parameters
-        ----------
-        model : nn.Module
-        device : torch.device
-            Where the tensors go.
-
-        Returns
-        -------
-        state : dict, or None if there is no file
-
-        Raises
-        ------
-        ValueError
-            If the file is damaged, of another model or of another training.
+        If there is no file, it is None; if the file is damaged, of another model or of another
+        training, a ValueError.
         """
         if not self.path.exists():
             return None

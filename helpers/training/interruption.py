@@ -60,10 +60,8 @@ class StopBetweenSteps:
     def protect(self, protected: bool = True):
         """Let no second press break into the block; with `protected` false, let it break in again.
 
-        Raises
-        ------
-        KeyboardInterrupt
-            If the block may be broken into, on the second press, or at once if there were two.
+        If it may be broken into, the second press raises KeyboardInterrupt; at once if there were
+        two.
         """
         before, self.protected = self.protected, protected
         try:
