@@ -256,10 +256,11 @@ exercises.check("swiglu", swiglu)
 # %% tags=["nbval-ignore-output"]
 swiglu = exercises.mine("swiglu")
 parts["network"] = swiglu
-print(f"{loss(parts):.2f} nats per token")
+with_gate = loss(parts)
+print(f"{with_gate:.2f} nats per token")
 
 # %% tags=["hide-input", "nbval-ignore-output"]
-ladder["a gate"] = loss(parts)
+ladder["a gate"] = with_gate
 wrong = loss({**parts, "network": lambda x, gate, up, down: swiglu(x, up, gate, down)})
 print(f"control, with gate and up exchanged: {wrong:.2f}")
 assert ladder["a gate"] < ladder["parts of 2018"] - 5 and ladder["a gate"] < wrong - 0.5
@@ -289,10 +290,11 @@ exercises.check("share_heads", share_heads)
 
 # %% tags=["nbval-ignore-output"]
 parts["share"] = exercises.mine("share_heads")
-print(f"{loss(parts):.2f} nats per token")
+with_neighbours = loss(parts)
+print(f"{with_neighbours:.2f} nats per token")
 
 # %% tags=["hide-input", "nbval-ignore-output"]
-ladder["neighbours share"] = loss(parts)
+ladder["neighbours share"] = with_neighbours
 first = loss({**parts, "share": lambda x, n: x[:, :1].expand(-1, n, -1, -1)})
 print(f"control, with the first key head for all: {first:.2f}\n")
 print(writes(parts))
@@ -338,7 +340,8 @@ exercises.check("rotate", rotate)
 # %% tags=["nbval-ignore-output"]
 rotate = exercises.mine("rotate")
 parts["rotate"] = lambda x: rotate(x, base=100_000.0)  # SmolLM's base
-print(f"{loss(parts):.2f} nats per token")
+before_norm = loss(parts)
+print(f"{before_norm:.2f} nats per token")
 
 # %% [markdown]
 # ### Your turn (3 min)
@@ -357,25 +360,11 @@ def rms_norm(x, gain, eps=1e-5):
 exercises.check("rms_norm", rms_norm)
 
 # %% tags=["nbval-ignore-output"]
-before_norm = loss(parts)
 parts["norm"] = exercises.mine("rms_norm")
-print(f"{loss(parts):.2f} nats per token")
+complete = loss(parts)
+print(f"{complete:.2f} nats per token")
 
 # %% tags=["hide-input", "nbval-ignore-output"]
-ladder["rotation"] = before_norm
-ladder["RMSNorm"] = complete = loss(parts)
-costs = {
-    "rotary": loss({**parts, "rotate": lambda x: x}) - complete,
-    "norm": before_norm - complete,
-}
-exercises.reveal(
-    "which_part_costs_more",
-    measured="rotary"
-    if costs["rotary"] > 2 * costs["norm"]
-    else "norm"
-    if costs["norm"] > 2 * costs["rotary"]
-    else "equal",
-)
 
 
 def halves_paired(x):
@@ -386,14 +375,28 @@ def halves_paired(x):
     return turned
 
 
-controls = {
+rotations = {
     "no rotation": lambda x: x,
     "i paired with i + 32": halves_paired,
     "positions reversed": lambda x: rotate(x.flip(-2), base=100_000.0).flip(-2),
     "base 10,000": rotate,
 }
-for name, wrong in controls.items():
-    print(f"control, {name:>20}: {loss({**parts, 'rotate': wrong}):.2f}")
+controls = {name: loss({**parts, "rotate": wrong}) for name, wrong in rotations.items()}
+ladder |= {"rotation": before_norm, "RMSNorm": complete}
+costs = {
+    "rotary": controls["no rotation"] - complete,
+    "norm": before_norm - complete,
+}
+exercises.reveal(
+    "which_part_costs_more",
+    measured="rotary"
+    if costs["rotary"] > 2 * costs["norm"]
+    else "norm"
+    if costs["norm"] > 2 * costs["rotary"]
+    else "equal",
+)
+for name, nats in controls.items():
+    print(f"control, {name:>20}: {nats:.2f}")
 _, axes = pyplot.subplots(figsize=(7, 3.4))
 axes.axhline(guess, color=plots.GREY, linestyle="--", linewidth=1)
 axes.text(4.4, guess + 0.4, "guessing evenly", color=plots.GREY, ha="right")
@@ -459,11 +462,12 @@ exercises.reveal(
     "without_the_template",
     measured="nothing" if not bare.strip() else "answer" if "Paris" in bare else "more",
 )
-print("with the template:   ", smol.generate(question, 40))
+answer = smol.generate(question, 40)
+print("with the template:   ", answer)
 print("without:             ", repr(bare))
 likeliest, probability = smol.next_tokens("What is the capital of France?", 1)[0]
 print(f"likeliest next token: {likeliest} ({probability:.0%})")
-assert bare.strip() == "" and "Paris" in smol.generate(question, 40)
+assert bare.strip() == "" and "Paris" in answer
 
 # %% [markdown]
 # Now ask something of your own. Don't trust the answer, though. A model this small calculates badly and invents
