@@ -114,7 +114,7 @@ draw_lora = normal("b i, o i, r i, o r", (2, 3, 5, 2, 6.0), (4, 6, 4, 3, 2.0), (
 
 
 ONLY_CHOSEN = (
-    "Only the chosen positions may change; a comparison with uniform alone changes others too."
+    "Only the chosen positions may change, but a comparison with uniform alone changes others, too."
 )
 SCALE = (
     "The correction should be multiplied by alpha divided by the rank, and the rank is a.shape[0]."
@@ -135,7 +135,7 @@ EXERCISES = [
             Mistake("no random tokens", "    input_ids[swapped] = random_ids[swapped]\n", "",
                     "Where uniform is from 0.8 to 0.9, the tokens stay as they are. They should become the token in random_ids."),
             Mistake("shares exchanged", "[hidden] = mask_id", "[swapped] = mask_id",
-                    "80% become random and 10% become mask_id. It's the other way round.", also=(("input_ids[swapped] = random_ids[swapped]", "input_ids[hidden] = random_ids[hidden]"),)),
+                    "80% of the chosen tokens become random and 10% become mask_id. It should be the other way round.", also=(("input_ids[swapped] = random_ids[swapped]", "input_ids[hidden] = random_ids[hidden]"),)),
             Mistake("unchosen ones blanked", "return", "torch.where(chosen, result, 0)",
                     "Tokens that weren't chosen are set to 0. The model needs them, because they are what it fills the gaps from."),
         ],
@@ -156,11 +156,11 @@ EXERCISES = [
         reference=bert.masked_lm_loss, plain=_mlm_loss, draw=draw_logits,
         mistakes=[
             Mistake("all positions", "right[chosen]", "right",
-                    "All positions count. The model sees the tokens that weren't hidden, so copying them would already give a low loss. Use the chosen ones only."),
+                    "All positions count. The model sees the tokens that weren't hidden, so it could reach a low loss just by copying them. Use the chosen positions only."),
             Mistake("id 0 ignored", "right[chosen]", "right[chosen & (token_ids != 0)]",
                     "Chosen tokens whose id is 0 don't count. With ignore_index=0 the id 0 marks what to leave out, but here it's a token like any other."),
             Mistake("all but id 0", "right[chosen]", "right[token_ids != 0]",
-                    "All positions count except those with id 0. ignore_index=0 leaves out a token, and the loss should leave out whatever isn't chosen."),
+                    "All positions count except those with id 0. ignore_index=0 leaves out one particular token, but the loss should leave out every position that isn't chosen."),
             Mistake("sum", ".mean()", ".sum()",
                     "This is the sum. Divide by the number of chosen positions, so that the loss doesn't depend on how many there are."),
             Mistake("sign", "-right", "right",
@@ -193,7 +193,7 @@ EXERCISES = [
             Mistake("segments without their [SEP]", "*second, sep_id]", "*second]",
                     "The segments are right, but the ids have no [SEP] at the end."),
             Mistake("no second [SEP]", "*second, sep_id]", "*second]",
-                    "The second text doesn't end with [SEP]. Every text does, the second one too.", also=(("(len(second) + 1)", "len(second)"),)),
+                    "The second text doesn't end with [SEP]. Both texts should.", also=(("(len(second) + 1)", "len(second)"),)),
             Mistake("no first [SEP]", "*first, sep_id, *second", "*first, *second",
                     "Nothing separates the two texts. A [SEP] follows the first one.", also=(("(len(first) + 2)", "(len(first) + 1)"),)),
             Mistake("no [CLS]", "[cls_id, *first", "[*first",
@@ -229,7 +229,7 @@ EXERCISES = [
             Mistake("first token", "return", "hidden[:, 0]",
                     "This is the vector of the first token, [CLS] in BERT. The task asks for the mean."),
             Mistake("last token", "return", "hidden[:, -1]",
-                    "This is the vector at the last position, which is padding in most texts."),
+                    "This is the vector at the last position. In most texts that's padding."),
             Mistake("largest entries", "return", "hidden.masked_fill(~real, -1e9).amax(1)",
                     "This is the largest entry per column, max pooling. The task asks for the mean."),
         ],

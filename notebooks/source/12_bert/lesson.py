@@ -10,8 +10,8 @@
 # nothing else. Today you'll train a small BERT yourself. Then you'll turn a **pretrained** one, which others have
 # already trained on a great deal of text, into a judge of film reviews.
 #
-# In lesson 11 you turned texts into ids, and that's where BERT begins. Apart from that you'll need the encoder layer
-# (lesson 07) and the cross-entropy (lesson 09).
+# In lesson 11 you turned texts into ids, and BERT starts from such ids. You'll also need the encoder layer (lesson
+# 07) and the cross-entropy (lesson 09).
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -61,8 +61,9 @@ def average(numbers):
 # **Show**: the hook's sentence on the board, with the verb covered by your hand. Take your hand away once people have
 # guessed.
 #
-# **While it computes**: two cells take about a quarter of a minute, the small BERT of section 1 and the fine-tuning
-# of section 4. Use the first wait to collect reasons for the votes, and let the room guess the accuracy in the second.
+# **While it computes**: two cells take about a quarter of a minute each, the small BERT of section 1 and the
+# fine-tuning of section 4. Use the first wait to collect reasons for the votes, and let the room guess the accuracy
+# in the second.
 #
 # **Ask**
 #
@@ -76,7 +77,7 @@ def average(numbers):
 # **Mistakes to expect, and what to say**
 #
 # - The loss is taken over all positions. Ask what a model has to do to predict a token that's still in its input.
-# - *Frozen* is taken for *random*. The weights are trained, they just stay as they are.
+# - *Frozen* is taken for *random*. The weights have been trained, but now they stay as they are.
 # - The mean counts the padding. Ask what happens to a short review in a batch with a long one.
 # - LoRA is taken for compression. The model stays as large as it was; what's small is the part that is trained
 #   and stored per task.
@@ -116,7 +117,7 @@ unseen, train_ids = all_ids[:500], all_ids[500:]
 
 # %% [markdown]
 # For every batch, 15% of the tokens are chosen at random, and BERT has to predict each of them. If all of them became
-# [MASK], though, only the vectors at [MASK] would be trained, and that token never turns up when the model is put to
+# [MASK], though, only the vectors at [MASK] would be trained, and a [MASK] never turns up when the model is put to
 # use. That's why only 80% of the chosen tokens become [MASK]. Another 10% become a random token, and the last 10%
 # stay as they are.
 #
@@ -161,7 +162,8 @@ exercises.check("masked_lm_loss", masked_lm_loss)
 # %% [markdown]
 # Our BERT has two encoder layers of width 64, post-norm like the original's (lesson 07), and on top of them a linear
 # layer that turns each vector into one logit per word. We train it for 700 steps with your two functions. Then we ask
-# it to fill the gap in two sentences. They differ only in their verb, and another noun stands in between.
+# it to fill the gap in two sentences that differ only in their verb. Between the gap and the verb there's another
+# noun.
 
 # %%
 config = bert.BertConfig(
@@ -239,7 +241,7 @@ for row, (when, found) in enumerate((("before training", before), ("after traini
 for ax in axes.flat:  # one scale for all four
     ax.set_xlim(0, 1.2 * max(probabilities.max().item() for probabilities in after))
 print(
-    f"plural nouns before sing: {plural_share(after[1]):.0%}, before sings: {plural_share(after[0]):.0%}"
+    f"probability of a plural noun: {plural_share(after[1]):.0%} before sing, {plural_share(after[0]):.0%} before sings"
 )
 notebook.claim(plural_share(after[1]) > 0.6 and plural_share(after[0]) < 0.2)
 notebook.claim(after[0][SINGULAR].sum().item() > 0.6 and losses[0] > 4)
@@ -257,14 +259,6 @@ notebook.figure(
 #
 # The real BERT was pretrained in this way, on 3.3 billion words of books and Wikipedia. There were two sizes, and the
 # smaller one, BERT-base, has 110 million parameters.
-#
-# Not all of the recipe lasted. BERT had a second task, to predict whether one text follows another. It also saw each
-# text many times with only a few different sets of masks. RoBERTa dropped the second task and drew new masks every
-# time (Liu et al. 2019). Newer models often hide more than 15% of the tokens. ModernBERT, for instance, hides 30%
-# (Warner et al. 2024).
-#
-# One detail did last, although it makes some gaps too easy. BERT hides single pieces of words, and a visible *blue*
-# can give away a hidden `##berry`. **Whole-word masking** prevents this by hiding all pieces of a word together.
 
 # %% [markdown]
 # ## 2. How does a review become one vector?
@@ -286,8 +280,8 @@ for review in train[3:6]:
 # The encoder returns one vector per *token*, but we need one per *review*. There are three candidates:
 #
 # - the output at **[CLS]**, the token that begins every text (lesson 11)
-# - what libraries call the **pooled output**, the vector of [CLS] after an extra layer (linear, then tanh) that BERT
-#   trained along with its second task
+# - what libraries call the **pooled output**, the vector of [CLS] after an extra layer (linear, then tanh), which
+#   BERT trained on a second task, telling whether one text follows another
 # - the mean over all real tokens
 #
 # The mean has to leave the padding out. Otherwise a short review's vector would change as soon as it shares a batch
@@ -335,13 +329,13 @@ assert at_5000["mean"] > max(at_5000["cls"], at_5000["pooler"]) + 0.03
 # %% [markdown]
 # ## 3. How many labels do you need?
 #
-# Labels cost money, because a person has to read every review. How far do you get with a few? We keep MiniLM frozen
-# and train a classifier on the mean of its vectors, the **frozen mean** for short. With 50 labelled reviews, it
-# judges about 62% of new ones correctly.
+# Labels cost money, because a person has to read every review. How far do you get with a few? As before, we keep
+# MiniLM frozen and train a classifier on the mean of its vectors, which we'll call the **frozen mean**. With 50
+# labelled reviews, this classifier judges about 62% of new reviews correctly.
 #
 # The classic rival is the **bag of words**. It describes a review by one number per word of the vocabulary, 1 if the
-# word occurs and 0 if it doesn't. With these numbers and the same 50 reviews, a classifier reaches 55%, hardly better
-# than guessing. Now let both methods have 5,000 reviews.
+# word occurs and 0 if it doesn't. Trained on these numbers and the same 50 reviews, a classifier reaches 55%, hardly
+# better than guessing. What if both methods are given 5,000 reviews?
 
 # %%
 exercises.predict("words_or_vectors")
@@ -403,10 +397,10 @@ notebook.figure(
 #
 # ## 4. Can we train the encoder, too?
 #
-# MiniLM's vectors were made for comparing sentences by topic, and that's a handicap here. A rave and a slating of one
-# film share their topic, yet our judge has to tell them apart. The obvious remedy is to train the encoder on the task
-# as well, which is called **fine-tuning**. But then all 22.6 million parameters change, and every new task needs a
-# whole model of its own.
+# MiniLM's vectors were made for comparing sentences by topic, and that's a handicap here. A glowing review and a
+# scathing one have the same topic if they're about the same film, yet our judge has to tell them apart. The obvious
+# remedy is to train the encoder on the task as well, which is called **fine-tuning**. But then all 22.6 million
+# parameters change, and every new task needs a whole model of its own.
 #
 # **LoRA**, short for low-rank adaptation (Hu et al. 2021), leaves every matrix $W$ frozen and learns a correction to
 # it. The correction has the shape of $W$, but it's the product of two thin matrices, $B$ of shape $(D_{out}, r)$ and
@@ -415,9 +409,9 @@ notebook.figure(
 #
 # $$W' = W + \frac{\alpha}{r}\, B A$$
 #
-# Despite their letters, $A$ isn't an attention map here and $B$ isn't a batch. A matrix of 384 × 384 has 147,456
-# numbers, while the two thin ones at rank 16 have only 12,288 between them. Training also starts gently. $B$ begins
-# at zero, so at first the model computes exactly what it did before.
+# In earlier lessons $A$ stood for an attention map and $B$ for a batch, but here they're just two matrices. A matrix
+# of 384 × 384 has 147,456 numbers, while the two thin ones at rank 16 have only 12,288 between them. Training also
+# starts gently, because $B$ begins at zero. At first, then, the model computes exactly what it did before.
 #
 # ### Your turn (5 min)
 
@@ -436,9 +430,9 @@ exercises.check("lora_forward", lora_forward)
 
 # %% [markdown]
 # Now put it together. `add_lora` adds such a correction to each of MiniLM's 36 linear layers, and `TextClassifier`
-# puts a linear layer on top, with dropout before it as in BERT, which in training sets random numbers to zero. The optimiser, AdamW, works like Adam but also pulls
-# every weight slightly towards zero. We go through 300 reviews twice. While the cell runs, guess how many of 400 new
-# reviews the model will judge correctly.
+# puts a linear layer on top. As in BERT, dropout comes before that layer, so in training some of the numbers are set
+# to zero at random. The optimiser, AdamW, works like Adam but also pulls every weight slightly towards zero. We go
+# through 300 reviews twice. While the cell runs, guess how many of 400 new reviews the model will judge correctly.
 
 # %% tags=["hide-input"]
 
@@ -504,44 +498,16 @@ display(
     )
 )
 notebook.tell(
-    f"""With 50 labels the two can't be told apart. With 500 LoRA leads by {ahead["500"]:.0f} points and with 5,000 by
-    {ahead["5000"]:.0f}, because it can change the vectors themselves. A few hundred labels were enough to make
+    f"""With 50 labels the two can't be told apart. With 500, LoRA leads by {ahead["500"]:.0f} points and with 5,000
+    by {ahead["5000"]:.0f}, because it can change the vectors themselves. A few hundred labels were enough to make
     LoRA worthwhile here, where the encoder was tuned for topics and the task isn't about topics. With only 50, people
     often use SetFit (Tunstall et al. 2022), which first fine-tunes the encoder on pairs of labelled texts."""
 )
 
 # %% [markdown]
-# You might wonder how much we lose by not training the whole model. Hardly anything, because LoRA keeps up with full
-# training on a thirtieth of the parameters. Each row below is a single run of two passes over 1,000 reviews, so
-# ignore gaps of two or three points.
-
-# %% tags=["hide-input"]
-WAYS = {
-    "head": "classifier alone",
-    "last": "classifier, last layer",
-    "all": "classifier, all layers",
-}
-WAYS |= {"lora4": "classifier, LoRA of rank 4", "lora16": "classifier, LoRA of rank 16"}
-ways = {way: compared["trained"][way] for way in WAYS}
-notebook.table(
-    [
-        (
-            WAYS[way],
-            f"{run['trainable']:,}",
-            f"{100 * run['accuracy']:.1f}%",
-            f"{run['seconds'] / ways['all']['seconds']:.2f}",
-        )
-        for way, run in ways.items()
-    ],
-    ["trained", "parameters", "accuracy, one run each", "time, all layers = 1"],
-)
-assert ways["lora16"]["accuracy"] > ways["all"]["accuracy"] - 0.03
-assert ways["lora16"]["accuracy"] > ways["last"]["accuracy"] + 0.03
-assert 30 < ways["all"]["trainable"] / ways["lora16"]["trainable"] < 36
-
-# %% [markdown]
-# Once training is over, the corrections cost nothing. Add $\frac{\alpha}{r} B A$ to $W$, as you'll do in *Practice*,
-# and the model is as small and as fast as it was, but keeps what it has learned.
+# LoRA loses hardly anything compared with training the whole model, as a table in *Going deeper* shows. And once
+# training is over, the corrections cost nothing. Add $\frac{\alpha}{r} B A$ to $W$, as you'll do in *Practice*, and
+# the model is as small and as fast as it was, but keeps what it has learned.
 #
 # <details><summary>Fine print</summary>
 #
@@ -551,9 +517,15 @@ assert 30 < ways["all"]["trainable"] / ways["lora16"]["trainable"] < 36
 # 1,000 further labels to choose how strongly large weights are penalised. Someone with only 50 labels couldn't do
 # that.
 #
+# Not all of BERT's recipe lasted. BERT saw each text many times with only a few different sets of masks. RoBERTa drew
+# new masks every time and dropped the second task (Liu et al. 2019). Newer models often hide more than 15% of the
+# tokens. ModernBERT, for instance, hides 30% (Warner et al. 2024). Hiding single pieces of words makes some gaps too
+# easy, because a visible *blue* can give away a hidden `##berry`. **Whole-word masking** hides all pieces of a word
+# together.
+#
 # In libraries you'll also meet **DistilBERT** (Sanh et al. 2019), which has six of BERT-base's twelve layers, no
-# pooler, and none of lesson 11's segments. Its classifier takes the vector of [CLS] through a
-# linear layer, a ReLU, dropout and a second linear layer.
+# pooler, and none of lesson 11's segments. Its classifier takes the vector of [CLS] through a linear layer, a ReLU,
+# dropout and a second linear layer.
 #
 # </details>
 
@@ -587,8 +559,8 @@ model_map(minilm.trace("never dull"))
 # - Of all tokens, 15% are chosen and have to be predicted. Of the chosen ones 80% become [MASK], 10% become a random
 #   token, and 10% stay.
 # - The pooler applies a linear layer and tanh to the vector of [CLS]. Mean pooling has to leave the padding out.
-# - Our frozen encoder, which was tuned for topics and not for praise, still matches LoRA with 50 labels. With 5,000,
-#   LoRA is far ahead, and even a bag of words has caught up with the encoder.
+# - With 50 labels, our frozen encoder still matches LoRA, although it was tuned for topics and not for praise. With
+#   5,000, LoRA is far ahead, and even a bag of words has caught up with the encoder.
 # - LoRA trains two thin matrices per linear layer, which at rank 16 come to about 3% of the parameters. Afterwards
 #   the matrices can be merged into the model.
 #
@@ -606,8 +578,8 @@ model_map(minilm.trace("never dull"))
 #
 # BERT can read two texts together if we join them as [CLS] first [SEP] second [SEP]. Each token also has a *segment*
 # number, 0 for the first text and 1 for the second. Lesson 13 joins a question and a text in this way. The function
-# below is meant to do that but has two mistakes. The last line of the cell tries it out, with two words in the first
-# text and one in the second.
+# below should join any two texts, but it has two mistakes. The last line of the cell calls it with two words in the
+# first text and one in the second.
 
 # %% tags=["hide-input"]
 exercises.heading("pair_input")
@@ -717,9 +689,9 @@ assert transfer > 0.75
 #
 # ### What if you forget the mask?
 #
-# It's easy to pad reviews and forget to tell the model which tokens are padding, because nothing complains. Our own
-# model recognises padding by its id. For this experiment we switch that off and pad to 512 tokens, the most that BERT
-# can read.
+# It's easy to pad reviews and forget to tell the model which tokens are padding, because no error reminds you. Our
+# own model recognises padding by its id. For this experiment we switch that off and pad to 512 tokens, the most that
+# BERT can read.
 
 # %%
 exercises.predict("labels_without_a_mask")
@@ -758,6 +730,37 @@ print(
 print(f"padding to 512 in place of {ids.shape[1]} takes {long / short:.0f} times as long")
 assert (right_way[:4] - to_512).abs().max() < 1e-3 < (right_way - no_mask).abs().mean()
 notebook.claim(long > 3 * short)
+
+# %% [markdown]
+# ### Does LoRA lose anything?
+#
+# How much do we lose by not training the whole model? Each row below is a single run of two passes over 1,000
+# reviews, so ignore gaps of two or three points. On a thirtieth of the parameters, LoRA at rank 16 keeps up with full
+# training.
+
+# %% tags=["hide-input"]
+WAYS = {
+    "head": "classifier alone",
+    "last": "classifier, last layer",
+    "all": "classifier, all layers",
+}
+WAYS |= {"lora4": "classifier, LoRA of rank 4", "lora16": "classifier, LoRA of rank 16"}
+ways = {way: compared["trained"][way] for way in WAYS}
+notebook.table(
+    [
+        (
+            WAYS[way],
+            f"{run['trainable']:,}",
+            f"{100 * run['accuracy']:.1f}%",
+            f"{run['seconds'] / ways['all']['seconds']:.2f}",
+        )
+        for way, run in ways.items()
+    ],
+    ["trained", "parameters", "accuracy, one run each", "time, all layers = 1"],
+)
+assert ways["lora16"]["accuracy"] > ways["all"]["accuracy"] - 0.03
+assert ways["lora16"]["accuracy"] > ways["last"]["accuracy"] + 0.03
+assert 30 < ways["all"]["trainable"] / ways["lora16"]["trainable"] < 36
 
 # %% [markdown]
 # **References**

@@ -7,7 +7,7 @@ QUESTIONS = questions(r"""
 Of the tokens that BERT has to predict, a tenth stay as they are. Why?
 - So that copying some of the tokens keeps the loss low and the training stable. | A lower loss isn't the aim, and copying one token in ten hardly changes it.
 - Because masking all of them would leave too few words to predict from. | Only 15% of the tokens are chosen, so the other 85% are visible in any case.
-+ So that the vector at a visible word has to be useful too. | Yes. In later use there's no [MASK], so every vector belongs to a visible word.
++ So that the vector at a visible word has to be useful too. | Yes. When BERT is put to use there's no [MASK], so every vector belongs to a visible word.
 - They fill the batch up to its length, as padding does. | The length of the text doesn't change at all. Tokens are replaced, and none is removed.
 
 [who_can_write: single]
@@ -19,7 +19,7 @@ A friend wants BERT to continue a story, one word at a time. What's the problem?
 
 [positions_of_bert: single]
 Where does BERT get its positions from?
-- From sines and cosines, as in the 2017 paper, so any length will do. | That's the model of 2017. BERT has a table of 512 learned vectors.
+- From sines and cosines, as in the 2017 paper, so any length will do. | The model of 2017 did it that way. BERT has a table of 512 learned vectors.
 + From a learned table of 512 rows, so position 513 doesn't exist. | Yes. Longer texts are cut, or read in windows.
 - From the order in which the tokens are processed. | All tokens are processed at once. Without positions the order would be lost.
 - From the segments. | Segments say which of two texts a token belongs to, not where it is in the text.
@@ -59,12 +59,12 @@ PREDICTIONS = predictions(r"""
 Compare *the ___ behind the house sings* with *the ___ behind the house sing*. After training, how much of the probability do plural nouns get in each?
 - house: little in both, because *house* is nearer than the verb | *House* is a noun, but the verb doesn't agree with it. In training, the verb tells which form is hidden.
 - verb: little in the first and most in the second, as the verb decides | Yes. Every position attends to every other one, so the gap can find the verb four words away.
-- even: about half in both, because 700 steps are too few for grammar | In real English perhaps. In a toy corpus with so few words, 700 batches are enough.
+- even: about half in both, because 700 steps are too few for grammar | For real English they would be. In a toy corpus with so few words, 700 batches are enough.
 ask_why: yes
 
 [which_pooling]
 MiniLM is frozen and there are 5,000 reviews. From which vector per review does the logistic regression judge best?
-- cls: the vector of [CLS], which attends to every word | It attends to every word, but MiniLM was never trained to sum up a sentence in that vector.
+- cls: the vector of [CLS], which attends to every word | It does, but MiniLM was never trained to sum up a sentence in that vector.
 - pooler: the pooler's output, which was made for classification | BERT's pooler was trained on a task about two texts. The people who made MiniLM then trained it further and left the pooler out.
 - mean: the mean over all tokens, although it doesn't know which word matters | Yes. MiniLM was trained so that two sentences can be compared by the means of their vectors.
 ask_why: yes
