@@ -4,11 +4,11 @@
 # *Who was Jim Henson?* Here's a text to look him up in: *Jim Henson was a nice puppet.*
 #
 # This is a well-known first example for BERT, and the text is nonsense, because Henson was the man who made the
-# Muppets. But today's model has nothing else to go by. It can't even write an answer. It outputs two positions in the
-# text, one where its answer begins and one where it ends.
+# Muppets. But today's model has nothing else to go by, and it can't even write an answer. All it can do is point at
+# two positions in the text, one where the answer begins and one where it ends.
 #
-# The model is MiniLM again, with an adapter of its own. In lesson 12 it returned one answer per text, and now it
-# returns two numbers per token. It reads the question and the text together, joined by [SEP] as in lesson 11.
+# The model is MiniLM again, with a new adapter. In lesson 12 it returned one answer per text, and now it returns two
+# numbers per token. It reads the question and the text together, joined by [SEP] as in lesson 11.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -44,11 +44,11 @@ reader = load_reader()
 # **Say first**: this is how a search engine answers a question. Two steps, two models, and each fails in its own way.
 # Lesson 18 puts the first of them in front of a model that writes.
 #
-# **Ask** before section 1: "Why not simply read all the texts?" (time, and every text gives some answer) ·
-# before section 2: "How many classes does this classification have?" (as many as there are tokens, twice) ·
-# before section 3: "People marked *the Onggirat*, the model says *Onggirat tribe*. Right or wrong?" (wrong by exact
-# match, two thirds right by F1, and most readers would accept it) · at the end: "Which of the two steps would you
-# improve first, and how do you know?" (give the reader the right passage and see how much of the loss goes away)
+# **Ask** before section 1: "Why not simply read all the texts?" (time, and every text gives some answer) · before
+# section 2: "How many classes does this classification have?" (as many as there are tokens, twice) · before section
+# 3: "People marked *the Onggirat*, the model says *Onggirat tribe*. Right or wrong?" (wrong by exact match, two
+# thirds right by F1, and most readers would accept it) · at the end: "Which of the two steps would you improve first,
+# and how do you know?" (give the reader the right passage and see how many of the wrong answers become right)
 #
 # **Answers to expect**: people suppose that the model writes its answer, that the two ends are chosen
 # together (in training they aren't), and that the score of an answer says whether it's true.
@@ -83,9 +83,9 @@ assert henson.text == nonsense[henson.start : henson.end] and "puppet" in henson
 #
 # ## 1. Which of 110 paragraphs?
 #
-# Here are 523 questions about paragraphs of Wikipedia. They come from **XQuAD** (Artetxe et al. 2020), which people
-# translated into ten other languages. We use the English originals. Each question is about one of 110 paragraphs and
-# we know which, so we can mark whatever a search finds as right or wrong.
+# Here are 523 questions about paragraphs of Wikipedia. They come from **XQuAD** (Artetxe et al. 2020), a data set
+# that people translated from English into ten other languages. We use the English originals. Each question is about
+# one of 110 paragraphs, and because we know which one, we can tell whether a search has found it.
 
 # %%
 questions = xquad()
@@ -98,9 +98,9 @@ print(texts[right[0]][:150], "…")
 
 # %% [markdown]
 # The reader could go through all 110, but it would come back with 110 answers, so we find a paragraph first. The
-# simplest way is to count how many of the question's words each paragraph contains. For 80% of the questions this
-# puts the right paragraph first, a share that is called **recall at 1**. For 94% the right paragraph is among the
-# first five (**recall at 5**).
+# simplest way is to count how many of the question's words each paragraph contains. This count puts the right
+# paragraph first for 80% of the questions, and among the first five for 94%. The two shares are called **recall at
+# 1** and **recall at 5**.
 
 # %% tags=["hide-input"]
 shared = word_overlap(asked, texts)
@@ -119,7 +119,7 @@ assert round(100 * recall(shared, 1)) == 80 and round(100 * recall(shared, 5)) =
 
 # %% tags=["nbval-ignore-output"]
 minilm = load_minilm()
-# quick: with fewer digits, where that's faster
+# quick: with less exact numbers, where that's faster
 text_vectors = minilm.sentence_vectors(texts, quick=True)  # (110, 384), every row of length 1
 question_vectors = minilm.sentence_vectors(asked, quick=True)  # (523, 384)
 similarity = question_vectors @ text_vectors.T  # (523, 110) cosines
@@ -127,7 +127,7 @@ similarity = question_vectors @ text_vectors.T  # (523, 110) cosines
 # %% [markdown]
 # ### Your turn (4 min)
 #
-# Complete the search below, for vectors of any length and not just of length 1.
+# Complete the search below. It should work for vectors of any length and not just of length 1.
 
 # %% tags=["hide-input"]
 exercises.heading("retrieve")
@@ -283,31 +283,6 @@ notebook.figure(
 )
 
 # %% [markdown]
-# In Hugging Face's `transformers`, the most widely used library of such models, this one is called
-# `BertForQuestionAnswering`. Does ours compute exactly what the library's does? To check, we build a small one with
-# random weights, which saves a download, and copy its weights into our own class. The library expects the attention
-# mask and the segments by name, and it returns an object with named parts.
-
-# %%
-from transformers import BertConfig, BertForQuestionAnswering
-
-sizes = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
-theirs = BertForQuestionAnswering(BertConfig(intermediate_size=96, **sizes)).eval()
-ours = bert.SpanReader(
-    bert.BertEncoder(bert.BertConfig(d_model=48, n_layers=2, n_heads=4, d_ff=96))
-)
-ours.encoder.load_state_dict(bert_state(theirs.bert.state_dict(), n_layers=2))
-ours.span.load_state_dict(theirs.qa_outputs.state_dict())
-with torch.inference_mode():
-    output = theirs(input_ids=ids, token_type_ids=segments, attention_mask=ids != 0)
-    starts, ends = ours.eval()(ids, segments)
-
-# %% tags=["hide-input"]
-torch.testing.assert_close(output.start_logits, starts, atol=1e-5, rtol=1e-4)
-torch.testing.assert_close(output.end_logits, ends, atol=1e-5, rtol=1e-4)
-print("start_logits", tuple(output.start_logits.shape), " equal to ours: yes")
-
-# %% [markdown]
 # Pointing at one of $S$ positions is a classification with $S$ classes. An answer is a **span**, a stretch of text
 # from a start to an end, so it takes two such classifications. With start logits $s$, end logits $e$, right start $i$
 # and right end $j$, the training loss is the mean of two cross-entropies:
@@ -315,7 +290,7 @@ print("start_logits", tuple(output.start_logits.shape), " equal to ours: yes")
 # $$\text{loss} = -\tfrac12 \big(\log \mathrm{softmax}(s)_i + \log \mathrm{softmax}(e)_j\big)$$
 #
 # To read an answer off the logits, leave out [CLS], [SEP] and the question, then take the best start and the best
-# end. Let's try that on 120 of our questions, drawn at random. The reader is always given the right paragraph.
+# end. Let's try that on 120 of XQuAD's questions, drawn at random. The reader is always given the right paragraph.
 
 # %%
 exercises.predict("two_argmaxes")
@@ -356,8 +331,7 @@ for number, place, (window, *_) in zip(sample, places, read(sample, places)):
 exercises.reveal("two_argmaxes", measured=100 * len(invalid) / len(sample))
 backwards = [row for row in invalid if row[2] < row[1]]
 notebook.tell(
-    f"""{len(invalid)} of {len(sample)} pairs aren't an answer at all: {len(backwards)} end before they start, and
-    {len(invalid) - len(backwards)} are longer than {LONGEST} tokens. Here's one of them."""
+    f"""For {len(invalid)} of {len(sample)} questions, the best start and the best end aren't an answer at all. In {len(backwards)} cases the end comes before the start, and in {len(invalid) - len(backwards)} the answer would be longer than {LONGEST} tokens. Here's one of them."""
 )
 number, first, last, tokens, cut = (backwards or invalid)[0]
 print(asked[number])
@@ -403,15 +377,15 @@ SpanExplorer(reader, question, text)
 # %% [markdown]
 # One step is left, from tokens back to text. MiniLM's tokens are lower-case pieces without accents, so *Temüjin* has
 # become `te ##mu ##jin`, and gluing these together won't bring back the name. But the tokenizer also returns each
-# token's **offsets**, the characters that it came from. With their help, the reader cuts the answer out of the
-# original text.
+# token's **offsets**, which say where in the text the token begins and ends. With their help, the reader cuts the
+# answer out of the original text.
 #
 # ## 3. Is *Onggirat tribe* right?
 #
-# *What was the tribe of the woman Temüjin married?* People marked *the Onggirat*. A reader that says *Onggirat tribe*
-# isn't wrong, and yet the two answers differ. SQuAD, the data set behind our questions, therefore uses two scores.
-# Both ignore capitals, articles and punctuation. **Exact match** is 1 if the two answers are equal and 0 if not,
-# while **F1** rewards shared words:
+# *What was the tribe of the woman Temüjin married?* In XQuAD the marked answer is *the Onggirat*. A reader that says
+# *Onggirat tribe* isn't wrong, and yet the two answers differ. SQuAD, the data set behind our questions, therefore
+# uses two scores. Both ignore capitals, articles and punctuation. **Exact match** is 1 if the two answers are equal
+# and 0 if not, while **F1** rewards shared words:
 #
 # $$\text{precision} = \frac{\text{shared words}}{\text{predicted words}}, \quad \text{recall} = \frac{\text{shared words}}{\text{true words}}, \quad F_1 = \frac{2 \cdot \text{precision} \cdot \text{recall}}{\text{precision} + \text{recall}}$$
 
@@ -457,13 +431,9 @@ def ask(question):
 ask("What did the medical faculty in Paris blame for the plague?")
 
 # %% [markdown]
-# A search engine usually adds a step in between, **re-ranking**. The finder picks a hundred texts, say, and an
-# encoder reads the question together with each of them and sorts them again (Nogueira and Cho 2019). Such a
-# *cross-encoder* is more accurate than a comparison of two vectors, but none of its work can be done in advance.
-#
-# Which of our two steps spoils more answers? We take the 120 questions of section 2 again, and let the reader read
-# three different paragraphs: the right one, the one that the sum finds (on these questions it did best), and the most
-# similar *wrong* one. F1 is now given in percent.
+# Which of our two steps spoils more answers? We take the 120 questions of section 2 again and let the reader read
+# three different paragraphs. One is the right paragraph. The second is the one found by the sum of BM25 and MiniLM,
+# which did best on these questions, and the third is the most similar *wrong* one. F1 is now given in percent.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 print(f"F1 in the right paragraph: {100 * mean(answer_f1, careful, sample):.0f}")
@@ -495,14 +465,15 @@ each = {
 lost = 100 * (torch.tensor(each["right"]) - torch.tensor(each["found"]))
 off = (lost.std() / len(sample) ** 0.5).item()
 notebook.tell(
-    f"""We found the right paragraph for {hits} of {len(sample)} questions, so finding costs only {lost.mean():.1f} points of F1 (standard error
-    {off:.1f}). The reader is the weaker of the two, but then it's also small. In 2018 BERT-base, five times as large and trained
-    on 30 times as many such questions, reached an F1 of 88.5 on SQuAD 1.1. Part of that lead comes from the scoring,
-    because SQuAD counts the best of several marked answers per question, while XQuAD has only one.
+    f"""We found the right paragraph for {hits} of {len(sample)} questions, so finding costs only {lost.mean():.1f}
+    points of F1 (standard error {off:.1f}). Reading is the weaker of the two steps, but then our reader is also
+    small. In 2018 BERT-base, five times as large and trained on 30 times as many such questions, reached an F1 of
+    88.5 on SQuAD 1.1. Part of that lead comes from the scoring, because SQuAD counts the best of several marked
+    answers per question, while XQuAD has only one.
 
-    In a wrong paragraph our reader points at *something* all the same. What little F1 it has comes from chance matches
-    and from paragraphs that contain the answer as well. Every system that looks things up before it answers runs this
-    risk. In *Going deeper* the reader can say that a text has no answer."""
+    In a wrong paragraph our reader points at *something* all the same. What little F1 it has comes from chance
+    matches and from paragraphs that contain the answer as well. Every system that looks things up before it answers
+    runs the same risk. In *Going deeper* the reader can say that a text has no answer."""
 )
 assert f1["right"] > 0.3 and f1["right"] >= f1["found"] > f1["right"] - 0.06
 assert f1["most similar wrong"] < 0.25 and all(a.text for a in answers["most similar wrong"])
@@ -510,12 +481,16 @@ assert f1["most similar wrong"] < 0.25 and all(a.text for a in answers["most sim
 # %% [markdown]
 # <details><summary>Fine print</summary>
 #
+# A search engine usually adds a step between finding and reading, **re-ranking**. The finder picks a hundred texts,
+# say, and an encoder reads the question together with each of them and sorts them again (Nogueira and Cho 2019). Such
+# a *cross-encoder* is more accurate than a comparison of two vectors, but none of its work can be done in advance.
+#
 # With 120 questions, an F1 has a standard error of about four points, and the reader was trained once, with one seed.
 # MiniLM's own fine-tuning, on a billion pairs of sentences, included SQuAD's training questions. XQuAD's articles
 # come from SQuAD's development set, so MiniLM hasn't met these questions, but it has met others like them. We didn't
-# tune how much BM25 and MiniLM count in the sum. The two are about equally good on these paragraphs, but not everywhere. On
-# two other sets of SQuAD's paragraphs, BM25 was five to seven points ahead of MiniLM, and the sum was again better
-# than either.
+# tune how much BM25 and MiniLM count in the sum. The two are about equally good on these paragraphs, but not
+# everywhere. On two other sets of SQuAD's paragraphs, BM25 was five to seven points ahead of MiniLM, and the sum was
+# again better than either.
 #
 # </details>
 
@@ -536,7 +511,7 @@ assert f1["most similar wrong"] < 0.25 and all(a.text for a in answers["most sim
 model_map(reader.minilm.trace("Who was Jim Henson?"), here="encoder", tour="")
 
 # %% [markdown]
-# The map shows the reader's encoder. On top of it, pointing took no more than a matrix of 384 × 2.
+# The map shows the reader's encoder. The layer on top that does the pointing is just a matrix of 384 × 2.
 #
 # Today's answers had all been written by somebody else. In **lesson 14** a model writes for itself, with the other
 # half of the Transformer, the decoder.
@@ -642,8 +617,8 @@ for high_start, high_end in (({1: 6.0, 9: 5.0}, {10: 5.0}), ({10: 6.0, 9: 4.0}, 
 exercises.check("best_span", best_span)
 
 # %% [markdown]
-# MiniLM's table of positions ends at 512, so a longer text has to be read in parts. If the parts overlap by enough,
-# an answer that is cut in two at the end of one part is whole in the next.
+# MiniLM's table of positions ends at 512, so a longer text has to be read in parts. If the parts overlap far enough,
+# an answer that is cut in two at the end of one part appears whole in the next.
 
 # %% tags=["hide-input"]
 exercises.heading("windows")
@@ -667,12 +642,12 @@ exercises.quiz("a_reader_for_contracts")
 # %% [markdown]
 # ## Going deeper
 #
-# Optional, about five minutes. Nothing later depends on it.
+# Optional, about six minutes. Nothing later depends on it.
 #
 # ### What if the text doesn't say?
 #
 # SQuAD's second version (2018) adds questions that the paragraph only seems to answer. For these, the reader is
-# trained to point at [CLS], a position that is in every input and in no answer. Afterwards it can compare its best
+# trained to point at [CLS], a position that is in every input and in no answer. Once trained, it can compare its best
 # span with [CLS], and the `score` of an answer is a softmax over these two.
 #
 # Can you tell from that score when there's no answer? We take 80 questions with an answer and 80 without, from two
@@ -745,9 +720,37 @@ assert reader.answer("Who painted the Mona Lisa?", nonsense, threshold=0.5) is N
 assert reader.answer("Who wrote Hamlet?", nonsense, threshold=0.5).text == "Jim Henson"
 
 # %% [markdown]
-# Below the threshold of 0.5, the reader gives no answer. It declines to name the painter of the Mona Lisa, but it
-# still names Jim Henson as the author of *Hamlet*. A higher threshold would make it answer less often, both where it
-# was wrong and where it was right. How high to set it depends on what a wrong answer costs.
+# If the score is below 0.5, our threshold here, the reader gives no answer. It declines to name the painter of the
+# Mona Lisa, but it still names Jim Henson as the author of *Hamlet*. With a higher threshold it would answer less
+# often, both where it was wrong and where it was right. How high the threshold should be depends on what a wrong
+# answer costs.
+
+# %% [markdown]
+# ### The library's own reader
+#
+# In Hugging Face's `transformers`, the most widely used library of such models, a reader like ours is called
+# `BertForQuestionAnswering`. Does it compute exactly what ours does? To check, we build a small one with random
+# weights, which saves a download, and copy its weights into our own class. The library expects the attention mask and
+# the segments by name, and it returns an object with named parts.
+
+# %%
+from transformers import BertConfig, BertForQuestionAnswering
+
+sizes = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+theirs = BertForQuestionAnswering(BertConfig(intermediate_size=96, **sizes)).eval()
+ours = bert.SpanReader(
+    bert.BertEncoder(bert.BertConfig(d_model=48, n_layers=2, n_heads=4, d_ff=96))
+)
+ours.encoder.load_state_dict(bert_state(theirs.bert.state_dict(), n_layers=2))
+ours.span.load_state_dict(theirs.qa_outputs.state_dict())
+with torch.inference_mode():
+    output = theirs(input_ids=ids, token_type_ids=segments, attention_mask=ids != 0)
+    starts, ends = ours.eval()(ids, segments)
+
+# %% tags=["hide-input"]
+torch.testing.assert_close(output.start_logits, starts, atol=1e-5, rtol=1e-4)
+torch.testing.assert_close(output.end_logits, ends, atol=1e-5, rtol=1e-4)
+print("start_logits", tuple(output.start_logits.shape), " equal to ours: yes")
 
 # %% [markdown]
 # **References**

@@ -5,14 +5,14 @@ from helpers.exercises.written import predictions, questions
 QUESTIONS = questions(r"""
 [what_a_retriever_needs: single]
 A user types *car won't start in winter*. The right page says *vehicle battery, low temperatures*. Which finder can find it?
-- BM25, because both texts are short. | The two share no word, so BM25 scores this page 0, however short it is.
+- BM25, because both texts are short. | The two share no word, so BM25 gives this page a score of 0, however short it is.
 + MiniLM, because it compares vectors. | Yes. Two texts without a common word can have similar vectors.
-- Either, if the list of results is long enough. | BM25 scores every page without a shared word 0, so the right page ranks no higher than the rest of them.
+- Either, if the list of results is long enough. | BM25 gives every page without a shared word the same score, 0, so the right page ranks no higher than thousands of wrong ones.
 - Neither, before a model has been trained on cars and batteries. | MiniLM was trained on a billion pairs of texts about all sorts of things, and cars and batteries are surely among them.
 
 [valid_spans: number]
 A text has 10 tokens, and an answer at most 3. How many valid spans are there?
-- 30 | Near the end of the text there's no longer room for three tokens.
+- 30 | That allows three lengths at every start, but near the end of the text there's no room for three tokens.
 - 100 | These are all pairs of a start and an end, valid or not.
 - 55 | That counts spans of any length. At most 3 tokens are allowed.
 - 24 | That is 3 × 8, with only those starts that have room for three tokens.
@@ -33,7 +33,7 @@ tolerance: 0.01
 [where_it_failed: single]
 Your pipeline answers a question wrongly. What do you look at first?
 + Whether the paragraph that was found contains the answer. | Yes. If it doesn't, no reader could have helped, and you have to repair the finder.
-- Whether the reader's score is high enough. | The score says how this answer compares with no answer, in the text that the reader got. Even in a wrong text it can be high.
+- Whether the reader's score is high enough. | The score compares this answer with giving none, and only within the text that the reader was given. Even in a wrong text it can be high.
 - Whether the two argmaxes are a valid span. | The reader already takes the best valid span, so that can't be it.
 - Whether the question was asked in training. | Most questions weren't, and that alone doesn't make an answer wrong.
 
@@ -51,7 +51,7 @@ The reader points at the tokens `17 , 786 , 419`. What should your program print
 - 17 , 786 , 419 | That's glued from the tokens. The text has no spaces there.
 - 17786419 | Leaving out the spaces is right, but the commas belong to the text.
 + 17,786,419 | Yes: the text from the first token's beginning to the last one's end.
-- 17, 786, 419, since a space follows a comma in English text | In a number it doesn't, and no rule for spaces is right everywhere. The text itself is.
+- 17, 786, 419, since a space follows a comma in English text | In a number it doesn't, and no rule for spaces is right everywhere. Only the text itself is reliable.
 
 [a_reader_for_contracts: open]
 A company wants a reader for its 40,000 contracts, to point at the right clause when somebody types a question. Which two things would you measure before anybody relies on it, and what would you show beside its answer?
@@ -107,7 +107,7 @@ recall: where_it_failed
 [does_the_score_know]
 Draw one question with an answer and one without. How often does the reader give the higher score to the one *with* an answer? Chance would be 50%.
 too_low: The reader was trained on such questions as well, so it can tell them apart better than that.
-too_high: The questions without an answer were written to look like the others: the topic and the words are the same, and only something small is off.
+too_high: The questions without an answer were written to look like the others: the topic and the words are the same, and only some detail differs.
 unit: %
 low: 0
 high: 100
