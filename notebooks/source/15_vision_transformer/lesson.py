@@ -6,11 +6,11 @@
 #
 # The model below sees nothing but such lines. It reads each square as a word and the line as a sentence, with lesson
 # 07's encoder layers unchanged, and then names the garment. That sounds silly, but nothing you built in lessons 03 to
-# 10 was specific to words. An encoder layer takes a list of vectors and returns another, and it has no way of telling
-# where the vectors came from.
+# 10 was specific to words. An encoder layer takes a list of vectors and returns another list, and it has no way of
+# telling where the vectors came from.
 #
 # The layers are already in the file that you finished in lesson 10, so today you'll only build what goes around them.
-# This lesson is a branch of the course. Of the later ones, only lesson 17 needs something from it, the class token.
+# This lesson is a branch of the course. Of the later lessons, only 17 needs something from it, the class token.
 #
 # Here are the model's answers for twelve pictures that it never saw in training. Each has 28 × 28 pixels and belongs
 # to one of ten classes of clothes.
@@ -90,15 +90,15 @@ figure = show(
     test.images[:12], [CLASSES[label] for label in found[:12]], colours=right_colours[:12]
 )
 whole = (found == test.labels).float().mean().item()
-print(f"{wardrobe}: right on {whole:.0%} of {len(found):,} test pictures; an orange name is wrong")
+print(f"{wardrobe}: right on {whole:.0%} of {len(found):,} test pictures; names in orange are wrong")
 assert whole > 0.8
 notebook.figure(
     figure, alt="Twelve grey pictures of clothes, the model's answer above each.", width=760
 )
 
 # %% [markdown]
-# Now let's make it hard. We shuffle the 49 squares of every picture, using one random order for them all. Here
-# are the first six:
+# Now let's make it hard. We shuffle the 49 squares of every picture, using the same random order for all pictures.
+# Here are the first six:
 
 # %% tags=["hide-input"]
 from helpers.models.vit import patchify as cut
@@ -125,8 +125,8 @@ exercises.predict("shuffled_patches")
 shuffled_share = accuracy(wardrobe.model, shuffled, test.labels)
 exercises.reveal("shuffled_patches", measured=100 * shuffled_share)
 print(f"in order: {whole:.0%}   shuffled: {shuffled_share:.0%}   guessing: 10%")
-notebook.tell("""The order matters to the model, although nothing in an encoder layer depends on it. Something else must tell the
-model where a square came from. In section 3 you'll see what.""")
+notebook.tell("""The order matters to the model, although nothing in an encoder layer depends on it. Something else
+must tell the model where a square came from. In section 3 you'll see what.""")
 assert 0.12 < shuffled_share < whole - 0.2
 
 # %% [markdown]
@@ -163,7 +163,7 @@ exercises.check("patchify", patchify)
 # You'll often see both steps, cutting and projecting, written in one line, as a **convolution**. A convolution slides
 # a small window over the picture. At every stop it takes weighted sums of the pixels inside, always with the same
 # weights, its *kernel*. The *stride* is how far the window moves each time. If the stride equals the width of the
-# window, each stop is a patch.
+# window, the window stops exactly once at every patch.
 
 # %%
 pictures = as_input(test.images[:5])  # (5, 1, 28, 28): one channel, because they're grey
@@ -181,7 +181,7 @@ torch.testing.assert_close(by_convolution, by_patches, atol=1e-5, rtol=0)
 # ## 2. Which vector gives the answer?
 #
 # The encoder returns 49 vectors, one per patch, but we want a single answer for the whole picture. No patch is
-# special, so a ViT adds a token that belongs to no patch, as BERT (lesson 12) puts its [CLS] before every text. The
+# special, so a ViT adds a token that belongs to no patch, just as BERT puts [CLS] before every text (lesson 12). The
 # vector of this **class token** is learned.
 #
 # ### Your turn (3 min)
@@ -239,7 +239,7 @@ print(f"the same answers as the course's model: {(answers == found).float().mean
 print(exercises.whose("patchify", "add_class_token", "EncoderLayer", did="answered"))
 
 # %% [markdown]
-# The clinic of lesson 10 can examine this model, too. It changes one patch and checks which outputs move.
+# The clinic of lesson 10 can examine this model, too. It changes one patch and checks which outputs change with it.
 
 # %% tags=["nbval-ignore-output"]
 examine(my_vit, kind="vision", image_size=28, patch_size=4, n_channels=1)
@@ -247,8 +247,9 @@ examine(my_vit, kind="vision", image_size=28, patch_size=4, n_channels=1)
 # %% [markdown]
 # ## 3. How does it know where a patch was?
 #
-# Back to the shuffled pictures. Like BERT, the model adds a learned vector per position to its tokens, and nothing
-# else in the model depends on where a patch was. Let's take these vectors away by setting their whole table to zero.
+# Think back to the shuffled pictures. Like BERT, the model adds a learned vector per position to its tokens, and
+# nothing else in the model depends on where a patch was. Let's take these vectors away by setting their whole table
+# to zero.
 
 # %%
 exercises.predict("no_positions")
@@ -263,14 +264,14 @@ without = (logits[0].argmax(-1) == test.labels).float().mean().item()
 exercises.reveal("no_positions", measured=100 * without)
 print(f"with the table: {whole:.0%}   with zeros: {without:.0%}")
 print(f"shuffled, with zeros: {(logits[1].argmax(-1) == test.labels).float().mean():.0%}")
-print("largest difference between the two, per probability: below 0.001")
+print("with zeros, each probability is the same for both, to within 0.001")
 assert without < whole - 0.2
 torch.testing.assert_close(*logits, atol=1e-3, rtol=0)
 torch.testing.assert_close(table, trained_table)
 
 # %% [markdown]
 # Without positions, the model can't tell a shuffled picture from the original and always classifies the two alike.
-# Lesson 05 showed you this with sentences. Attention treats its input as a *set*.
+# You saw this with sentences in lesson 05, where the reason was the same. Attention treats its input as a *set*.
 #
 # The table has one row for the class token and 49 for the patches, numbered 0 to 48. To the model these 49 positions
 # are a plain list. Has training taught it that they form a grid? Each little map below belongs to one position. It
@@ -298,19 +299,19 @@ notebook.figure(
 )
 
 # %% [markdown]
-# Training has taught the model the grid, although nobody ever mentioned one. In *Practice* you'll write the function
-# behind the two percentages above the maps.
+# Training has taught the model that there's a grid, although nobody ever mentioned one. In *Practice* you'll write
+# the function behind the two percentages above the maps.
 #
 # ## 4. Is it better than a convolution?
 #
 # Before 2020, classifying pictures was mostly a job for convolutional networks, **CNNs**. A convolution looks through
-# a small window and applies one set of weights wherever the window is. Two assumptions are built into that.
-# Neighbouring pixels belong together, and a pattern means the same everywhere. A ViT has to learn most of this. In
-# return, every patch can attend to every other from the first layer on.
+# a small window and applies one set of weights wherever the window is. That builds in two assumptions: neighbouring
+# pixels belong together, and a pattern means the same everywhere. A ViT has to learn most of this. In return, every
+# patch can attend to every other from the first layer on.
 #
-# Let's have the two race. They have nearly equal numbers of parameters, and each sees 1,500 pictures once. To make the most
-# of so few, we **augment** them, which means that each is shifted by up to two pixels, sometimes mirrored, and
-# sometimes partly painted black.
+# Let's race a ViT against a CNN. They have nearly equal numbers of parameters, and each sees 1,500 pictures once. To
+# make the most of so few pictures, we **augment** them, which means that each one is shifted by up to two pixels,
+# sometimes mirrored, and sometimes partly painted black.
 
 # %%
 torch.manual_seed(0)
@@ -372,14 +373,14 @@ display(
         width=620,
     )
 )
-notebook.tell("""Is it just a matter of more pictures? The figure shows 18 other runs, three seeds per model and
-number of pictures, and the CNN is ahead by 14 to 18 points however many there are. All these runs had twelve seconds of
-*computing time*, though, which is only enough to see 20,000 pictures about once. The ViT needs more training steps than
-that, because it first has to learn what a neighbour is.""")
+notebook.tell("""Would more pictures help the ViT? The figure shows 18 other runs, three seeds per model and number
+of pictures, and the CNN is ahead by 14 to 18 points however many there are. All these runs had twelve seconds of
+*computing time*, though, which is only enough to see 20,000 pictures about once. The ViT needs more training steps
+than that, because it first has to learn what a neighbour is.""")
 
 # %% [markdown]
-# Does the ViT catch up when it's trained for longer? The ViT of the opening went through 18,000 pictures 45 times,
-# and the CNN that we trained beside it went through them six times.
+# Does the ViT catch up when it's trained for longer? The ViT of the opening went through 18,000 pictures 45 times.
+# The CNN that we trained for comparison went through them six times.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 card = wardrobe.card
@@ -391,8 +392,8 @@ assert abs(card["test_accuracy"] - card["cnn"]["test_accuracy"]) < 0.01
 assert card["epochs"] >= 7 * card["cnn"]["epochs"]
 
 # %% [markdown]
-# The ViT does catch up. The small gap that's left could be chance, so a ViT can learn what a CNN has built in. It had
-# to work for it, though, with more than seven times as many passes as the CNN, 14 minutes instead of four, and
+# The ViT does catch up, and the small gap that's left could be chance. A ViT can learn what a CNN has built in. But
+# it had to train for longer, with more than seven times as many passes as the CNN, 14 minutes instead of four, and
 # another optimiser. Would a CNN that is trained for as long stay ahead? We haven't tested that.
 #
 # On photos, catching up took more pictures, too. Dosovitskiy et al. (2021) pretrained both kinds of network on larger
@@ -400,17 +401,17 @@ assert card["epochs"] >= 7 * card["cnn"]["epochs"]
 # the ViT was ahead.
 #
 # > **Myth:** *A ViT needs hundreds of millions of pictures to match a CNN.* That was the recipe of 2020. A year later
-# > **DeiT** (Touvron et al. 2021) trained a ViT on that same million until it was about as accurate as a CNN, mainly
-# > by heavy augmentation. A CNN as its teacher helped further but wasn't necessary. In **MAE** (He et al. 2022) a ViT
-# > first fills gaps, as BERT does. Three quarters of the patches are hidden, and no labels are needed. And a CNN
-# > trained with equal care keeps up (Liu et al. 2022).
+# > **DeiT** (Touvron et al. 2021) trained a ViT on the same million until it was about as accurate as a CNN, mainly
+# > by heavy augmentation. Having a CNN as its teacher helped further but wasn't necessary. In **MAE** (He et al.
+# > 2022) a ViT first fills gaps, as BERT does. Three quarters of the patches are hidden, and no labels are needed.
+# > And a CNN trained with equal care keeps up (Liu et al. 2022).
 
 # %% [markdown]
 # ## 5. Where does it look?
 #
 # An attention map can be drawn right over the picture, so it's tempting to read it as an explanation. In the map
-# below, click a patch and step through the layers and heads. The more blue, the more weight. For comparison, the map
-# on the right comes from a ViT with *random* weights, which has never seen a picture.
+# below, click a patch and step through the layers and heads. The bluer a patch, the more weight it has. For
+# comparison, the map on the right comes from a ViT with *random* weights, which has never seen a picture.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 torch.manual_seed(0)
@@ -419,8 +420,8 @@ PatchAttention(wardrobe, untrained, clothes("test", 12), layer=2)
 
 # %% [markdown]
 # A single layer's map isn't the whole story, because the second layer mixes vectors that the first has already mixed.
-# **Attention rollout** multiplies the maps of all layers. Before that, each map is averaged with the identity matrix,
-# because the residual connection lets every token keep its own vector.
+# **Attention rollout** therefore multiplies the maps of all layers. Before that, each map is averaged with the
+# identity matrix, because the residual connection lets every token keep its own vector.
 #
 # ### Your turn (5 min)
 
@@ -491,8 +492,9 @@ notebook.figure(
 
 # %% [markdown]
 # In most of these maps you can make out the garment. To measure how closely a map follows the picture, we correlate
-# it with the brightness of the patches. Either sign counts, because a map can draw the garment light on dark or dark
-# on light. The trained model's maps do far better than random numbers. But one comparison is missing.
+# it with the brightness of the patches. A negative correlation counts as much as a positive one, because a map can
+# draw the garment light on dark or dark on light. The trained model's maps do far better than random numbers. But one
+# comparison is missing.
 
 # %%
 exercises.predict("random_rollout")
@@ -515,14 +517,14 @@ display(
         width=980,
     )
 )
-notebook.tell("""A model that has learned nothing draws the garments, too. Bright patches differ from black ones under any
-matrices, so the picture gets into the map by itself. A map with the shape of a boot doesn't show that the model
-has learned anything about boots.""")
+notebook.tell("""A model that has learned nothing draws the garments, too. Bright patches differ from black ones
+whatever the matrices are, so the picture gets into the map by itself. A map with the shape of a boot doesn't show
+that the model has learned anything about boots.""")
 
 # %% [markdown]
 # Does the trained model's map at least show which patches its answer depends on? As in lesson 06, we find out by
-# intervening. We leave out 12 of the 49 patches, so that the model reads only 38 tokens, each with its own position.
-# Then we count how many pictures it still classifies correctly.
+# intervening. We leave out 12 of the 49 patches, so that the model reads only 38 tokens, and each token keeps its
+# position. Then we count how many pictures it still classifies correctly.
 
 # %%
 exercises.predict("take_patches_away")
@@ -571,14 +573,14 @@ print("12 patches …                          left out   painted black")
 for name, told in (("chance", "drawn at random"), ("trained", "by the trained model's rollout"),
                    ("random", "by random models' rollouts"), ("bright", "the brightest")):  # fmt: skip
     print(f"{told:36} {left_out[name]:9.0%} {in_black[name]:15.0%}")
-notebook.tell("""The trained model's map does point at what the model needs. Without the patches it picks, nearly half of the right
-answers are lost, far more than in any other row. Trained and random maps both show the garment, and only the
-experiment tells you which of them shows what the answer depends on.
+notebook.tell("""The trained model's map does point at what the model needs. Without the patches that this map picks,
+nearly half of the right answers are lost, far more than in any other row. Trained and random maps both show the
+garment, and only the experiment tells you that the trained map also shows what the answer depends on.
 
-Then look at the last column. Paint the patches black instead of leaving them out, and the story is reversed, because
-the model now does worst without its brightest patches. But black isn't *nothing*. It's the background of every picture
-and the gap between two trouser legs. Painting a bright patch black changes the picture far more than painting a dark
-one, so this column mostly measures how much was repainted.""")
+Then look at the last column, where the patches were painted black instead of left out. Here the story is reversed,
+because the model now misses the brightest patches most. But black isn't *nothing*. It's the background of every
+picture and the gap between two trouser legs. Painting a bright patch black changes the picture far more than painting
+a dark one, so this column mostly measures how much was repainted.""")
 assert left_out["trained"] + 0.1 < min(left_out["random"], left_out["bright"]) < left_out["chance"]
 assert in_black["bright"] < in_black["trained"]
 
@@ -602,14 +604,14 @@ exercises.my_parts()
 # %% [markdown]
 # ### What to take away
 #
-# - A patch plays the part of a word. It's cut out, flattened and sent through a linear layer. A convolution with
-#   kernel = stride = patch does all that at once.
+# - A patch plays the part of a word. It's cut out, flattened and sent through a linear layer. A convolution whose
+#   kernel and stride are as wide as a patch does all that at once.
 # - Halve the patch's side, and an attention map has about 16 times as many weights.
 # - The class token starts as one learned vector, whatever the picture, and collects what it needs by attention.
 # - Only the table of positions tells the model where a patch was. From the pictures, the model learns that the
 #   positions form a grid.
-# - With little training, a CNN of the same size does better. With seven times as many passes, our ViT reached that
-#   CNN's accuracy.
+# - With little training, a CNN of the same size does better. With more than seven times as many passes as a CNN, our
+#   ViT reached the CNN's accuracy.
 # - A map over a picture is a hypothesis. Compare it with the map of an untrained model, then leave patches out and
 #   see what changes.
 #
@@ -683,7 +685,7 @@ exercises.heading("grid_score")
 def grid_score(table, n_columns):
     """table (N, D) -> the share of rows whose most similar other row is a direct neighbour in the grid"""
     unit = table / table.norm(dim=-1, keepdim=True)
-    similarity = (unit @ unit.T).fill_diagonal_(-2)  # nobody is its own neighbour
+    similarity = (unit @ unit.T).fill_diagonal_(-2)  # no position is its own neighbour
     nearest = similarity.argmax(...)  # (N,)   ← fill the gap
     place = torch.arange(len(table))
     rows = (place // n_columns - nearest // n_columns).abs()

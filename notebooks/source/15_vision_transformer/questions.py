@@ -29,7 +29,7 @@ What does the class token hold before the first layer?
 
 [patches_in_another_order: single]
 A ViT *without* positions gets the same patches in another order. What happens?
-+ Each patch keeps its output vector, and the class stays the same. | Yes. Attention compares contents, so every vector moves along with its patch, and the class token still receives the same mixture.
++ Each patch keeps its output vector, and the class stays the same. | Yes. Attention compares contents, so every output vector moves along with its patch, and the class token still receives the same mixture.
 - The class changes, since the picture has become a different one. | To us it has. But nothing that the model computes depends on the order.
 - All vectors change a little, and the class usually stays. | They don't change at all, up to rounding. A sum doesn't depend on the order of its terms.
 - It raises an error. | The shapes are the same, so everything runs.
@@ -59,7 +59,7 @@ answer: Cutting into patches assumes that the pixels of a patch belong together,
 
 PREDICTIONS = predictions(r"""
 [shuffled_patches]
-All 1,000 test pictures are shuffled in one and the same random order. For what percentage of them does the model still name the right class?
+All 1,000 test pictures are shuffled in the same random order. For what percentage of them does the model still name the right class?
 too_low: Much of a picture survives the shuffling: how bright it is, how many patches are black, which textures there are. None of that depends on the order.
 too_high: The order matters more than that. Section 3 shows how that information gets into the model.
 unit: %
@@ -71,7 +71,7 @@ ask_why: yes
 recall: patches_in_another_order
 
 [no_positions]
-We set the trained model's table of positions to zero and leave the pictures in order. For what percentage of the 1,000 does it now name the right class?
+We set the trained model's table of positions to zero and leave the pictures in order. For what percentage of the 1,000 pictures does it now name the right class?
 too_low: The contents of the patches are still there, and they are enough to recognise some classes.
 too_high: The other weights were trained together with the table, so they depend on it.
 unit: %

@@ -108,8 +108,8 @@ class Reader(nn.Module):
 # ## Spoken digits: a sound as a sequence of frames
 #
 # Six people say the digits from *zero* to *nine*. We cut each clip into frames, one every 16 milliseconds, and in
-# each frame we measure how strong the sound is in 24 bands of frequencies. A digit becomes a sequence of about 25
-# tokens. Each token is already a vector of 24 numbers, so we don't need an embedding table.
+# each frame we measure how strong the sound is in 24 bands of frequencies. A spoken digit becomes a sequence of about
+# 25 tokens. Each token is already a vector of 24 numbers, so we don't need an embedding table.
 
 # %% tags=["nbval-ignore-output"]
 clips = digits.clips()
@@ -188,20 +188,20 @@ notebook.figure(
 )
 
 # %% [markdown]
-# Which one won? It depends on who speaks. On *theo* and *jackson* the five averages were well ahead every time that
-# we trained. On *george* and *nicolas* the Transformer was usually ahead. Even the average over all six doesn't
-# settle it, because one seed favours the Transformer and another its rival.
+# Which one won? It depends on who speaks. On *theo* and *jackson* the five averages were well ahead every time we
+# trained. On *george* and *nicolas* the Transformer was usually ahead. Even the average over all six doesn't settle
+# it, because one seed favours the Transformer and another its rival.
 #
 # We nearly told you something else. At first we tried only three speakers, *theo* and *jackson* among them, and the
-# simpler model looked like the better one. Every voice is a draw, and anyone who tests on just a few can report
-# either result.
+# simpler model looked like the better one. Voices differ so much that anyone who tests on just a few of them can
+# report either result.
 #
 # ## Proteins: which part is a helix?
 #
-# A protein is a chain of amino acids, written with twenty letters. Parts of the chain wind up into *helices* (H),
-# others line up side by side as *strands* (E), and the rest is called *coil* (C). For each letter of the chain, the
-# model has to predict H, E or C. We train on 2,400 chains and test on 200, which the makers of the data chose to be
-# unlike all the others.
+# A protein is a chain of amino acids, written with twenty letters. Parts of the chain wind into *helices* (H), others
+# line up side by side as *strands* (E), and the rest is called *coil* (C). For each letter of the chain, the model
+# has to predict H, E or C. We train on 2,400 chains and test on 200, which the makers of the data chose to be unlike
+# all the others.
 
 # %%
 chains, tested = proteins.proteins("train"), proteins.proteins("test")
@@ -211,8 +211,8 @@ print(tested[0][1][:60])
 # %% [markdown]
 # An amino acid in a chain is called a *residue*. The rival, which we'll call the *window*, is a linear layer that
 # sees a residue and its eight neighbours on each side, much like a well-known method from 1978 (Garnier, Osguthorpe
-# and Robson). It meets two encoders that are alike except for their positions, which one adds and the other rotates.
-# Which of the three is best, and how much do the positions matter?
+# and Robson). It meets two encoders that differ only in how positions are supplied. One has them added to its input,
+# and the other rotates its queries and keys. Which of the three is best, and how much do the positions matter?
 
 
 # %% tags=["hide-input"]
@@ -277,12 +277,13 @@ notebook.figure(
 # %% [markdown]
 # The window is told which residues are neighbours, wherever in the chain they are. The encoder with added positions
 # would have to find that out from a sum of residue and position, and after 200 steps it has hardly begun. Rotation
-# hands the other encoder half of the window's knowledge, because a score then depends on how far apart two residues
-# are. Nothing else about the training has changed, and yet most of the gap to the window is gone.
+# hands the other encoder a part of what the window is told, because a score then depends on how far apart two
+# residues are. Nothing else about the training has changed, and yet most of the gap to the window is gone.
 #
-# Is the task beyond added positions altogether? To find out, we trained both encoders for ten times as long, three
-# times each. We also tested them in two ways. A test chain has up to 256 residues, but training only ever showed
-# crops of 64, so the second test cuts the chains into pieces of 64.
+# Can an encoder with added positions learn this task at all? To find out, we trained both encoders for ten times as
+# long, three times each. We also tested them in two ways. A test chain has up to 256 residues, but in training an
+# encoder never sees more than 64 in a row. The first test therefore uses whole chains, and the second cuts them into
+# pieces of 64.
 
 # %% tags=["hide-input"]
 stored = measured("proteins")  # python -m recipes.proteins
@@ -297,19 +298,19 @@ assert max(shares["added"]["2000"]["whole"]) < 55 < 60 < min(shares["added"]["20
 notebook.table(rows, ["three seeds", "steps", "whole chains, % right", "in pieces of 64, % right"])
 
 # %% [markdown]
-# Given that time, the rotated encoder overtakes the window, which no longer improves. The encoder with added positions
-# still looks hopeless on whole chains, but in pieces of 64 it's as good as the window. It did learn which residues are
-# neighbours, only more slowly, and only at the 64 positions that occurred in training. From the 65th residue on, it's
-# given position vectors that it was never trained on. Long chains don't hurt the rotated encoder, because a residue's
-# neighbours are a few steps away wherever it is in the chain.
+# Given that time, the rotated encoder overtakes the window, although we fitted the window until it no longer
+# improved. The encoder with added positions still looks hopeless on whole chains, but in pieces of 64 it's as good as
+# the window. It did learn which residues are neighbours, only more slowly, and only at the 64 positions that occurred
+# in training. From the 65th residue on, it's given position vectors that it was never trained on. Long chains don't
+# hurt the rotated encoder, because a residue's neighbours are a few steps away wherever the residue is in the chain.
 #
 # ### Structure without labels
 #
-# Labels like these are hard to come by, because somebody had to find out the structure of all 2,400 chains in a laboratory.
-# Could an encoder learn about structure without them, just by filling gaps, as lesson 12's BERT learned about words?
-# We trained three small encoders, again with rotated positions, to fill gaps in these chains. Then we froze them and
-# trained a linear layer, the **probe**, to read H, E or C off their vectors. For comparison, a second probe does this
-# with encoders whose weights are random.
+# Labels like these are hard to come by, because somebody had to find out the structure of all 2,400 chains in a
+# laboratory. Could an encoder learn about structure without labels, just by filling gaps, as lesson 12's BERT learned
+# about words? We trained three small encoders, again with rotated positions, to fill gaps in these chains. Then we
+# froze them and trained a linear layer, the **probe**, to read H, E or C off their vectors. For comparison, a second
+# probe does this with encoders whose weights are random.
 
 # %% tags=["hide-input"]
 seeds = {
@@ -333,16 +334,17 @@ notebook.figure(
 )
 
 # %% [markdown]
-# Filling gaps helped a little, by two or three points, and it did so with every seed (the dots). That random weights
-# do so well may surprise you. But they mix each residue with the rest of its chain, and the mixture alone tells the
-# probe more than a single residue does. The window, which needs no training before the probe, is still far ahead of
-# both, and so is the rotated encoder that was trained with labels. Filling gaps in 2,400 chains is no substitute for
-# labels.
+# Filling gaps helped a little, by two or three points, and it did so with every seed (the dots). You may be surprised
+# that random weights do so well. But they mix each residue with the rest of its chain, and the mixture alone tells
+# the probe more than a single residue does. The window, which needs no training before the probe, is still far ahead
+# of both, and so is the rotated encoder that was trained with labels. Filling gaps in 2,400 chains is no substitute
+# for labels.
 #
-# With far more chains it works. Models such as ESM (Rives et al. 2021) filled gaps in 250 million chains, and a linear
-# layer then reads helices and strands off their vectors far better than off the letters. AlphaFold 2 (Jumper et al. 2021),
-# which predicts a protein's shape in space, is built around attention as well. It reads a chain together with related
-# chains from other species, because positions that change together often touch.
+# With far more chains, filling gaps does work. Models such as ESM (Rives et al. 2021) filled gaps in 250 million
+# chains, and a linear layer then reads helices and strands off their vectors far better than off the letters.
+# AlphaFold 2 (Jumper et al. 2021), which predicts a protein's shape in space, is built around attention as well. It
+# reads a chain together with related chains from other species, because positions that change together often touch in
+# the folded protein.
 #
 # ## And time series?
 #
