@@ -90,7 +90,9 @@ figure = show(
     test.images[:12], [CLASSES[label] for label in found[:12]], colours=right_colours[:12]
 )
 whole = (found == test.labels).float().mean().item()
-print(f"{wardrobe}: right on {whole:.0%} of {len(found):,} test pictures; names in orange are wrong")
+print(
+    f"{wardrobe}: right on {whole:.0%} of {len(found):,} test pictures; names in orange are wrong"
+)
 assert whole > 0.8
 notebook.figure(
     figure, alt="Twelve grey pictures of clothes, the model's answer above each.", width=760
