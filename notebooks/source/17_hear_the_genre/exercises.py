@@ -269,7 +269,7 @@ EXERCISES = [
         hints=["Compare what happens to `steps` with what happens to `ids`.",
                "The function never uses its argument `steps`.",
                "tokens = table[ids] + step_table[steps]"],
-        look_at="In a sentence, the place in the list says it all. In music it doesn't, because a rest takes time but has no token.",
+        look_at="In a sentence, a word's place in the list is its position. In music it isn't, because a rest takes time but has no token.",
     ),
     Exercise(
         name="read_genre", title="from tokens to logits",
@@ -372,8 +372,8 @@ EXERCISES = [
         look_at="Only the performances are drawn at random. Each window follows its performance.",
     ),
     Exercise(
-        name="balanced_accuracy", title="a fair mark for rare genres",
-        task="From logits (N, n_genres) and labels (N,), compute for each genre that occurs in the labels the share of its windows that got the right answer. Return the mean of these shares.",
+        name="balanced_accuracy", title="a measure that is fair to rare genres",
+        task="From logits (N, n_genres) and labels (N,), find the share of right answers within each genre that occurs in the labels. Return the mean of these shares.",
         minutes=5, difficulty=2, importance=4,
         reference=balanced_accuracy, draw=_draw_answers,
         mistakes=[

@@ -6,8 +6,8 @@
 # tell which is which? Two bars aren't much to go by, but your model won't have more either.
 #
 # In this assignment of **120 minutes** you design tokens for drumming, build a classifier, train it and test it. Then
-# comes the most important part, in which you find out how far you can trust your own result. That is why your work is
-# graded on its method and not on its accuracy.
+# comes the most important part, in which you find out how far you can trust your own result. For that reason, your
+# work is graded on its method and not on its accuracy.
 #
 # This lesson is a branch that starts after lesson 15. You need lesson 04's padding mask, lesson 07's encoder layers,
 # and lesson 15's class token, which turned those layers into a classifier.
@@ -169,8 +169,8 @@ for i, genre in enumerate(GENRES):
 # %% [markdown]
 # ## 1. What is a token?
 #
-# In a text, somebody had already divided the language into words. Drumming has no words, so you decide what a token
-# is. What you have to work with is a list of **strokes**, one per row:
+# When you worked with text, the language was already divided into words. Drumming has no words, so you decide what a
+# token is. What you have to work with is a list of **strokes**, one per row:
 
 # %% tags=["hide-input"]
 print("   step  voice            velocity  late")
@@ -189,8 +189,8 @@ print("      …")
 # tokens, and a soft tap on the snare looks just like a hard one. If it also names the exact velocity, there are over a
 # thousand, most of them too rare to learn.
 #
-# We'll take a middle way and name the voice and one of four levels of loudness. The step is added later, as positions
-# were for words. The lateness is left out. In part 9 you can test other choices.
+# We'll choose a middle way. A token names the voice and one of four levels of loudness. The step is added later, as
+# positions were for words, and the lateness is left out. In part 9 you can test other choices.
 
 # %%
 exercises.heading("stroke_tokens")
@@ -255,8 +255,8 @@ assert cut_off < 0.06
 # ### Your turn: find the bug (4 min)
 #
 # The function below puts lesson 15's class token first and the strokes after it. A model with this function runs, and
-# even learns something. To see that it has a bug, look at two windows of three strokes each. They differ only in the
-# third stroke, which sounds in the first bar of one window and in the second bar of the other.
+# even learns something, but the function has a bug. To see it, look at two windows of three strokes each. They differ
+# only in the third stroke, which sounds in the first bar of one window and in the second bar of the other.
 
 # %%
 exercises.heading("timed_tokens")
@@ -312,8 +312,9 @@ read_genre = exercises.mine("read_genre")
 
 
 # %% [markdown]
-# The module below holds everything that has to be learned. It calls your two functions, `embed` for the way in and
-# `read` for the way out. The last entry in its list of layers is a norm, which closes a stack of pre-norm layers.
+# The module below holds everything that has to be learned. It calls your `timed_tokens` as `embed`, on the way in, and
+# your `read_genre` as `read`, on the way out. The last entry in its list of layers is a norm, which closes a stack of
+# pre-norm layers.
 
 # %%
 notebook.show_source(GenreClassifier.forward)
@@ -340,8 +341,8 @@ exercises.reveal(
     measured="same" if moved < 1e-4 else "some" if switched < 0.4 else "chance",
 )
 print("largest difference of a logit is below 0.0001:", moved < 1e-4)
-notebook.tell("""We could have listed the strokes in any order, for instance drum by drum, because each of them brings its own
-time along. A word in a text has nothing of the kind, so there the order has to come from its place in the list.""")
+notebook.tell("""We could have listed the strokes in any order, for instance drum by drum, because each stroke carries its own
+time. A word in a text carries no such thing, so there the position has to come from its place in the list.""")
 assert moved < 1e-4
 
 # %% [markdown]
@@ -362,9 +363,9 @@ drawn_logits = logits_of(model, tables, test)
 print(f"accuracy of the encoder: {accuracy(drawn_logits, windows.genres[test]):.0%}")
 
 # %% [markdown]
-# Is that good? Nobody can tell without a rival. One of the simplest is a **linear model**. It reads a window as a grid
-# of 32 steps by 9 voices, in which each number says how loud the stroke there was. For each genre, it learns one
-# weight per place in the grid.
+# Is that good? You can't tell without something to compare it with. One of the simplest rivals is a **linear model**.
+# It reads a window as a grid of 32 steps by 9 voices, in which each number says how loud the stroke there was. For
+# each genre, it learns one weight per place in the grid.
 
 # %%
 exercises.heading("stroke_grid")
@@ -474,7 +475,7 @@ seen_share = exercises.mine("seen_share")
 print(f"drawn at random: {seen_share(numbers[train], numbers[test]):.0%}")
 
 # %% [markdown]
-# The cure is to draw whole performances instead of windows. Write a split that does so.
+# To close the leak, draw whole performances instead of windows. Write a split that does so.
 
 # %%
 exercises.heading("split_by_performance")
@@ -518,8 +519,8 @@ for name, drawn, clean in (
     ("linear model", accuracy(linear_drawn, labels), accuracy(linear_clean, clean_labels)),
 ):  # fmt: skip
     print(f"{name:>14}        {drawn:.0%}               {clean:.0%}")
-notebook.tell("""Neither model has become worse. The question has become harder, whereas the numbers of part 4 answered an
-easier one. Had you published those, the first user with a new recording would have found out.""")
+notebook.tell("""Neither model has become worse. Only the question has become harder, because the numbers of part 4 answered an
+easier one. If you had published those, the first user with a new recording would have found out.""")
 notebook.claim(clean_accuracy < drawn_accuracy - 0.05)
 
 # %%
@@ -566,8 +567,8 @@ assert max(validated("decay").values()) - validated("decay")["100.0"] < 0.01
 # %% [markdown]
 # ## 6. Encoder or linear model?
 #
-# Which performances happen to be in the test can change the result by several points. One split isn't enough, then, so
-# we repeated everything with three splits by performance.
+# Which performances happen to be in the test can change the result by several points, so one split isn't enough. We
+# repeated everything with three splits by performance.
 
 # %%
 exercises.predict("encoder_or_linear")
@@ -606,8 +607,8 @@ notebook.tell(f"""The encoder is ahead on all three splits. Its lead is {100 * m
 {100 * max(gaps):.0f} on another, and with a single split you might have reported either.""")
 
 # %% [markdown]
-# To keep the comparison fair, both models saw the same windows and splits. Each window of a long performance counted
-# less when either model was trained. `python -m recipes.genres` repeats all runs.
+# To keep the comparison fair, both models saw the same windows and splits, and for both, each window of a long
+# performance counted less in training. `python -m recipes.genres` repeats all runs.
 
 # %%
 exercises.quiz("a_tie_with_the_baseline")
@@ -690,9 +691,9 @@ exercises.quiz("speech_of_forty_people")
 # %% [markdown]
 # ## 8. Where does it attend?
 #
-# Which strokes does the model use? A first hint is the class token's row of an attention map, because the class token
-# collects what it needs from the strokes, and this row says how much weight each of them has. To compare windows with
-# one another, add the weights up by beat.
+# Which strokes does the model use? A first hint is the class token's row of an attention map. The class token collects
+# what it needs from the strokes, and this row says how much weight each stroke has. To compare windows with one
+# another, add the weights up by beat.
 
 # %%
 exercises.heading("weight_per_beat")
@@ -757,7 +758,9 @@ notebook.claim(most > kept - 0.15)
 # %% [markdown]
 # ## 9. Your own tokens
 #
-# What are our tokens worth? To find out, we took one thing out of them and trained again, on the three splits of part
+# Which part of our tokens matters most? To find out, we took one thing out of them and trained again, on the three
+# splits of part 6. In the first runs all strokes were equally loud, in the next all had one voice, and in the last all
+# fell on one step.
 # 6. In the first runs all strokes were equally loud, in the next all had one voice, and in the last all fell on one
 # step.
 
@@ -832,7 +835,7 @@ exercises.quiz("your_own_tokens")
 # - A class token, a mask for the padding and lesson 07's layers make a classifier for any set of events.
 # - A result needs a rival, a measure in which rare classes count, and several splits.
 # - Split by whatever will be new when the model is used. Here that's performances or people, not windows.
-# - An accuracy answers one particular question. Always say which.
+# - An accuracy is the answer to one particular question. Always say which question that is.
 #
 # $$z_0 = [\,x_\text{class};\; E_{t_1} + P_{s_1};\; …;\; E_{t_n} + P_{s_n}\,], \qquad
 # \hat y = \mathrm{LN}(z_L)_0\, W$$

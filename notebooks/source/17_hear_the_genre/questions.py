@@ -16,7 +16,7 @@ tolerance: 0.001
 Why does a stroke get the vector of its step, and not of its place in the list of strokes?
 - Because the list of strokes isn't sorted by time. | It's sorted. But the fifth stroke can sound on the second beat or on the fourth.
 - Because there are more strokes in a window than there are steps to give them. | A table of places could be made long enough. The question is what each of its rows would mean.
-+ Because a rest takes time and has no token. | Yes. After a rest, the place in the list lags behind the time. In a sentence there are no rests, so the place says it all.
++ Because a rest takes time and has no token. | Yes. After a rest, the place in the list lags behind the time. In a sentence there are no rests, so the place is all you need.
 - Because attention needs positions that start anew in every bar. | Attention has no such need. The table has a row for each of the 32 steps of both bars.
 
 [always_the_same_answer: number]
@@ -51,7 +51,7 @@ You measure the test accuracy after each of ten epochs, and report the best. Wha
 
 [a_tie_with_the_baseline: single]
 On three splits of other data, your encoder has 0.68, 0.74 and 0.66, and a linear model 0.66, 0.71 and 0.67. What can you report?
-- The encoder wins, because its mean is higher by more than a point. | The mean is higher by 1.3 points, and the splits differ by eight. On one of the three the linear model is ahead.
+- The encoder wins, because its mean is higher by more than a point. | The mean is higher by 1.3 points, but from split to split it differs by up to eight. On one of the three the linear model is ahead.
 - Nothing, because three splits don't suffice for any conclusion at all. | They show that the two are close, and how much the split matters. That's worth reporting.
 + The encoder is ahead on average, but by less than the splits differ. | Yes. Report all six numbers and this plain conclusion. More splits would tell us more.
 - The encoder's 0.74, because it's the best of all six. | The best of several runs says more about luck than about the model.
@@ -79,7 +79,7 @@ ask_why: yes
 In every window we shuffle the list of strokes. Each token keeps its own step. What happens to the model's logits?
 - same: nothing, up to rounding | Right. The step says when a stroke sounds, and attention sums over strokes in any order.
 - some: they change, and a few answers with them | Nothing in the model depends on a stroke's place in the list.
-- chance: they change so much that the answers are no better than guessing | That would be so if the *steps* were shuffled. The list's order isn't used by anything.
+- chance: they change so much that the answers are no better than guessing | That would happen if the *steps* were shuffled. Nothing in the model uses the order of the list.
 recall: place_or_time
 
 [seen_before]
@@ -96,8 +96,8 @@ recall: speech_of_forty_people
 
 [without_the_leak]
 Now the same model is trained on three quarters of the performances and tested on the rest. What accuracy do you expect, in percent?
-too_low: It falls, but stays far above guessing, because pieces of one genre have something in common even across performances.
-too_high: Part of what it knew was how individual performances sound, which is no use now.
+too_low: The accuracy falls, but stays far above guessing, because pieces of one genre have something in common even across performances.
+too_high: Part of what the model knew was how individual performances sound, and that's of no use now.
 unit: %
 low: 0
 high: 100
