@@ -37,13 +37,13 @@ notebook.set_seed(0)
 # ### Which of the three problems does attention solve, and which remain?
 #
 # Lesson 01 names three problems: the computation is sequential, no term relates two particular words, and distant
-# words are many steps apart. *Between* the two sentences, attention solves the last two. Every target word now has a
+# words are many steps apart. *Between* source and target, attention solves the last two. Every target word now has a
 # score for every source word, so near and far words are modelled alike. The distance is gone as well, because any
 # target word reaches any source word in a single step. The first problem remains. Each weight has to wait for the
 # decoder's previous state, so the computation is still sequential.
 #
-# *Within* each sentence, nothing is solved yet. Recurrent networks still read the source and write the target, until
-# lesson 03 drops the recurrence.
+# *Within* the source and within the target, nothing is solved yet. Recurrent networks still read the one and write the
+# other, until lesson 03 drops the recurrence.
 #
 # **Shown in** [lesson 02, What does it cost, and what is left?](02_bahdanau_attention.ipynb#3.-What-does-it-cost,-and-what-is-left?).
 #
@@ -207,7 +207,7 @@ assert weights[2] == 0 and torch.tensor([1.0, -2.0, 0.0]).softmax(-1)[2] > 0.2
 # Because the number would drown out the word. Add 300 to every entry, and *dog* and *cat* at position 300 have
 # practically equal vectors. You could divide the position by the length of the sentence to keep it small, but then one
 # step to the right would mean a different amount in every sentence. Sinusoids avoid both problems. Their entries stay
-# between −1 and 1, and a step is one rotation, wherever it's taken.
+# between −1 and 1, and one step to the right is always the same rotation, wherever you start.
 #
 # **Shown in** [lesson 05, From numbers to waves](05_positional_encoding.ipynb#2.-From-numbers-to-waves).
 #
@@ -363,10 +363,10 @@ assert 0.6 < size / total < 0.7
 #
 # ### Does a deep model need layer norm?
 #
-# It needs vectors of a sensible size, and a norm is one way to have them. In lesson 07 a model of four layers
-# without norms is hopeless, unless its output matrices start at a tenth of their usual size. At the same learning
-# rate, the model with this careful start learns faster than the model with norms. But norms are more forgiving,
-# because a model that has them survives training steps so large that the careful model blows up.
+# It needs vectors of a sensible size, and a norm is one way to get them. In lesson 07 a model of four layers without
+# norms is hopeless, unless its output matrices start at a tenth of their usual size. At the same learning rate, the
+# model with this careful start learns faster than the model with norms. But norms are more forgiving, because a model
+# that has them survives training steps so large that the careful model blows up.
 #
 # **Shown in** [lesson 07, How deep can a stack be?](07_encoder_and_decoder.ipynb#4.-How-deep-can-a-stack-be?).
 
@@ -439,9 +439,9 @@ assert all(target[t] not in inputs[: t + 1] for t in range(4))
 #
 # ### Why does the learning rate start low?
 #
-# In some models it has to. Lesson 09 trains a small post-norm model at the paper's rate. If the rate rises slowly,
-# the model learns. If it doesn't, all three runs learn no more than the frequencies of the words. *Why* is still
-# debated. One suspect is Adam, whose estimate of a gradient's size rests on few batches at first. Another is the
+# In some models it has to. Lesson 09 trains a small post-norm model at the paper's rate. If the rate rises slowly, the
+# model learns. Without that slow rise, none of three runs learns more than the frequencies of the words. *Why* is
+# still debated. One suspect is Adam, whose estimate of a gradient's size rests on few batches at first. Another is the
 # last layers of a fresh post-norm model, whose gradients are large (Xiong et al. 2020), although Liu et al. (2020)
 # dispute that these are the cause.
 #
@@ -483,8 +483,8 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 # ### Why not simply use words, or letters?
 #
 # There are too many words. Any list misses names, typing errors and half of the German language. Letters are few, but
-# they make every text several times as long, and attention pays for length. Pieces are the compromise. Frequent words
-# stay whole, rare ones are cut, and with bytes as the last resort nothing is unknown.
+# they make every text several times as long, which makes attention more expensive. Pieces are the compromise. Frequent
+# words stay whole, rare ones are cut, and with bytes as the last resort nothing is unknown.
 #
 # **Shown in** [lesson 11, Words or letters?](11_tokenizers.ipynb#1.-Words-or-letters?).
 #
@@ -497,7 +497,7 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 #
 # ### Is retrieval just attention over documents?
 #
-# The picture fits: the question is a query, each paragraph has a key, and the paragraph's text is the value that comes
+# In outline, yes. The question is a query, each paragraph has a key, and the paragraph's text is the value that comes
 # back. But retrieval picks the best few paragraphs and drops the rest, while attention mixes everything. No gradient
 # passes through such a choice, which is why lesson 13 trains its finder and its reader separately.
 #
@@ -516,7 +516,7 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 # ### What's the token of a picture?
 #
 # It's a square patch, flattened and multiplied by one matrix. From there on the encoder is that of lesson 07. Nothing
-# in it says that a picture has two dimensions. The model learns that along with its positions.
+# in that encoder says that a picture has two dimensions. The model learns this along with its positions.
 #
 # **Shown in** [lesson 15, What are the words of a picture?](15_vision_transformer.ipynb#1.-What-are-the-words-of-a-picture?).
 #
@@ -539,7 +539,7 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 #
 # ### Does a chat model know who is speaking?
 #
-# Only because it's written down. The model reads one long text in which special marks say whose turn it is, and it was
+# Only because the text says so. The model reads one long text in which special marks say whose turn it is, and it was
 # trained on texts with just these marks. Leave them out, and it goes back to what it did before that training, which
 # is to continue your text.
 #
@@ -549,14 +549,14 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 #
 # ### Is a language model of today still the Transformer of 2017?
 #
-# In its outline, yes: embeddings, then layers of attention and feed-forward networks with residual paths and norms.
-# The changes are inside these parts. The norms subtract no mean, the feed-forward network has a gate, queries and keys
-# are rotated, and several heads share their keys and values. Lesson 19 puts these changes into your own file one after
-# the other. The loss tells you when something is still missing.
+# In outline, yes. It still has embeddings, then layers of attention and feed-forward networks with residual paths and
+# norms. What has changed is inside these parts. The norms subtract no mean, the feed-forward network has a gate,
+# queries and keys are rotated, and several heads share their keys and values. Lesson 19 puts these changes into your
+# own file one after the other. The loss tells you when something is still missing.
 #
 # **Shown in** [lesson 19, Today's weights, yesterday's parts](19_a_real_model.ipynb#2.-Today's-weights,-yesterday's-parts).
 #
-# ### It answers without having been trained on my task. How?
+# ### How can a model answer without having been trained on my task?
 #
 # Through examples in its input. A model that has learned to continue texts also continues a list of examples, without
 # changing a single weight. How well that works depends on the model. Lesson 14's story writer can hardly do it, while
