@@ -40,17 +40,17 @@ from helpers.models.speculative import CountedDraft, speculate
 story, validation = load_storyteller(), stories("validation")
 
 # %% [markdown] tags=["notes"]
-# **30 minutes**: 1 the block 8 · 2 what each change brings 8 · 3 positions and keys 8 · 4 what came since 6.
-# The rest is for home. **Say**: all of these are changes to a block that everybody in the room can already write down.
-# **Show** the two columns of the figure, then cover the right one and let the class list what they remember. **Ask**
-# before section 2: "Which change would you make first, and how would you find out that it helps?" (Train both blocks
-# with several seeds and the same number of parameters.) **If you're running late**: solve `swiglu` on the board.
+# **35 minutes**: 1 the block 9 · 2 what each change brings 10 · 3 positions and keys 9 · 4 what came since 7. The rest
+# is for home. **Say**: all of these are changes to a block that everybody in the room can already write down. **Show**
+# the two columns of the figure, then cover the right one and let the class list what they remember. **Ask** before
+# section 2: "Which change would you make first, and how would you find out that it helps?" (Train both blocks with
+# several seeds and the same number of parameters.) **If you're running late**: solve `swiglu` on the board.
 
 # %% [markdown]
 # ## 1. Which parts are still the same?
 #
-# The figure below shows two layers. On the left is one of the 2017 decoder, without its cross-attention. On the right
-# is one of a model like Llama 3, with the changed parts in orange. The plan hasn't changed: attention still moves
+# The figure below shows two layers. The left one is from the 2017 decoder, without its cross-attention. The right one
+# is from a model like Llama 3, with the changed parts in orange. The plan hasn't changed: attention still moves
 # information between positions, a feed-forward network still works on each position, and both still add their output
 # to the residual path.
 
@@ -78,7 +78,7 @@ def draw_block(axes, title, boxes, additions):
 _, (left, right) = pyplot.subplots(1, 2, figsize=(9, 6.4))
 then_boxes = [
     ("token + position vectors", False),
-    ("multi-head attention\n8 heads of queries, 8 of keys", False),
+    ("multi-head attention\n8 query heads, 8 key heads", False),
     ("add", False),
     ("LayerNorm", False),
     ("linear, ReLU, linear", False),
@@ -89,13 +89,13 @@ then_boxes = [
 now_boxes = [
     ("token vectors", True),
     ("RMSNorm", True),
-    ("attention, rotary positions\n8 heads of queries, 2 of keys", True),
+    ("attention, rotary positions\n8 query heads, 2 key heads", True),
     ("add", False),
     ("RMSNorm", True),
     ("SwiGLU", True),
     ("add", False),
     ("RMSNorm after the last layer", True),
-    ("a matrix of its own as output", True),
+    ("a separate output matrix", True),
 ]
 draw_block(left, "2017", then_boxes, [(0, 2), (3, 5)])
 draw_block(right, "today", now_boxes, [(0, 3), (3, 6)])
@@ -103,15 +103,15 @@ notebook.figure(
     left,
     alt="Two columns of boxes. 2017: token and position vectors, multi-head attention, add, LayerNorm, feed-forward "
     "with ReLU, add, LayerNorm, tied output. Today: token vectors, RMSNorm, attention with rotary positions and fewer "
-    "heads of keys, add, RMSNorm, SwiGLU, add, a last RMSNorm, an output matrix of its own. Arrows lead around attention and "
+    "key heads, add, RMSNorm, SwiGLU, add, a last RMSNorm, a separate output matrix. Arrows lead around attention and "
     "around the feed-forward network; today they lead around the norms as well.",
     width=760,
 )
 
 # %% [markdown]
 # Two of the orange parts are new layers of a few lines each. The first is a shorter LayerNorm. LayerNorm subtracts a
-# vector's mean and divides by its spread. **RMSNorm** subtracts nothing. It divides by the root of the mean square,
-# and it has no bias.
+# vector's mean and divides by its standard deviation. **RMSNorm** subtracts nothing. It divides by the root of the
+# mean square, and it has no bias.
 #
 # ### Your turn (3 min)
 
@@ -167,7 +167,7 @@ for name, config in (("2017", then), ("today", now)):
 #
 # We trained small models on fairy tales. One has the 2017 block. Seven have that block with a single change each, and
 # the last has all the changes together (with SwiGLU in place of GELU). Each was trained with three seeds. All of them
-# have 141,000 parameters, because we adjust the width of the feed-forward network to make up for what a change saves
+# have 141,000 parameters, because we adjusted the width of the feed-forward network to make up for what a change saves
 # or adds.
 #
 # The figure below the predictions compares the models twice, after equally many steps (open circles) and after equal
@@ -245,15 +245,17 @@ tell(
 
     The other five are in the band, or so near it that three seeds can't tell the difference. Three of them had little
     chance to show anything here, because *grouped heads* save memory, *RMSNorm* saves time on a GPU, and *pre-norm* is
-    for models deeper than our two layers. For SwiGLU there are figures from far longer training. After 524,288 steps, Shazeer (2020,
-    table 1) measured a loss of 1.677 with ReLU and 1.636 with SwiGLU, 2.4% less. GELU, at 1.679, didn't help at all."""
+    for models deeper than our two layers. For SwiGLU there are figures from far longer training. After 524,288 steps,
+    Shazeer (2020, table 1) measured a loss of 1.677 with ReLU and 1.636 with SwiGLU, 2.4% less. GELU, at 1.679, didn't
+    help at all."""
 )
 
 # %% [markdown]
-# ### Where can pre-norm show?
+# ### Where might pre-norm matter?
 #
-# If pre-norm helps anywhere, it should be in a deeper model. The next runs have 2 or 24 layers of width 32, no warm-up
-# and a single learning rate. For 300 steps they learn to predict the next letter of a fairy tale.
+# If pre-norm helps anywhere, it should be in a deeper model. We therefore trained models of 2 and of 24 layers, 32
+# wide, without warm-up and at a single learning rate. They had 300 steps to learn to predict the next letter of a
+# fairy tale.
 
 # %%
 exercises.predict("norm_and_depth")
@@ -272,9 +274,9 @@ notebook.table(
 )  # fmt: skip
 tell(
     """A model that knows only how frequent each letter is has a loss of 2.95. After 300 steps, 24 layers with
-    post-norm have got no further than that. With pre-norm they have learned, though less than two layers did.
-    Post-norm can learn, too, if the warm-up is long and the learning rate small. Pre-norm can do without such care
-    (Xiong et al. 2020; lesson 07 plots the gradients).
+    post-norm have got no further than that. With pre-norm they have learned something, though less than two layers
+    did. Post-norm can learn, too, if the warm-up is long and the learning rate small, but pre-norm works without such
+    care (Xiong et al. 2020; lesson 07 plots the gradients).
 
     Since then the norm has moved again. OLMo 2 normalises a sublayer's output before adding it to the residual path.
     Gemma 2 and 3 normalise both the input and the output."""
@@ -305,8 +307,8 @@ def rotate(x, base=10000.0):
 exercises.check("rotate", rotate)
 
 # %% [markdown]
-# **Grouped queries** make the cache smaller. Keys and values have fewer heads than queries do. Several neighbouring
-# heads of queries share one head of keys and one of values.
+# **Grouped queries** make the cache smaller. There are fewer heads of keys and values than of queries, and several
+# neighbouring query heads share one head of keys and one of values.
 #
 # ### Your turn (2 min)
 
@@ -316,7 +318,7 @@ exercises.heading("share_heads")
 
 # %%
 def share_heads(x, n_heads):
-    """(B, G, T, K) -> (B, H, T, K): heads of keys or values, one per head of queries"""
+    """(B, G, T, K) -> (B, H, T, K): heads of keys or values, one per query head"""
     ...
 
 
@@ -324,7 +326,7 @@ def share_heads(x, n_heads):
 exercises.check("share_heads", share_heads)
 
 # %% [markdown]
-# How much does that save? In today's model of section 1, four heads of queries share two heads of keys and values.
+# How much does that save? In today's model of section 1, four query heads share two heads of keys and values.
 
 # %%
 exercises.predict("cache_of_today")
@@ -348,21 +350,21 @@ for config, heads in ((then, 4), (now, 2)):
     assert cache_bytes(config) == cache_size(100, 2, heads, 16, bytes_per_number=4)
 
 # %% [markdown]
-# Only keys and values are cached, so fewer heads of queries would have changed nothing.
+# Only keys and values are cached, so fewer query heads would have changed nothing.
 #
-# Here is what the caches of real models come to, at published sizes, for one text of 8,192 tokens in 16-bit numbers.
-# The middle column shows how large the cache would be if every head of queries had keys of its own. DeepSeek-V2 caches
-# something else, which section 4 explains.
+# Here are the cache sizes of real models, computed from their published dimensions, for one text of 8,192 tokens in
+# 16-bit numbers. The middle column shows how large the cache would be if every query head had keys of its own.
+# DeepSeek-V2 caches something else, which section 4 explains.
 
 # %% tags=["hide-input"]
-# layers, heads of queries, heads of keys, width of a head, parameters in billions
+# layers, query heads, key heads, width of a head, parameters in billions
 published = {
     "GPT-3 (2020)": (96, 96, 96, 128, 175),
     "Llama 2 7B (2023)": (32, 32, 32, 128, 6.74),
     "Llama 2 70B (2023)": (80, 64, 8, 128, 69.0),
     "Llama 3 8B (2024)": (32, 32, 8, 128, 8.03),
 }
-print(f"{'':>19}  cache for 8,192 tokens   one head of keys per query head   weights")
+print(f"{'':>19}  cache for 8,192 tokens       one key head per query head   weights")
 for name, (layers, queries, keys, width, billions) in published.items():
     size, full = (cache_size(8192, layers, heads, width) / 1e9 for heads in (keys, queries))
     print(f"{name:>19}  {size:19.2f} GB   {full:28.2f} GB   {2 * billions:5.1f} GB")
@@ -373,13 +375,13 @@ print(f"{'DeepSeek-V2 (2024)':>19}  {size:19.2f} GB   {full:28.2f} GB   {2 * 236
 
 # %% [markdown]
 # A server that answers many people holds the weights once, but a cache per person. That's why grouped heads are so
-# common, although they don't make the predictions better. Nor do they make them much worse: Ainslie et al. (2023)
-# found the quality close to that of attention with a head of keys per query head.
+# common, although they don't make the predictions better. Nor do they make them much worse. Ainslie et al. (2023)
+# found the quality close to that of attention with one key head per query head.
 #
 # ## 4. What came since?
 #
 # **Latent attention** (DeepSeek-AI 2024) caches neither keys nor values. It caches one short vector $c$ per token,
-# from which every head makes its own key, $k = W c$, and its own value, with another matrix. Making them for every old
+# from which every head makes its own key, $k = W c$, and with another matrix its own value. Making these for every old
 # token at every step would be a lot of work, but it isn't necessary. Since $q \cdot (W c) = (W^\top q) \cdot c$, we
 # can multiply the new query by $W^\top$ once and compare it with the cached vectors themselves.
 
@@ -390,15 +392,15 @@ print("same scores:", torch.allclose(scores, c @ (w_key.T @ q), rtol=1e-3, atol=
 
 # %% [markdown]
 # Rotation spoils this trick. It turns each key by an angle of its own, so one product $W^\top q$ would no longer work
-# for all keys. DeepSeek-V2 therefore rotates and caches a small second key, 64 numbers beside the 512 of $c$.
+# for all keys. DeepSeek-V2 therefore caches a second, small key that is rotated, 64 numbers beside the 512 of $c$.
 #
-# **QK-norm** normalises every query and key before they meet (Dehghani et al. 2023; used in OLMo 2, Gemma 3 and Qwen
-# 3). Without it, only weight decay keeps queries and keys from growing. Once they have grown, the softmax saturates,
-# as in lesson 04. There are other remedies. Gemma 2 caps the scores with a tanh, while in Kimi K2's training $W_Q$ and
-# $W_K$ shrink whenever a score becomes too large.
+# **QK-norm** normalises every query and key before they are multiplied (Dehghani et al. 2023; used in OLMo 2, Gemma 3
+# and Qwen 3). Without it, only weight decay keeps queries and keys from growing. Once they have grown, the softmax
+# saturates, as in lesson 04. There are other remedies. Gemma 2 caps the scores with a tanh. In Kimi K2's training,
+# $W_Q$ and $W_K$ are scaled down whenever a score becomes too large.
 #
-# In the table below, random queries attend to 50 keys. We multiply queries and keys by a growing factor and see over
-# how many keys a query still spreads its weight.
+# In the table below, random queries attend to 50 keys. We multiply queries and keys by a growing factor and count the
+# keys over which a query still spreads its weight.
 
 # %% tags=["hide-input"]
 notebook.set_seed(0)
@@ -427,7 +429,7 @@ assert perplexity_of_weights(False, 8) < 1.5 < 10 < perplexity_of_weights(True, 
 # send everything to the few experts that had a good start?
 #
 # We train a mixture of eight experts, two per token. Its inputs come from eight clusters, each with a task of its own.
-# Half of the runs have `importance_loss`, which makes uneven use costly.
+# Half of the runs have `importance_loss`, which penalises uneven use.
 
 # %%
 exercises.predict("do_experts_collapse")
@@ -466,26 +468,26 @@ rows = [
 notebook.table(rows, ["importance loss", "share of each expert in percent, largest first"])
 tell(
     f"""An even share would be 12.5%. Without the extra loss, the busiest expert of a run has up to {largest:.0f}%, and
-    the idlest as little as {smallest:.0f}%. That's uneven, but it's no collapse. With the extra loss, the shares are only a
-    little more even. Shazeer et al. (2017) did see a collapse in language models, and most mixtures since then have had
-    some protection against it. DeepSeek-V3, for instance, adds a number to the scores of idle experts."""
+    the idlest as little as {smallest:.0f}%. That's uneven, but it's no collapse. With the extra loss, the shares are
+    only a little more even. Shazeer et al. (2017) did see a collapse in language models, and most mixtures since then
+    have had some protection against it. DeepSeek-V3, for instance, adds a number to the scores of idle experts."""
 )
 
 # %% [markdown]
 # **Attention sinks** began as a habit of trained models. A row of weights sums to 1 even if no token is worth
-# attending to. Many models then put the weight on the first token (Xiao et al. 2023). The story model doesn't do that,
-# but SmolLM does, and lesson 20 hides this token to see what breaks.
+# attending to, and many models then put the weight on the first token (Xiao et al. 2023). The story model doesn't do
+# that, but SmolLM does, and lesson 20 hides this token to see what breaks.
 #
-# In 2025 the habit led to changes of the block. In gpt-oss, each head learns one more score that competes in the
-# softmax but has no value behind it, so a head can put unneeded weight there (OpenAI 2025). Qwen3-Next multiplies each
-# head's output by a gate and hardly needs a sink (Qiu et al. 2025).
+# In 2025 this habit led to changes in the block itself. In gpt-oss, each head learns one more score that competes in
+# the softmax but has no value behind it, so a head can put unneeded weight there (OpenAI 2025). Qwen3-Next multiplies
+# each head's output by a gate and hardly needs a sink (Qiu et al. 2025).
 #
 # ### What to take away
 #
-# - The plan of 2017 holds. The usual parts inside it are now RMSNorm, SwiGLU, rotary positions and shared keys, and
-#   you wrote all four.
-# - Each change has a place where it shows: rotation in the loss, grouped heads and latent attention in the cache,
-#   pre-norm in deep models, QK-norm where scores grow.
+# - The plan of 2017 still holds. The usual parts inside it are now RMSNorm, SwiGLU, rotary positions and shared keys,
+#   and you wrote all four.
+# - Each change shows its effect in a different place: rotation in the loss, grouped heads and latent attention in the
+#   cache, pre-norm in deep models, QK-norm where scores grow.
 # - Compare with several seeds and equal parameters, and say where an effect couldn't have shown.
 #
 # $$\mathrm{RMSNorm}(x) = \frac{x}{\sqrt{\frac1D \sum_i x_i^2 + \varepsilon}} \odot g$$
@@ -559,9 +561,9 @@ tell(
 )
 
 # %% [markdown]
-# Is it faster as well? It could be. The processor has to fetch every weight from memory, and 8 bits arrive four
-# times as fast as 32 bits. But that helps only if the weights are turned into floats inside the processor. Our code
-# writes a whole matrix of floats to memory first, so here 8 bits would save space but no time.
+# Is the rounded model faster as well? It could be. The processor has to fetch every weight from memory, and 8 bits
+# arrive four times as fast as 32 bits. But that helps only if the weights are turned into floats inside the processor.
+# Our code writes a whole matrix of floats to memory first, so here 8 bits would save space but no time.
 #
 # ### Can the same text be written in fewer steps?
 #
@@ -570,9 +572,9 @@ tell(
 # because it knows the whole text. A decoder doesn't know the second token until it has chosen the first.
 #
 # But it could guess. In **speculative decoding** a cheap *draft* proposes the next few tokens. The model reads all of
-# them in a single pass, which shows what it would have chosen itself after each one. Whenever that choice equals the
-# guess, we gain a token. At the first difference we take the model's own choice and throw the remaining guesses away.
-# A bad draft costs time, but it can't change the text, which is always the model's own.
+# them in a single pass, which shows what it would have chosen itself after each one. As long as its choices equal the
+# guesses, we gain one token per guess. At the first difference we take the model's own choice and throw the remaining
+# guesses away. A bad draft costs time, but it can't change the text, which is always the model's own.
 
 # %% tags=["hide-input"]
 notebook.show_source(speculate)

@@ -30,7 +30,7 @@ ask_why: yes
 
 [cache_of_today]
 After 100 tokens, how large is the cache of today's model, as a percentage of the 2017 model's?
-too_low: Keys and values shrink by the same factor, because both lose heads. You may have applied that factor twice, once for each.
+too_low: Keys and values shrink by the same factor, because both lose heads. Did you apply that factor twice, once for each?
 too_high: The queries aren't in the cache, because each of them is used only once. Everything that is in the cache has shrunk.
 unit: %
 low: 0
@@ -41,7 +41,7 @@ close: 0.02
 
 [do_experts_collapse]
 Without the importance loss, how are the eight experts used after the training, where an even share is 12.5%?
-- collapse: one or two experts get nearly everything | That's what everybody fears, because it has happened in large models. Here the clusters are easy to tell apart.
+- collapse: one or two experts get nearly everything | People fear this, because it has happened in large models. Here the clusters are easy to tell apart.
 - uneven: unevenly, some get twice their share and some hardly any | An expert that starts well gets more tokens and improves faster, but eight different tasks keep most of them busy.
 - even: evenly, because every cluster finds its own expert | Nothing keeps two clusters from choosing the same expert.
 ask_why: yes
