@@ -3,9 +3,9 @@
 #
 # *The capital of France is* **Berlin**.
 #
-# SmolLM knows better. Left alone, it continues the sentence with *Paris*. But while it was reading, we changed 64
-# numbers inside it. They were the output of one of its 270 heads at the last word, and we replaced them with the
-# output of the same head for the sentence about Germany.
+# SmolLM knows better. Left alone, it ends this sentence with *Paris*. This time we interfered while it was reading,
+# and changed 64 numbers. They're the output of one of its 270 heads at the last word, and we replaced them with what
+# the same head puts out for the sentence about Germany.
 #
 # A map of attention shows where the weight went, but not whether that mattered. To find out, you have to change
 # something and watch the answer. Today you'll find this head yourself, and then you'll ask what your discovery proves.
@@ -57,8 +57,8 @@ model = smol and smol.model
 # it look there 6 · summary 2. Section 3 begins at minute 22. Lesson 06 has maps and silenced heads, lesson 14 the
 # induction score.
 #
-# **Say first**: today nothing is trained. Every experiment is a sentence of the form "if I change this and nothing
-# else, that happens". Each experiment comes with a control, in which something else is changed.
+# **Say first**: today nothing is trained. Every experiment can be put into a sentence of the form "if I change this
+# and nothing else, that happens". Each one comes with a control, in which something else is changed.
 #
 # **Show**: the widget of section 4 on the projector. Let the class call out cells before you press them.
 #
@@ -746,8 +746,8 @@ exercises.quiz("what_patching_showed")
 #
 # A score is a query times a key, and each is made from a vector in the residual stream. Such a vector is a *sum* of
 # the token, its position, and whatever the earlier heads and networks have added. Multiply two sums, and you get one
-# product for every pair of terms. The score is therefore a sum too, with one term for each part of the query paired
-# with each part of the key.
+# product for every pair of terms. The score is therefore a sum, too. It has one term for every pair of a query part
+# and a key part.
 #
 # The translator is small enough for us to compute every pair. The input of its third encoder layer has 14 parts. They
 # are called `token`, `position`, `1.1` for the first layer's first head, `1.ff` for its network and so on. A fifteenth
@@ -799,8 +799,8 @@ assert 0.08 * total < largest < 0.4 * total
 
 # %% [markdown]
 # Even a long sum can be grouped. The two feed-forward networks stand out together in the figure. To test whether they
-# matter, we remove what they wrote from the vector behind the query, compute the norm again, and look at the weight
-# that is left. We do the same with three other groups.
+# matter, we remove what they wrote from the vector that the query is made from, compute the norm again, and look at
+# the weight that is left. We do the same with three other groups.
 
 # %% tags=["hide-input"]
 GROUPS = {
@@ -829,8 +829,8 @@ assert dropped["both networks"][1] < 0.5
 #
 # - A score can point to a head, but only a change shows what the head does. Every change needs a control, which is the
 #   same change made somewhere else.
-# - Eight of 270 heads do most of the work when SmolLM recites random tokens, but less than half of it in English. They
-#   depend on one head of an earlier layer to tell them where to look.
+# - Eight of 270 heads do most of the work when SmolLM recites random tokens, but less than half of the work in
+#   English. They depend on one head of an earlier layer to tell them where to look.
 # - Heads that find nothing put their weight on the first token. When we hid that token, the next one took over.
 # - Patching shows where the difference between two sentences is held: at the country until layer 23, where one head
 #   brings most of it to the last word.
@@ -904,8 +904,8 @@ print(f"{n_capitals} of 10 begin with the capital")
 #
 # Lesson 06 identified a head with its map, but a map is only half of what a head does. $W_Q W_K^T$ decides where to
 # look (the **QK circuit**). $W_V W_O$ decides what to write once the head has looked (the **OV circuit**). Both
-# matrices are D by D and have rank K, and both can be studied without any text (Elhage et al. 2021). In SmolLM the
-# first one also depends on the distance, because a rotation comes between its two factors.
+# matrices are D by D and have rank K, and both can be studied without any text (Elhage et al. 2021). In SmolLM, the QK
+# circuit also depends on how far apart the two tokens are, because a rotation comes between its two factors.
 #
 # ### Which path does the change take?
 #
@@ -1192,10 +1192,10 @@ assert sparse >= 12 and max(principal, chance) <= 4
 # - *That a component is for something.* Head 4 of layer 23 brings the difference between two capitals to the last
 #   word. We haven't asked what it does in any other kind of sentence.
 # - *That nothing else is needed.* The heads beside it took over a good part. In larger models, later layers have been
-#   seen to make up for a silenced one (McGrath et al. 2023). Part of this comes from a changed norm (Rushing and Nanda
-#   2024).
+#   seen to make up for a silenced layer (McGrath et al. 2023). A change in the norm explains part of this (Rushing and
+#   Nanda 2024).
 # - *That the model has no other way to do it.* Patching compares two sentences, and a third can use another path.
-# - *That there is a simple reason.* The sum in section 5 is exact, but no sentence sums it up.
+# - *That there is a simple reason.* The sum in section 5 is exact, but no short sentence expresses it.
 #
 # **Read on**: Elhage et al. (2021), "A Mathematical Framework for Transformer Circuits"; Olsson et al. (2022),
 # "In-context Learning and Induction Heads", arXiv:2209.11895; Xiao et al. (2023), "Efficient Streaming Language Models
