@@ -5,10 +5,12 @@ import math
 import pytest
 import torch
 
+from helpers.exercises import reference
 from helpers.pretrained.measured import measured
 from helpers.training.letter_models import (
     RUNGS,
     WINDOW,
+    CausalHeads,
     LetterModel,
     Letters,
     average,
@@ -58,6 +60,15 @@ def test_no_rung_sees_a_later_letter(rung, letters):
 def test_more_heads_cost_no_parameters(letters):
     one, four = (LetterModel(len(letters), RUNGS[f"{n}"]()) for n in ("one head", "four heads"))
     assert [p.shape for p in one.parameters()] == [p.shape for p in four.parameters()]
+
+
+def test_a_learner_s_head_computes_what_ours_does():
+    ours, theirs = CausalHeads(1), CausalHeads(1, reference("causal_head"))
+    for bias in (name for name in ours.state_dict() if name.endswith("bias")):
+        torch.nn.init.normal_(ours.get_parameter(bias))
+    theirs.load_state_dict(ours.state_dict())
+    x = torch.randn(2, 5, 64)
+    torch.testing.assert_close(theirs(x), ours(x))
 
 
 @pytest.mark.parametrize("rung", ["average", "residuals and feed-forward"])

@@ -95,15 +95,29 @@ def average(x):
 
 
 class CausalHeads(nn.Module):
-    """Causal self-attention alone: no residual, no feed-forward network."""
+    """Causal self-attention alone: no residual, no feed-forward network.
 
-    def __init__(self, n_heads: int):
+    Parameters
+    ----------
+    n_heads : int
+    head : function, default=None
+        Computes a single head in place of ours: x (B, T, D) and three matrices (D, K) ->
+        (B, T, K), as lesson 14's `causal_head`.
+    """
+
+    def __init__(self, n_heads: int, head=None):
         super().__init__()
-        self.layers = nn.ModuleList([MultiHeadAttention(WIDTH, n_heads)])
+        self.layers, self.head = nn.ModuleList([MultiHeadAttention(WIDTH, n_heads)]), head
 
     def forward(self, x):
         """Map (B, T, D) to (B, T, D)."""
-        return self.layers[0](x, x, x, causal_mask(x.shape[1]))[0]
+        layer = self.layers[0]
+        if self.head is None:
+            return layer(x, x, x, causal_mask(x.shape[1]))[0]
+        x = torch.cat([x, torch.ones_like(x[..., :1])], dim=-1)  # a bias is a 1's weight
+        projections = (layer.query_proj, layer.key_proj, layer.value_proj)
+        matrices = (torch.cat([one.weight.T, one.bias[None]]) for one in projections)
+        return layer.out_proj(self.head(x, *matrices))
 
 
 class Layers(nn.Module):

@@ -39,6 +39,7 @@ from helpers.training.copying import repeated, train_copier
 from helpers.data.stories import stories
 from helpers.models.gpt import GPT, GPTConfig, GPTLayer, gpt2_state
 from helpers.training.letter_models import (
+    CausalHeads,
     LetterModel,
     nats_per_letter,
     story_letters,
@@ -62,8 +63,9 @@ by_last_letter = -after[validation[:-1], validation[1:]].log().mean().item()
 
 
 # %% [markdown] tags=["notes"]
-# **50 minutes.** Hook and warm-up 4 · 1 average 10 · 2 one head, many heads 9 · 3 the rest of a layer, and the
-# learner's own file 10 · 4 GPT-2 and GPT-3 5 · 5 writing and tasks 10 · map and summary 2.
+# **50 minutes.** Hook and warm-up 5 · 1 average 12 · 2 one head, many heads 11 · 3 the rest of a layer, and the
+# learner's own file 8 · 4 GPT-2 and GPT-3 2 · 5 writing and tasks 10 · map and summary 2. Counting GPT-3 by pencil is
+# for home.
 #
 # **Say first**: there's no new mathematics today, because every part was built before lesson 10. What's new is how
 # few of them are enough.
@@ -76,10 +78,10 @@ by_last_letter = -after[validation[:-1], validation[1:]].log().mean().item()
 # own next letter, and the mask hides that letter) · "What would an encoder be for?" (to read a source, and here there
 # is none) · "Who decides when the story ends?" (we do; this model has no `<eos>`).
 #
-# **If there is time left**, *Going deeper* has three experiments of seven to ten minutes each. The detective needs the
-# least explaining.
+# **If there is time left**, *Going deeper* has three experiments of seven to ten minutes each, and a short one with
+# the learner's own file. The detective needs the least explaining.
 #
-# **If you're running late**: skip the pencil in section 4, and set the widget as homework.
+# **If you're running late**: set the widget as homework.
 #
 # **Answers to expect**: "GPT is an encoder, since it has no cross-attention" (it is an encoder *layer* under a
 # causal mask) · "the cache lets it read further back" (it only saves time). The answers to the predictions
@@ -164,9 +166,9 @@ exercises.reveal(
 )
 print(f"the average of all letters so far: {live['average']:.2f} nats per letter")
 notebook.tell(
-    """The average reads every letter and makes almost no use of any. The last letter says most about the
+    """The average reads every letter but makes hardly any use of what it reads. The last letter says most about the
     next one, but after 40 letters it's just one of 40 equal parts, and an average of 40 letters of English
-    looks much the same everywhere. To do better, some letters have to count more than others."""
+    looks much the same everywhere. In a better model, some letters have to count more than others."""
 )
 notebook.claim(abs(live["average"] - by_frequency) < 0.2)
 notebook.claim(by_last_letter + 0.3 < live["average"])
@@ -174,9 +176,9 @@ notebook.claim(by_last_letter + 0.3 < live["average"])
 # %% [markdown]
 # ## 2. Which letters should count more?
 #
-# So far a triangle of ones decides *which* positions each position is allowed to attend to. All allowed positions have
-# equal weight. Attention keeps the triangle but computes the weights from queries and keys, as in lesson 04. The next
-# rung is a single head under a causal mask.
+# So far a triangle of ones decides where each position is allowed to attend, and all allowed positions have equal
+# weight. Attention keeps the triangle but computes the weights from queries and keys, as in lesson 04. The next rung
+# is a single head under a causal mask.
 #
 # ### Your turn (5 min)
 
@@ -194,13 +196,16 @@ def causal_head(x, w_q, w_k, w_v):
 exercises.check("causal_head", causal_head)
 
 # %% [markdown]
-# Now we replace the average by one such head and leave everything else unchanged. We use the package's, which has
-# biases and an output matrix as well. It has to learn from scratch which letters to attend to.
+# Now your head takes the place of your average. `CausalHeads` supplies the matrices, their biases and an output
+# matrix. Everything else stays as it was, and the model has to learn from scratch which letters to attend to.
 
 # %% tags=["nbval-ignore-output"]
-one_head = train_rung("one head", train, len(letters))
+notebook.set_seed(0)
+mix = CausalHeads(1, exercises.mine("causal_head"))
+one_head = train_letters(LetterModel(len(letters), mix), train)
 live["one head"] = nats_per_letter(one_head, validation)
-print(f"one head: {live['one head']:.2f} nats per letter\n")
+print(f"one head: {live['one head']:.2f} nats per letter")
+print(exercises.whose("causal_head", did="trained"), "\n")
 print(write(one_head, letters, "once upon a time "))
 
 # %% tags=["hide-input"]
@@ -212,9 +217,9 @@ assert sum(loss < by_last_letter - 0.1 for loss in long["losses"]["one head"]) =
 assert max(long["losses"]["one head"]) < by_last_letter + 0.03
 
 # %% [markdown]
-# One head does far better than the average. And yet all this machinery is only about as good as a table that counts
-# which letter follows which. Longer training doesn't always help either. We trained the model with three seeds for
-# eight times as many steps. Two of the three runs beat the table and came down to 2.12 nats. The third never did.
+# One head does far better than the average, and yet all this machinery is only about as good as a table that counts
+# which letter follows which. Longer training doesn't always help either. When we trained the model for eight times as
+# many steps, with three seeds, two of the runs beat the table and came down to 2.12 nats. The third never did.
 #
 # What if we split this head into four? The number of parameters doesn't change, because each head is only a quarter as
 # wide. But each head then has to tell 50 letters apart with 16 numbers instead of 64.
@@ -244,15 +249,15 @@ assert sum(p.numel() for p in one_head.parameters()) == sum(
 )
 
 # %% [markdown]
-# A single head has one budget. Its weights sum to 1, so whatever it spends on the letter just read, it can't spend on
-# the letters before.
+# A single head has a single budget. Its weights sum to 1, so any weight on the letter just read is weight that the
+# earlier letters can't have. Four heads have four such budgets.
 #
 # ## 3. What does attention leave undone?
 #
 # So far the output layer sees only what the heads have moved from one position to another. Even the letter at the
 # position itself has to be fetched by a head, which spends weight on it. The **residual path** of lesson 07 makes
-# that unnecessary, because it keeps the vector that was there already and adds to it whatever the heads bring. The
-# **feed-forward network** then combines what has been collected, since *t* and *h* together say more than either of
+# that unnecessary, because it keeps the vector that was already there and adds whatever the heads have collected. The
+# **feed-forward network** then makes something of the combination, since *t* and *h* together say more than either of
 # them alone.
 #
 # In the code, `residual_1` and `residual_2` normalise `x`, call the function that is passed to them, and add the
@@ -319,8 +324,8 @@ notebook.tell(
 # %% [markdown]
 # ### Your own file, as a GPT
 #
-# Your `my_transformer.py` of lesson 10 learned to translate. Leave out everything that reads a source, put your
-# causal mask on its encoder layers, and you have a GPT.
+# Your `my_transformer.py` of lesson 10 learned to translate. Leave out everything that reads a source, put your causal
+# mask on its encoder layers, and it becomes a GPT.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 exercises.fill_in()  # what you skipped is the course's for now
@@ -344,7 +349,7 @@ class MyGPT(nn.Module):
 
 
 # %% [markdown]
-# Your GPT has the sizes of the top rung. We train it like the others and examine it as in lesson 10.
+# Your GPT is as wide and as deep as the top rung. We train it like the others and examine it as in lesson 10.
 
 # %% tags=["nbval-ignore-output"]
 my_gpt = train_letters(MyGPT(len(letters), 64, 4, 3, 256), train)
@@ -355,32 +360,9 @@ examine(my_gpt, kind="decoder", vocab_size=len(letters), max_len=64)
 
 # %% [markdown]
 # Your GPT's loss should come out slightly below that of the top rung, although their sizes are equal. The difference
-# is in the positions. The ladder has to learn a vector for each, while your file adds fixed sines and cosines. When we
-# tried learned vectors in the file, its lead was gone.
-#
-# Even the story model's weights fit into your GPT, once you've replaced three functions. Your file is a Transformer
-# of 2017. The story model adds no positions to the embeddings, rotates its queries and keys instead (lesson 05), and
-# has a GELU in its feed-forward networks.
-
-# %%
-rotate, attend = rotate_positions, own.scaled_dot_product_attention
-since_2017 = {
-    "sinusoidal_positions": torch.zeros,
-    "scaled_dot_product_attention": lambda q, k, v, mask: attend(rotate(q), rotate(k), v, mask),
-    "feed_forward": lambda x, w, b, v, c: F.gelu(x @ w + b, approximate="tanh") @ v + c,
-}
-
-# %% tags=["nbval-ignore-output"]
-sizes, weights = at_work.gpt_weights_of(story.model)
-ids = story.encode("Once upon a time there was a king who")[None]
-with at_work.switched(own, **since_2017), torch.no_grad():
-    my_story = MyGPT(*sizes)
-    my_story.load_state_dict(weights)
-    apart = (my_story(ids) - story.model(ids)).abs().max().item()
-    for _ in range(40):
-        likely = own.top_k_filter(my_story(ids)[:, -1], 20)
-        ids = torch.cat([ids, likely.softmax(-1).multinomial(1)], dim=1)
-print(f"largest difference between two logits: {apart:.0e}\n\n{story.decode(ids[0])}")
+# lies in the positions. The ladder has to learn a vector for each position, whereas your file adds fixed sines and
+# cosines. When we tried learned vectors in the file, its lead was gone. In *Going deeper*, your file runs the story
+# model.
 
 # %% [markdown]
 # ## 4. Is that all there is to GPT-2?
@@ -411,16 +393,8 @@ assert difference.abs().max() < 1e-10
 # The logits are equal up to rounding. GPT-2 is the top of our ladder, made wider and deeper. Its successor GPT-3 is
 # far larger still, with 96 layers of width 12,288 and a vocabulary of 50,257 tokens.
 #
-# **Pencil (2 min).** One layer has four attention matrices of size $D \times D$, and its feed-forward network has one
-# matrix of size $D \times 4D$ and one of size $4D \times D$. How many parameters do the 96 layers have, if you count
-# only these matrices? Use a calculator for the last step.
-
-# %%
-exercises.quiz("gpt3_by_pencil")
-
-# %% [markdown]
-# Now let's count exactly. GPT-3 wouldn't fit into our memory, but we can build it on PyTorch's `meta` device, where
-# tensors have a shape but no numbers.
+# How many parameters is that? GPT-3 wouldn't fit into our memory, but we can build it on PyTorch's `meta` device,
+# where tensors have a shape but no numbers.
 
 # %%
 sizes = {"d_model": 12_288, "n_heads": 96, "n_layers": 96, "max_len": 2048}
@@ -441,7 +415,7 @@ assert sum(p.numel() for p in gpt2.parameters()) == 124_439_808
 #
 # The story model from the beginning has six layers like ours, of width 192, and 3.5 million parameters. Its tokens
 # are pieces of words (lesson 11). At each step it reads everything so far and assigns a probability to each of the
-# 4,096 pieces.
+# 4,096 pieces that it knows.
 
 # %% tags=["nbval-ignore-output"]
 for text, probability in story.next_tokens("The princess took the golden", 6):
@@ -465,15 +439,15 @@ EndlessStory(story)
 # model continue. After an article and the words *In short:* the likely continuation is a summary, and after *Q: Who
 # wrote Hamlet? A:* it's an answer. GPT-2 was tested like this, without a layer added or a weight changed. For
 # summaries, the article was followed only by *TL;DR:*. For translations and questions, a few solved examples came
-# first, such as translated sentences.
+# first.
 #
-# GPT-3 tried such examples on dozens of tasks and showed that they make the answers of a large model far better. This
-# is called **in-context learning**, although nothing is trained and the model only reads the examples. Our story
-# model is too small for it. In lesson 19 you'll try it with a model that's large enough.
+# The authors of GPT-3 tried such examples on dozens of tasks and showed that they make a large model's answers far
+# better. This is called **in-context learning**, although nothing is trained and the model only reads the examples.
+# Our story model is too small for it. In lesson 19 you'll try it with a model that's large enough.
 #
-# What has the story model picked up? We give it a beginning and two possible endings and check which ending is more
-# probable. Does the queen put on *her crown* or *his crown*? A fox met a goose: is *'I will eat you'* said by the
-# *fox* or by the *goose*? There are 20 such questions about grammar and 20 about meaning.
+# What has the story model picked up? We give it a beginning and two possible endings and check which of the endings it
+# finds more probable. Does the queen put on *her crown* or *his crown*? A fox met a goose: is *'I will eat you'* said
+# by the *fox* or by the *goose*? There are 20 such questions about grammar and 20 about meaning.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 TASKS = {
@@ -553,14 +527,14 @@ for task, tries in TASKS.items():
     print(f"{task:>11}: {right[task]} of {len(tries)} right, for instance {given} …{yes} /{no}")
 notebook.tell(
     """Nobody set the story model these tasks. It was trained to predict the next piece, and what it learned is what it
-    needed most often. Every page asks for *his* or *her*, but who is wicked comes up only now and then. Larger models that have
-    read more pick up more such tasks, hence the title of the GPT-2 paper, *Language Models are Unsupervised Multitask
-    Learners*."""
+    needed most often. Every page asks for *his* or *her*, while the question of who is wicked comes up only now and
+    then. Larger models that have read more pick up more such tasks, which explains the title of the GPT-2 paper,
+    *Language Models are Unsupervised Multitask Learners*."""
 )
 assert grammar >= 17 and grammar >= meaning + 5
 
 # %% [markdown]
-# Here's the whole story model, reading six tokens and writing six more. Open one of the layers, and you'll see that
+# Here's the whole story model as it reads six tokens and writes six more. Open one of the layers, and you'll see that
 # every head's weights stop at the diagonal.
 
 # %% tags=["nbval-ignore-output"]
@@ -579,9 +553,9 @@ model_map(story.trace("The king said to his daughter"), tour="14")
 # 40,000 unseen letters and their losses measured on 40,000 others.
 #
 # With 20 questions of each kind, a difference of six right answers could be chance about one time in 20. The copier
-# and the detective of *Going deeper* are trained once each. We picked the copier's seed, since only one of three
-# others learned to copy as well in so few steps. Switching heads off says little about a model that has hardly begun
-# to copy.
+# and the detective of *Going deeper* are trained once each. We picked the copier's seed. Of the three others that we
+# tried, only one learned to copy as well in so few steps, and switching heads off says little about a model that has
+# hardly begun to copy.
 #
 # </details>
 
@@ -609,7 +583,7 @@ exercises.my_parts()
 # %% [markdown]
 # ## Practice
 #
-# About 35 minutes, easiest first.
+# About 40 minutes, easiest first.
 
 # %%
 exercises.quiz("weight_of_the_last_letter")
@@ -678,6 +652,14 @@ exercises.check("continue_story", continue_story)
 # %%
 exercises.quiz("when_the_window_is_full")
 
+# %% [markdown]
+# **Pencil (2 min).** One layer of GPT-3 has four attention matrices of size $D \times D$, and its feed-forward network
+# has one matrix of size $D \times 4D$ and one of size $4D \times D$. How many parameters do the 96 layers have, if you
+# count only these matrices? Use a calculator for the last step.
+
+# %%
+exercises.quiz("gpt3_by_pencil")
+
 # %% tags=["hide-input"]
 exercises.heading("count_gpt_parameters")
 
@@ -700,8 +682,35 @@ exercises.quiz("did_it_copy")
 # %% [markdown]
 # ## Going deeper
 #
-# Optional, about 20 minutes. Lesson 20 finds the copying heads again, in a model that people use.
+# Optional, about 25 minutes. Lesson 20 finds the copying heads again, in a model that people use.
 #
+# ### Can your file run the story model?
+#
+# Your file is a Transformer of 2017. The story model is younger. It adds no positions to the embeddings, rotates its
+# queries and keys instead (lesson 05), and has a GELU in its feed-forward networks. Replace three of your functions,
+# and its weights fit into your GPT.
+
+# %%
+rotate, attend = rotate_positions, own.scaled_dot_product_attention
+since_2017 = {
+    "sinusoidal_positions": torch.zeros,
+    "scaled_dot_product_attention": lambda q, k, v, mask: attend(rotate(q), rotate(k), v, mask),
+    "feed_forward": lambda x, w, b, v, c: F.gelu(x @ w + b, approximate="tanh") @ v + c,
+}
+
+# %% tags=["nbval-ignore-output"]
+sizes, weights = at_work.gpt_weights_of(story.model)
+ids = story.encode("Once upon a time there was a king who")[None]
+with at_work.switched(own, **since_2017), torch.no_grad():
+    my_story = MyGPT(*sizes)
+    my_story.load_state_dict(weights)
+    apart = (my_story(ids) - story.model(ids)).abs().max().item()
+    for _ in range(40):
+        likely = own.top_k_filter(my_story(ids)[:, -1], 20)
+        ids = torch.cat([ids, likely.softmax(-1).multinomial(1)], dim=1)
+print(f"largest difference between two logits: {apart:.0e}\n\n{story.decode(ids[0])}")
+
+# %% [markdown]
 # ### How can a model copy what it has just read?
 #
 # *Mr Utterson met Mr Hyde, and then Mr* … To continue this sentence, you can look back for the previous *Mr* and copy
@@ -711,9 +720,10 @@ exercises.quiz("did_it_copy")
 # a head in an earlier layer can have brought that information there. That's why models with induction heads have at
 # least two layers.
 #
-# Let's train a small model that has nothing to learn except copying. Its text is random, but each passage of 8 to 18
-# tokens is repeated. The first time, nothing in the passage can be predicted. From then on, everything can. We picked
-# a seed with which the model learns this within 300 steps. Not every seed is so lucky.
+# Let's train a small model that has nothing to learn except copying. The text that it reads is random, but each
+# passage of 8 to 18 tokens is repeated. The first time, nothing in the passage can be predicted. From then on,
+# everything can. We picked a seed with which the model learns this within 300 steps, because not every seed is so
+# lucky.
 
 # %% tags=["nbval-ignore-output"]
 copier = train_copier(seed=1)  # two layers of four heads
@@ -792,11 +802,11 @@ print(
 )
 print(f"switched off: the rest of layer 2    repetition: {again:.2f} → {again_control:.2f}")
 notebook.tell(
-    """Copying is what suffers. In the first passage the loss can't get much worse, since nothing there could be
+    """It's the copying that suffers. In the first passage the loss can't get much worse, since nothing there could be
     predicted anyway. The rest of the layer is our control. Switch that off instead, and the loss changes far less.
 
-    The control is weak if fewer heads are left than we silenced. Besides, a head whose output is never zero might do harm
-    when it's forced to be. Lesson 20 tests a larger model more fairly."""
+    The control is weak if fewer heads are left than we silenced. Besides, a head's output is hardly ever zero, so
+    forcing it to zero might do harm of its own. Lesson 20 tests a larger model more fairly."""
 )
 notebook.claim(abs(first_off - first) < 0.5 and again_off - again > 0.3)
 notebook.claim(not others or again_control - again < 0.6 * (again_off - again))
@@ -829,7 +839,7 @@ assert again < first
 # ### Can you know a model's loss before you train it?
 #
 # Training the largest models costs millions, and nobody wants to find out afterwards that the money was badly spent.
-# Could a few small models tell in advance? We trained GPTs of two layers at six widths, from 16 to 96, with three
+# Could a few small models tell us in advance? We trained GPTs of two layers at six widths, from 16 to 96, with three
 # seeds each. No single learning rate suits all sizes, so each width has its own, found by trying several. Each model
 # reads half a million letters.
 #
@@ -907,7 +917,7 @@ display(
 )
 notebook.tell(
     """The law with a floor predicts a size that it never saw, more than twice as large as the largest in the fit. The
-    straight line promises too much, because it can't flatten. The band shows how much luck there is in such a
+    straight line promises too much, because it can't level off. The band shows how much luck there is in such a
     prediction. It spans 243 laws, one for every way to pick a single seed per size."""
 )
 assert low[-1] < came < high[-1] and off < off_dashed / 2
@@ -917,13 +927,13 @@ assert low[-1] < came < high[-1] and off < off_dashed / 2
 # (2022) trained more than 400 models and varied size and text together. Their law said that at equal cost, a model of
 # 70 billion parameters that reads 1.4 trillion tokens should beat one of 280 billion that reads 300 billion. They
 # trained the smaller one, Chinchilla, and it won. Our law can't say anything about that choice, because all our models
-# read equally much. Nor has it been tested on anything but letters and two layers.
+# read the same amount of text. Nor has it been tested on anything but letters and models of two layers.
 #
 # ### Can the story model become a detective?
 #
-# *The door opened, and* … In a fairy tale a king might come in now, in Baker Street a client with a secret. To teach
-# the story model this other style, we don't have to train it again from the start. LoRA (lesson 12) leaves all its
-# matrices as they are and trains a small correction to each. The course comes with such an adapter, trained on
+# *The door opened, and* … In a fairy tale a king might come in now, and in Baker Street a client with a secret. To
+# teach the story model this other style, we don't have to train it again from the start. LoRA (lesson 12) leaves all
+# its matrices as they are and trains a small correction to each. The course comes with such an adapter, trained on
 # Sherlock Holmes for 150 steps, which took about two minutes. Its file is a twentieth the size of the model's.
 
 # %% tags=["nbval-ignore-output"]

@@ -96,7 +96,7 @@ recall: order_in_a_gpt_layer
 Twenty questions are about grammar (*his or her*, *one or many*) and twenty about meaning (*who is who*, *good or bad*). Guessing would be right about ten times on each. How does the story model do?
 - grammar: it's clearly better at grammar, by at least five | Agreement matters in nearly every sentence of the text, so learning it lowers the loss most. Who speaks or who is wicked matters for far fewer pieces.
 - meaning: it's clearly better at meaning, by at least five | Fairy tales are full of foxes that eat geese, so the model has read such scenes. But they help with far fewer pieces than grammar does.
-- equal: it's about as good at both, within four answers | Both kinds do turn up in the training text, and neither was ever a task of its own. But questions of grammar turn up far more often.
+- equal: it's about as good at both, within four answers | Both kinds do turn up in the training text, and neither was ever a task of its own. But grammar matters in far more sentences.
 ask_why: yes
 
 [without_the_copying_heads]
@@ -114,6 +114,6 @@ Both laws were fitted to the five smaller sizes. Which one predicts the loss of 
 [what_the_detective_forgets]
 The adapter has made the model better at predicting Holmes. What has it done to the fairy tales?
 - nothing: they cost as many bits as before, because the model's own matrices are frozen | LoRA doesn't change the matrices, but the adapter is added to each of them, whatever the text is.
-- less: they cost more bits than before, but even more bits are saved on Holmes | That would mean that much of what was learned, such as how people talk to each other, fits both books.
+- less: they cost more bits than before, but even more bits are saved on Holmes | Much of what the adapter has learned, such as how people talk to each other, must fit both books.
 - more: they cost more bits than before, and fewer bits are saved on Holmes | The fairy tales were what the model knew best, so they had the most to lose.
 """)

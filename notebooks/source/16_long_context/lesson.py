@@ -610,11 +610,11 @@ notebook.tell(
 #
 # ## 5. What do models do today?
 #
-# Many models still pay for full attention in every layer and save only on the heads of keys and values. Others keep a
-# few full layers for exact look-up and make the rest cheap. In Gemma 3 (2025), five layers in six have a window of
-# 1,024 tokens. In gpt-oss (2025), every second layer has a window of 128. Jamba (2024) and MiniMax-01 (2025) use a
-# state of fixed size in seven layers of eight, Qwen3-Next and Kimi Linear (both 2025) a gated delta rule in three of
-# four.
+# Many models still pay for full attention in every layer and save only by sharing heads of keys and values. Others
+# keep a few full layers for exact look-up and make the rest cheap. In Gemma 3 (2025), five layers in six have a window
+# of 1,024 tokens. In gpt-oss (2025), every second layer has a window of 128. Jamba (2024) and MiniMax-01 (2025) use a
+# state of fixed size in seven layers of eight, while Qwen3-Next and Kimi Linear (both 2025) use a gated delta rule in
+# three of four.
 #
 # DeepSeek-V3.2 (2025) selects keys by their content instead. A small learned scorer picks 2,048 tokens for each query
 # to attend to. None of these ways has won yet. MiniMax's next model, M2, went back to full attention throughout
@@ -651,7 +651,7 @@ assert 0.16 < mixed / all_full < 0.19
 #
 # ### What to take away
 #
-# - The multiplications for reading a text grow with $n^2$, the square of its length. Its cache grows with $n$.
+# - The multiplications for reading a text grow with $n^2$, the square of its length. The cache grows only with $n$.
 # - A mask alone saves nothing. A pattern saves time only if the hidden pairs aren't computed at all.
 # - A window of $w$ reaches $w - 1$ positions further per layer. With strides, two layers reach everything. So do two
 #   layers with a global token, but only in an encoder.
@@ -799,8 +799,8 @@ exercises.quiz("what_linear_gives_up")
 # ask where the treasure is, the answer is a mixture of cave and mill. The delta rule first reads what the state
 # already says about the key, then writes only the difference (Schlag et al. 2021; Yang et al. 2024).
 #
-# To compare the two, the next cell writes every key twice, each time with another value. What we read back counts as
-# right if it's closest to the second value.
+# To compare the two, the next cell writes every key twice, the second time with a different value. What we read back
+# counts as right if it's closest to the second value.
 
 # %% tags=["hide-input"]
 notebook.set_seed(0)
@@ -841,8 +841,8 @@ notebook.figure(
 # ### Does a rotary model read on beyond its training?
 #
 # A learned table of positions ends with its last row. Rotary positions (lesson 05) have no table. They turn each pair
-# of features by its own angle per position, so the formula works for any position. Does the model work
-# there, too?
+# of features by its own angle per position, so the formula works for any position.
+# Does the model work there, too?
 #
 # That depends on which angles it has met. Over a training text of 2,048 tokens, some pairs go round hundreds of times
 # and pass every angle. Others never finish their first turn.
@@ -875,7 +875,7 @@ assert unfinished(8_192, 10_000) < unfinished(2_048, 10_000) < unfinished(8_192,
 # without further training, at some cost on short texts. Qwen3, for instance, was trained on up to 32,768 tokens, and
 # reads 131,072 once YaRN is switched on in its configuration (Qwen Team 2025).
 #
-# Being able to read a long window doesn't mean making good *use* of it. Models have missed facts in the middle of a
+# A model that can read a long window doesn't always make good *use* of it. Models have missed facts in the middle of a
 # long prompt more often than facts at its ends (Liu et al. 2023). Lesson 19 reads beyond a real model's window.
 #
 # ### More parameters for the same work: a mixture of experts
@@ -903,7 +903,7 @@ print(f"multiplications compared with all eight experts: {share:.0%}")
 assert 0.2 < share < 0.35 and ((gates > 0).sum(-1) == 2).all()
 
 # %% [markdown]
-# A mixture saves time but no memory, because all experts have to be loaded, the idle ones included. [What changed
+# A mixture saves time but no memory, because all experts have to be loaded, even the idle ones. [What changed
 # since 2017](95_what_changed.ipynb) trains small mixtures and looks at how evenly their experts are used.
 
 # %% [markdown]

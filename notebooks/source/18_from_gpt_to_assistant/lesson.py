@@ -84,7 +84,7 @@ exercises.warm_up(18)
 #
 # A language model sees a single row of tokens, but a chat has two speakers who take turns. To write a chat as one row,
 # we add three tokens that no typed text can contain. One opens the user's turn, one opens the assistant's, and the
-# third ends a turn. Such a scheme is called a **chat template**. Each family of chat models has its own.
+# third ends a turn. Such a scheme is called a **chat template**. Each family of chat models has a template of its own.
 
 # %%
 ids = assistant.chat_prompt("Say wolf three times.", helper.encode)
@@ -196,7 +196,8 @@ notebook.table(
 # This is called **instruction tuning** or supervised fine-tuning.
 #
 # Only the loss is a little different. An assistant never has to write the user's turn, so the predictions inside the
-# prompt are usually left out. To do that, we set their targets to −100, which PyTorch's `cross_entropy` skips.
+# prompt are usually left out of it. We do that by setting their targets to −100, which PyTorch's `cross_entropy`
+# skips.
 #
 # ### Your turn (4 min)
 
@@ -288,7 +289,7 @@ notebook.tell(
     can't *copy* words from the instruction, because stories hardly teach a model to copy. The bundled assistant
     learned to copy from about 1,500 times as many pairs, and it follows {best:.0%} of these {len(asked)} instructions.
 
-    Was the method at fault, then, or the model? In *Practice*, the same method gets a second patient.
+    Was the method at fault, then, or the model? In *Practice*, we try the same method on another model.
     """
 )
 notebook.claim(ended > 0.7 * len(asked) and ended > right)
@@ -403,7 +404,7 @@ notebook.claim(gain_better > gain_worse + 1 and abs(losses[0] - 0.693) < 0.01)
 # %% [markdown]
 # ## 4. What if a rule knows what is right?
 #
-# Is 58 + 67 really 125? A rule can check that. Rules can also check a proof, or a program that comes with tests.
+# Is 58 + 67 really 125? A rule can check that. Other rules can check a proof, or a program that comes with tests.
 # Wherever there is such a check, nobody has to write answers or compare two of them. The model tries, and the rule
 # rewards the tries that are right. DeepSeek-R1-Zero learned to reason in this way (DeepSeek-AI 2025).
 #
@@ -422,7 +423,7 @@ print("58+67 =", *two_digits.texts_of(written), sep="   ")
 
 # %% [markdown]
 # Some of these eight answers are better than others, and that is all we need. **Group-relative policy optimisation**,
-# or GRPO (Shao et al. 2024), samples a group of answers to each prompt and rewards each of them by the rule. It then
+# or GRPO (Shao et al. 2024), samples a group of answers to each prompt and lets the rule reward each of them. It then
 # subtracts the group's mean from each reward and divides the difference by the group's standard deviation.
 #
 # ### Your turn (3 min)
@@ -442,8 +443,8 @@ exercises.check("group_advantages", group_advantages)
 
 # %% [markdown]
 # You have computed each answer's **advantage**. The loss makes the tokens of an answer likelier if its advantage is
-# positive, and less likely if it's negative. Two brakes keep a single batch from pushing the model too far. You'll
-# build them in *Practice*.
+# positive, and less likely if it's negative. Two brakes keep the model from being pushed too far. You'll build them in
+# *Practice*.
 #
 # Now your advantages take over a run that is already under way. We stored the adder after five steps with the course's
 # advantages, and the next cell goes on from there with yours. Watch the share of right answers.
@@ -532,9 +533,9 @@ notebook.tell(
     does as well here, and it's simpler. Where right answers are rare, as in long proofs, learning from the wrong ones
     should matter more.
 
-    Did the adder learn anything new? Among 16 samples from before this training, at least one was right for
-    {base["any"]:.0%} of the sums, so the training only had to bring the right answers to the front. Whether large
-    models find new answers in this way is disputed (Yue et al. 2025).
+    Did the adder learn anything new? Before this training, at least one of 16 samples was right for {base["any"]:.0%}
+    of the sums, so the training only had to bring the right answers to the front. Whether large models find new
+    answers in this way is disputed (Yue et al. 2025).
     """
 )
 
@@ -668,10 +669,10 @@ exercises.quiz("stuck_at_log_two")
 # ### From rewards to a loss
 #
 # Section 4 didn't show how advantages become a loss. Writing answers is slow, so GRPO uses each batch for several
-# updates and has to limit how far they can push. That's the first brake, the *clip*. Once a token's probability has
-# moved by a fifth in the direction of the advantage since the token was written, moving it further brings nothing.
-# The second brake is a price for drifting from the start, $\pi_0$. The drift is measured by the **KL divergence**,
-# the mean of $\log \pi / \pi_0$ over what $\pi$ writes, which is 0 as long as nothing has changed:
+# updates. Its first brake, the *clip*, limits how far they can push. Once a token's probability has moved by a fifth
+# in the direction of the advantage since the token was written, moving it further brings nothing. The second brake is
+# a price for drifting away from the start, $\pi_0$. The drift is measured by the **KL divergence**, the mean of $\log
+# \pi / \pi_0$ over what $\pi$ writes, which is 0 as long as nothing has changed:
 #
 # $$\min\Big(\tfrac{\pi(w)}{\pi_{\text{old}}(w)}\,A,\; \mathrm{clip}\big(\tfrac{\pi(w)}{\pi_{\text{old}}(w)},\, 0.8,\, 1.2\big)\,A\Big) - \beta\,\mathrm{KL}(\pi\,\|\,\pi_0)$$
 #
@@ -679,7 +680,8 @@ exercises.quiz("stuck_at_log_two")
 # This clip limits a ratio, whereas lesson 09's limited a gradient. Later variants change several of these parts
 # (*Going deeper*).
 #
-# Let's start from the end. Suppose the *gain*, the part before the minus, is already there.
+# Let's begin with the loss. Suppose that each token's clipped gain, the part before the minus, has already been
+# computed.
 
 # %% tags=["hide-input"]
 exercises.heading("policy_loss")
@@ -695,7 +697,7 @@ def policy_loss(gain, kl, counted, beta):
 exercises.check("policy_loss", policy_loss)
 
 # %% [markdown]
-# Now the gain itself, the part of the formula up to the minus:
+# Now compute the clipped gain itself:
 
 # %% tags=["hide-input"]
 exercises.heading("clipped_gain")
@@ -719,8 +721,8 @@ notebook.show_source(reward.policy_step)
 # %% [markdown]
 # ### Let the samples vote
 #
-# Section 4's two methods train the adder. **Voting**, or *self-consistency* (Wang et al. 2023), needs no training. It
-# takes the commonest of several sampled answers.
+# Section 4's two methods both train the adder. **Voting**, or *self-consistency* (Wang et al. 2023), needs no
+# training. It simply takes the commonest of several sampled answers.
 
 # %% tags=["hide-input"]
 exercises.heading("majority")
@@ -780,7 +782,7 @@ assert min(second["runs"][-1]["followed"]) > second["runs"][0]["followed"][0] + 
 # SmolLM can't test it, because its conversations may have taught it to copy. Raghavendra et al. (2024) call the
 # hypothesis "at best, an over-simplification".
 #
-# You can treat the second patient yourself, in about a minute. If SmolLM's weights aren't installed, the cell says how
+# You can train SmolLM yourself, in about a minute. If SmolLM's weights aren't installed, the cell says how
 # to get them. Try 24 pairs, or other kinds of instructions.
 
 # %%
@@ -898,8 +900,8 @@ for request in ("Why is the sky blue?", "Write a poem.", "Translate cat into Fre
 # could write are wanted. For new facts such tuning is the wrong tool: a model that is tuned on facts it doesn't know
 # becomes more likely to invent others (Gekhman et al. 2024).
 #
-# Our assistant wasn't trained to be harmless or truthful either. For a real assistant, many of the comparisons serve
-# just that purpose.
+# Our assistant wasn't trained to be harmless or truthful either. Many of the comparisons that a real
+# assistant is trained on serve just that purpose.
 #
 # Like a real one, though, it's still a GPT. Nothing you did today added a part to the model, so its map is lesson
 # 14's.
