@@ -47,6 +47,14 @@ def test_what_is_read_is_the_template_and_what_is_left_of_it():
         assert found["replies"]["echo"] == [*ids[1:3], MARKS.end]
 
 
+def test_it_says_what_was_cut_and_what_that_changed():
+    assert "Of the 11 tokens that echo reads, 3 are" in chat_box().tell()[0]
+    same, other = (chat_box(template=one).tell() for one in ("no end token", "no template"))
+    assert same[0] == "Without <|end|>, echo still writes “Sa”."
+    assert "<|assistant|>, echo writes “ay”, not “Sa”." in other[0]
+    assert "8 tokens instead of 11" in other[1]
+
+
 def test_a_reply_that_was_cut_off_says_so_and_all_of_it_is_drawn():
     widget = chat_box()
     assert widget.svg.count("…") == 1  # only the endless one

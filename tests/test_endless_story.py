@@ -7,7 +7,7 @@ import torch
 from promises import check_that_every_change_shows, check_the_still_picture, clicks, send
 from small_storyteller import small_storyteller
 
-from helpers.widgets.endless_story import EndlessStory
+from helpers.widgets.endless_story import EndlessStory, _repeated
 
 CHANGES = {
     "prompt": "The fox", "length": 30, "temperature": 0.0, "top_k": 3, "top_p": 0.5, "seed": 7,
@@ -47,6 +47,17 @@ def test_the_window_is_that_of_the_models_own_writing(teller):
     widget = EndlessStory(teller, length=60, temperature=0.0)
     greedy = teller.generate(widget.prompt, 60, temperature=0)
     assert widget.numbers["story"] == greedy
+
+
+def test_it_says_what_is_forgotten_and_what_is_repeated(teller):
+    widget = EndlessStory(teller, length=0)
+    assert "still reads all" in widget.tell()[0]
+    widget.length = 60
+    gone = len(widget._prompt_ids) + 60 - widget.numbers["read"]
+    assert f"The first {gone} pieces are forgotten" in widget.tell()[0]
+    assert _repeated([1, 2, 3, 4, 5]) == 0.0
+    assert _repeated([7] * 13) == 0.9
+    assert f"{widget.numbers['repeated']:.0%} of its runs" in widget.tell()[1]
 
 
 def test_going_back_and_on_tells_the_same_story(teller):

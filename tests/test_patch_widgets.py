@@ -51,8 +51,10 @@ def test_a_patch_can_be_clicked_and_the_class_token_asked_again(make):
     send(widget, set=clicks(widget)[6], number=1)
     assert widget.token == 7
     assert "row 2, column 3" in widget.tell()[0]
+    assert not widget.controls["Class token"].described()["pressed"]
     widget.controls["Class token"].click()
     assert widget.token == 0
+    assert widget.controls["Class token"].described()["pressed"]
 
 
 def test_what_is_out_of_reach_is_brought_within_it(make):

@@ -7,10 +7,10 @@ from helpers.plots import BLUE, GREEN, GREY, ORANGE, PURPLE
 from helpers.widgets.sentence_explorer import SentenceExplorer
 from helpers.widgets.tokenizers_side_by_side import draw_labels, visible
 
-LONGEST = 160  # characters of a message
-
+LONGEST, QUOTED = 160, 32  # characters of a message, and of a reply that is told
+WHOLE = "the whole template"
 TEMPLATES = {
-    "the whole template": lambda ids: ids,
+    WHOLE: lambda ids: ids,
     "no end token": lambda ids: [i for i in ids if i != MARKS.end],
     "the reply isn't opened": lambda ids: ids[:-1],
     "the roles swapped": lambda ids: [MARKS.assistant, *ids[1:-1], MARKS.user],
@@ -35,7 +35,7 @@ class ChatBox(SentenceExplorer):
         `template`: how the message is put to the models.
     """
 
-    template = traitlets.Enum(list(TEMPLATES), "the whole template").tag(state=True)
+    template = traitlets.Enum(list(TEMPLATES), WHOLE).tag(state=True)
 
     def __init__(self, writers, encode, decode, sentence, **state):
         self._writers, self._encode, self._decode = writers, encode, decode
@@ -55,14 +55,18 @@ class ChatBox(SentenceExplorer):
         self.button("Start again", self.reset)
 
     def compute(self):
-        """Put the message into the template and let every model go on."""
-        asked = self._good, self.template
-        known, found = self._known
-        if known != asked:
-            ids = TEMPLATES[self.template](chat_prompt(self._good, self._encode))
-            found = {"prompt": ids, "replies": {n: list(w(ids)) for n, w in self._writers.items()}}
-            self._known = asked, found
-        return found
+        """Let every model go on after the message in this template, and in the whole one."""
+        return {**self._read(self.template), "whole": self._read(WHOLE)}
+
+    def _read(self, template):
+        known, kept = self._known
+        if known != self._good:
+            self._known = self._good, (kept := {})
+        if template not in kept:
+            ids = TEMPLATES[template](chat_prompt(self._good, self._encode))
+            replies = {name: list(writer(ids)) for name, writer in self._writers.items()}
+            kept[template] = {"prompt": ids, "replies": replies}
+        return kept[template]
 
     def describe(self):
         """Say in words what the picture shows."""
@@ -72,13 +76,36 @@ class ChatBox(SentenceExplorer):
         return f"The models read “{self._decode(self.numbers['prompt'])}”. Then {replies}."
 
     def tell(self):
-        """Say what the first model makes of this template, and what to try."""
-        name, ids = next(iter(self.numbers["replies"].items()))
-        ends = "and stops by itself" if ids and ids[-1] == MARKS.end else "and doesn't stop"
+        """Say what the first model read, what was cut, and what that changed in its answer."""
+        found, whole = self.numbers, self.numbers["whole"]
+        name, ids = next(iter(found["replies"].items()))
+        n, all_of_it = len(found["prompt"]), len(whole["prompt"])
+        if self.template == WHOLE:
+            special = sum(i in ROLES for i in found["prompt"])
+            ends = "" if ids and ids[-1] == MARKS.end else ", and hasn’t stopped by then"
+            return (
+                f"Of the {n} tokens that {name} reads, {special} are the template’s. It answers "
+                f"in {len(ids)}{ends}.",
+                "Take something away from the template. Does the answer survive?",
+            )
+        cut = [
+            self._decode([i]) for i in whole["prompt"] if i in ROLES and i not in found["prompt"]
+        ]
+        how = f"Without {' '.join(cut)}" if cut else f"With {self.template}"
+        now, before = self._said(ids), self._said(whole["replies"][name])
+        did = f"still writes {now}" if now == before else f"writes {now}, not {before}"
         return (
-            f"With “{self.template}”, {name} writes {len(ids)} tokens {ends}.",
-            "Take something away from the template. Who still answers, and who just goes on?",
+            f"{how}, {name} {did}.",
+            f"It read {n} tokens instead of {all_of_it}. Would another message survive this?"
+            if cut
+            else f"It read the same {n} tokens in another order. Would another message survive it?",
         )
+
+    def _said(self, ids):
+        """Quote the beginning of a reply."""
+        words = self._decode([i for i in ids if i not in ROLES]).strip().rstrip(".")
+        shown = words if len(words) <= QUOTED else f"{words[:QUOTED]}…"
+        return f"“{shown}”" if shown else "nothing"
 
     def draw(self):
         """Draw the prompt's pieces in the colour of their role, and each reply beside it."""

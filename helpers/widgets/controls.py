@@ -18,6 +18,7 @@ class Control:
         self.hidden = self.disabled = False
         self.second = False  # in a row of its own below the others, whose height stays
         self.error = ""
+        self.pressed = None  # of a button that stays down: whether it is
 
     @property
     def value(self):
@@ -54,6 +55,7 @@ class Control:
             "second": self.second,
             "disabled": self.disabled,
             "error": self.error,
+            "pressed": self.pressed,
             **self._options,
         }
 

@@ -1,4 +1,4 @@
-"""Dot products you can pull at: one query, two keys, and how the softmax splits the weight."""
+"""Dot products you can pull at: a viewer, two films, and how the softmax splits the weight."""
 
 import math
 
@@ -9,7 +9,8 @@ from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import BAD, PALE, Sheet, number, track
 
-ARROWS = (("q", "query", BLUE), ("a", "key a", ORANGE), ("b", "key b", ORANGE))
+FILMS = "Ghost Train", "Bear Hug"
+ARROWS = ("q", "viewer", BLUE), ("a", FILMS[0], ORANGE), ("b", FILMS[1], ORANGE)
 MIDDLE = 200, 178  # pixels: where the arrows begin
 
 
@@ -18,7 +19,7 @@ def _entry(start):
 
 
 class DotProducts(Explorer):
-    """A query and two keys in a plane: pull an arrow and watch scores and weights.
+    """A viewer and two films, a query and two keys: pull an arrow, watch scores and weights.
 
     Parameters
     ----------
@@ -42,22 +43,22 @@ class DotProducts(Explorer):
         """Say in words what the picture shows."""
         (a, b), (w_a, w_b) = self.numbers["scores"], self.numbers["weights"]
         return (
-            f"A query and two keys as arrows. Dot products {number(a)} and {number(b)}; the "
-            f"softmax gives key a the weight {number(w_a)} and key b {number(w_b)}."
+            f"A viewer, the query, and two films, the keys, as arrows: funny to the right, "
+            f"frightening upwards. Dot products {number(a)} and {number(b)}; the softmax gives "
+            f"{FILMS[0]} the weight {number(w_a)} and {FILMS[1]} {number(w_b)}."
         )
 
     def tell(self):
         """Say who wins, and what the arrows as they are now show."""
         (a, b), most = self.numbers["scores"].tolist(), self.numbers["weights"].max().item()
-        first = "a" if a >= b else "b"
-        asked = "Swing the query. In the tinted half a key scores below 0, on its edge exactly 0."
+        asked = "Swing the viewer. In the tinted half a film scores below 0, on its edge exactly 0."
         if abs(min(a, b, key=abs)) < 0.05:
-            asked = "A key at a right angle to the query casts no shadow on it, so it scores 0."
+            asked = "A film at a right angle to the viewer casts no shadow on it, so it scores 0."
         elif a < 0 and b < 0:
             asked = "Both scores are below 0, and still the two weights add up to 1."
         return (
-            f"Scores {number(a, 1)} and {number(b, 1)}: the softmax gives key {first} "
-            f"{number(100 * most, int(most > 0.99))}% of the weight.",
+            f"Scores {number(a, 1)} and {number(b, 1)} put "
+            f"{number(100 * most, int(most > 0.99))}% of the weight on {FILMS[a < b]}.",
             asked,
         )
 
@@ -72,6 +73,8 @@ class DotProducts(Explorer):
         plane.path(self._below_zero(), BAD, 0, BAD, 0.13)
         plane.line(0, MIDDLE[1], 400, MIDDLE[1], GREY, 0.7)
         plane.line(MIDDLE[0], 28, MIDDLE[0], 328, GREY, 0.7)
+        plane.text(394, MIDDLE[1] - 8, "funny →", GREY, anchor="end")
+        plane.text(MIDDLE[0] - 8, 46, "frightening ↑", GREY, anchor="end")
         for name, side in (("a", -5), ("b", 5)):
             self._draw_shadow(plane, name, side)
         for name, words, colour in ARROWS:
@@ -84,7 +87,7 @@ class DotProducts(Explorer):
             across = track("x", f"{name}_x", (50, 350), (-3, 3), values[0], step=0.1)
             up = track("y", f"{name}_y", (328, 28), (-3, 3), values[1], step=0.1)
             where = f"{number(values[0], 1)}, {number(values[1], 1)}"
-            plane.handle(x - 18, y - 18, 36, 36, words, where, across, up)
+            plane.handle(x - 19, y - 19, 38, 38, words, where, across, up)
         return plane
 
     def _below_zero(self):
@@ -117,13 +120,13 @@ class DotProducts(Explorer):
         rows = zip("ab", self.numbers["scores"], self.numbers["weights"].tolist(), strict=True)
         for i, (name, score, weight) in enumerate(rows):
             y, key = 40 + 158 * i, (self.state[f"{name}_x"], self.state[f"{name}_y"])
-            side.text(0, y, f"query · key {name} = {number(score)}", ORANGE, bold=True)
+            side.text(0, y, f"viewer · {FILMS[i]} = {number(score)}", ORANGE, bold=True)
             sums = " + ".join(
                 f"{number(q, 1)} × {number(k, 1)}" for q, k in zip(query, key, strict=True)
             )
-            side.text(0, y + 26, f"= {sums}", INK)
+            side.text(0, y + 26, f"query · key = {sums}", INK)
             shadow = number(score / (length or 1.0))
-            words = f"= query's length {number(length)} × shadow {shadow}"
+            words = f"= viewer’s length {number(length)} × shadow {shadow}"
             side.text(0, y + 52, words, GREY)
             side.rect(0, y + 66, 300, 26, PALE, round=4)
             side.rect(0, y + 66, 300 * weight, 26, PURPLE, round=4)

@@ -69,6 +69,11 @@ class DrumRoll(Explorer):
         heads = [(str(i + 1), i) for i in range(self._n_heads)]
         self.choice("head", "Head", [("mean", MEAN), *heads])
         self.button("Class token", lambda _: self.take({"token": 0}), "Ask from the class token")
+        self.observe(self._press, names="token")
+        self._press()
+
+    def _press(self, _=None):
+        self.controls["Class token"].pressed = not self.token
 
     def _strokes(self):
         """Return what is left of the window, and the number of each stroke in the whole window."""

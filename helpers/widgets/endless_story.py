@@ -17,6 +17,7 @@ BEGINNING = "Once upon a time there was a king who"
 SHOWN = 7  # candidates
 LINES, LETTERS = 14, 40  # of the story's end; letters per line
 HEIGHT = 384  # pixels
+RUN = 4  # pieces in a row that count as said before
 SEEDS = 10_000  # place i of a story is drawn with the seed times this, plus i
 
 
@@ -40,7 +41,7 @@ class EndlessStory(Explorer):
     """
 
     prompt = traitlets.Unicode(BEGINNING).tag(state=True)
-    length = traitlets.Int(24, min=0, max=2000).tag(state=True)
+    length = traitlets.Int(120, min=0, max=2000).tag(state=True)
     temperature = traitlets.Float(0.8, min=0.0, max=2.0).tag(state=True)
     top_k = traitlets.Int(0, min=0, max=100).tag(state=True)
     top_p = traitlets.Float(0.95, min=0.1, max=1.0).tag(state=True)
@@ -112,6 +113,7 @@ class EndlessStory(Explorer):
             "drawable": int((chances > 0).sum()),
             "vocabulary": len(chances),
             "read": windows[-1],
+            "repeated": _repeated(self._prompt_ids + self._written),
             "forgotten": teller.decode((self._prompt_ids + self._written)[: -windows[-1]]),
             "without cache": sum(windows),
             # A new piece alone, but for the times when the model goes on from its last half.
@@ -137,6 +139,23 @@ class EndlessStory(Explorer):
             f"have been {found['without cache']:,}."
         )
 
+    def tell(self):
+        """Say what the window has forgotten and how much of the story was said before."""
+        found, most = self.numbers, self._reader.model.config.max_len
+        n = len(self._prompt_ids) + len(self._written)
+        if gone := n - found["read"]:
+            rest = found["story"][len(found["forgotten"]) :].strip(" .,;:!?'")
+            first = " ".join(rest.split()[:5])
+            headline = f"The first {gone} pieces are forgotten: the window begins at “{first} …”."
+        else:
+            headline = f"The model still reads all {n} pieces; its window holds {most}."
+        share = f"{found['repeated']:.0%} of its runs of {RUN} pieces repeat an earlier one."
+        asked = "Set the temperature to 0 and press Play."
+        if self.temperature == 0:
+            looping = found["repeated"] > 0.3
+            asked = "Which temperature ends the loop?" if looping else "Does Play end in a loop?"
+        return headline, f"{share} {asked}"
+
     def draw(self):
         """Draw the end of the story, and beside it what could come next and what it cost."""
         return [self._draw_story(), self._draw_candidates()]
@@ -144,7 +163,7 @@ class EndlessStory(Explorer):
     def _draw_story(self):
         sheet, found = Sheet(400, HEIGHT), self.numbers
         sheet.text(0, 18, "The story", INK, bold=True)
-        sheet.text(400, 18, f"the model reads {found['read']} pieces of it", GREY, anchor="end")
+        sheet.text(400, 18, "grey: forgotten" if found["forgotten"] else "", GREY, anchor="end")
         lines, out_of_sight = [], len(found["forgotten"])
         for paragraph in found["story"].splitlines(keepends=True):
             for line in wrap(paragraph, LETTERS, drop_whitespace=False):
@@ -181,6 +200,12 @@ class EndlessStory(Explorer):
             sheet.rect(130, top, 170 * found[name] / widest, 16, colour)
             sheet.text(400, top + 14, f"{found[name]:,}", GREY, anchor="end")
         return sheet
+
+
+def _repeated(ids):
+    """Say which share of the runs of `RUN` ids stood there before."""
+    runs = list(zip(*(ids[i:] for i in range(RUN)), strict=False))
+    return 1 - len(set(runs)) / len(runs) if runs else 0.0
 
 
 class _Reader:

@@ -8,13 +8,12 @@ and in print, the key frames stand instead, each with its caption.
 import base64
 import json
 import math
-import re
 from dataclasses import dataclass
 from textwrap import wrap
 
 from helpers.widgets import modules
 from helpers.widgets.colours import LIGHT
-from helpers.widgets.readable import xml_text
+from helpers.widgets.readable import lowered, xml_text
 from helpers.widgets.svg import FONT
 
 COLOURS = {**LIGHT, "none": "none"}
@@ -66,7 +65,7 @@ def frame_svg(data: dict, scene: dict) -> str:
     height = high + LINE * len(lines) + 14
     words = "".join(
         f'<text x="14" y="{high + LINE * (i + 0.8):g}" font-size="18" font-weight="bold">'
-        f"{_lowered(line)}</text>"
+        f"{lowered(line)}</text>"
         for i, line in enumerate(lines)
     )
     shapes = "".join(map(_drawn, scene["shapes"].values()))
@@ -94,17 +93,11 @@ def _drawn(shape):
     return _WRITTEN[shape["kind"]](shape, paint)
 
 
-def _lowered(words):
-    """Write words as SVG, W_Q with a lowered Q."""
-    tspan = r'<tspan font-size="75%" baseline-shift="-20%">\1</tspan>'
-    return re.sub(r"_(\w)", tspan, xml_text(words))
-
-
 def _text(shape, paint):
     weight = ' font-weight="bold"' if shape["bold"] else ""
     return (
         f'<text x="{shape["x"]:g}" y="{shape["y"]:g}" font-size="{shape["size"]:g}"{weight} '
-        f'text-anchor="{shape["anchor"]}" {paint}>{_lowered(shape["text"])}</text>'
+        f'text-anchor="{shape["anchor"]}" {paint}>{lowered(shape["text"])}</text>'
     )
 
 

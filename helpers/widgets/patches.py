@@ -167,6 +167,11 @@ class PatchAttention(Explorer):
             "head", "Map", [("average of heads", AVERAGE), ("rollout up to here", ROLLOUT), *heads]
         )
         self.button("Class token", lambda _: self.take({"token": 0}), "Ask from the class token")
+        self.observe(self._press, names="token")
+        self._press()
+
+    def _press(self, _=None):
+        self.controls["Class token"].pressed = not self.token
 
     def compute(self):
         """Take the chosen token's row out of the chosen map of both models."""

@@ -9,9 +9,10 @@ from helpers.models.interventions import patched_logits, share_carried
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE
 from helpers.pretrained.measured import measured
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import PALE, Sheet
+from helpers.widgets.svg import PALE, Sheet, track
 
-LEFT, TOP, CELL, ROW = 150, 92, 21, 27  # pixels: where the grid begins, and the size of its cells
+LEFT, TOP, CELL = 108, 42, 12  # pixels: where the grid begins, and how wide its cells are
+TALL, ROW = 240, 56  # pixels of the whole grid, and of a row at most
 N_SAID = 3  # tokens shown per cell
 
 
@@ -120,10 +121,8 @@ class PatchingGrid(Explorer):
     def _pressed(self):
         """Return position, share and what is said for the cell that is pressed."""
         grid = self.numbers["grid"]
-        position = min(self.position, len(grid["tokens"][0]) - 1)
+        position = min(max(self.position, grid["first"]), len(grid["tokens"][0]) - 1)
         place = position - grid["first"]
-        if place < 0:
-            return position, 0.0, grid["says"][1]
         return position, grid["share"][self.layer][place], grid["said"][self.layer][place]
 
     def tell(self):
@@ -136,7 +135,8 @@ class PatchingGrid(Explorer):
         whose = "the source’s" if theirs == ours else f"that of “{_clean(theirs)}”"
         return (
             f"{where}, the vector at “{_clean(ours)}” becomes {whose}.",
-            f"It {_carries(share)}, and SmolLM says “{_clean(said[0][0])}”.",
+            f"It {_carries(share)}, and SmolLM says “{_clean(said[0][0])}”. "
+            "Where does another row take over?",
         )
 
     def describe(self):
@@ -155,63 +155,58 @@ class PatchingGrid(Explorer):
         grid = self.numbers["grid"]
         if grid is None:
             return Sheet(800, 40)
-        return [self._draw_grid(), *self._draw_said()]
+        return [self._draw_grid(), self._draw_said()]
 
     def _draw_grid(self):
-        grid = self.numbers["grid"]
+        """Draw the tokens from the first that differs; up to there, the vectors are the same."""
+        grid, first = self.numbers["grid"], self.numbers["grid"]["first"]
         rows = list(zip(*grid["tokens"], strict=True))
-        bottom = TOP + ROW * len(rows)
-        sheet = Sheet(804, bottom + 58)
-        sheet.text(0, 20, f"Source: {self.source} …", BLUE, bold=True)
-        sheet.text(0, 46, f"Target: {self.target} …", ORANGE, bold=True)
-        words = "Press a cell. The stronger its blue, the more of the answer its vector carries"
-        sheet.text(LEFT, 80, words, GREY)
-        for i, (theirs, ours) in enumerate(rows):
-            y = TOP + ROW * i
-            other = theirs != ours
+        row = min(ROW, TALL / (len(rows) - first))
+        bottom, right = TOP + row * (len(rows) - first), LEFT + CELL * len(grid["share"])
+        sheet = Sheet(right + 4, bottom + 58)
+        both = "".join(grid["tokens"][1][:first]).strip()
+        sheet.text(0, 18, f"Both begin: {both if len(both) < 20 else '…' + both[-19:]}", GREY)
+        sheet.text(right, 18, "↔ drag", ORANGE, anchor="end", bold=True)
+        for i, (theirs, ours) in enumerate(rows[first:]):
+            y, other = TOP + row * i, theirs != ours
             ink = ORANGE if other else INK
-            sheet.text(LEFT - 8, y + 19, _clean(ours), ink, anchor="end", bold=other)
-            for layer in range(len(grid["share"])):
-                self._draw_cell(sheet, i, layer, y)
+            words = _clean(ours)[:8]
+            sheet.text(LEFT - 8, y + row / 2 + 6, words, ink, anchor="end", bold=other)
+            for layer, shares in enumerate(grid["share"]):
+                x, share = LEFT + CELL * layer, min(max(0.0, shares[i]), 1.0)
+                sheet.rect(x, y, CELL - 1, row - 2, PALE, round=2)
+                sheet.rect(x, y, CELL - 1, row - 2, BLUE, round=2, opacity=share)
         for layer in range(0, 31, 5):
             x = LEFT + CELL * layer + CELL / 2
             sheet.text(x, bottom + 20, layer, GREY, anchor="middle")
-        sheet.text(LEFT, bottom + 44, "the layer that the vector goes into (30: the output)", GREY)
+        sheet.text(right, bottom + 46, "before layer … (30: the output)", GREY, anchor="end")
+        at, share, _ = self._pressed()
+        x, y = LEFT + CELL * self.layer, TOP + row * (at - first)
+        sheet.rect(x - 2, y - 2, CELL + 3, row + 2, stroke=ORANGE, line=4)
+        centres = LEFT + CELL / 2, right - CELL / 2
+        across = track("x", "layer", centres, (0, 30), self.layer, step=1)
+        ends = TOP + row / 2, max(bottom - row / 2, TOP + row / 2 + 1)
+        down = track("y", "position", ends, (first, len(rows) - 1), at, step=1)
+        words = f"layer {self.layer}, {_clean(rows[at][1])}: {_carries(share)}"
+        sheet.handle(LEFT, TOP, right - LEFT, bottom - TOP, "Layer and token", words, across, down)
         return sheet
 
-    def _draw_cell(self, sheet, position, layer, y):
-        grid, x = self.numbers["grid"], LEFT + CELL * layer
-        place = position - grid["first"]
-        share = grid["share"][layer][place] if place >= 0 else 0.0
-        sheet.rect(x, y, CELL - 1, ROW - 1, PALE, round=2)
-        sheet.rect(x, y, CELL - 1, ROW - 1, BLUE, round=2, opacity=min(max(0.0, share), 1.0))
-        if layer == self.layer and position == self._pressed()[0]:
-            for a, b, c, d in ((0, 0, 1, 0), (0, 1, 1, 1), (0, 0, 0, 1), (1, 0, 1, 1)):
-                w, h = CELL - 1, ROW - 1
-                sheet.line(x + a * w, y + b * h, x + c * w, y + d * h, ORANGE, 4)
-        token = _clean(grid["tokens"][1][position])
-        label = f"layer {layer}, {token}: {_carries(share)}"
-        sheet.target(x, y, CELL - 1, ROW - 1, label, layer=layer, position=position)
-
     def _draw_said(self):
-        """Draw what is said next, each on a sheet of its own: a narrow page puts them below."""
-        grid = self.numbers["grid"]
-        columns = zip(
-            ("source", "target", "with the vector exchanged"),
-            (*grid["says"], self._pressed()[2]),
-            (BLUE, ORANGE, PURPLE),
-            strict=True,
-        )
-        for title, said, colour in columns:
-            sheet = Sheet(256, 104)
-            sheet.text(0, 16, title, colour, bold=True)
-            for j, (token, percent) in enumerate(said):
-                at = 26 + 25 * j
-                sheet.rect(0, at, 250, 22, PALE, round=3)
-                sheet.rect(0, at, 2.5 * percent, 22, colour, round=3, opacity=0.35)
+        """Draw what is said next after both sentences, and after the exchange."""
+        grid, first = self.numbers["grid"], self.numbers["grid"]["first"]
+        theirs, ours = (_clean(tokens[first]) for tokens in grid["tokens"])
+        titles = f"source: {theirs}", f"target: {ours}", "with the vector exchanged"
+        said, inks = (*grid["says"], self._pressed()[2]), (BLUE, ORANGE, PURPLE)
+        sheet = Sheet(300, 114 * len(said))
+        for i, (title, each, colour) in enumerate(zip(titles, said, inks, strict=True)):
+            sheet.text(0, 114 * i + 18, title, colour, bold=True)
+            for j, (token, percent) in enumerate(each):
+                at = 114 * i + 28 + 25 * j
+                sheet.rect(0, at, 296, 22, PALE, round=3)
+                sheet.rect(0, at, 2.96 * percent, 22, colour, round=3, opacity=0.35)
                 sheet.text(6, at + 17, _clean(token), INK)
-                sheet.text(246, at + 17, f"{percent}%", INK, anchor="end")
-            yield sheet
+                sheet.text(290, at + 17, f"{percent}%", INK, anchor="end")
+        return sheet
 
 
 def _carries(share):

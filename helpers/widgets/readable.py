@@ -21,6 +21,12 @@ def xml_text(text: str) -> str:
     return html.escape(FORBIDDEN.sub("\ufffd", text))
 
 
+def lowered(words: str, pattern: str = r"_(\w)") -> str:
+    """Write words as SVG, W_Q with a lowered Q, or what else a `pattern` finds."""
+    tspan = r'<tspan font-size="75%" baseline-shift="-20%">\1</tspan>'
+    return re.sub(pattern, tspan, xml_text(words))
+
+
 def width_of(text: str) -> int:
     """Guess how wide a label is at 16 pixels: the font is not known here."""
     wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)

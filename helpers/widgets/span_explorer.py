@@ -10,7 +10,7 @@ from helpers.widgets.svg import PALE, Sheet, number
 MOST_TOKENS = 60  # of the text; more could not be told apart
 MAP, WIDE, LEFT, UP = 272, 400, 90, 102  # pixels; the map's corner
 ROW = 38  # pixels of a candidate's line
-LETTER = 9.6  # pixels, roughly, of a letter of the text
+LETTER = 10.6  # pixels, roughly, of a letter of the text
 LONGEST = 20  # tokens of an answer
 CANDIDATES = 4
 LOWEST = 12.0  # a span this far below the best is as pale as can be
@@ -160,16 +160,17 @@ class SpanExplorer(Explorer):
         gaps = (scores - scores.max()).masked_fill(~scores.isfinite(), torch.nan)
         sheet.pixels(LEFT, UP, MAP, MAP, gaps.clamp(min=-LOWEST), SPANS, -LOWEST, 0)
         cell = MAP / n
-        for i, token in enumerate(found["window"].tokens if cell >= 20 else ()):
-            x, y = LEFT + cell * (i + 0.5), UP + cell * (i + 0.5) + 6
-            sheet.text(LEFT - 8, y, token[:8], BLUE, anchor="end")
-            sheet.text(x, UP - 6, token[:6], ORANGE, turn=50)
-        side = max(cell + 8, ROW)
-        for rank, (start, end) in reversed(list(enumerate(found["spans"], 1))):  # the best on top
-            label = f"Span {rank}: {self.words_of((start, end))}"
-            x, y = LEFT + cell * (end + 0.5) - side / 2, UP + cell * (start + 0.5) - side / 2
-            sheet.target(x, y, side, side, label, rank=rank, apart=False)
         start, end = found["chosen"]
+        for i, token in enumerate(found["window"].tokens):  # all names, if there is room for them
+            x, y = LEFT + cell * (i + 0.5), UP + cell * (i + 0.5) + 6
+            sheet.text(LEFT - 8, y, token[:8] if cell >= 20 or i == start else "", BLUE,
+                       anchor="end")  # fmt: skip
+            sheet.text(x, UP - 6, token[:6] if cell >= 20 or i == end else "", ORANGE, turn=50)
+        side = max(cell + 8, ROW)
+        for rank, (first, last) in reversed(list(enumerate(found["spans"], 1))):  # the best on top
+            label = f"Span {rank}: {self.words_of((first, last))}"
+            x, y = LEFT + cell * (last + 0.5) - side / 2, UP + cell * (first + 0.5) - side / 2
+            sheet.target(x, y, side, side, label, rank=rank, apart=False)
         x, y = LEFT + cell * end, UP + cell * start
         sheet.rect(x - 3, y - 3, cell + 6, cell + 6, stroke=PURPLE, line=3)
         words = f"strong: best score, faint: −{LOWEST:.0f}, grey: no span"
@@ -208,7 +209,7 @@ class SpanExplorer(Explorer):
         ):
             marked = rank == self.rank and not self.apart
             words, top = self.words_of(span), y + ROW * (rank - 1)
-            shown = words if len(words) <= 32 else f"{words[:31]}…"
+            shown = words if len(words) <= 28 else f"{words[:27]}…"
             sheet.rect(0, top, WIDE * share, 28, PURPLE, round=3, opacity=0.35)
             sheet.text(6, top + 20, f"{rank}  {shown}", INK, bold=marked)
             sheet.text(WIDE - 6, top + 20, number(share), PURPLE, anchor="end")

@@ -15,7 +15,7 @@ from matplotlib.colors import LinearSegmentedColormap, to_hex
 from helpers.plots import GREY, INK
 from helpers.widgets.colours import DARK, LIGHT
 from helpers.widgets.png import png
-from helpers.widgets.readable import xml_text
+from helpers.widgets.readable import lowered, xml_text
 
 TEXT = 16  # pixels, 12 points
 LAPTOP = 818  # pixels: what drawings side by side have on a laptop, beside the file browser
@@ -140,7 +140,7 @@ class Sheet:
         extra += ' font-weight="bold"' if bold else ""
         extra += f' transform="rotate({-turn:g} {x:.1f} {y:.1f})"' if turn else ""
         extra += f" {_filled(colour)}" if colour != INK else ""
-        words = xml_text(str(words))
+        words = lowered(str(words), r"(?<=\bW)_(O)\b(?!\()")  # the matrix; not a line that uses it
         # Spaces that line things up stay.
         self.shapes.append(
             f'<text x="{x:.1f}" y="{y:.1f}"{extra} xml:space="preserve">{words}</text>'

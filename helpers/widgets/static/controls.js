@@ -109,5 +109,6 @@ function words(explorer, one) {
 function button(explorer, one) {
   const element = make("button", { type: "button", class: one.quiet ? "ex-button ex-quiet" : "ex-button", title: one.tooltip }, one.label);
   element.addEventListener("click", () => explorer.ask({ press: one.name }));
-  return { row: row(one, element), show: (now) => (element.disabled = Boolean(now.disabled)) };
+  const show = ({ disabled, pressed }) => Object.assign(element, { disabled: Boolean(disabled), ariaPressed: pressed });
+  return { row: row(one, element), show };
 }

@@ -58,7 +58,7 @@ class Explorer {
     this.updateControls(shown.controls);
     this.root.classList.toggle("ex-still", prefersStillness() || Boolean(this.dragging));
     this.draw();
-    this.told.replaceChildren(...shown.told.map((line) => make("div", {}, line)));
+    this.told.replaceChildren(...shown.told.map((line) => make("div", {}, ...lowered(line))));
     this.told.hidden = !shown.told.length;
     this.picture.setAttribute("aria-label", shown.alt);
     this.sound.hidden = !shown.sound;
@@ -141,6 +141,8 @@ class Explorer {
     button.setAttribute("aria-pressed", "false");
   }
 }
+
+const lowered = (line) => line.split("W_O").flatMap((part, i) => (i ? ["W", make("sub", {}, "O"), part] : [part]));
 
 export default {
   render({ model, el }) {

@@ -28,9 +28,7 @@ export function watchPicture(explorer) {
   return () => window.removeEventListener("pointerup", stop);
 }
 
-function setFrom(explorer, target) {
-  explorer.ask({ set: JSON.parse(target.dataset.set) });
-}
+const setFrom = (explorer, target) => explorer.ask({ set: JSON.parse(target.dataset.set) });
 
 const alsoSet = (handle) => JSON.parse(handle.dataset.also || "{}");
 
@@ -67,8 +65,7 @@ function onKey(explorer, event) {
   if (target.matches("[data-drag]") && arrow) {
     const tracks = JSON.parse(target.dataset.drag);
     const along = tracks.find(({ axis }) => (axis === "x") === Boolean(arrow[0])) || tracks[0];
-    const size = event.shiftKey ? 10 : 1;
-    const steps = size * (arrow[0] - arrow[1]); // right and up are more
+    const steps = (event.shiftKey ? 10 : 1) * (arrow[0] - arrow[1]); // right and up are more
     const also = alsoSet(target);
     const held = Object.entries(also).every(([name, value]) => explorer.state[name] === value);
     const now = held ? explorer.state[along.trait] : along.now; // the trait was another handle's
