@@ -53,8 +53,8 @@ smol = live.model
 model = smol and smol.model
 
 # %% [markdown] tags=["notes"]
-# **50 minutes.** Hook and warm-up 4 · 1 who copies 12 · 2 the first token 6 · 3 the lens 8 · 4 patching 12 · 5 why did
-# it look there 6 · summary 2. Section 3 begins at minute 22. Lesson 06 has maps and silenced heads, lesson 14 the
+# **50 minutes.** Hook and warm-up 5 · 1 who copies 11 · 2 the first token 5 · 3 the lens 9 · 4 patching 13 · 5 why did
+# it look there 5 · summary 2. Section 3 begins at minute 21. Lesson 06 has maps and silenced heads, lesson 14 the
 # induction score.
 #
 # **Say first**: today nothing is trained. Every experiment can be put into a sentence of the form "if I change this
@@ -265,47 +265,6 @@ notebook.tell(
 assert mean["8 copiers"] > mean["all heads"] + 6 and max(copying["8 others"]) < 6
 
 # %% [markdown]
-# Random tokens aren't language, so let's repeat the experiment with three ordinary English texts, each of them read
-# twice.
-
-# %% tags=["hide-input"]
-TEXTS = [
-    "The moon is about 384,000 kilometres away from the Earth. It takes the light a little more than one second to "
-    "travel that far, and it took the first astronauts three days. They landed on the moon in July 1969.",
-    "Tea is made from the leaves of a plant that grows in Asia. The leaves are dried, and hot water draws out their "
-    "taste. In Britain, people drink it with milk, and in Morocco with mint.",
-    "My grandmother kept bees behind her house. Every summer she put on a white coat, lit a small fire in a tin can "
-    "and took the honey out of the boxes. She was stung only twice in forty years.",
-]
-
-# %% tags=["nbval-ignore-output"]
-
-
-def read_twice(heads):
-    """Nats per token at the first reading and at the second, per text."""
-    with heads_replaced(model, dict.fromkeys(heads, mean_ablate)):
-        return [loss_of_copies(smol.encode(text).repeat(1, 2)) for text in TEXTS]
-
-
-english = live("english", lambda: [read_twice([]), read_twice(copiers)])
-for name, pairs in zip(("all heads", "8 copiers silenced"), english):
-    print(f"{name:>18}: {' · '.join(f'{a:.1f} then {b:.1f}' for a, b in pairs)}")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
-once = [statistics.mean(a for a, _ in pairs) for pairs in english]
-again = [statistics.mean(b for _, b in pairs) for pairs in english]
-saved = [a - b for a, b in zip(once, again)]
-notebook.tell(
-    f"""The first reading hardly needs the eight heads. It costs {once[0]:.1f} nats per token with them and
-    {once[1]:.1f} without. But the loss of the second reading rises from {again[0]:.1f} to {again[1]:.1f}. With
-    all its heads, SmolLM saves {saved[0]:.1f} nats per token when it reads a text again, and without the eight it
-    still saves {saved[1]:.1f}. In English, then, the eight account for {1 - saved[1] / saved[0]:.0%} of the
-    saving. Other heads must do the rest."""
-)
-assert abs(once[0] - once[1]) < 0.5 and again[0] + 0.5 < again[1] < once[1]
-assert 0.3 < 1 - saved[1] / saved[0] < 0.5
-
-# %% [markdown]
 # ### Who tells them where to look?
 #
 # Suppose a text contains *fox runs*, and later *fox* again. A copier attends from the second *fox* to *runs*. It can
@@ -353,7 +312,17 @@ assert at_copies[2][0] > 0.9 * at_copies[0][0] and at_copies[2][1] < at_copies[0
 # ## 2. Why do so many heads look at the first word?
 #
 # In lesson 19 you saw many heads that attend to the first token, whatever it is. How much of all the weight goes
-# there?
+# there? We take a few lines of ordinary English about the moon.
+
+# %% tags=["hide-input"]
+TEXTS = [
+    "The moon is about 384,000 kilometres away from the Earth. It takes the light a little more than one second to "
+    "travel that far, and it took the first astronauts three days. They landed on the moon in July 1969.",
+    "Tea is made from the leaves of a plant that grows in Asia. The leaves are dried, and hot water draws out their "
+    "taste. In Britain, people drink it with milk, and in Morocco with mint.",
+    "My grandmother kept bees behind her house. Every summer she put on a white coat, lit a small fire in a tin can "
+    "and took the honey out of the boxes. She was stung only twice in forty years.",
+]
 
 # %% tags=["nbval-ignore-output"]
 
@@ -368,7 +337,7 @@ print(f"{first.mean():.0%} of all weight, and {first.max():.0%} in layer {first.
 
 # %% [markdown]
 # A token with this much weight ought to be important. To see how important, we hide it from all other tokens, in every
-# head of every layer, and measure the loss from the tenth token on.
+# head of every layer. Then we measure the loss from the tenth token on, in this text and in two more.
 
 # %%
 exercises.predict("the_first_token_hidden")
@@ -432,7 +401,7 @@ exercises.reveal(
 print(f"loss {whole:.2f}, with the first token hidden {whole + early:.2f}")
 print(f"weight on the first token before: {before:.0%}; on the second one now: {after:.0%}")
 notebook.tell(
-    f"""Almost nothing happens, because the second token takes over. In the first of our texts, {after:.0%} of all
+    f"""Almost nothing happens, because the second token takes over. In the text about the moon, {after:.0%} of all
     weight now goes to it."""
 )
 assert early < 0.5 and after > 0.25
@@ -735,9 +704,6 @@ assert lead["23.4"] < 0.6 * lead["nothing"] and then > 2 * alone > 0
 assert all(found[1] <= 1 for found in without["all four"])
 assert all(x[0] > y[0] - 1.5 for x, y in zip(without["four others"], without["nothing"]))
 
-# %%
-exercises.quiz("what_patching_showed")
-
 # %% [markdown]
 # ## 5. Why did it look there?
 #
@@ -829,8 +795,8 @@ assert dropped["both networks"][1] < 0.5
 #
 # - A score can point to a head, but only a change shows what the head does. Every change needs a control, which is the
 #   same change made somewhere else.
-# - Eight of 270 heads do most of the work when SmolLM recites random tokens, but less than half of the work in
-#   English. They depend on one head of an earlier layer to tell them where to look.
+# - Eight of 270 heads do most of the work when SmolLM recites random tokens, though less than half when it recites
+#   English (*Practice*). They depend on one head of an earlier layer to tell them where to look.
 # - Heads that find nothing put their weight on the first token. When we hid that token, the next one took over.
 # - Patching shows where the difference between two sentences is held: at the country until layer 23, where one head
 #   brings most of it to the last word.
@@ -1014,6 +980,39 @@ assert paths[3] < 0.5 * paths[6]
 # from the output, they found a circuit of 26 heads. With all other heads of the model set to their means, 87% of the
 # right name's lead was left.
 #
+# ### Do the eight recite English, too?
+#
+# Random tokens aren't language, so let's repeat the experiment of section 1 with three ordinary English texts, each of
+# them read twice.
+
+# %% tags=["nbval-ignore-output"]
+
+
+def read_twice(heads):
+    """Nats per token at the first reading and at the second, per text."""
+    with heads_replaced(model, dict.fromkeys(heads, mean_ablate)):
+        return [loss_of_copies(smol.encode(text).repeat(1, 2)) for text in TEXTS]
+
+
+english = live("english", lambda: [read_twice([]), read_twice(copiers)])
+for name, pairs in zip(("all heads", "8 copiers silenced"), english):
+    print(f"{name:>18}: {' · '.join(f'{a:.1f} then {b:.1f}' for a, b in pairs)}")
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+once = [statistics.mean(a for a, _ in pairs) for pairs in english]
+again = [statistics.mean(b for _, b in pairs) for pairs in english]
+saved = [a - b for a, b in zip(once, again)]
+notebook.tell(
+    f"""The first reading hardly needs the eight heads. It costs {once[0]:.1f} nats per token with them and
+    {once[1]:.1f} without. But the loss of the second reading rises from {again[0]:.1f} to {again[1]:.1f}. With
+    all its heads, SmolLM saves {saved[0]:.1f} nats per token when it reads a text again, and without the eight it
+    still saves {saved[1]:.1f}. In English, then, the eight account for {1 - saved[1] / saved[0]:.0%} of the
+    saving. Other heads must do the rest."""
+)
+assert abs(once[0] - once[1]) < 0.5 and again[0] + 0.5 < again[1] < once[1]
+assert 0.3 < 1 - saved[1] / saved[0] < 0.5
+
+# %% [markdown]
 # ### What did the copiers lose?
 #
 # In section 1, silencing one earlier head made the copiers lose their place. They make queries, keys and values, so
@@ -1101,6 +1100,9 @@ assert abs(sum(with_8 - without_8 for with_8, without_8, _ in examples)) <= 6
 # Hardly anything changes. The heads that recite aren't the ones that pick up a task, at least not this one. Yin and
 # Steinhardt (2025) found in twelve models that other heads, which carry what the task is, matter more. We chose our
 # eight by their score on random tokens, and that score doesn't say what else they do.
+
+# %%
+exercises.quiz("what_patching_showed")
 
 # %%
 exercises.quiz("why_as_many_others")
