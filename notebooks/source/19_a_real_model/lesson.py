@@ -71,7 +71,8 @@ embedding, last_gain = weights["token_embd.weight"], weights["output_norm.weight
 # pairs made of feature i and i + K/2. For the last three, a control in the lesson shows what the mistake costs.
 #
 # **If you're running late** at minute 27, solve `rms_norm` on the board. It's lesson 07's layer norm without its first
-# line. Section 6 can be homework.
+# line. If the class has written the four parts in lesson 95, pasting them here takes a minute each. Section 6 can be
+# homework.
 #
 # The first run unpacks the weights, which takes some seconds.
 
@@ -269,7 +270,7 @@ assert ladder["a gate"] < ladder["parts of 2018"] - 5 and ladder["a gate"] < wro
 # ## 3. Three key heads for nine query heads
 #
 # The next suspect is the way in which the heads are shared. In SmolLM, three query heads share one head of keys and
-# values, which makes its cache a third of the size it would otherwise have. Lesson 16 called this **grouped-query
+# values, so its cache is only a third as large as it would be otherwise. Lesson 16 called this **grouped-query
 # attention**. But which query heads share a key head? Ours took the three key heads in turn, 0 1 2 0 1 2 0 1 2. In the
 # published model, neighbours share: 0 0 0 1 1 1 2 2 2.
 #
@@ -440,15 +441,12 @@ print(
     "\n" + exercises.whose("swiglu", "share_heads", "rotate", "rms_norm", did="written"),
 )
 
-# %%
-exercises.quiz("what_low_loss_proves")
-
 # %% [markdown]
 # ## 5. How does a model that continues texts answer?
 #
 # At the top of this page the model answered a question, but your code only ever continues a text. In a **chat
-# template** (lesson 18), the two are one and the same. Special tokens mark where each message begins and ends, and the
-# last message, which is the model's, is left open:
+# template** (lesson 18), answering and continuing are one and the same. Special tokens mark where each message begins
+# and ends, and the last message, which is the model's, is left open:
 
 # %%
 print(smol.decode(smol.chat_ids(question)))
@@ -547,7 +545,7 @@ notebook.tell(
     not one weight has changed.
 
     With mixed-up answers in the examples, it finds only {mean["opposites", "mixed", "4"]:.0f} opposites, but still
-    {mean["capitals", "mixed", "4"]:.0f} capitals. Smaller countries suffer a little more. Of 24 in Europe, SmolLM
+    {mean["capitals", "mixed", "4"]:.0f} capitals. Smaller countries suffer a little more from the mix-up. Of 24 in Europe, SmolLM
     names {mean["states", "right", "4"]:.0f} capitals after right examples and {mean["states", "mixed", "4"]:.0f}
     after mixed-up ones.
 
@@ -632,8 +630,11 @@ size = {"kind": "decoder", "vocab_size": len(embedding), "max_len": 12}
 print("yours:", examine(MySmol(parts), **size))
 print("\nwithout the rotation:", examine(MySmol({**parts, "rotate": lambda x: x}), **size))
 
+# %%
+exercises.quiz("what_low_loss_proves")
+
 # %% [markdown]
-# ### Where is it wrong, and how sure is it?
+# ### Where is the model wrong, and how sure is it?
 #
 # In some countries, the largest city isn't the capital. That makes a good test, in which the model continues "The
 # capital of … is the city of".
