@@ -57,7 +57,7 @@ torch.set_num_threads(1)
 # | 16 | 2, byte pairs | Do the pencil exercise first, on the board. Ask: "Why not put every character in the list?" The second merge is the point of the section: count again! Two minutes with the stepper, with words from the room. |
 # | 34 | 3, cutting | *great* with and without a space before the smiley. |
 # | 37 | 4, batches | Draw three rows of different lengths on the board and have someone fill them up. |
-# | 43 | 5, who pays | Have people type their own name and a sentence in their own language into the widget. Ask: "Who decides which pieces there are?" |
+# | 43 | 5, who pays | Ask: "Who decides which pieces there are?" With time to spare, open the first widget of *Practice* and have people type their own name and a sentence in their own language. |
 #
 # **If you're running late**: set the merge exercise as homework (the lesson goes on with the tested version).
 #
@@ -492,23 +492,8 @@ assert (
 
 # %% [markdown]
 # Most of the difference comes from the text that the tokenizer was trained on. The rest comes from the languages
-# themselves, because scripts differ in their bytes per character, and languages in how they write their words. Newer
-# vocabularies, which are larger and learned from texts in many languages, do narrow the gap.
-#
-# Now type something of your own, perhaps your name, a sentence in another language, a large number, a word in
-# capitals, an accent or two spaces. Which of the tokenizers changes your text, and which one loses a part of it?
-
-# %% tags=["hide-input", "nbval-ignore-output"]
-TokenizersSideBySide(cutters)
-
-# %% [markdown]
-# Then try 12345. MiniLM cuts it into `123` and `##45`, because these two happened to be frequent enough in its text.
-# Imagine having to add numbers that are cut up like this! Today's models cut numbers by a rule instead. Llama 3 reads
-# groups of up to three digits, and SmolLM, which you'll meet in lesson 19, reads single digits.
-
-# %% tags=["hide-input"]
-assert minilm.tokens("12345")[1:-1] == ["123", "##45"]
-assert minilm.tokens("Polish résumé") == minilm.tokens("polish resume")
+# themselves, because some scripts need more bytes per character than others, and languages differ in how they write
+# their words. Newer vocabularies are larger and learned from texts in many languages, which narrows the gap.
 
 # %%
 exercises.quiz("letters_of_a_token")
@@ -557,7 +542,22 @@ exercises.quiz("letters_of_a_token")
 # %% [markdown]
 # ## Practice
 #
-# About 25 minutes, easiest first.
+# About 35 minutes, easiest first. Begin by typing something of your own, perhaps your name, a sentence in another
+# language, a large number, a word in capitals, an accent or two spaces. Which of the tokenizers changes your text,
+# and which one loses a part of it?
+
+# %% tags=["hide-input", "nbval-ignore-output"]
+TokenizersSideBySide(cutters)
+
+# %% [markdown]
+# Then try 12345. MiniLM cuts it into `123` and `##45`, because these two happened to be frequent enough in the text
+# that its list was made from. Imagine having to add numbers that are cut up like this! Today's models cut numbers by
+# a rule instead. Llama 3 reads groups of up to three digits, and SmolLM, which you'll meet in lesson 19, reads single
+# digits.
+
+# %% tags=["hide-input"]
+assert minilm.tokens("12345")[1:-1] == ["123", "##45"]
+assert minilm.tokens("Polish résumé") == minilm.tokens("polish resume")
 
 # %%
 exercises.quiz("shape_of_a_batch")
