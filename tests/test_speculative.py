@@ -100,24 +100,13 @@ def test_the_draft_looks_in_the_text_first_and_then_in_its_counts():
     assert draft([9, 1], 3) == [2, 3, 1]
 
 
-def test_rounding_is_off_by_at_most_half_a_step_and_exact_at_the_largest():
-    weight = torch.randn(6, 50).double()
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_rounding_is_off_by_at_most_half_a_step_and_changes_no_sign(dtype):
+    weight = torch.randn(4000, 64).to(dtype)
     weight[3] = 0
     whole, scale = to_int8(weight)
-    assert whole.dtype == torch.int8
-    assert whole.abs().max() == 127
-    assert ((whole * scale - weight).abs() <= scale / 2 + 1e-12).all()
-    largest = weight.abs().argmax(-1, keepdim=True)
-    torch.testing.assert_close((whole * scale).gather(-1, largest), weight.gather(-1, largest))
-    assert (whole[3] == 0).all()
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
-def test_no_number_changes_its_sign_when_it_is_rounded(dtype):
-    weight = torch.randn(4000, 64).to(dtype)
-    whole, scale = to_int8(weight)
-    assert scale.dtype == dtype
-    assert whole.min() >= -127
+    assert (whole.dtype, scale.dtype) == (torch.int8, dtype)
+    assert whole.abs().amax(-1).unique().tolist() == [0, 127]
     assert (whole.sign() * weight.sign() >= 0).all()
     error = (whole.float() * scale.float() - weight.float()).abs()
     # In 16 bits the scale itself is rounded, so the largest number may be cut to 127 scales.
