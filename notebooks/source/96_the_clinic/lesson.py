@@ -165,8 +165,8 @@ examine(model, **options)
 # ## 3. Twelve patients
 #
 # Each of these models was rebuilt from a public bug report. The facts come from the report, but the code is ours. Read
-# what the owner says, guess which organ is ill, then examine the patient. The first patients show symptoms in their
-# loss or in what they write. In the last ones, the loss looks fine.
+# what the owner says, guess which of the model's organs is ill, then examine the patient. The first patients show
+# symptoms in their loss or in what they write. In the last ones, the loss looks fine.
 
 # %% [markdown]
 # You've already met two of the twelve: the decoder without a mask, examined above, and the encoder that reads padding.
@@ -337,7 +337,7 @@ report
 # | `"attention"` | `(query, key, value, mask)`; say `d_model` | (B, T, D) |
 #
 # If your model is called differently, pass `call=lambda model, ids: …`. Hugging Face's models are recognised. You can
-# also ask for more:
+# also tell the clinic more:
 #
 # - `loss=`, a function of `(model, ids)`, has your training loss examined. The clinic replaces the model's logits with
 #   its own, and their gradient shows which target the loss wants at each position.
@@ -357,7 +357,7 @@ report
 # ## 5. How far can you trust it?
 #
 # We rebuilt 25 bugs from public reports. Twelve are the patients above, on which the clinic was developed. The other
-# thirteen were written before the clinic ran for the first time, in another style of code, and then put aside. For
+# thirteen were written before the clinic ran for the first time, in another style of code, and then set aside. For
 # comparison, we ran two packages that check PyTorch models on the same 25: `torchtest`, and `neural_net_checklist`
 # with the checks that fit the model. A check counts as a success if it fails on the faulty model and passes on the
 # healthy one that the patient was made from.
