@@ -774,10 +774,10 @@ exercises.quiz("what_rms_norm_leaves_out")
 # ### What was it trained on?
 #
 # The story model was trained on 10.6 million tokens. SmolLM2's smallest model was trained on 2 trillion (Ben Allal et
-# al. 2025), about 15,000 tokens per weight. Most of them come from web pages. Out of a huge crawl, the pages were
-# sorted by language, and near copies were removed. Then a small classifier kept the pages that looked educational,
-# which it had learned to recognise from grades that a larger model had assigned (FineWeb-Edu, Penedo et al. 2024). The
-# rest is code, mathematics and textbooks, part of them written by other models.
+# al. 2025), about 15,000 tokens per weight. Most of them come from web pages. The pages of a huge crawl were sorted by
+# language, and near copies were removed. Then a small classifier, which had learned from a larger model's grades, kept
+# the pages that looked educational (FineWeb-Edu, Penedo et al. 2024). The rest is code, mathematics and textbooks,
+# part of them written by other models.
 #
 # After that came training on conversations, and on pairs of a better and a worse answer, as in lesson 18. We know all
 # this because the model's makers published it. For most models that people use, nobody outside knows.
@@ -811,7 +811,8 @@ assert max(right.values()) - min(right.values()) > 0.15
 #
 # Long answers can't be checked against a list of right ones at all. Instead, people or larger models judge which of
 # two answers is better. A model that judges tends to prefer the first answer and the longer one (Zheng et al. 2023),
-# and often one that it wrote itself (Panickssery et al. 2024). Asking in both orders helps against the first of these.
+# and often one that it wrote itself (Panickssery et al. 2024). Asking again with the two answers exchanged helps
+# against the first of these preferences.
 
 # %%
 exercises.quiz("is_the_benchmark_clean")
