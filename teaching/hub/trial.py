@@ -20,13 +20,15 @@ import subprocess
 import sys
 import tempfile
 import time
-import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nbformat
 import requests
 import websocket
+from jupyter_client.jsonutil import json_default
+from jupyter_client.session import Session
+from jupyter_server.services.kernels.connection.base import deserialize_binary_message
 
 from notebooks.build import assemble, source_of
 from notebooks.copies import learners_copy
@@ -222,17 +224,15 @@ class Learner:
 
     def run(self, source):
         """Run a cell; raise what it raises, return what it shows."""
-        number = uuid.uuid4().hex
-        header = {"msg_id": number, "msg_type": "execute_request", "username": self.name}
-        header |= {"session": self.name, "version": "5.3", "date": ""}
-        content = {"code": source, "silent": False, "store_history": True}
-        content |= {"user_expressions": {}, "allow_stdin": False, "stop_on_error": True}
-        message = {"header": header, "parent_header": {}, "metadata": {}, "content": content}
-        self.socket.send(json.dumps(message | {"channel": "shell", "buffers": []}))
+        message = Session().msg("execute_request", {"code": source, "silent": False})
+        sent = message | {"channel": "shell"}
+        self.socket.send(json.dumps(sent, default=json_default))
         shown = []
         while True:
-            said = json.loads(text_of(self.socket.recv()))
-            if said["parent_header"].get("msg_id") != number:
+            received = self.socket.recv()
+            binary = isinstance(received, bytes)  # as what a widget says
+            said = deserialize_binary_message(received) if binary else json.loads(received)
+            if said["parent_header"].get("msg_id") != message["msg_id"]:
                 continue
             content = said["content"]
             if said["msg_type"] == "error":
@@ -272,15 +272,6 @@ def gap_of(notebook):
     """Find the cell with the exercise; there is one, however often the lesson was merged."""
     (gap,) = (cell for cell in code_cells(notebook) if f"def {EXERCISE}(" in cell.source)
     return gap
-
-
-def text_of(received):
-    """Find the JSON in a kernel's message; one with a widget's bytes begins with a table."""
-    if isinstance(received, str):
-        return received
-    n_parts = int.from_bytes(received[:4], "big")
-    starts = [int.from_bytes(received[4 * i : 4 * i + 4], "big") for i in range(1, n_parts + 1)]
-    return received[starts[0] : [*starts, len(received)][1]]
 
 
 def share_models(machine):
