@@ -59,7 +59,7 @@ why: There is one prediction per position, which is why a model can learn so muc
 [compare_two_tokenizers: single]
 Two models read one text. Model A has a loss of 3.0 nats per token, and its tokens are 4 bytes long on average. Model B has 2.0 nats per token, with tokens of 2 bytes. Which model predicts the text better?
 - B, because 2.0 is less than 3.0. | B needs twice as many tokens for the same text, and each of them adds to its loss.
-+ A. | Yes: 0.75 nats per byte against 1.0. Only a loss per byte of text can be compared.
++ A. | Yes: 0.75 nats per byte against 1.0. Only losses per byte of text can be compared.
 - You can't tell without knowing how large the vocabularies are. | You don't need their sizes, because you can compare the total surprise over the same text.
 - Neither is better. | A pays 3.0 / 4 = 0.75 nats per byte, B pays 2.0 / 2 = 1.0.
 

@@ -212,7 +212,7 @@ EXERCISES = [
         ],
         also_right=[patterns.window_mask],
         hints=["Write down `back` for the last query of five: 4 3 2 1 0. Which of these belong to a window of 2?",
-               "The future is out, so back is 0 or more. So is everything too far away, so back is below the window."],
+               "The future is ruled out, so back is 0 or more. Whatever is too far away is ruled out, too, so back is below the window."],
         look_at="The diagonal is back = 0. A window of 1 is the identity, so each position sees only itself.",
     ),
     Exercise(
@@ -284,7 +284,7 @@ EXERCISES = [
         hints=["If t attends to u in this layer, everything that u had reached before now reaches t.",
                "Entry (t, s) of step @ reached sums step[t, u] · reached[u, s] over u: it counts the ways from s to t.",
                "Repeat reached = step @ reached once per layer, and ask at the end where it is above 0."],
-        look_at="It's a power of the mask: entry (t, s) counts the paths from input s to output t.",
+        look_at="The product is a power of the mask, and its entry (t, s) counts the paths from input s to output t.",
     ),
     Exercise(
         name="online_softmax_step", title="one block more",

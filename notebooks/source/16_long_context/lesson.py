@@ -64,9 +64,9 @@ def largest_tensor(function, *inputs):
 
 
 # %% [markdown] tags=["notes"]
-# **50 minutes.** Hook, warm-up and section 1 13 · 2 patterns 14 · 3 tiles 5 · 4 linear attention 13 ·
-# 5 today's models and summary 5. The buggy tiles, the reach of any pattern, the other masks and the discussion are for
-# home.
+# **50 minutes.** Hook, warm-up and section 1 14 · 2 patterns 14 · 3 tiles 5 · 4 linear attention 14 · 5 today's models
+# and summary 3. The cache of a hybrid, the buggy tiles, the reach of any pattern, the other masks and the discussion
+# are for home.
 #
 # **Say first**: there are three ways out, each with its own price. Patterns give up direct links, tiles cost nothing
 # but effort, and linear attention gives up exact look-up. Write the three on the board and complete the list together
@@ -619,21 +619,7 @@ notebook.tell(
 # DeepSeek-V3.2 (2025) selects keys by their content instead. A small learned scorer picks 2,048 tokens for each query
 # to attend to. None of these ways has won yet. MiniMax's next model, M2, went back to full attention throughout
 # (MiniMax 2025b).
-
-# %%
-exercises.predict("cache_of_a_hybrid")
-
-# %% tags=["hide-input"]
-tokens, shape = 131_072, {"n_heads": 16, "d_head": 128}
-all_full = efficient.cache_size(tokens, 60, **shape)
-mixed = efficient.cache_size(tokens, 10, **shape) + efficient.cache_size(
-    tokens, 50, window=1024, **shape
-)
-exercises.reveal("cache_of_a_hybrid", measured=100 * mixed / all_full)
-print(f"all full {all_full / 1e9:.1f} GB, five in six with a window {mixed / 1e9:.1f} GB")
-assert 0.16 < mixed / all_full < 0.19
-
-# %% [markdown]
+#
 # Who pays, then? With full attention, whoever runs the model pays, in memory and time. With a window or a fixed
 # state, whoever asks may end up paying, because a detail from far back might be missing just when the answer depends
 # on it.
@@ -778,6 +764,22 @@ for n in (2, 4, 6, 8):
 
 # %% tags=["hide-input"]
 exercises.check("forgetful_tiles", forgetful_tiles)
+
+# %% [markdown]
+# ### How much does a window in most layers save?
+
+# %%
+exercises.predict("cache_of_a_hybrid")
+
+# %% tags=["hide-input"]
+tokens, shape = 131_072, {"n_heads": 16, "d_head": 128}
+all_full = efficient.cache_size(tokens, 60, **shape)
+mixed = efficient.cache_size(tokens, 10, **shape) + efficient.cache_size(
+    tokens, 50, window=1024, **shape
+)
+exercises.reveal("cache_of_a_hybrid", measured=100 * mixed / all_full)
+print(f"all full {all_full / 1e9:.1f} GB, five in six with a window {mixed / 1e9:.1f} GB")
+assert 0.16 < mixed / all_full < 0.19
 
 # %%
 exercises.quiz("which_for_which")

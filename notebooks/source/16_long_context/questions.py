@@ -49,7 +49,7 @@ Why can't ordinary attention be computed as Q (Kᵀ V)?
 
 [what_linear_gives_up: open]
 Two models of equal size read a telephone directory of a thousand entries, one with ordinary attention, one with linear attention. Then each is asked for one number. What do you expect, and what would you measure to find out?
-answer: Ordinary attention keeps a key and a value for every entry, so it can pick the right one however many there are. Linear attention keeps only the sum of all entries, in a matrix of fixed size. With many more entries than the keys are wide, they overlap, so what you read back is mixed with the others. To find out, train both models on the task, because a trained model can choose better keys than random ones. Then plot the share of numbers that come back right against the number of entries, for several widths.
+answer: Ordinary attention keeps a key and a value for every entry, so it can pick the right one however many there are. Linear attention keeps only the sum of all entries, in a matrix of fixed size. If there are many more entries than a key has numbers, the keys overlap, so what you read back is mixed with other entries. To find out, train both models on the task, because a trained model can choose better keys than random ones. Then plot the share of numbers that come back right against the number of entries, for several widths.
 
 [which_for_which: match]
 Match each method with what it gives up.

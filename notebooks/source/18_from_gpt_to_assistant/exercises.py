@@ -405,7 +405,7 @@ EXERCISES = [
             Mistake("no exponential", "(log_probs - old_log_probs).exp()", "(log_probs - old_log_probs)",
                     "This is the logarithm of the ratio. It's 0, not 1, where nothing has changed."),
             Mistake("larger of the two", "torch.minimum", "torch.maximum",
-                    "The larger one is taken, so the limit never holds where it should."),
+                    "The larger product is taken, so the limit never takes hold where it should."),
             Mistake("only the limited one", "torch.minimum(ratio * shared, limited * shared)", "limited * shared",
                     "Only the limited ratio is used. A bad answer that has already become likelier then has no gradient that brings it back."),
             Mistake("no limit", "torch.minimum(ratio * shared, limited * shared)", "ratio * shared",

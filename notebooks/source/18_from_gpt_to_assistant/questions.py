@@ -81,7 +81,7 @@ PREDICTIONS = predictions(r"""
 [most_harmful_template]
 Each of these prompts differs from the assistant's own template. With which of them does the assistant follow the fewest instructions?
 - no end token: the end token after the user's message is missing | The token that opens the reply is still there, so the model knows whose turn it is.
-- the reply isn't opened: the prompt stops after the user's end token | Then the model has to open the reply itself, which its training never showed it, because the token that opens a reply was always part of the prompt.
+- the reply isn't opened: the prompt stops after the user's end token | Then the model has to open the reply itself. It never learned to do that, because in training the token that opens a reply was always part of the prompt.
 - the roles swapped: the message is marked as the assistant's and the reply as the user's | All three tokens are in their usual places, but two of them have been swapped. In training, the reply always came after the assistant's token, and here it comes after the user's.
 - no template: only the message itself, without any of the three tokens | Without the tokens, the message looks like the beginning of an ordinary text, and the model continues it as it continues a story.
 ask_why: yes
