@@ -437,6 +437,7 @@ def test_mine(hides):
 """
 
 
+@pytest.mark.weekly
 def test_the_clinic_needs_torch_alone_and_works_in_another_project(tmp_path):
     folder = Path(clinic.__file__).parent
     shutil.copytree(folder, tmp_path / "clinic", ignore=shutil.ignore_patterns("__pycache__"))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from samples import once_a_week
 
 from helpers.exercises import compare, model
 from helpers.exercises.edits import source_of
@@ -182,7 +183,7 @@ for _ in range(2_000):
 
 
 @pytest.mark.skipif(not WALLS, reason="no bubblewrap")
-@pytest.mark.parametrize("kind", DEADLY)
+@pytest.mark.parametrize("kind", once_a_week(DEADLY, ["fork bomb", "talks"]))
 def test_a_deadly_submission_harms_nothing_and_earns_only_its_answers(tmp_path, kind):
     notebook = with_cell(solved(PARTS[:1]), DEADLY[kind])
     seconds = 2 if kind == "endless" else 40
@@ -193,6 +194,7 @@ def test_a_deadly_submission_harms_nothing_and_earns_only_its_answers(tmp_path, 
     assert all(found[name] == 0 for name in PARTS[1:])
 
 
+@pytest.mark.weekly
 def test_an_answer_without_end_costs_only_its_own_part(tmp_path, monkeypatch):
     monkeypatch.setattr(compare, "SECONDS", 4)
     notebook = solved(PARTS)
@@ -266,6 +268,7 @@ def test_windows_is_told_to_use_wsl(tmp_path, monkeypatch, capsys):
     assert "Run the grader in WSL" in capsys.readouterr().err
 
 
+@pytest.mark.weekly
 def test_one_bad_file_costs_nobody_else_a_row(tmp_path):
     folder = tmp_path / "handed in"
     (folder / "ada").mkdir(parents=True)

@@ -54,6 +54,7 @@ def test_the_share_of_right_labels_leaves_out_the_unknown_and_joins_the_pieces()
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 def test_gaps_can_be_filled_where_the_next_residue_is_certain(monkeypatch):
     monkeypatch.setattr(recipe, "STEPS", 60)
     chains = [torch.arange(40).remainder(4) for _ in range(8)]

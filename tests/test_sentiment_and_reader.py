@@ -92,6 +92,7 @@ def test_logits_of_a_window_do_not_depend_on_its_batch():
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 def test_in_sixteen_bits_it_reads_the_same():
     some = [question for question in xquad() if len(question.text) < 600][:12]
     asked, texts = [q.question for q in some], [q.text for q in some]

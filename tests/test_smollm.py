@@ -213,6 +213,7 @@ def test_without_the_package(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 def test_a_damaged_converted_file_is_found_and_written_anew(tmp_path, monkeypatch):
     monkeypatch.setattr(smollm.platformdirs, "user_cache_dir", lambda name: str(tmp_path))
     first = load_smollm(torch.bfloat16).model.norm.weight.clone()
@@ -243,6 +244,7 @@ def test_nothing_is_copied(smol):
     assert not any(p.requires_grad for p in model.parameters())
 
 
+@pytest.mark.weekly
 def test_the_learners_file_reads_and_answers_on_the_command_line(tmp_path, monkeypatch, smol):
     monkeypatch.chdir(tmp_path)
 

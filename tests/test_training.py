@@ -388,6 +388,7 @@ def test_later_stages_of_a_training_that_is_gone_are_refused(tmp_path, monkeypat
 
 @pytest.mark.slow
 @pytest.mark.data
+@pytest.mark.weekly
 def test_the_command_line_trains_saves_and_loads(tmp_path):
     command = [
         sys.executable, "-m", "recipes.translator", "--out", str(tmp_path),

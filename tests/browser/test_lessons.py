@@ -15,7 +15,7 @@ def code_of(name):
     return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
 
 
-@pytest.mark.parametrize("every", once_a_week([1, 4], [4]))
+@pytest.mark.parametrize("every", once_a_week([1, 6], [6]))
 def test_every_control_of_the_gallery_repaints_its_picture(open_notebook, every):
     page = open_notebook(code_of("92_widget_gallery"), size=(1280, 900))
     page.emulate_media(reduced_motion="reduce")
