@@ -5,10 +5,10 @@
 # write a good essay, but many of them answered two. Today's mostly get it right, often by spelling the word out
 # first.
 #
-# A language model never sees those letters. Before it is given a text, a small program called a **tokenizer** cuts
-# the text into pieces, looks up each piece in a numbered list, and passes on only the numbers.
+# A language model never sees those letters. Every text first goes through a small program called a **tokenizer**,
+# which cuts it into pieces, looks up each piece in a numbered list, and passes on only the numbers.
 #
-# Your Transformer of lesson 10 was given such numbers, too. Today you'll write the program that produces them, and
+# Your Transformer in lesson 10 was given such numbers, too. Today you'll write the program that produces them, and
 # all you need is plain Python. Most of the language models from here to lesson 20 depend on a tokenizer.
 
 # %% tags=["set-up"]
@@ -63,7 +63,7 @@ torch.set_num_threads(1)
 #
 # **Answers to expect.** Pencil: see the folded answer below it. "Why not put every character in the list?": there are
 # about 160,000 of them, and new emoji are added every year. "Who decides which pieces there are?": a program does the
-# counting, so in the end whoever chose its text decides.
+# counting, so in the end it's decided by whoever chose the text.
 #
 # **What people get wrong.** They take the runner-up pair without counting again. They think that every piece has a
 # meaning, that a masked position costs nothing, or that the tokenizer is trained together with the model.
@@ -152,7 +152,7 @@ assert 20 < share < 30 and 1.5 < per_word < 2.5
 # becomes about five times as long, so attention has to compare 25 times as many pairs of positions.
 #
 # Modern models cut text into **pieces** instead. A frequent word is a piece of its own, a rare word is made of
-# several pieces, and single letters cover whatever is left. How many pieces should there be? With more of them a text
+# several pieces, and single letters cover whatever is left. How many pieces should there be? With more pieces, a text
 # needs fewer tokens, but each token costs more, because the model's last layer has one row per piece (lesson 08).
 
 # %%
@@ -340,8 +340,8 @@ for text in [*unseen.split("\n")[:30], *hostile]:
 #
 # Suppose somebody types a word that isn't in the list. BPE starts from the word's bytes and replays its own training
 # on them. Of all the merges that are possible, it makes the one that was learned **first**. Then it looks again,
-# because the new piece might make another merge possible. The order matters. With any other order, some words would
-# be cut differently from the way they were cut in training.
+# because the new piece might make another merge possible. The order matters. If the merges were made in any other
+# order, some words would be cut differently from the way they were cut in training.
 #
 # Even a smiley that never occurred in the tales can be cut, because its four bytes are all in the list. With a
 # byte-level vocabulary nothing is ever “unknown”, and decoding returns exactly what you typed.
@@ -415,7 +415,8 @@ exercises.check("pad_and_mask", pad_and_mask)
 # %% [markdown]
 # In many notebooks you'll see `padding="max_length"`, which fills *every* batch up to 512. The mask hides the
 # padding, so the result doesn't change. But the model still computes a vector for every padded position in every
-# layer. *Going deeper* of lesson 12 measures what that costs. It's better to pad to the longest text *of the batch*.
+# layer, so it's better to pad to the longest text *of the batch*. *Going deeper* of lesson 12 measures the
+# difference.
 
 # %% [markdown]
 # ## 5. Who pays?
@@ -472,8 +473,8 @@ notebook.tell(
     """All ten texts have the same content, so we divide each count by the number of *English* words. Look at the
     pieces of the tales first. English needs little more than one token per word, and the other languages in Latin
     letters need two or three times as many. Greek and Russian need about eight times as many, because their letters
-    take two bytes each and no merge was ever learned from them. Hindi characters take three bytes each, which makes
-    it more than ten times as many.
+    take two bytes each and no merge was ever learned from them. Hindi needs more than ten times as many, because its
+    characters take three bytes each.
 
     The translator needs about as many tokens for French as for English, because it learned its pieces from both.
     MiniLM seems to do well with many scripts, because its list contains their characters one by one. But more than
