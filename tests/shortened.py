@@ -29,8 +29,13 @@ SHORTER = {
         ("width=32, n_steps=70", "width=32, n_steps=10"),
         ("[sampled(seed) for seed in range(10)]", "[sampled(seed) for seed in range(2)]"),
     ],
-    "09_loss_and_training": [("for seed in range(3)\n    ]\n", "for seed in range(1)\n    ]\n")],
+    "09_loss_and_training": [
+        ("for seed in range(3)\n    ]\n", "for seed in range(1)\n    ]\n"),
+        ("measure, steps=30, seed=seed", "measure, steps=3, seed=seed"),
+        ("[tiny_run(clear, seed) for seed in range(3)]", "[tiny_run(clear, seed) for seed in [0]]"),
+    ],
     "10_build_a_transformer": [
+        ("toy_sentences(20_000, 100)", "toy_sentences(2_000, 100)"),
         ("own.batches_of(pairs, 600, size=64)", "own.batches_of(pairs, 30, size=64)"),
         ("step >= 475", "step >= 25"),
         ("for french, english in test_lines]", "for french, english in test_lines[:5]]"),
@@ -43,6 +48,7 @@ SHORTER = {
         ("review.text for review in test[:20]]", "review.text for review in test[:6]]"),
     ],
     "13_find_and_point": [
+        ("range(len(questions)), 120))", "range(len(questions)), 30))"),
         ("q for q in held_out if q.answers], 80)", "q for q in held_out if q.answers], 20)"),
         ("held_out if not q.answers], 80)", "held_out if not q.answers], 20)"),
     ],
@@ -55,21 +61,27 @@ SHORTER = {
          "train_letters(MyGPT(len(letters), 64, 4, 3, 256), train, steps=20)"),
         ("train_copier(seed=1)", "train_copier(seed=1, steps=20)"),
     ],
-    "15_vision_transformer": [('clothes("train", 1500)', 'clothes("train", 150)')],
+    "15_vision_transformer": [
+        ('clothes("train", 1500)', 'clothes("train", 150)'),
+        ("for _ in range(300):\n    rows", "for _ in range(30):\n    rows"),
+    ],
     "16_long_context": [("steps=140, seed=0", "steps=20, seed=0")],
     "17_hear_the_genre": [
         ("train_genres(model, tables, windows, train)",
          "train_genres(model, tables, windows, train[::20])"),
         ("train_genres(clean_model, tables, windows, clean_train)",
          "train_genres(clean_model, tables, windows, clean_train[::20])"),
+        ("clean_test[::2]", "clean_test[::10]"),
     ],
     "18_from_gpt_to_assistant": [
+        ('stories("validation")[:3000]', 'stories("validation")[:600]'),
         ('instructions("unseen", 48, seed=5)', 'instructions("unseen", 12, seed=5)'),
         ("train(student, batches_of_pairs(student))",
          "train(student, batches_of_pairs(student)[:4])"),
         ("tqdm(range(8))", "tqdm(range(2))"),
     ],
     "20_look_inside": [
+        ('"Japan", "Spain", "Greece", "Austria"]', '"Japan"]'),
         ("for seed in range(3) for x in copies_without", "for seed in [0] for x in copies_without"),
         ("others(0)], seed) for seed in range(2)]", "others(0)], seed) for seed in [0]]"),
         ("for key in (1, 2, 5) for x in hidden_from", "for key in [5] for x in hidden_from"),
