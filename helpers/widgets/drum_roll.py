@@ -11,7 +11,7 @@ from helpers.training.genres import GENRES, LONGEST, N_STEPS, tokenized, weight_
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import PALE, Sheet, number, shade
 
-LEFT, STEP, ROW = 112, 13.5, 25  # pixels: where the roll begins, and of a step and a voice
+LEFT, STEP, ROW = 106, 11.8, 25  # pixels: where the roll begins, and of a step and a voice
 BEATS = N_STEPS // 4
 MEAN, NOTHING = -1, -1
 RATE = 11_025  # samples a second
@@ -69,6 +69,7 @@ class DrumRoll(Explorer):
         heads = [(str(i + 1), i) for i in range(self._n_heads)]
         self.choice("head", "Head", [("mean", MEAN), *heads])
         self.button("Class token", lambda _: self.take({"token": 0}), "Ask from the class token")
+        self.slider("token", "Stroke")
         self.observe(self._press, names="token")
         self._press()
 
@@ -88,6 +89,7 @@ class DrumRoll(Explorer):
         one = self._windows.at([self.window])
         strokes, names = self._strokes()
         one.strokes[0] = strokes
+        self.controls["token"].max = min(len(one.strokes[0]), LONGEST)
         ids, steps, real = tokenized(one)
         n = len(strokes)
         maps = self._model.attention_maps(ids[:, :n], steps[:, :n], real[:, :n])[0, self.layer - 1]
@@ -164,12 +166,19 @@ class DrumRoll(Explorer):
         return [self._draw_roll(), self._draw_answer()]
 
     def _draw_roll(self):
-        sheet, found = Sheet(546, 350), self.numbers
+        sheet, found = Sheet(486, 350), self.numbers
         bottom, right = 30 + ROW * len(VOICES), LEFT + STEP * N_STEPS
         sheet.text(LEFT - 8, 18, "beat", GREY, anchor="end")
         for i, name in enumerate(VOICES):
             y, out = 30 + ROW * i, i == self.muted
-            sheet.text(LEFT - 8, y + 18, name, ORANGE if out else INK, anchor="end", bold=out)
+            sheet.text(
+                LEFT - 8,
+                y + 18,
+                name.replace("hi-hat", "hat"),
+                ORANGE if out else INK,
+                anchor="end",
+                bold=out,
+            )
             sheet.line(LEFT, y + ROW, right, y + ROW, PALE, 1)
             label = f"{'Put back' if out else 'Leave out'} the {name}"
             sheet.target(0, y, LEFT - 4, ROW, label, muted=NOTHING if out else i)
@@ -201,7 +210,7 @@ class DrumRoll(Explorer):
         sheet.text(LEFT - 8, bottom + 62, "strokes", GREY, anchor="end")
         for i, (weight, count) in enumerate(zip(beats, counts, strict=True)):
             x = LEFT + 4 * STEP * i
-            for offset, share, colour in ((8, weight, BLUE), (28, count, GREY)):
+            for offset, share, colour in ((6, weight, BLUE), (25, count, GREY)):
                 height = 64 * share / tallest
                 sheet.rect(x + offset, foot - height, 17, height, colour)
 

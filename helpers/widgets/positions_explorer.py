@@ -28,7 +28,7 @@ class PositionExplorer(Explorer):
 
     def build(self):
         self.choice("width", "Width D", (32, 64, 128))
-        self.slider("pair", "Pair of dimensions")
+        self.slider("pair", "Pair")
         self.slider("shift", "Shift k")
         self.button("Start again", self.reset)
 

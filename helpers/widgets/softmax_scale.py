@@ -152,7 +152,7 @@ class ScaleExplorer(Explorer):
 
     power = traitlets.Float(6.0, min=0.0, max=float(MOST_POWER)).tag(state=True)
     divide = traitlets.Bool(False).tag(state=True)
-    draw_number = traitlets.Int(1, min=1, max=N_DRAWS).tag(state=True)
+    draw_number = traitlets.Int(33, min=1, max=N_DRAWS).tag(state=True)  # a typical one
     key = traitlets.Int(1, min=1, max=N_KEYS).tag(state=True)
     push = traitlets.Float(0.0, min=-200.0, max=200.0).tag(state=True)
 

@@ -21,8 +21,9 @@ class Explorer {
     for (const event of ["play", "seeked"]) this.sound.addEventListener(event, () => this.follow());
     const update = () => this.update();
     const theme = () => (this.root.dataset.theme = isDark() ? "dark" : "light");
-    const ends = [shieldKeys(this.root), onTheme(theme), watchPicture(this), onWidth(this.root, () => this.draw())];
+    const ends = [shieldKeys(this.root), onTheme(theme), onWidth(this.root, () => this.draw())];
     model.on("change:_shown", update);
+    watchPicture(this);
     theme();
     this.update();
     this.end = () => {

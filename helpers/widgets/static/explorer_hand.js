@@ -23,9 +23,6 @@ export function watchPicture(explorer) {
       event.stopPropagation();
     }
   });
-  const stop = () => (explorer.dragging = null);
-  window.addEventListener("pointerup", stop);
-  return () => window.removeEventListener("pointerup", stop);
 }
 
 const setFrom = (explorer, target) => explorer.ask({ set: JSON.parse(target.dataset.set) });

@@ -33,14 +33,15 @@ export function namedBands(p, words, color) {
 // Beside the memory every source token has its name, and its share where it has one.
 export function memoryNames(p, scene, { encoder }, shares = []) {
   if (!encoder.memory || scene.measures.narrow) return;
-  const [x, , width] = encoder.memory;
-  const block = encoder.blocks.length - 1;
-  const words = encoder.tokens.map((token, s) => ({ token, weight: shares[s] || 0, y: encoder.y(s, block) }));
+  const [x, top, width, height] = encoder.memory;
+  const words = encoder.tokens.map((token, s) => ({ token, weight: shares[s] || 0, y: encoder.y(s, encoder.blocks.length - 1) }));
   for (const { token, weight, y } of apart(words, 12.5)) {
     const strong = weight >= NAMED;
     const style = strong ? { weight: 650, color: p.theme.key } : { color: p.theme.muted };
     p.text(strong ? `${token} ${percent(weight)}` : token, x + width + 10, y + 0.5, { size: 13, most: scene.width - x - width - 12, ...style });
   }
+  const bands = shares.length ? [["blue: masked", p.theme.query], ["orange: cross", p.theme.key]] : [];
+  bands.forEach(([words, color], i) => p.text(words, x + width + 10, top + height + 15 * (i + 1), { size: 12, color }));
 }
 
 export function memoryName(p, { width: all, measures: { narrow } }, { tokens, memory, blocks, y }, key, share) {
