@@ -500,8 +500,7 @@ display(
 notebook.tell(
     f"""With 50 labels the two can't be told apart. With 500, LoRA leads by {ahead["500"]:.0f} points and with 5,000
     by {ahead["5000"]:.0f}, because it can change the vectors themselves. A few hundred labels were enough to make
-    LoRA worthwhile here, where the encoder was tuned for topics and the task isn't about topics. With only 50, people
-    often use SetFit (Tunstall et al. 2022), which first fine-tunes the encoder on pairs of labelled texts."""
+    LoRA worthwhile here, where the encoder was tuned for topics and the task isn't about topics."""
 )
 
 # %% [markdown]
@@ -515,7 +514,8 @@ notebook.tell(
 # through 50 reviews 20 times, through 500 four times and through 5,000 twice. We chose these numbers, the rate and
 # the rank after a few trials with other draws. The frozen mean and the bag of words had an advantage, because we used
 # 1,000 further labels to choose how strongly large weights are penalised. Someone with only 50 labels couldn't do
-# that.
+# that. With so few labels, people often use SetFit (Tunstall et al. 2022), which first fine-tunes the encoder on
+# pairs of labelled texts.
 #
 # Not all of BERT's recipe lasted. BERT saw each text many times with only a few different sets of masks. RoBERTa drew
 # new masks every time and dropped the second task (Liu et al. 2019). Newer models often hide more than 15% of the
