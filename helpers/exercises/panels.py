@@ -1,6 +1,5 @@
 """How verdicts, headings and hints look in a notebook: colour, symbol and words."""
 
-import base64
 import html
 import re
 
@@ -118,6 +117,7 @@ def heading(exercise):
 def side_by_side(wanted, got) -> str:
     """Draw two results next to each other, as an <img> with alt text: numbers, shaded by size."""
     from helpers.exercises import compare  # imports torch, which no other panel needs
+    from helpers.widgets.stills import as_image
 
     pairs = list(zip(compare.parts(wanted), compare.parts(got), strict=True))
     different = [(a, b) for a, b in pairs if not compare.close(a, b)] or pairs
@@ -129,12 +129,8 @@ def side_by_side(wanted, got) -> str:
         f'font-family="sans-serif" font-size="13"><rect width="100%" height="100%" fill="white"/>'
         f'{left[0]}<g transform="translate({left[1] + 40} 0)">{right[0]}</g></svg>'
     )
-    encoded = base64.b64encode(svg.encode()).decode("ascii")
     alt = f"Expected {_words(a)}; got {_words(b)}."
-    return (
-        f'<br><img alt="{html.escape(alt)}" style="max-width: 100%; margin-top: 6px" '
-        f'src="data:image/svg+xml;base64,{encoded}">'
-    )
+    return "<br>" + as_image(svg, alt, 'style="max-width: 100%; margin-top: 6px"')
 
 
 def _matrices(wanted, got, same):

@@ -7,7 +7,6 @@ line of Python, the picture follows.
 """
 
 import base64
-import html
 from contextlib import contextmanager
 
 import anywidget
@@ -16,6 +15,7 @@ import traitlets
 from helpers.widgets import modules
 from helpers.widgets.controls import Control, as_trait, slider_options
 from helpers.widgets.fallback import StaticFallback
+from helpers.widgets.stills import as_image
 from helpers.widgets.svg import lines_of_text, side_by_side
 
 
@@ -161,11 +161,7 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
             self.numbers = self.compute()
             alt = self.describe()
             drawing = side_by_side([*lines_of_text(self.tell()), *self._draw()], alt)
-        encoded = base64.b64encode(drawing.encode()).decode("ascii")
-        return (
-            f'<img alt="{html.escape(alt)}" style="max-width: 100%" '
-            f'src="data:image/svg+xml;base64,{encoded}">'
-        )
+        return as_image(drawing, alt)
 
     # Controls ---------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ A film is data (``images/NAME.json``, drawn by `images.stage`): scenes of named 
 and in print, the key frames stand instead, each with its caption.
 """
 
-import base64
 import json
 import math
 from dataclasses import dataclass
@@ -13,7 +12,8 @@ from textwrap import wrap
 
 from helpers.widgets import modules
 from helpers.widgets.colours import LIGHT
-from helpers.widgets.readable import lowered, xml_text
+from helpers.widgets.readable import lowered
+from helpers.widgets.stills import as_image
 from helpers.widgets.svg import FONT
 
 COLOURS = {**LIGHT, "none": "none"}
@@ -43,8 +43,7 @@ class Film:
     def _repr_html_(self):
         frames = [scene for scene in self.data["scenes"] if scene["key"]]
         images = "".join(
-            f'<img width="{STRIP}" alt="{xml_text(scene["caption"])}" '
-            f'src="data:image/svg+xml;base64,{_encoded(frame_svg(self.data, scene))}">'
+            as_image(frame_svg(self.data, scene), scene["caption"], f'width="{STRIP}"')
             for scene in frames
         )
         data = json.dumps(self.data, ensure_ascii=False, separators=(",", ":")).replace(
@@ -75,10 +74,6 @@ def frame_svg(data: dict, scene: dict) -> str:
         f'<rect width="{width}" height="{height}" rx="8" fill="{LIGHT["paper"]}"/>'
         f"{shapes}{words}</svg>"
     )
-
-
-def _encoded(svg):
-    return base64.b64encode(svg.encode("utf-8")).decode("ascii")
 
 
 def _drawn(shape):

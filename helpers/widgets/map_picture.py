@@ -1,23 +1,22 @@
 """The whole model as a still picture, for wherever no JavaScript runs: GitHub, a printed page."""
 
-import base64
-import html
+from functools import partial
 
 import numpy
 
 from helpers.widgets.colours import LIGHT
 from helpers.widgets.map_data import entries
 from helpers.widgets.map_tours import STRIP
-from helpers.widgets.png import png
 from helpers.widgets.readable import readable
+from helpers.widgets.stills import STEPS, as_image, drawing, palette, pixels, text
 
 INK, MUTED, LINE, KEY, QUERY = (LIGHT[n] for n in ("ink", "muted", "lane", "key", "query"))
 FILL = {"self": LIGHT["tint"], "masked": LIGHT["warm"]}
-FONT = "system-ui,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
-STYLE = "text{unicode-bidi:isolate;white-space:pre}image{image-rendering:pixelated}"
 WIDTH, LEFT, STRIP_WIDTH, MODULE_GAP = 1000, 250, 38, 8
 TITLES = {"GPT": "a GPT, a decoder without an encoder,", "ViT": "a Vision Transformer", "": ""}
-STEPS = 32  # colours of a palette: enough to the eye, and every picture carries its own
+WEIGHTS, SIGNED = palette(LIGHT["weights"]), palette(LIGHT["signed"])
+GREYS = palette(("#000000", LIGHT["paper"]))
+_text = partial(text, size=14)
 
 
 def as_html(trace, written: int = 0) -> str:
@@ -25,9 +24,7 @@ def as_html(trace, written: int = 0) -> str:
 
     Shown is the next token of the target position `written`.
     """
-    data = base64.b64encode(picture(trace, written).encode("utf-8")).decode("ascii")
-    alt = html.escape(alt_text(trace, written))
-    return f'<img alt="{alt}" style="max-width: 100%" src="data:image/svg+xml;base64,{data}">'
+    return as_image(picture(trace, written), alt_text(trace, written))
 
 
 def alt_text(trace, written=0) -> str:
@@ -91,12 +88,7 @@ def picture(trace, written: int = 0) -> str:
     if trace.candidates:
         row = written if trace.decoder else 0
         parts.append(_output(trace, row, end, below if trace.decoder else top, pitch))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height:g}" '
-        f'viewBox="0 0 {WIDTH} {height:g}" font-family="{FONT}" font-size="14">'
-        f'<style>{STYLE}</style><rect width="100%" height="100%" fill="white"/>'
-        f"{''.join(parts)}</svg>"
-    )
+    return drawing(WIDTH, height, parts)
 
 
 def _stack(stack, name, top, pitch, module, rows=None):
@@ -150,7 +142,7 @@ def _tiles(weights, x, top, width, height, rows):
         levels = numpy.rint(share.clip(0, 1) * (STEPS - 1)).astype(numpy.uint8)
         levels[rows:] = 0
         y = first + head // columns * size
-        parts.append(_image(levels, WEIGHTS, left + 2, y + 2, size - 4, size - 4))
+        parts.append(pixels(levels, WEIGHTS, left + 2, y + 2, size - 4, size - 4))
     return "".join(parts)
 
 
@@ -161,7 +153,7 @@ def _strips(tensor, x, top, pitch, rows):
     # A seam of paper between the rows: the palette's last colour.
     spread = numpy.full((3 * len(levels), levels.shape[1]), STEPS, numpy.uint8)
     spread[0::3] = spread[1::3] = levels
-    return _image(spread, SIGNED, x, top + pitch / 6, STRIP_WIDTH, pitch * len(levels))
+    return pixels(spread, SIGNED, x, top + pitch / 6, STRIP_WIDTH, pitch * len(levels))
 
 
 def _memory(encoder, x, top, pitch, feeds):
@@ -194,13 +186,13 @@ def _patches(image, n, top, pitch):
     side = len(image) // along
     levels = numpy.rint(image.float().numpy() / 255 * (STEPS - 1)).astype(numpy.uint8)
     parts = [
-        _image(levels, GREYS, 0, top + pitch, 70, 70),
+        pixels(levels, GREYS, 0, top + pitch, 70, 70),
         _text(0, top + 7, "class token", size=12),
     ]
     for i in range(n):
         row, column = divmod(i, along)
         patch = levels[row * side : (row + 1) * side, column * side : (column + 1) * side]
-        parts.append(_image(patch, GREYS, 90 - pitch, top + (i + 1) * pitch, pitch - 1, pitch - 1))
+        parts.append(pixels(patch, GREYS, 90 - pitch, top + (i + 1) * pitch, pitch - 1, pitch - 1))
     return "".join(parts)
 
 
@@ -231,38 +223,9 @@ def _output(trace, written, x, top, pitch):
     return "".join(parts)
 
 
-def _text(x, y, words, fill=INK, anchor="start", weight=400, size=14):
-    return (
-        f'<text x="{x:g}" y="{y:g}" fill="{fill}" text-anchor="{anchor}" font-weight="{weight}" '
-        f'font-size="{size}">{html.escape(words)}</text>'
-    )
-
-
 def _short(token):
     return token if len(token) <= 11 else token[:10] + "…"
 
 
 def _percent(share):
     return f"{100 * share:.0f}%" if share >= 0.005 else "<1%"
-
-
-def _palette(*stops):
-    """Mix a palette through colours, and add paper as its last colour."""
-    colours = [[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in stops]
-    steps, places = numpy.linspace(0, 1, STEPS), numpy.linspace(0, 1, len(stops))
-    mixed = [numpy.interp(steps, places, [colour[i] for colour in colours]) for i in range(3)]
-    return numpy.rint(numpy.stack(mixed, -1)).astype(numpy.uint8).tobytes() + b"\xff\xff\xff"
-
-
-WEIGHTS = _palette(*LIGHT["weights"])
-GREYS = _palette("#000000", LIGHT["paper"])
-SIGNED = _palette(*LIGHT["signed"])
-
-
-def _image(levels, palette, x, y, width, height):
-    data = base64.b64encode(png(levels, palette)).decode("ascii")
-    return (
-        f'<image x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" '
-        f'preserveAspectRatio="none" '
-        f'href="data:image/png;base64,{data}"/>'
-    )

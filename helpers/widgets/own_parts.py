@@ -1,9 +1,7 @@
 """The Transformer with the parts lit that a learner wrote."""
 
-import base64
-
 from helpers.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, tint
-from helpers.widgets.readable import xml_text
+from helpers.widgets.stills import as_image
 from helpers.widgets.svg import Sheet
 
 WIDTH, HEIGHT, ROOM = 256, 46, 72  # of a box, and from one box to the next
@@ -62,11 +60,7 @@ def draw(mine: dict[str, bool]) -> str:
                 sheet.arrow(x + WIDTH / 2, y + ROOM, x + WIDTH / 2, y + HEIGHT + 2)
             said.append(f"{title}: {own} of {len(known)}")
     alt = f"The Transformer, and how many of its parts are yours. {'; '.join(said)}."
-    data = base64.b64encode(sheet.to_svg(alt).encode()).decode("ascii")
-    return (
-        f'<img alt="{xml_text(alt)}" width="{sheet.width}" style="max-width: 100%" '
-        f'src="data:image/svg+xml;base64,{data}">'
-    )
+    return as_image(sheet.to_svg(alt), alt, f'width="{sheet.width}" style="max-width: 100%"')
 
 
 def _box(sheet, x, y, title, colour, own, n):
