@@ -76,6 +76,6 @@ export function legend(scene, x, y, width, room) {
     scale(p, "attention", "ramp", y + 80, ["0", "max"]);
     if (room < 140) return;
     p.plus(x + 6, y + 126, 5, p.theme.muted);
-    p.text("add & norm", x + 15, y + 126, { size: 12, color: p.theme.muted, most: width - 11 });
+    p.text("add & norm", x + 15, y + 126, { size: 12, color: p.theme.muted, most: width });
   };
 }

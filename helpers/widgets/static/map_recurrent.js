@@ -96,7 +96,7 @@ function context(scene, model, g) {
   const { step, part, pitch, top, high } = g;
   const x = g.x[3];
   const y = top + high / 2;
-  headline(scene, g, g.slim ? x - 4 : x, g.narrow ? "Context" : "Context c", "states, mixed by the weights", part + (g.slim ? 8 : g.panel));
+  headline(scene, g, x, g.slim ? "c" : g.narrow ? "Context" : "Context c", "states, mixed by the weights", part + (g.slim ? 8 : g.panel));
   scene.paint((p) => {
     rowOf(model.weights, step).forEach((weight, row) => {
       if (weight >= 0.01) p.ribbon(g.x[2] + part + 2, g.y(row), x - 3, y, 1 + 12 * weight, p.theme.query, 0.25 + 0.6 * weight);
