@@ -134,6 +134,14 @@ def progress_in_the_own_folder(monkeypatch):
     monkeypatch.delenv("COURSE_PROGRESS")
 
 
+@pytest.fixture(scope="session")
+def translator():
+    """Load the bundled translator, once a worker; no test may change it."""
+    from helpers.pretrained.translator import load_translator
+
+    return load_translator()
+
+
 def pytest_terminal_summary(terminalreporter):
     """Print how many of the exercises' mistakes were named, and which were not."""
     found = {}

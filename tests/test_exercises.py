@@ -977,17 +977,6 @@ def test_nothing_that_an_answer_raises_gets_out(error):
     assert not exercises.check("causal_mask", answer).passed
 
 
-def test_an_error_that_cannot_be_printed_does_not_get_out():
-    class Odd(Exception):
-        def __str__(self):
-            raise ValueError
-
-    def answer(length):
-        raise Odd
-
-    assert "Odd" in exercises.check("causal_mask", answer).message
-
-
 def nested_in_itself(*inputs):
     rows = []
     rows.append(rows)
@@ -1001,43 +990,21 @@ def deep(*inputs):
     return rows
 
 
-class Hostile:
-    """Raises whatever one asks of it."""
-
-    def __getattr__(self, name):
-        raise ValueError(name)
-
-    def __repr__(self):
-        raise ValueError("repr")
-
-    def __len__(self):
-        raise ValueError("len")
-
-
 STRANGE_RESULTS = {
     "a list in itself": (nested_in_itself, "wrong type"),
     "lists too deep": (deep, "wrong type"),
-    "two million rows": (lambda *inputs: [[1.0]] * 2_000_000, "too large"),
     "16 million entries": (lambda *inputs: [[True] * 4000] * 4000, "too large"),
     # Looked at entry by entry, these would fill any memory.
     "a tensor that says one number": (lambda q, k: torch.zeros(1).expand(10**12), "too large"),
     "that in a tuple": (lambda q, k: (torch.zeros(1).expand(10**9, 10**3),), "too large"),
-    "a hostile object": (lambda *inputs: Hostile(), "wrong type"),
-    "a list of hostile objects": (lambda *inputs: [Hostile()], "wrong type"),
     "sparse": (lambda q, k: torch.eye(2).to_sparse(), "wrong type"),
-    "compressed": (lambda q, k: torch.eye(2).to_sparse_csr(), "wrong type"),
     "nested": (
         lambda q, k: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
-        "wrong type",
-    ),
-    "quantised": (
-        lambda q, k: torch.quantize_per_tensor(torch.ones(2, 2), 0.1, 0, torch.qint8),
         "wrong type",
     ),
     "ragged": (lambda *inputs: [[1.0], [1.0, 2.0]], "wrong type"),
     "text": (lambda *inputs: "x" * 10_000, "wrong type"),
     "empty": (lambda *inputs: [], None),
-    "a class": (lambda *inputs: Hostile, "wrong type"),
 }
 
 

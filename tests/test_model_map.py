@@ -18,7 +18,6 @@ from helpers.models.bert import BertConfig, BertEncoder
 from helpers.pretrained.storyteller import load_storyteller
 from helpers.pretrained.toy_models import load_toy
 from helpers.pretrained.trace import trace_encoder, trace_translation
-from helpers.pretrained.translator import load_translator
 from helpers.pretrained.wardrobe import load_wardrobe
 from helpers.text.tokenization import BOS, EOS
 from helpers.transformer.transformer import Transformer, TransformerConfig
@@ -47,11 +46,6 @@ BAD_PLACES = [
     "encoder/0/self-attention/0/1,12/why",
 ]  # fmt: skip
 SENTENCE = "Un chien noir court dans la neige avec un bâton."  # twelve tokens
-
-
-@pytest.fixture(scope="module")
-def translator():
-    return load_translator()
 
 
 @pytest.fixture(scope="module")

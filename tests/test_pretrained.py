@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors import safe_open
 from safetensors.torch import save_file
 
 from helpers.data import corpus
@@ -23,11 +22,6 @@ from helpers.transformer.attention import recorded_weights
 
 RECORDED = Path(__file__).parent / "translations.json"
 TEXTS = [english for _, english in CAPTIONS]
-
-
-@pytest.fixture(scope="module")
-def translator():
-    return load_translator()
 
 
 @pytest.fixture(scope="module")
@@ -161,21 +155,8 @@ def test_models_can_share_one_file_and_nobody_changes_it(load, tmp_path, monkeyp
 # What a wrong checksum would hide: the checksums are written anew after each change.
 
 
-def half(file):
-    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-
-
 def another_model(file):
     save_file({"weight": torch.zeros(2)}, file)
-
-
-def untied(file):
-    """Claim that the output matrix is one of its own, though the file has none."""
-    with safe_open(file, "pt") as opened:
-        metadata = opened.metadata()
-        tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-    config = json.loads(metadata["config"]) | {"tie_embeddings": False}
-    save_file(tensors, file, metadata | {"config": json.dumps(config)})
 
 
 def cut_tokenizer(file):
@@ -185,13 +166,10 @@ def cut_tokenizer(file):
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (half, ""),
         (another_model, "config"),
-        (untied, "missing .*output_proj.weight"),
         (cut_tokenizer, "its tokenizer has .* pieces, its embedding 4000"),
-        (lambda file: half(file.with_suffix(".tokenizer.json")), ""),
     ],
-    ids=["half", "another model", "untied", "cut tokenizer", "half a tokenizer"],
+    ids=["another model", "cut tokenizer"],
 )
 def test_damaged_or_foreign_file(copied, damage, reason):
     damage(copied)

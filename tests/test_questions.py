@@ -1,6 +1,5 @@
 """Every question can be answered rightly and wrongly, explains itself, and gives nothing away."""
 
-import functools
 import html
 import re
 import sys
@@ -13,6 +12,7 @@ from helpers.exercises.content import Question
 from helpers.exercises.model import catalogue
 from helpers.exercises.quizzes import NO_CHOICE
 from notebooks import build
+from notebooks import giveaways as forms
 
 # The function of this name hides the module from an ordinary import.
 progress = sys.modules["helpers.exercises.progress"]
@@ -166,47 +166,18 @@ def test_what_is_stored_gives_nothing_away(name):
     assert "0x" not in repr(quiz)
 
 
-@functools.cache
-def as_shown():
-    """List the options of every single-choice question, in the order shown."""
-    singles = [name for name, question in QUESTIONS.items() if question.kind == "single"]
-    return [exercises.quiz(name).options for name in singles]
+FORMS = {name: forms.FORMS[name] for name in ("longest", "shortest", "first", "last")}
 
 
-def shares(feature):
-    """Say for which share of the single-choice questions the right option has a feature.
-
-    `feature` gets the options in the order shown and returns those that have it; where several
-    have it, a guess among them is right as often as chance allows.
-    """
-    won = []
-    for options in as_shown():
-        chosen = feature(options)
-        won.append(sum(option.right for option in chosen) / len(chosen))
-    return sum(won) / len(won)
-
-
-def of_length(pick):
-    return lambda options: [
-        option for option in options if len(option.text) == pick(len(o.text) for o in options)
+@pytest.mark.parametrize("form", [*FORMS.values(), lambda options: {1}], ids=[*FORMS, "second"])
+def test_nothing_but_its_content_tells_the_right_option(form):
+    shown = [exercises.quiz(name).options for name in QUESTIONS if QUESTIONS[name].kind == "single"]
+    asked = [
+        ("", "", [option.text for option in options], [o.right for o in options].index(True))
+        for options in shown
     ]
-
-
-@pytest.mark.parametrize(
-    "feature",
-    [
-        of_length(max),
-        of_length(min),
-        lambda options: options[:1],
-        lambda options: options[1:2],
-        lambda options: options[-1:],
-    ],
-    ids=["longest", "shortest", "first", "second", "last"],
-)
-def test_nothing_but_its_content_tells_the_right_option(feature):
-    chance = shares(lambda options: options)
-    assert 0.25 < chance < 0.34
-    assert 0.5 * chance < shares(feature) < 1.35 * chance
+    hits, _, expected, _ = forms.score(asked, form)
+    assert 0.5 * expected < hits < 1.35 * expected
 
 
 def test_an_order_or_a_match_does_not_come_ready():

@@ -28,11 +28,6 @@ CHANGES = {
 every = pytest.mark.parametrize("kind", CHANGES, ids=lambda kind: kind.__name__)
 
 
-@pytest.fixture(scope="module")
-def translator():
-    return load_translator()
-
-
 @pytest.fixture
 def make(translator):
     """Give a function that makes any of the widgets."""

@@ -118,18 +118,14 @@ def test_greedy_decoding(benchmark, turn, name):
 PEAK = """
 import json, re, sys
 sys.path.insert(0, {folder!r})
-import models, test_speed, torch
-build, loss_of = test_speed.CONTENDERS[{name!r}]
-model, batch = build().train(), models.sentences()
-optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+import models, test_speed
+step = models.plain_step(*test_speed.CONTENDERS[{name!r}], *models.sentences())
 def peak():
     # Not getrusage: what that reports is inherited from the process that started this one.
     return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
 before = peak()
 for _ in range(2):
-    loss_of(model, *batch).backward()
-    optimizer.step()
-    optimizer.zero_grad()
+    step()
 print(json.dumps(peak() - before))
 """
 

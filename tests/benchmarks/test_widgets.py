@@ -33,51 +33,54 @@ PAINTED = """() => new Promise(done => requestAnimationFrame(() => {
     port1.onmessage = done;
     port2.postMessage(0);
   }))"""
-# A slider's own event, as from a hand on it.
-CHANGE = """async rounds => {
-  const slider = document.querySelector('.av input[aria-label="Head"]');
-  const stage = document.querySelector('.av-stage');
-  const painted = PAINTED;
-  const times = [];
-  for (let i = 0; i < rounds; i++) {
-    await new Promise(rest => setTimeout(rest, 40));
-    const before = stage.dataset.painted;
-    const start = performance.now();
-    slider.value = 1 + (Number(slider.value) % 12);
-    slider.dispatchEvent(new Event('input', { bubbles: true }));
-    do await painted(); while (stage.dataset.painted === before);
-    times.push(performance.now() - start);
-  }
-  return times;
-}""".replace("PAINTED", PAINTED)
 
-# A slider's own event, as from a hand on it, or an arrow key on a handle in the picture; through
-# the kernel and back, until the new picture is painted.
-MOVE = """async rounds => {
-  const root = document.querySelector('.course-explorer');
-  const slider = root.querySelector('input[type=range]:not([hidden])');
-  const handle = root.querySelector('.handle');
-  const painted = PAINTED;
-  const times = [];
-  for (let i = 0; i < rounds; i++) {
-    await new Promise(rest => setTimeout(rest, 40));
-    const before = root.dataset.answered;
-    const start = performance.now();
-    if (slider) {
-      slider.value = Number(slider.value) + (i % 2 ? -1 : 1) * Number(slider.step);
-      slider.dispatchEvent(new Event('input', { bubbles: true }));
-    } else {
-      const key = i % 2 ? 'ArrowLeft' : 'ArrowRight';
-      handle.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
-    }
-    do {
-      await painted();
-      if (performance.now() - start > 5000) throw new Error('no new picture');
-    } while (root.dataset.answered === before);
-    times.push(performance.now() - start);
-  }
-  return times;
-}""".replace("PAINTED", PAINTED)
+
+def timing(stage, mark, change, after=""):
+    """Write the script that times changes, each until the stage's mark says that it is painted."""
+    return f"""async rounds => {{
+      const stage = document.querySelector({stage!r});
+      const painted = {PAINTED};
+      const times = [];
+      for (let i = 0; i < rounds; i++) {{
+        await new Promise(rest => setTimeout(rest, 40));
+        const before = stage.dataset.{mark};
+        const start = performance.now();
+        {change}
+        do {{
+          await painted();
+          if (performance.now() - start > 5000) throw new Error('no new picture');
+        }} while (stage.dataset.{mark} === before);
+        times.push(performance.now() - start);
+        {after}
+      }}
+      return times;
+    }}"""
+
+
+# A slider's own event, as from a hand on it, or an arrow key on a handle in the picture.
+SLIDE = """slider.value = %s;
+        slider.dispatchEvent(new Event('input', { bubbles: true }));"""
+HEAD = timing(
+    ".av-stage",
+    "painted",
+    """const slider = document.querySelector('.av input[aria-label="Head"]');
+        """
+    + SLIDE % "1 + (Number(slider.value) % 12)",
+)
+MOVE = timing(
+    ".course-explorer",
+    "answered",
+    """const slider = stage.querySelector('input[type=range]:not([hidden])');
+        const key = i % 2 ? 'ArrowLeft' : 'ArrowRight';
+        if (slider) {
+          """
+    + SLIDE % "Number(slider.value) + (i % 2 ? -1 : 1) * Number(slider.step)"
+    + """
+        } else {
+          const handle = stage.querySelector('.handle');
+          handle.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+        }""",
+)
 IMPORTS = """
 from helpers.pretrained.translator import load_translator
 from helpers.pretrained.toy_models import load_toy
@@ -126,8 +129,8 @@ def report(capsys, what, times, limit):
 def test_change_of_head_to_painted_frame(open_notebook, capsys, n, limit, view):
     page = open_notebook([SETUP, f"show({n}, {view!r})"], size=(1280, 1000))
     page.wait_for_selector(".av-stage[data-painted]")
-    page.evaluate(CHANGE, 12)  # warm
-    times = page.evaluate(CHANGE, 100)
+    page.evaluate(HEAD, 12)  # warm
+    times = page.evaluate(HEAD, 100)
     name = f"change of head, {view}, {N_LAYERS} x {N_HEADS} heads, {n} tokens"
     assert report(capsys, name, times, limit) <= limit
 
@@ -147,25 +150,10 @@ MAP = """
 from helpers.pretrained.translator import load_translator
 from helpers.widgets.model_map import model_map
 trace = load_translator().trace("Un chien noir court dans la neige avec un bâton.")
+model_map(trace, tour="00")
 """
 # Presses what is there, waits for the painted frame, and goes back to the whole model.
-PRESS = """async ([selector, rounds]) => {
-  const stage = document.querySelector('.mm-stage');
-  const painted = PAINTED;
-  const times = [];
-  for (let i = 0; i < rounds; i++) {
-    await new Promise(rest => setTimeout(rest, 40));
-    const before = stage.dataset.painted;
-    const start = performance.now();
-    document.querySelector(selector).click();
-    do await painted(); while (stage.dataset.painted === before);
-    times.push(performance.now() - start);
-    document.querySelector('.mm-trail button').click();
-    await painted();
-    await painted();
-  }
-  return times;
-}""".replace("PAINTED", PAINTED)
+BACK = "document.querySelector('.mm-trail button').click(); await painted(); await painted();"
 FRAMES = """async seconds => {
   const stage = document.querySelector('.mm-stage');
   document.querySelector('.mm-player button:nth-child(2)').click();
@@ -182,22 +170,20 @@ PRESSED = {
 }
 
 
-@pytest.fixture(scope="module")
-def map_cells():
-    return [MAP, 'model_map(trace, tour="00")']
-
-
 @pytest.mark.parametrize("what", PRESSED)
-def test_map_press_to_painted_frame(open_notebook, capsys, map_cells, what):
-    page = open_notebook(map_cells, size=(1280, 1000))
+def test_map_press_to_painted_frame(open_notebook, capsys, what):
+    page = open_notebook([MAP], size=(1280, 1000))
     page.wait_for_selector(".mm-stage[data-painted]")
-    page.evaluate(PRESS, [PRESSED[what], 4])  # warm
-    times = page.evaluate(PRESS, [PRESSED[what], 40])
+    press = timing(
+        ".mm-stage", "painted", f"document.querySelector({PRESSED[what]!r}).click();", BACK
+    )
+    page.evaluate(press, 4)  # warm
+    times = page.evaluate(press, 40)
     assert report(capsys, f"map, twelve tokens, {what}", times, 50) <= 50
 
 
-def test_map_plays_smoothly(open_notebook, capsys, map_cells):
-    page = open_notebook(map_cells, size=(1280, 1000))
+def test_map_plays_smoothly(open_notebook, capsys):
+    page = open_notebook([MAP], size=(1280, 1000))
     page.wait_for_selector(".mm-stage[data-painted]")
     page.wait_for_timeout(500)
     rate = page.evaluate(FRAMES, 5)

@@ -12,7 +12,7 @@ import numpy
 import pytest
 import torch
 
-from helpers.pretrained.translator import TRANSLATOR, load_translator
+from helpers.pretrained.translator import TRANSLATOR
 from helpers.text.tokenization import BOS
 from helpers.widgets.map_data import pack_trace, problem_with
 
@@ -33,11 +33,6 @@ SENTENCES = [
     "Un vieil homme assis sur un banc regarde " + "les enfants qui jouent et " * 3 + "les oiseaux.",
 ]
 REFUSED = ["", " \n", "Он спит.", "Un <eos> chien", "Un chien " * 200]
-
-
-@pytest.fixture(scope="module")
-def translator():
-    return load_translator()
 
 
 def in_javascript(sentences):
