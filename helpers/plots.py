@@ -137,7 +137,7 @@ def attention_heatmap(
     return ax
 
 
-def signed_heatmap(values, ax=None, x_label="", y_label="", title=None, largest=None):
+def signed_heatmap(values, ax=None, x_label="", y_label="", title=None):
     """Draw a matrix of positive and negative numbers, white where it is zero.
 
     Parameters
@@ -150,8 +150,6 @@ def signed_heatmap(values, ax=None, x_label="", y_label="", title=None, largest=
         What the columns and the rows are.
     title : str, default=None
         What the matrix is.
-    largest : float, default=None
-        The size that gets the darkest colour, above and below zero; by default the largest.
 
     Returns
     -------
@@ -160,7 +158,7 @@ def signed_heatmap(values, ax=None, x_label="", y_label="", title=None, largest=
     values = _array(values)
     if ax is None:
         _, ax = pyplot.subplots()
-    largest = largest or float(numpy.abs(values).max()) or 1.0
+    largest = float(numpy.abs(values).max()) or 1.0
     image = ax.imshow(values, cmap=SIGNED, vmin=-largest, vmax=largest, aspect="auto")
     ax.set_xlabel(x_label)
     ax.set_ylabel(y_label)

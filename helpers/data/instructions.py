@@ -193,7 +193,7 @@ class Fact(NamedTuple):
     asked: Instruction
 
 
-def facts(part="unseen", n=100, seed=1) -> list[Fact]:
+def facts(part="unseen", n=100) -> list[Fact]:
     """Make up texts, each about another village, with one question each.
 
     Only the text can know the answer, so they show what a finder adds to a generator.
@@ -203,9 +203,8 @@ def facts(part="unseen", n=100, seed=1) -> list[Fact]:
     part : {"train", "unseen"}, default="unseen"
     n : int, default=100
         Up to 120, as many as there are names of villages.
-    seed : int, default=1
     """
-    draw, found = seeded("facts", part, seed), []
+    draw, found = seeded("facts", part, 1), []
     villages = [a + b for a in FIRST_HALVES.split() for b in SECOND_HALVES.split()]
     for where in draw.sample(villages, n):
         text, called = _household(part, draw, where)

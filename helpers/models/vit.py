@@ -226,12 +226,11 @@ class SmallCNN(nn.Module):
     ----------
     widths : tuple of int
         Channels of the three stages.
-    n_channels, n_classes : int, default=1, 10
     """
 
-    def __init__(self, widths, n_channels=1, n_classes=10):
+    def __init__(self, widths):
         super().__init__()
-        blocks, before = [], n_channels
+        blocks, before = [], 1
         for i, width in enumerate(widths):
             blocks += [nn.MaxPool2d(2)] if i else []
             for n_in in (before, width):
@@ -240,8 +239,8 @@ class SmallCNN(nn.Module):
                 blocks += [nn.BatchNorm2d(width), nn.ReLU()]
             before = width
         self.features = nn.Sequential(*blocks)
-        self.head = nn.Linear(before, n_classes)
+        self.head = nn.Linear(before, 10)
 
     def forward(self, images):
-        """Compute logits (B, n_classes) for pictures (B, C, height, width)."""
+        """Compute logits (B, 10) for pictures (B, 1, height, width)."""
         return self.head(self.features(images).mean((-2, -1)))

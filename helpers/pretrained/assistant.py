@@ -129,17 +129,13 @@ def separate_marks(model):
     return model
 
 
-def adapt(teller, rank=RANK, alpha=ALPHA) -> Assistant:
+def adapt(teller) -> Assistant:
     """Prepare a story model for fine-tuning: marks that differ, and fresh LoRA layers.
 
-    Parameters
-    ----------
-    teller : Storyteller
-        Its model is changed in place. Only the LoRA layers are trainable afterwards.
-    rank, alpha : int and float
-        See `helpers.models.lora.add_lora`.
+    The model of the `teller`, a Storyteller, is changed in place. Only LoRA layers are trainable
+    afterwards.
     """
-    return Assistant(add_lora(separate_marks(teller.model), rank, alpha), teller)
+    return Assistant(add_lora(separate_marks(teller.model), RANK, ALPHA), teller)
 
 
 def adapter_path(adapter):

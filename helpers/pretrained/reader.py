@@ -228,13 +228,11 @@ def build_reader(minilm):
     return SpanReader(add_lora(minilm.model, RANK, ALPHA))
 
 
-def load_reader(path=READER, quick=None) -> Reader:
+def load_reader(quick=None) -> Reader:
     """Load the bundled reader.
 
     Parameters
     ----------
-    path : path, default=the bundled one
-        A file that the recipe wrote.
     quick : bool, default: where it pays
         Read in bf16. Scores then differ in the third decimal or so.
 
@@ -243,6 +241,6 @@ def load_reader(path=READER, quick=None) -> Reader:
     ValueError
         If the file is damaged, or trained on another base than MiniLM.
     """
-    minilm, model, card = load_adapted(build_reader, path)
+    minilm, model, card = load_adapted(build_reader, READER)
     pays = fast.bf16_pays(torch.device("cpu")) if quick is None else quick
     return Reader(model, minilm, card, pays)

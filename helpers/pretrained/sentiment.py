@@ -82,18 +82,13 @@ def build_sentiment(minilm):
     return TextClassifier(encoder, n_classes=2, pooling="mean")
 
 
-def load_sentiment(path=SENTIMENT) -> Sentiment:
+def load_sentiment() -> Sentiment:
     """Load the bundled judge of reviews.
-
-    Parameters
-    ----------
-    path : path, default=the bundled one
-        A file that the recipe wrote.
 
     Raises
     ------
     ValueError
         If the file is damaged, or trained on another base than MiniLM.
     """
-    minilm, model, card = load_adapted(build_sentiment, path)
+    minilm, model, card = load_adapted(build_sentiment, SENTIMENT)
     return Sentiment(model, minilm, card)

@@ -15,7 +15,7 @@ SHORTEST, LONGEST = 8, 18  # tokens of a passage; it differs, or positions would
 STEPS, RATE, WARMUP = 300, 1e-2, 20
 
 
-def repeated(n, period, generator, length=LENGTH, vocab_size=VOCABULARY):
+def repeated(n, period, generator, length=LENGTH):
     """Draw random passages and repeat each of them until the sequence is full.
 
     Parameters
@@ -25,17 +25,17 @@ def repeated(n, period, generator, length=LENGTH, vocab_size=VOCABULARY):
     period : int or integer Tensor of shape (n, 1)
         Tokens per passage.
     generator : torch.Generator
-    length, vocab_size : int, default=40
+    length : int, default=40
 
     Returns
     -------
     ids : integer Tensor of shape (n, length)
     """
-    once = torch.randint(vocab_size, (n, length), generator=generator)
+    once = torch.randint(VOCABULARY, (n, length), generator=generator)
     return once.gather(1, (torch.arange(length) % period).expand(n, -1))
 
 
-def train_copier(seed: int = 0, steps: int = STEPS, progress: bool = True):
+def train_copier(seed: int = 0, steps: int = STEPS):
     """Train a GPT of two layers on repeated passages; some ten seconds.
 
     Returns
@@ -57,7 +57,7 @@ def train_copier(seed: int = 0, steps: int = STEPS, progress: bool = True):
     ]
     generator = torch.Generator().manual_seed(seed)
     with StopBetweenSteps() as stop:
-        for step in tqdm(range(1, steps + 1), desc="training", unit="step", disable=not progress):
+        for step in tqdm(range(1, steps + 1), desc="training", unit="step"):
             periods = torch.randint(SHORTEST, LONGEST + 1, (32, 1), generator=generator)
             ids = repeated(32, periods, generator)
             loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())

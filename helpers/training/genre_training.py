@@ -58,7 +58,7 @@ def linear_logits(grids, windows, train, test, decay=100.0):
 
 
 @torch.no_grad()
-def logits_of(model, tables, rows, batch_size=500):
+def logits_of(model, tables, rows):
     """Compute logits with dropout off.
 
     Parameters
@@ -67,14 +67,13 @@ def logits_of(model, tables, rows, batch_size=500):
     tables : tuple of three Tensors of shape (N, T)
         From `tokenized`.
     rows : integer Tensor of shape (n,)
-    batch_size : int, default=500
 
     Returns
     -------
     logits : Tensor of shape (n, n_genres)
     """
     with inference(model):
-        return torch.cat([model(*(t[part] for t in tables)) for part in rows.split(batch_size)])
+        return torch.cat([model(*(t[part] for t in tables)) for part in rows.split(500)])
 
 
 def train_genres(

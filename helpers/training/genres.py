@@ -20,6 +20,7 @@ GENRES = ("rock", "latin", "funk", "jazz")  # the four with the most windows
 N_STEPS, N_VOICES = 2 * drums.STEPS_PER_BAR, len(drums.VOICES)
 N_LEVELS = 4  # of loudness
 N_TOKENS = N_VOICES * N_LEVELS
+SHARE = 0.25  # of what is drawn in a `split`, for testing
 LONGEST = 64  # strokes; nineteen windows in twenty have no more
 # All ten drummers in three groups of about equal size, each with all four genres.
 DRUMMER_GROUPS = ((1, 9), (2, 5, 10), (3, 4, 6, 7, 8))
@@ -287,7 +288,7 @@ def seen_share(train, test):
     return torch.isin(test, train).float().mean()
 
 
-def split(windows, way, seed, share=0.25):
+def split(windows, way, seed):
     """Divide windows into those to train on and those to test.
 
     Parameters
@@ -297,18 +298,16 @@ def split(windows, way, seed, share=0.25):
         What is drawn at random: single windows; whole performances, the same share of every
         genre's; or, with the seeds 0, 1 and 2, one of the `DRUMMER_GROUPS`.
     seed : int
-    share : float, default=0.25
-        Of what is drawn, for testing.
 
     Returns
     -------
     train, test : integer Tensors
-        Rows.
+        Rows; SHARE of what is drawn is for testing.
     """
     generator = torch.Generator().manual_seed(seed)
     if way == "windows":
         order = torch.randperm(len(windows), generator=generator)
-        n_test = round(share * len(order))
+        n_test = round(SHARE * len(order))
         return order[n_test:].sort().values, order[:n_test].sort().values
     if way == "drummers":
         held_out = torch.isin(windows.drummers, torch.tensor(DRUMMER_GROUPS[seed]))
@@ -320,7 +319,7 @@ def split(windows, way, seed, share=0.25):
         order = numbers.unique()
         order = order[torch.randperm(len(order), generator=generator)]
         for found, part in zip(
-            (train, test), split_by_performance(numbers, order, share), strict=True
+            (train, test), split_by_performance(numbers, order, SHARE), strict=True
         ):
             found.append(rows[part])
     return torch.cat(train).sort().values, torch.cat(test).sort().values

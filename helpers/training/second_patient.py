@@ -17,14 +17,14 @@ TRAINED_LAYERS = 12  # the last ones; no gradient has to pass through the others
 MARKS = Marks(end=END, user=START, assistant=START, pad=END_OF_TEXT)
 
 
-def load(rank=16, alpha=32.0):
-    """Load SmolLM with fresh adapters (`rank`, `alpha`: see `add_lora`) in its last layers.
+def load():
+    """Load SmolLM with fresh adapters of rank 16 in its last layers.
 
     Raises as `load_smollm` does.
     """
     patient = load_smollm()
     for layer in patient.model.requires_grad_(False).layers[-TRAINED_LAYERS:]:
-        add_lora(layer, rank, alpha, LINEARS)
+        add_lora(layer, 16, 32.0, LINEARS)
     return patient
 
 

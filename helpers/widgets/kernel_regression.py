@@ -13,17 +13,11 @@ N_POINTS = 24
 LOW, HIGH = 0.0, 6.0
 
 
-def sample_points(n_points: int = N_POINTS, seed: int = 0):
-    """Draw noisy points around a curve: 0.6 x + sin 2x.
-
-    Returns
-    -------
-    x, y : Tensor of shape (n_points,)
-        x ascending, from 0 to 6.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    x = torch.rand(n_points, generator=generator, dtype=torch.float64).sort().values * HIGH
-    noise = 0.3 * torch.randn(n_points, generator=generator, dtype=torch.float64)
+def sample_points():
+    """Draw noisy points around a curve, 0.6 x + sin 2x: x and y, (N_POINTS,), x from 0 to 6."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.rand(N_POINTS, generator=generator, dtype=torch.float64).sort().values * HIGH
+    noise = 0.3 * torch.randn(N_POINTS, generator=generator, dtype=torch.float64)
     return x, true_curve(x) + noise
 
 

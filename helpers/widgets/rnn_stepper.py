@@ -14,8 +14,8 @@ TOP, PITCH = 62, 28  # pixels: the first row, and to the next
 EACH = 8  # numbers of each direction's state that are drawn
 
 
-def greedy_trace(model, src_ids, bos_id, eos_id, most=MOST, kept=None, look=None):
-    """Translate one sentence greedily and keep what every step saw and made.
+def greedy_trace(model, src_ids, bos_id, eos_id, kept=None, look=None):
+    """Translate one sentence greedily, MOST tokens at most; keep what every step saw and made.
 
     Parameters
     ----------
@@ -24,8 +24,6 @@ def greedy_trace(model, src_ids, bos_id, eos_id, most=MOST, kept=None, look=None
         One sentence, ending with the end token.
     bos_id, eos_id : int
         Begin and end of a sentence.
-    most : int, default=9
-        Most tokens to write.
     kept : int, default=None
         How many numbers of the context vector, the largest, get through; the others become 0.
     look : dict of int to int, default=None
@@ -42,19 +40,19 @@ def greedy_trace(model, src_ids, bos_id, eos_id, most=MOST, kept=None, look=None
     model.eval()
     try:
         with torch.no_grad():
-            return _trace(model, torch.tensor([src_ids]), bos_id, eos_id, most, kept, look or {})
+            return _trace(model, torch.tensor([src_ids]), bos_id, eos_id, kept, look or {})
     finally:
         model.train(was_training)
 
 
-def _trace(model, src_ids, bos_id, eos_id, most, kept, look):
+def _trace(model, src_ids, bos_id, eos_id, kept, look):
     states, last, mask = model.encode(src_ids)
     if kept is not None:
         order = last[0].abs().argsort(descending=True)
         last = last.index_fill(1, order[kept:], 0)
     hidden = model.decoder.begin(last)
     ids, passed, chances, rows = [bos_id], [_state(hidden)], [], []
-    while len(ids) <= most and (len(ids) == 1 or ids[-1] != eos_id):
+    while len(ids) <= MOST and (len(ids) == 1 or ids[-1] != eos_id):
         word, t = torch.tensor([ids[-1:]]), len(ids) - 1
         only = torch.arange(mask.shape[1])[None] == look[t] if t in look else mask
         output, hidden, weights = model.decoder(word, states, last, only, hidden)

@@ -118,13 +118,13 @@ class SoftmaxTemperature(Explorer):
         return sheet
 
 
-def random_vectors(n_draws: int = N_DRAWS, seed: int = 0):
+def random_vectors():
     """Draw queries and keys whose entries are independent, with mean 0 and variance 1.
 
-    There are `n_draws`, the same for a `seed`: tensors of shape (n_draws, 1 or 16, 512).
+    The tensors have the shapes (N_DRAWS, 1, 512) and (N_DRAWS, 16, 512).
     """
-    generator = torch.Generator().manual_seed(seed)
-    shape = n_draws, N_KEYS + 1, 2**MOST_POWER
+    generator = torch.Generator().manual_seed(0)
+    shape = N_DRAWS, N_KEYS + 1, 2**MOST_POWER
     return torch.randn(shape, generator=generator).split((1, N_KEYS), dim=1)
 
 
