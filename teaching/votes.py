@@ -179,7 +179,6 @@ class Phone(_Json):
             self.write(self.page)
 
     def post(self, what):
-        """Take a vote."""
         if what != "vote":
             raise tornado.web.HTTPError(404)
         said = self.body()
@@ -191,7 +190,6 @@ class Progress(_Json):
     """Where notebooks send their learner's progress."""
 
     def post(self):
-        """Take one learner's state."""
         self.take()
 
     def take(self, name=None):

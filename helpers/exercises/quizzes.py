@@ -136,7 +136,6 @@ class Single(Quiz):
         return [self.choice]
 
     def choices(self):
-        """List the options."""
         return [option.text for option in self.options]
 
     def verdict(self):
@@ -162,7 +161,6 @@ class Multiple(Quiz):
         return self.boxes
 
     def choices(self):
-        """List the options."""
         return [option.text for option in self.options]
 
     def verdict(self):
@@ -181,7 +179,6 @@ class Number(Quiz):
     instruction = "Type a number."
 
     def controls(self):
-        """Offer a field."""
         self.field = widgets.Text(description="answer", layout=widgets.Layout(width="320px"))
         return [self.field]
 
@@ -219,7 +216,6 @@ class Shape(Quiz):
     instruction = "Type a shape, for example (B, T, D) or (2, 64)."
 
     def controls(self):
-        """Offer a field."""
         self.field = widgets.Text(description="shape", layout=widgets.Layout(width="320px"))
         return [self.field]
 
@@ -279,7 +275,6 @@ class Order(Quiz):
         return self.places
 
     def choices(self):
-        """List the steps."""
         return self.steps
 
     def verdict(self):
@@ -316,7 +311,6 @@ class Match(Quiz):
         return list(self.menus.values())
 
     def choices(self):
-        """List the items."""
         return list(self.question.answer)
 
     def verdict(self):

@@ -118,7 +118,6 @@ class DrumRoll(Explorer):
         return logits_of(self._model, tables, torch.arange(1))[0].softmax(-1)
 
     def sound(self):
-        """Play what the model reads."""
         bpm = self._windows.bpm[self.window].item()
         samples = drum_kit.listen(self.numbers["strokes"].numpy(), bpm, RATE)
         return drum_kit.as_wav(samples, RATE)

@@ -21,7 +21,6 @@ class Page(HubOAuthenticated, view.Page):
 
     @tornado.web.authenticated
     def get(self):
-        """Send it."""
         super().get()
 
 
@@ -32,7 +31,6 @@ class Data(HubOAuthenticated, view.Data):
 
     @tornado.web.authenticated
     def get(self):
-        """Send them."""
         super().get()
 
 
