@@ -4,6 +4,7 @@ llama.cpp computes with the file's 4 bits directly, in both precisions of the ot
 where the package ``llama-cpp-python`` is installed, which builds it from C++ (ten minutes).
 """
 
+import atexit
 import functools
 import itertools
 
@@ -31,7 +32,9 @@ def _theirs(dtype):
 def _llama_cpp():
     why = "llama.cpp is left out: pip install llama-cpp-python builds it from C++."
     n = {"n_threads": torch.get_num_threads(), "n_threads_batch": torch.get_num_threads()}
-    return pytest.importorskip("llama_cpp", reason=why).Llama(str(gguf_path()), verbose=False, **n)
+    model = pytest.importorskip("llama_cpp", reason=why).Llama(str(gguf_path()), verbose=False, **n)
+    atexit.register(model.close)
+    return model
 
 
 def _do(name, dtype, n_read, n_written):
