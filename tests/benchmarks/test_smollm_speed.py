@@ -1,7 +1,8 @@
 """SmolLM writes and reads, in our decoder, in Hugging Face's and in llama.cpp; turn by turn.
 
 llama.cpp computes with the file's 4 bits directly, in both precisions of the others. It's compared
-where the package ``llama-cpp-python`` is installed, which builds it from C++ (ten minutes).
+where the package ``llama-cpp-python`` is installed, which builds it from C++ (ten minutes). With
+two threads on a busy machine, set ``OMP_WAIT_POLICY=passive``: threads that spin block each other.
 """
 
 import atexit
