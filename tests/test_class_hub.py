@@ -34,17 +34,6 @@ def test_a_link_to_nowhere_is_refused(capsys):
     assert "Publishing a copy" in capsys.readouterr().err
 
 
-def pinned(path):
-    lines = [line.partition("#")[0].strip() for line in path.read_text("utf-8").splitlines()]
-    return dict(line.split("==") for line in lines if line)
-
-
-def test_learners_at_home_install_nothing_of_a_hub():
-    hub, course = pinned(HUB / "requirements.txt"), pinned(ROOT / "requirements.txt")
-    assert {"jupyterhub", "nbgitpuller", "jupyterhub-idle-culler"} <= set(hub)
-    assert not set(hub) & set(course)
-
-
 def test_the_image_takes_folders_that_exist_and_leaves_the_maintainers_part_out():
     text = (HUB / "Dockerfile").read_text(encoding="utf-8")
     sources = [

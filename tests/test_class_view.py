@@ -11,6 +11,7 @@ from helpers.exercises import model
 from teaching import tally, view
 
 progress = sys.modules["helpers.exercises.progress"]
+NUMBER = next(p for p in tally.content.catalogue("prediction").values() if not p.options)
 MISTAKE = model.find("causal_mask").mistakes[0].name
 
 
@@ -60,9 +61,8 @@ def test_an_honest_line_is_read_however_it_was_quoted(why, name, shown):
 
 
 def test_what_nobody_would_guess_and_a_verdict_without_a_name_are_no_trouble():
-    number = next(p for p in tally.content.catalogue("prediction").values() if not p.options)
     lines = [
-        line([("causal_mask", "attempted", "raised")], {number.name: {"guess": guess}})
+        line([("causal_mask", "attempted", "raised")], {NUMBER.name: {"guess": guess}})
         for guess in ("abc", None, float("nan"), 3)
     ]
     found = tally.read_lines("\n".join(lines))[0]
@@ -98,16 +98,9 @@ def test_votes_count_options_and_put_numbers_into_bars():
     (vote,) = tally.votes(tally.read_lines("\n".join(lines))[0])
     assert sorted(n for _, n in vote.bars) == [0, 1, 2]
     assert vote.sure == 3
-    assert sum(n for _, n in tally.bars(number_prediction(), [1, 2, 3, 3, 10])) == 5
-    assert len(tally.bars(number_prediction(), [1, 2, 3, 3, 10])) == tally.BINS
-    assert tally.bars(number_prediction(), [4, 4])[0][1] == 2
-
-
-def number_prediction():
-    from helpers.exercises import content
-
-    known = content.catalogue("prediction").values()
-    return next(prediction for prediction in known if not prediction.options)
+    assert sum(n for _, n in tally.bars(NUMBER, [1, 2, 3, 3, 10])) == 5
+    assert len(tally.bars(NUMBER, [1, 2, 3, 3, 10])) == tally.BINS
+    assert tally.bars(NUMBER, [4, 4])[0][1] == 2
 
 
 class Served(AsyncHTTPTestCase):

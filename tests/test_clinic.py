@@ -160,6 +160,13 @@ def test_designs_that_are_right_only_if_asked_for_are_found_otherwise():
 # ---- one layer of attention
 
 
+def changed(old, new):
+    """Run the healthy ward's source with one place changed; give its names."""
+    text = patients.WARD.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    return patients.run_source(text.replace(old, new), f"changed_{len(new)}.py")
+
+
 def pytorch_attention(layer, query, key, value, mask):
     return layer(query, key, value, attn_mask=mask)[0]
 
@@ -186,9 +193,7 @@ def test_attention_layers_are_examined_by_themselves():
     ],
 )
 def test_an_attention_layer_with_a_mistake(old, new, finding):
-    text = patients.WARD.read_text(encoding="utf-8")
-    assert text.count(old) == 1
-    layer = patients.run_source(text.replace(old, new), "layer.py")["Attention"](32, 4, 0.1)
+    layer = changed(old, new)["Attention"](32, 4, 0.1)
     report = examine(layer, "attention", d_model=32, n_heads=4)
     assert report.findings[0].name == finding
 
@@ -214,9 +219,7 @@ def test_an_attention_layer_with_a_mistake(old, new, finding):
     ],
 )  # fmt: skip
 def test_a_mistake_that_no_patient_has(model, kind, old, new, finding, line):
-    text = patients.WARD.read_text(encoding="utf-8")
-    assert text.count(old) == 1
-    ill = patients.run_source(text.replace(old, new), "another.py")[model]()
+    ill = changed(old, new)[model]()
     first = examine(ill, kind, **healthy.TEXT).findings[0]
     assert first.name == finding
     assert line in first.line
@@ -224,11 +227,8 @@ def test_a_mistake_that_no_patient_has(model, kind, old, new, finding, line):
 
 @pytest.mark.parametrize("keys", ["(x, x, mask)", "(0 * memory, 0 * memory, memory_mask)"])
 def test_one_layer_of_two_that_is_given_the_source_and_does_not_read_it(keys):
-    text = patients.WARD.read_text(encoding="utf-8")
-    old = "(x, memory, memory, memory_mask)"
-    assert text.count(old) == 1
     new = f"(x, *({keys} if self.deaf else (memory, memory, memory_mask)))"
-    names = patients.run_source(text.replace(old, new), "deaf.py")
+    names = changed("(x, memory, memory, memory_mask)", new)
     names["Layer"].deaf = False
     model = names["Translator"]()
     model.layers[1].deaf = True
@@ -331,9 +331,7 @@ def test_order_is_looked_for_in_a_model_of_one_piece():
     ],
 )  # fmt: skip
 def test_a_model_that_gives_nan_is_told_why(model, kind, old, new, finding):
-    text = patients.WARD.read_text(encoding="utf-8")
-    assert text.count(old) == 1
-    ill = patients.run_source(text.replace(old, new), "nan.py")[model.__name__]()
+    ill = changed(old, new)[model.__name__]()
     assert [f.name for f in examine(ill, kind, **healthy.TEXT).findings] == [finding]
 
 

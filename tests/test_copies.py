@@ -53,6 +53,13 @@ def sources(tmp_path):
     return folder
 
 
+@pytest.fixture
+def mine(sources, tmp_path):
+    """A learner's folder, up to date."""
+    copies.bring_up_to_date(tmp_path / "mine", sources)
+    return tmp_path / "mine"
+
+
 def change(sources, *pairs):
     text = (sources / "42_lesson" / "lesson.py").read_text(encoding="utf-8")
     for before, after in pairs:
@@ -108,9 +115,7 @@ def test_a_learners_folder_is_made_once_and_left_alone(sources, tmp_path):
     assert (mine / "42_lesson.ipynb").read_bytes() == before
 
 
-def test_a_changed_lesson_arrives_and_every_answer_stays(sources, tmp_path):
-    mine = tmp_path / "mine"
-    copies.bring_up_to_date(mine, sources)
+def test_a_changed_lesson_arrives_and_every_answer_stays(sources, mine):
     work_on(mine / "42_lesson.ipynb")
     change(
         sources,
@@ -128,9 +133,7 @@ def test_a_changed_lesson_arrives_and_every_answer_stays(sources, tmp_path):
     assert [c.outputs[0].text for c in ran] == ["right"]
 
 
-def test_what_the_lesson_dropped_goes_though_it_was_run(sources, tmp_path):
-    mine = tmp_path / "mine"
-    copies.bring_up_to_date(mine, sources)
+def test_what_the_lesson_dropped_goes_though_it_was_run(sources, mine):
     notebook = nbformat.read(mine / "42_lesson.ipynb", 4)
     (old,) = [cell for cell in notebook.cells if "a picture" in cell.source]
     old.outputs = [nbformat.v4.new_output("stream", text="a picture")]
@@ -142,9 +145,7 @@ def test_what_the_lesson_dropped_goes_though_it_was_run(sources, tmp_path):
     assert "a picture" not in found
 
 
-def test_an_answer_stays_though_its_stub_has_changed(sources, tmp_path):
-    mine = tmp_path / "mine"
-    copies.bring_up_to_date(mine, sources)
+def test_an_answer_stays_though_its_stub_has_changed(sources, mine):
     work_on(mine / "42_lesson.ipynb")
     change(sources, ("def answer(x):", "def answer(x, y):"))
     copies.bring_up_to_date(mine, sources)
@@ -166,9 +167,7 @@ def test_every_file_of_the_learners_own_is_kept_however_often(sources, tmp_path)
     assert kept == {"round 0", "round 1", "round 2"}
 
 
-def test_a_copy_whose_cells_have_no_ids_is_brought_up_to_date(sources, tmp_path):
-    mine = tmp_path / "mine"
-    copies.bring_up_to_date(mine, sources)
+def test_a_copy_whose_cells_have_no_ids_is_brought_up_to_date(sources, mine):
     path = mine / "42_lesson.ipynb"
     raw = json.loads(path.read_text(encoding="utf-8"))
     for cell in raw["cells"]:
@@ -188,9 +187,7 @@ def test_a_folder_that_cannot_be_written_is_named(sources, monkeypatch):
         copies.main(["lab"])
 
 
-def test_a_damaged_copy_is_not_overwritten(sources, tmp_path):
-    mine = tmp_path / "mine"
-    copies.bring_up_to_date(mine, sources)
+def test_a_damaged_copy_is_not_overwritten(sources, mine):
     (mine / "42_lesson.ipynb").write_text("{half a file", encoding="utf-8")
     change(sources, ("The end.", "The very end."))
     with pytest.raises(ValueError, match="Move it away"):

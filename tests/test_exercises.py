@@ -643,8 +643,7 @@ def test_what_a_learner_prints_is_printed_once_a_run(capsys):
     assert capsys.readouterr().out.count("scores") <= most, "not in hundreds of edits"
 
 
-def greedily(step, *others):
-    return exercises.reference("greedy_decode")(step, *others)
+right = exercises.reference
 
 
 def never(step, token, at=None):
@@ -655,6 +654,10 @@ def never(step, token, at=None):
         return logits
 
     return other_step
+
+
+def _no_end_at_first(step, bos_id, eos_id, max_len):
+    return right("greedy_decode")(never(step, eos_id, at=1), bos_id, eos_id, max_len)
 
 
 def _merge_text(ids, pair, new_id):
@@ -687,7 +690,7 @@ def _turns_merged(turns, user_id, assistant_id, end_id):
             merged[-1] = (speaker, merged[-1][1] + ids)
         else:
             merged.append((speaker, ids))
-    return exercises.reference("chat_prompt")(merged, user_id, assistant_id, end_id)
+    return right("chat_prompt")(merged, user_id, assistant_id, end_id)
 
 
 @pytest.mark.parametrize(
@@ -695,7 +698,7 @@ def _turns_merged(turns, user_id, assistant_id, end_id):
     [
         (
             "greedy_decode",
-            lambda step, b, e, n: exercises.reference("greedy_decode")(step, 1, 2, n),
+            lambda step, b, e, n: right("greedy_decode")(step, 1, 2, n),
         ),
         (
             "silence_head",
@@ -705,28 +708,29 @@ def _turns_merged(turns, user_id, assistant_id, end_id):
             "majority",
             lambda answers: max(votes := [a for a in answers if a >= 0] or [-1], key=votes.count),
         ),
-        ("greedy_decode", lambda step, b, e, n: greedily(never(step, b), b, e, n)),
-        ("greedy_decode", lambda step, b, e, n: greedily(never(step, e, at=1), b, e, n)),
+        ("greedy_decode", lambda step, b, e, n: right("greedy_decode")(never(step, b), b, e, n)),
+        (
+            "greedy_decode",
+            lambda step, b, e, n: right("greedy_decode")(never(step, e, at=1), b, e, n),
+        ),
         ("merge_pair", _merge_text),
         (
             "wordpiece_encode",
-            lambda word, ids, unk: exercises.reference("wordpiece_encode")(word.lower(), ids, unk),
+            lambda word, ids, unk: right("wordpiece_encode")(word.lower(), ids, unk),
         ),
         ("wordpiece_encode", lambda word, ids, unk: _any_cut(word, ids) or [unk]),
         ("linear_attention", _causal_if_square),
         ("stroke_tokens", lambda s, n: s[:, 1] * n + (s[:, 2] * n // 127).clamp(max=n - 1)),
         (
             "split_by_performance",
-            lambda numbers, order, share: exercises.reference("split_by_performance")(
+            lambda numbers, order, share: right("split_by_performance")(
                 numbers, order, max(share, 2 / len(order))
             ),
         ),
         ("chat_prompt", _turns_merged),
         (
             "chat_prompt",
-            lambda turns, *ids: exercises.reference("chat_prompt")(
-                [t for t in turns if t[1]], *ids
-            ),
+            lambda turns, *ids: right("chat_prompt")([t for t in turns if t[1]], *ids),
         ),
     ],
 )
@@ -1039,8 +1043,7 @@ def test_a_list_that_shrank_is_called_a_list():
     ids=["one number in a tensor", "a list", "a tuple", "a tuple of tensors"],
 )
 def test_the_same_result_in_another_wrapping_is_right(name, otherwise):
-    right = exercises.reference(name)
-    assert exercises.check(name, lambda *inputs: otherwise(right(*inputs))).passed
+    assert exercises.check(name, lambda *inputs: otherwise(right(name)(*inputs))).passed
 
 
 def test_numbers_for_truth_values_are_told():

@@ -184,20 +184,7 @@ def test_the_keyboard_alone_and_the_summary_for_screen_readers(page):
     expect_told(page, "encoder 0 0 heatmap None")
 
 
-def test_python_changes_the_page(page):
-    run_in_kernel(page, "view.head = 1; view.selected = 3")
-    expect_columns(page, turned(1))
-    page.wait_for_function(
-        "() => document.querySelector('.av-readout').innerText.startsWith('は attends to')"
-    )
-    assert readout(page)[1:3] == ["<eos>", "0.800"]
-    run_in_kernel(page, "view.tab = 'cross'; view.view = 'lines'")
-    page.wait_for_function(
-        "() => document.querySelectorAll('.av-lines .av-query [role=option]').length === 2"
-    )
-
-
-def test_html_is_shown_and_scripts_of_other_directions_stay_in_place(page):
+def test_html_stays_text_python_changes_the_page_and_the_dark_theme_paints_dark(page):
     assert page.locator(".av script").count() == 0
     names = page.locator(".av-query .av-token").all_inner_texts()
     assert names == ["The", "<script>alert(1)<…", "قطة", "は", "<eos>"]
@@ -206,8 +193,12 @@ def test_html_is_shown_and_scripts_of_other_directions_stay_in_place(page):
         mine = name.bounding_box()
         assert mine["x"] + mine["width"] <= box["x"]  # left of the map, whatever its direction
 
-
-def test_the_dark_theme_paints_dark(page):
+    run_in_kernel(page, "view.head = 1; view.selected = 3")
+    expect_columns(page, turned(1))
+    page.wait_for_function(
+        "() => document.querySelector('.av-readout').innerText.startsWith('は attends to')"
+    )
+    assert readout(page)[1:3] == ["<eos>", "0.800"]
     light = page.locator(CELL).evaluate("canvas => canvas.toDataURL()")
     page.evaluate(
         "jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
@@ -218,6 +209,10 @@ def test_the_dark_theme_paints_dark(page):
     )
     paper = page.locator(".av").evaluate("el => getComputedStyle(el).backgroundColor")
     assert paper == "rgb(18, 24, 31)"
+    run_in_kernel(page, "view.tab = 'cross'; view.view = 'lines'")
+    page.wait_for_function(
+        "() => document.querySelectorAll('.av-lines .av-query [role=option]').length === 2"
+    )
 
 
 @pytest.mark.parametrize("n", once_a_week([2, 40, 200], [200]))

@@ -12,7 +12,6 @@ from helpers.pretrained.storyteller import load_storyteller
 from helpers.pretrained.toy_models import load_toy
 from helpers.pretrained.translator import load_translator
 from helpers.pretrained.wardrobe import load_wardrobe
-from helpers.widgets.map_tours import TOURS
 from helpers.widgets.model_map import model_map
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -41,8 +40,16 @@ told
 
 
 @pytest.fixture(scope="module")
-def trace():
-    return load_translator().trace(SENTENCE)
+def trace(translator):
+    return translator.trace(SENTENCE)
+
+
+def gpt():
+    return load_storyteller().trace("The king said to his daughter")
+
+
+def vit():
+    return load_wardrobe().trace(clothes("test", 10).images[9])
 
 
 @pytest.fixture(scope="module")
@@ -210,17 +217,6 @@ def test_a_frame_too_low_for_both_stacks_says_where_the_decoder_is(offline, trac
     expect(below).to_be_hidden()
 
 
-def test_depths_without_pointing_choose_something_that_is_there(offline, trace):
-    page = offline(model_map(trace))
-    for depth, name in enumerate(("Layer", "Head", "One number"), start=2):
-        page.locator(".mm-depths").get_by_role("button", name=name).click()
-        expect(page.locator(".mm-trail button")).to_have_count(depth)
-    page.locator(".mm-trail button").nth(1).click()
-    expect_at(page, "Encoder layer 1", "Layer")
-    page.keyboard.press("Escape")  # the pressed step is gone, and the keys still work
-    expect_at(page, "The model", "Model")
-
-
 def test_a_followed_row_names_what_it_takes_from_and_with_which_share(offline, trace):
     page = offline(model_map(trace), (1280, 800))
     memory = page.get_by_role("button", name=re.compile("^The encoder's output")).bounding_box()
@@ -343,20 +339,21 @@ def test_a_step_moves_unless_stillness_is_preferred(offline, trace, place, motio
     )
 
 
-def test_the_tour_of_lesson_00(offline, trace):
+@pytest.mark.parametrize("width", once_a_week([IN_JUPYTERLAB, 864, 1280], [IN_JUPYTERLAB]))
+def test_the_tour_of_lesson_00_on_a_page_that_stays_where_it_is(offline, trace, width):
     view = model_map(trace, tour="00")
-    page = offline(view)
+    page = offline(view, (width, 800))
+    heights, pictures = {page.locator(".mm").bounding_box()["height"]}, set()
     page.get_by_role("button", name="Take the tour: 12 steps").click()
-    pictures = set()
     for i, step in enumerate(view._tour):
         expect(page.locator(".mm-words")).to_contain_text(step["text"])
         expect(page.locator(".mm-count")).to_have_text(f"{i + 1} of 12")
         page.wait_for_timeout(60)
         pictures.add(page.locator(".mm-stage canvas").first.evaluate("c => c.toDataURL()"))
+        heights.add(page.locator(".mm").bounding_box()["height"])
         page.get_by_role("button", name="Finish" if i == 11 else "Next", exact=True).click()
     assert len(pictures) == 12  # every step shows something of its own
-    page.get_by_role("button", name="Take the tour: 12 steps").click()
-    page.get_by_role("button", name="Leave").click()
+    assert len(heights) == 1
     expect(page.get_by_role("button", name="Take the tour: 12 steps")).to_be_visible()
 
 
@@ -402,7 +399,8 @@ SIZES = [(1280, 800), (1024, 768), (IN_JUPYTERLAB, 768), (390, 844)]
 
 @pytest.mark.parametrize("size", once_a_week(SIZES, [SIZES[0], SIZES[-1]]))
 def test_nothing_is_cut_and_nothing_scrolls_inside(offline, trace, size):
-    check_it_fits(offline(model_map(trace), size), size)
+    for shown in (trace, gpt(), vit()):
+        check_it_fits(offline(model_map(shown), size), size)
 
 
 @pytest.mark.parametrize("size", once_a_week([SIZES[0], SIZES[2]], [SIZES[2]]))
@@ -431,17 +429,6 @@ def test_forty_tokens_keep_all_their_names_and_the_controls_in_sight(offline, si
     for control in (".mm-player button", ".mm-tour button"):
         box = page.locator(control).first.bounding_box()
         assert box["y"] + box["height"] <= size[1]
-
-
-@pytest.mark.parametrize("width", once_a_week([IN_JUPYTERLAB, 864, 1280], [IN_JUPYTERLAB]))
-def test_the_page_stays_where_it_is_through_the_tour(offline, trace, width):
-    page = offline(model_map(trace, tour="00"), (width, 800))
-    heights = {page.locator(".mm").bounding_box()["height"]}
-    for _ in TOURS["00"]:
-        page.get_by_role("button", name=re.compile("^Take the tour|^Next$")).click()
-        page.wait_for_timeout(60)
-        heights.add(page.locator(".mm").bounding_box()["height"])
-    assert len(heights) == 1
 
 
 def test_what_can_only_be_read_answers_a_click_in_words(offline, trace):
@@ -503,7 +490,7 @@ def test_a_decoder_step_of_the_recurrent_map_is_gone_to(offline, how):
 
 
 def test_a_gpt_draws_one_token_after_the_other(offline):
-    trace = load_storyteller().trace("The king said to his daughter")
+    trace = gpt()
     page = offline(model_map(trace, tour="14"), reduced_motion="reduce")
     expect_at(page, "The model: GPT, a decoder only")
     slider = page.get_by_label("Step of the computation")
@@ -532,7 +519,7 @@ def test_a_gpt_draws_one_token_after_the_other(offline):
 
 
 def test_a_vits_picture_is_its_tokens_and_its_answer_a_class(offline):
-    trace = load_wardrobe().trace(clothes("test", 10).images[9])
+    trace = vit()
     page = offline(model_map(trace, tour="15"))
     best = trace.candidates[0][0]
     answer = page.get_by_role("button", name=re.compile(f"^Class: {best.token}"))
@@ -554,16 +541,6 @@ def test_a_vits_picture_is_its_tokens_and_its_answer_a_class(offline):
     page.keyboard.press("Escape")
     answer.click()
     expect_at(page, "Logits and softmax")
-
-
-@pytest.mark.parametrize("size", once_a_week([SIZES[1], SIZES[3]], [SIZES[3]]))
-@pytest.mark.parametrize("which", ["GPT", "ViT"])
-def test_a_single_stack_fits_as_well(offline, which, size):
-    if which == "GPT":
-        trace = load_storyteller().trace("The king said to his daughter")
-    else:
-        trace = load_wardrobe().trace(clothes("test", 10).images[9])
-    check_it_fits(offline(model_map(trace), size), size)
 
 
 # ---- in JupyterLab ---------------------------------------------------------------------------

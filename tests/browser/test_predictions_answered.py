@@ -54,8 +54,16 @@ def wait_for(page, guesses):
     page.wait_for_function("text => document.body.innerText.includes(text)", arg=f"PY {guesses}")
 
 
-def test_every_kind_is_answered_with_the_mouse(page):
+def test_every_kind_has_names_and_is_answered_with_the_mouse(page):
     options, slider, number = page.locator(".pr").all()
+    assert options.get_by_role("group", name="What happens to the redness?").count() == 1
+    assert options.get_by_role("group", name="How sure are you?").get_by_role("radio").count() == 3
+    assert options.get_by_role("radio", name="It falls").count() == 1
+    assert options.get_by_role("textbox", name="Why?").count() == 1
+    assert slider.get_by_role("slider", name="Your number").count() == 1
+    assert number.get_by_role("textbox", name="Your number, in words").count() == 1
+    assert options.get_by_role("status").count() == 1
+
     options.get_by_label("It falls").click()
     options.locator(".pr-lock").click()
     page.wait_for_selector("text=Say how sure you are")
@@ -126,17 +134,6 @@ def test_a_warm_up_is_answered_with_keys_that_jupyterlab_leaves_alone(open_noteb
     page.keyboard.press("Shift+Enter")  # still runs the cell
     page.wait_for_function("() => jupyterapp.shell.currentWidget.content.activeCellIndex === 2")
     assert page.evaluate("jupyterapp.shell.currentWidget.content.widgets.length") == 3
-
-
-def test_groups_and_controls_have_roles_and_names(page):
-    card = page.locator(".pr").first
-    assert card.get_by_role("group", name="What happens to the redness?").count() == 1
-    assert card.get_by_role("group", name="How sure are you?").get_by_role("radio").count() == 3
-    assert card.get_by_role("radio", name="It falls").count() == 1
-    assert card.get_by_role("textbox", name="Why?").count() == 1
-    assert page.get_by_role("slider", name="Your number").count() == 1
-    assert page.get_by_role("textbox", name="Your number, in words").count() == 1
-    assert card.get_by_role("status").count() == 1
 
 
 def test_stored_answers_are_folded_until_their_cells_are_run(lab, chromium, tmp_path, monkeypatch):
