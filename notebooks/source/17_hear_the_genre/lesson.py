@@ -189,8 +189,8 @@ print("      …")
 # tokens, and a soft tap on the snare looks just like a hard one. If it also names the exact velocity, there are over a
 # thousand, most of them too rare to learn.
 #
-# We'll choose a middle way. A token names the voice and one of four levels of loudness. The step is added later, as
-# positions were for words, and the lateness is left out. In part 9 you can test other choices.
+# We'll settle for something in between. A token names the voice and one of four levels of loudness. The step is added
+# later, as positions were for words, and the lateness is left out. In part 9 you can test other choices.
 
 # %%
 exercises.heading("stroke_tokens")
@@ -312,9 +312,9 @@ read_genre = exercises.mine("read_genre")
 
 
 # %% [markdown]
-# The module below holds everything that has to be learned. It calls your `timed_tokens` as `embed`, on the way in, and
-# your `read_genre` as `read`, on the way out. The last entry in its list of layers is a norm, which closes a stack of
-# pre-norm layers.
+# The module below holds everything that has to be learned. Your `timed_tokens` becomes its `embed`, which is called on
+# the way in, and your `read_genre` becomes its `read`, which is called on the way out. The last entry in its list of
+# layers is a norm, which closes a stack of pre-norm layers.
 
 # %%
 notebook.show_source(GenreClassifier.forward)
@@ -340,7 +340,7 @@ exercises.reveal(
     "strokes_in_another_order",
     measured="same" if moved < 1e-4 else "some" if switched < 0.4 else "chance",
 )
-print("largest difference of a logit is below 0.0001:", moved < 1e-4)
+print("every logit is within 0.0001 of what it was:", moved < 1e-4)
 notebook.tell("""We could have listed the strokes in any order, for instance drum by drum, because each stroke carries its own
 time. A word in a text carries no such thing, so there the position has to come from its place in the list.""")
 assert moved < 1e-4
@@ -433,7 +433,7 @@ exercises.quiz("always_the_same_answer")
 # %% [markdown]
 # ## 5. What is the test asking?
 #
-# The model is meant for music that it hasn't heard. Has it heard the music of the test? All windows were cut from
+# The model is meant for music that it hasn't heard. Has it heard the music in the test? All windows were cut from
 # performances, some of which are several minutes long.
 
 # %%
@@ -443,7 +443,7 @@ exercises.predict("seen_before")
 numbers = windows.performances
 known = torch.isin(numbers[test], numbers[train])
 exercises.reveal("seen_before", measured=100 * known.float().mean().item())
-print(f"{known.float().mean():.1%} of the test windows")
+print(f"{known.float().mean():.1%} of the test windows are from performances in the training set")
 alike = grids[train] @ grids[test[0]] / (grids[train].norm(dim=1) * grids[test[0]].norm())
 nearest = train[alike.argmax()]
 same = "the same performance" if numbers[nearest] == numbers[test[0]] else "another performance"
@@ -452,7 +452,7 @@ listen(windows.strokes[test[0]], windows.bpm[test[0]].item(), "From the test")
 listen(windows.strokes[nearest], windows.bpm[nearest].item(), "From the training set")
 notebook.tell("""A drummer repeats a pattern for minutes, with small changes. If we draw windows at random, nearly every test
 window has close relatives in the training set. The test then asks, in part, whether the model has heard this performance
-before. When something about the test gets into the training like this, we speak of a **leak**.""")
+before. When something about the test gets into the training like this, it's called a **leak**.""")
 notebook.claim(known.float().mean() > 0.9)
 
 # %% [markdown]
@@ -519,7 +519,7 @@ for name, drawn, clean in (
     ("linear model", accuracy(linear_drawn, labels), accuracy(linear_clean, clean_labels)),
 ):  # fmt: skip
     print(f"{name:>14}        {drawn:.0%}               {clean:.0%}")
-notebook.tell("""Neither model has become worse. Only the question has become harder, because the numbers of part 4 answered an
+notebook.tell("""Neither model has become worse. Only the question has become harder, and the numbers of part 4 answered the
 easier one. If you had published those, the first user with a new recording would have found out.""")
 notebook.claim(clean_accuracy < drawn_accuracy - 0.05)
 
@@ -711,10 +711,10 @@ exercises.check("weight_per_beat", weight_per_beat)
 weight_per_beat = exercises.mine("weight_per_beat")
 
 # %% [markdown]
-# Click a stroke in the drum roll below to see what it attends to. The stronger its blue, the more weight it gets. The
-# grey bars are the control, because a beat with more strokes has more weight even if the weights are spread evenly.
-# Compare heads, too. Then intervene: leave out the hi-hat or the snare, listen to the result, and see how the model's
-# answer changes.
+# Click a stroke in the drum roll below to see what it attends to. The stronger the blue of a stroke, the more weight
+# that stroke gets. The grey bars are the control, because a beat with more strokes has more weight even if the weights
+# are spread evenly. Compare heads, too. Then intervene: leave out the hi-hat or the snare, listen to the result, and
+# see how the model's answer changes.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 pieces = torch.cat([
@@ -749,7 +749,7 @@ print(f"nothing left out             {kept:.0%}")
 print(f"a quarter, at random         {at_random:.0%}")
 print(f"the quarter with most weight {most:.0%}")
 print(f"the quarter with least       {least:.0%}")
-notebook.tell(f"""The random quarter says what any quarter costs. Attention points at something if the quarter with the most
+notebook.tell(f"""The random quarter shows what any quarter costs. Attention points at something if the quarter with the most
 weight costs clearly more than that. With {len(rows)} windows, a difference of two points could be chance. Whatever the
 class token attends to, most of that information must be in other strokes as well, because three quarters of the strokes
 are enough for most answers.""")
@@ -761,8 +761,6 @@ notebook.claim(most > kept - 0.15)
 # Which part of our tokens matters most? To find out, we took one thing out of them and trained again, on the three
 # splits of part 6. In the first runs all strokes were equally loud, in the next all had one voice, and in the last all
 # fell on one step.
-# 6. In the first runs all strokes were equally loud, in the next all had one voice, and in the last all fell on one
-# step.
 
 # %%
 exercises.predict("tokens_without")

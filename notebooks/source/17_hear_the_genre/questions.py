@@ -25,7 +25,7 @@ A test has 600 windows of rock, 200 of latin, 100 of funk and 100 of jazz. A mod
 - 0 | It gets all of the rock right, which is one genre of four.
 - 15 | That's 60% divided by four. Rock's share of right answers is 100%, not 60%.
 answer: 25
-why: The shares are 100%, 0%, 0% and 0%, and their mean is 25%. Guessing would reach that as well.
+why: The shares are 100%, 0%, 0% and 0%, and their mean is 25%. Guessing at random would score as much.
 tolerance: 0.001
 
 [speech_of_forty_people: single]
@@ -51,14 +51,14 @@ You measure the test accuracy after each of ten epochs, and report the best. Wha
 
 [a_tie_with_the_baseline: single]
 On three splits of other data, your encoder has 0.68, 0.74 and 0.66, and a linear model 0.66, 0.71 and 0.67. What can you report?
-- The encoder wins, because its mean is higher by more than a point. | The mean is higher by 1.3 points, but from split to split it differs by up to eight. On one of the three the linear model is ahead.
+- The encoder wins, because its mean is higher by more than a point. | The mean is higher by 1.3 points, but from split to split the encoder's accuracy differs by up to eight. On one of the three the linear model is ahead.
 - Nothing, because three splits don't suffice for any conclusion at all. | They show that the two are close, and how much the split matters. That's worth reporting.
 + The encoder is ahead on average, but by less than the splits differ. | Yes. Report all six numbers and this plain conclusion. More splits would tell us more.
 - The encoder's 0.74, because it's the best of all six. | The best of several runs says more about luck than about the model.
 
 [other_leaks: open]
 A model should recognise a disease in X-ray pictures. Name two ways in which something could leak from the training into the test, although no picture is in both.
-answer: Several pictures of one patient on both sides. Pictures from one hospital or machine on both sides, if it leaves a mark, a brightness or a frame that goes with the diagnosis. Pictures of ill people from one source and of healthy ones from another, so that the source gives the answer. Choosing the epoch, the sizes or the preprocessing on the test. Scaling the pictures with a mean that was computed over all of them. Each time, ask in what way the pictures in real use will be new, and make the test new in that way.
+answer: Several pictures of one patient could be on both sides. So could pictures from one hospital or machine, which may leave a mark, a brightness or a frame that goes with the diagnosis. If the ill people come from one source and the healthy ones from another, the source gives the answer away. You might also choose the epoch, the sizes or the preprocessing on the test, or scale the pictures with a mean that was computed over all of them. Each time, ask in what way the pictures in real use will be new, and make the test new in that way.
 
 [your_own_tokens: open]
 Tempo isn't in our tokens, although jazz is often fast. How would you give it to the model, and why could that make the leak larger?
@@ -107,7 +107,7 @@ recall: what_a_leak_does
 
 [encoder_or_linear]
 The linear model reads 288 numbers per window, the encoder about 40 tokens. On the one split above, the encoder was ahead by several points. Which of the two is more accurate on average over three such splits?
-- linear: the linear model, by more than two points | It has nearly the same information as our tokens. It can't combine two strokes, but with only a few hundred performances, being so simple could have been an advantage.
+- linear: the linear model, by more than two points | It has nearly the same information as our tokens. It can't combine two strokes, but with only a few hundred performances, its simplicity could have been an advantage.
 - tie: neither, they are within two points | A linear model is hard to beat on so few performances, so this was a reasonable guess. But the encoder is ahead on all three splits, although by very different amounts.
 - encoder: the encoder, by more than two points | It can combine strokes, which a linear model can't: a snare counts differently after a bass drum.
 ask_why: yes

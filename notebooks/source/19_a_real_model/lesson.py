@@ -11,9 +11,9 @@
 # queries. Today you write the code that turns the published weights into a model again, one part after another. The
 # loss tells you when something is still missing.
 #
-# You come from lesson 18. You also need lesson 14's GPT and lesson 05's rotation, and for *Practice* lesson 16's
+# This lesson follows lesson 18. You also need lesson 14's GPT and lesson 05's rotation, and for *Practice* lesson 16's
 # cache. The four parts are those of lesson 95. If you wrote them there, paste them here. If you skipped that lesson,
-# you miss nothing, because you write them today.
+# you've missed nothing, because you write them today.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -63,7 +63,7 @@ embedding, last_gain = weights["token_embd.weight"], weights["output_norm.weight
 # **Ask**
 #
 # - After section 1: "How does the file know which bytes are which matrix?" (A header lists names, shapes and places.)
-# - After section 2: "How can a model be worse than guessing evenly?" (By being sure of wrong tokens.)
+# - After section 2: "How can a model be worse than guessing at random?" (By being sure of wrong tokens.)
 # - After section 4: "Would you have found the LayerNorm by reading what the model writes?" (Hardly, which is why
 #   people compare logits.)
 #
@@ -186,8 +186,8 @@ parts = {
 
 # %% [markdown]
 # How far does that take us? We let the model read a short text about the moon and measure the loss per token. Guessing
-# evenly among 49,152 tokens would cost log 49,152 = 10.8 nats. How well will the trained matrices work with parts that
-# they weren't trained for?
+# at random among 49,152 tokens would cost log 49,152 = 10.8 nats. How well will the trained matrices work with parts
+# that they weren't trained for?
 
 # %%
 exercises.predict("todays_weights_in_yesterdays_parts")
@@ -224,9 +224,9 @@ exercises.reveal(
     if ladder["parts of 2018"] < guess - 1
     else "about",
 )
-print(f"{ladder['parts of 2018']:.1f} nats per token; guessing evenly: {guess:.1f}")
+print(f"{ladder['parts of 2018']:.1f} nats per token; guessing at random: {guess:.1f}")
 notebook.tell(
-    f"""That's twice as bad as guessing evenly. A guess would be right one time in {len(embedding):,}. This model
+    f"""That's twice as bad as guessing at random. A guess would be right one time in {len(embedding):,}. This model
     typically gives the right token a chance of one in {math.exp(ladder["parts of 2018"]) / 1e9:.0f} billion. And
     yet nothing raised an error, because every shape is right."""
 )
@@ -400,7 +400,7 @@ for name, nats in controls.items():
     print(f"control, {name:>20}: {nats:.2f}")
 _, axes = pyplot.subplots(figsize=(7, 3.4))
 axes.axhline(guess, color=plots.GREY, linestyle="--", linewidth=1)
-axes.text(4.4, guess + 0.4, "guessing evenly", color=plots.GREY, ha="right")
+axes.text(4.4, guess + 0.4, "guessing at random", color=plots.GREY, ha="right")
 axes.plot(range(5), ladder.values(), "o-", color=plots.PURPLE)
 for i, value in enumerate(ladder.values()):
     axes.annotate(f"{value:.1f}", (i, value), (6, 5), textcoords="offset points")
@@ -409,7 +409,7 @@ axes.set(ylabel="nats per token", ylim=(0, 26), xlim=(-0.4, 4.5))
 display(
     notebook.figure(
         axes,
-        alt="Loss on the text about the moon as the four parts come in: far above guessing evenly with the parts of "
+        alt="Loss on the text about the moon as the four parts come in: far above guessing at random with the parts of "
         "2018, a little above with the gate, far below it once neighbours share keys, and a little less "
         "with rotation and RMSNorm.",
         width=640,
@@ -432,8 +432,9 @@ with torch.no_grad():
     yours = read(moon, parts)[0]
     almost = read(moon, {**parts, "norm": lambda x, gain: layer_norm(x, gain, torch.zeros(576))})[0]
 published = smol.logits(MOON)
-print(f"largest difference from the published logits: {(yours - published).abs().max():.5f}")
-print(f"and of the model with a LayerNorm:           {(almost - published).abs().max():.2f}")
+print("largest difference from the published logits")
+print(f"your model:       {(yours - published).abs().max():.5f}")
+print(f"with a LayerNorm: {(almost - published).abs().max():.2f}")
 torch.testing.assert_close(yours, published, rtol=0, atol=1e-3)
 assert (almost - published).abs().max() > 0.1
 print(
@@ -545,9 +546,9 @@ notebook.tell(
     not one weight has changed.
 
     With mixed-up answers in the examples, it finds only {mean["opposites", "mixed", "4"]:.0f} opposites, but still
-    {mean["capitals", "mixed", "4"]:.0f} capitals. Smaller countries suffer a little more from the mix-up. Of 24 in Europe, SmolLM
-    names {mean["states", "right", "4"]:.0f} capitals after right examples and {mean["states", "mixed", "4"]:.0f}
-    after mixed-up ones.
+    {mean["capitals", "mixed", "4"]:.0f} capitals. Smaller countries suffer a little more from the mix-up. For 24
+    countries in Europe, SmolLM names {mean["states", "right", "4"]:.0f} capitals after right examples and
+    {mean["states", "mixed", "4"]:.0f} after mixed-up ones.
 
     It seems that examples show two things: what the list is about, and which relation is meant. For capitals, knowing
     what the list is about is nearly enough. Min et al. (2022) likewise found that wrong answers in examples often do
@@ -636,7 +637,7 @@ exercises.quiz("what_low_loss_proves")
 # %% [markdown]
 # ### Where is the model wrong, and how sure is it?
 #
-# In some countries, the largest city isn't the capital. That makes a good test, in which the model continues "The
+# In some countries, the largest city isn't the capital. That makes for a good test. We let the model continue "The
 # capital of … is the city of".
 
 # %% tags=["nbval-ignore-output"]
@@ -646,9 +647,9 @@ for country in ("France", "Japan", "Canada", "Australia", "New Zealand", "Turkey
 
 # %% [markdown]
 # Four of seven are wrong ("Lag" is the first piece of Lagos). The model is even surer of Sydney, which is wrong, than
-# of Ottawa, which is right. The model's probability estimates how often such a token comes next in texts like this
-# one, not how often the statement is true. A wrong capital reads as well as a right one, so if you had ten thousand
-# such sentences, nothing would tell you which ones to check.
+# of Ottawa, which is right. The model's probability estimates how often such a token comes next in texts like this one,
+# not how often the statement is true. A wrong capital sounds just as convincing as a right one, so if you had ten
+# thousand such sentences, nothing would tell you which ones to check.
 #
 # ### How large is its cache?
 
@@ -719,7 +720,7 @@ for (bits, block), value in by_bits.items():
     print(
         f"{bits} bits, one scale per {f'{block} weights' if block else 'row':>10}: {value:.2f} nats per token"
     )
-print(f"as the file has them: {complete:.2f}")
+print(f"as stored in the file: {complete:.2f}")
 assert by_bits[4, None] > complete + 0.3 and abs(by_bits[4, 32] - complete) < 0.05 < by_bits[3, 32]
 
 # %% [markdown]
@@ -760,7 +761,7 @@ print(f"writing one token:     {1000 * token:4.0f} ms, {1 / token:.0f} tokens pe
 #
 # Many people run such models with llama.cpp, a program that multiplies directly by the file's 4-bit numbers and
 # therefore has less than a fifth as much to read. It writes far faster than our decoder, though not five times as
-# fast, because turning 4 bits back into numbers takes time, too. At reading a long prompt it's slower than ours. There
+# fast, because turning 4 bits back into numbers takes time, too. It's slower than ours at reading a long prompt. There
 # each weight is read once for many tokens, so fewer bits hardly help. The figures are in SmolLM's card,
 # `helpers/pretrained/weights/smollm.md`.
 
@@ -778,11 +779,11 @@ exercises.quiz("what_rms_norm_leaves_out")
 # The story model was trained on 10.6 million tokens. SmolLM2's smallest model was trained on 2 trillion (Ben Allal et
 # al. 2025), about 15,000 tokens per weight. Most of them come from web pages. The pages of a huge crawl were sorted by
 # language, and near copies were removed. Then a small classifier, which had learned from a larger model's grades, kept
-# the pages that looked educational (FineWeb-Edu, Penedo et al. 2024). The rest is code, mathematics and textbooks,
-# part of them written by other models.
+# the pages that looked educational (FineWeb-Edu, Penedo et al. 2024). The rest is code, mathematics and textbooks, some
+# of them written by other models.
 #
 # After that came training on conversations, and on pairs of a better and a worse answer, as in lesson 18. We know all
-# this because the model's makers published it. For most models that people use, nobody outside knows.
+# this because the model's makers published it. For most models that people use, nobody outside the company knows.
 #
 # ### How do you know how good it is?
 #
@@ -828,8 +829,8 @@ exercises.quiz("is_the_benchmark_clean")
 # (latent attention, lesson 95). Gemma 3 has windows in most layers and full attention in the others. SmolLM3 leaves
 # out the rotation in every fourth layer.
 #
-# None of these models gave up the residual path, the causal mask or the softmax. Others, such as Jamba and
-# MiniMax-01 in lesson 16, did without the softmax in seven layers of eight.
+# None of these models gave up the residual path, the causal mask or the softmax. Others, such as Jamba and MiniMax-01
+# in lesson 16, did without the softmax in seven of every eight layers.
 #
 # **Read on**: Ben Allal et al. (2025), "SmolLM2", arXiv:2502.02737; Penedo et al. (2024), "FineWeb", arXiv:2406.17557;
 # Touvron et al. (2023), "LLaMA", arXiv:2302.13971; Ainslie et al. (2023), "GQA", arXiv:2305.13245; Shazeer (2020), "GLU

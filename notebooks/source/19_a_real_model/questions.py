@@ -24,7 +24,7 @@ why: 32 · 4 + 16 + 16 = 160 bits for 32 weights.
 You have rebuilt a published model, and its loss on a page is 2.8 nats. What do you check next?
 - Nothing, because garbage would have a loss near log V. | A model with LayerNorm in place of RMSNorm had a loss like that, too, and it was wrong.
 + Its logits against those of the published code, number by number. | Yes. A small mistake hardly shows in the loss, but it always shows in the logits.
-- Its loss on a longer page, which is measured more exactly. | The wrong model would have a slightly higher loss there as well, and you don't know what's right.
+- Its loss on a longer page, which is measured more exactly. | The wrong model would have a slightly higher loss there as well, and you don't know which loss is right.
 - Whether it writes fluent sentences. | The model without positions was fluent, too, for a few words.
 
 [why_a_template: single]
@@ -36,7 +36,7 @@ Why does a chat model answer worse if the template is left out?
 
 [what_sets_the_pace: single]
 A model of 538 MB writes 30 tokens a second on your machine. Now its weights are stored in 16 bits instead of 32, and nothing else changes. What pace can you hope for?
-- 30 a second, because it does equally many multiplications. | The multiplications aren't what takes the time. Reading the weights is.
+- 30 a second, because it does as many multiplications as before. | The multiplications aren't what takes the time. Reading the weights is.
 + Up to 60 a second, because half as many bytes are read per token. | Yes. Every weight is read once per token and used for one multiplication.
 - Up to 900 a second, because the time grows with the square of the bits. | Half the bytes take half the time to read.
 - Fewer than 30, because 16-bit floats are less exact. | They are less exact, which raises the loss a little but takes no time.
@@ -58,7 +58,7 @@ PREDICTIONS = predictions(r"""
 Where will the loss of this model be?
 - below: clearly below 10.8 nats | The matrices are trained, but the wrong parts change what reaches them, and over 30 layers these changes add up.
 - about: near 10.8 nats | A model that spreads its probability evenly would be there. This model is sure of the wrong tokens.
-- above: clearly above 10.8 nats | Right. To do worse than somebody who guesses evenly, a model has to be sure of wrong tokens.
+- above: clearly above 10.8 nats | Right. To do worse than somebody who guesses at random, a model has to be sure of wrong tokens.
 explain: The trained weights expect inputs of a certain kind. Given inputs of another kind, they still produce sharp distributions.
 
 [which_part_costs_more]
@@ -74,7 +74,7 @@ Now we leave out the template and give the model the question as plain text to c
 - answer: the answer, as it did with the template | It knows the answer. But nothing in a plain text says that one is wanted.
 - more: more questions of this kind | A model that has only read web pages might do that. This one has been fine-tuned since.
 - nothing: nothing, it stops at once | Right. In the conversations that the model was fine-tuned on, a question mark usually ended the user's message.
-explain: The likeliest next token is therefore the one that closes a message.
+explain: After a question mark, the likeliest next token is the one that closes a message.
 recall: why_a_template
 
 [four_examples]

@@ -3,15 +3,15 @@
 #
 # *The capital of France is* **Berlin**.
 #
-# SmolLM knows better. Left alone, it ends this sentence with *Paris*. This time we interfered while it was reading,
-# and changed 64 numbers. They're the output of one of its 270 heads at the last word, and we replaced them with what
-# the same head puts out for the sentence about Germany.
+# SmolLM knows better. Left alone, it ends this sentence with *Paris*. This time we interfered while it was reading, and
+# changed 64 numbers, the output of one of its 270 heads at the last word. In their place, we gave the model what the
+# same head outputs for the sentence about Germany.
 #
 # A map of attention shows where the weight went, but not whether that mattered. To find out, you have to change
 # something and watch the answer. Today you'll find this head yourself, and then you'll ask what your discovery proves.
 #
-# You come from lesson 19. You also need heads (lesson 06) and the induction score from lesson 14's *Going deeper*. If
-# you skipped that exercise, the lesson uses the course's own version.
+# This lesson follows lesson 19. You also need heads (lesson 06) and the induction score from lesson 14's *Going
+# deeper*. If you skipped that exercise, the lesson uses the course's own version.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -98,7 +98,7 @@ def first_token(country):
 
 
 def hook():
-    """Exchange what head 4 of layer 23 puts out at the last word."""
+    """Replace what head 4 of layer 23 outputs at the last word."""
     ids = about(["France", "Germany"])
     with heads_kept(model) as outputs, torch.no_grad():
         model(ids)
@@ -109,7 +109,7 @@ def hook():
     return [smol.next_tokens("The capital of France is", 1)[0], changed]
 
 
-for who, (word, probability) in zip(("left alone", "64 numbers exchanged"), live("hook", hook)):
+for who, (word, probability) in zip(("left alone", "64 numbers replaced"), live("hook", hook)):
     print(f"{who:>20}: The capital of France is{word} ({probability:.0%})")
 
 # %%
@@ -178,13 +178,13 @@ print("the eight highest:", ", ".join(f"{layer}.{head}" for layer, head in copie
 print(exercises.whose("induction_score", did="scored"))
 
 # %% [markdown]
-# Eight heads stand out, in layers 17 to 23. Layers and heads are counted from 0, so 18.6 means head 6 of layer 18. But
-# so far we've only looked. A head could attend to the right place and still write nothing that later layers use. To
-# test whether its output matters, we take the output away.
+# Layers and heads are counted from 0, so 18.6 means head 6 of layer 18. Eight heads stand out, all of them in layers 17
+# to 23. But so far we've only looked. A head could attend to the right place and still write nothing that later layers
+# use. To test whether its output matters, we take the output away.
 #
 # ### Your turn (3 min)
 #
-# In lesson 06, a silenced head put out zeros. But the usual output of a head may never be near zero, and then later
+# In lesson 06, a silenced head produced zeros. But the usual output of a head may never be near zero, and then later
 # layers have to read something that they never met in training. It's gentler to replace a head's output with its
 # average.
 
@@ -298,14 +298,14 @@ def place_of_copies(silenced):
 others = [(teller[0], head) for head in range(9) if head != teller[1]]
 at_copies = live("places", lambda: [place_of_copies(heads) for heads in ([], [teller], others)])
 told = "{}.{}".format(*teller)
-for name, found in zip(("nothing", told, f"the 8 beside {told}"), at_copies):
+for name, found in zip(("nothing", told, "the other 8"), at_copies):
     print(f"silenced: {name:>17}   induction score {found[0]:.2f}   {found[1]:.1f} nats per token")
 assert at_copies[1][0] < 0.4 * at_copies[0][0] and at_copies[1][1] > at_copies[0][1] + 2
 assert at_copies[2][0] > 0.9 * at_copies[0][0] and at_copies[2][1] < at_copies[0][1] + 1
 
 # %% [markdown]
-# With this one head silenced, the copiers attend mostly to other tokens, although nothing in the copiers themselves
-# was changed. As a control, we silenced the other eight heads of its layer instead, and the copiers' score hardly
+# With this one head silenced, the copiers attend mostly to other tokens, although nothing in the copiers themselves was
+# changed. As a control, we silenced the eight other heads in the same layer instead, and the copiers' score hardly
 # moved. *Practice* asks what the copiers lost.
 
 # %% [markdown]
@@ -333,7 +333,9 @@ def weight_on_first(text):
 
 
 first = torch.tensor(live("first", lambda: weight_on_first(TEXTS[0])))
-print(f"{first.mean():.0%} of all weight, and {first.max():.0%} in layer {first.argmax()}")
+print(
+    f"the first token has {first.mean():.0%} of all weight, {first.max():.0%} in layer {first.argmax()}"
+)
 
 # %% [markdown]
 # A token with this much weight ought to be important. To see how important, we hide it from all other tokens, in every
@@ -407,9 +409,9 @@ notebook.tell(
 assert early < 0.5 and after > 0.25
 
 # %% [markdown]
-# Hiding the first token only moved its role to the second. To take away the role itself, we let the next few tokens
-# see the first one as usual and hide it only from the tenth token on. As a control, we hide the second, third or sixth
-# token in the same way.
+# Hiding the first token only passed its role on to the second. To keep any other token from stepping in, we let the
+# next few tokens see the first one as usual, and hide it only from the tenth token on. As a control, we hide the
+# second, third or sixth token in the same way.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 other = rise["another, from the tenth on"]
@@ -429,7 +431,7 @@ assert late > 1 > 0.3 > abs(other) and sink["values"] < 0.4
 # ## 3. When does it know?
 #
 # Let's return to France. At the last word, *is*, 30 layers add something to the residual stream, one after the other.
-# After which of them is the answer settled? We can ask an unfinished vector what it would say, by sending it straight
+# By which layer is the answer settled? We can ask an unfinished vector what it would say, by sending it straight
 # through the model's last two steps, the final norm and the output. This is called the **logit lens**.
 #
 # ### Your turn (3 min)
@@ -479,7 +481,7 @@ for i, row in enumerate(ranks.values()):
         label="six capitals" if not i else None,
     )
 axes.plot([r + 1 for r in bare], color=plots.GREY, linestyle="--", label="France, without the norm")
-axes.set(yscale="log", xlabel="layers gone through", ylabel="rank of the capital")
+axes.set(yscale="log", xlabel="layers run so far", ylabel="rank of the capital")
 axes.set_yticks([1, 10, 100, 1000, 10_000], ["1", "10", "100", "1,000", "10,000"])
 axes.invert_yaxis()
 axes.legend(frameon=False, loc="upper left")
@@ -493,7 +495,7 @@ display(
 )
 notebook.tell(
     f"""For 23 layers the capital's rank is in the thousands. Then it climbs, but in none of the six sentences does
-    the capital come first before {min(known.values())} layers have run. The dashed line is what you get without
+    the capital reach first place before {min(known.values())} layers have run. The dashed line is what you get without
     the final norm. It looks as plausible as any other curve, and it's wrong.
 
     Does the model not know the answer in the first 23 layers, or does it keep the answer somewhere else? The lens
@@ -504,10 +506,11 @@ assert min(known.values()) > 24 and statistics.median(row[20] for row in ranks.v
 # %% [markdown]
 # ## 4. Where is Paris until then?
 #
-# To search the other positions as well, we exchange vectors between two runs. The model reads "The capital of France
-# is" in the first run and "The capital of Germany is" in the second. Just before some layer, we stop the second run,
-# replace the vector at one position with the one from the first run, and let the model continue. If it then says
-# *Paris*, this one vector carried what distinguishes the two sentences. Such an exchange is called **patching**.
+# To search the other positions as well, we carry a vector from one run over to another. The model reads "The capital of
+# France is" in the first run and "The capital of Germany is" in the second. Just before some layer, we stop the second
+# run, replace the vector at one position with the one from the first run, and let the model continue. If it then says
+# *Paris*, this one vector carried what distinguishes the two sentences. Replacing a vector in this way is called
+# **patching**.
 #
 # ### Your turn (4 min)
 
@@ -545,12 +548,12 @@ for (layer, _, word), answer in zip(places, said):
 print(exercises.whose("patch", did="patched"))
 
 # %% [markdown]
-# The country's vector decides the answer when we exchange it before layer 10 or 20. It needn't hold *Paris* yet,
-# because early on it may hold no more than the country's name. Before layer 26, the vector at *is* decides.
+# The country's vector decides the answer when we replace it before layer 10 or 20. It needn't hold *Paris* yet, because
+# early on it may hold no more than the country's name. Before layer 26, the vector at *is* decides.
 #
 # Click on cells to find out at which layer *is* takes over from the country. The menus also offer sentences about who
-# gets the drink, and about which verb follows *the keys*. With SmolLM installed, `PatchingGrid(smol, own=(…, …))`
-# takes two sentences of your own with equally many tokens.
+# is given a drink, and about which verb follows *the keys*. With SmolLM installed, `PatchingGrid(smol, own=(…, …))`
+# takes two sentences of your own with the same number of tokens.
 
 # %% tags=["nbval-ignore-output"]
 PatchingGrid(smol)
@@ -612,16 +615,16 @@ notebook.tell(
     {share.flatten().topk(2).values[1]:.0%}. A few heads push the other way, which is why a single head can carry
     more than the whole difference."""
 )
-print("measured again just now, and stored:")
+print("the share of each head, measured just now and as stored:")
 for (layer, head), now in zip([carrier, *drawn], again.mean(1)):
     print(f"{layer:>4}.{head}   {now:6.1%}   {share[layer, head]:6.1%}")
 assert carrier == (23, 4) and half == 1
 assert all(abs(x - share[i]) < 0.02 for i, x in zip([carrier, *drawn], again.mean(1)))
 
 # %% [markdown]
-# Is it *the* head for capitals? Patching has shown that exchanging its output is *enough* to change the answer.
-# Whether the head is also *needed* is another question, and only silencing can answer it. The next figure shows how
-# far the right capital's lead over nine others shrinks when we silence one head at a time.
+# Is it *the* head for capitals? Patching has shown that replacing its output is *enough* to change the answer. Whether
+# the head is also *needed* is another question, and only silencing can answer it. The next figure shows how far the
+# right capital's lead over nine others shrinks when we silence one head at a time.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 lost = torch.tensor(table["silenced"])  # (30, 9), in logits, mean of ten countries
@@ -641,7 +644,7 @@ notebook.tell(
     f"""The head is needed, too. Silencing it shrinks the lead by {largest:.1f} logits, and no other head costs more
     than {second:.1f}. Otherwise the two figures differ. Heads
     {", ".join(f"{layer}.{head}" for layer, head in both_alike)} cost between half a logit and one when silenced,
-    yet exchanging their outputs changes nothing. Whatever these heads do, they do it for both countries alike, so
+    yet patching their outputs changes nothing. Whatever these heads do, they do it for both countries alike, so
     patching can't show it."""
 )
 assert divmod(first_one.item(), 9) == carrier and largest > 3 * second and len(both_alike) >= 3
@@ -716,8 +719,8 @@ assert all(x[0] > y[0] - 1.5 for x, y in zip(without["four others"], without["no
 # and a key part.
 #
 # The translator is small enough for us to compute every pair. The input of its third encoder layer has 14 parts. They
-# are called `token`, `position`, `1.1` for the first layer's first head, `1.ff` for its network and so on. A fifteenth
-# part is what the norm and the projections add by themselves, which makes 225 pairs.
+# are called `token`, `position`, `1.1` for the first layer's first head, `1.ff` for the first layer's network and so
+# on. A fifteenth part is what the norm and the projections add by themselves, which makes 225 pairs.
 
 # %%
 exercises.predict("largest_pair")
@@ -729,7 +732,9 @@ sentence = "une femme noire promène un chien noir."
 ids = translator.encode([sentence])
 names, parts = split_scores(double, ids, layer=2, head=0)  # (15, 15, T, T)
 theirs = double.attention_maps(ids, ids[:, :1]).encoder[0, 2, 0]
-print(f"off by {(parts.sum((0, 1)).softmax(-1) - theirs).abs().max():.0e}")
+print(
+    f"largest difference from the model's own weights: {(parts.sum((0, 1)).softmax(-1) - theirs).abs().max():.0e}"
+)
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 query, key = 1, 2  # femme looks at noire
@@ -805,22 +810,26 @@ assert dropped["both networks"][1] < 0.5
 #   single cause.
 #
 # This was the last lesson. You began with a sentence squeezed into a single vector. Since then you've built attention
-# and a whole Transformer, run a real language model in your own code, and moved Paris to Germany by exchanging one
-# vector. From here on, nobody has written down the answers. Pick a head that nobody has looked at, and find out what
-# it does.
+# and a whole Transformer, run a real language model in your own code, and moved Paris to Germany by replacing one
+# vector. From here on, nobody has written down the answers. Pick a head that nobody has looked at, and find out what it
+# does.
 #
 # <details><summary>Fine print</summary>
 #
 # The head that carries the capital was found on four pairs of countries and tested on ten others, in three sentences.
-# All of them were chosen because SmolLM answers them correctly. Patching can only see differences, so it's still open
-# which part of the model encodes that a capital is wanted at all. The eight copiers were chosen on one draw of random
-# tokens and silenced on others. When a score is taken apart, each norm keeps the divisor that it had. The parts
-# therefore say how the score was added up, not what would happen without one of them, which is why the last table
-# removes parts for real. In the first layers, the lens ranks a capital in the thousands, but an answer that is common
-# in any text, such as *the*, ranks far higher from the start. A *tuned lens* learns a translation into the output's
-# terms for each layer, and is more reliable than ours (Belrose et al. 2023). The weight on the second token, with the
-# first one hidden, was measured in one text. On text that SmolLM can hardly read, such as French, the loss is high
-# already, so hiding the first token does much less harm.
+# We chose only countries and sentences that SmolLM gets right. Patching can only see differences, so it's still open
+# which part of the model recognises that a capital is wanted at all. The eight copiers were chosen on one draw of
+# random tokens and silenced on others.
+#
+# When a score is taken apart, each norm keeps the divisor that it had. The parts therefore say how the score was added
+# up, not what would happen without one of them, which is why the last table removes parts for real.
+#
+# In the first layers, the lens ranks a capital in the thousands, but an answer that is common in any text, such as
+# *the*, ranks far higher from the start. A *tuned lens* learns a translation into the output's terms for each layer,
+# and is more reliable than ours (Belrose et al. 2023).
+#
+# The weight on the second token, with the first one hidden, was measured in one text. On text that SmolLM can hardly
+# read, such as French, the loss is high already, so hiding the first token does much less harm.
 #
 # </details>
 #
@@ -860,7 +869,7 @@ wrote = live("written", lambda: {country: written(country, 23, 4) for country in
 for country, tokens in wrote.items():
     print(f"{country:>9}: head 4 writes {' ·'.join(tokens)}")
 n_capitals = sum(" " + CAPITALS[country] == tokens[0] for country, tokens in wrote.items())
-print(f"{n_capitals} of 10 begin with the capital")
+print(f"in {n_capitals} of 10, the capital comes first")
 
 # %% [markdown]
 # Head 4 hardly ever writes a capital. It writes the *country*, its people, sometimes a city. It seems that the head
@@ -877,9 +886,9 @@ print(f"{n_capitals} of 10 begin with the capital")
 #
 # When you patch a head, every later part of the model reads the change. **Path patching** (Wang et al. 2022) lets only
 # some parts read it, the *receivers*, while all others read what they would have read without it. That takes two
-# streams side by side. One of them runs through the model as usual, without the change. The other one starts with the
-# change, and every part adds its output there, too. But only the receivers read this second stream, while all other
-# parts read the first.
+# streams side by side. The first one runs through the model as usual, without the change. The second one starts with
+# the change. Every part adds its output to both streams, but what it adds to the second depends on which stream it has
+# read. Receivers read the second, and all other parts read the first.
 #
 # **Your turn (5 min)**
 
@@ -898,7 +907,8 @@ exercises.check("patch_path", patch_path)
 
 # %% [markdown]
 # Let's apply this to head 4 of layer 23 in the sentence about Germany. The head reads the stream three times, to make
-# queries, keys and values. Which of the three brings France? And which later parts read what the head has written?
+# queries, keys and values. Which of the three carries the difference? And which later parts read what the head has
+# written?
 
 
 # %% tags=["hide-input", "nbval-ignore-output"]
@@ -961,24 +971,24 @@ for name, carried in zip(names, paths):
     print(f"{name:>24}: {carried:5.0%} of the difference")
 print(exercises.whose("patch_path", did="followed"))
 notebook.tell(
-    f"""The values bring it. Queries and keys carry next to nothing, because the head attends to the country whichever
+    f"""The values carry it. Queries and keys carry next to nothing, because the head attends to the country whichever
     country it is. On the way out, {paths[3]:.0%} of the difference goes straight to the output. If the later
-    networks read the change as well, {paths[5]:.0%} arrives, but if only the later heads read it, {paths[4]:.0%}.
-    A good part of *Paris*, then, is made by the networks from what the head has brought, which agrees with what
-    you saw head 4 write."""
+    networks read the change as well, {paths[5]:.0%} arrives. If the later heads read it instead,
+    {paths[4]:.0%} does. The networks, then, do a good part of the work of turning what the head has brought into
+    *Paris*, which agrees with what you saw head 4 write."""
 )
 assert max(paths[:2]) < 0.1 and paths[2] > 0.7 and paths[5] > paths[3] + 0.2 > paths[4]
 assert paths[3] < 0.5 * paths[6]
 
 # %% [markdown]
-# The shares on the way out can't be added up, because a network can also read what a later head has changed. The
-# direct path alone is roughly what *direct logit attribution* measures, which multiplies a head's share by the
-# output's rows for *Paris* and *Berlin*. For this head it would miss more than half.
+# The shares on the way out can't be added up, because a network can also read what a later head has changed. *Direct
+# logit attribution* multiplies a head's share by the output's rows for *Paris* and *Berlin*, which measures roughly the
+# direct path alone. For this head it would miss more than half.
 #
-# Wang et al. keep only heads from reading the change, while networks always read it. They asked why the small GPT-2
-# continues *When Mary and John went to the store, John gave a drink to* with *Mary*. Following such paths backwards
-# from the output, they found a circuit of 26 heads. With all other heads of the model set to their means, 87% of the
-# right name's lead was left.
+# In the version of Wang et al., every network reads the change, and only the heads are divided into receivers and
+# others. Their question was why the small GPT-2 continues *When Mary and John went to the store, John gave a drink to*
+# with *Mary*. Following such paths backwards from the output, they found a circuit of 26 heads. With all other heads of
+# the model set to their means, 87% of the right name's lead was left.
 #
 # ### Do the eight recite English, too?
 #
@@ -1017,8 +1027,8 @@ assert 0.3 < 1 - saved[1] / saved[0] < 0.5
 #
 # In section 1, silencing one earlier head made the copiers lose their place. They make queries, keys and values, so
 # which of the three failed? To find out, we need two runs. In the first one, the earlier head is silenced, and we keep
-# the queries of all heads in the copiers' four layers. In the second one nothing is silenced, but these queries
-# replace the run's own. Then we do the same with the keys, and with the values.
+# the queries of all heads in the copiers' four layers. In the second one nothing is silenced, but these queries replace
+# the run's own. Then we do the same with the keys, and with the values.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 
@@ -1047,15 +1057,15 @@ exchanged = live(
     lambda: {kind: place_with(f"{kind}_proj") for kind in ("query", "key", "value")},
 )
 for kind, (score, nats) in exchanged.items():
-    print(f"exchanged: {kind:>6}   induction score {score:.2f}   {nats:.1f} nats per token")
+    print(f"replaced:  {kind:>6}   induction score {score:.2f}   {nats:.1f} nats per token")
 assert exchanged["key"][0] < 0.4 * at_copies[0][0] and exchanged["key"][1] > at_copies[0][1] + 3
 assert all(exchanged[kind][0] > 0.8 * at_copies[0][0] for kind in ("query", "value"))
 
 # %% [markdown]
-# It was the keys. With the queries or the values exchanged, the loss rises by about a nat, and the copiers put nearly
-# as much weight on the right token as before. With the keys exchanged, they lose it, because no key says any more
-# which token came before. Heads that work only together form a **circuit**, and reading another head's output through
-# the keys is called **K-composition** (Elhage et al. 2021).
+# It was the keys. With the queries or the values replaced, the loss rises by about a nat, and the copiers put nearly as
+# much weight on the right token as before. With the keys replaced, the copiers lose that token, because the keys no
+# longer say which token came before. Heads that work only together form a **circuit**, and reading another head's
+# output through the keys is called **K-composition** (Elhage et al. 2021).
 #
 # ### Do examples in the input need the copiers?
 #
@@ -1098,7 +1108,7 @@ assert abs(sum(with_8 - without_8 for with_8, without_8, _ in examples)) <= 6
 
 # %% [markdown]
 # Hardly anything changes. The heads that recite aren't the ones that pick up a task, at least not this one. Yin and
-# Steinhardt (2025) found in twelve models that other heads, which carry what the task is, matter more. We chose our
+# Steinhardt (2025) found in twelve models that other heads, which represent the task itself, matter more. We chose our
 # eight by their score on random tokens, and that score doesn't say what else they do.
 
 # %%
@@ -1239,7 +1249,7 @@ sample = vectors(4000)
 components = torch.linalg.svd(sample - sample.mean(0), full_matrices=False)[2]
 sparse, chance = n_found(dictionary.detach()), n_found(torch.randn(48, 12))
 principal = n_found(torch.cat([components, -components]))
-print("directions found again (cosine above 0.95)")
+print("directions recovered (cosine above 0.95)")
 print(f"by the sparse autoencoder:         {sparse} of 24")
 print(f"by the 12 principal components:    {principal}")
 print(f"by 48 random directions:           {chance}")
@@ -1254,9 +1264,10 @@ assert sparse >= 12 and max(principal, chance) <= 4 and size < 0.8
 # the autoencoder makes them smaller than they should be (**shrinkage**). In later variants the size of a code costs
 # nothing, and only the number of active codes is held down (Gao et al. 2024; Rajamanoharan et al. 2024).
 #
-# For a language model, nobody has a list of the true features. A dictionary is judged by how well it rebuilds the
-# vectors, and by whether changing a direction changes what the model says. In Claude 3 Sonnet, dictionaries of up to
-# 34 million directions contained some that passed this second test (Templeton et al. 2024).
+# Here we could check the result, because we had made the features ourselves. For a language model, nobody has such a
+# list, so a dictionary is judged by how well it rebuilds the vectors, and by whether changing a direction changes what
+# the model says. In Claude 3 Sonnet, dictionaries of up to 34 million directions contained some that passed this second
+# test (Templeton et al. 2024).
 #
 # How many of a model's features such a dictionary finds is an open question. Two dictionaries trained on one model
 # share only part of their directions (Paulo and Belrose 2025). To tell whether a text has some property, a plain

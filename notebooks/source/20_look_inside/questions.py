@@ -4,16 +4,16 @@ from helpers.exercises.written import predictions, questions
 
 QUESTIONS = questions(r"""
 [what_patching_showed: single]
-Exchanging head 4's output at the last word turns *Paris* into *Berlin*. What have you shown?
+Patching head 4's output at the last word turns *Paris* into *Berlin*. What have you shown?
 - The capitals are stored in head 4. | The country's vector held the difference long before layer 23. The head brings it over.
-+ Between these two sentences, the difference reaches the last word mainly through head 4. | Yes. That's what was exchanged, and nothing else was.
++ Between these two sentences, the difference reaches the last word mainly through head 4. | Yes. That's what was replaced, and nothing else was.
 - Without head 4, the model doesn't know any capitals. | With head 4 silenced it still named some, because other heads carry part of the difference.
-- Head 4 attends to the country whenever a capital is asked for. | We neither looked at where the head attends nor changed it.
+- Head 4 attends to the country whenever a capital is asked for. | We didn't look at where the head attends, and we didn't test it with a change either.
 
 [why_as_many_others: single]
 You silence the eight heads with the highest score, and a task gets worse. Why silence eight others as well?
 - To average over more heads, so that the effect is measured more exactly. | The others aren't averaged with the eight. They're what we compare the eight with.
-+ To see how much of the damage comes from silencing eight heads, whichever they are. | Yes. Only what goes beyond that speaks for the score.
++ To see how much of the damage comes from silencing eight heads, whichever they are. | Yes. Only damage beyond that is evidence for the score.
 - To find heads that the score has missed. | A random draw would be a poor way to search.
 - To make sure that the model works without them. | It might or might not, but our question is whether the eight are special.
 
@@ -25,19 +25,19 @@ At the last word, the lens ranks *Paris* 3,000th after layer 20. What follows?
 - The final norm should have been left out. | Without the norm, features that the model scales down before the output would count too much.
 
 [zero_or_mean: single]
-A head puts out nearly the same vector for every text. You silence it twice, once with zero and once with its mean. What do you expect?
+A head outputs nearly the same vector for every text. You silence it twice, once with zero and once with its mean. What do you expect?
 + Zero does damage and the mean hardly any. | Yes. Later layers rely on that constant vector, and the mean leaves it in place.
 - Both do no damage, because the head says nothing about the text. | It says nothing about the text, but it adds something that later layers are used to.
 - Both do the same damage, because both remove what depends on the text. | Zero also removes the constant part, which later layers rely on.
-- The mean does damage and zero doesn't. | The mean is close to what the head puts out anyway.
+- The mean does damage and zero doesn't. | The mean is close to what the head outputs anyway.
 
 [cells_that_can_differ: number]
-Two sentences of 6 tokens differ only in the fourth. For a model with 12 layers you patch every position in front of each layer. How many of these 72 patches can change the answer?
+Two sentences of 6 tokens differ only in the fourth. For a model with 12 layers you patch every position before each layer. How many of these 72 patches can change the answer?
 - 72 | The first three tokens are equal in both sentences and see nothing else, so their vectors are equal, too.
 - 12 | The tokens after the fourth can see it, so their vectors differ as well.
-- 36 | In front of layer 0 the last two tokens haven't seen the fourth yet.
+- 36 | Before layer 0, the last two tokens haven't seen the fourth yet.
 answer: 34
-why: Three positions times 12 layers are 36. But in front of layer 0, the last two tokens are still plain embeddings, equal in both sentences.
+why: Three positions times 12 layers are 36. But before layer 0, the last two tokens are still plain embeddings, equal in both sentences.
 
 [what_qk_and_ov_say: multiple]
 Which of these are answered by a head's W_Q W_Kᵀ alone, without its values and its output?

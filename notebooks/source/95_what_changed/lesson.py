@@ -1,13 +1,13 @@
 # %% [markdown]
 # # What changed since 2017
 #
-# Open the description of almost any language model of today. It will mention RMSNorm, SwiGLU, rotary positions and
+# Open the description of almost any of today's language models. It will mention RMSNorm, SwiGLU, rotary positions and
 # grouped-query attention. None of these is in *Attention Is All You Need*. Is what you've learned out of date?
 #
 # To find out, you'll write the four parts yourself, and in lesson 19 you can put them into a real model. You'll also
 # see what each change brings. Where a model as small as ours can't show it, we report what others have measured.
 #
-# You come from lesson 16. You also need lesson 07's block and lesson 14's GPT. If you're short of time, go on with
+# This page follows lesson 16. You also need lesson 07's block and lesson 14's GPT. If you're short of time, go on with
 # lesson 18, because lesson 19 asks you for these four parts again.
 
 # %% tags=["set-up"]
@@ -170,8 +170,8 @@ for name, config in (("2017", then), ("today", now)):
 # have 141,000 parameters, because we adjusted the width of the feed-forward network to make up for what a change saves
 # or adds.
 #
-# The figure below the predictions compares the models twice, after equally many steps (open circles) and after equal
-# time on a processor (filled circles). The grey band spans the three seeds of the 2017 block.
+# The figure below the predictions compares the models twice, after the same number of steps (open circles) and after
+# the same time on a processor (filled circles). The grey band spans the three seeds of the 2017 block.
 
 # %%
 exercises.predict("most_helpful_change")
@@ -221,7 +221,8 @@ axes.set_xlabel("bits per byte on unseen stories (lower is better)")
 notebook.figure(
     axes,
     alt="Bits per byte of nine blocks with three seeds each, as open circles for equal steps and filled ones for "
-    "equal time. The numbers are in the table below.",
+    "equal time. Means in equal time: "
+    + ", ".join(f"{name}: {mean[name]['equal_seconds']:.2f}" for name in blocks),
     width=720,
 )
 
@@ -240,12 +241,12 @@ tell(
     learn first which ones are near.
 
     An **untied output** helps, too, but here it's expensive, because its extra matrix holds a quarter of the
-    parameters of so small a model. In Llama 3 8B the output matrix holds a fifteenth, and models of about a billion
+    parameters of a model this small. In Llama 3 8B the output matrix holds a fifteenth, and models of about a billion
     parameters often keep output and embedding tied.
 
     The other five are in the band, or so near it that three seeds can't tell the difference. Three of them had little
     chance to show anything here, because *grouped heads* save memory, *RMSNorm* saves time on a GPU, and *pre-norm* is
-    for models deeper than our two layers. For SwiGLU there are figures from far longer training. After 524,288 steps,
+    for models deeper than ours. For SwiGLU there are figures from far longer training. After 524,288 steps,
     Shazeer (2020, table 1) measured a loss of 1.677 with ReLU and 1.636 with SwiGLU, 2.4% less. GELU, at 1.679, didn't
     help at all."""
 )
@@ -273,7 +274,7 @@ notebook.table(
     ["layers", "nats per letter, post-norm, three seeds", "pre-norm"],
 )  # fmt: skip
 tell(
-    """A model that knows only how frequent each letter is has a loss of 2.95. After 300 steps, 24 layers with
+    """A model that knows only the letters' frequencies has a loss of 2.95. After 300 steps, 24 layers with
     post-norm have got no further than that. With pre-norm they have learned something, though less than two layers
     did. Post-norm can learn, too, if the warm-up is long and the learning rate small, but pre-norm works without such
     care (Xiong et al. 2020; lesson 07 plots the gradients).
@@ -375,7 +376,7 @@ print(f"{'DeepSeek-V2 (2024)':>19}  {size:19.2f} GB   {full:28.2f} GB   {2 * 236
 
 # %% [markdown]
 # A server that answers many people holds the weights once, but a cache per person. That's why grouped heads are so
-# common, although they don't make the predictions better. Nor do they make them much worse. Ainslie et al. (2023)
+# common, although they don't make the predictions better. Nor are the predictions much worse. Ainslie et al. (2023)
 # found the quality close to that of attention with one key head per query head.
 #
 # ## 4. What came since?
@@ -420,7 +421,7 @@ rows = [
     [factor, *(f"{perplexity_of_weights(norm, factor):.1f}" for norm in (False, True))]
     for factor in (1, 2, 4, 8)
 ]
-notebook.table(rows, ["queries and keys times", "keys in use", "keys in use, QK-norm"])
+notebook.table(rows, ["factor on queries and keys", "keys in use", "keys in use, QK-norm"])
 assert perplexity_of_weights(False, 8) < 1.5 < 10 < perplexity_of_weights(True, 8)
 
 # %% [markdown]
@@ -497,10 +498,11 @@ tell(
 # The 2017 block learns a table of positions, as the first GPT did (2018), whereas the paper had sines and cosines. All
 # blocks use the learning rate that was best for the 2017 block among five in a shorter run. With a rate of their own,
 # some might do better. The matrices inside the layers are trained with Muon, an optimiser that makes each matrix's
-# update orthogonal. Even if nothing helped, one change in ten would lie outside the band by chance. A gain of a
-# quarter of a percent would be lost among our seeds, yet it can be worth having in a very large run. The sizes come
-# from the papers. GPT-3 was built for 2,048 tokens, so its row is hypothetical. A test of this course copies a model
-# with all switches on into the Transformers library's `LlamaForCausalLM`, and the logits agree to ten decimal places.
+# update orthogonal. Even if nothing helped, one change in ten would lie outside the band by chance. A gain of a quarter
+# of a percent would be lost among our seeds, yet it can be worth having in a very large run. In section 3, the sizes of
+# the published models come from their papers. GPT-3 was built for 2,048 tokens, so its row is hypothetical. A test of
+# this course copies a model with all switches on into the Transformers library's `LlamaForCausalLM`, and the logits
+# agree to ten decimal places.
 #
 # </details>
 #
@@ -541,7 +543,7 @@ for bits in (8, 6, 5, 4, 3):
     story.model = rounded(full_model, bits)
     worse[bits] = story.bits_per_byte(unseen) / exact - 1
 exercises.reveal("four_bits", measured=100 * worse[4])
-print(f"as it is: {exact:.4f} bits per byte, and with this many bits per weight:")
+print(f"not rounded: {exact:.4f} bits per byte. The rise, by bits per weight:")
 for bits in worse:
     print(f"{bits:>8}: {worse[bits]:+.2%}")
 story.model, small = full_model, in_int8(full_model)
@@ -569,7 +571,7 @@ tell(
 #
 # A decoder writes one token per step, and in each step it reads all its weights. In a large model, reading five tokens
 # takes barely longer than reading one, because all five share one pass over the weights. Training makes use of that,
-# because it knows the whole text. A decoder doesn't know the second token until it has chosen the first.
+# because the whole text is known beforehand. A decoder doesn't know the second token until it has chosen the first.
 #
 # But it could guess. In **speculative decoding** a cheap *draft* proposes the next few tokens. The model reads all of
 # them in a single pass, which shows what it would have chosen itself after each one. As long as its choices equal the

@@ -4,7 +4,7 @@ from helpers.exercises.written import predictions
 
 PREDICTIONS = predictions(r"""
 [most_helpful_change]
-Each model has one change. All have equally many parameters and equally much time to train. Which of these four changes lowers the bits per byte most?
+Each model has one change. All have the same number of parameters and the same time to train. Which of these four changes lowers the bits per byte most?
 - RMSNorm: RMSNorm in place of LayerNorm | It computes nearly the same as LayerNorm. People use it because it can save time, but on our CPU it doesn't even do that.
 - SwiGLU: SwiGLU in place of ReLU, with a narrower hidden layer | Shazeer found a gain of 2.4% after far longer training. Here a step with SwiGLU takes longer, so in equal time the model trains for fewer steps.
 - rotary positions: rotary positions in place of a table | Yes. A table has to learn separately for each position what it means to be one token apart. With rotation, the distance is in the scores from the first step on.
@@ -12,7 +12,7 @@ Each model has one change. All have equally many parameters and equally much tim
 ask_why: yes
 
 [changes_that_help]
-All seven changes are common today. How many of them, each made on its own, beat the 2017 block at equal time with all three seeds?
+All seven changes are common today. How many of them, each made on its own, beat the 2017 block in equal time with all three seeds?
 too_low: Changing the positions or the output makes a difference even with two layers and 250 steps.
 too_high: Most of them were introduced to train deep models, to save memory or to run faster on other processors. A small model needs none of that.
 unit: changes
@@ -40,9 +40,9 @@ step: 5
 close: 0.02
 
 [do_experts_collapse]
-Without the importance loss, how are the eight experts used after the training, where an even share is 12.5%?
+Without the importance loss, how are the eight experts used after training? (An even share is 12.5%.)
 - collapse: one or two experts get nearly everything | People fear this, because it has happened in large models. Here the clusters are easy to tell apart.
-- uneven: unevenly, some get twice their share and some hardly any | An expert that starts well gets more tokens and improves faster, but eight different tasks keep most of them busy.
+- uneven: unevenly, some at twice their share and some barely used | An expert that starts well gets more tokens and improves faster, but eight different tasks keep most of them busy.
 - even: evenly, because every cluster finds its own expert | Nothing keeps two clusters from choosing the same expert.
 ask_why: yes
 

@@ -51,7 +51,7 @@ with torch.no_grad():
 print([f"{m:.0e}" if m else "0" for m in moved[0].tolist()])
 
 # %% [markdown]
-# Only the last output moves. The others aren't merely close to what they were. They agree in every bit, because a
+# Only the last output moves. The others aren't merely close to what they were. They agree to the last bit, because a
 # masked weight is exactly 0. That makes the test a sharp one. In a healthy model the difference is 0, and in a faulty
 # one it's usually a thousandth or more, so nobody has to argue about a threshold. Nor does the model have to be
 # trained.
@@ -140,13 +140,14 @@ with torch.no_grad():
 # %% [markdown]
 # ## 2. From "something is wrong" to a place
 #
-# A leak at the output doesn't tell you which of a hundred modules lets it in. To find out, change one word and follow
-# the change upwards. The module to look at is the first one whose inputs are as they should be while its output isn't.
+# A leak at the output doesn't tell you which of a hundred modules has the fault. To find out, change one word and
+# follow the change upwards. The module to look at is the first one whose inputs are as they should be while its output
+# isn't.
 #
 # The widget below changes every word of a sentence in turn, and shows for every module which positions move. A row is
-# an output position, and a column is the changed word. Pick a patient, click on modules in the list, and find the
-# first matrix that doesn't look as it should. A word of an encoder's source is allowed to move everything. A word of a
-# decoder's target is allowed to move only its own position and later ones.
+# an output position, and a column is the changed word. Pick a patient, click on modules in the list, and find the first
+# matrix that doesn't look as it should. A word in an encoder's input is allowed to move everything. A word in a
+# decoder's input is allowed to move only its own position and later ones.
 
 # %%
 WardRound(patient="no mask")
@@ -328,7 +329,7 @@ report = examine(my_model, kind="decoder", vocab_size=50, pad_id=0, max_len=64)
 report
 
 # %% [markdown]
-# | `kind` | how the model is called | what it returns |
+# | `kind` | arguments of the model | what it returns |
 # |---|---|---|
 # | `"encoder-decoder"` | `(src_ids, tgt_ids)` | logits (B, T, V) |
 # | `"decoder"` | `(ids)` | logits (B, T, V) |
@@ -336,12 +337,13 @@ report
 # | `"vision"` | `(pictures)`; say `image_size` and `patch_size` | (B, patches, D), or classes |
 # | `"attention"` | `(query, key, value, mask)`; say `d_model` | (B, T, D) |
 #
-# If your model is called differently, pass `call=lambda model, ids: …`. Hugging Face's models are recognised. You can
+# If your model takes other arguments, pass `call=lambda model, ids: …`. Hugging Face's models are recognised. You can
 # also tell the clinic more:
 #
-# - `loss=`, a function of `(model, ids)`, has your training loss examined. The clinic replaces the model's logits with
-#   its own, and their gradient shows which target the loss wants at each position.
-# - `cached=`, a function of `(model, ids)`, compares decoding with a cache, one token at a time, with a single pass.
+# - With `loss=`, a function of `(model, ids)`, the clinic also examines your training loss. It replaces the model's
+#   logits with its own, and their gradient shows which target the loss wants at each position.
+# - With `cached=`, a function of `(model, ids)`, the clinic checks that decoding one token at a time with a cache gives
+#   the same numbers as a single pass.
 # - If your design is unusual on purpose, say so with `window=`, `prefix=`, `causal=False`, `positions=False`,
 #   `scaled=False`, `shared_layers=True` or `batch_first=False`.
 #
@@ -384,9 +386,9 @@ assert all(row["named"] for row in everybody)
 assert sum(bool(row["checklist"]) for row in everybody) < len(everybody) / 2
 
 # %% [markdown]
-# The clinic names all of them. The checklist notices a good third, because it tests causality and whether sentences
-# are independent, but it doesn't say where the fault is. `torchtest` looks for weights that don't change and for NaN,
-# which catches the decoder that never reads its source.
+# The clinic names all of them. The checklist notices a good third, because it tests causality and whether sentences are
+# independent. It doesn't say where the fault is. `torchtest` looks for weights that don't change and for NaN, which
+# catches the decoder that never reads its source.
 #
 # A clean report isn't a proof. The clinic examines which outputs depend on which inputs, and what happens inside
 # attention. It doesn't know whether your tokeniser, your data or your learning rate is right.
