@@ -151,7 +151,7 @@ EXERCISES = [
             Mistake("no mask", ".tril()", "",
                     "Every row averages the whole sequence, so a position sees its future. Keep the lower triangle."),
             Mistake("sums, not means", "allowed / allowed.sum(-1, keepdim=True)", "allowed",
-                    "These are sums. Divide each row of weights by its sum, so that it's a mean."),
+                    "These are sums. Divide each row of weights by its sum to get means."),
             Mistake("divided by the whole length", "allowed.sum(-1, keepdim=True)", "length",
                     "Every row is divided by T. Row t has only t + 1 vectors to average, so divide each row by its own sum."),
             Mistake("softmax of zeros and ones", "allowed / allowed.sum(-1, keepdim=True)", "allowed.softmax(-1)",
@@ -199,7 +199,7 @@ EXERCISES = [
     ),
     Exercise(
         name="continue_story", title="keep writing, in a limited window",
-        task="model(ids of shape (1, T)) gives logits (1, T, V) and reads at most max_len tokens. Append the likeliest next token n_tokens times and return all ids, as a list.",
+        task="model(ids of shape (1, T)) gives logits (1, T, V) and reads at most max_len tokens. Repeat n_tokens times: append the likeliest next token. Then return all ids, as a list.",
         minutes=4, difficulty=2, importance=4,
         reference=continue_story, draw=_draw_story,
         mistakes=[
@@ -250,7 +250,7 @@ EXERCISES = [
         hints=["Attention has four matrices of d_model × d_model, each with a bias of d_model numbers.",
                "The feed-forward network has d_model × 4·d_model and 4·d_model × d_model, with biases of 4·d_model and d_model.",
                "Per layer 12·d² + 13·d, and in all (vocab_size + max_len)·d + n_layers·(12·d² + 13·d) + 2·d."],
-        look_at="Per layer it is 12·d² + 13·d. For large models only the 12·d² matters.",
+        look_at="Each layer has 12·d² + 13·d parameters. For large models only the 12·d² matters.",
     ),
     Exercise(
         name="bits_per_byte", title="bits per byte",
@@ -267,7 +267,7 @@ EXERCISES = [
             Mistake("per token", 'len(text.encode("utf-8"))', "len(log_probs)",
                     "This is per token, so it depends on the tokenizer. Divide by the bytes of the text."),
             Mistake("mean instead of sum", "log_probs.sum()", "log_probs.mean()",
-                    "The mean over the tokens is divided by the bytes once more. Sum over the tokens."),
+                    "Taking the mean already divides by the number of tokens. Sum over the tokens, then divide by the bytes alone."),
             Mistake("not divided", ' / len(text.encode("utf-8"))', "",
                     "These are the bits of the whole text. Divide by its number of bytes."),
         ],

@@ -10,9 +10,9 @@
 # You can make such a model from the Transformer of lesson 07. Remove the encoder, and the cross-attention with it,
 # since there is nothing left to translate from. What remains is a **GPT**, a *generative pretrained Transformer*.
 #
-# You come from lesson 13. You also need your file of lesson 10 and lesson 11's pieces of words. Today you'll start
-# with a model that can only average and turn it into a GPT step by step. At each step, you'll measure what the new
-# part is worth.
+# This lesson follows lesson 13. You also need the file you wrote in lesson 10 and the word pieces of lesson 11. Today
+# you'll start with a model that can only average and turn it into a GPT step by step. At each step, you'll measure what
+# the new part is worth.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -104,14 +104,14 @@ exercises.warm_up(14)
 # that comes with natural logarithms. Before we train anything, here are two yardsticks that need nothing but counting.
 
 # %%
-print(f"nothing is read, only letter frequencies: {by_frequency:.2f} nats per letter")
-print(f"only the last letter is read:             {by_last_letter:.2f} nats per letter")
+print(f"letter frequencies alone: {by_frequency:.2f} nats per letter")
+print(f"the last letter alone:    {by_last_letter:.2f} nats per letter")
 
 # %% [markdown]
 # A model that reads more than one letter should do better. At position $t$ it needs a summary of the letters 0 to $t$.
 # It mustn't see any later ones, because the next letter is what it has to predict. The simplest summary is the mean of
-# the letters' embeddings. A mean is a weighted sum with equal weights, so one matrix product computes the means of all
-# positions, with the weights of position $t$ in row $t$ of the matrix.
+# the letters' embeddings. A mean is a weighted sum with equal weights, so one matrix product computes the means at all
+# positions. The weights for position $t$ are in row $t$ of its left-hand matrix.
 #
 # ### Your turn (4 min)
 #
@@ -126,7 +126,7 @@ exercises.heading("causal_average")
 def causal_average(x):
     """(B, T, D) -> (B, T, D), the mean of each vector and all before it"""
     allowed = ...  # ← fill the gap: (T, T), 1 where attending is allowed, 0 elsewhere
-    weights = allowed / ...  # ← and let each row sum to 1
+    weights = allowed / ...  # ← and make each row sum to 1
     return weights @ x
 
 
@@ -236,11 +236,11 @@ exercises.reveal(
     "four_narrow_heads",
     measured="better" if min(gains) > 0.01 else "worse" if max(gains) < -0.01 else "same",
 )
-print("loss of one head and of four, for three seeds that were trained before:")
+print("loss of one head → loss of four, in earlier runs with three seeds:")
 for steps, losses in ((250, stored), (long["steps"], long["losses"])):
     both = zip(losses["one head"], losses["four heads"], strict=True)
     print(f"  {steps:>5,} steps:", "   ".join(f"{one:.3f} → {four:.3f}" for one, four in both))
-print(f"and the one just trained: {live['one head']:.3f} → {live['four heads']:.3f}\n")
+print(f"and in the run just now: {live['one head']:.3f} → {live['four heads']:.3f}\n")
 print(write(four_heads, letters, "once upon a time "))
 one_long, four_long = long["losses"]["one head"], long["losses"]["four heads"]
 assert max(four_long) < min(one_long)
@@ -310,8 +310,8 @@ display(
     notebook.figure(
         axes,
         alt="Loss on unseen text for the five rungs, with three stored seeds each and the one just trained. "
-        "It falls at every rung, from near the letter frequencies at the average to well below the last letter "
-        "at three layers.",
+        "It falls at every rung. The average ends near the line for letter frequencies, and three layers end well "
+        "below the line for the last letter.",
         width=640,
     )
 )
@@ -324,8 +324,8 @@ notebook.tell(
 # %% [markdown]
 # ### Your own file, as a GPT
 #
-# Your `my_transformer.py` of lesson 10 learned to translate. Leave out everything that reads a source, put your causal
-# mask on its encoder layers, and it becomes a GPT.
+# Your `my_transformer.py` from lesson 10 learned to translate. Leave out everything that reads a source, put your
+# causal mask on its encoder layers, and it becomes a GPT.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 exercises.fill_in()  # what you skipped is the course's for now
@@ -359,10 +359,10 @@ print(exercises.whose("EncoderLayer", "MultiHeadAttention", "causal_mask", did="
 examine(my_gpt, kind="decoder", vocab_size=len(letters), max_len=64)
 
 # %% [markdown]
-# Your GPT's loss should come out slightly below that of the top rung, although their sizes are equal. The difference
-# lies in the positions. The ladder has to learn a vector for each position, whereas your file adds fixed sines and
-# cosines. When we tried learned vectors in the file, its lead was gone. In *Going deeper*, your file runs the story
-# model.
+# Your GPT's loss should come out slightly below that of the top rung, although the two are the same size. The
+# difference lies in the positions. The models on the ladder have to learn a vector for each position, whereas your file
+# adds fixed sines and cosines. When we tried learned vectors in the file, its lead was gone. In *Going deeper*, your
+# file runs the story model.
 
 # %% [markdown]
 # ## 4. Is that all there is to GPT-2?
@@ -413,7 +413,7 @@ assert sum(p.numel() for p in gpt2.parameters()) == 124_439_808
 # %% [markdown]
 # ## 5. How does a GPT write, and what can it do?
 #
-# The story model from the beginning has six layers like ours, of width 192, and 3.5 million parameters. Its tokens
+# The story model that opened this lesson has six layers like ours, of width 192, and 3.5 million parameters. Its tokens
 # are pieces of words (lesson 11). At each step it reads everything so far and assigns a probability to each of the
 # 4,096 pieces that it knows.
 
@@ -435,15 +435,14 @@ EndlessStory(story)
 # %% [markdown]
 # ### Everything is next-token prediction
 #
-# How can a model that only continues texts translate one? You write *French: le chien dort. English:* and let the
-# model continue. After an article and the words *In short:* the likely continuation is a summary, and after *Q: Who
-# wrote Hamlet? A:* it's an answer. GPT-2 was tested like this, without a layer added or a weight changed. For
-# summaries, the article was followed only by *TL;DR:*. For translations and questions, a few solved examples came
-# first.
+# How can a model that only continues texts translate one? You write *French: le chien dort. English:* and let the model
+# continue. After an article and the words *In short:* the likely continuation is a summary, and after *Q: Who wrote
+# Hamlet? A:* it's an answer. GPT-2 was tested in this way, without a layer added or a weight changed. For summaries,
+# the article was followed only by *TL;DR:*. For translations and questions, a few solved examples came first.
 #
-# The authors of GPT-3 tried such examples on dozens of tasks and showed that they make a large model's answers far
-# better. This is called **in-context learning**, although nothing is trained and the model only reads the examples.
-# Our story model is too small for it. In lesson 19 you'll try it with a model that's large enough.
+# The authors of GPT-3 tried such examples on dozens of tasks and showed how much better a large model answers once it
+# has read a few. This is called **in-context learning**, although nothing is trained and the model only reads the
+# examples. Our story model is too small for it. In lesson 19 you'll try it with a model that's large enough.
 #
 # What has the story model picked up? We give it a beginning and two possible endings and check which of the endings it
 # finds more probable. Does the queen put on *her crown* or *his crown*? A fox met a goose: is *'I will eat you'* said
@@ -524,7 +523,7 @@ exercises.reveal(
 )
 for task, tries in TASKS.items():
     given, yes, no = tries[0]
-    print(f"{task:>11}: {right[task]} of {len(tries)} right, for instance {given} …{yes} /{no}")
+    print(f"{task:>11}: {right[task]} of {len(tries)} right, for instance: {given} …{yes} /{no}")
 notebook.tell(
     """Nobody set the story model these tasks. It was trained to predict the next piece, and what it learned is what it
     needed most often. Every page asks for *his* or *her*, while the question of who is wicked comes up only now and
@@ -543,19 +542,18 @@ model_map(story.trace("The king said to his daughter"), tour="14")
 # %% [markdown]
 # <details><summary>Fine print</summary>
 #
-# All rungs were trained alike, for 250 steps with 16 windows of 64 letters per step, at a learning rate that was
-# chosen for the top of the ladder. The matrices inside `mix` were trained by **Muon** (Jordan et al. 2024), an
-# optimiser that makes every update of a matrix equally large in all directions. Everything else was trained by
-# **AdamW**, Adam with a small pull of every weight towards zero. The loss is measured on 20,000 letters that no model
-# was trained on.
+# All rungs were trained alike, for 250 steps with 16 windows of 64 letters per step, at a learning rate that was chosen
+# for the top of the ladder. The matrices inside `mix` were trained by **Muon** (Jordan et al. 2024), an optimiser that
+# makes every update of a matrix equally large in all directions. Everything else was trained by **AdamW**, Adam with a
+# small pull on every weight towards zero. The loss is measured on 20,000 letters that no model was trained on.
 #
-# The six sizes of *Going deeper* were trained in this way too, for 500 steps. Their learning rates were chosen on
-# 40,000 unseen letters and their losses measured on 40,000 others.
+# The models of six sizes in *Going deeper* were trained in this way too, for 500 steps. Their learning rates were
+# chosen on 40,000 unseen letters and their losses measured on 40,000 others.
 #
-# With 20 questions of each kind, a difference of six right answers could be chance about one time in 20. The copier
-# and the detective of *Going deeper* are trained once each. We picked the copier's seed. Of the three others that we
-# tried, only one learned to copy as well in so few steps, and switching heads off says little about a model that has
-# hardly begun to copy.
+# With 20 questions of each kind, a difference of six right answers could arise by chance about one time in 20. The
+# copier and the detective of *Going deeper* are trained once each. We picked the copier's seed, because switching heads
+# off says little about a model that has hardly begun to copy. Of three models with other seeds, only one learned to
+# copy as well in so few steps.
 #
 # </details>
 
@@ -600,10 +598,10 @@ exercises.quiz("lessons_from_one_text")
 # %% [markdown]
 # ### Bits per byte (4 min)
 #
-# The story model's loss is per piece, and our letter models' loss is per letter. To compare the two, we need a loss
-# per byte of the text. Add up the surprise $-\log p$ of every piece in the text, divide the sum by the number of
-# bytes in the text, and convert it from nats to bits. A bit is the surprise of a fair coin toss, log 2 ≈ 0.69 nats. A
-# byte has 256 = 2⁸ values, which means that a model that knows nothing needs 8 **bits per byte**.
+# The story model's loss is per piece, and our letter models' loss is per letter. To compare the two, we need a loss per
+# byte of the text. Add up the surprise $-\log p$ of every piece in the text, divide the sum by the number of bytes in
+# the text, and convert it from nats to bits. A bit is the surprise of a fair coin toss, log 2 ≈ 0.69 nats. A byte has
+# 256 = 2⁸ values, so a model that knows nothing needs 8 **bits per byte**.
 
 # %% tags=["hide-input"]
 exercises.heading("bits_per_byte")
@@ -644,7 +642,7 @@ def continue_story(model, ids, n_tokens, max_len):
 
 
 # %% tags=["hide-input"]
-print("1, 2, 3 goes on as", continue_story(lambda ids: F.one_hot(ids + 1, 20), [1, 2, 3], 5, 4)[3:])
+print("1, 2, 3 continued:", continue_story(lambda ids: F.one_hot(ids + 1, 20), [1, 2, 3], 5, 4)[3:])
 
 # %% tags=["hide-input"]
 exercises.check("continue_story", continue_story)
@@ -682,12 +680,13 @@ exercises.quiz("did_it_copy")
 # %% [markdown]
 # ## Going deeper
 #
-# Optional, about 25 minutes. Lesson 20 finds the copying heads again, in a model that people use.
+# Optional, about 25 minutes. You'll meet heads that copy, and lesson 20 finds such heads again in a model that people
+# use.
 #
 # ### Can your file run the story model?
 #
-# Your file is a Transformer of 2017. The story model is younger. It adds no positions to the embeddings, rotates its
-# queries and keys instead (lesson 05), and has a GELU in its feed-forward networks. Replace three of your functions,
+# Your file is a Transformer of 2017, and the story model is newer. Instead of adding positions to the embeddings, it
+# rotates its queries and keys (lesson 05), and its feed-forward networks use a GELU. Replace three of your functions,
 # and its weights fit into your GPT.
 
 # %%
@@ -848,9 +847,9 @@ assert again < first
 #
 # $$L(N) = E + \frac{A}{N^\alpha}$$
 #
-# No size gets below the floor $E$, because part of every text is chance and because half a million letters can teach
-# only so much. If we knew $\alpha$, the loss would be a straight line over $N^{-\alpha}$, and `polyfit` would find
-# $A$ and $E$. That's why we try many values of $\alpha$ and keep the one whose line fits best.
+# No model gets below the floor $E$, whatever its size, because part of every text is chance and because half a million
+# letters can teach only so much. If we knew $\alpha$, the loss plotted against $N^{-\alpha}$ would be a straight line,
+# and `polyfit` would find $A$ and $E$. That's why we try many values of $\alpha$ and keep the one whose line fits best.
 
 
 # %%
@@ -872,7 +871,7 @@ print(f"L(N) = {e:.2f} + {a:.1f} / N^{alpha:.2f}")
 
 # %% [markdown]
 # A law without a floor would be simpler. On logarithmic axes it's a straight line. We fit one to the same five sizes.
-# Which of the two laws comes closer to the largest size?
+# Which of the two laws comes closer to the loss of the largest size?
 
 # %%
 exercises.predict("with_or_without_a_floor")
@@ -916,7 +915,7 @@ display(
     )
 )
 notebook.tell(
-    """The law with a floor predicts a size that it never saw, more than twice as large as the largest in the fit. The
+    """The law with a floor predicts the loss at a size that it never saw, more than twice the largest in the fit. The
     straight line promises too much, because it can't level off. The band shows how much luck there is in such a
     prediction. It spans 243 laws, one for every way to pick a single seed per size."""
 )
@@ -962,9 +961,9 @@ for name, (before, after) in both.items():
     print(f"{name:>11}: {before:.3f} → {after:.3f} bits per byte")
 card = detective.card
 notebook.tell(
-    """The frozen matrices are all still there, but the model never uses them alone, because the adapter adds its
-    BA to every W. Losing an old skill while learning a new one is called *catastrophic forgetting*. With LoRA it can
-    be undone at any time. Take the adapter away, and you have the old model again."""
+    """The frozen matrices are all still there, but the model never uses them alone, because the adapter adds a
+    correction to each of them. Losing an old skill while learning a new one is called *catastrophic forgetting*.
+    With LoRA it can be undone at any time. Take the adapter away, and you have the old model again."""
 )
 assert gain > 0.08 and 0 < cost < gain
 assert card["after"]["holmes"] < card["before"]["holmes"] - 0.1

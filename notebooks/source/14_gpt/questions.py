@@ -57,7 +57,7 @@ answer: 256
 why: There is one prediction per position, which is why a model can learn so much from a single pass over a text.
 
 [compare_two_tokenizers: single]
-Two models read one text. Model A has a loss of 3.0 nats per token, and its tokens are 4 bytes long on average. Model B has 2.0 nats per token, with tokens of 2 bytes. Which model predicts the text better?
+Two models read the same text. Model A has a loss of 3.0 nats per token, and its tokens are 4 bytes long on average. Model B has 2.0 nats per token, with tokens of 2 bytes. Which model predicts the text better?
 - B, because 2.0 is less than 3.0. | B needs twice as many tokens for the same text, and each of them adds to its loss.
 + A. | Yes: 0.75 nats per byte against 1.0. Only losses per byte of text can be compared.
 - You can't tell without knowing how large the vocabularies are. | You don't need their sizes, because you can compare the total surprise over the same text.
@@ -80,7 +80,7 @@ recall: weight_of_the_last_letter
 [four_narrow_heads]
 What happens to the loss with four heads of width 16 instead of one of width 64?
 - worse: it rises, because each head is too narrow to tell 50 letters apart | Sixteen numbers are enough for what one head has to pass on, and there are four heads.
-- same: it stays the same, because the parameters do | There are as many parameters as before, but they now feed four softmaxes instead of one.
+- same: it stays the same, because the number of parameters does | There are as many parameters as before, but they now feed four softmaxes instead of one.
 - better: it falls, because each head has a softmax of its own | Right. With four softmaxes, the letter just read and the ones before it no longer compete for the same weight.
 recall: why_many_heads_here
 
@@ -108,8 +108,8 @@ What happens to the loss in the repetition when these heads are switched off?
 [with_or_without_a_floor]
 Both laws were fitted to the five smaller sizes. Which one predicts the loss of the largest size better?
 - straight: the one without a floor, because a straight line has less to get wrong | It has two numbers to fit instead of three. But the points already bend away from it at the smaller sizes, so it promises too much.
-- floor: the one with a floor, because the loss can't keep falling at one pace | Right. The five sizes already show that each further step gains less, and a straight line can't follow that.
-- equal: both about equally well, because the sizes lie so close together | They do lie close. But the bend of the points is larger than the difference between seeds, so the two laws part quickly.
+- floor: the one with a floor, because the loss can't keep falling at the same rate | Right. The five sizes already show that each further step gains less, and a straight line can't follow that.
+- equal: both about equally well, because the sizes lie so close together | They do lie close. But the bend of the points is larger than the difference between seeds, so the two laws soon drift apart.
 
 [what_the_detective_forgets]
 The adapter has made the model better at predicting Holmes. What has it done to the fairy tales?

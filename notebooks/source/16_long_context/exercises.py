@@ -192,7 +192,7 @@ EXERCISES = [
         also_right=[efficient.cache_size],
         hints=["Start with one token in one layer and one head: how many numbers are its key and its value together?",
                "2 * d_head numbers per token, layer and head. Multiply by all three counts, then by the bytes per number."],
-        look_at="Everything is multiplied, so halving any one of the factors halves the cache. Grouped-query attention reduces n_heads, 8-bit numbers the bytes, and a window n_tokens.",
+        look_at="Everything is multiplied, so halving any one of the factors halves the cache. Grouped-query attention reduces n_heads, 8-bit numbers reduce the bytes, and a window reduces n_tokens.",
     ),
     Exercise(
         name="window_mask", title="a sliding window",
@@ -293,7 +293,7 @@ EXERCISES = [
         reference=online_softmax_step, draw=draw_scores,
         mistakes=[
             Mistake("old sum not rescaled", " * (largest - new).exp()", "",
-                    "The old sum still counts relative to the old maximum. Multiply it by exp(largest − new)."),
+                    "The old sum is still relative to the old maximum. Multiply it by exp(largest − new)."),
             Mistake("rescaled the wrong way", "(largest - new)", "(new - largest)",
                     "The old sum is rescaled in the wrong direction. When the maximum rises, each old term gets smaller: exp(largest − new)."),
             Mistake("relative to the block", "new[:, None]", "scores.amax(-1, keepdim=True)",

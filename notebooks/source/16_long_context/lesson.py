@@ -10,7 +10,7 @@
 # length of the novel and change nothing else. The model has 96 layers with 96 heads each, and its keys and values are
 # 128 numbers wide. How much memory would the cache take?
 #
-# You come from lesson 14. You also need lesson 08's cache.
+# This lesson follows lesson 14. You also need lesson 08's cache.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -127,8 +127,8 @@ exercises.check("cache_size", cache_size)
 # would shrink to an eighth.
 #
 # The second bill is for **time**. To read $n$ tokens, a head computes $n^2$ dot products of $d$ numbers each. Mixing
-# the values takes as many multiplications again, which makes $2n^2d$ in all. Let's time that on your machine, beside a
-# feed-forward layer, which processes every token by itself.
+# the values takes as many multiplications again, which makes $2n^2d$ in all. Let's time that on your machine, alongside
+# a feed-forward layer, which processes every token by itself.
 
 
 # %% tags=["hide-input", "nbval-ignore-output"]
@@ -237,7 +237,7 @@ ratio = masked_time / plain_time
 exercises.reveal(
     "what_a_mask_saves", measured="little" if ratio < 0.2 else "half" if ratio < 0.7 else "more"
 )
-print(f"with the mask, {ratio:.1f} times as long as without")
+print(f"with the mask, attention takes {ratio:.1f} times as long as without it")
 notebook.tell(
     f"""
     We save work only if the hidden scores aren't computed at all. `patterns.window_attention` returns what masked
@@ -251,8 +251,9 @@ notebook.claim(counted[0] == counted[1] == 16 * counted[2])
 # %% [markdown]
 # ### Does the first word still reach the last one?
 #
-# Within one layer it doesn't. But in the second layer, a token attends to neighbours that have themselves attended to
-# *their* neighbours. A window of 8 includes the query itself, so each layer extends the reach by 7 positions.
+# Within one layer, nothing gets further than the window. But in the second layer, a token attends to neighbours that
+# have themselves attended to *their* neighbours. A window of 8 includes the query itself, so each layer extends the
+# reach by 7 positions.
 #
 # At that pace, a text of 4,096 tokens needs hundreds of layers. Two other patterns need far fewer. In the **strided**
 # pattern (Child et al. 2019), each token also attends to every 8th token further back. In the **global** pattern of
@@ -265,10 +266,11 @@ notebook.claim(counted[0] == counted[1] == 16 * counted[2])
 AttentionPatterns()
 
 # %% [markdown]
-# So far we've only counted steps, so let's train some models. A small encoder reads 40 random symbols, one of them
-# marked, and has to report the marked symbol at its last position. We train four such encoders of two layers, each
-# with a different pattern. The first has full attention and the second a window of 8, which in an encoder means 7
-# positions to each side. The third is strided, and the fourth has a window and one global token.
+# So far we've only counted layers. Now we train models to see whether the count holds. A small encoder reads 40 random
+# symbols, one of them marked. At its last position, it has to report which symbol was marked. We train four such
+# encoders of two layers, each with a different pattern. The first has full attention and the second a window of 8,
+# which in an encoder means 7 positions to each side. The third is strided, and the fourth has a window and one global
+# token.
 
 
 # %% tags=["hide-input"]
@@ -340,7 +342,7 @@ exercises.reveal("how_far_it_reads", measured=shape)
 axes = plots.labelled_lines(
     distances,
     accuracy,
-    x_label="positions between mark and question",
+    x_label="positions from the mark to the end",
     y_label="right, %",
     marker="o",
 )
@@ -369,9 +371,9 @@ notebook.tell(
 # %% [markdown]
 # ## 3. Do we have to store the weights?
 #
-# Suppose you can't do without any pair, but you run out of memory for the $n \times n$ weights. Attention needs each
-# row of weights only until the values have been mixed. If we worked through the keys a few at a time, the weights
-# would never all have to exist at once.
+# Suppose you need every pair, but you run out of memory for the $n \times n$ weights. Attention needs each row of
+# weights only until the values have been mixed. If we worked through the keys a few at a time, the weights would never
+# all have to exist at once.
 #
 # The softmax stands in the way, because it needs a whole row of scores twice. First it looks for the largest score,
 # which it subtracts so that nothing overflows. Then it adds up the exponentials for the denominator. How could it do
@@ -399,9 +401,9 @@ print("equal to a softmax over all five scores: yes")
 
 # %% [markdown]
 # The number is $e^{2-4}$, because $e^{s-2} \cdot e^{2-4} = e^{s-4}$ for every old score $s$. This trick is called the
-# **online softmax** (Milakov and Gimelshein 2018). The values that have been mixed so far are corrected by the same
-# factor, so attention can read its keys and values in blocks, called **tiles**. FlashAttention (Dao et al. 2022) does
-# that on GPUs.
+# **online softmax** (Milakov and Gimelshein 2018). The mixture of values so far is corrected by the same factor, so
+# attention can read its keys and values in blocks, called **tiles**. FlashAttention (Dao et al. 2022) does that on
+# GPUs.
 #
 # What do tiles save? We count the multiplications of both versions and look for the largest tensor that each creates.
 
@@ -416,7 +418,7 @@ with torch.inference_mode():
     tile_memory = largest_tensor(in_tiles, *inputs[2048])
     torch.testing.assert_close(in_tiles(*inputs[1024]), full_attention(*inputs[1024]))
 print(
-    f"multiplications at 2048 tokens: {plain / 1e6:.0f} million at once, {tiled / 1e6:.0f} in tiles"
+    f"multiplications at 2048 tokens: {plain / 1e6:.0f} million at once, {tiled / 1e6:.0f} million in tiles"
 )
 print(f"largest tensor: {full_memory[2048] / tile_memory:.0f} times smaller in tiles of 128")
 assert plain == tiled and full_memory[2048] / tile_memory == 16
@@ -424,7 +426,7 @@ assert plain == tiled and full_memory[2048] / tile_memory == 16
 # %% [markdown]
 # Tiling is no approximation. It does all the multiplications and only avoids storing the weights. On a GPU that alone
 # makes attention several times as fast, because a GPU spends more time writing and reading the weights than computing
-# them. PyTorch's `F.scaled_dot_product_attention` has tiles built in. Its `flex_attention` also skips every tile that
+# them. In PyTorch, `F.scaled_dot_product_attention` has tiles built in, and `flex_attention` also skips every tile that
 # a mask hides completely (Dong et al. 2024).
 
 # %% [markdown]
@@ -434,8 +436,8 @@ assert plain == tiled and full_memory[2048] / tile_memory == 16
 # products are associative, though. If we moved the brackets, $Q(K^\top V)$ would begin with a matrix that's only $d
 # \times d$, however long the text. Unfortunately the softmax comes between the two products, and it needs the scores.
 #
-# Let's replace the softmax, then. Its weights are proportional to $e^{q \cdot k}$. In its place we use a weight that
-# *is* a dot product, $\phi(q) \cdot \phi(k)$, where the function $\phi$ makes every entry positive. Katharopoulos et
+# Let's replace the softmax, then. It makes the weights proportional to $e^{q \cdot k}$. We make them proportional to a
+# dot product instead, $\phi(q) \cdot \phi(k)$, where the function $\phi$ makes every entry positive. Katharopoulos et
 # al. (2020) take $\phi(x) = \mathrm{elu}(x) + 1$, which is $x + 1$ for positive $x$ and $e^x$ otherwise.
 #
 # ### Your turn (4 min)
@@ -479,14 +481,14 @@ with torch.inference_mode():
     )
     linear_memory = largest_tensor(efficient.linear_attention, *inputs[2048])
 notebook.claim(small_ratio > 1 > 10 * large_ratio)
-print("the same numbers as with the weights written out, to a millionth: yes")
+print("linear attention and its weights written out in full agree to a millionth: yes")
 print(
-    f"multiplications, linear over softmax: {small_ratio:.2f} at 32 tokens, {large_ratio:.3f} at 1,024"
+    f"multiplications, linear divided by softmax: {small_ratio:.2f} at 32 tokens, {large_ratio:.3f} at 1,024"
 )
 print(f"largest tensor at 2048 tokens: {full_memory[2048] / linear_memory:.0f} times smaller")
 sooner = [n for n, a, b in zip(lengths, chunk_times, fused_times, strict=True) if a < b]
 where = ", ".join(f"{n:,}" for n in sooner) or "none of these"
-print("tokens at which causal linear attention is faster here than PyTorch's own tiles:", where)
+print("lengths at which causal linear attention is faster here than PyTorch's own tiles:", where)
 
 # %% [markdown]
 # Linear attention takes $2nd^2$ multiplications instead of $2n^2d$, which is fewer as soon as $n$ is larger than $d$,
@@ -523,7 +525,7 @@ for t in range(100):
 torch.testing.assert_close(
     torch.stack(rows), efficient.causal_linear_attention(q, k, v), atol=1e-6, rtol=0
 )
-print("100 steps give the same as all at once: yes")
+print("100 single steps and one pass over all 100 tokens agree: yes")
 
 # %% [markdown]
 # Your function takes the old state and a new token and returns the new state, as `rnn_step` did in lesson 01. **Linear
@@ -539,7 +541,7 @@ print("100 steps give the same as all at once: yes")
 def share_read_back(n_pairs, width=64, phi=lambda x: x):
     key, value = (F.normalize(torch.randn(n_pairs, width), dim=-1) for _ in range(2))
     state = phi(key).T @ value  # (width, width): the sum of all pairs
-    read = phi(key) @ state  # ask with each key
+    read = phi(key) @ state  # read with each key
     return share_closest(read, value)
 
 
@@ -552,7 +554,7 @@ counts = [16, 32, 64, 128, 256, 512, 1024]
 
 
 def share_closest(read, value):
-    """Of what share of what was read is the value at its own place the closest?"""
+    """Return the share of keys for which the value closest to the result is the key's own."""
     return ((read @ value.T).argmax(-1) == torch.arange(len(read))).float().mean().item()
 
 
@@ -588,7 +590,8 @@ display(
     notebook.figure(
         axes,
         alt="Share of pairs read back against the number of pairs in the state. The sum reads back nearly all at "
-        "first and then falls steeply, the wider state later. With φ, hardly any pair comes back at any length.",
+        "first and then falls steeply, and the wider state falls later. With φ, hardly any pair comes back at "
+        "any length.",
         width=560,
     )
 )
@@ -610,14 +613,14 @@ notebook.tell(
 #
 # ## 5. What do models do today?
 #
-# Many models still pay for full attention in every layer and save only by sharing heads of keys and values. Others
-# keep a few full layers for exact look-up and make the rest cheap. In Gemma 3 (2025), five layers in six have a window
-# of 1,024 tokens. In gpt-oss (2025), every second layer has a window of 128. Jamba (2024) and MiniMax-01 (2025) use a
+# Many models still pay for full attention in every layer and save only by sharing key and value heads. Others keep a
+# few full layers for exact look-up and make the rest cheap. In Gemma 3 (2025), five layers in six have a window of
+# 1,024 tokens. In gpt-oss (2025), every second layer has a window of 128. Jamba (2024) and MiniMax-01 (2025) use a
 # state of fixed size in seven layers of eight, while Qwen3-Next and Kimi Linear (both 2025) use a gated delta rule in
 # three of four.
 #
 # DeepSeek-V3.2 (2025) selects keys by their content instead. A small learned scorer picks 2,048 tokens for each query
-# to attend to. None of these ways has won yet. MiniMax's next model, M2, went back to full attention throughout
+# to attend to. None of these approaches has won yet. MiniMax's next model, M2, went back to full attention throughout
 # (MiniMax 2025b).
 #
 # Who pays, then? With full attention, whoever runs the model pays, in memory and time. With a window or a fixed
@@ -629,9 +632,9 @@ notebook.tell(
 # The four readers in section 2 are trained once each here. With three other seeds we saw the same cliff, and the other
 # patterns were right 100% of the time at nearly every distance. The vectors in section 4 are random, whereas a trained
 # model can choose keys that overlap less. For the novel's cache we counted all layers of GPT-3 alike. In fact every
-# second one was sparse, so some of its keys could have been dropped. `F.scaled_dot_product_attention` accepts any
-# mask, but it still computes the hidden scores, and on a GPU such a mask rules out its fastest kernel. All times were
-# measured with one thread of this machine.
+# second one was sparse, so some of its keys could have been dropped. `F.scaled_dot_product_attention` accepts any mask,
+# but it still computes the hidden scores, and on a GPU such a mask rules out the function's fastest kernel. All times
+# were measured with one thread of this machine.
 #
 # </details>
 #
@@ -647,8 +650,8 @@ notebook.tell(
 # $$\phi(Q)\,\bigl(\phi(K)^\top V\bigr) \quad\text{in place of}\quad \mathrm{softmax}(QK^\top)\,V$$
 #
 # You've seen what was changed to make attention cheap. [What changed since 2017](95_what_changed.ipynb) goes through
-# the other parts of the model. If drums tempt you, take the branch to lesson 17 first, which takes two hours and needs
-# lesson 15.
+# the other parts of the model. If drums tempt you, first take the branch to lesson 17, which takes two hours and builds
+# on lesson 15.
 
 # %% [markdown]
 # ## Practice
@@ -778,7 +781,9 @@ mixed = efficient.cache_size(tokens, 10, **shape) + efficient.cache_size(
     tokens, 50, window=1024, **shape
 )
 exercises.reveal("cache_of_a_hybrid", measured=100 * mixed / all_full)
-print(f"all full {all_full / 1e9:.1f} GB, five in six with a window {mixed / 1e9:.1f} GB")
+print(
+    f"cache with 60 full layers: {all_full / 1e9:.1f} GB, with 10 full and 50 with a window: {mixed / 1e9:.1f} GB"
+)
 assert 0.16 < mixed / all_full < 0.19
 
 # %%
@@ -840,14 +845,14 @@ notebook.figure(
 # with up to 32 keys, and fails only as the state fills up. Many newer models add a gate, which lets the distant past
 # fade (Yang et al. 2025).
 #
-# ### Does a rotary model read on beyond its training?
+# ### Can a rotary model read past its training length?
 #
 # A learned table of positions ends with its last row. Rotary positions (lesson 05) have no table. They turn each pair
-# of features by its own angle per position, so the formula works for any position.
-# Does the model work there, too?
+# of features by its own angle per position, so the formula works for any position. Does the model work at positions
+# that it has never seen?
 #
 # That depends on which angles it has met. Over a training text of 2,048 tokens, some pairs go round hundreds of times
-# and pass every angle. Others never finish their first turn.
+# and pass through every angle. Others never finish their first turn.
 
 
 # %%
@@ -867,18 +872,19 @@ assert unfinished(8_192, 10_000) < unfinished(2_048, 10_000) < unfinished(8_192,
 
 # %% [markdown]
 # At position 3,000, these slow pairs are turned to angles that the model has never seen, and the loss jumps. Three
-# repairs are in use. *Position interpolation* divides all positions by a factor, so that a long text fits into the
-# angles of training. The price is that neighbours look closer together than before (Chen et al. 2023). *YaRN* divides
-# the positions only for the slow pairs, with a gradual transition to the fast ones, and sharpens the softmax a little
-# (Peng et al. 2023). A *larger base*, such as Llama 3's 500,000 in place of 10,000, slows down every pair but the
-# first.
+# repairs are in use. *Position interpolation* divides all positions by a factor, so that a long text gets by with the
+# angles seen in training. The price is that neighbours look closer together than before (Chen et al. 2023). *YaRN*
+# divides the positions only for the slow pairs, with a gradual transition to the fast ones, and sharpens the softmax a
+# little (Peng et al. 2023). A *larger base*, such as Llama 3's 500,000 in place of 10,000, slows down every pair but
+# the first.
 #
 # All three work better if the model is then trained further on long texts. YaRN and a changed base are also used
 # without further training, at some cost on short texts. Qwen3, for instance, was trained on up to 32,768 tokens, and
 # reads 131,072 once YaRN is switched on in its configuration (Qwen Team 2025).
 #
 # A model that can read a long window doesn't always make good *use* of it. Models have missed facts in the middle of a
-# long prompt more often than facts at its ends (Liu et al. 2023). Lesson 19 reads beyond a real model's window.
+# long prompt more often than facts at its ends (Liu et al. 2023). In lesson 19 you'll take a real model beyond its
+# window.
 #
 # ### More parameters for the same work: a mixture of experts
 #

@@ -5,10 +5,10 @@ from helpers.exercises.written import predictions, questions
 QUESTIONS = questions(r"""
 [what_grows_with_the_square: multiple]
 A text becomes ten times as long. Which of these become a hundred times as large?
-- The keys and values in the cache. | One key and one value per token, layer and head, so the cache becomes ten times as large.
+- The keys and values in the cache. | There's one key and one value per token, layer and head, so the cache becomes ten times as large.
 + The multiplications of attention when the whole text is read. | True: ten times as many queries, each with ten times as many keys.
-- The work of the feed-forward layers. | Each token passes through them by itself, so it becomes ten times as much.
-- The multiplications of attention for one new token, with a cache. | There's a single query for ten times as many keys, so it becomes ten times as much.
+- The work of the feed-forward layers. | Each token passes through them by itself, so the work becomes ten times as large.
+- The multiplications of attention for one new token, with a cache. | There's a single query for ten times as many keys, which makes ten times as many multiplications.
 + The attention weights, if all of them are stored at once. | True: there's one weight for every pair of a query and a key.
 
 [layers_for_a_window: number]
@@ -21,14 +21,14 @@ why: The first token is 100 positions back, and each layer reaches 4 positions f
 
 [a_causal_global_token: single]
 In a decoder, the first token is global, so every token attends to it and it attends to every token that the causal mask permits. Does that help information from token 50 to reach the last token?
-- Yes, in two layers: it collects from token 50 and passes it on. | In an encoder it would. Here the causal mask hides token 50 from everything that comes before it, the first token included.
+- Yes, in two layers: the first token collects from token 50 and passes on what it has. | In an encoder it would. Here the causal mask hides token 50 from everything that comes before it, the first token included.
 + No, because the first token never attends to token 50. | Every token attends to it, but it has attended to nothing except itself.
 - Only if token 50 is inside the last token's window anyway. | Then the last token needs no help. The question is what a global token adds.
 
 [what_tiling_saves: single]
 What does working through the keys in tiles save?
 - Multiplications: most of the weights are nearly zero, so their tiles are skipped. | No tile is skipped. Every score is computed, and the result is exactly attention.
-+ Memory and the traffic to it, because the n × n weights never exist at once. | Yes. The sums are the same, and on a GPU the traffic is what takes the time.
++ Memory and the traffic to it, because the n × n weights never exist at once. | Yes. The arithmetic is the same, and on a GPU the traffic is what takes the time.
 - Exponentials: it replaces the softmax with a cheaper function. | The softmax is computed exactly, only in a different order.
 - Keys and values: the cache becomes smaller. | All keys and values are still needed. What disappears is the matrix of weights.
 
@@ -49,7 +49,7 @@ Why can't ordinary attention be computed as Q (Kᵀ V)?
 
 [what_linear_gives_up: open]
 Two models of equal size read a telephone directory of a thousand entries, one with ordinary attention, one with linear attention. Then each is asked for one number. What do you expect, and what would you measure to find out?
-answer: Ordinary attention keeps a key and a value for every entry, so it can pick the right one however many there are. Linear attention keeps only the sum of all entries, in a matrix of fixed size. If there are many more entries than a key has numbers, the keys overlap, so what you read back is mixed with other entries. To find out, train both models on the task, because a trained model can choose better keys than random ones. Then plot the share of numbers that come back right against the number of entries, for several widths.
+answer: Ordinary attention keeps a key and a value for every entry, so it can pick the right one however many there are. Linear attention keeps only the sum of all entries, in a matrix of fixed size. If there are many more entries than numbers in a key, the keys overlap, so what you read back is mixed with other entries. To find out, train both models on the task, because a trained model can choose better keys than random ones. Then plot the share of numbers that come back right against the number of entries, for several widths.
 
 [which_for_which: match]
 Match each method with what it gives up.
@@ -81,14 +81,14 @@ A model with two layers and a window that reaches 7 positions to each side is tr
 recall: layers_for_a_window
 
 [pairs_from_a_matrix]
-We add up 512 random pairs of a key and a value, 64 numbers each, in one 64 × 64 matrix, without φ. Then we read it with every key. How many of the keys read a result that's closer to their own value than to any other?
-- most: nearly all, because random vectors of 64 numbers are nearly at right angles | Any two of them nearly are. But the small overlaps with 511 other keys add up, until together they're larger than the value itself.
+We add up 512 random pairs of a key and a value, 64 numbers each, in one 64 × 64 matrix, without φ. Then we read it with every key. For how many of the keys is the result closer to the key's own value than to any other?
+- most: nearly all, because random vectors of 64 numbers are nearly at right angles | Any two of them are nearly at right angles. But the small overlaps with 511 other keys add up, until together they're larger than the value itself.
 - third: a third, because the overlaps with 511 other keys partly cancel out | Yes. The overlaps that don't cancel drown out most values, but a fair number of pairs survive.
 - few: hardly any, because only 64 vectors fit at right angles in 64 dimensions | The others overlap, but only a little, and with either sign. Many of these overlaps cancel, so a fair number of pairs survive.
 ask_why: yes
 
 [cache_of_a_hybrid]
-In a model of 60 layers, 50 attend only to the last 1,024 tokens and 10 to everything. At 131,072 tokens, how large is its cache compared with 60 full layers?
+In a model of 60 layers, 50 attend only to the last 1,024 tokens and 10 to everything. At 131,072 tokens, how large is its cache compared with that of 60 full layers?
 explain: The ten full layers keep everything, and the other fifty keep less than a hundredth of the text.
 too_low: The ten full layers keep everything, and they are a sixth of all layers.
 too_high: A layer with a window drops everything older, so 50 of the 60 layers keep next to nothing of a text this long.

@@ -10,8 +10,8 @@
 # a teacher, because a rule tells it which of its answers are right. Today's models learn to reason from rules of
 # this kind.
 #
-# You come from lesson 95, or straight from 16. You also need lesson 14's GPT, lesson 09's loss, which leaves padding
-# out, and LoRA from lesson 12.
+# This lesson follows lesson 95, though you can come straight from lesson 16. You also need GPT from lesson 14, LoRA
+# from lesson 12, and lesson 09's way of leaving padding out of the loss.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -50,7 +50,7 @@ results = measured("assistant")
 # %% [markdown] tags=["notes"]
 # **50 minutes.** Hook and warm-up 6 · 1 the template 11 · 2 learning from answers 11 · 3 learning from comparisons 9
 # · 4 learning from a rule 10 · 5 what it doesn't know, and what others can make it do, and the summary 3. The second
-# patient, the vote, the clip and the KL are for home.
+# student, the vote, the clip and the KL are for home.
 #
 # **Say first**: nothing in the model changes today. It's still lesson 14's Transformer, for most of the lesson with
 # lesson 14's loss. Only the text that it's trained on is new.
@@ -175,7 +175,7 @@ writers = {
 ChatBox(writers, helper.encode, story.decode, "Say wolf three times.")
 
 # %% [markdown]
-# ## 2. What does it learn from?
+# ## 2. What does an assistant learn from?
 #
 # Our assistant learned from about half a million instructions, each with its answer. Nobody wrote these by hand. A
 # small program made them from the words and sentences of the fairy tales, and nearly all of them belong to the seven
@@ -193,9 +193,9 @@ notebook.table(
 # We put each instruction and its answer into the template and train as in lesson 14, by predicting every next token.
 # This is called **instruction tuning** or supervised fine-tuning.
 #
-# Only the loss is a little different. An assistant never has to write the user's turn, so the predictions inside the
-# prompt are usually left out of it. We do that by setting their targets to −100, which PyTorch's `cross_entropy`
-# skips.
+# Only the loss is a little different. An assistant never has to write the user's turn, so predictions inside the prompt
+# usually don't count towards the loss. We leave them out by setting their targets to −100, which PyTorch's
+# `cross_entropy` skips.
 #
 # ### Your turn (4 min)
 
@@ -278,14 +278,15 @@ print(f"replies: {len(asked)}, ended by themselves: {ended}, right: {right}")
 some = {one.kind: (one.prompt, text) for one, text in zip(asked, texts, strict=True)}
 notebook.table(
     [[kind, prompt[-60:], text] for kind, (prompt, text) in some.items()],
-    ["kind", "instruction (its end)", "reply"],
+    ["kind", "end of the instruction", "reply"],
 )
 notebook.tell(
     f"""
     After 320 pairs the student has learned what an answer looks like: {ended} of its {len(asked)} replies stop by
     themselves. But {f"only {right}" if right else "none"} of them {"is" if right < 2 else "are"} right. The student
     can't *copy* words from the instruction, because stories hardly teach a model to copy. The bundled assistant
-    learned to copy from about 1,500 times as many pairs, and it follows {best:.0%} of these {len(asked)} instructions.
+    acquired that skill from about 1,500 times as many pairs, and it follows {best:.0%} of these {len(asked)}
+    instructions.
 
     Was the method at fault, then, or the model? In *Practice*, we try the same method on another model.
     """
@@ -409,7 +410,7 @@ notebook.claim(gain_better > gain_worse + 1 and abs(losses[0] - 0.693) < 0.01)
 # Our own model, the **adder**, is a GPT with only 0.1 million parameters. It adds two two-digit numbers and writes the
 # sum digit by digit. It learned from the kind of answers that people write in a hurry: one in seven starts with a
 # mistake and corrects it after a comma. We deliberately stopped its training early, so there is still something to
-# learn. Here are eight of its tries at one sum.
+# learn. Here are eight of its attempts at one sum.
 
 # %%
 adder = load_adder()
@@ -475,9 +476,10 @@ print(exercises.whose("group_advantages", did="trained"))
 notebook.claim(statistics.mean(live[-3:]) > statistics.mean(done[-3:]) + 0.03)
 
 # %% [markdown]
-# GRPO has a rival, **rejection sampling**, which samples equally many answers, keeps the right ones and imitates them.
-# The training of our assistant ended in this way, with some 14,000 of its own answers. We stored runs of both methods
-# from three seeds, with 1,024 answers per step, and scored them on unseen sums.
+# GRPO has a rival, **rejection sampling**, which samples just as many answers, keeps the right ones and imitates them.
+# You've already met a model trained like this: the last stage of our assistant's training used some 14,000 of its own
+# answers. For the adder, we stored runs of both methods from three seeds, with 1,024 answers per step, and scored each
+# run on unseen sums.
 
 # %%
 exercises.predict("which_way_to_better_sums")
@@ -497,13 +499,13 @@ exercises.reveal(
 )
 notebook.table(
     [
-        ["nothing", f"{base['one']:.0%}", f"{base['greedy']:.0%}"],
+        ["none", f"{base['one']:.0%}", f"{base['greedy']:.0%}"],
         *(
             [said, *(" ".join(f"{share:.0%}" for share in found) for found in ends[way].values())]
             for way, said in (("rejection", "rejection sampling"), ("grpo", "GRPO"))
         ),
     ],
-    ["trained by", "one sample right, three seeds", "greedy answer right"],
+    ["further training", "one sample right, three seeds", "greedy answer right"],
 )
 assert min(ends["grpo"]["one"] + ends["rejection"]["one"]) > base["one"] + 0.1
 assert greedy > base["greedy"] + 0.04
@@ -606,7 +608,7 @@ print(helper.reply(f"{question} {page} {planted}"))
 # - A chat is one row of tokens in which the template marks whose turn it is. Use a model only with its own template.
 # - Instruction tuning is next-token prediction on answers. Mask every target except the answer and its end token.
 # - A few hundred pairs teach the form of an answer. Teaching a skill that pretraining left out takes many more.
-# - DPO compares how much likelier a better and a worse answer have become since the start.
+# - DPO compares how much likelier a better and a worse answer have become since the training began.
 # - GRPO makes an answer likelier if its reward is above its group's mean. Rejection sampling imitates the right
 #   answers.
 # - Training improves what the reward measures, so also measure something else.
@@ -638,7 +640,7 @@ exercises.quiz("dpo_by_pencil")
 exercises.quiz("who_runs_the_tool")
 
 # %% [markdown]
-# This is the program around the model that section 5 used:
+# In section 5, this program ran around the model:
 
 # %% tags=["hide-input"]
 notebook.show_source(assistant.answer_with_tools)
@@ -650,10 +652,10 @@ exercises.quiz("stuck_at_log_two")
 # ### From rewards to a loss
 #
 # Section 4 didn't show how advantages become a loss. Writing answers is slow, so GRPO uses each batch for several
-# updates. Its first brake, the *clip*, limits how far they can push. Once a token's probability has moved by a fifth
-# in the direction of the advantage since the token was written, moving it further brings nothing. The second brake is
-# a price for drifting away from the start, $\pi_0$. The drift is measured by the **KL divergence**, the mean of $\log
-# \pi / \pi_0$ over what $\pi$ writes, which is 0 as long as nothing has changed:
+# updates. Its first brake, the *clip*, limits how far these updates can push. Once a token's probability has moved by a
+# fifth in the direction of the advantage since the token was written, moving it further earns nothing. The second brake
+# is a price for drifting away from the start, $\pi_0$. The drift is measured by the **KL divergence**, the mean of
+# $\log \pi / \pi_0$ over what $\pi$ writes, which is 0 as long as nothing has changed:
 #
 # $$\min\Big(\tfrac{\pi(w)}{\pi_{\text{old}}(w)}\,A,\; \mathrm{clip}\big(\tfrac{\pi(w)}{\pi_{\text{old}}(w)},\, 0.8,\, 1.2\big)\,A\Big) - \beta\,\mathrm{KL}(\pi\,\|\,\pi_0)$$
 #
@@ -719,12 +721,12 @@ def majority(answers):
 exercises.check("majority", majority)
 
 # %% tags=["hide-input"]
-print(f"one sample {base['one']:.0%} right, a vote of 16 samples {base['vote']:.0%}")
+print(f"one sample is right {base['one']:.0%} of the time, a vote of 16 samples {base['vote']:.0%}")
 notebook.tell(
     f"""
     These are the adder's answers from before section 4 trained it. Even then its greedy answer, without any vote, was
     right {base["greedy"]:.0%} of the time, so here voting mostly wins back what sampling at a temperature of 1 had
-    lost. Voting pays on problems with long solutions, where many ways lead to one right answer (Wang et al. 2023).
+    lost. Voting pays off for problems with long solutions, where many ways lead to one right answer (Wang et al. 2023).
     """
 )
 
@@ -738,12 +740,11 @@ exercises.quiz("votes_by_pencil")
 exercises.quiz("when_voting_hurts")
 
 # %% [markdown]
-# ### A second patient
+# ### A second student
 #
-# In section 2 the student learned the form of an answer but not the content. Was the method at fault, or the model?
-# For a second opinion we turn to SmolLM2-135M-Instruct, the model of lesson 19, which has read two trillion tokens and
-# was then tuned on conversations. We teach it two of our seven kinds of instruction, *copy* and *who*, again with
-# LoRA.
+# In section 2 the student learned the form of an answer but not the content. Was the method at fault, or the model? To
+# find out, we try the method on SmolLM2-135M-Instruct, the model of lesson 19, which has read two trillion tokens and
+# was then tuned on conversations. We teach it two of our seven kinds of instruction, *copy* and *who*, again with LoRA.
 
 # %% tags=["hide-input"]
 second = measured("second_patient")
@@ -752,7 +753,7 @@ notebook.table(
         [row["pairs"], " ".join(f"{share:.0%}" for share in row["followed"])]
         for row in second["runs"]
     ],
-    ["pairs", f"followed of {second['n']} unseen instructions, by seed"],
+    ["pairs", f"share of {second['n']} unseen instructions followed, by seed"],
 )
 assert min(second["runs"][-1]["followed"]) > second["runs"][0]["followed"][0] + 0.3
 
@@ -785,7 +786,7 @@ if LIVE:
                 [one.prompt[-60:], old[:60], later[:60], "yes" if one.followed_by(later) else "no"]
                 for one, old, later in zip(new, before, second_patient.replies(patient, new))
             ],
-            ["instruction (its end)", "before", "after", "followed"],
+            ["end of the instruction", "before", "after", "followed"],
         )
 
 # %% [markdown]
@@ -864,7 +865,7 @@ n_pairs = load_assistant("preferred").card["pairs"]
 notebook.table(
     [
         ["parameters", "3.5 million", "8 to 405 billion (Llama 3)"],
-        ["pretraining", "10.6 million tokens, 1.8 million different ones", "15,000 billion tokens (Llama 3)"],
+        ["pretraining", "10.6 million tokens, from a text of 1.8 million", "15,000 billion tokens (Llama 3)"],
         ["instructions with answers", "about 480,000, made by a program", "13,000 (InstructGPT, 2022), 27,540 (Llama 2, 2023), 939,344 (Tülu 3, 2024)"],
         ["comparisons", f"{n_pairs:,}, by a rule", "33,000 prompts ranked by people (InstructGPT), 1.4 million pairs (Llama 2)"],
         ["judged by", "the rule that made the data", "people, and tests that the training doesn't know"],
@@ -948,7 +949,7 @@ notebook.claim(known_facts["with_finder"]["right"] > 2 * known_facts["alone"]["r
 by_terms = results["sums"]["by_terms"]
 notebook.table(
     [[terms, f"{one['at_once']:.0%}", f"{one['greedy']:.0%}"] for terms, one in by_terms.items()],
-    ["numbers to add", "right at once", "right with the working"],
+    ["numbers to add", "right at once", "right with working shown"],
 )
 notebook.tell(
     """
@@ -991,7 +992,7 @@ notebook.claim(all(one["at_once"] <= one["always_the_commonest"] for one in by_t
 # $$\pi^*(y) = \tfrac1Z\, \pi_0(y)\, e^{r(y)/\beta}$$
 #
 # Solve this for $r$, and you get $\beta \log(\pi^*/\pi_0)$ plus a constant that all answers to a prompt share. DPO's
-# gain times β, then, *is* a reward, and the constant disappears in the margin. To check the closed form, we compare it
+# gain times β, then, *is* a reward, and the constant cancels in the margin. To check the closed form, we compare it
 # with plain gradient ascent on four answers.
 
 # %%
@@ -1032,7 +1033,7 @@ notebook.tell(
     """
     Each stage of training has cost the model some of its skill with fairy tales, although that was never the aim.
     InstructGPT had the same problem, and its authors called it an *alignment tax*. They found that mixing ordinary
-    text into the training helps (Ouyang et al. 2022). Ours had no ordinary text in it.
+    text into the training helps (Ouyang et al. 2022). Our training had no ordinary text in it.
     """
 )
 notebook.claim(

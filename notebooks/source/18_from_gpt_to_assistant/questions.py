@@ -4,7 +4,7 @@ from helpers.exercises.written import predictions, questions
 
 QUESTIONS = questions(r"""
 [no_end_in_training: single]
-Somebody trains an assistant on pairs of prompt and answer, but forgets to append the end token to the answers. How does the assistant behave?
+Somebody trains an assistant on pairs of a prompt and an answer, but forgets to append the end token to the answers. How does the assistant behave?
 - It stops after the usual length of an answer, because it has seen how long answers are. | Generation stops only at the end token, and the model gives that token hardly any probability.
 + It answers, and then it keeps writing. | Yes. Nothing in its training said what comes after the last word of an answer, so it goes back to continuing text.
 - It doesn't answer at all. | The tokens of the answers were learned as usual. Only the token that should follow them is missing.
@@ -52,7 +52,7 @@ A team rewards its assistant with thumbs up from users, and after some weeks all
 
 [votes_by_pencil: number]
 Each sample is right with probability 0.6, independently of the others, and all wrong samples agree on one wrong number. How often is the majority of three samples right, in percent?
-- 60 | That is one sample. Two or three of the three have to be right.
+- 60 | That's the chance for a single sample. Two or three of the three have to be right.
 - 94 | That is the chance that at least one of them is right, 1 − 0.4³. Only a perfect checker would get that far.
 - 22 | That is all three being right, 0.6³. Two are enough.
 answer: 64.8
@@ -82,22 +82,22 @@ PREDICTIONS = predictions(r"""
 Each of these prompts differs from the assistant's own template. With which of them does the assistant follow the fewest instructions?
 - no end token: the end token after the user's message is missing | The token that opens the reply is still there, so the model knows whose turn it is.
 - the reply isn't opened: the prompt stops after the user's end token | Then the model has to open the reply itself. It never learned to do that, because in training the token that opens a reply was always part of the prompt.
-- the roles swapped: the message is marked as the assistant's and the reply as the user's | All three tokens are in their usual places, but two of them have been swapped. In training, the reply always came after the assistant's token, and here it comes after the user's.
+- the roles swapped: the message is marked as the assistant's and the reply as the user's | All three tokens are there, but two of them have been swapped. In training, the reply always came after the assistant's token, and here it comes after the user's.
 - no template: only the message itself, without any of the three tokens | Without the tokens, the message looks like the beginning of an ordinary text, and the model continues it as it continues a story.
 ask_why: yes
 recall: no_end_in_training
 
 [form_or_content]
 After these few steps, how do the replies to the 48 unseen instructions look?
-- form: most of them end where they should, but few are right | The form is the same in each of hundreds of examples, but the right answer is different every time.
+- form: most of them end where they should, but few are right | The form is the same in hundreds of examples, but the right answer is different every time.
 - both: most of them end where they should, and most are right | Before these steps, the student had read seven megabytes of stories but never a question that it had to answer. A few steps aren't enough to learn how to answer.
 - neither: most of them don't end, and few are right | The end token comes once in every example, always right after the answer, so it's among the first things learned.
 ask_why: yes
 recall: how_many_targets
 
 [which_way_to_better_sums]
-Rejection sampling and GRPO work on the same sums, with equally many tries. After training, which of the two is right more often on unseen sums when it writes one sample per sum?
-- rejection: rejection sampling's, because it imitates nothing but right answers | It does, so none of them misleads it. But it learns nothing from the wrong answers, and as much from an easy sum as from a hard one.
+Rejection sampling and GRPO work on the same sums, and each gets the same number of tries. After training, whose model is right more often on unseen sums, with one sample per sum?
+- rejection: rejection sampling's, because it imitates nothing but right answers | It does, so no wrong answer misleads it. But it learns nothing from the wrong answers, and as much from an easy sum as from a hard one.
 - grpo: GRPO's, because it learns from the wrong answers as well | They do say what to avoid. But here more than half of the answers are right, so imitation has plenty to learn from, too.
 - equal: neither's, because both see the same answers and the same rule | They do. More than half of the answers are right from the start, so there is enough to imitate, and the wrong ones add little.
 ask_why: yes
