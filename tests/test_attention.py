@@ -90,25 +90,6 @@ def test_multi_head_equals_pytorch(d_model, n_heads, kind):
     assert_gradients_equal(pairs)
 
 
-def test_additive_attention_by_loops():
-    torch.manual_seed(0)
-    layer = attention.AdditiveAttention(4, 6, 5).double()
-    query = torch.randn(2, 4, dtype=torch.float64)
-    keys = torch.randn(2, 3, 6, dtype=torch.float64)
-    context, weights = layer(query, keys)
-    for b in range(2):
-        energies = torch.stack(
-            [
-                layer.energy.weight[0]
-                @ torch.tanh(layer.query_proj.weight @ query[b] + layer.key_proj.weight @ key)
-                for key in keys[b]
-            ]
-        )
-        torch.testing.assert_close(weights[b], energies.softmax(0))
-        torch.testing.assert_close(context[b], energies.softmax(0) @ keys[b])
-    torch.testing.assert_close(layer(query, keys, projected_keys=layer.key_proj(keys))[0], context)
-
-
 @pytest.mark.parametrize("score", ["dot", "general", "concat"])
 def test_multiplicative_scores_by_loops(score):
     torch.manual_seed(0)

@@ -24,7 +24,8 @@ def chat_box(**state):
     return ChatBox(writers, encode, decode, "Say hen.", **state)
 
 
-def test_every_part_of_the_state_changes_the_picture_and_reset_brings_it_back():
+def test_it_keeps_what_every_explorer_promises():
+    check_the_still_picture(chat_box())
     check_that_every_change_shows(
         chat_box(), {"sentence": "No <|end|>.", "template": "no template"}
     )
@@ -70,7 +71,3 @@ def test_a_message_that_cannot_be_used_is_refused_in_words(typed, why):
     assert widget.svg == before
     with pytest.raises(ValueError, match=why):
         ChatBox({}, encode, decode, typed)
-
-
-def test_the_still_picture_is_described_and_readable():
-    check_the_still_picture(chat_box())

@@ -508,34 +508,6 @@ def test_a_sentence_that_cannot_be_read_is_one_line_in_a_notebook(translator):
 
 # ---- models with a single stack: a GPT and a Vision Transformer ------------------------------
 
-ANSWERS = """
-import { likeliest, readTrace, trail } from "MODULE";
-const model = readTrace(sent.described, bytes(sent.data));
-const place = `${model.stacks[0].name}/0`;
-console.log(JSON.stringify({
-  answers: model.candidates.map((_, row) => likeliest(model, row, 3)),
-  words: trail(place, model).map(({ words }) => words),
-  pixels: model.image && [...model.image.data], along: model.image && model.image.along,
-}));
-"""
-
-
-@pytest.mark.skipif(NODE is None, reason="node is not on this machine")
-def test_a_gpts_next_tokens_reach_the_browser_and_what_was_drawn_is_among_them(gpt):
-    found = in_node(ANSWERS, gpt)
-    assert found["words"] == ["The model", "GPT layer 1"]
-    late = 0
-    for row, (three, candidates) in enumerate(zip(found["answers"], gpt.candidates, strict=True)):
-        drawn = [one["share"] for one in three if one["drawn"]]
-        if row < gpt.given - 1:
-            assert not drawn
-            continue
-        exact = [c.probability for c in candidates if c.token == gpt.written[row]]
-        assert drawn == pytest.approx(exact, abs=1e-5)
-        late += exact[0] < candidates[2].probability  # not among the three likeliest
-        assert three[0]["share"] == pytest.approx(candidates[0].probability, abs=1e-5)
-    assert late  # so that one of the three gave way
-
 
 def test_in_the_still_picture_a_long_class_does_not_run_into_its_share(vit):
     best = dataclasses.replace(vit.candidates[0][0], token="ankle boot", probability=0.89)
@@ -548,15 +520,6 @@ def test_in_the_still_picture_a_long_class_does_not_run_into_its_share(vit):
     for x, y, anchor, words in drawn:
         left = float(x) - (8.4 * len(words) if anchor == "end" else 0)
         assert y != name[1] or left >= end or left <= float(name[0])
-
-
-@pytest.mark.skipif(NODE is None, reason="node is not on this machine")
-def test_a_vits_classes_and_pixels_reach_the_browser(vit):
-    found = in_node(ANSWERS, vit)
-    (three,) = found["answers"]
-    assert [one["token"] for one in three] == [c.token for c in vit.candidates[0][:3]]
-    assert found["along"] == 7
-    assert numpy.allclose(found["pixels"], vit.image.ravel(), atol=0.1)
 
 
 def test_a_single_stack_has_its_own_places_parts_and_words(gpt, vit):

@@ -26,7 +26,9 @@ def make(models):
     return lambda **state: PatchAttention(*models, clothes("test", 3), **state)
 
 
-def test_every_part_of_the_state_changes_the_picture_and_reset_brings_it_back(make):
+def test_it_keeps_what_every_explorer_promises(make):
+    assert re.search(r'<img alt="Where the class token attends[^"]{40,}"', make().static_html())
+    assert check_the_still_picture(make()) <= 480
     check_that_every_change_shows(make(), {"picture": 2, "layer": 2, "head": 1, "token": 5})
 
 
@@ -60,8 +62,3 @@ def test_a_patch_can_be_clicked_and_the_class_token_asked_again(make):
 def test_what_is_out_of_reach_is_brought_within_it(make):
     widget = make(picture=9, layer=9, head=9, token=99)
     assert (widget.picture, widget.layer, widget.head, widget.token) == (2, 2, 1, 16)
-
-
-def test_the_still_picture_is_described(make):
-    assert re.search(r'<img alt="Where the class token attends[^"]{40,}"', make().static_html())
-    assert check_the_still_picture(make()) <= 480

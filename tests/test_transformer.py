@@ -232,18 +232,6 @@ def test_each_step_computes_only_the_new_position():
     assert lengths == [1, 2, 3, 4]
 
 
-def test_attention_maps_are_those_of_the_layers():
-    model = small()
-    maps = model.attention_maps(SRC, TGT)
-    layer = model.encoder_layers[0]
-    x = layer.residual_1.norm(model.embed(SRC, model.src_embedding))
-    mask = masks.padding_mask(SRC, 0)
-    _, weights = layer.self_attention(x, x, x, mask, need_weights=True)
-    torch.testing.assert_close(maps.encoder[:, 0], weights)
-    assert (maps.decoder.triu(1) == 0).all()
-    assert (maps.cross[..., :2] > 0).all()
-
-
 def test_base_model_has_the_parameters_of_the_paper():
     config = TransformerConfig(
         src_vocab_size=37_000, tgt_vocab_size=37_000, share_vocabulary=True, norm_first=False

@@ -17,18 +17,11 @@ def ours():
     torch.manual_seed(0)
     return transformer.Transformer(
         transformer.TransformerConfig(
-            src_vocab_size=VOCABULARY,
-            tgt_vocab_size=VOCABULARY,
-            share_vocabulary=True,
-            norm_first=False,
-            d_model=D_MODEL,
-            n_heads=N_HEADS,
-            n_layers=N_LAYERS,
-            d_ff=D_FF,
-            dropout=DROPOUT,
-            max_len=64,
+            src_vocab_size=VOCABULARY, tgt_vocab_size=VOCABULARY, share_vocabulary=True,
+            norm_first=False, d_model=D_MODEL, n_heads=N_HEADS, n_layers=N_LAYERS, d_ff=D_FF,
+            dropout=DROPOUT, max_len=64,
         )
-    )
+    )  # fmt: skip
 
 
 class TorchModel(nn.Module):

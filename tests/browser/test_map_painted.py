@@ -504,6 +504,9 @@ def test_a_gpt_draws_one_token_after_the_other(offline):
         word = trace.written[row].strip()
         told = page.get_by_role("button", name=re.compile("^Next token"))
         expect(told).to_have_attribute("aria-label", re.compile(re.escape(f"{word}, ")))
+        share = re.search(r", (?:under )?([\d.]+)%", told.get_attribute("aria-label"))[1]
+        drawn = next(c for c in trace.candidates[row] if c.token == trace.written[row])
+        assert float(share) == pytest.approx(100 * drawn.probability, abs=0.51)
         expect(page.locator(".mm-words")).to_contain_text(f"is drawn: “{word}”")
     slider.fill("2")
     expect(token).to_have_count(trace.given)
