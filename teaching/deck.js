@@ -111,7 +111,9 @@ class Show {
     this.show(null);
   }
 
-  get room() { return this.notebook.clientHeight * ROOM; }
+  get room() {
+    return this.notebook.clientHeight * ROOM;
+  }
 
   // Measure everything at full size, then stay with what was being shown.
   layOut() {
@@ -123,7 +125,12 @@ class Show {
     const units = core < 0 ? all : all.slice(0, core);
     this.slides = paginate(units, this.room);
     const same = (unit) => unit.cell === shown?.cell && unit.part === shown?.part;
-    this.go(Math.max(this.slides.findIndex((slide) => slide.some(same)), 0));
+    this.go(
+      Math.max(
+        this.slides.findIndex((slide) => slide.some(same)),
+        0,
+      ),
+    );
   }
 
   show(slide) {
@@ -196,7 +203,9 @@ export default {
     button.textContent = "Show as slides";
     button.onclick = () => {
       const notebook = el.closest(".jp-Notebook");
-      const waiting = [...notebook.querySelectorAll(".jp-CodeCell .jp-InputPrompt")].filter(({ innerText }) => /^\[ ?\]/.test(innerText));
+      const waiting = [...notebook.querySelectorAll(".jp-CodeCell .jp-InputPrompt")].filter(({ innerText }) =>
+        /^\[ ?\]/.test(innerText),
+      );
       const asked = button.textContent === FIRST; // a second press starts it even so
       if (waiting.length > 1 && !asked) button.textContent = FIRST;
       else new Show(notebook, model.get("notes")).start();

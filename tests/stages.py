@@ -29,7 +29,7 @@ PYTEST = ["pytest", "-p", "no:benchmark", "--durations=5"]
 BROWSER = "tests/browser"
 # What starts notebooks, a browser or a second environment; conftest.py marks it as slow.
 APART = ["tests/test_notebooks.py", "tests/test_solved.py", "tests/colab", BROWSER]
-JAVASCRIPT = ["lint", "--error-on-warnings", "."]
+JAVASCRIPT = ["check", "--error-on-warnings", "."]
 # All but the notebooks need no plugin for these, whose import takes seconds.
 NO_NBVAL = ["-p", "no:nbval", "--override-ini=addopts=--strict-markers -ra"]
 PACKAGE = ["tests", *(f"--ignore={path}" for path in APART), *NO_NBVAL]

@@ -6,7 +6,7 @@ import test from "node:test";
 import { looksEnglish } from "../../helpers/widgets/static/map_language.js";
 import { along } from "../../helpers/widgets/static/map_moves.js";
 import { clearest, clearestHead, purposeOf, sayPurpose } from "../../helpers/widgets/static/map_purpose.js";
-import { lightsUp } from "../../helpers/widgets/static/map_layer.js";
+import { lightsUp } from "../../helpers/widgets/static/map_network.js";
 import { grouped, sayWhy } from "../../helpers/widgets/static/map_why.js";
 import { namePlaces } from "../../helpers/widgets/static/map_rows.js";
 import { deeper, matrix, sentenceOf, tellingPair } from "../../helpers/widgets/static/map_trace.js";

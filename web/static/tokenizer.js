@@ -12,7 +12,7 @@ const SPACE = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205
 const printable = (byte) => (byte > 32 && byte < 127) || (byte > 160 && byte < 256 && byte !== 173);
 const hidden = Array.from({ length: 256 }, (_, byte) => byte).filter((byte) => !printable(byte));
 const LETTERS = Array.from({ length: 256 }, (_, byte) =>
-  String.fromCharCode(printable(byte) ? byte : 256 + hidden.indexOf(byte))
+  String.fromCharCode(printable(byte) ? byte : 256 + hidden.indexOf(byte)),
 );
 const BYTES = new Map(LETTERS.map((letter, byte) => [letter, byte]));
 

@@ -45,14 +45,16 @@ export function packTrace(model, { encoder, decoder, written, logits, tokensOf }
     const n = values.length / wide;
     const size = Math.min(most, wide);
     const chosen = new Float32Array(n * size);
-    for (let r = 0; r < n; r++) for (let i = 0; i < size; i++) chosen[r * size + i] = values[r * wide + entryAt(wide, size, i)];
+    for (let r = 0; r < n; r++)
+      for (let i = 0; i < size; i++) chosen[r * size + i] = values[r * wide + entryAt(wide, size, i)];
     return { ...packer.add(chosen, [n, size]), width: wide };
   };
   // (n, heads side by side) -> (heads, n, K)
   const perHead = (values) => {
     const [n, size] = [values.length / width, width / heads];
     const cut = new Float32Array(values.length);
-    for (let h = 0, at = 0; h < heads; h++) for (let r = 0; r < n; r++) for (let i = 0; i < size; i++) cut[at++] = values[r * width + h * size + i];
+    for (let h = 0, at = 0; h < heads; h++)
+      for (let r = 0; r < n; r++) for (let i = 0; i < size; i++) cut[at++] = values[r * width + h * size + i];
     return packer.add(cut, [heads, n, size]);
   };
   const sublayer = (part) => {

@@ -20,12 +20,16 @@ export class Translator {
     if (!cleaned) throw new Unreadable("Type a French sentence first.");
     const unknown = [...new Set(cleaned)].filter((letter) => !this.alphabet.has(letter)).sort();
     if (unknown.length) {
-      throw new Unreadable(`The model has never seen ${unknown.join(" ")} and would only guess. Write the sentence without it.`);
+      throw new Unreadable(
+        `The model has never seen ${unknown.join(" ")} and would only guess. Write the sentence without it.`,
+      );
     }
     const ids = [...this.tokenizer.encode(cleaned), EOS];
     const most = this.model.config.max_len;
     if (ids.length > most) {
-      throw new Unreadable(`This text has ${ids.length} pieces, and the model reads up to ${most}. Split it into sentences.`);
+      throw new Unreadable(
+        `This text has ${ids.length} pieces, and the model reads up to ${most}. Split it into sentences.`,
+      );
     }
     return ids;
   }

@@ -56,8 +56,7 @@ export function describe(head, side, index, top = 5) {
 }
 
 // Which of the ramp's 256 colours a weight has in this head.
-export const levelOf = (head, code) =>
-  Math.min(255, Math.round((255 * code) / (head.map.scale * head.darkest)));
+export const levelOf = (head, code) => Math.min(255, Math.round((255 * code) / (head.map.scale * head.darkest)));
 
 // Large maps are reduced by their largest weights, or a thin diagonal would vanish.
 export function reduced(head, most) {
@@ -104,7 +103,7 @@ export function linesFor(head, shown) {
   const own = ranked(head, shown.side, shown.index)
     .filter(({ w }) => w >= 0.0005)
     .map(({ other, w }) =>
-      shown.side === "query" ? { q: shown.index, k: other, w } : { q: other, k: shown.index, w }
+      shown.side === "query" ? { q: shown.index, k: other, w } : { q: other, k: shown.index, w },
     );
   return { faint: kept, strong: own };
 }

@@ -31,7 +31,8 @@ function keyOnToken(view, option, key) {
   if (key in steps && list[index + steps[key]]) next = list[index + steps[key]];
   else if (key === "Home") next = list[0];
   else if (key === "End") next = list[list.length - 1];
-  else if (turns.includes(key)) next = view.options[side === "query" ? "key" : "query"].find((one) => one.tabIndex === 0);
+  else if (turns.includes(key))
+    next = view.options[side === "query" ? "key" : "query"].find((one) => one.tabIndex === 0);
   else if (key === "Enter" || key === " ") return view.pin(side, index) || true;
   if (next) {
     next.focus();

@@ -30,7 +30,11 @@ function highlightBand(view, shown) {
   if (!shown) return;
   const row = shown.side === "query";
   const [at, n, across] = [shown.index * cell, (row ? nq : nk) * cell, (row ? nk : nq) * cell];
-  const spans = [[0, at], [at + cell, n - at - cell], [at, cell]];
+  const spans = [
+    [0, at],
+    [at + cell, n - at - cell],
+    [at, cell],
+  ];
   view.bands.forEach((band, i) => {
     const [start, length] = spans[i];
     band.style.cssText = row
@@ -59,7 +63,11 @@ function highlightLines(view, shown) {
 function drawReadout(view, shown) {
   const { head, map } = view;
   if (!shown) {
-    const hint = make("p", { class: "av-muted" }, "Point at a token, or move to it with the keyboard, to read its weights. A click pins it.");
+    const hint = make(
+      "p",
+      { class: "av-muted" },
+      "Point at a token, or move to it with the keyboard, to read its weights. A click pins it.",
+    );
     view.readout.replaceChildren(make("div", { class: "av-caption" }, view.title), hint);
     return;
   }
@@ -69,12 +77,31 @@ function drawReadout(view, shown) {
   const name = make("bdi", { class: query ? "av-q" : "av-k" }, shorten(own[shown.index]));
   const caption = make("div", { class: "av-caption" }, name, query ? " attends to" : " is attended to by");
   const line = (label, w, more = "") => {
-    const bar = make("span", { class: "av-bar-track" }, make("span", { class: "av-bar-fill", style: `width:${(100 * Math.min(1, w)).toFixed(1)}%` }));
-    return make("div", { class: `av-line ${more}` }, make("bdi", { class: "av-name" }, label), bar, make("span", { class: "av-number" }, digits(w)));
+    const bar = make(
+      "span",
+      { class: "av-bar-track" },
+      make("span", { class: "av-bar-fill", style: `width:${(100 * Math.min(1, w)).toFixed(1)}%` }),
+    );
+    return make(
+      "div",
+      { class: `av-line ${more}` },
+      make("bdi", { class: "av-name" }, label),
+      bar,
+      make("span", { class: "av-number" }, digits(w)),
+    );
   };
-  const lines = list.slice(0, 6).map(({ other, w }) => line(shorten(others[other]), w, other === shown.other ? "av-met" : ""));
+  const lines = list
+    .slice(0, 6)
+    .map(({ other, w }) => line(shorten(others[other]), w, other === shown.other ? "av-met" : ""));
   const rest = list.slice(6);
-  if (rest.length) lines.push(line(`${rest.length} more`, rest.reduce((sum, { w }) => sum + w, 0), "av-muted"));
+  if (rest.length)
+    lines.push(
+      line(
+        `${rest.length} more`,
+        rest.reduce((sum, { w }) => sum + w, 0),
+        "av-muted",
+      ),
+    );
   const bars = make("div", { class: `av-bars av-${shown.side}` }, ...lines);
   view.readout.replaceChildren(caption, bars);
 }
@@ -95,7 +122,9 @@ function tipAtToken(view, { side, index }) {
   const query = side === "query";
   const largest = ranked(view.head, side, index).slice(0, 3);
   const parts = largest.flatMap(({ other, w }, i) => [
-    i ? ", " : "", make("bdi", { class: query ? "av-k" : "av-q" }, shorten((query ? keys : queries)[other])), make("b", {}, ` ${digits(w)}`),
+    i ? ", " : "",
+    make("bdi", { class: query ? "av-k" : "av-q" }, shorten((query ? keys : queries)[other])),
+    make("b", {}, ` ${digits(w)}`),
   ]);
   view.tip.replaceChildren(query ? "→ " : "← ", ...parts, (query ? nk : nq) > 3 ? " …" : "");
   const { scrollLeft, scrollTop } = view.scroll;
@@ -110,8 +139,10 @@ function tipAtCell(view, shown) {
   const [q, k] = [shown.index, shown.other];
   const { queries, keys } = view.map;
   view.tip.replaceChildren(
-    make("bdi", { class: "av-q" }, shorten(queries[q])), " → ",
-    make("bdi", { class: "av-k" }, shorten(keys[k])), make("b", {}, ` ${digits(weightAt(view.head, q, k))}`)
+    make("bdi", { class: "av-q" }, shorten(queries[q])),
+    " → ",
+    make("bdi", { class: "av-k" }, shorten(keys[k])),
+    make("b", {}, ` ${digits(weightAt(view.head, q, k))}`),
   );
   const right = k > view.map.nk / 2;
   const below = q < 2 && view.map.nq > 3;

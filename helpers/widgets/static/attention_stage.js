@@ -14,7 +14,10 @@ function addToken(view, side, index, extra = "") {
 
 const HIGH = 376; // most that rows take, so that all of the view is on a laptop's screen
 const TALL = 450; // most that rows and the names of the columns take
-const [panelOf, gapOf] = [(width) => (width < 700 ? 164 : clamp(Math.floor(width * 0.34), 190, 340)), (width) => (width < 700 ? 16 : 24)];
+const [panelOf, gapOf] = [
+  (width) => (width < 700 ? 164 : clamp(Math.floor(width * 0.34), 190, 340)),
+  (width) => (width < 700 ? 16 : 24),
+];
 
 function heatGeometry(view) {
   const { map, width } = view;
@@ -69,14 +72,39 @@ export function buildHeatmap(view) {
   }
   keys.dataset.turn = turn;
   view.bands = [0, 1, 2].map((i) => make("div", { class: i < 2 ? "av-dim" : "av-band", hidden: "" }));
-  const field = make("div", { class: "av-field", style: `width:${w}px;height:${h}px` }, view.canvas, ...view.bands, view.tip);
+  const field = make(
+    "div",
+    { class: "av-field", style: `width:${w}px;height:${h}px` },
+    view.canvas,
+    ...view.bands,
+    view.tip,
+  );
   view.field = field;
-  const corner = make("div", { class: "av-corner" }, make("span", { class: "av-q" }, "queries ↓"), make("span", { class: "av-k" }, "keys →"));
-  const heat = make("div", { class: "av-heat", style: `grid-template:${top}px ${h}px/${left}px ${w + pad}px` }, corner, keys, queries, field);
+  const corner = make(
+    "div",
+    { class: "av-corner" },
+    make("span", { class: "av-q" }, "queries ↓"),
+    make("span", { class: "av-k" }, "keys →"),
+  );
+  const heat = make(
+    "div",
+    { class: "av-heat", style: `grid-template:${top}px ${h}px/${left}px ${w + pad}px` },
+    corner,
+    keys,
+    queries,
+    field,
+  );
   view.scroll = make("div", { class: "av-scroll" }, heat);
   view.scale = make("span", { class: "av-ramp", "aria-hidden": "true" });
   view.scaleEnd = make("span", {});
-  const legend = make("div", { class: "av-legend" }, make("span", {}, "0"), view.scale, view.scaleEnd, make("span", { class: "av-muted" }, "weight"));
+  const legend = make(
+    "div",
+    { class: "av-legend" },
+    make("span", {}, "0"),
+    view.scale,
+    view.scaleEnd,
+    make("span", { class: "av-muted" }, "weight"),
+  );
   view.stage.append(view.scroll, legend);
 }
 
@@ -104,7 +132,13 @@ export function buildLines(view) {
     list.style.height = `${n * row}px`;
     return list;
   });
-  const names = make("div", { class: "av-sides" }, make("span", { class: "av-q" }, "queries"), make("span"), make("span", { class: "av-k" }, "keys"));
+  const names = make(
+    "div",
+    { class: "av-sides" },
+    make("span", { class: "av-q" }, "queries"),
+    make("span"),
+    make("span", { class: "av-k" }, "keys"),
+  );
   const columns = `grid-template-columns:${left}px ${middle}px ${right}px`;
   names.style.cssText = columns;
   const lines = make("div", { class: "av-lines", style: columns }, lists[0], view.canvas, lists[1]);

@@ -90,8 +90,15 @@ class AttentionView {
   // ---- the frame, made once ----------------------------------------------------------------
 
   buildFrame() {
-    this.tabs = switchOf("Which attention", "tab", this.maps.map((map) => [map.name, map.label]));
-    this.views = switchOf("How to show it", "view", [["heatmap", "Heatmap"], ["lines", "Lines"]]);
+    this.tabs = switchOf(
+      "Which attention",
+      "tab",
+      this.maps.map((map) => [map.name, map.label]),
+    );
+    this.views = switchOf("How to show it", "view", [
+      ["heatmap", "Heatmap"],
+      ["lines", "Lines"],
+    ]);
     this.layerSlider = sliderOf("Layer", (layer) => this.set({ layer }));
     this.headSlider = sliderOf("Head", (head) => this.set({ head }));
     this.sliders = make("div", { class: "av-sliders" }, this.layerSlider.row, this.headSlider.row);
@@ -105,7 +112,15 @@ class AttentionView {
     const bar = make("div", { class: "av-bar" }, tabs, this.views);
     const body = make("div", { class: "av-body" }, this.stage, this.panel);
     const foot = make("div", { class: "av-foot", title: "Shift+H and Shift+L go back" }, KEYS);
-    this.root = make("div", { class: "av", role: "group", "aria-label": "Attention view" }, bar, this.sliders, body, foot, this.live);
+    this.root = make(
+      "div",
+      { class: "av", role: "group", "aria-label": "Attention view" },
+      bar,
+      this.sliders,
+      body,
+      foot,
+      this.live,
+    );
   }
 
   listen() {
@@ -189,7 +204,10 @@ class AttentionView {
       paintLines(this.canvas, head, theme, this.shown, geometry.row, geometry.middle);
     } else {
       paintHeatmap(this.canvas, head, theme, geometry.cell, this.scratch);
-      const stops = theme.ramp.filter((_, i) => i % 15 === 0).map(rgb).join(", ");
+      const stops = theme.ramp
+        .filter((_, i) => i % 15 === 0)
+        .map(rgb)
+        .join(", ");
       this.scale.style.background = `linear-gradient(to right, ${stops})`;
       this.scaleEnd.textContent = digits(head.darkest, 2);
     }

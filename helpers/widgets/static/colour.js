@@ -55,7 +55,12 @@ export function twoSided(stops) {
   return Array.from({ length: 256 }, (_, i) => (i < 128 ? low[255 - 2 * i] : high[2 * (i - 128) + 1]));
 }
 
-const themeOf = (name) => ({ name, ...COLOURS[name], ramp: ramp(COLOURS[name].weights), signed: twoSided(COLOURS[name].signed) });
+const themeOf = (name) => ({
+  name,
+  ...COLOURS[name],
+  ramp: ramp(COLOURS[name].weights),
+  signed: twoSided(COLOURS[name].signed),
+});
 export const THEMES = { light: themeOf("light"), dark: themeOf("dark") };
 
 export const rgb = ([r, g, b]) => `rgb(${r},${g},${b})`;

@@ -15,7 +15,16 @@ class Explorer {
     this.picture = make("div", { class: "ex-picture", role: "group" });
     this.sound = make("audio", { controls: "", "aria-label": "Listen" });
     this.live = make("div", { class: "av-hidden", role: "status", "aria-live": "polite" });
-    this.root = make("div", { class: "av ex course-explorer", role: "group", "aria-label": model.get("_title") }, this.bar, this.second, this.told, this.picture, this.sound, this.live);
+    this.root = make(
+      "div",
+      { class: "av ex course-explorer", role: "group", "aria-label": model.get("_title") },
+      this.bar,
+      this.second,
+      this.told,
+      this.picture,
+      this.sound,
+      this.live,
+    );
     el.classList.add("course-explorer-holder");
     el.append(this.root);
     for (const event of ["play", "seeked"]) this.sound.addEventListener(event, () => this.follow());

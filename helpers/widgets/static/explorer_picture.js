@@ -15,7 +15,11 @@ export function readDrawing(svg) {
 export function fitDrawings(picture, drawings, room) {
   const sizes = drawings.map((one) => ["width", "height"].map((name) => Number(one.getAttribute(name))));
   const least = Math.max(2 / 3, ...drawings.map((one) => Number(one.dataset.least || 0)));
-  const scale = besideScale(sizes.map(([width]) => width), room, least);
+  const scale = besideScale(
+    sizes.map(([width]) => width),
+    room,
+    least,
+  );
   picture.style.setProperty("--scale", scale);
   picture.classList.remove("ex-scrolled");
   drawings.forEach((drawing, i) => {
@@ -37,7 +41,8 @@ export function patch(now, next) {
     const focused = keyOf(document.activeElement);
     const held = focused && now.contains(document.activeElement);
     now.replaceWith(next);
-    if (held) [...next.querySelectorAll("[tabindex]")].find((one) => keyOf(one) === focused)?.focus({ preventScroll: true });
+    if (held)
+      [...next.querySelectorAll("[tabindex]")].find((one) => keyOf(one) === focused)?.focus({ preventScroll: true });
     return;
   }
   adapt(now, next);

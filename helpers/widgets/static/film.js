@@ -48,7 +48,9 @@ class Player {
     this.stage = new Stage(svg, film.scenes);
     this.caption = made("span", { "aria-live": "polite" });
     // The longest caption decides how much room all have, so that nothing jumps.
-    const room = film.scenes.map((scene) => made("span", { class: "film-room", "aria-hidden": "true" }, ...lowered(scene.caption, subscript)));
+    const room = film.scenes.map((scene) =>
+      made("span", { class: "film-room", "aria-hidden": "true" }, ...lowered(scene.caption, subscript)),
+    );
     const words = made("p", { class: "film-caption" }, ...room, this.caption);
     this.root = made("div", { class: "film-player", role: "group", "aria-label": "Film" }, svg, words, this.bar());
     this.root.setAttribute("data-lm-suppress-shortcuts", ""); // JupyterLab leaves its keys alone
@@ -69,11 +71,18 @@ class Player {
     this.back.onclick = () => this.step(-1);
     this.button.onclick = () => this.toggle();
     this.on.onclick = () => this.step(1);
-    this.slider = made("input", { type: "range", min: 0, max: this.end.toFixed(2), step: 0.05, "aria-label": "Moment of the film" });
+    this.slider = made("input", {
+      type: "range",
+      min: 0,
+      max: this.end.toFixed(2),
+      step: 0.05,
+      "aria-label": "Moment of the film",
+    });
     this.slider.oninput = () => this.pause(Number(this.slider.value));
     this.count = made("span", { class: "film-count", "aria-hidden": "true" });
     this.speed = made("select", { "aria-label": "Speed" });
-    for (const speed of [0.5, 1, 2]) this.speed.append(made("option", { value: speed }, `${speed === 0.5 ? "½" : speed}×`));
+    for (const speed of [0.5, 1, 2])
+      this.speed.append(made("option", { value: speed }, `${speed === 0.5 ? "½" : speed}×`));
     this.speed.value = "1";
     return made("div", { class: "film-bar" }, this.back, this.button, this.on, this.slider, this.count, this.speed);
   }

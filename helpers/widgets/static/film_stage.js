@@ -30,7 +30,8 @@ export function between(from, to, share, [since, until] = [0, 1]) {
     const start = from[key];
     if (key === "opacity") continue;
     if (key === "points") now.points = end.map((value, i) => value * share + (start?.[i] ?? value) * (1 - share));
-    else if ((key === "fill" || key === "stroke") && start && start !== end && start !== "none" && end !== "none") now[key] = [start, end, share];
+    else if ((key === "fill" || key === "stroke") && start && start !== end && start !== "none" && end !== "none")
+      now[key] = [start, end, share];
     else if (typeof end === "number" && typeof start === "number") now[key] = start + (end - start) * share;
   }
   return now;
@@ -45,12 +46,24 @@ export function waysBetween(before, after) {
   for (const [name, shape] of Object.entries(after)) {
     const { start, when, ...to } = shape;
     const old = before[name];
-    if (!old) ways.push({ from: { ...to, ...GONE, ...start }, to, when, fade: start && (to.opacity === 0 ? [0.7, 1] : [0, 0.1]), born: true });
+    if (!old)
+      ways.push({
+        from: { ...to, ...GONE, ...start },
+        to,
+        when,
+        fade: start && (to.opacity === 0 ? [0.7, 1] : [0, 0.1]),
+        born: true,
+      });
     else if (old.kind === to.kind && old.text === to.text) ways.push({ from: old, to, when });
     else {
       const geometry = { ...to, text: old.text, ...GONE };
       ways.push({ from: old, to: old.kind === to.kind ? geometry : { ...old, ...GONE }, when, fade: [0, 0.5] });
-      ways.push({ from: old.kind === to.kind ? { ...old, text: to.text, ...GONE } : { ...to, ...GONE }, to, when, fade: [0.5, 1] });
+      ways.push({
+        from: old.kind === to.kind ? { ...old, text: to.text, ...GONE } : { ...to, ...GONE },
+        to,
+        when,
+        fade: [0.5, 1],
+      });
     }
   }
   return ways;
@@ -73,7 +86,12 @@ const PUT = {
     el.style.strokeWidth = s.line;
   },
   dot(el, s) {
-    for (const [key, value] of [["cx", s.x], ["cy", s.y], ["r", s.r]]) el.setAttribute(key, value);
+    for (const [key, value] of [
+      ["cx", s.x],
+      ["cy", s.y],
+      ["r", s.r],
+    ])
+      el.setAttribute(key, value);
     el.style.strokeWidth = s.line;
   },
   rect(el, s) {

@@ -24,9 +24,16 @@ export function answer(scene, model, stack, m, rows, row) {
   const first = clamp(y0 - pitch * 0.6, top, Math.max(top, top + height - found.length * pitch));
   const deep = Math.max(height, first + found.length * pitch - top);
   const classes = stack.name === "encoder";
-  scene.label(classes ? "class" : "next token", width < 84 ? right : left, top - 11, { size: 13, weight: 600, align: width < 84 ? "right" : "left" });
+  scene.label(classes ? "class" : "next token", width < 84 ? right : left, top - 11, {
+    size: 13,
+    weight: 600,
+    align: width < 84 ? "right" : "left",
+  });
   // Written next, or the likeliest.
-  const chosen = Math.max(0, found.findIndex(({ drawn }) => drawn));
+  const chosen = Math.max(
+    0,
+    found.findIndex(({ drawn }) => drawn),
+  );
   const bar = width - textWidth("<0.1%", 12) - 8;
   scene.paint((p) => {
     p.strips(stack.output, x, top, strip, m.pitch, { rows });
@@ -36,7 +43,12 @@ export function answer(scene, model, stack, m, rows, row) {
       p.ribbon(x + strip + 3, y0, left - 4, y, 1 + 3 * share, p.theme.query, 0.35 + 0.65 * share);
       // Where there is no room for a word, its colour alone says that this token was drawn.
       const word = drawn && width >= 84;
-      p.text(spelt(token), left, y - 6, { size: 14, weight: i === chosen ? 650 : 400, most: width - (word ? 50 : 0), color: drawn ? p.theme.query : p.theme.ink });
+      p.text(spelt(token), left, y - 6, {
+        size: 14,
+        weight: i === chosen ? 650 : 400,
+        most: width - (word ? 50 : 0),
+        color: drawn ? p.theme.query : p.theme.ink,
+      });
       if (word) p.text(mark, right, y - 7, { size: 12, weight: 650, align: "right", color: p.theme.query });
       p.text(percent(share).replace("under ", "<"), right, y + 8, { size: 12, align: "right", color: p.theme.muted });
       p.box(left, y + 5, bar, 6, { fill: p.theme.masked, radius: 3 });
@@ -44,17 +56,34 @@ export function answer(scene, model, stack, m, rows, row) {
     });
   });
   scene.output = [x - 4, top - 4, m.width - x + 4, deep + 8];
-  scene.start = [x - 3, top - ABOVE + 2, m.width - x + 1, ABOVE + Math.max(first + found.length * pitch, y0 + m.pitch / 2) - top + 2];
+  scene.start = [
+    x - 3,
+    top - ABOVE + 2,
+    m.width - x + 1,
+    ABOVE + Math.max(first + found.length * pitch, y0 + m.pitch / 2) - top + 2,
+  ];
   scene.part("loss", x + strip + 3, top - 4, m.width - x - strip - 3, deep + 8);
   scene.part(["output", "decoding"], ...scene.output);
   scene.part(stack.name, x - 4, top - 4, strip + 8, height + 8);
   const { token, share } = found[chosen];
   const what = classes ? "Class" : "Next token";
-  const tip = [classes ? `“${shorten(token)}”, ${percent(share)}` : `After “${stack.tokens[row]}”: “${shorten(token)}”, ${percent(share)}`, marksIn(found.map((one) => one.token)), "click to see logits and softmax"].filter(Boolean);
+  const tip = [
+    classes
+      ? `“${shorten(token)}”, ${percent(share)}`
+      : `After “${stack.tokens[row]}”: “${shorten(token)}”, ${percent(share)}`,
+    marksIn(found.map((one) => one.token)),
+    "click to see logits and softmax",
+  ].filter(Boolean);
   scene.height = Math.max(scene.height, top + deep + 4);
-  scene.button([x, top - ABOVE, m.width - x, ABOVE + deep], `${what}: ${token}, ${percent(share)}. Open logits and softmax`, { go: `${stack.name}/output` }, tip);
+  scene.button(
+    [x, top - ABOVE, m.width - x, ABOVE + deep],
+    `${what}: ${token}, ${percent(share)}. Open logits and softmax`,
+    { go: `${stack.name}/output` },
+    tip,
+  );
   const below = first + found.length * pitch + 26;
-  if (model.stacks.length === 1 && !m.narrow && top + height - below > 102) legend(scene, left, below, width, top + height - below);
+  if (model.stacks.length === 1 && !m.narrow && top + height - below > 102)
+    legend(scene, left, below, width, top + height - below);
 }
 
 // What the colours mean; other words may take its place.
@@ -68,7 +97,13 @@ export function legend(scene, x, y, width, room) {
       p.context.fillStyle = `rgb(${r},${g},${b})`;
       p.context.fillRect(x + i, at, 1.5, 9);
     }
-    words.forEach((word, i) => p.text(word, x + (bar * i) / (words.length - 1), at + 20, { size: 12, color: p.theme.muted, align: ["left", words.length > 2 ? "center" : "right", "right"][i] }));
+    words.forEach((word, i) =>
+      p.text(word, x + (bar * i) / (words.length - 1), at + 20, {
+        size: 12,
+        color: p.theme.muted,
+        align: ["left", words.length > 2 ? "center" : "right", "right"][i],
+      }),
+    );
   };
   scene.legend = (p) => {
     p.text("each colour:", x, y + 1, { size: 12, color: p.theme.muted, most: width });

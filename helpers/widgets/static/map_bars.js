@@ -14,14 +14,27 @@ export class Bars {
     Object.assign(this, { view, left: -1 });
     this.trail = make("nav", { class: "mm-trail", "aria-label": "Where you are" });
     this.depths = make("div", { class: "mm-depths", role: "group", "aria-label": "How deep" });
-    DEPTHS.forEach((words, depth) => this.depths.append(make("button", { type: "button", onclick: () => view.toDepth(depth) }, words)));
+    DEPTHS.forEach((words, depth) =>
+      this.depths.append(make("button", { type: "button", onclick: () => view.toDepth(depth) }, words)),
+    );
     this.badge = make("button", { type: "button", class: "mm-badge", onclick: () => this.toggleHere() });
     this.yours = make("span", { class: "mm-yours" });
-    this.input = make("input", { type: "text", lang: "fr", spellcheck: "false", autocomplete: "off", "aria-label": "Your own French sentence" });
+    this.input = make("input", {
+      type: "text",
+      lang: "fr",
+      spellcheck: "false",
+      autocomplete: "off",
+      "aria-label": "Your own French sentence",
+    });
     const translate = () => view.translate(this.input.value.trim());
     // JupyterLab keeps a form from hearing it.
     this.input.addEventListener("keydown", (event) => event.key === "Enter" && translate());
-    this.ask = make("div", { class: "mm-ask" }, this.input, make("button", { type: "button", onclick: translate }, "Translate"));
+    this.ask = make(
+      "div",
+      { class: "mm-ask" },
+      this.input,
+      make("button", { type: "button", onclick: translate }, "Translate"),
+    );
     this.head = make("div", { class: "mm-head" }, this.trail, this.ask, this.yours, this.badge, this.depths);
 
     this.heat = make("input", { type: "range", min: 0.1, max: 2, step: 0.1, "aria-label": "Temperature" });
@@ -31,7 +44,8 @@ export class Bars {
     this.warmth = make("label", {}, "Temperature", this.heat, this.degrees);
     this.dials = make("div", { class: "mm-dials", role: "group", "aria-label": "Softmax" }, this.warmth, this.undo);
 
-    const button = (words, name, act) => make("button", { type: "button", "aria-label": name, title: name, onclick: act }, words);
+    const button = (words, name, act) =>
+      make("button", { type: "button", "aria-label": name, title: name, onclick: act }, words);
     this.stepBack = button("◂", "One step back (B)", () => view.step(-1));
     this.playing = button("▶", "Play (P)", () => view.play());
     this.stepOn = button("▸", "One step on (N)", () => view.step(1));
@@ -40,7 +54,14 @@ export class Bars {
       view.pause();
       view.set({ beat: Number(this.slider.value), follow: "", stop: -1 });
     });
-    const player = make("div", { class: "mm-player", role: "group", "aria-label": "Play" }, this.stepBack, this.playing, this.stepOn, this.slider);
+    const player = make(
+      "div",
+      { class: "mm-player", role: "group", "aria-label": "Play" },
+      this.stepBack,
+      this.playing,
+      this.stepOn,
+      this.slider,
+    );
     this.words = make("div", { class: "mm-words" });
     this.tour = make("div", { class: "mm-tour", role: "group", "aria-label": "Tour" });
     this.foot = make("div", { class: "mm-foot" }, player, this.words, this.tour);
@@ -87,7 +108,12 @@ export class Bars {
     if (this.asked !== model.get("sentence")) this.input.value = this.asked = model.get("sentence");
     this.badge.hidden = !here || Boolean(this.view.place);
     this.badge.textContent = model.get("everything") ? `Show only ${named(here)}` : `You are here: ${named(here)} ✕`;
-    this.badge.setAttribute("aria-label", model.get("everything") ? `Light only what this lesson builds: ${named(here)}` : `You are here: ${named(here)}. Light the whole model`);
+    this.badge.setAttribute(
+      "aria-label",
+      model.get("everything")
+        ? `Light only what this lesson builds: ${named(here)}`
+        : `You are here: ${named(here)}. Light the whole model`,
+    );
   }
 
   showTrail() {
@@ -96,11 +122,17 @@ export class Bars {
     const key = steps.map(({ words }) => words).join("›");
     if (key === this.trailed) return;
     this.trailed = key;
-    this.trail.replaceChildren(...steps.flatMap(({ place, words }, i) => {
-      const last = i === steps.length - 1;
-      const step = make("button", { type: "button", "aria-current": last ? "location" : null, onclick: () => view.open(place) }, words);
-      return i ? [make("span", { "aria-hidden": "true" }, "›"), step] : [step];
-    }));
+    this.trail.replaceChildren(
+      ...steps.flatMap(({ place, words }, i) => {
+        const last = i === steps.length - 1;
+        const step = make(
+          "button",
+          { type: "button", "aria-current": last ? "location" : null, onclick: () => view.open(place) },
+          words,
+        );
+        return i ? [make("span", { "aria-hidden": "true" }, "›"), step] : [step];
+      }),
+    );
   }
 
   showDepths() {
@@ -132,20 +164,28 @@ export class Bars {
     if (key === this.toured) return;
     this.toured = key;
     const held = this.tour.contains(document.activeElement) && document.activeElement.dataset.by;
-    const button = (words, to, by, more = {}) => make("button", { type: "button", "data-by": by, onclick: () => this.view.goTo(to), ...more }, words);
+    const button = (words, to, by, more = {}) =>
+      make("button", { type: "button", "data-by": by, onclick: () => this.view.goTo(to), ...more }, words);
     if (!tour.length) this.tour.replaceChildren();
-    else if (stop < 0 && this.left >= 0) this.tour.replaceChildren(button(`Back to the tour: step ${this.left + 1}`, this.left, "on", { class: "mm-main" }));
-    else if (stop < 0) this.tour.replaceChildren(button(`Take the tour: ${tour.length} step${tour.length > 1 ? "s" : ""}`, 0, "on", { class: "mm-main" }));
+    else if (stop < 0 && this.left >= 0)
+      this.tour.replaceChildren(
+        button(`Back to the tour: step ${this.left + 1}`, this.left, "on", { class: "mm-main" }),
+      );
+    else if (stop < 0)
+      this.tour.replaceChildren(
+        button(`Take the tour: ${tour.length} step${tour.length > 1 ? "s" : ""}`, 0, "on", { class: "mm-main" }),
+      );
     else {
       const last = stop === tour.length - 1;
       this.tour.replaceChildren(
         make("span", { class: "mm-count" }, `${stop + 1} of ${tour.length}`),
         button("Back", stop - 1, "back", stop ? {} : { disabled: "" }),
         button(last ? "Finish" : "Next", stop + 1, "on", { class: "mm-main" }),
-        button("Leave", -1, "leave", { title: "Leave the tour and go on by hand" })
+        button("Leave", -1, "leave", { title: "Leave the tour and go on by hand" }),
       );
     }
-    if (held) (this.tour.querySelector(`[data-by=${held}]:not([disabled])`) || this.tour.querySelector(".mm-main")).focus();
+    if (held)
+      (this.tour.querySelector(`[data-by=${held}]:not([disabled])`) || this.tour.querySelector(".mm-main")).focus();
   }
 
   // Where to begin; later what is finished, and what can be done.
@@ -153,11 +193,13 @@ export class Bars {
     const { kind, encoder, decoder, written, candidates } = this.view.trace;
     if (this.view.fresh) {
       const strips = "each striped bar is a vector, one colour per number.";
-      if (!candidates.length) return `Start at the left: each token becomes a vector, and the layers change it step by step. In the picture, ${strips}`;
+      if (!candidates.length)
+        return `Start at the left: each token becomes a vector, and the layers change it step by step. In the picture, ${strips}`;
       const [best] = likeliest(this.view.trace, decoder ? this.view.rows - 1 : 0, 1);
       return `Start at the blue frame: ${decoder ? "the model is about to write" : "the model sees"} “${best.token}”. Everything else leads up to it. ${title(strips)}`;
     }
-    if (encoder && decoder) return `Translation: “${shorten(sentenceOf(written), 170)}” Press play to see it written, or click on any layer or token.`;
+    if (encoder && decoder)
+      return `Translation: “${shorten(sentenceOf(written), 170)}” Press play to see it written, or click on any layer or token.`;
     return `${kind === "GPT" ? "The model has written the blue tokens. " : ""}Click on a layer to open it, or on a ${kind === "ViT" ? "patch" : "token"} to follow it through the model.`;
   }
 
@@ -167,15 +209,22 @@ export class Bars {
     let words = scene.hint || this.atRest();
     if (follow && !place) words = followWords(this.view);
     if (beat >= 0 && scene.beats.length) words = scene.beats[this.view.shown].words;
-    if (stop >= 0) words = `${tour[stop].text}${tour[stop].habit ? ` ${scene.does || clearestHead(this.view.trace.stacks[0])}` : ""}`;
+    if (stop >= 0)
+      words = `${tour[stop].text}${tour[stop].habit ? ` ${scene.does || clearestHead(this.view.trace.stacks[0])}` : ""}`;
     if (this.view.said) words = this.view.said;
     if (this.words.textContent !== words) this.words.textContent = words || "";
     this.foot.classList.toggle("mm-touring", stop >= 0);
   }
 }
 
-
-const named = (here) => here.replaceAll("-", " ").replace("multi head", "multi-head").replace("self attention", "self-attention").replace("cross attention", "cross-attention").replace("add and norm", "add & norm").replace("feed forward", "feed-forward");
+const named = (here) =>
+  here
+    .replaceAll("-", " ")
+    .replace("multi head", "multi-head")
+    .replace("self attention", "self-attention")
+    .replace("cross attention", "cross-attention")
+    .replace("add and norm", "add & norm")
+    .replace("feed forward", "feed-forward");
 
 // What the bands show, with the largest in words.
 function followWords({ follow, trace }) {
@@ -183,12 +232,14 @@ function followWords({ follow, trace }) {
   const { tokens, layers } = trace[name];
   const row = Number(index);
   const from = `“${tokens[row]}” gets its information from`;
-  if (trace.kind === "ViT") return `Bands show where ${from}: the wider, the more weight. Blue on the picture is the last layer’s.`;
+  if (trace.kind === "ViT")
+    return `Bands show where ${from}: the wider, the more weight. Blue on the picture is the last layer’s.`;
   const both = name === "decoder" && trace.encoder;
   const attention = layers[layers.length - 1].filter((one) => one.heads).pop();
   const shares = Array.from(rowOf(meanWeights(attention), row), (share, key) => (both || key !== row ? share : 0));
   const most = shares.indexOf(Math.max(...shares));
   const largest = `“${(both ? trace.encoder : trace[name]).tokens[most]}” gets ${percent(shares[most])}`;
-  if (both) return `Bands show where this row, which reads “${tokens[row]}” and writes “${trace.written[row]}”, gets its information from. In the last cross-attention, ${largest} of the weight.`;
+  if (both)
+    return `Bands show where this row, which reads “${tokens[row]}” and writes “${trace.written[row]}”, gets its information from. In the last cross-attention, ${largest} of the weight.`;
   return `Bands show where ${from}. In the last layer, averaged over the heads, ${shares[most] ? `${largest} of the weight` : "all of it is its own"}.`;
 }

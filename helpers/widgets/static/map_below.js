@@ -12,7 +12,13 @@ export function belowOf(view) {
   const below = make("button", { type: "button", class: "mm-below", onclick: scroll }, "decoder below ↓");
   const show = () => {
     const { beat, place, trace } = view; // what plays scrolls by itself
-    below.hidden = Boolean(place) || beat >= 0 || !trace.encoder || !trace.decoder || end() < frame.scrollTop + frame.clientHeight + 30 || frame.scrollTop > Math.min(top() - 42, frame.scrollHeight - frame.clientHeight - 2);
+    below.hidden =
+      Boolean(place) ||
+      beat >= 0 ||
+      !trace.encoder ||
+      !trace.decoder ||
+      end() < frame.scrollTop + frame.clientHeight + 30 ||
+      frame.scrollTop > Math.min(top() - 42, frame.scrollHeight - frame.clientHeight - 2);
   };
   // The first touch of a map scrolls it; this press scrolls by itself.
   below.addEventListener("pointerdown", (event) => event.stopPropagation());

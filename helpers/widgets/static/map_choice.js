@@ -8,7 +8,10 @@ export const choosing = {
   choose(rank) {
     const { current, trace } = this;
     const earlier = this.model.get("chosen").filter(([row]) => row < current);
-    if (rank === trace.drawn[current]) return this.hear(`“${trace.candidates[current][rank][0]}” is what’s written here. Press another token to write that instead.`);
+    if (rank === trace.drawn[current])
+      return this.hear(
+        `“${trace.candidates[current][rank][0]}” is what’s written here. Press another token to write that instead.`,
+      );
     this.rewrite([...earlier, [current, rank]]);
   },
   rewrite(chosen) {
@@ -21,6 +24,10 @@ export const choosing = {
     const { written, chosen, given } = this.trace;
     const row = chosen[chosen.length - 1];
     const all = `“${shorten(sentenceOf(written.slice(given - 1)), 130)}”`;
-    this.hear(chosen.length ? `You wrote “${written[row]}” yourself, and the model went on from it: ${all}` : `As the model wrote it: ${all}`);
+    this.hear(
+      chosen.length
+        ? `You wrote “${written[row]}” yourself, and the model went on from it: ${all}`
+        : `As the model wrote it: ${all}`,
+    );
   },
 };

@@ -15,7 +15,13 @@ import { wholeScene } from "./map_whole.js";
 // Height of the picture, in pixels.
 export const ROOM = 464;
 
-export function sceneOf(model, place, width, rows, { current = rows - 1, height = ROOM, dials = null, more = {} } = {}) {
+export function sceneOf(
+  model,
+  place,
+  width,
+  rows,
+  { current = rows - 1, height = ROOM, dials = null, more = {} } = {},
+) {
   const where = readPlace(place, model);
   if (model.recurrent && !where.depth) return recurrentScene(model, width, height, current);
   if (where.inside === "norm") return normScene(where, place, width, height);

@@ -12,19 +12,34 @@ const said = (names) => (marksIn(names) ? `${marksIn(names)}.` : "");
 
 export function embeddingScene(model, where, width, room) {
   const { stack } = where;
-  const scene = new Scene(width, room, `${stack.title}: every ${stack.image ? "patch" : "token"}’s embedding${model.positions ? " plus the vector of its position" : ""}`);
+  const scene = new Scene(
+    width,
+    room,
+    `${stack.title}: every ${stack.image ? "patch" : "token"}’s embedding${model.positions ? " plus the vector of its position" : ""}`,
+  );
   const top = 62;
   const pitch = clamp((room - top - 10) / stack.n, 3, 30);
   const label = stack.image ? 84 : clamp(namesWidth(stack.tokens, pitch, 14) + 40, 70, Math.max(140, width * 0.2));
   const gap = 46;
   const strip = clamp((width - label - 2 * gap - 4) / 3, 30, 330);
-  const learned = model.image ? "from the patch’s pixels, by one linear layer" : model.scaled ? `learned, one per token, times √${model.width}` : "learned, one vector per token";
+  const learned = model.image
+    ? "from the patch’s pixels, by one linear layer"
+    : model.scaled
+      ? `learned, one per token, times √${model.width}`
+      : "learned, one vector per token";
   const place = `one vector per position, in every ${model.image ? "picture" : "sentence"}`;
-  const columns = !model.positions ? [["entered", "embedding", "Embedding", [learned]]] : [
-    ["embeddings", "embedding", "Embedding", [learned, "learned"]],
-    ["positions", "position", "Position", [place, "one per position", "per position"]],
-    ["entered", "what enters the first layer", model.normalised ? "Sum, then norm" : "Sum", ["what enters the first layer", "enters layer 1", "goes in"]],
-  ];
+  const columns = !model.positions
+    ? [["entered", "embedding", "Embedding", [learned]]]
+    : [
+        ["embeddings", "embedding", "Embedding", [learned, "learned"]],
+        ["positions", "position", "Position", [place, "one per position", "per position"]],
+        [
+          "entered",
+          "what enters the first layer",
+          model.normalised ? "Sum, then norm" : "Sum",
+          ["what enters the first layer", "enters layer 1", "goes in"],
+        ],
+      ];
   stack.tokens.forEach((_token, row) => {
     const y = top + (row + 0.5) * pitch;
     if (stack.image) (row ? patchRow : classRow)(scene, stack, row, label - 34, y, pitch);
@@ -38,11 +53,36 @@ export function embeddingScene(model, where, width, room) {
     const room2 = i === columns.length - 1 ? width - x : strip + gap - 8;
     scene.label(words, x, 18, { size: strip + gap > 120 ? 16 : 13, weight: 650, most: room2 });
     scene.label(fitting(more, room2), x, 40, { size: 13, color: "muted", most: room2 });
-    if (i) scene.label(i === 1 ? "+" : "=", x - gap / 2, top + (pitch * stack.n) / 2, { size: 22, weight: 600, align: "center", color: "muted" });
-    scene.grid([x, top, strip, pitch * stack.n], stack[name], `${words}: ${nVectors(stack.n)}`, tellVector(stack.tokens, what));
+    if (i)
+      scene.label(i === 1 ? "+" : "=", x - gap / 2, top + (pitch * stack.n) / 2, {
+        size: 22,
+        weight: 600,
+        align: "center",
+        color: "muted",
+      });
+    scene.grid(
+      [x, top, strip, pitch * stack.n],
+      stack[name],
+      `${words}: ${nVectors(stack.n)}`,
+      tellVector(stack.tokens, what),
+    );
     scene.part(["embeddings", "positions", "embeddings"][i], x, 0, strip, room);
-    scene.beat([model.image ? "One linear layer makes a vector of each patch; the class token has a learned one." : "Each token’s id picks a row of the embedding table.", `Each position has a vector of its own, the same for every ${model.image ? "picture" : "sentence"}.`, "The two are added. From here on one vector carries both."][i], [i ? x - gap : 0, 0, strip + (i ? gap : label + 2), room]);
-    if (i === 2) scene.moves(...["embeddings", "positions"].map((part, k) => travel(stack[part], [label + k * (strip + gap), x], [strip, strip], top, pitch)));
+    scene.beat(
+      [
+        model.image
+          ? "One linear layer makes a vector of each patch; the class token has a learned one."
+          : "Each token’s id picks a row of the embedding table.",
+        `Each position has a vector of its own, the same for every ${model.image ? "picture" : "sentence"}.`,
+        "The two are added. From here on one vector carries both.",
+      ][i],
+      [i ? x - gap : 0, 0, strip + (i ? gap : label + 2), room],
+    );
+    if (i === 2)
+      scene.moves(
+        ...["embeddings", "positions"].map((part, k) =>
+          travel(stack[part], [label + k * (strip + gap), x], [strip, strip], top, pitch),
+        ),
+      );
   });
   scene.hint = `A strip shows ${stack.embeddings.cols} of a vector’s ${model.width} entries${model.positions ? "; each of the three panels has its own colour scale" : ". Positions aren’t added here: each head rotates its queries and keys"}. Point at an entry to read it. ${said(stack.tokens)}`;
   return scene;
@@ -70,7 +110,10 @@ export function outputScene(model, where, width, room, row, dials) {
   const high = Math.max(...found.map(({ logit }) => logit));
   const low = Math.min(0, ...found.map(({ logit }) => logit));
   const y0 = top + (pitch * found.length) / 2;
-  const chosen = Math.max(0, found.findIndex(({ drawn }) => drawn));
+  const chosen = Math.max(
+    0,
+    found.findIndex(({ drawn }) => drawn),
+  );
   scene.paint((p) => {
     const strip = left - 34;
     p.context.save();
@@ -82,7 +125,8 @@ export function outputScene(model, where, width, room, row, dials) {
     found.forEach(({ token: word, logit, share, drawn, mark }, i) => {
       const y = top + (i + 0.5) * pitch;
       const own = i === model.drawn[row];
-      if (ring) p.box(left, y - 6, 12, 12, { radius: 6, edge: own ? p.theme.query : p.theme.muted, line: own ? 4 : 1.5 });
+      if (ring)
+        p.box(left, y - 6, 12, 12, { radius: 6, edge: own ? p.theme.query : p.theme.muted, line: own ? 4 : 1.5 });
       const bar = clamp(pitch * 0.5, 8, 18);
       p.ribbon(strip + 3, y0, left - 5, y, 1 + 4 * share, p.theme.query, 0.3 + 0.7 * share);
       p.text(spelt(word), left + ring, y, { size: 15, weight: i === chosen ? 650 : 400, most: token - ring - 8 });
@@ -90,31 +134,74 @@ export function outputScene(model, where, width, room, row, dials) {
       p.box(x1, y - bar / 2, size, bar, { fill: p.theme.lane, radius: 3 });
       p.text(number(logit), x1 + size + 6, y, { size: 13, color: p.theme.muted });
       p.box(x2, y - bar / 2, Math.max(2, room2 * share), bar, { fill: p.theme.query, radius: 3 });
-      p.text(`${percent(share)}${drawn ? ` ${mark}` : ""}`, x2 + Math.max(2, room2 * share) + 6, y, { size: 13, weight: i === chosen ? 650 : 400 });
+      p.text(`${percent(share)}${drawn ? ` ${mark}` : ""}`, x2 + Math.max(2, room2 * share) + 6, y, {
+        size: 13,
+        weight: i === chosen ? 650 : 400,
+      });
     });
   });
   const among = classes ? "class" : "token of the vocabulary";
   const whose = classes ? "class token" : `“${stack.tokens[row]}”`;
-  scene.label(fitting([`${whose}, last layer`, whose], left - 20, 12), 0, y0 - 26, { size: 12, color: "muted", most: left - 20 });
+  scene.label(fitting([`${whose}, last layer`, whose], left - 20, 12), 0, y0 - 26, {
+    size: 12,
+    color: "muted",
+    most: left - 20,
+  });
   const hot = dials && dials.temperature !== 1;
   const sum = percent(found.reduce((a, { share }) => a + share, 0));
   scene.label("Logits", x1, head + 14, { size: 16, weight: 650 });
-  scene.label(fitting([`per ${among}`, "per token"], room2 + 80), x1, head + 36, { size: 13, color: "muted", most: room2 + 80 });
+  scene.label(fitting([`per ${among}`, "per token"], room2 + 80), x1, head + 36, {
+    size: 13,
+    color: "muted",
+    most: room2 + 80,
+  });
   const divided = hot ? `Softmax of logits ÷ ${dials.temperature.toFixed(1)}` : "Softmax";
-  scene.label(1.1 * textWidth(divided, 16) < width - x2 ? divided : "Softmax", x2, head + 14, { size: 16, weight: 650 });
-  const sums = [`probabilities: these ${found.length} sum to ${sum}`, `these ${found.length}: ${sum}`].find((words) => textWidth(words, 13) < width - x2) || "";
-  scene.label(dials ? sums : "probabilities: they sum to 1", x2, head + 36, { size: 13, color: "muted", most: width - x2 });
+  scene.label(1.1 * textWidth(divided, 16) < width - x2 ? divided : "Softmax", x2, head + 14, {
+    size: 16,
+    weight: 650,
+  });
+  const sums =
+    [`probabilities: these ${found.length} sum to ${sum}`, `these ${found.length}: ${sum}`].find(
+      (words) => textWidth(words, 13) < width - x2,
+    ) || "";
+  scene.label(dials ? sums : "probabilities: they sum to 1", x2, head + 36, {
+    size: 13,
+    color: "muted",
+    most: width - x2,
+  });
   const one = { data: Float32Array.from(found, ({ share }) => share), rows: found.length, cols: 1 };
-  const tell = (_, i) => [`“${found[i].token}”`, `logit ${number(found[i].logit)}, probability ${percent(found[i].share)}`];
+  const tell = (_, i) => [
+    `“${found[i].token}”`,
+    `logit ${number(found[i].logit)}, probability ${percent(found[i].share)}`,
+  ];
   if (ring) {
     found.forEach(({ token: word, share }, i) => {
       const does = i === model.drawn[row] ? "it is what’s written" : "write it instead";
-      scene.button([left - 6, top + i * pitch, width - left + 3, pitch], `“${word}”, ${percent(share)}: ${does}`, { choose: i }, [...tell(one, i), `click: ${does}`]);
+      scene.button(
+        [left - 6, top + i * pitch, width - left + 3, pitch],
+        `“${word}”, ${percent(share)}: ${does}`,
+        { choose: i },
+        [...tell(one, i), `click: ${does}`],
+      );
     });
-  } else scene.grid([left - 6, top, width - left + 3, pitch * found.length], one, classes ? "Likeliest classes" : "Likeliest next tokens", tell);
-  scene.beat(`The last layer’s vector of the ${classes ? "class" : "newest"} token is multiplied with the output matrix.`, [0, 0, left - 4, room]);
+  } else
+    scene.grid(
+      [left - 6, top, width - left + 3, pitch * found.length],
+      one,
+      classes ? "Likeliest classes" : "Likeliest next tokens",
+      tell,
+    );
+  scene.beat(
+    `The last layer’s vector of the ${classes ? "class" : "newest"} token is multiplied with the output matrix.`,
+    [0, 0, left - 4, room],
+  );
   scene.beat(`That gives one number per ${among}, its logit.`, [left - 6, 0, x2 - left - 6, room]);
-  scene.beat(`A softmax turns logits into probabilities. “${found[0].token}” gets ${percent(found[0].share)}.`, [x2 - 8, 0, width - x2 + 8, room]);
+  scene.beat(`A softmax turns logits into probabilities. “${found[0].token}” gets ${percent(found[0].share)}.`, [
+    x2 - 8,
+    0,
+    width - x2 + 8,
+    room,
+  ]);
   scene.hint = classes
     ? "The class token’s vector alone decides. The other vectors of the last layer aren’t used."
     : `The ten likeliest tokens after “${stack.tokens[row]}”. ${ring ? "Press another one, and the model goes on from that instead." : model.kind === "GPT" ? "One of them is drawn and becomes the next input." : "What is written next becomes the decoder’s next input."} ${said(found.map((one) => one.token))}`;

@@ -40,12 +40,23 @@ export function wholeBeats(scene, model) {
   const [{ top }] = stack.blocks;
   // A GPT's own tokens aren't painted before it writes them.
   const height = stack.n * m.pitch + 6;
-  const what = model.kind === "ViT" ? "picture is cut into patches, and the class token comes first" : model.kind === "GPT" ? "given text is cut into tokens" : "sentence is cut into tokens";
+  const what =
+    model.kind === "ViT"
+      ? "picture is cut into patches, and the class token comes first"
+      : model.kind === "GPT"
+        ? "given text is cut into tokens"
+        : "sentence is cut into tokens";
   scene.beat(`The ${what}.`, [0, top - 3, m.label + 3, height]);
   if (!model.image && !m.narrow) scene.moves(cutUp(stack, scene.width));
   const more = model.positions ? ", plus a vector for its position" : ". Positions will rotate its queries and keys";
-  scene.beat(`Every ${model.image ? "patch becomes a vector" : "token gets its embedding"}${more}.`, [m.label + 3, top - 3, (m.narrow ? m.width : m.left - 4) - m.label - 3, height]);
-  if (!m.narrow) scene.moves(travel(stack.entered, [m.label, stack.blocks[1].x - m.strip - 4], [6, m.strip], top, m.pitch));
+  scene.beat(`Every ${model.image ? "patch becomes a vector" : "token gets its embedding"}${more}.`, [
+    m.label + 3,
+    top - 3,
+    (m.narrow ? m.width : m.left - 4) - m.label - 3,
+    height,
+  ]);
+  if (!m.narrow)
+    scene.moves(travel(stack.entered, [m.label, stack.blocks[1].x - m.strip - 4], [6, m.strip], top, m.pitch));
   stack.layers.forEach((sublayers, i) => {
     const block = stack.blocks[i + 1];
     // As the breadcrumb calls it.
@@ -59,8 +70,18 @@ export function wholeBeats(scene, model) {
       const words = i ? differs(one, before, stack) : BEATS[one.kind];
       const [, , wide] = one.box;
       const [start, end] = [k ? from : block.x - m.strip - 4, next ? one.box[0] + wide : sublayers.out];
-      const go = m.narrow ? [] : [travel(before, [start, one.box[0] + 2], [16, wide / 3], block.top, m.pitch), (p, t) => t > 0.5 && travel(one.after, [one.box[0] + wide / 2, end], [8, 16], block.top, m.pitch)(p, 2 * t - 1)];
-      parts.push([`${name}, ${KINDS[one.kind].toLowerCase()}: ${words}.`, [from, block.top - 6, to - from, height + 6], go]);
+      const go = m.narrow
+        ? []
+        : [
+            travel(before, [start, one.box[0] + 2], [16, wide / 3], block.top, m.pitch),
+            (p, t) =>
+              t > 0.5 && travel(one.after, [one.box[0] + wide / 2, end], [8, 16], block.top, m.pitch)(p, 2 * t - 1),
+          ];
+      parts.push([
+        `${name}, ${KINDS[one.kind].toLowerCase()}: ${words}.`,
+        [from, block.top - 6, to - from, height + 6],
+        go,
+      ]);
       from = to;
     });
     if (encoder || !i) for (const [words, rect, go] of parts) [scene.beat(words, rect), scene.moves(...go)];
@@ -71,7 +92,10 @@ export function wholeBeats(scene, model) {
   for (let row = model.given - 1; decoder && row < decoder.n; row++) {
     const rects = rowOfStack(scene, decoder, row);
     scene.beat(writes(model, row), ...(encoder && row < model.given ? rects[rects.length - 1] : rects.flat()));
-    Object.assign(scene.beats[scene.beats.length - 1], { now: [scene.output, ...nextOf(scene, decoder, row)], follow: `decoder:${row}` });
+    Object.assign(scene.beats[scene.beats.length - 1], {
+      now: [scene.output, ...nextOf(scene, decoder, row)],
+      follow: `decoder:${row}`,
+    });
   }
 }
 
@@ -80,11 +104,18 @@ function cutUp({ tokens, nameRects }, most) {
   const places = tokens.map((_, row) => nameRects[0](row));
   let from = places[0][0] + 4;
   const starts = tokens.map((token) => (from += 1.08 * textWidth(token, 14) + 10) - 1.08 * textWidth(token, 14) - 10);
-  return (p, t) => tokens.forEach((token, i) => {
-    const [x, y, wide, high] = places[i];
-    const [left, down] = along([[Math.min(starts[i], most - 40), 10], [x + wide - 1.08 * textWidth(token, 14) - 9, y + high / 2]], own(t, i, tokens.length));
-    tag(p, token, left, down, { size: 14, weight: 400 });
-  });
+  return (p, t) =>
+    tokens.forEach((token, i) => {
+      const [x, y, wide, high] = places[i];
+      const [left, down] = along(
+        [
+          [Math.min(starts[i], most - 40), 10],
+          [x + wide - 1.08 * textWidth(token, 14) - 9, y + high / 2],
+        ],
+        own(t, i, tokens.length),
+      );
+      tag(p, token, left, down, { size: 14, weight: 400 });
+    });
 }
 
 // What a later layer does otherwise than the one before: its clearest head, or whom it moves most.
@@ -94,7 +125,9 @@ function differs(sublayer, before, stack) {
     const best = clearest({ ...stack, layers: [[sublayer]] });
     return `weights of its own; head ${best.h + 1} ${best.words}`;
   }
-  const change = tokens.map((_, row) => rowOf(sublayer.after, row).reduce((sum, value, i) => sum + (value - rowOf(before, row)[i]) ** 2, 0));
+  const change = tokens.map((_, row) =>
+    rowOf(sublayer.after, row).reduce((sum, value, i) => sum + (value - rowOf(before, row)[i]) ** 2, 0),
+  );
   return `of the numbers shown, those of “${tokens[change.indexOf(Math.max(...change))]}” change most`;
 }
 
@@ -106,7 +139,9 @@ function decoderLayers(scene, { encoder, decoder, given }) {
     const mean = meanWeights(sublayers.find((one) => one.kind === "cross-attention"));
     const shares = Array.from(rowOf(mean, row));
     const most = `“${encoder.tokens[shares.indexOf(Math.max(...shares))]}” (${percent(Math.max(...shares))})`;
-    const words = i ? `with its own weights, most now comes from ${most}` : `“${decoder.tokens[row]}” attends to itself, then takes most from ${most}, then goes through feed-forward`;
+    const words = i
+      ? `with its own weights, most now comes from ${most}`
+      : `“${decoder.tokens[row]}” attends to itself, then takes most from ${most}, then goes through feed-forward`;
     scene.beat(`Decoder layer ${i + 1}: ${words}.`, ...(i ? [] : parts[0]), ...parts[i + 1]);
     Object.assign(scene.beats[scene.beats.length - 1], { follow: `decoder:${row}`, reach: sublayers.end });
   });
@@ -114,10 +149,16 @@ function decoderLayers(scene, { encoder, decoder, given }) {
 
 function encoderDone(scene, { encoder, decoder, candidates }) {
   const { measures: m } = scene;
-  if (encoder.answers) return void scene.beat(`Only the class token’s vector goes on. It says “${candidates[0][0][0]}” with ${percent(candidates[0][0][2])}.`, ...rowOfStack(scene, encoder, 0).flat(), scene.output);
+  if (encoder.answers)
+    return void scene.beat(
+      `Only the class token’s vector goes on. It says “${candidates[0][0][0]}” with ${percent(candidates[0][0][2])}.`,
+      ...rowOfStack(scene, encoder, 0).flat(),
+      scene.output,
+    );
   const [x, y, w, h] = encoder.memory;
   const out = [m.narrow ? 0 : x - 6, y - 6, m.narrow ? m.width : w + 12, h + 12];
-  if (!decoder) return void scene.beat("One vector per token comes out, and each now depends on the whole sentence.", out);
+  if (!decoder)
+    return void scene.beat("One vector per token comes out, and each now depends on the whole sentence.", out);
   const pipe = [0, encoder.bottom + 3, m.narrow ? 0 : x + w, decoder.blocks[0].top - encoder.bottom - 6];
   scene.beat("The encoder is done. Its output, the memory, goes to every decoder layer.", out, pipe);
 }
@@ -130,13 +171,18 @@ function writes(model, row) {
     const said = row ? `“${tokens[row]}” is read as well` : `The decoder starts from “${tokens[0]}”`;
     const { written } = model;
     const all = sentenceOf(written.slice(0, row + 1));
-    if (row && written[row] === "<eos>") return `“<eos>” is the likeliest next token, so the translation is done: “${shorten(all, 170)}”`;
+    if (row && written[row] === "<eos>")
+      return `“<eos>” is the likeliest next token, so the translation is done: “${shorten(all, 170)}”`;
     return `${said}, and ${best.mark ? "you wrote" : "the likeliest next token is"} “${best.token}”.${row ? ` So far: “${all.length > 90 ? "…" : ""}${all.slice(-90)}”` : ""}`;
   }
   const all = likeliest(model, row, model.candidates[row].length);
   const drawn = all.find((one) => one.drawn) || best;
-  const said = row >= model.given ? `“${tokens[row]}” is read as well. Then` : "The last vector gives every token a probability. Then";
-  const beside = drawn.token === all[0].token ? "the likeliest one" : `though “${all[0].token}” has ${percent(all[0].share)}`;
+  const said =
+    row >= model.given
+      ? `“${tokens[row]}” is read as well. Then`
+      : "The last vector gives every token a probability. Then";
+  const beside =
+    drawn.token === all[0].token ? "the likeliest one" : `though “${all[0].token}” has ${percent(all[0].share)}`;
   return `${said} a token is drawn: “${drawn.token}”, with ${percent(drawn.share)}, ${beside}.`;
 }
 
@@ -166,12 +212,17 @@ function rowOfStack(scene, stack, row) {
     groups.push(rects);
   });
   const last = stack.blocks.length - 1;
-  groups.push([m.narrow ? band(last, 0, m.width) : band(0, from, stack.answers ? scene.output[0] + Math.min(m.strip, 26) + 8 : m.width)]);
+  groups.push([
+    m.narrow
+      ? band(last, 0, m.width)
+      : band(0, from, stack.answers ? scene.output[0] + Math.min(m.strip, 26) + 8 : m.width),
+  ]);
   return groups;
 }
 
 // Where a decoder's row says what it writes.
-const nextOf = ({ measures: { label } }, { arrow, pitch, y }, row) => (arrow ? [[arrow, y(row) - pitch / 2, label - arrow, pitch]] : []);
+const nextOf = ({ measures: { label } }, { arrow, pitch, y }, row) =>
+  arrow ? [[arrow, y(row) - pitch / 2, label - arrow, pitch]] : [];
 
 // What stays lit, the bands of what flows into a token in every layer, and the names at their ends.
 // `reach`: how far to the right the computation has come.
@@ -210,7 +261,8 @@ export function followed(scene, model, follow, reach = Infinity) {
     for (const { start, end, weight, cross } of ribbons) {
       p.ribbon(...start, ...end, 1 + 9 * weight, cross ? p.theme.key : p.theme.query, 0.25 + 0.6 * weight);
     }
-    if (stack.image) return void overPicture(p, scene.picture, meanWeights(stack.layers[stack.layers.length - 1][0]), row);
+    if (stack.image)
+      return void overPicture(p, scene.picture, meanWeights(stack.layers[stack.layers.length - 1][0]), row);
   };
   const named = (p) => {
     for (const each of words) namedBands(p, each, p.theme.query);

@@ -13,8 +13,15 @@ import { clamp, textWidth, wrapped } from "./text.js";
 export function headScene(where, place, width, room) {
   const { head, stack, keys, kind } = where;
   const queries = stack.tokens;
-  const does = sayPurpose(purposeOf(where.sublayer, where.headIndex, stack, keys), kind === "cross-attention" ? "a row" : stack.image ? "a patch" : "a token");
-  const scene = new Scene(width, room, `Head ${where.headIndex + 1}: from queries, keys and values to a mixture. ${does}`);
+  const does = sayPurpose(
+    purposeOf(where.sublayer, where.headIndex, stack, keys),
+    kind === "cross-attention" ? "a row" : stack.image ? "a patch" : "a token",
+  );
+  const scene = new Scene(
+    width,
+    room,
+    `Head ${where.headIndex + 1}: from queries, keys and values to a mixture. ${does}`,
+  );
   scene.does = does;
   const g = headSizes(width, room, queries, keys);
   if (g.narrow) scene.height = g.top2 + g.high * queries.length + 30;
@@ -37,10 +44,31 @@ export function headScene(where, place, width, room) {
   const here = place.split("/").slice(0, 4).join("/");
   const makes = (letter, of) => (where.opens ? (row, col) => `${here}/${letter}/${of(row, col)}` : null);
   const told = (tell) => (where.opens ? (...cell) => [...tell(...cell), "click to see how it’s made"] : tell);
-  scene.grid([left, top, wide, tall], head.q, "Q: queries", told(tellVector(queries, "query, made from this layer’s input")), makes("q", (row) => row));
-  const tellKey = (one, row, col) => [`“${keys[col]}” key, made from ${from}`, `entry ${row + 1}: ${number(valueAt(one, row, col))}`];
-  scene.grid([x1, g.head, broad, g.up], keysUp, "K: keys, one a column", told(tellKey), makes("k", (_, col) => col));
-  scene.grid([x3, g.head2, wide, g.up], head.v, "V: values", told(tellVector(keys, `value, made from ${from}`)), makes("v", (row) => row));
+  scene.grid(
+    [left, top, wide, tall],
+    head.q,
+    "Q: queries",
+    told(tellVector(queries, "query, made from this layer’s input")),
+    makes("q", (row) => row),
+  );
+  const tellKey = (one, row, col) => [
+    `“${keys[col]}” key, made from ${from}`,
+    `entry ${row + 1}: ${number(valueAt(one, row, col))}`,
+  ];
+  scene.grid(
+    [x1, g.head, broad, g.up],
+    keysUp,
+    "K: keys, one a column",
+    told(tellKey),
+    makes("k", (_, col) => col),
+  );
+  scene.grid(
+    [x3, g.head2, wide, g.up],
+    head.v,
+    "V: values",
+    told(tellVector(keys, `value, made from ${from}`)),
+    makes("v", (row) => row),
+  );
   const open = (row, col) => `${here}/${row},${col}`;
   scene.grid([x1, top, broad, tall], head.scores, "Scores", tellScore(head, queries, keys), open);
   scene.grid([x2, g.top2, broad, tall], head.weights, "Weights", tellWeight(queries, keys), open);
@@ -57,17 +85,39 @@ export function headScene(where, place, width, room) {
   const end2 = top2 + tall + 24;
   const dots = `Every query meets every key in a dot product, divided by √${head.q.cols}${head.causal ? ". Later tokens are masked out" : head.masked ? ". Some are masked out" : ""}.`;
   scene.beat("Each token’s vector is multiplied by W_Q. The result is its query.", [0, top - 30, x1 - 14, tall + 54]);
-  scene.beat("Each token’s vector is also multiplied by W_K, which gives its key.", [x1 - 24, 0, broad + 36, g.head + g.up + 2]);
+  scene.beat("Each token’s vector is also multiplied by W_K, which gives its key.", [
+    x1 - 24,
+    0,
+    broad + 36,
+    g.head + g.up + 2,
+  ]);
   scene.beat(dots, [x1 - 14, g.head + g.up + 2, broad + 28, end - g.head - g.up - 2]);
-  scene.moves(sweeps(queries.length, keys.length, (p, [row, key]) => {
-    p.box(left - 1, top + row * high - 1, wide + 2, high + 2, { edge: p.theme.query, line: 2, radius: 2 });
-    p.box(x1 + key * cell - 1, top + row * high - 1, cell + 2, high + 2, { edge: p.theme.ink, line: 2, radius: 2 });
-    markKey(p, g, key);
-  }));
-  scene.beat("A softmax turns every row of scores into weights that sum to 1.", [x2 - (g.narrow ? x2 : 30), top2 - 56, broad + 36 + (g.narrow ? x2 - 30 : 0), end2 - top2 + 56]);
+  scene.moves(
+    sweeps(queries.length, keys.length, (p, [row, key]) => {
+      p.box(left - 1, top + row * high - 1, wide + 2, high + 2, { edge: p.theme.query, line: 2, radius: 2 });
+      p.box(x1 + key * cell - 1, top + row * high - 1, cell + 2, high + 2, { edge: p.theme.ink, line: 2, radius: 2 });
+      markKey(p, g, key);
+    }),
+  );
+  scene.beat("A softmax turns every row of scores into weights that sum to 1.", [
+    x2 - (g.narrow ? x2 : 30),
+    top2 - 56,
+    broad + 36 + (g.narrow ? x2 - 30 : 0),
+    end2 - top2 + 56,
+  ]);
   scene.moves(rowsGo(head.weights, [x1, top, broad, tall], [x2, top2, broad, tall]));
-  scene.beat("W_V gives the values. Each row of weights says how to mix them.", [x3 - 24, head2 - 24, wide + 30, g.up + 26]);
-  scene.beat("The mixtures of all heads, side by side, go through W_O and are added to the stream.", [x3 - 20, top2 - 30, wide + 24, end2 - top2 + 30]);
+  scene.beat("W_V gives the values. Each row of weights says how to mix them.", [
+    x3 - 24,
+    head2 - 24,
+    wide + 30,
+    g.up + 26,
+  ]);
+  scene.beat("The mixtures of all heads, side by side, go through W_O and are added to the stream.", [
+    x3 - 20,
+    top2 - 30,
+    wide + 24,
+    end2 - top2 + 30,
+  ]);
   scene.moves(mixes(head, [x3, head2, wide, g.up], [x3, top2, wide, tall]));
   scene.hint = `${saysAbove(g) ? "" : `${does} `}Press a score${where.opens ? ", Q, K or V" : ""} to see how it’s made.`;
   return scene;
@@ -80,11 +130,19 @@ const saysAbove = ({ narrow, x2, x3 }) => !narrow && x3 - x2 > 220;
 function headSizes(width, room, queries, keys) {
   const narrow = width < NARROW;
   const rowHigh = (room - 240) / queries.length;
-  const left = clamp(namesWidth(queries, narrow ? 14 : Math.min(rowHigh, 14), 13) + 8, 40, Math.max(rowHigh < 11.5 ? 120 : 92, width * 0.15));
+  const left = clamp(
+    namesWidth(queries, narrow ? 14 : Math.min(rowHigh, 14), 13) + 8,
+    40,
+    Math.max(rowHigh < 11.5 ? 120 : 92, width * 0.15),
+  );
   const gaps = [22, narrow ? 0 : textWidth("softmax", 12) + 16, 56];
   const free = width - left - (narrow ? 24 : gaps.reduce((a, b) => a + b, 0)) - 2;
   // The strips give way where that leaves room for the numbers in the cells.
-  const wide = clamp(narrow ? 0.32 * free : Math.min(0.16 * free, (free - 2 * 33 * keys.length) / 2), narrow ? 40 : 64, 150);
+  const wide = clamp(
+    narrow ? 0.32 * free : Math.min(0.16 * free, (free - 2 * 33 * keys.length) / 2),
+    narrow ? 40 : 64,
+    150,
+  );
   const cell = clamp((narrow ? free - wide : (free - 2 * wide) / 2) / keys.length, 2, 40);
   const head = 24;
   const names = 12 + 46 * columnLevels(cell);
@@ -94,7 +152,21 @@ function headSizes(width, room, queries, keys) {
   const x1 = left + wide + gaps[0];
   if (narrow) {
     const head2 = top + high * queries.length + names;
-    return { narrow, left, wide, cell, high, head, up, top, x1, x2: left, x3: left + cell * keys.length + 24, head2, top2: head2 + up + names };
+    return {
+      narrow,
+      left,
+      wide,
+      cell,
+      high,
+      head,
+      up,
+      top,
+      x1,
+      x2: left,
+      x3: left + cell * keys.length + 24,
+      head2,
+      top2: head2 + up + names,
+    };
   }
   const x2 = x1 + cell * keys.length + gaps[1];
   const x3 = x2 + cell * keys.length + gaps[2];
@@ -152,8 +224,13 @@ function headLabels(scene, where, g, queries, keys) {
   const { head } = where;
   const { left, wide, cell, high, top, top2, x1, x2, x3 } = g;
   const broad = keys.length * cell;
-  for (const y of new Set([top, top2])) nameRows(scene, queries, { right: left - 8, top: y, pitch: high, room: left - 9 });
-  for (const [x, y] of [[x1, top], [x2, top2]]) nameColumns(scene, keys, x, y, cell);
+  for (const y of new Set([top, top2]))
+    nameRows(scene, queries, { right: left - 8, top: y, pitch: high, room: left - 9 });
+  for (const [x, y] of [
+    [x1, top],
+    [x2, top2],
+  ])
+    nameColumns(scene, keys, x, y, cell);
   scene.label("K", x1 - 12, g.head + g.up / 2, { size: 16, weight: 650, color: "key", align: "center" });
   scene.label("keys, one per column", x1, g.head - 11, { size: 12, color: "muted", most: broad });
   scene.label("V", x3 - 12, g.head2 + g.up / 2, { size: 16, weight: 650, color: "value", align: "center" });
@@ -161,37 +238,74 @@ function headLabels(scene, where, g, queries, keys) {
   scene.label("Q", left + wide / 2, top - 14, { size: 16, weight: 650, color: "query", align: "center" });
   const below = queries.length * high + 13;
   const under = [
-    [left + wide / 2, top, "queries", wide + 20], [x1 + broad / 2, top, head.causal ? "scores, later tokens masked" : head.masked ? "scores, some masked" : "scores", broad],
-    [x2 + broad / 2, top2, "weights: each row sums to 1", broad + 20], [x3 + wide / 2, top2, "mixture", wide + 20],
+    [left + wide / 2, top, "queries", wide + 20],
+    [
+      x1 + broad / 2,
+      top,
+      head.causal ? "scores, later tokens masked" : head.masked ? "scores, some masked" : "scores",
+      broad,
+    ],
+    [x2 + broad / 2, top2, "weights: each row sums to 1", broad + 20],
+    [x3 + wide / 2, top2, "mixture", wide + 20],
   ];
-  for (const [x, y, words, most] of under) scene.label(words, x, y + below, { size: 13, color: "muted", align: "center", most });
+  for (const [x, y, words, most] of under)
+    scene.label(words, x, y + below, { size: 13, color: "muted", align: "center", most });
   if (!g.narrow) {
     const says = saysAbove(g);
     // V's name stands to the right.
     const middle = says ? (x2 + x3) / 2 - 36 : x2 + broad / 2;
     formula(scene, middle, g.head + (says ? 4 : g.up * 0.42), broad + (says ? 24 : 10), head);
-    if (says) wrapped(scene.does, 0.92 * (x3 - x2), 14).forEach((line, i) => scene.label(line, middle, g.head + 32 + 18 * i, { size: 14, weight: 600, align: "center" }));
+    if (says)
+      wrapped(scene.does, 0.92 * (x3 - x2), 14).forEach((line, i) =>
+        scene.label(line, middle, g.head + 32 + 18 * i, { size: 14, weight: 600, align: "center" }),
+      );
   }
   scene.labels.push((p) => {
     const y = top2 + (queries.length * high) / 2;
     if (g.narrow) {
-      p.line([[x1 + broad / 2, top + below + 12], [x1 + broad / 2, top + below + 34], [left + broad / 2, top + below + 34], [left + broad / 2, top2 - 52]], { color: p.theme.muted, width: 2, arrow: true });
+      p.line(
+        [
+          [x1 + broad / 2, top + below + 12],
+          [x1 + broad / 2, top + below + 34],
+          [left + broad / 2, top + below + 34],
+          [left + broad / 2, top2 - 52],
+        ],
+        { color: p.theme.muted, width: 2, arrow: true },
+      );
       p.text("softmax", left + broad / 2 + 8, top + below + 48, { size: 12, color: p.theme.muted });
     } else {
-      p.line([[x1 + broad + 6, y], [x2 - 7, y]], { color: p.theme.muted, width: 2, arrow: true });
+      p.line(
+        [
+          [x1 + broad + 6, y],
+          [x2 - 7, y],
+        ],
+        { color: p.theme.muted, width: 2, arrow: true },
+      );
       p.text("softmax", (x1 + broad + x2) / 2, y - 12, { size: 12, align: "center", color: p.theme.muted });
     }
     // Weights × V = mixture; above each other where the gap is slim.
     const middle = (x2 + broad + x3) / 2;
-    const said = [["×", -17, 0, "muted"], ["V", 0, 0, "value"], ["=", 17, 0, "muted"]];
+    const said = [
+      ["×", -17, 0, "muted"],
+      ["V", 0, 0, "value"],
+      ["=", 17, 0, "muted"],
+    ];
     if (g.narrow) said.forEach((one, i) => one.splice(1, 2, 0, 16 * (i - 1)));
-    for (const [words, dx, dy, color] of said) p.text(words, middle + dx, y + dy, { size: 16, weight: 650, align: "center", color: p.theme[color] });
+    for (const [words, dx, dy, color] of said)
+      p.text(words, middle + dx, y + dy, { size: 16, weight: 650, align: "center", color: p.theme[color] });
   });
 }
 
 // The paper's formula, each letter in the colour of its matrix.
 function formula(scene, x, y, most, { q }) {
-  const parts = [["softmax( ", "ink"], ["Q", "query"], [" ", "ink"], ["Kᵀ", "key"], [` / √${q.cols} ) `, "ink"], ["V", "value"]];
+  const parts = [
+    ["softmax( ", "ink"],
+    ["Q", "query"],
+    [" ", "ink"],
+    ["Kᵀ", "key"],
+    [` / √${q.cols} ) `, "ink"],
+    ["V", "value"],
+  ];
   const wide = (size) => parts.reduce((sum, [words]) => sum + textWidth(words, size), 0);
   const size = Math.min(19, Math.floor((19 * most) / wide(19)));
   if (size < 12) return;
@@ -205,22 +319,39 @@ function formula(scene, x, y, most, { q }) {
 
 // The row of a query, through the whole computation; with a key's column, and a value's row.
 function markRow(p, { left, high, top, top2, x1, x2, x3 }, row, wide, broad) {
-  for (const [x, top_, w] of [[left, top, wide], [x1, top, broad], [x2, top2, broad], [x3, top2, wide]]) {
+  for (const [x, top_, w] of [
+    [left, top, wide],
+    [x1, top, broad],
+    [x2, top2, broad],
+    [x3, top2, wide],
+  ]) {
     p.box(x - 1, top_ + row * high - 1, w + 2, high + 2, { edge: p.theme.query, line: 2, radius: 2 });
   }
 }
-const markKey = (p, { x1, cell, head, up }, key) => p.box(x1 + key * cell - 1, head - 1, cell + 2, up + 2, { edge: p.theme.key, line: 2, radius: 2 });
-const markValue = (p, { x3, head2, up, rows }, key, wide) => p.box(x3 - 1, head2 + (key * up) / rows - 1, wide + 2, up / rows + 2, { edge: p.theme.value, line: 2, radius: 2 });
+const markKey = (p, { x1, cell, head, up }, key) =>
+  p.box(x1 + key * cell - 1, head - 1, cell + 2, up + 2, { edge: p.theme.key, line: 2, radius: 2 });
+const markValue = (p, { x3, head2, up, rows }, key, wide) =>
+  p.box(x3 - 1, head2 + (key * up) / rows - 1, wide + 2, up / rows + 2, { edge: p.theme.value, line: 2, radius: 2 });
 
 const tellScore = (head, queries, keys) => (_one, row, col) => {
   const pair = `“${queries[row]}” to “${keys[col]}”`;
-  if (!head.allowed(row, col)) return [pair, head.causal ? "masked out: a later token" : "masked out", "score −∞, weight 0"];
+  if (!head.allowed(row, col))
+    return [pair, head.causal ? "masked out: a later token" : "masked out", "score −∞, weight 0"];
   const [dot, score, weight] = [head.dots, head.scores, head.weights].map((each) => valueAt(each, row, col));
-  return [pair, `q · k = ${number(dot)}`, `÷ √${head.q.cols} = ${number(score)}`, `softmax: weight ${number(weight, 3)}`, "click to see every product"];
+  return [
+    pair,
+    `q · k = ${number(dot)}`,
+    `÷ √${head.q.cols} = ${number(score)}`,
+    `softmax: weight ${number(weight, 3)}`,
+    "click to see every product",
+  ];
 };
 
 const tellMixture = (head, queries, keys) => (one, row, col) => {
-  const parts = keys.map((key, s) => ({ key, w: valueAt(head.weights, row, s) })).sort((a, b) => b.w - a.w).slice(0, 3);
+  const parts = keys
+    .map((key, s) => ({ key, w: valueAt(head.weights, row, s) }))
+    .sort((a, b) => b.w - a.w)
+    .slice(0, 3);
   const sum = parts.map(({ key, w }) => `${number(w)} × “${key}”`).join(" + ");
   return [`“${queries[row]}” collects ${sum} + …`, `entry ${col + 1}: ${number(valueAt(one, row, col))}`];
 };

@@ -8,16 +8,40 @@ import { clamp, textWidth } from "./text.js";
 export function readInsides(trace, inside, view) {
   if (!inside?.encoder && !inside?.decoder) return;
   const codes = wholeNumbers(view, Int16Array);
-  const strip = (place, more) => matrix(numbersAt(codes, place), place.shape.length > 1 ? place.shape[0] : 1, place.shape[place.shape.length - 1], more);
+  const strip = (place, more) =>
+    matrix(
+      numbersAt(codes, place),
+      place.shape.length > 1 ? place.shape[0] : 1,
+      place.shape[place.shape.length - 1],
+      more,
+    );
   for (const stack of trace.stacks) {
-    stack.layers.forEach((sublayers, i) => sublayers.forEach((sublayer, k) => {
-      const { norm, neurons } = inside[stack.name][i][k];
-      const { width } = sublayer.after;
-      if (norm) sublayer.norm = { ...norm, before: strip(norm.before, { width }), gain: strip(norm.gain, { width }), bias: strip(norm.bias, { width }) };
-      if (neurons) sublayer.neurons = { before: strip(neurons.before, { width: sublayer.hidden.width }), writes: strip(neurons.writes, { width }) };
-    }));
+    stack.layers.forEach((sublayers, i) =>
+      sublayers.forEach((sublayer, k) => {
+        const { norm, neurons } = inside[stack.name][i][k];
+        const { width } = sublayer.after;
+        if (norm)
+          sublayer.norm = {
+            ...norm,
+            before: strip(norm.before, { width }),
+            gain: strip(norm.gain, { width }),
+            bias: strip(norm.bias, { width }),
+          };
+        if (neurons)
+          sublayer.neurons = {
+            before: strip(neurons.before, { width: sublayer.hidden.width }),
+            writes: strip(neurons.writes, { width }),
+          };
+      }),
+    );
   }
-  Object.assign(trace, { opens: true, splits: inside.splits, chooses: inside.chooses, sums: inside.sums, temperatures: inside.temperatures });
+  Object.assign(trace, {
+    opens: true,
+    splits: inside.splits,
+    chooses: inside.chooses,
+    sums: inside.sums,
+    temperatures: inside.temperatures,
+  });
 }
 
 // A head's projection of one row, which Python sends once its place is open: the row, the matrix,
@@ -31,7 +55,14 @@ export function readProjection(asked, view) {
   input.forEach((x, i) => rowOf(weight, i).forEach((w, j) => (sums[j] += x * w)));
   const made = sums.map((sum, j) => sum + bias[j]);
   const line = (data) => matrix(data, 1, data.length);
-  return { input: matrix(input, rows, 1), weight, bias: line(bias), sums: line(sums), made: line(made), rotated: asked.rotated };
+  return {
+    input: matrix(input, rows, 1),
+    weight,
+    bias: line(bias),
+    sums: line(sums),
+    made: line(made),
+    rotated: asked.rotated,
+  };
 }
 
 // A vector through its norm: as it came, with mean 0 and variance 1, and as it leaves.
@@ -43,23 +74,49 @@ export function normed({ mean, deviation, before, gain, bias }, row) {
 
 // The shares of the likeliest tokens at a temperature: the whole vocabulary's sum came with them.
 export function atTemperature(model, row, found, temperature) {
-  const nearest = model.temperatures.reduce((a, b, i, all) => (Math.abs(b - temperature) < Math.abs(all[a] - temperature) ? i : a), 0);
-  return found.map((one) => ({ ...one, share: Math.exp(one.logit / model.temperatures[nearest] - model.sums[row][nearest]) }));
+  const nearest = model.temperatures.reduce(
+    (a, b, i, all) => (Math.abs(b - temperature) < Math.abs(all[a] - temperature) ? i : a),
+    0,
+  );
+  return found.map((one) => ({
+    ...one,
+    share: Math.exp(one.logit / model.temperatures[nearest] - model.sums[row][nearest]),
+  }));
 }
 
 // ---- what the scenes of the insides share ----------------------------------------------------
 
 // Bars up and down from zero, side by side: where zero is, and how high one is.
-export function signedBars(scene, values, x, y, wide, high, [low, top] = [Math.min(...values, 0), Math.max(...values, 0)]) {
+export function signedBars(
+  scene,
+  values,
+  x,
+  y,
+  wide,
+  high,
+  [low, top] = [Math.min(...values, 0), Math.max(...values, 0)],
+) {
   const unit = high / (top - low || 1);
   const middle = y + top * unit;
   const cell = wide / values.length;
   scene.paint((p) => {
     values.forEach((value, i) => {
       const [r, g, b] = p.theme.signed[value < 0 ? 56 : 200];
-      p.box(x + i * cell, value < 0 ? middle : middle - value * unit, Math.max(1, cell - 1), Math.max(0.5, Math.abs(value) * unit), { fill: `rgb(${r},${g},${b})`, radius: 1 });
+      p.box(
+        x + i * cell,
+        value < 0 ? middle : middle - value * unit,
+        Math.max(1, cell - 1),
+        Math.max(0.5, Math.abs(value) * unit),
+        { fill: `rgb(${r},${g},${b})`, radius: 1 },
+      );
     });
-    p.line([[x, middle], [x + wide, middle]], { color: p.theme.edge, width: 1 });
+    p.line(
+      [
+        [x, middle],
+        [x + wide, middle],
+      ],
+      { color: p.theme.edge, width: 1 },
+    );
   });
   return { middle, unit };
 }
@@ -70,17 +127,38 @@ export function pickRow(scene, tokens, chosen, room, place) {
   const first = clamp(chosen - (fits >> 1), 0, tokens.length - fits);
   const shown = tokens.slice(first, first + fits);
   const slim = scene.width < 540;
-  const wide = clamp(Math.ceil(1.1 * Math.max(...shown.map((token) => textWidth(token, 13)))) + 12, slim ? 48 : 96, slim ? 70 : 110);
+  const wide = clamp(
+    Math.ceil(1.1 * Math.max(...shown.map((token) => textWidth(token, 13)))) + 12,
+    slim ? 48 : 96,
+    slim ? 70 : 110,
+  );
   const pitch = Math.min(30, (room - 24) / fits);
   scene.label(slim ? "choose" : "choose a token", wide / 2, 12, { size: 12, align: "center", color: "muted" });
   // They choose; they don't name the rows beside them.
-  scene.paint((p) => p.line([[wide + 11, 0], [wide + 11, room]], { color: p.theme.edge, width: 1 }));
+  scene.paint((p) =>
+    p.line(
+      [
+        [wide + 11, 0],
+        [wide + 11, room],
+      ],
+      { color: p.theme.edge, width: 1 },
+    ),
+  );
   shown.forEach((token, i) => {
     const own = first + i === chosen;
     const y = 24 + i * pitch;
-    scene.paint((p) => p.box(1, y + 1, wide - 1, pitch - 2, { fill: p.theme.box, edge: own ? p.theme.query : p.theme.edge, line: own ? 2 : 1, radius: 6 }));
+    scene.paint((p) =>
+      p.box(1, y + 1, wide - 1, pitch - 2, {
+        fill: p.theme.box,
+        edge: own ? p.theme.query : p.theme.edge,
+        line: own ? 2 : 1,
+        radius: 6,
+      }),
+    );
     scene.label(token, wide / 2, y + pitch / 2, { size: 13, weight: own ? 650 : 400, align: "center", most: wide - 8 });
-    scene.button([0, y, wide, pitch], `Token ${first + i + 1}: ${token}${own ? ", shown" : ", show it"}`, { go: place(first + i) });
+    scene.button([0, y, wide, pitch], `Token ${first + i + 1}: ${token}${own ? ", shown" : ", show it"}`, {
+      go: place(first + i),
+    });
   });
   return wide + 6;
 }

@@ -12,4 +12,5 @@ export function looksEnglish(sentence) {
   return countOf(words, "en") > countOf(words, "fr");
 }
 
-export const ENGLISH = "That looks like English, but the model has only learned to read French. What it writes now means little, so try a French sentence.";
+export const ENGLISH =
+  "That looks like English, but the model has only learned to read French. What it writes now means little, so try a French sentence.";

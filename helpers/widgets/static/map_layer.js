@@ -5,15 +5,20 @@ import { tag } from "./map_named.js";
 import { runs, travel } from "./map_moves.js";
 import { NARROW, Scene, percent, tellVector, nVectors } from "./map_scene.js";
 import { classRow, patchRow } from "./map_patches.js";
+import { hidden } from "./map_network.js";
 import { nameRows, namesWidth } from "./map_rows.js";
 import { purposeOf } from "./map_purpose.js";
 import { tellCell } from "./map_tiles.js";
-import { KINDS, SHORT_KINDS, entryOf, title, valueAt } from "./map_trace.js";
+import { KINDS, SHORT_KINDS, title, valueAt } from "./map_trace.js";
 import { clamp, fitting, textWidth } from "./text.js";
 
 const WORDS = {
   "self-attention": ["every token attends to every token", "attends to every token", "to every token"],
-  "masked-self-attention": ["attends to itself and earlier tokens", "to itself and earlier tokens", "to earlier tokens"],
+  "masked-self-attention": [
+    "attends to itself and earlier tokens",
+    "to itself and earlier tokens",
+    "to earlier tokens",
+  ],
   "cross-attention": ["attends to the encoder’s output", "to the encoder’s output", "to the memory"],
 };
 // What a sublayer does, in as many words as there is room for.
@@ -29,10 +34,14 @@ export function layerScene(model, where, place, width, room) {
   const scene = new Scene(width, room, `${name}: ${sublayers.map((one) => KINDS[one.kind].toLowerCase()).join(", ")}`);
   const g = layerSizes(model, width, room, stack, sublayers);
   scene.sources = model.encoder?.tokens;
-  if (stack.image) stack.tokens.forEach((_, row) => (row ? patchRow : classRow)(scene, stack, row, g.label - 5, g.y(row), g.pitch));
+  if (stack.image)
+    stack.tokens.forEach((_, row) => (row ? patchRow : classRow)(scene, stack, row, g.label - 5, g.y(row), g.pitch));
   else nameRows(scene, stack.tokens, { right: g.label - 8, top: g.top, pitch: g.pitch, room: g.label - 9 });
   const arrives = layer ? stack.layers[layer - 1][sublayers.length - 1].after : stack.entered;
-  g.inside = (sublayer, what) => (sublayer[what] ? `${place.split("/").slice(0, 2).join("/")}/${sublayer.kind}/${what === "norm" ? what : "neuron"}` : "");
+  g.inside = (sublayer, what) =>
+    sublayer[what]
+      ? `${place.split("/").slice(0, 2).join("/")}/${sublayer.kind}/${what === "norm" ? what : "neuron"}`
+      : "";
   strip(scene, g, arrives, g.label, "in", `the residual stream, as it enters ${name.toLowerCase()}`, stack.tokens);
   let x = g.label + g.strip + g.gap;
   let from = g.label + g.strip;
@@ -44,8 +53,11 @@ export function layerScene(model, where, place, width, room) {
     x = end + g.gap;
   }
   layerBeats(scene, g, model, sublayers, room);
-  const more = sublayers.some((one) => one.norm) ? "Click on a head, norm or neuron to open it" : "Click on a head to open it";
-  const first = width < NARROW ? [".", "."] : ["; the first Transformer had it after each ⊕.", ", as in the first Transformer."];
+  const more = sublayers.some((one) => one.norm)
+    ? "Click on a head, norm or neuron to open it"
+    : "Click on a head to open it";
+  const first =
+    width < NARROW ? [".", "."] : ["; the first Transformer had it after each ⊕.", ", as in the first Transformer."];
   scene.hint = `${more}. Layer norm brings every vector to the same size, here ${model.normFirst ? `before each sublayer (“pre-norm”)${first[0]}` : `after each ⊕ (“post-norm”)${first[1]}`}`;
   return scene;
 }
@@ -61,19 +73,39 @@ function layerSizes(model, width, room, stack, sublayers) {
   const units = 1 + attentions * (norm + 2.6 + 1 + 1) + (norm + 2 + 1 + 1);
   const gaps = 1 + attentions * (norm + 4) + norm + 4;
   const strip = clamp((width - label - 4 - gaps * gap - 8) / units, 9, 110);
-  return { label, top, pitch, gap, strip, bottom: top + pitch * stack.n, y: (row) => top + (row + 0.5) * pitch, skip: top - 20 };
+  return {
+    label,
+    top,
+    pitch,
+    gap,
+    strip,
+    bottom: top + pitch * stack.n,
+    y: (row) => top + (row + 0.5) * pitch,
+    skip: top - 20,
+  };
 }
 
 function strip(scene, g, one, x, words, what, tokens, inside = "") {
   scene.paint((p) => p.strips(one, x, g.top, g.strip, g.pitch));
   const tell = tellVector(tokens, what);
   const told = inside ? (...cell) => [...tell(...cell), "click to see the norm at work"] : tell;
-  scene.grid([x, g.top, g.strip, g.bottom - g.top], one, `${title(what)}: ${nVectors(one.rows)}`, told, inside ? (row) => `${inside}/${row}` : null);
+  scene.grid(
+    [x, g.top, g.strip, g.bottom - g.top],
+    one,
+    `${title(what)}: ${nVectors(one.rows)}`,
+    told,
+    inside ? (row) => `${inside}/${row}` : null,
+  );
   // No room for names: pointing tells them.
   if (g.strip < 20) return;
   // Two lines of names where they are close.
   const low = g.strip < 34 && words.startsWith("sum") ? 14 : 0;
-  scene.label(words, x + g.strip / 2, g.bottom + 12 + low, { size: 12, color: "muted", align: "center", most: g.strip + 2 * g.gap });
+  scene.label(words, x + g.strip / 2, g.bottom + 12 + low, {
+    size: 12,
+    color: "muted",
+    align: "center",
+    most: g.strip + 2 * g.gap,
+  });
 }
 
 // One sublayer: norm, what it does, what it found, and the addition to the stream.
@@ -81,13 +113,30 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from, before)
   const { stack } = where;
   const { tokens } = stack;
   const start = x;
-  const flow = (x0, x1) => scene.paint((p) => {
-    for (let row = 0; row < stack.n; row++) p.line([[x0 + 1, g.y(row)], [x1 - 1, g.y(row)]], { width: 1.2 });
-  });
+  const flow = (x0, x1) =>
+    scene.paint((p) => {
+      for (let row = 0; row < stack.n; row++)
+        p.line(
+          [
+            [x0 + 1, g.y(row)],
+            [x1 - 1, g.y(row)],
+          ],
+          { width: 1.2 },
+        );
+    });
   const pre = model.normFirst;
   if (pre) {
     flow(from, x);
-    strip(scene, g, sublayer.read, x, "norm", "after layer norm, which brings every vector to the same size", tokens, g.inside(sublayer, "norm"));
+    strip(
+      scene,
+      g,
+      sublayer.read,
+      x,
+      "norm",
+      "after layer norm, which brings every vector to the same size",
+      tokens,
+      g.inside(sublayer, "norm"),
+    );
     from = x + g.strip;
     x = from + g.gap;
   }
@@ -101,7 +150,17 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from, before)
   flow(from, x);
   const words = KINDS[sublayer.kind].toLowerCase();
   const joined = sublayer.heads ? ", its heads joined by the matrix W_O" : "";
-  strip(scene, g, sublayer.found, x, sublayer.heads ? ["heads joined", "joined", "out"].find((one) => textWidth(one, 12) < g.strip + 2 * g.gap) || "out" : "out", `what ${words} found${joined}`, tokens);
+  strip(
+    scene,
+    g,
+    sublayer.found,
+    x,
+    sublayer.heads
+      ? ["heads joined", "joined", "out"].find((one) => textWidth(one, 12) < g.strip + 2 * g.gap) || "out"
+      : "out",
+    `what ${words} found${joined}`,
+    tokens,
+  );
   const found = x;
   const plus = x + g.strip + g.gap * 0.9;
   flow(x + g.strip, plus);
@@ -109,24 +168,64 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from, before)
   // The stream itself runs above, past the sublayer, and comes down where the two are added.
   const fork = start - g.gap / 2;
   scene.paint((p) => {
-    p.line([[fork, g.top + 6], [fork, g.skip], [plus, g.skip], [plus, g.top + 4]], { color: p.theme.muted, width: 2, radius: 9 });
-    p.line([[plus, g.top], [plus, g.bottom]], { color: p.theme.muted, width: 1.5 });
+    p.line(
+      [
+        [fork, g.top + 6],
+        [fork, g.skip],
+        [plus, g.skip],
+        [plus, g.top + 4],
+      ],
+      { color: p.theme.muted, width: 2, radius: 9 },
+    );
+    p.line(
+      [
+        [plus, g.top],
+        [plus, g.bottom],
+      ],
+      { color: p.theme.muted, width: 1.5 },
+    );
   });
   scene.plus(plus, g.top - 2, 8, words);
   const reads = pre ? sublayer.read : before;
   sublayer.moves = [
-    [travel(reads, [from0, x0], [g.strip, wide / 4], g.top, g.pitch), (p, t) => t > 0.5 && travel(sublayer.found, [x0 + wide / 2, found], [g.strip / 2, g.strip], g.top, g.pitch)(p, 2 * t - 1)],
-    [runs([[fork, g.top + 6], [fork, g.skip], [plus, g.skip], [plus, g.top + 4]]), (p, t) => travel(sublayer.found, [found, plus], [g.strip, 4], g.top, g.pitch)(p, Math.min(1, 2 * t)), (p, t) => t > 0.6 && travel(sublayer.after, [plus, after], [4, g.strip], g.top, g.pitch)(p, 2.5 * (t - 0.6))],
+    [
+      travel(reads, [from0, x0], [g.strip, wide / 4], g.top, g.pitch),
+      (p, t) =>
+        t > 0.5 && travel(sublayer.found, [x0 + wide / 2, found], [g.strip / 2, g.strip], g.top, g.pitch)(p, 2 * t - 1),
+    ],
+    [
+      runs([
+        [fork, g.top + 6],
+        [fork, g.skip],
+        [plus, g.skip],
+        [plus, g.top + 4],
+      ]),
+      (p, t) => travel(sublayer.found, [found, plus], [g.strip, 4], g.top, g.pitch)(p, Math.min(1, 2 * t)),
+      (p, t) => t > 0.6 && travel(sublayer.after, [plus, after], [4, g.strip], g.top, g.pitch)(p, 2.5 * (t - 0.6)),
+    ],
   ];
   scene.part("add-and-norm", plus - 10, g.skip - 8, 20, g.bottom - g.skip + 8);
   flow(plus, after);
-  strip(scene, g, sublayer.after, after, pre ? "sum" : "sum, norm", `the stream after ${words}: what ran past plus what was found`, tokens, pre ? "" : g.inside(sublayer, "norm"));
+  strip(
+    scene,
+    g,
+    sublayer.after,
+    after,
+    pre ? "sum" : "sum, norm",
+    `the stream after ${words}: what ran past plus what was found`,
+    tokens,
+    pre ? "" : g.inside(sublayer, "norm"),
+  );
   const end = after + g.strip;
   const room = end - start;
   // The last one has the margin too.
   const most = sublayer.heads ? 0.88 * room : scene.width - start;
   const size = room > 185 ? 15 : most > 110 ? 13 : 12;
-  scene.label(fitting([KINDS[sublayer.kind], SHORT_KINDS[sublayer.kind]], most / 1.1, size), start, 14, { size, weight: 650, most });
+  scene.label(fitting([KINDS[sublayer.kind], SHORT_KINDS[sublayer.kind]], most / 1.1, size), start, 14, {
+    size,
+    weight: 650,
+    most,
+  });
   scene.label(does(sublayer, model, room), start, 34, { size: 13, color: "muted" });
   sublayer.span = [start - g.gap, end];
   scene.part(sublayer.kind, start - g.gap, 0, end - start + g.gap, g.bottom + 26);
@@ -153,24 +252,56 @@ function heads(scene, where, place, g, sublayer, x, wide) {
   const source = keys ? scene.sources : where.stack.tokens;
   const purposes = sublayer.heads.map((_head, h) => purposeOf(sublayer, h, where.stack, source));
   // All heads are named in the fullest way for which every one of them has the room.
-  const full = purposes.map(({ short }, h) => [`head ${h + 1}: ${short}`, `${h + 1}: ${short}`, `${h + 1}: ${short.split(" ").slice(0, -1).join(" ")}`, `head ${h + 1}`, `${h + 1}`]);
-  const way = [0, 1, 2, 3].find((i) => full.every((ways) => textWidth(ways[i], 12) <= (cols > 1 ? size : wide - 6))) ?? 4;
+  const full = purposes.map(({ short }, h) => [
+    `head ${h + 1}: ${short}`,
+    `${h + 1}: ${short}`,
+    `${h + 1}: ${short.split(" ").slice(0, -1).join(" ")}`,
+    `head ${h + 1}`,
+    `${h + 1}`,
+  ]);
+  const way =
+    [0, 1, 2, 3].find((i) => full.every((ways) => textWidth(ways[i], 12) <= (cols > 1 ? size : wide - 6))) ?? 4;
   sublayer.heads.forEach((head, h) => {
-    const [tx, ty] = [left + (h % cols) * (size + 5), g.top + Math.floor(h / cols) * step + (step - size - 14) / 2 + 14];
+    const [tx, ty] = [
+      left + (h % cols) * (size + 5),
+      g.top + Math.floor(h / cols) * step + (step - size - 14) / 2 + 14,
+    ];
     scene.paint((p) => p.matrix(head.weights, tx, ty, size, size));
     const does = purposes[h];
     const from = cols > 1 ? tx : x + 4;
     scene.label(full[h][way], from, ty - 9, { size: 12, color: "muted" });
-    const told = tellCell(`${KINDS[sublayer.kind]}, head ${h + 1}`, where.stack.tokens, source, head, () => does.words, "click to open it");
-    scene.peek([tx, ty, size, size], head.weights, `Cells of head ${h + 1}, ${sublayer.kind}`, told, { marks: (p, [row, key]) => pointedRows(p, g, where, head, row, key, keys) });
-    scene.button([tx - 2, ty - 16, size + 4, size + 18], `Head ${h + 1} of ${KINDS[sublayer.kind].toLowerCase()}: open it`, { go: `${place.split("/").slice(0, 2).join("/")}/${sublayer.kind}/${h}` }, [
-      `${KINDS[sublayer.kind]}, head ${h + 1}`, `rows: ${shape.rows} queries, columns: ${shape.cols} keys`,
-      `on average a row ${does.words}`,
-    ]);
+    const told = tellCell(
+      `${KINDS[sublayer.kind]}, head ${h + 1}`,
+      where.stack.tokens,
+      source,
+      head,
+      () => does.words,
+      "click to open it",
+    );
+    scene.peek([tx, ty, size, size], head.weights, `Cells of head ${h + 1}, ${sublayer.kind}`, told, {
+      marks: (p, [row, key]) => pointedRows(p, g, where, head, row, key, keys),
+    });
+    scene.button(
+      [tx - 2, ty - 16, size + 4, size + 18],
+      `Head ${h + 1} of ${KINDS[sublayer.kind].toLowerCase()}: open it`,
+      { go: `${place.split("/").slice(0, 2).join("/")}/${sublayer.kind}/${h}` },
+      [
+        `${KINDS[sublayer.kind]}, head ${h + 1}`,
+        `rows: ${shape.rows} queries, columns: ${shape.cols} keys`,
+        `on average a row ${does.words}`,
+      ],
+    );
   });
   if (keys) {
     scene.labels.push((p) => {
-      p.line([[x + wide / 2, 44], [x + wide / 2, g.skip], [x + wide / 2, g.top - 5]], { color: p.theme.key, width: 2.5, arrow: true });
+      p.line(
+        [
+          [x + wide / 2, 44],
+          [x + wide / 2, g.skip],
+          [x + wide / 2, g.top - 5],
+        ],
+        { color: p.theme.key, width: 2.5, arrow: true },
+      );
       p.text("memory", x + wide / 2 + 8, 51, { size: 12, color: p.theme.key });
     });
   }
@@ -191,46 +322,6 @@ function pointedRows(p, g, { stack: { tokens, image } }, head, row, key, cross) 
 
 const stackTint = ({ stack }, theme) => (stack.name === "encoder" ? theme.tint : theme.warm);
 
-function hidden(scene, model, g, sublayer, x, wide, tokens) {
-  const one = sublayer.hidden;
-  const slope = wide * 0.14;
-  scene.paint((p) => {
-    for (let row = 0; row < one.rows; row++) funnel(p, x, g.y(row), wide, g.pitch, slope);
-    p.strips(one, x + slope, g.top, wide - 2 * slope, g.pitch, { height: g.pitch * 0.86 });
-  });
-  const inside = g.inside(sublayer, "neurons");
-  const share = one.data.reduce((sum, value) => sum + (value <= 0), 0) / one.data.length;
-  if (g.strip >= 20) scene.label(`${one.width} wide`, x + wide / 2, g.bottom + (g.strip < 34 ? 26 : 12), { size: 12, color: "muted", align: "center", most: wide + 2 * g.gap });
-  scene.grid([x + slope, g.top, wide - 2 * slope, g.bottom - g.top], one, `Inside the feed-forward network: ${nVectors(one.rows)}`, (m, row, col) => [
-    ...tellVector(tokens, "inside the feed-forward network")(m, row, col),
-    model.activation === "ReLU" ? `ReLU has set ${Math.round(100 * share)}% of these to 0` : "",
-    inside ? `click to see ${valueAt(m, row, col) > 0 ? "this neuron" : "the nearest neuron that lights up"}` : "",
-  ].filter(Boolean), inside ? (...cell) => `${inside}/${lightsUp(one, ...cell)}` : null);
-}
-
-// The neuron to open and its token: the one pressed; where that one is dark, the nearest that this
-// token lights up, with the token that lights it most.
-export function lightsUp(one, row, col) {
-  if (valueAt(one, row, col) > 0) return `${entryOf(one, col)},${row}`;
-  const lit = Array.from({ length: one.cols }, (_, c) => c).filter((c) => valueAt(one, row, c) > 0);
-  if (!lit.length) return `${entryOf(one, col)},${row}`;
-  const found = lit.reduce((a, b) => (Math.abs(b - col) < Math.abs(a - col) ? b : a));
-  const column = Array.from({ length: one.rows }, (_, r) => valueAt(one, r, found));
-  return `${entryOf(one, found)},${column.indexOf(Math.max(...column))}`;
-}
-
-// One token's vector, widened and narrowed again: each token goes through alone.
-function funnel(p, x, y, wide, pitch, slope) {
-  const { context, theme } = p;
-  const [low, high] = [pitch * 0.3, pitch * 0.43];
-  context.beginPath();
-  context.moveTo(x, y - low);
-  for (const [dx, dy] of [[slope, -high], [wide - slope, -high], [wide, -low], [wide, low], [wide - slope, high], [slope, high], [0, low]]) context.lineTo(x + dx, y + dy);
-  context.closePath();
-  context.fillStyle = theme.edge;
-  context.fill();
-}
-
 const DOES = {
   "self-attention": "Each head lets every token collect from all tokens; W_O joins the heads.",
   "masked-self-attention": "Each head lets a token collect from itself and from earlier tokens; W_O joins the heads.",
@@ -239,11 +330,24 @@ const DOES = {
 
 function layerBeats(scene, g, model, sublayers, room) {
   scene.beat("One vector per token arrives: the residual stream.", [0, 0, g.label + g.strip + 2, room]);
-  for (const { kind, moves, span: [from, to] } of sublayers) {
+  for (const {
+    kind,
+    moves,
+    span: [from, to],
+  } of sublayers) {
     const last = 2 * g.strip + 2.4 * g.gap;
-    scene.beat(DOES[kind] || `The feed-forward network widens each vector, applies a ${model.activation} and narrows it again.`, [from, g.top - 8, to - from - last + g.strip, room], [from, 0, to - from - last + g.strip, 40]);
+    scene.beat(
+      DOES[kind] || `The feed-forward network widens each vector, applies a ${model.activation} and narrows it again.`,
+      [from, g.top - 8, to - from - last + g.strip, room],
+      [from, 0, to - from - last + g.strip, 40],
+    );
     scene.moves(...moves[0]);
-    scene.beat("What was found is added to the stream that ran past. Nothing is overwritten.", [from, 0, to - from + 2, room]);
+    scene.beat("What was found is added to the stream that ran past. Nothing is overwritten.", [
+      from,
+      0,
+      to - from + 2,
+      room,
+    ]);
     scene.moves(...moves[1]);
   }
 }

@@ -43,7 +43,8 @@ function litOf(view) {
   if (view.follow && !place) return followed(scene, trace, view.follow);
   const parts = (stop ? stop.parts : view.here && !place ? [view.here] : []) || [];
   const lit = parts.flatMap((part) => rectsOf(scene, part));
-  const named = !place && parts.some((part) => ["memory", "cross-attention"].includes(part)) && trace.encoder && trace.decoder;
+  const named =
+    !place && parts.some((part) => ["memory", "cross-attention"].includes(part)) && trace.encoder && trace.decoder;
   return { lit: lit.length ? lit : null, flows: null, named: named ? (p) => memoryNames(p, scene, trace) : null };
 }
 

@@ -13,7 +13,8 @@ export function along(points, t) {
   const long = points.slice(1).map(([x, y], i) => Math.hypot(x - points[i][0], y - points[i][1]));
   let left = t * long.reduce((a, b) => a + b, 0);
   for (let i = 0; i < long.length; i++) {
-    if (left <= long[i] || i === long.length - 1) return points[i].map((value, k) => mix(value, points[i + 1][k], long[i] ? Math.min(1, left / long[i]) : 1));
+    if (left <= long[i] || i === long.length - 1)
+      return points[i].map((value, k) => mix(value, points[i + 1][k], long[i] ? Math.min(1, left / long[i]) : 1));
     left -= long[i];
   }
   return points[0];
@@ -21,7 +22,10 @@ export function along(points, t) {
 
 // Vectors, one a row, travel from column to column; `wide` is their width at both ends.
 export const travel = (one, xs, wide, top, pitch) => (p, t) => {
-  const at = along(xs.map((x, i) => [x, wide[i]]), ease(t));
+  const at = along(
+    xs.map((x, i) => [x, wide[i]]),
+    ease(t),
+  );
   p.strips(one, at[0], top, Math.max(2, at[1]), pitch);
 };
 
@@ -32,17 +36,32 @@ export const becomes = (a, b, x, wide) => (p, t) => {
     const k = own(t, i, a.values.length);
     const [middle, high] = [mix(a.middle, b.middle, k), mix(from * a.unit, b.values[i] * b.unit, k)];
     const [r, g, blue] = p.theme.signed[high < 0 ? 40 : 216];
-    p.box(x + i * cell, high < 0 ? middle : middle - high, Math.max(1, cell - 1), Math.max(0.5, Math.abs(high)), { fill: `rgb(${r},${g},${blue})`, radius: 1 });
+    p.box(x + i * cell, high < 0 ? middle : middle - high, Math.max(1, cell - 1), Math.max(0.5, Math.abs(high)), {
+      fill: `rgb(${r},${g},${blue})`,
+      radius: 1,
+    });
   });
 };
 
 // The rows of a matrix go to another place, one after the other.
-export const rowsGo = (one, [x, y, w, h], [x1, y1, w1, h1]) => (p, t) => {
-  for (let r = 0; r < one.rows; r++) {
-    const k = own(t, r, one.rows);
-    p.grey(one, 0, r, one.cols, 1, mix(x, x1, k), mix(y + (r * h) / one.rows, y1 + (r * h1) / one.rows, k), mix(w, w1, k), mix(h, h1, k) / one.rows);
-  }
-};
+export const rowsGo =
+  (one, [x, y, w, h], [x1, y1, w1, h1]) =>
+  (p, t) => {
+    for (let r = 0; r < one.rows; r++) {
+      const k = own(t, r, one.rows);
+      p.grey(
+        one,
+        0,
+        r,
+        one.cols,
+        1,
+        mix(x, x1, k),
+        mix(y + (r * h) / one.rows, y1 + (r * h1) / one.rows, k),
+        mix(w, w1, k),
+        mix(h, h1, k) / one.rows,
+      );
+    }
+  };
 
 // Row by row, a query goes from key to key: `marks` frames what a pair stands for.
 export function sweeps(rows, cols, marks) {
@@ -54,16 +73,28 @@ export function sweeps(rows, cols, marks) {
 }
 
 // Values fall into a row of the mixture, each as visible as its weight.
-export const mixes = ({ weights, v }, [x, y, w, h], [x1, y1, w1, h1]) => (p, t) => {
-  const at = t * weights.rows * 0.999;
-  const [row, k] = [Math.floor(at), ease(at % 1)];
-  const { context } = p;
-  for (let s = 0; s < v.rows; s++) {
-    context.globalAlpha = Math.min(1, 2 * weights.data[row * weights.cols + s]);
-    p.grey(v, 0, s, v.cols, 1, mix(x, x1, k), mix(y + (s * h) / v.rows, y1 + (row * h1) / weights.rows, k), mix(w, w1, k), mix(h / v.rows, h1 / weights.rows, k));
-  }
-  context.globalAlpha = 1;
-};
+export const mixes =
+  ({ weights, v }, [x, y, w, h], [x1, y1, w1, h1]) =>
+  (p, t) => {
+    const at = t * weights.rows * 0.999;
+    const [row, k] = [Math.floor(at), ease(at % 1)];
+    const { context } = p;
+    for (let s = 0; s < v.rows; s++) {
+      context.globalAlpha = Math.min(1, 2 * weights.data[row * weights.cols + s]);
+      p.grey(
+        v,
+        0,
+        s,
+        v.cols,
+        1,
+        mix(x, x1, k),
+        mix(y + (s * h) / v.rows, y1 + (row * h1) / weights.rows, k),
+        mix(w, w1, k),
+        mix(h / v.rows, h1 / weights.rows, k),
+      );
+    }
+    context.globalAlpha = 1;
+  };
 
 // A disc on a path: what runs past a sublayer.
 export const runs = (points) => (p, t) => {

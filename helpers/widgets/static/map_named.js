@@ -16,7 +16,13 @@ function apart(words, gap, most = Infinity) {
 }
 
 // Words on a piece of paper, which covers what lies there.
-export function tag(p, words, x, y, { align = "left", color = p.theme.ink, size = 12, weight = 650, most = Infinity } = {}) {
+export function tag(
+  p,
+  words,
+  x,
+  y,
+  { align = "left", color = p.theme.ink, size = 12, weight = 650, most = Infinity } = {},
+) {
   const wide = Math.min(most, 1.08 * textWidth(words, size) + 6);
   const left = align === "right" ? x - wide : x;
   p.box(left, y - 7.5, wide, 15, { fill: p.theme.paper, radius: 4 });
@@ -25,7 +31,11 @@ export function tag(p, words, x, y, { align = "left", color = p.theme.ink, size 
 
 // Where bands begin inside a layer: `words` are { token, weight, x, y }.
 export function namedBands(p, words, color) {
-  for (const { token, weight, x, y } of apart(words.filter(({ weight }) => weight >= NAMED), 14, 4)) {
+  for (const { token, weight, x, y } of apart(
+    words.filter(({ weight }) => weight >= NAMED),
+    14,
+    4,
+  )) {
     tag(p, `${token} ${percent(weight)}`, x, y, { align: "right", color });
   }
 }
@@ -34,27 +44,56 @@ export function namedBands(p, words, color) {
 export function memoryNames(p, scene, { encoder }, shares = []) {
   if (!encoder.memory || scene.measures.narrow) return;
   const [x, top, width, height] = encoder.memory;
-  const words = encoder.tokens.map((token, s) => ({ token, weight: shares[s] || 0, y: encoder.y(s, encoder.blocks.length - 1) }));
+  const words = encoder.tokens.map((token, s) => ({
+    token,
+    weight: shares[s] || 0,
+    y: encoder.y(s, encoder.blocks.length - 1),
+  }));
   for (const { token, weight, y } of apart(words, 12.5)) {
     const strong = weight >= NAMED;
     const style = strong ? { weight: 650, color: p.theme.key } : { color: p.theme.muted };
-    p.text(strong ? `${token} ${percent(weight)}` : token, x + width + 10, y + 0.5, { size: 13, most: scene.width - x - width - 12, ...style });
+    p.text(strong ? `${token} ${percent(weight)}` : token, x + width + 10, y + 0.5, {
+      size: 13,
+      most: scene.width - x - width - 12,
+      ...style,
+    });
   }
-  const bands = shares.length ? [["blue: masked", p.theme.query], ["orange: cross", p.theme.key]] : [];
+  const bands = shares.length
+    ? [
+        ["blue: masked", p.theme.query],
+        ["orange: cross", p.theme.key],
+      ]
+    : [];
   bands.forEach(([words, color], i) => p.text(words, x + width + 10, top + height + 15 * (i + 1), { size: 12, color }));
 }
 
 export function memoryName(p, { width: all, measures: { narrow } }, { tokens, memory, blocks, y }, key, share) {
   if (!memory || narrow) return;
   const left = memory[0] + memory[2] + 7;
-  tag(p, `${tokens[key]} ${percent(share).replace("under ", "<")}`, left, y(key, blocks.length - 1), { size: 13, color: p.theme.key, most: all - left });
+  tag(p, `${tokens[key]} ${percent(share).replace("under ", "<")}`, left, y(key, blocks.length - 1), {
+    size: 13,
+    color: p.theme.key,
+    most: all - left,
+  });
 }
 
 // A token's name in its own column, and beside it how much it gets.
-export function nameAt(p, { measures: { label, close } }, stack, row, { block = 0, share = null, color = p.theme.ink } = {}) {
+export function nameAt(
+  p,
+  { measures: { label, close } },
+  stack,
+  row,
+  { block = 0, share = null, color = p.theme.ink } = {},
+) {
   const [x, top, wide, high] = stack.nameRects[block](row);
   const y = stack.y(row, block);
   p.box(x, top + high / 2 - 8, wide - 1, 16, { fill: p.theme.paper, radius: 0 });
-  p.text(stack.tokens[row], x + wide - 3, top + high / 2 + 0.5, { size: close ? 12 : 14, weight: 650, align: "right", most: wide + 4, color });
+  p.text(stack.tokens[row], x + wide - 3, top + high / 2 + 0.5, {
+    size: close ? 12 : 14,
+    weight: 650,
+    align: "right",
+    most: wide + 4,
+    color,
+  });
   if (share !== null) tag(p, percent(share).replace("under ", "<"), label + 4, y, { color });
 }

@@ -7,7 +7,13 @@ import { Scene, number } from "./map_scene.js";
 import { entryOf, rowOf, valueAt } from "./map_trace.js";
 
 export function neuronScene(where, place, width, room) {
-  const { stack, sublayer: { hidden, neurons }, row, col, activation } = where;
+  const {
+    stack,
+    sublayer: { hidden, neurons },
+    row,
+    col,
+    activation,
+  } = where;
   const { tokens } = stack;
   const [n, name] = [entryOf(hidden, col) + 1, `Neuron ${entryOf(hidden, col) + 1}`];
   const scene = new Scene(width, room, `${name} of ${hidden.width}: its value for every token, and what it writes`);
@@ -31,38 +37,112 @@ export function neuronScene(where, place, width, room) {
     p.strips({ ...hidden, data: rowOf(hidden, row), rows: 1 }, left, 22, wide, 26, { height: 26 });
     p.box(left + col * cell - 1.5, 20, cell + 3, 30, { edge: p.theme.ink, line: 2, radius: 2 });
   });
-  const tell = (_, __, c) => [`neuron ${entryOf(hidden, c) + 1}: ${number(valueAt(hidden, row, c))}`, "click to see it"];
-  scene.grid([left, 22, wide, 26], { data: rowOf(hidden, row), rows: 1, cols: hidden.cols }, `Neurons for “${tokens[row]}”`, tell, (_, c) => to(c, row));
+  const tell = (_, __, c) => [
+    `neuron ${entryOf(hidden, c) + 1}: ${number(valueAt(hidden, row, c))}`,
+    "click to see it",
+  ];
+  scene.grid(
+    [left, 22, wide, 26],
+    { data: rowOf(hidden, row), rows: 1, cols: hidden.cols },
+    `Neurons for “${tokens[row]}”`,
+    tell,
+    (_, c) => to(c, row),
+  );
 
-  const lit = tokens.map((token, t) => ({ token, value: after[t] })).filter(({ value }) => value > 0).sort((a, b) => b.value - a.value);
+  const lit = tokens
+    .map((token, t) => ({ token, value: after[t] }))
+    .filter(({ value }) => value > 0)
+    .sort((a, b) => b.value - a.value);
   // One scale for both, so that what came through is as high below as above.
   const range = [Math.min(0, ...before, ...after), Math.max(0, ...before, ...after)];
-  const rows = [["before", before, "Before", `W₁ · the token’s vector + b₁`], ["after", after, `After ${activation}`, activation === "ReLU" ? "what was negative is now 0" : "what was negative is now nearly 0"]];
+  const rows = [
+    ["before", before, "Before", `W₁ · the token’s vector + b₁`],
+    [
+      "after",
+      after,
+      `After ${activation}`,
+      activation === "ReLU" ? "what was negative is now 0" : "what was negative is now nearly 0",
+    ],
+  ];
   const bars = rows.map(([key, values, title, more]) => {
     const y = at[key] + 22;
     const drawn = signedBars(scene, values, left, y + 14, wide, high - 28, range);
-    if (pitch > 30) scene.paint((p) => values.forEach((value, t) => p.text(number(value), left + (t + 0.5) * pitch, drawn.middle - value * drawn.unit + (value < 0 ? 8 : -8), { size: 12, align: "center" })));
+    if (pitch > 30)
+      scene.paint((p) =>
+        values.forEach((value, t) =>
+          p.text(number(value), left + (t + 0.5) * pitch, drawn.middle - value * drawn.unit + (value < 0 ? 8 : -8), {
+            size: 12,
+            align: "center",
+          }),
+        ),
+      );
     scene.heading(`${title}: ${number(values[row])}`, `for “${tokens[row]}”; ${more}`, left, at[key] + 10, wide);
-    scene.paint((p) => p.box(left + row * pitch - 0.5, y - 2, pitch, high + 4, { edge: p.theme.query, line: 1.5, radius: 3 }));
-    scene.grid([left, y, wide, high], { data: Float32Array.from(values), rows: 1, cols: tokens.length }, `${name}, ${title.toLowerCase()}, token by token`, (_, __, t) => [`“${tokens[t]}”: ${number(before[t])}`, `after ${activation}: ${number(after[t])}`, "click to choose it"], (_, t) => to(col, t));
+    scene.paint((p) =>
+      p.box(left + row * pitch - 0.5, y - 2, pitch, high + 4, { edge: p.theme.query, line: 1.5, radius: 3 }),
+    );
+    scene.grid(
+      [left, y, wide, high],
+      { data: Float32Array.from(values), rows: 1, cols: tokens.length },
+      `${name}, ${title.toLowerCase()}, token by token`,
+      (_, __, t) => [
+        `“${tokens[t]}”: ${number(before[t])}`,
+        `after ${activation}: ${number(after[t])}`,
+        "click to choose it",
+      ],
+      (_, t) => to(col, t),
+    );
     return { values, ...drawn };
   });
   tokens.forEach((token, t) => {
     const style = turn ? { turn: -turn, align: "right", most: 60 } : { align: "center", most: pitch - 3 };
-    scene.label(token, left + (t + 0.5) * pitch, at.after + high + 22 + (turn ? 7 : 12), { size: 12, ...style, weight: t === row ? 650 : 400 });
+    scene.label(token, left + (t + 0.5) * pitch, at.after + high + 22 + (turn ? 7 : 12), {
+      size: 12,
+      ...style,
+      weight: t === row ? 650 : 400,
+    });
   });
-  scene.heading(`Writes: ${number(own)} × its column of W₂`, `${writes.length} of ${neurons.writes.width} entries, added to the stream`, left, at.writes + 10, wide);
+  scene.heading(
+    `Writes: ${number(own)} × its column of W₂`,
+    `${writes.length} of ${neurons.writes.width} entries, added to the stream`,
+    left,
+    at.writes + 10,
+    wide,
+  );
   const written = writes.map((w) => w * own);
   const most = Math.max(...written.map(Math.abs)) || 1;
   signedBars(scene, written, left, at.writes + 22, wide, high, [-most, most]);
-  scene.grid([left, at.writes + 22, wide, high], { data: Float32Array.from(written), rows: 1, cols: writes.length }, "What it writes", (_, __, i) => [`entry ${entryOf(neurons.writes, i) + 1}`, `${number(own)} × ${number(writes[i])} = ${number(written[i])}`]);
+  scene.grid(
+    [left, at.writes + 22, wide, high],
+    { data: Float32Array.from(written), rows: 1, cols: writes.length },
+    "What it writes",
+    (_, __, i) => [
+      `entry ${entryOf(neurons.writes, i) + 1}`,
+      `${number(own)} × ${number(writes[i])} = ${number(written[i])}`,
+    ],
+  );
 
-  const brightest = lit.slice(0, 3).map(({ token }) => `“${token}”`).join(", ");
-  scene.beat(`Neuron ${n} multiplies a token’s vector with its own row of weights and adds a bias. Each token goes through alone.`, [0, 0, width, at.after - 4]);
-  scene.beat(lit.length ? `${activation} lets what is above zero through. Here that’s ${lit.length} of ${tokens.length} tokens, most of all ${brightest}.` : `${activation} lets nothing through here: no token of this sentence lights this neuron up.`, [0, at.after - 4, width, at.writes - at.after]);
+  const brightest = lit
+    .slice(0, 3)
+    .map(({ token }) => `“${token}”`)
+    .join(", ");
+  scene.beat(
+    `Neuron ${n} multiplies a token’s vector with its own row of weights and adds a bias. Each token goes through alone.`,
+    [0, 0, width, at.after - 4],
+  );
+  scene.beat(
+    lit.length
+      ? `${activation} lets what is above zero through. Here that’s ${lit.length} of ${tokens.length} tokens, most of all ${brightest}.`
+      : `${activation} lets nothing through here: no token of this sentence lights this neuron up.`,
+    [0, at.after - 4, width, at.writes - at.after],
+  );
   scene.moves(becomes(...bars, left, wide));
-  scene.beat("What came through scales the neuron’s column of W₂. All neurons’ columns are added up, and that’s what the network writes.", [0, at.writes - 4, width, room]);
+  scene.beat(
+    "What came through scales the neuron’s column of W₂. All neurons’ columns are added up, and that’s what the network writes.",
+    [0, at.writes - 4, width, room],
+  );
   const dark = own > 0 ? "" : ` “${tokens[row]}” doesn’t.`;
-  scene.hint = lit.length ? `Of this sentence’s tokens, ${lit.length} of ${tokens.length} light neuron ${n} up, most of all ${brightest}.${dark} Press another neuron above or another token.` : `No token of this sentence lights neuron ${n} up. Press another one above.`;
+  scene.hint = lit.length
+    ? `Of this sentence’s tokens, ${lit.length} of ${tokens.length} light neuron ${n} up, most of all ${brightest}.${dark} Press another neuron above or another token.`
+    : `No token of this sentence lights neuron ${n} up. Press another one above.`;
   return scene;
 }

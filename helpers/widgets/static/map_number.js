@@ -26,33 +26,69 @@ export function numberScene(where, place, width, room) {
   outcome(scene, where, place, sums[sums.length - 1], names, g, say);
 
   const across = (from, share) => [0, from, g.left + g.w * share + 2, room];
-  scene.beat(`${title(say.q)} ${names[0]}, and ${say.k} ${names[1]}: ${q.length} numbers each.`, [0, 0, width, g.bars - 6]);
-  scene.beat("Multiply entry by entry. Same sign gives a positive product, opposite signs a negative one.", [0, g.bars - 6, width, g.sum - g.bars]);
+  scene.beat(`${title(say.q)} ${names[0]}, and ${say.k} ${names[1]}: ${q.length} numbers each.`, [
+    0,
+    0,
+    width,
+    g.bars - 6,
+  ]);
+  scene.beat("Multiply entry by entry. Same sign gives a positive product, opposite signs a negative one.", [
+    0,
+    g.bars - 6,
+    width,
+    g.sum - g.bars,
+  ]);
   // The query's numbers come down to the key's, and both become their product.
-  scene.moves((p, t) => [[head.q, head.q.rows > 1 ? query : 0, [g.q, g.k, g.bars + g.high / 2]], [head.k, key, [g.k, g.k, g.bars + g.high / 2]]].forEach(([one, row, ys]) => {
-    const [, y] = along(ys.map((at) => [0, at]), ease(t));
-    p.context.globalAlpha = 1 - ease(t) / 2;
-    p.grey(one, 0, row, one.cols, 1, g.left, y, g.w, g.strip);
-    p.context.globalAlpha = 1;
-  }));
-  scene.beat(`Add the products up: ${number(sums[sums.length - 1])}.`, across(g.sum - 6, 1).map((v, i) => (i === 3 ? g.out - g.sum : i === 2 ? width : v)));
+  scene.moves((p, t) =>
+    [
+      [head.q, head.q.rows > 1 ? query : 0, [g.q, g.k, g.bars + g.high / 2]],
+      [head.k, key, [g.k, g.k, g.bars + g.high / 2]],
+    ].forEach(([one, row, ys]) => {
+      const [, y] = along(
+        ys.map((at) => [0, at]),
+        ease(t),
+      );
+      p.context.globalAlpha = 1 - ease(t) / 2;
+      p.grey(one, 0, row, one.cols, 1, g.left, y, g.w, g.strip);
+      p.context.globalAlpha = 1;
+    }),
+  );
+  scene.beat(
+    `Add the products up: ${number(sums[sums.length - 1])}.`,
+    across(g.sum - 6, 1).map((v, i) => (i === 3 ? g.out - g.sum : i === 2 ? width : v)),
+  );
   const [low, high] = [Math.min(...sums, 0), Math.max(...sums, 0)];
   scene.moves((p, t) => {
     const i = Math.min(sums.length - 1, Math.floor(t * sums.length));
     const [x, y] = [g.left + (i + 1) * g.cell, g.sum + g.sumHigh * (1 - (sums[i] - low) / (high - low || 1))];
-    p.line([[x, g.bars], [x, g.sum + g.sumHigh]], { color: p.theme.ink, width: 1 });
+    p.line(
+      [
+        [x, g.bars],
+        [x, g.sum + g.sumHigh],
+      ],
+      { color: p.theme.ink, width: 1 },
+    );
     p.box(x - 5, y - 5, 10, 10, { fill: p.theme.query, radius: 5 });
   });
-  scene.beat(`${say.root ? `Divide by √${q.length}, then compare` : "Compare"} with the other scores in a softmax, and that is the weight.`, [0, g.out - 10, width, room - g.out + 10]);
+  scene.beat(
+    `${say.root ? `Divide by √${q.length}, then compare` : "Compare"} with the other scores in a softmax, and that is the weight.`,
+    [0, g.out - 10, width, room - g.out + 10],
+  );
   const most = tellingPair(where);
   const chosen = !where.words && query === most.query && key === most.key;
   const next = where.kind === "cross-attention" ? `, and the model writes “${stack.written[query]}” next` : "";
-  const why = most.words ? `In this head, ${names[0]} gives ${names[1]} more weight than any other word gives another${next}. ` : "This is the largest weight in this head. ";
+  const why = most.words
+    ? `In this head, ${names[0]} gives ${names[1]} more weight than any other word gives another${next}. `
+    : "This is the largest weight in this head. ";
   const weights = rowOf(head.weights, query);
   const best = weights.indexOf(Math.max(...weights));
   const takes = `takes ${percent(weights[best])}`;
   const scores = `${names[1]} scores ${number(valueAt(head.scores, query, key))}`;
-  if (where.words) scene.hint = key === best ? `${scores}, more than any other, and ${takes}.` : `${scores}; “${keys[best]}” scores higher and ${takes}.`;
+  if (where.words)
+    scene.hint =
+      key === best
+        ? `${scores}, more than any other, and ${takes}.`
+        : `${scores}; “${keys[best]}” scores higher and ${takes}.`;
   else scene.hint = `${chosen ? why : ""}Click on a token below to see another key.`;
   return scene;
 }
@@ -63,7 +99,9 @@ function whyButton(scene, place, width) {
   const x = width - wide - 8;
   scene.paint((p) => p.box(x, 0.5, wide, 24, { fill: p.theme.box, edge: p.theme.edge, radius: 6 }));
   scene.label(words, x + wide / 2, 13, { size: 13, weight: 600, align: "center" });
-  scene.button([x, 0, wide, 25], `${words} Split its score`, { go: `${place.split("/").slice(0, 5).join("/")}/why` }, ["what wrote the query and the key"]);
+  scene.button([x, 0, wide, 25], `${words} Split its score`, { go: `${place.split("/").slice(0, 5).join("/")}/why` }, [
+    "what wrote the query and the key",
+  ]);
 }
 
 function layout(width, room, n, down) {
@@ -77,11 +115,28 @@ function layout(width, room, n, down) {
   const high = slim ? 56 : clamp(room * 0.2, 70, 120);
   const sum = bars + high + 20;
   const sumHigh = slim ? 40 : clamp(room * 0.14, 50, 80);
-  return { width, left, w, cell: w / n, strip, q, k, bars, high, sum, sumHigh, out: sum + sumHigh + (slim ? 74 : 38), room };
+  return {
+    width,
+    left,
+    w,
+    cell: w / n,
+    strip,
+    q,
+    k,
+    bars,
+    high,
+    sum,
+    sumHigh,
+    out: sum + sumHigh + (slim ? 74 : 38),
+    room,
+  };
 }
 
 function vectors(scene, head, query, key, names, g, say) {
-  const kinds = [["q", head.q, head.q.rows > 1 ? query : 0, "query", say.q, names[0]], ["k", head.k, key, "key", say.k, names[1]]];
+  const kinds = [
+    ["q", head.q, head.q.rows > 1 ? query : 0, "query", say.q, names[0]],
+    ["k", head.k, key, "key", say.k, names[1]],
+  ];
   for (const [at, one, row, color, words, name] of kinds) {
     const y = g[at];
     scene.paint((p) => {
@@ -103,7 +158,11 @@ function productBars(scene, products, g, q, k) {
   const tell = (_, _row, i) => [`entry ${i + 1}: ${number(q[i])} × ${number(k[i])} = ${number(products[i])}`];
   scene.grid([g.left, g.q, g.w, g.bars + g.high - g.q], one, "Query, key and their products, entry by entry", tell);
   scene.targets[scene.targets.length - 1].marks = (p, [, i]) => {
-    p.box(g.left + i * g.cell - 1.5, g.q - 2, g.cell + 2, g.bars + g.high - g.q + 4, { edge: p.theme.ink, line: 1.5, radius: 2 });
+    p.box(g.left + i * g.cell - 1.5, g.q - 2, g.cell + 2, g.bars + g.high - g.q + 4, {
+      edge: p.theme.ink,
+      line: 1.5,
+      radius: 2,
+    });
   };
 }
 
@@ -112,7 +171,13 @@ function running(scene, sums, g) {
   const at = (value) => g.sum + g.sumHigh * (1 - (value - low) / (high - low || 1));
   scene.paint((p) => {
     const { context } = p;
-    p.line([[g.left, at(0)], [g.left + g.w, at(0)]], { color: p.theme.edge, width: 1 });
+    p.line(
+      [
+        [g.left, at(0)],
+        [g.left + g.w, at(0)],
+      ],
+      { color: p.theme.edge, width: 1 },
+    );
     context.beginPath();
     context.moveTo(g.left, at(0));
     sums.forEach((value, i) => {
@@ -125,7 +190,9 @@ function running(scene, sums, g) {
   });
   scene.label("running sum", g.left - 10, g.sum + g.sumHigh / 2, { size: 13, align: "right" });
   const one = { data: Float32Array.from(sums), rows: 1, cols: sums.length };
-  scene.grid([g.left, g.sum, g.w, g.sumHigh], one, "Running sum of the products", (_, _row, i) => [`after ${i + 1} products: ${number(sums[i])}`]);
+  scene.grid([g.left, g.sum, g.w, g.sumHigh], one, "Running sum of the products", (_, _row, i) => [
+    `after ${i + 1} products: ${number(sums[i])}`,
+  ]);
 }
 
 // Sum, scaling, and the softmax over all keys of this query.
@@ -135,12 +202,23 @@ function outcome(scene, { head, query, key, keys }, place, dot, names, g, say) {
   const share = valueAt(head.weights, query, key);
   const exact = share < 0.0005 ? "under 0.001" : number(share, 3);
   const line = g.sum + g.sumHigh + 15;
-  const steps = [`${say.dot} = ${number(dot)}`, ...(say.root ? [`${say.root} = ${number(score)}`] : []), masked ? "masked: −∞" : `softmax: ${exact}`];
+  const steps = [
+    `${say.dot} = ${number(dot)}`,
+    ...(say.root ? [`${say.root} = ${number(score)}`] : []),
+    masked ? "masked: −∞" : `softmax: ${exact}`,
+  ];
   // Where there is little room, they begin at the left edge.
   const fits = steps.every((words) => 1.12 * textWidth(words, 16) < g.w / 3 - 6);
   const [from, each] = fits ? [g.left, g.w / 3] : [4, (g.width - 8) / 3];
   const stacked = g.width < NARROW;
-  steps.forEach((words, i) => scene.label(words, stacked ? g.left : from + i * each, line + (stacked ? 18 * i : 0), { size: fits ? 16 : 13, weight: 650, color: ["ink", "query", "query"][i], most: stacked ? g.w : each - 6 }));
+  steps.forEach((words, i) =>
+    scene.label(words, stacked ? g.left : from + i * each, line + (stacked ? 18 * i : 0), {
+      size: fits ? 16 : 13,
+      weight: 650,
+      color: ["ink", "query", "query"][i],
+      most: stacked ? g.w : each - 6,
+    }),
+  );
   const n = keys.length;
   const pitch = g.w / n;
   const turn = columnTurn(pitch);
@@ -156,14 +234,32 @@ function outcome(scene, { head, query, key, keys }, place, dot, names, g, say) {
       const own = s === key;
       const size = Math.max(1, (high * weight) / most);
       p.box(x + 2, base - size, Math.max(2, pitch - 4), size, { fill: own ? p.theme.query : p.theme.lane, radius: 2 });
-      if (pitch > 26 && (weight >= 0.01 || own)) p.text(own ? exact : number(weight), x + pitch / 2, base - size - 9, { size: 12, weight: own ? 650 : 400, align: "center" });
+      if (pitch > 26 && (weight >= 0.01 || own))
+        p.text(own ? exact : number(weight), x + pitch / 2, base - size - 9, {
+          size: 12,
+          weight: own ? 650 : 400,
+          align: "center",
+        });
     });
   });
   keys.forEach((token, s) => {
-    const style = turn ? { size: 12, turn: -turn, align: "right", most: 56 } : { size: 13, align: "center", most: pitch - 3 };
-    scene.label(token, g.left + (s + 0.5) * pitch, base + (turn ? 7 : 13), { ...style, weight: s === key ? 650 : 400, color: s === key ? "ink" : "muted" });
+    const style = turn
+      ? { size: 12, turn: -turn, align: "right", most: 56 }
+      : { size: 13, align: "center", most: pitch - 3 };
+    scene.label(token, g.left + (s + 0.5) * pitch, base + (turn ? 7 : 13), {
+      ...style,
+      weight: s === key ? 650 : 400,
+      color: s === key ? "ink" : "muted",
+    });
   });
   const one = { data: weights, rows: 1, cols: n, weights: true, most: 1 };
-  const tell = (_, _row, s) => [say.name ? `“${keys[s]}”` : `${names[0]} to “${keys[s]}”`, head.allowed(query, s) ? `score ${number(valueAt(head.scores, query, s))}, weight ${percent(weights[s])}` : "masked out: weight 0"];
-  scene.grid([g.left, g.out, g.w, g.room - g.out], one, "Weights of all keys for this query", tell, (_, s) => place.replace(/\d+$/, s));
+  const tell = (_, _row, s) => [
+    say.name ? `“${keys[s]}”` : `${names[0]} to “${keys[s]}”`,
+    head.allowed(query, s)
+      ? `score ${number(valueAt(head.scores, query, s))}, weight ${percent(weights[s])}`
+      : "masked out: weight 0",
+  ];
+  scene.grid([g.left, g.out, g.w, g.room - g.out], one, "Weights of all keys for this query", tell, (_, s) =>
+    place.replace(/\d+$/, s),
+  );
 }

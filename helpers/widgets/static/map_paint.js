@@ -25,7 +25,8 @@ function pictureOf(one, theme) {
 }
 
 const within = (level) => Math.max(0, Math.min(255, Math.round(level)));
-const levelOf = (one, value) => within(one.weights || one.grey ? (255 * value) / one.most : 127.5 + (127.5 * value) / one.most);
+const levelOf = (one, value) =>
+  within(one.weights || one.grey ? (255 * value) / one.most : 127.5 + (127.5 * value) / one.most);
 export const colourOf = (one, value, theme) => (one.weights ? theme.ramp : theme.signed)[levelOf(one, value)];
 
 export class Paint {
@@ -118,7 +119,8 @@ export class Paint {
     const angle = Math.atan2(y - y0, x - x0);
     context.beginPath();
     context.moveTo(x, y);
-    for (const side of [2.6, -2.6]) context.lineTo(x + size * Math.cos(angle + side), y + size * Math.sin(angle + side));
+    for (const side of [2.6, -2.6])
+      context.lineTo(x + size * Math.cos(angle + side), y + size * Math.sin(angle + side));
     context.fill();
   }
 
@@ -147,8 +149,20 @@ export class Paint {
     context.lineWidth = 1.5;
     context.strokeStyle = color;
     context.stroke();
-    this.line([[x - size * 0.5, y], [x + size * 0.5, y]], { color });
-    this.line([[x, y - size * 0.5], [x, y + size * 0.5]], { color });
+    this.line(
+      [
+        [x - size * 0.5, y],
+        [x + size * 0.5, y],
+      ],
+      { color },
+    );
+    this.line(
+      [
+        [x, y - size * 0.5],
+        [x, y + size * 0.5],
+      ],
+      { color },
+    );
   }
 
   tick(x, y) {
@@ -157,7 +171,14 @@ export class Paint {
     context.arc(x, y, 7, 0, 2 * Math.PI);
     context.fillStyle = theme.value;
     context.fill();
-    this.line([[x - 3, y], [x - 1, y + 3], [x + 3.5, y - 3]], { color: theme.paper, width: 2, radius: 0 });
+    this.line(
+      [
+        [x - 3, y],
+        [x - 1, y + 3],
+        [x + 3.5, y - 3],
+      ],
+      { color: theme.paper, width: 2, radius: 0 },
+    );
   }
 
   // The feed-forward network: it widens every vector and narrows it again.
@@ -202,4 +223,3 @@ export function cut(words, most, size) {
   fitted.set(key, shown);
   return shown;
 }
-

@@ -15,7 +15,10 @@ export function picture(scene, stack, top, side) {
   const cell = side / image.along;
   stack.tokens.slice(1).forEach((token, i) => {
     const rect = [(i % image.along) * cell, top + Math.floor(i / image.along) * cell, cell, cell];
-    scene.button(rect, `Patch ${token} in the picture`, { follow: `${stack.name}:${i + 1}` }, [`patch ${token}: row, column`, "click to follow it"]);
+    scene.button(rect, `Patch ${token} in the picture`, { follow: `${stack.name}:${i + 1}` }, [
+      `patch ${token}: row, column`,
+      "click to follow it",
+    ]);
   });
   return { rect: [0, top, side, side], along: image.along };
 }

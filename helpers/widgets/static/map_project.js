@@ -18,15 +18,26 @@ export function projectScene(where, place, width, room, { asked, live }) {
   const left = pickRow(scene, tokens, row, room, (other) => `${base}/${other}`) + 16;
   const x = left + 62;
   const wide = width - x - 4;
-  const from = kind === "cross-attention" && letter !== "q" ? "the encoder’s output" : "what the layer’s attention reads";
+  const from =
+    kind === "cross-attention" && letter !== "q" ? "the encoder’s output" : "what the layer’s attention reads";
   const result = { data: rowOf(head[letter], row), rows: 1, cols: head[letter].cols, most: head[letter].most };
   const found = asked && readProjection(asked.described, asked.view);
-  const lines = [["x · W", found?.sums], ["+ bias", found?.bias], [found?.rotated ? "sum" : `= ${big}`, found ? found.made : result]];
+  const lines = [
+    ["x · W", found?.sums],
+    ["+ bias", found?.bias],
+    [found?.rotated ? "sum" : `= ${big}`, found ? found.made : result],
+  ];
   if (found?.rotated) lines.push([`= ${big}`, result]);
   const top = 24;
   const high = room - top - 28 - 30 * lines.length;
   const bottom = top + high + 20;
-  scene.heading(`W_${big}`, found ? `${found.weight.rows} × ${found.weight.cols}, this head’s columns` : "", x, 11, wide);
+  scene.heading(
+    `W_${big}`,
+    found ? `${found.weight.rows} × ${found.weight.cols}, this head’s columns` : "",
+    x,
+    11,
+    wide,
+  );
   scene.label("x", left + 24, 11, { size: 14, weight: 650, align: "center" });
   if (found) {
     const { input, weight, bias, made } = found;
@@ -34,11 +45,26 @@ export function projectScene(where, place, width, room, { asked, live }) {
       p.matrix(input, left, top, 48, high);
       p.matrix(weight, x, top, wide, high);
     });
-    scene.grid([left, top, 48, high], input, `The vector x: ${input.rows} numbers`, (one, i) => [`x, entry ${i + 1}: ${number(one.data[i])}`, `of “${tokens[row]}”, from ${from}`]);
-    scene.grid([x, top, wide, high], weight, `The matrix W_${big}`, (one, i, j) => [`row ${i + 1}, column ${j + 1}: ${number(valueAt(one, i, j), 3)}`, `× x, entry ${i + 1}: ${number(valueAt(one, i, j) * input.data[i], 3)}`, `the column adds up to ${number(made.data[j] - bias.data[j])}`]);
+    scene.grid([left, top, 48, high], input, `The vector x: ${input.rows} numbers`, (one, i) => [
+      `x, entry ${i + 1}: ${number(one.data[i])}`,
+      `of “${tokens[row]}”, from ${from}`,
+    ]);
+    scene.grid([x, top, wide, high], weight, `The matrix W_${big}`, (one, i, j) => [
+      `row ${i + 1}, column ${j + 1}: ${number(valueAt(one, i, j), 3)}`,
+      `× x, entry ${i + 1}: ${number(valueAt(one, i, j) * input.data[i], 3)}`,
+      `the column adds up to ${number(made.data[j] - bias.data[j])}`,
+    ]);
     scene.targets[scene.targets.length - 1].marks = (p, [i, j]) => {
-      p.box(left - 1, top + (i * high) / weight.rows - 1, wide + x - left + 2, Math.max(4, high / weight.rows + 2), { edge: p.theme.ink, line: 1, radius: 1 });
-      p.box(x + (j * wide) / weight.cols - 1, top - 1, wide / weight.cols + 2, bottom - top + 30 * lines.length - 6, { edge: p.theme.query, line: 1.5, radius: 2 });
+      p.box(left - 1, top + (i * high) / weight.rows - 1, wide + x - left + 2, Math.max(4, high / weight.rows + 2), {
+        edge: p.theme.ink,
+        line: 1,
+        radius: 1,
+      });
+      p.box(x + (j * wide) / weight.cols - 1, top - 1, wide / weight.cols + 2, bottom - top + 30 * lines.length - 6, {
+        edge: p.theme.query,
+        line: 1.5,
+        radius: 2,
+      });
     };
     // One column is followed from the start.
     const sums = Array.from(found.sums.data, Math.abs);
@@ -46,29 +72,61 @@ export function projectScene(where, place, width, room, { asked, live }) {
     const each = wide / weight.cols;
     const dot = `${width < NARROW ? "" : "x · "}column ${j + 1} = ${number(found.sums.data[j])}`;
     const half = 0.56 * textWidth(dot, 13) + 5;
-    scene.top([x + j * each, top, each, high], (p) => p.box(x + j * each - 1, top - 1, each + 2, bottom - top + 24, { edge: p.theme.ink, line: 2, radius: 2 }));
+    scene.top([x + j * each, top, each, high], (p) =>
+      p.box(x + j * each - 1, top - 1, each + 2, bottom - top + 24, { edge: p.theme.ink, line: 2, radius: 2 }),
+    );
     scene.paint((p) => p.box(left - 1, top - 1, 50, high + 2, { edge: p.theme.ink, line: 2, radius: 2 }));
     const after = x + (j + 1) * each + half;
-    scene.label(dot, after + half < width ? after : x + j * each - half, bottom - 9, { size: 13, weight: 650, align: "center" });
+    scene.label(dot, after + half < width ? after : x + j * each - half, bottom - 9, {
+      size: 13,
+      weight: 650,
+      align: "center",
+    });
   } else {
-    const says = live ? "The kernel is sending the matrix …" : "The matrix stays with the kernel: run the cell, then press again.";
+    const says = live
+      ? "The kernel is sending the matrix …"
+      : "The matrix stays with the kernel: run the cell, then press again.";
     scene.paint((p) => p.box(x, top, wide, high, { edge: p.theme.edge, dash: [5, 4] }));
     scene.label(says, x + wide / 2, top + high / 2, { size: 14, align: "center", color: "muted", most: wide - 12 });
   }
   lines.forEach(([words, one], i) => {
     const y = bottom + 30 * i;
     const last = i === lines.length - 1;
-    scene.label(words, x - 8, y + 11, { size: 13, align: "right", weight: last ? 650 : 400, color: last ? word : "ink" });
+    scene.label(words, x - 8, y + 11, {
+      size: 13,
+      align: "right",
+      weight: last ? 650 : 400,
+      color: last ? word : "ink",
+    });
     if (!one) return;
     scene.paint((p) => p.matrix(one, x, y, wide, 22));
-    scene.grid([x, y, wide, 22], one, last ? `The ${word} of “${tokens[row]}”` : `W_${big}: ${words}`, (m, _, j) => [`entry ${j + 1}: ${number(m.data[j])}`, ...(found && last && !found.rotated ? [`${number(found.sums.data[j])} + bias ${number(found.bias.data[j])}`] : [])]);
+    scene.grid([x, y, wide, 22], one, last ? `The ${word} of “${tokens[row]}”` : `W_${big}: ${words}`, (m, _, j) => [
+      `entry ${j + 1}: ${number(m.data[j])}`,
+      ...(found && last && !found.rotated
+        ? [`${number(found.sums.data[j])} + bias ${number(found.bias.data[j])}`]
+        : []),
+    ]);
   });
   scene.beat(`The vector x of “${tokens[row]}” is ${from}.`, [0, 0, x - 6, bottom - 8]);
   scene.beat("Each entry of x multiplies its row of the matrix.", [x - 6, 0, wide + 12, bottom - 8]);
-  if (found) scene.moves(sweeps(found.weight.rows, 1, (p, [i]) => p.box(left - 1, top + (i * high) / found.weight.rows - 2, wide + x - left + 2, 5, { edge: p.theme.ink, line: 1.5, radius: 2 })));
+  if (found)
+    scene.moves(
+      sweeps(found.weight.rows, 1, (p, [i]) =>
+        p.box(left - 1, top + (i * high) / found.weight.rows - 2, wide + x - left + 2, 5, {
+          edge: p.theme.ink,
+          line: 1.5,
+          radius: 2,
+        }),
+      ),
+    );
   const turned = found?.rotated ? ", and rotated by its position" : "";
-  scene.beat(`Every column is added up, and its bias added${turned}. That row is the ${word} of “${tokens[row]}” in this head.`, [left, bottom - 8, width - left, room]);
-  scene.moves((p, t) => p.grey(result, 0, 0, result.cols, 1, x, top + ease(t) * (bottom - top + 30 * (lines.length - 1)), wide, 22));
+  scene.beat(
+    `Every column is added up, and its bias added${turned}. That row is the ${word} of “${tokens[row]}” in this head.`,
+    [left, bottom - 8, width - left, room],
+  );
+  scene.moves((p, t) =>
+    p.grey(result, 0, 0, result.cols, 1, x, top + ease(t) * (bottom - top + 30 * (lines.length - 1)), wide, 22),
+  );
   scene.hint = `One row of ${big}: the same matrix makes the ${word} of every token. Point at the matrix to follow another column, or press another token.`;
   return scene;
 }

@@ -8,8 +8,11 @@ import { isWord } from "./text.js";
 // The share from which a place is what a head is for.
 const CLEAR = 0.4;
 const PLACES = [
-  [-1, "the token before it", "before"], [0, "itself", "itself"], [1, "the token after it", "after"],
-  [-2, "the token two places before it", "2 before"], [2, "the token two places after it", "2 after"],
+  [-1, "the token before it", "before"],
+  [0, "itself", "itself"],
+  [1, "the token after it", "after"],
+  [-2, "the token two places before it", "2 before"],
+  [2, "the token two places after it", "2 after"],
 ];
 
 // { share, words, short }: “takes 95% of its mixture from the token before it”, “before 95%”.
@@ -24,38 +27,65 @@ function measured(head, cross, stack, keys) {
   const all = Array.from({ length: rows }, (_, row) => row).slice(head.causal ? 1 : 0);
   const mean = (from, share) => (from.length ? from.reduce((sum, row) => sum + share(row), 0) / from.length : 0);
   const at = (row, key) => valueAt(head.weights, row, key);
-  const found = cross || stack.image ? [] : PLACES.map(([d, words, short]) => {
-    const inside = all.filter((row) => row + d >= 0 && row + d < cols);
-    return { share: 2 * inside.length < all.length ? 0 : mean(inside, (row) => at(row, row + d)), words, short };
-  });
+  const found =
+    cross || stack.image
+      ? []
+      : PLACES.map(([d, words, short]) => {
+          const inside = all.filter((row) => row + d >= 0 && row + d < cols);
+          return { share: 2 * inside.length < all.length ? 0 : mean(inside, (row) => at(row, row + d)), words, short };
+        });
   keys.forEach((token, key) => {
     const others = all.filter((row) => cross || row !== key);
-    found.push({ share: 2 * others.filter((row) => head.allowed(row, key)).length > rows ? mean(others, (row) => at(row, key)) : 0, words: `“${token}”`, short: `“${token}”` });
+    found.push({
+      share: 2 * others.filter((row) => head.allowed(row, key)).length > rows ? mean(others, (row) => at(row, key)) : 0,
+      words: `“${token}”`,
+      short: `“${token}”`,
+    });
   });
   const best = found.reduce((a, b) => (b.share > a.share ? b : a), { share: 0 });
   // A share that luck doesn't give.
   const clear = Math.max(CLEAR, 1.5 / cols);
-  const largest = Array.from({ length: rows }, (_, row) => keys.reduce((most, _, key) => (at(row, key) > at(row, most) ? key : most), 0));
+  const largest = Array.from({ length: rows }, (_, row) =>
+    keys.reduce((most, _, key) => (at(row, key) > at(row, most) ? key : most), 0),
+  );
   const single = mean(all, (row) => at(row, largest[row]));
   if (best.share >= (cross ? Math.max(clear, 0.8 * single) : clear)) return told(best);
   if (cross && single >= clear) {
     const words = all.filter((row) => [keys[largest[row]], stack.written[row]].every(isWord));
     const row = words.reduce((a, b) => (a >= 0 && at(a, largest[a]) >= at(b, largest[b]) ? a : b), -1);
-    const example = row < 0 ? "" : `the row that writes “${stack.written[row]}” takes ${percent(at(row, largest[row]))} from “${keys[largest[row]]}”`;
+    const example =
+      row < 0
+        ? ""
+        : `the row that writes “${stack.written[row]}” takes ${percent(at(row, largest[row]))} from “${keys[largest[row]]}”`;
     return { ...told({ share: single, words: "one source token", short: "one token" }), example };
   }
-  const near = cross || stack.image ? 0 : mean(all, (row) => keys.reduce((sum, _, key) => sum + (Math.abs(key - row) < 3 ? at(row, key) : 0), 0));
-  if (near >= 0.6 && cols > 6) return told({ share: near, words: `${head.causal ? "itself and the two tokens before it" : "the tokens at most two places away"}`, short: "nearby" });
+  const near =
+    cross || stack.image
+      ? 0
+      : mean(all, (row) => keys.reduce((sum, _, key) => sum + (Math.abs(key - row) < 3 ? at(row, key) : 0), 0));
+  if (near >= 0.6 && cols > 6)
+    return told({
+      share: near,
+      words: `${head.causal ? "itself and the two tokens before it" : "the tokens at most two places away"}`,
+      short: "nearby",
+    });
   return { share: 0, words: `mixes many tokens, and the largest share is ${percent(single)}`, short: "many tokens" };
 }
 
-const told = ({ share, words, short }) => ({ share, words: `takes ${percent(share)} of its mixture from ${words}`, short: `${short} ${percent(share)}` });
+const told = ({ share, words, short }) => ({
+  share,
+  words: `takes ${percent(share)} of its mixture from ${words}`,
+  short: `${short} ${percent(share)}`,
+});
 
-export const sayPurpose = ({ words, example }, who = "a token") => `Here, ${who} ${words}, on average${example ? `; ${example}` : ""}.`;
+export const sayPurpose = ({ words, example }, who = "a token") =>
+  `Here, ${who} ${words}, on average${example ? `; ${example}` : ""}.`;
 
 // The head of a stack with the clearest purpose: { layer, h, … }, and in a sentence.
 export function clearest(stack) {
-  const all = stack.layers.flatMap((sublayers, layer) => sublayers[0].heads.map((_, h) => ({ layer, h, ...purposeOf(sublayers[0], h, stack, stack.tokens) })));
+  const all = stack.layers.flatMap((sublayers, layer) =>
+    sublayers[0].heads.map((_, h) => ({ layer, h, ...purposeOf(sublayers[0], h, stack, stack.tokens) })),
+  );
   return all.reduce((a, b) => (b.share > a.share ? b : a));
 }
 export function clearestHead(stack) {

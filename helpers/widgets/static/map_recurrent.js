@@ -15,7 +15,11 @@ export function recurrentScene(model, width, room, step) {
   const n = model.source.length;
   // On a phone the next token stands below the decoder.
   const slim = width < NARROW;
-  const label = clamp(Math.ceil(Math.max(...model.source.map((token) => textWidth(token, 14)))) + 10, slim ? 64 : 80, 96);
+  const label = clamp(
+    Math.ceil(Math.max(...model.source.map((token) => textWidth(token, 14)))) + 10,
+    slim ? 64 : 80,
+    96,
+  );
   const pitch = clamp((room - HEADLINE - CHAIN - 40) / n, 8, 38);
   const top = HEADLINE;
   const high = n * pitch;
@@ -26,7 +30,22 @@ export function recurrentScene(model, width, room, step) {
   // Too little for the longer words.
   const narrow = part < 124;
   const x = [0, 1, 2, 3].map((i) => label + i * (part + gap));
-  const g = { narrow, slim, panel, label, pitch, top, high, part, gap, x, step, y: (row) => top + (row + 0.5) * pitch, width, room };
+  const g = {
+    narrow,
+    slim,
+    panel,
+    label,
+    pitch,
+    top,
+    high,
+    part,
+    gap,
+    x,
+    step,
+    y: (row) => top + (row + 0.5) * pitch,
+    width,
+    room,
+  };
   encoderStates(scene, model, g);
   bars(scene, model, g);
   context(scene, model, g);
@@ -43,15 +62,41 @@ function headline(scene, g, x, words, more, most) {
 }
 
 function encoderStates(scene, model, g) {
-  const { x: [x], part, top, pitch, high } = g;
-  headline(scene, g, x, g.narrow ? "States" : "Encoder states h", "one per source token", part + g.gap - (g.slim ? 2 : 8));
+  const {
+    x: [x],
+    part,
+    top,
+    pitch,
+    high,
+  } = g;
+  headline(
+    scene,
+    g,
+    x,
+    g.narrow ? "States" : "Encoder states h",
+    "one per source token",
+    part + g.gap - (g.slim ? 2 : 8),
+  );
   model.source.forEach((token, row) => {
-    if (row % Math.ceil(14 / pitch) === 0) scene.label(token, g.label - 8, g.y(row), { size: 14, align: "right", most: g.label - 8 });
+    if (row % Math.ceil(14 / pitch) === 0)
+      scene.label(token, g.label - 8, g.y(row), { size: 14, align: "right", most: g.label - 8 });
   });
   scene.paint((p) => {
     for (let row = 1; row < model.source.length; row++) {
-      p.line([[x + part * 0.3, g.y(row - 1)], [x + part * 0.3, g.y(row) - pitch * 0.3]], { color: p.theme.muted, arrow: true, width: 1 });
-      p.line([[x + part * 0.7, g.y(row)], [x + part * 0.7, g.y(row - 1) + pitch * 0.3]], { color: p.theme.muted, arrow: true, width: 1 });
+      p.line(
+        [
+          [x + part * 0.3, g.y(row - 1)],
+          [x + part * 0.3, g.y(row) - pitch * 0.3],
+        ],
+        { color: p.theme.muted, arrow: true, width: 1 },
+      );
+      p.line(
+        [
+          [x + part * 0.7, g.y(row)],
+          [x + part * 0.7, g.y(row - 1) + pitch * 0.3],
+        ],
+        { color: p.theme.muted, arrow: true, width: 1 },
+      );
     }
     p.strips(model.states, x, top, part, pitch, { height: pitch * 0.56 });
   });
@@ -73,17 +118,42 @@ function bars(scene, model, g) {
     energies.forEach((energy, row) => {
       const size = (part * energy) / (most - low || 1);
       const [r, gr, b] = p.theme.signed[energy < 0 ? 56 : 200];
-      p.line([[g.x[0] + part + 2, g.y(row)], [g.x[1] - 4, g.y(row)]], { width: 1 });
-      p.box(Math.min(zero, zero + size), g.y(row) - thick / 2, Math.max(1, Math.abs(size)), thick, { fill: `rgb(${r},${gr},${b})`, radius: 2 });
+      p.line(
+        [
+          [g.x[0] + part + 2, g.y(row)],
+          [g.x[1] - 4, g.y(row)],
+        ],
+        { width: 1 },
+      );
+      p.box(Math.min(zero, zero + size), g.y(row) - thick / 2, Math.max(1, Math.abs(size)), thick, {
+        fill: `rgb(${r},${gr},${b})`,
+        radius: 2,
+      });
       p.box(g.x[2], g.y(row) - thick / 2, long, thick, { fill: p.theme.masked, radius: 2 });
       p.box(g.x[2], g.y(row) - thick / 2, Math.max(1, long * weights[row]), thick, { fill: p.theme.query, radius: 2 });
-      if (pitch >= 13 && weights[row] >= 0.005) p.text(number(weights[row]), g.x[2] + part - (g.slim ? part - 4 : 30), g.y(row), { size: 12, color: g.slim && weights[row] > 0.4 ? p.theme.paper : p.theme.ink });
+      if (pitch >= 13 && weights[row] >= 0.005)
+        p.text(number(weights[row]), g.x[2] + part - (g.slim ? part - 4 : 30), g.y(row), {
+          size: 12,
+          color: g.slim && weights[row] > 0.4 ? p.theme.paper : p.theme.ink,
+        });
     });
-    p.line([[zero, top], [zero, top + high]], { color: p.theme.edge, width: 1 });
+    p.line(
+      [
+        [zero, top],
+        [zero, top + high],
+      ],
+      { color: p.theme.edge, width: 1 },
+    );
   });
   const column = (one, words, i, open) => {
     const shown = { data: rowOf(one, step), rows: model.source.length, cols: 1, weights: true, most: 1 };
-    scene.grid([g.x[i], top, part, high], shown, `${words} of step ${step + 1}`, (_, row) => [`“${model.source[row]}”: ${number(valueAt(one, step, row), 3)}`, "click to see the products"], open);
+    scene.grid(
+      [g.x[i], top, part, high],
+      shown,
+      `${words} of step ${step + 1}`,
+      (_, row) => [`“${model.source[row]}”: ${number(valueAt(one, step, row), 3)}`, "click to see the products"],
+      open,
+    );
   };
   const open = (row) => `energy/${step},${row}`;
   column(model.energies, "Energies", 1, open);
@@ -96,10 +166,18 @@ function context(scene, model, g) {
   const { step, part, pitch, top, high } = g;
   const x = g.x[3];
   const y = top + high / 2;
-  headline(scene, g, x, g.slim ? "c" : g.narrow ? "Context" : "Context c", "states, mixed by the weights", part + (g.slim ? 8 : g.panel));
+  headline(
+    scene,
+    g,
+    x,
+    g.slim ? "c" : g.narrow ? "Context" : "Context c",
+    "states, mixed by the weights",
+    part + (g.slim ? 8 : g.panel),
+  );
   scene.paint((p) => {
     rowOf(model.weights, step).forEach((weight, row) => {
-      if (weight >= 0.01) p.ribbon(g.x[2] + part + 2, g.y(row), x - 3, y, 1 + 12 * weight, p.theme.query, 0.25 + 0.6 * weight);
+      if (weight >= 0.01)
+        p.ribbon(g.x[2] + part + 2, g.y(row), x - 3, y, 1 + 12 * weight, p.theme.query, 0.25 + 0.6 * weight);
     });
     stripOf(p, model.context, step, x, y - pitch * 0.4, part, pitch * 0.8);
     p.box(x - 1, y - pitch * 0.4 - 1, part + 2, pitch * 0.8 + 2, { edge: p.theme.value, radius: 2 });
@@ -124,14 +202,22 @@ function nextToken(scene, model, g) {
   const pitch = g.slim ? 32 : Math.min(42, high / found.length);
   const first = g.slim ? g.room + 34 : top + high / 2 - (found.length * pitch) / 2;
   scene.label("Next token", left, first - 12, { size: 13, weight: 600 });
-  scene.paint((p) => found.forEach(([token, , share], i) => {
-    const y = first + (i + 0.5) * pitch;
-    p.text(token, left, y - 5, { size: 14, weight: i ? 400 : 650, most: room });
-    p.box(left, y + 6, room - 40, 6, { fill: p.theme.masked, radius: 3 });
-    p.box(left, y + 6, Math.max(2, (room - 40) * share), 6, { fill: p.theme.query, radius: 3 });
-    p.text(percent(share).replace("under ", "<"), g.width, y + 9, { size: 12, align: "right", color: p.theme.muted });
-  }));
-  scene.part(["output", "decoding", "loss", "decoder"], left - 6, first - 24, g.width - left + 6, found.length * pitch + 30);
+  scene.paint((p) =>
+    found.forEach(([token, , share], i) => {
+      const y = first + (i + 0.5) * pitch;
+      p.text(token, left, y - 5, { size: 14, weight: i ? 400 : 650, most: room });
+      p.box(left, y + 6, room - 40, 6, { fill: p.theme.masked, radius: 3 });
+      p.box(left, y + 6, Math.max(2, (room - 40) * share), 6, { fill: p.theme.query, radius: 3 });
+      p.text(percent(share).replace("under ", "<"), g.width, y + 9, { size: 12, align: "right", color: p.theme.muted });
+    }),
+  );
+  scene.part(
+    ["output", "decoding", "loss", "decoder"],
+    left - 6,
+    first - 24,
+    g.width - left + 6,
+    found.length * pitch + 30,
+  );
   g.below = g.slim ? first - 22 : first + found.length * pitch + 4;
 }
 
@@ -143,17 +229,42 @@ function chain(scene, model, g) {
   const wide = Math.min(pitch - (g.slim ? 12 : 16), 120);
   const turn = columnTurn(pitch);
   scene.label("Decoder", 0, y + 12, { size: g.slim ? 13 : 15, weight: 650 });
-  scene.label("reads", turn ? 0 : g.label - 8, y + (turn ? 40 : 46), { size: 12, color: "muted", align: turn ? "left" : "right" });
+  scene.label("reads", turn ? 0 : g.label - 8, y + (turn ? 40 : 46), {
+    size: 12,
+    color: "muted",
+    align: turn ? "left" : "right",
+  });
   for (let t = 0; t < n; t++) {
     const x = g.label + t * pitch;
     scene.paint((p) => {
-      if (t) p.line([[x - pitch + wide + 2, y + 12], [x - 4, y + 12]], { color: p.theme.muted, arrow: true });
+      if (t)
+        p.line(
+          [
+            [x - pitch + wide + 2, y + 12],
+            [x - 4, y + 12],
+          ],
+          { color: p.theme.muted, arrow: true },
+        );
       if (t <= g.step) stripOf(p, model.after, t, x, y, wide, 24);
-      p.box(x, y, wide, 24, { edge: t === g.step ? p.theme.query : p.theme.edge, line: t === g.step ? 2.5 : 1, radius: 3 });
+      p.box(x, y, wide, 24, {
+        edge: t === g.step ? p.theme.query : p.theme.edge,
+        line: t === g.step ? 2.5 : 1,
+        radius: 3,
+      });
       const style = turn ? { turn: -turn, align: "right", most: 52 } : { align: "center", most: pitch - 4 };
-      p.text(model.tokens[t], x + wide / 2, y + (turn ? 34 : 46), { size: 13, ...style, weight: t === g.step ? 650 : 400, color: t <= g.step ? p.theme.ink : p.theme.muted });
+      p.text(model.tokens[t], x + wide / 2, y + (turn ? 34 : 46), {
+        size: 13,
+        ...style,
+        weight: t === g.step ? 650 : 400,
+        color: t <= g.step ? p.theme.ink : p.theme.muted,
+      });
     });
-    scene.button([x - 4, y - 8, Math.max(24, wide + 8), 66], `Step ${t + 1}: reads ${model.tokens[t]}, writes ${model.written[t]}`, { write: t }, [`step ${t + 1}: reads “${model.tokens[t]}”`, `writes “${model.written[t]}”`]);
+    scene.button(
+      [x - 4, y - 8, Math.max(24, wide + 8), 66],
+      `Step ${t + 1}: reads ${model.tokens[t]}, writes ${model.written[t]}`,
+      { write: t },
+      [`step ${t + 1}: reads “${model.tokens[t]}”`, `writes “${model.written[t]}”`],
+    );
   }
   // The state before this step asks; the context goes into the new state; that one writes.
   const at = g.label + g.step * pitch + wide / 2;
@@ -163,10 +274,38 @@ function chain(scene, model, g) {
   const writes = g.slim ? g.width - 6 : g.width - g.panel / 2;
   const under = g.top + g.high;
   scene.paint((p) => {
-    p.line([[asks, y - (g.step ? 3 : -12)], [asks, y - 46], [energies, y - 46], [energies, under + 5]], { color: p.theme.query, width: 2, arrow: true });
-    p.line([[mixed, g.top + g.high / 2 + g.pitch * 0.4 + 3], [mixed, y - 30], [at - 6, y - 30], [at - 6, y - 3]], { color: p.theme.value, width: 2, arrow: true });
-    p.line([[at + 6, y - 3], [at + 6, y - 14], [writes, y - 14], [writes, g.below]], { color: p.theme.muted, width: 2, arrow: true });
-    p.text(g.slim ? "query" : "query: the state before", energies + 8, y - 56, { size: 12, color: p.theme.query, most: mixed - energies - 16 });
+    p.line(
+      [
+        [asks, y - (g.step ? 3 : -12)],
+        [asks, y - 46],
+        [energies, y - 46],
+        [energies, under + 5],
+      ],
+      { color: p.theme.query, width: 2, arrow: true },
+    );
+    p.line(
+      [
+        [mixed, g.top + g.high / 2 + g.pitch * 0.4 + 3],
+        [mixed, y - 30],
+        [at - 6, y - 30],
+        [at - 6, y - 3],
+      ],
+      { color: p.theme.value, width: 2, arrow: true },
+    );
+    p.line(
+      [
+        [at + 6, y - 3],
+        [at + 6, y - 14],
+        [writes, y - 14],
+        [writes, g.below],
+      ],
+      { color: p.theme.muted, width: 2, arrow: true },
+    );
+    p.text(g.slim ? "query" : "query: the state before", energies + 8, y - 56, {
+      size: 12,
+      color: p.theme.query,
+      most: mixed - energies - 16,
+    });
   });
   scene.part("decoder", 0, y - 12, g.width, 76);
   scene.part("cross-attention", energies - 10, under, mixed - energies + 20, y - under - 22);
@@ -174,8 +313,16 @@ function chain(scene, model, g) {
 
 function recurrentBeats(scene, model, g) {
   const all = [0, 0, g.width, g.room];
-  scene.beat("The encoder reads the sentence in both directions and keeps a state per token.", [0, 0, g.x[0] + g.part + 4, g.top + g.high + 4]);
+  scene.beat("The encoder reads the sentence in both directions and keeps a state per token.", [
+    0,
+    0,
+    g.x[0] + g.part + 4,
+    g.top + g.high + 4,
+  ]);
   model.tokens.forEach((_token, t) => {
-    scene.beat(`Step ${t + 1}: the decoder’s state is compared with each encoder state, the context is mixed, and “${model.written[t]}” is written.`, all);
+    scene.beat(
+      `Step ${t + 1}: the decoder’s state is compared with each encoder state, the context is mixed, and “${model.written[t]}” is written.`,
+      all,
+    );
   });
 }

@@ -12,7 +12,8 @@ export const perLine = (pitch) => Math.max(1, Math.ceil(LINE / pitch));
 // How wide the names are, a line at a time, with a little room behind them.
 export function namesWidth(tokens, pitch, size = 13) {
   const n = perLine(pitch);
-  const wide = (first) => tokens.slice(first, first + n).reduce((sum, token) => sum + textWidth(token, n > 1 ? 12 : size) + SPACE, 0);
+  const wide = (first) =>
+    tokens.slice(first, first + n).reduce((sum, token) => sum + textWidth(token, n > 1 ? 12 : size) + SPACE, 0);
   return Math.ceil(Math.max(...tokens.map((_, row) => (row % n ? 0 : wide(row))))) + 2;
 }
 
@@ -22,7 +23,13 @@ export function namePlaces(tokens, { right, top, pitch, room = right - 2, size =
   const at = (row) => top + (row + 0.5) * pitch;
   if (n < 2) {
     const style = { size: clamp(pitch - 1, 12, size), align: "right", most: room };
-    return tokens.map((words, row) => ({ words, rect: [right - room, at(row) - pitch / 2, room + 2, pitch], x: right, y: at(row), style }));
+    return tokens.map((words, row) => ({
+      words,
+      rect: [right - room, at(row) - pitch / 2, room + 2, pitch],
+      x: right,
+      y: at(row),
+      style,
+    }));
   }
   return tokens.flatMap((_, first) => {
     if (first % n) return [];
@@ -41,7 +48,13 @@ export function namePlaces(tokens, { right, top, pitch, room = right - 2, size =
     let x = right + SPACE - all();
     return wide.map((one, i) => {
       const w = Math.min(one, most);
-      const place = { words: left.has(i) ? "…" : tokens[first + i], rect: [x - 2, top + first * pitch, w, n * pitch], x, y: top + (first + n / 2) * pitch, style: { size: 12, most: w - SPACE + 1 } };
+      const place = {
+        words: left.has(i) ? "…" : tokens[first + i],
+        rect: [x - 2, top + first * pitch, w, n * pitch],
+        x,
+        y: top + (first + n / 2) * pitch,
+        style: { size: 12, most: w - SPACE + 1 },
+      };
       x += w;
       return place;
     });
@@ -51,10 +64,18 @@ export function namePlaces(tokens, { right, top, pitch, room = right - 2, size =
 // Where names share a line, a ground for each, and beside the line a bracket along its rows.
 export function brackets(p, tokens, x, top, pitch, places) {
   const n = perLine(pitch);
-  if (n > 1) for (const { x: left, y, rect } of places.slice(0, tokens.length)) p.box(left - 3, y - 6, rect[2] - 2, 12, { fill: p.theme.masked, radius: 3 });
+  if (n > 1)
+    for (const { x: left, y, rect } of places.slice(0, tokens.length))
+      p.box(left - 3, y - 6, rect[2] - 2, 12, { fill: p.theme.masked, radius: 3 });
   for (let row = 0; n > 1 && row < tokens.length; row += n) {
     const last = Math.min(tokens.length, row + n);
-    p.line([[x, top + row * pitch + 1], [x, top + last * pitch - 1]], { color: p.theme.hatch, width: 1.5 });
+    p.line(
+      [
+        [x, top + row * pitch + 1],
+        [x, top + last * pitch - 1],
+      ],
+      { color: p.theme.hatch, width: 1.5 },
+    );
   }
 }
 
@@ -77,7 +98,16 @@ export function nameColumns(scene, tokens, x, base, cell, { level = 46, size = 1
     const at = x + (col + 0.5) * cell;
     if (!turn) return scene.label(token, at, base - 6, { size: 13, align: "center", most: cell - 4 });
     const up = level * ((col / every) % levels);
-    if (up) scene.paint((p) => p.line([[at, base - 2], [at, base - up - 2]], { color: p.theme.lane, width: 1 }));
+    if (up)
+      scene.paint((p) =>
+        p.line(
+          [
+            [at, base - 2],
+            [at, base - up - 2],
+          ],
+          { color: p.theme.lane, width: 1 },
+        ),
+      );
     // Upright, where it would lean out of the picture.
     const leans = at + textWidth(token, size) * Math.cos(turn) > scene.width ? Math.PI / 2 : turn;
     scene.label(token, at, base - up - 5, { size, turn: -leans, most: level + 4 });

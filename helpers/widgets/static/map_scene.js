@@ -61,9 +61,11 @@ export class Scene {
   // The addition of a residual connection, with a word on what it does.
   plus(x, y, size, name) {
     this.top([x - 1, y - 1, 2, 2], (p, lit) => p.plus(x, y, size, lit ? p.theme.muted : p.theme.lane));
-    this.spot([x - size - 1, y - size - 1, 2 * size + 2, 2 * size + 2], `Addition after ${name}, ${Math.round(x)}, ${Math.round(y)}`, [
-      `⊕ adds what ${name} found`, "to the vector that ran past it", "(a residual connection)",
-    ]);
+    this.spot(
+      [x - size - 1, y - size - 1, 2 * size + 2, 2 * size + 2],
+      `Addition after ${name}, ${Math.round(x)}, ${Math.round(y)}`,
+      [`⊕ adds what ${name} found`, "to the vector that ran past it", "(a residual connection)"],
+    );
   }
 
   // One moment of playing: what it says, and what it reveals from left to right.

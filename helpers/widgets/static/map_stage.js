@@ -5,7 +5,8 @@ import { Paint } from "./map_paint.js";
 import { cellAt, cellRect } from "./map_scene.js";
 import { clamp } from "./text.js";
 
-const acts = (one) => Boolean(one.follow || one.go !== undefined || one.open || one.choose !== undefined || one.write !== undefined);
+const acts = (one) =>
+  Boolean(one.follow || one.go !== undefined || one.open || one.choose !== undefined || one.write !== undefined);
 
 export class Stage {
   // `acts`: open(place), follow(token), choose(rank of a token), write(up to a row), say(text)
@@ -18,7 +19,15 @@ export class Stage {
     this.tip = make("div", { class: "mm-tip", "aria-hidden": "true", hidden: "" });
     // What a scene asks for that a page has already: a slider.
     this.slot = make("div", { class: "mm-slot", onclick: (event) => event.stopPropagation() });
-    this.root = make("div", { class: "mm-stage", role: "group" }, this.base, this.over, this.targets, this.slot, this.tip);
+    this.root = make(
+      "div",
+      { class: "mm-stage", role: "group" },
+      this.base,
+      this.over,
+      this.targets,
+      this.slot,
+      this.tip,
+    );
     this.root.addEventListener("pointermove", (event) => this.onPoint(event));
     this.root.addEventListener("pointerleave", () => this.point(null));
     this.root.addEventListener("click", (event) => this.onClick(event));
@@ -64,7 +73,8 @@ export class Stage {
         if (w > 0 && h > 0) context.drawImage(this.full, x * scale, y * scale, w * scale, h * scale, x, y, w, h);
       }
     }
-    const any = ([x, y, w, h]) => !lit || lit.some(([left, top, wide, high]) => x < left + wide && left < x + w && y < top + high && top < y + h);
+    const any = ([x, y, w, h]) =>
+      !lit || lit.some(([left, top, wide, high]) => x < left + wide && left < x + w && y < top + high && top < y + h);
     for (const { rect, work } of scene.tops) work(p, any(rect));
     if (flows) flows(p);
     for (const label of scene.labels) label(p);
@@ -97,7 +107,9 @@ export class Stage {
   // ---- what can be pressed: a real button for every target, one of them in the tab order ----
 
   place() {
-    const list = this.scene.targets.filter((one) => !one.pointer).sort((a, b) => b.rect[2] * b.rect[3] - a.rect[2] * a.rect[3]);
+    const list = this.scene.targets
+      .filter((one) => !one.pointer)
+      .sort((a, b) => b.rect[2] * b.rect[3] - a.rect[2] * a.rect[3]);
     while (this.hits.length < list.length) {
       const hit = make("button", { type: "button", class: "mm-hit", tabindex: -1 });
       this.targets.append(hit);
@@ -111,7 +123,9 @@ export class Stage {
       const [x, y, w, h] = target.rect.map(Math.round);
       const style = `left:${x}px;top:${y}px;width:${w}px;height:${h}px`;
       if (hit.getAttribute("style") !== style) hit.setAttribute("style", style);
-      const name = target.grid ? `${target.name}, ${target.rows} by ${target.cols} numbers; Enter to read them` : target.name;
+      const name = target.grid
+        ? `${target.name}, ${target.rows} by ${target.cols} numbers; Enter to read them`
+        : target.name;
       if (hit.getAttribute("aria-label") !== name) hit.setAttribute("aria-label", name);
     });
     this.list = list;
@@ -124,7 +138,9 @@ export class Stage {
 
   // Reading order: from the left, then from the top.
   first() {
-    return this.hits.filter((hit) => !hit.hidden).sort((a, b) => a.target.rect[0] - b.target.rect[0] || a.target.rect[1] - b.target.rect[1])[0];
+    return this.hits
+      .filter((hit) => !hit.hidden)
+      .sort((a, b) => a.target.rect[0] - b.target.rect[0] || a.target.rect[1] - b.target.rect[1])[0];
   }
 
   setHome(chosen) {
@@ -181,7 +197,13 @@ export class Stage {
     const left = clamp(x + w / 2 - wide / 2, 2, this.scene.width - wide - 2);
     const [above, below] = [y - high - 8, y + h + 8];
     // Below a cell, where the headings above it stay in sight; above everything else.
-    const top = target.grid ? (below + high <= this.height ? below : Math.max(0, above)) : above >= 0 ? above : Math.min(below, this.height - high);
+    const top = target.grid
+      ? below + high <= this.height
+        ? below
+        : Math.max(0, above)
+      : above >= 0
+        ? above
+        : Math.min(below, this.height - high);
     this.tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
   }
 
@@ -241,7 +263,11 @@ export class Stage {
 
   // To the nearest target in that direction.
   moveFocus(from, [down, right]) {
-    const centre = ({ target: { rect: [x, y, w, h] } }) => [x + w / 2, y + h / 2];
+    const centre = ({
+      target: {
+        rect: [x, y, w, h],
+      },
+    }) => [x + w / 2, y + h / 2];
     const [x, y] = centre(from);
     let best = null;
     let least = Infinity;

@@ -19,13 +19,29 @@ export function tileGrid(heads, width, height) {
 }
 
 // Every head's map, small.
-export function tiles(scene, model, stack, sublayer, layer, [x, y, width, height], rows, { cols, down, size, gap, width: wide }) {
+export function tiles(
+  scene,
+  model,
+  stack,
+  sublayer,
+  layer,
+  [x, y, width, height],
+  rows,
+  { cols, down, size, gap, width: wide },
+) {
   const left = x + (width - wide) / 2;
   const step = down > 1 ? clamp((height - down * size) / (down - 1), gap, 14) : 0;
   const top = y + (height - down * size - (down - 1) * step) / 2;
-  sublayer.tiles = sublayer.heads.map((_, h) => [left + (h % cols) * (size + gap), top + Math.floor(h / cols) * (size + step), size, size]);
+  sublayer.tiles = sublayer.heads.map((_, h) => [
+    left + (h % cols) * (size + gap),
+    top + Math.floor(h / cols) * (size + step),
+    size,
+    size,
+  ]);
   const shown = sublayer.kind === "self-attention" ? sublayer.heads[0].q.rows : rows;
-  scene.paint((p) => sublayer.heads.forEach((head, h) => p.matrix(head.weights, ...sublayer.tiles[h], { rows: shown })));
+  scene.paint((p) =>
+    sublayer.heads.forEach((head, h) => p.matrix(head.weights, ...sublayer.tiles[h], { rows: shown })),
+  );
   scene.part("head", ...sublayer.tiles[0]);
   const cross = sublayer.kind === "cross-attention";
   const source = cross ? model.encoder : stack;

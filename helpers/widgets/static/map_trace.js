@@ -60,12 +60,25 @@ export function readTrace(described, view) {
 }
 
 // A picture of grey values, and how many patches lie along its side.
-const pictured = (data, [rows, cols], patches) => ({ data, rows, cols, most: 255, grey: true, along: Math.sqrt(patches) });
+const pictured = (data, [rows, cols], patches) => ({
+  data,
+  rows,
+  cols,
+  most: 255,
+  grey: true,
+  along: Math.sqrt(patches),
+});
 
 // The likeliest next tokens after a row, or the likeliest classes. What was drawn is among them.
 export function likeliest(model, row, most) {
   const mark = model.chosen?.includes(row) ? "chosen" : model.kind === "GPT" && row >= model.given - 1 ? "drawn" : "";
-  const found = model.candidates[row].map(([token, logit, share], i) => ({ token, logit, share, drawn: Boolean(mark) && model.drawn[row] === i, mark }));
+  const found = model.candidates[row].map(([token, logit, share], i) => ({
+    token,
+    logit,
+    share,
+    drawn: Boolean(mark) && model.drawn[row] === i,
+    mark,
+  }));
   const drawn = found.find((one) => one.drawn);
   const first = found.slice(0, most);
   return drawn && !first.includes(drawn) ? [...first.slice(0, -1), drawn] : first;
@@ -73,10 +86,12 @@ export function likeliest(model, row, most) {
 
 // A sentence put together again from the names of its tokens.
 export const sentenceOf = (names) =>
-  names.filter((name) => !isSpecial(name)).reduce((text, name) => {
-    if (name.length > 1 && name.startsWith("-")) return text + name.slice(1);
-    return text + (text && /[\p{L}\p{N}]/u.test(name) ? ` ${name}` : name.replace("␣", " "));
-  }, "");
+  names
+    .filter((name) => !isSpecial(name))
+    .reduce((text, name) => {
+      if (name.length > 1 && name.startsWith("-")) return text + name.slice(1);
+      return text + (text && /[\p{L}\p{N}]/u.test(name) ? ` ${name}` : name.replace("␣", " "));
+    }, "");
 
 export const numbersAt = (codes, { at, shape, scale }) =>
   Float32Array.from(codes.subarray(at, at + shape.reduce((a, b) => a * b, 1)), (c) => c * scale);
@@ -84,7 +99,16 @@ export const numbersAt = (codes, { at, shape, scale }) =>
 // The recurrent pair of lesson 02: one attention, worked out by tanh and a learned vector.
 function readRecurrent(described, codes) {
   const read = { ...described, stacks: [] };
-  for (const name of ["states", "before", "after", "context", "projected_states", "projected_queries", "energies", "weights"]) {
+  for (const name of [
+    "states",
+    "before",
+    "after",
+    "context",
+    "projected_states",
+    "projected_queries",
+    "energies",
+    "weights",
+  ]) {
     read[name] = matrix(numbersAt(codes, described[name]), ...described[name].shape, { width: described[name].width });
   }
   Object.assign(read.weights, { weights: true, most: 1 });
@@ -166,7 +190,12 @@ export function readPlace(text, model) {
   const sublayers = stack.layers[layer];
   if (!sublayers) return { depth: 0 };
   const place = { depth: 1, stack, layer: Number(layer), sublayers };
-  const inside = readInside(sublayers.find((one) => one.kind === kind), head, cell, stack.n);
+  const inside = readInside(
+    sublayers.find((one) => one.kind === kind),
+    head,
+    cell,
+    stack.n,
+  );
   if (inside) return { ...place, ...inside, home: `${name}/${layer}`, activation: model.activation };
   const sublayer = sublayers.find((one) => one.kind === kind && one.heads);
   if (!sublayer || !sublayer.heads[head]) return place;
@@ -174,7 +203,14 @@ export function readPlace(text, model) {
   place.keys = kind === "cross-attention" ? model.encoder.tokens : stack.tokens;
   place.opens = model.opens;
   if (model.opens && "qkv".includes(cell) && last < place.head[cell].rows) {
-    return { ...place, depth: 3, inside: "projection", letter: cell, row: Number(last), home: text.split("/").slice(0, 4).join("/") };
+    return {
+      ...place,
+      depth: 3,
+      inside: "projection",
+      letter: cell,
+      row: Number(last),
+      home: text.split("/").slice(0, 4).join("/"),
+    };
   }
   const [query, key] = (cell || "").split(",").map(Number);
   if (!cell || !(query < place.head.q.rows) || !(key < place.head.k.rows)) return place;
@@ -189,7 +225,10 @@ function readInside(sublayer, what, which, n) {
   const row = numbers[numbers.length - 1];
   if (!sublayer || !(row < n)) return null;
   if (what === "norm" && sublayer.norm) return { depth: 2, inside: "norm", sublayer, row };
-  const col = what === "neuron" && sublayer.neurons ? Array.from({ length: sublayer.hidden.cols }, (_, i) => entryOf(sublayer.hidden, i)).indexOf(numbers[0]) : -1;
+  const col =
+    what === "neuron" && sublayer.neurons
+      ? Array.from({ length: sublayer.hidden.cols }, (_, i) => entryOf(sublayer.hidden, i)).indexOf(numbers[0])
+      : -1;
   return col < 0 ? null : { depth: 2, inside: "neuron", sublayer, row, col };
 }
 
@@ -199,10 +238,25 @@ function readEnergy(text, model) {
   if (!(query < model.tokens.length) || !(key < model.source.length)) return { depth: 0 };
   const cols = model.vector.cols;
   const mixed = model.source.flatMap((_, s) =>
-    Array.from({ length: cols }, (_, i) => Math.tanh(valueAt(model.projected_queries, query, i) + valueAt(model.projected_states, s, i)))
+    Array.from({ length: cols }, (_, i) =>
+      Math.tanh(valueAt(model.projected_queries, query, i) + valueAt(model.projected_states, s, i)),
+    ),
   );
-  const head = { q: model.vector, k: matrix(Float32Array.from(mixed), model.source.length, cols), scores: model.energies, weights: model.weights, allowed: () => true };
-  const words = { q: "the learned vector", k: "tanh(W s + U h) for", name: "v", root: "", dot: "v · tanh(…)", all: "the source" };
+  const head = {
+    q: model.vector,
+    k: matrix(Float32Array.from(mixed), model.source.length, cols),
+    scores: model.energies,
+    weights: model.weights,
+    allowed: () => true,
+  };
+  const words = {
+    q: "the learned vector",
+    k: "tanh(W s + U h) for",
+    name: "v",
+    root: "",
+    dot: "v · tanh(…)",
+    all: "the source",
+  };
   return { depth: 3, head, query, key, keys: model.source, stack: { tokens: model.tokens }, words };
 }
 
@@ -214,24 +268,35 @@ export function trail(text, model) {
   const parts = text.split("/");
   const steps = [{ place: "", words: WHOLE[(!place.depth && model.kind) || ""] }];
   if (model.recurrent) {
-    if (place.depth) steps.push({ place: text, words: `Energy of step ${place.query + 1} for “${place.keys[place.key]}”` });
+    if (place.depth)
+      steps.push({ place: text, words: `Energy of step ${place.query + 1} for “${place.keys[place.key]}”` });
     return steps;
   }
-  if (place.section === "embedding") steps.push({ place: text, words: `${place.stack.title}: embedding${model.positions ? " and position" : ""}` });
+  if (place.section === "embedding")
+    steps.push({ place: text, words: `${place.stack.title}: embedding${model.positions ? " and position" : ""}` });
   else if (place.section) steps.push({ place: text, words: "Logits and softmax" });
-  else if (place.depth > 0) steps.push({ place: parts.slice(0, 2).join("/"), words: `${place.stack.title} layer ${place.layer + 1}` });
+  else if (place.depth > 0)
+    steps.push({ place: parts.slice(0, 2).join("/"), words: `${place.stack.title} layer ${place.layer + 1}` });
   if (place.inside === "norm" || place.inside === "neuron") {
     const of = KINDS[place.sublayer.kind].toLowerCase();
-    const words = place.inside === "norm" ? `Layer norm ${model.normFirst ? "before" : "after"} ${of}` : `Feed-forward, neuron ${entryOf(place.sublayer.hidden, place.col) + 1}`;
+    const words =
+      place.inside === "norm"
+        ? `Layer norm ${model.normFirst ? "before" : "after"} ${of}`
+        : `Feed-forward, neuron ${entryOf(place.sublayer.hidden, place.col) + 1}`;
     return [...steps, { place: text, words }];
   }
-  if (place.depth > 1) steps.push({ place: parts.slice(0, 4).join("/"), words: `${KINDS[place.kind]}, head ${place.headIndex + 1}` });
+  if (place.depth > 1)
+    steps.push({ place: parts.slice(0, 4).join("/"), words: `${KINDS[place.kind]}, head ${place.headIndex + 1}` });
   if (place.inside === "projection") {
     const { letter } = place;
     const names = letter === "q" ? place.stack.tokens : place.keys;
     return [...steps, { place: text, words: `W_${letter.toUpperCase()} on “${names[place.row]}”` }];
   }
-  if (place.depth > 2) steps.push({ place: parts.slice(0, 5).join("/"), words: `“${place.stack.tokens[place.query]}” to “${place.keys[place.key]}”` });
+  if (place.depth > 2)
+    steps.push({
+      place: parts.slice(0, 5).join("/"),
+      words: `“${place.stack.tokens[place.query]}” to “${place.keys[place.key]}”`,
+    });
   if (place.inside) steps.push({ place: text, words: "Why this weight?" });
   return steps;
 }
@@ -261,8 +326,12 @@ export function deeper(text, model, row = 0) {
 export function tellingPair({ head, stack, keys }) {
   const { data, cols } = head.weights;
   const own = keys === stack.tokens;
-  const all = Array.from(data, (_, i) => [Math.floor(i / cols), i % cols]).filter(([query, key]) => head.allowed(query, key));
-  const words = all.filter(([query, key]) => isWord(stack.tokens[query]) && isWord(keys[key]) && !(own && query === key));
+  const all = Array.from(data, (_, i) => [Math.floor(i / cols), i % cols]).filter(([query, key]) =>
+    head.allowed(query, key),
+  );
+  const words = all.filter(
+    ([query, key]) => isWord(stack.tokens[query]) && isWord(keys[key]) && !(own && query === key),
+  );
   const most = (cells) => cells.reduce((a, b) => (data[b[0] * cols + b[1]] > data[a[0] * cols + a[1]] ? b : a));
   const [query, key] = most(words.length ? words : all);
   return { query, key, words: words.length > 0 };

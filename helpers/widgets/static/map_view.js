@@ -43,7 +43,14 @@ class MapView {
     this.live = make("div", { class: "mm-hidden", role: "status", "aria-live": "polite" });
     const { head, foot, dials } = this.bars;
     this.stage.slot.append(dials);
-    this.root = make("div", { class: "mm", role: "group", tabindex: -1, "aria-label": "Map of the model" }, head, this.frame, foot, this.live);
+    this.root = make(
+      "div",
+      { class: "mm", role: "group", tabindex: -1, "aria-label": "Map of the model" },
+      head,
+      this.frame,
+      foot,
+      this.live,
+    );
     el.append(this.root);
     this.redraw = eachFrame(() => this.draw());
     this.root.addEventListener("keydown", (event) => this.onKey(event));
@@ -75,15 +82,23 @@ class MapView {
   get place() {
     return this.model.get("place");
   }
-  get follow() { return this.model.get("follow"); }
-  get beat() { return this.model.get("beat"); }
-  get stop() { return this.model.get("stop"); }
+  get follow() {
+    return this.model.get("follow");
+  }
+  get beat() {
+    return this.model.get("beat");
+  }
+  get stop() {
+    return this.model.get("stop");
+  }
   get here() {
     return this.model.get("everything") ? "" : this.model.get("here");
   }
   // Nothing was touched yet, and all of the model is lit: the picture says where to begin.
   get fresh() {
-    return Boolean(!this.touched && this.tour.length && !this.here && !this.place && !this.follow && this.beat < 0 && this.stop < 0);
+    return Boolean(
+      !this.touched && this.tour.length && !this.here && !this.place && !this.follow && this.beat < 0 && this.stop < 0,
+    );
   }
   touch() {
     if (!this.touched) this.redraw();
@@ -103,7 +118,8 @@ class MapView {
   // What Python sends once its place is open.
   more() {
     const described = this.model.get("_asked");
-    const asked = this.place && described?.place === this.place ? { described, view: this.model.get("_asked_data") } : null;
+    const asked =
+      this.place && described?.place === this.place ? { described, view: this.model.get("_asked_data") } : null;
     return { asked, live: Boolean(this.model.send) };
   }
   // The decoder's row that answers.
@@ -124,7 +140,12 @@ class MapView {
     this.pause();
     const from = this.place;
     if (this.stage.root.contains(document.activeElement)) {
-      const back = from.startsWith(place) ? from.split("/").slice(0, place ? 4 : 2).join("/") : place;
+      const back = from.startsWith(place)
+        ? from
+            .split("/")
+            .slice(0, place ? 4 : 2)
+            .join("/")
+        : place;
       this.drawn = () => this.stage.focus(back);
     }
     // Logits are those of the row that was shown.
@@ -155,7 +176,9 @@ class MapView {
 
   translate(sentence) {
     this.pause();
-    this.hear(sentence === this.model.get("sentence") ? this.model.get("_refused") : "The model is reading your sentence …");
+    this.hear(
+      sentence === this.model.get("sentence") ? this.model.get("_refused") : "The model is reading your sentence …",
+    );
     this.set({ sentence });
   }
   read() {
@@ -188,7 +211,8 @@ class MapView {
     this.pause();
     // Not left by a click on the picture.
     if (stop < 0 || stop >= this.tour.length) this.bars.left = -1;
-    if (stop < 0 || stop >= this.tour.length) return this.set({ stop: -1, place: "", follow: "", beat: -1, everything: true });
+    if (stop < 0 || stop >= this.tour.length)
+      return this.set({ stop: -1, place: "", follow: "", beat: -1, everything: true });
     const { text, parts, habit, ...state } = this.tour[stop];
     const written = state.written === undefined ? this.model.get("written") : state.written;
     this.set({ place: "", follow: "", beat: -1, everything: true, ...state, written, stop });
@@ -200,7 +224,9 @@ class MapView {
     const last = this.scene.beats.length - 1;
     if (this.beat >= 0) return Math.min(this.beat, last);
     const { trace, place } = this;
-    return !place && (trace.decoder || trace.recurrent) ? Math.min(last, beatsBefore(trace) + this.rows - (trace.given || 1)) : last;
+    return !place && (trace.decoder || trace.recurrent)
+      ? Math.min(last, beatsBefore(trace) + this.rows - (trace.given || 1))
+      : last;
   }
 
   // ---- drawing -----------------------------------------------------------------------------
@@ -228,7 +254,12 @@ class MapView {
     const seen = clamp(window.innerHeight - 340, 240, room);
     this.height = rows && this.place ? Math.max(seen, 390) : this.wholeHeight;
     this.frame.style.maxHeight = rows ? `${seen}px` : "";
-    this.scene = sceneOf(this.trace, this.place, width, this.rows, { current, height: this.place ? this.height : room, dials: this.bars.setDials(), more: this.more() });
+    this.scene = sceneOf(this.trace, this.place, width, this.rows, {
+      current,
+      height: this.place ? this.height : room,
+      dials: this.bars.setDials(),
+      more: this.more(),
+    });
     this.theme = THEMES[dark ? "dark" : "light"];
     const light = lightOf(this);
     const height = Math.max(this.height, this.scene.height);
@@ -251,7 +282,9 @@ class MapView {
     if (told === this.sought) return;
     this.sought = told;
     const { rects = [], now } = this.beat >= 0 ? this.scene.beats[this.shown] : {};
-    const [rect] = now || (rects.length ? rects : this.fresh && this.scene.start ? [this.scene.start] : (this.stop >= 0 && lit) || []);
+    const [rect] =
+      now ||
+      (rects.length ? rects : this.fresh && this.scene.start ? [this.scene.start] : (this.stop >= 0 && lit) || []);
     const middle = rect ? rect[1] + Math.min(rect[3], this.frame.clientHeight) / 2 : 0;
     const top = middle - this.frame.clientHeight / 2;
     this.frame.scrollTo({ top, behavior: prefersStillness() ? "instant" : "smooth" });
@@ -270,7 +303,8 @@ class MapView {
   }
 
   onKey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || (event.target === this.bars.input && event.key !== "Escape")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || (event.target === this.bars.input && event.key !== "Escape"))
+      return;
     const acts = { Escape: () => this.back(), p: () => this.play(), n: () => this.next(1), b: () => this.next(-1) };
     const act = acts[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!act) return;

@@ -37,10 +37,20 @@ function measures(model, width, room) {
   const widest = (list) => Math.ceil(Math.max(...list.map((word) => textWidth(word, 13)))) + 8;
   // The current one is bold, and wider.
   const next = both ? Math.min(96, Math.ceil(1.12 * widest(model.written.map((word) => `→ ${word}`)))) : 0;
-  const label = model.image ? PICTURE + pitch + 12 : close ? clamp(names, 74, Math.max(146, width * 0.18)) : clamp(both ? Math.max(names, widest(model.decoder.tokens) + next) : names, 74, both ? 180 : width < 760 ? 74 : 96);
+  const label = model.image
+    ? PICTURE + pitch + 12
+    : close
+      ? clamp(names, 74, Math.max(146, width * 0.18))
+      : clamp(
+          both ? Math.max(names, widest(model.decoder.tokens) + next) : names,
+          74,
+          both ? 180 : width < 760 ? 74 : 96,
+        );
   if (model.decoder) model.decoder.arrow = both ? label - next : 0;
   const gap = narrow ? 22 : 15;
-  const strip = narrow ? Math.floor((width - label - 2 * gap - 6) / 3) : clamp(Math.round((width - 460) / 12), 13, close ? 30 : 44);
+  const strip = narrow
+    ? Math.floor((width - label - 2 * gap - 6) / 3)
+    : clamp(Math.round((width - 460) / 12), 13, close ? 30 : 44);
   const left = narrow ? label + 4 : label + 3 * strip + 2 * gap + 12;
   const right = model.candidates.length ? clamp(width * 0.17, 112, 190) : strip + (width < 760 ? 14 : 110);
   const layers = Math.max(...model.stacks.map((one) => one.layers.length));
@@ -53,7 +63,7 @@ function blocks(stack, m, top) {
   const high = HEAD + stack.n * m.pitch + UNDER;
   const count = stack.layers.length + 2;
   stack.blocks = Array.from({ length: count }, (_, i) =>
-    m.narrow ? { x: i ? m.left : 0, top: top + i * high } : { x: i ? m.left + (i - 1) * m.module : 0, top }
+    m.narrow ? { x: i ? m.left : 0, top: top + i * high } : { x: i ? m.left + (i - 1) * m.module : 0, top },
   );
   stack.y = (row, i = 0) => stack.blocks[i].top + (row + 0.5) * m.pitch;
   stack.bottom = stack.blocks[count - 1].top + stack.n * m.pitch;
@@ -90,7 +100,13 @@ function stackScene(scene, model, stack, m, rows) {
     scene.paint((p) => {
       for (let row = 0; row < stack.n; row++) {
         const color = row < rows ? p.theme.lane : p.theme.box;
-        p.line([[label + 4, stack.y(row, i)], [end, stack.y(row, i)]], { color, width: row < rows ? 1.5 : 1 });
+        p.line(
+          [
+            [label + 4, stack.y(row, i)],
+            [end, stack.y(row, i)],
+          ],
+          { color, width: row < rows ? 1.5 : 1 },
+        );
       }
     });
     tokens(scene, model, stack, m, top, rows, i);
@@ -98,7 +114,8 @@ function stackScene(scene, model, stack, m, rows) {
   if (stack.image) scene.picture = picture(scene, stack, stack.blocks[0].top + m.pitch + 4, PICTURE);
   embedding(scene, model, stack, m, rows);
   stack.layers.forEach((sublayers, i) => layerBox(scene, model, stack, sublayers, i, m, rows));
-  for (const { top } of m.narrow ? stack.blocks : stack.blocks.slice(0, 1)) scene.part(stack.name, 0, top - 2, end, height + 4);
+  for (const { top } of m.narrow ? stack.blocks : stack.blocks.slice(0, 1))
+    scene.part(stack.name, 0, top - 2, end, height + 4);
   // What attends, and what gets a vector, is named.
   const own = stack === model.decoder ? ["masked-self-attention", "cross-attention"] : ["self-attention"];
   scene.part(["embeddings", "positions", ...own], 0, stack.blocks[0].top - 3, stack.arrow || label, rows * m.pitch + 6);
@@ -114,7 +131,11 @@ function tokens(scene, model, stack, { pitch, label, current, close }, top, rows
   if (close) scene.paint((p) => brackets(p, stack.tokens.slice(0, rows), label - 2, top, pitch, places));
   stack.tokens.slice(0, rows).forEach((token, row) => {
     const reads = stack === model.decoder && model.encoder;
-    const tip = [reads ? `reads “${token}”, writes “${model.written[row]}”` : token, marksIn(reads ? [token, model.written[row]] : [token]), "click to follow it"].filter(Boolean);
+    const tip = [
+      reads ? `reads “${token}”, writes “${model.written[row]}”` : token,
+      marksIn(reads ? [token, model.written[row]] : [token]),
+      "click to follow it",
+    ].filter(Boolean);
     const rect = close ? nameRect(row) : wholeRow(row, label);
     if (!block) scene.button(rect, `${side} ${row + 1}: ${token}`, { follow: `${stack.name}:${row}` }, tip);
     if (stack.image) return (row ? patchRow : classRow)(scene, stack, row, label - 4, stack.y(row, block), pitch);
@@ -123,11 +144,20 @@ function tokens(scene, model, stack, { pitch, label, current, close }, top, rows
     const own = model.kind === "GPT" && row >= model.given;
     scene.paint((p) => {
       const blue = { weight: 650, color: p.theme.query };
-      p.text(words, x, y + 0.5, { ...style, ...(own || (close && row === current && stack === model.decoder) ? blue : {}) });
-      if (stack.arrow) p.text(`→ ${model.written[row]}`, stack.arrow + 1, y + 0.5, { size: style.size, most: label - stack.arrow - 2, ...(row === current || model.chosen?.includes(row) ? blue : { color: p.theme.muted }) });
+      p.text(words, x, y + 0.5, {
+        ...style,
+        ...(own || (close && row === current && stack === model.decoder) ? blue : {}),
+      });
+      if (stack.arrow)
+        p.text(`→ ${model.written[row]}`, stack.arrow + 1, y + 0.5, {
+          size: style.size,
+          most: label - stack.arrow - 2,
+          ...(row === current || model.chosen?.includes(row) ? blue : { color: p.theme.muted }),
+        });
     });
   });
-  if (stack.arrow) scene.label("reads → writes", label - 3, stack.bottom + 12, { size: 12, color: "muted", align: "right" });
+  if (stack.arrow)
+    scene.label("reads → writes", label - 3, stack.bottom + 12, { size: 12, color: "muted", align: "right" });
 }
 
 const COLUMNS = [
@@ -150,16 +180,34 @@ function embedding(scene, model, stack, { label, strip, gap, pitch }, rows) {
     scene.paint((p) => {
       p.box(xs[i], top, wide, rows * pitch, { fill: p.theme.paper, radius: 2 });
       p.strips(stack[name], xs[i], top, wide, pitch, { rows });
-      if (i) p.text(i === 1 ? "+" : "=", xs[i] - gap / 2, top + height / 2, { size: 16, weight: 600, align: "center", color: p.theme.muted });
+      if (i)
+        p.text(i === 1 ? "+" : "=", xs[i] - gap / 2, top + height / 2, {
+          size: 16,
+          weight: 600,
+          align: "center",
+          color: p.theme.muted,
+        });
     });
     scene.part(part, xs[i] - 2, top, wide + 4, height);
-    scene.grid([xs[i], top, wide, rows * pitch], stack[name], `${words}, ${what}: ${nVectors(rows)}`, tellVector(stack.tokens, what), null, rows);
+    scene.grid(
+      [xs[i], top, wide, rows * pitch],
+      stack[name],
+      `${words}, ${what}: ${nVectors(rows)}`,
+      tellVector(stack.tokens, what),
+      null,
+      rows,
+    );
   });
   const long = textWidth("embedding + position", 12) <= room + 6;
   const name = !model.positions ? "embedding" : long ? "embedding + position" : "emb. + pos.";
   scene.label(name, xs[0] + room / 2, top - 11, { size: 12, color: "muted", align: "center" });
   const go = `${stack.name}/embedding`;
-  scene.button([label, top - HEAD, room + 4, HEAD + height], `${words}: embedding${model.positions ? " and position" : ""}`, { go }, [name, "click to open"]);
+  scene.button(
+    [label, top - HEAD, room + 4, HEAD + height],
+    `${words}: embedding${model.positions ? " and position" : ""}`,
+    { go },
+    [name, "click to open"],
+  );
 }
 
 // Where the parts of a layer lie: attention in columns, the feed-forward network, the strip behind.
@@ -178,9 +226,17 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
   const lens = Math.min(free - column * attentions.length, attentions.length > 1 ? 120 : 64);
   const name = `${stack.title} layer ${i + 1}`;
   const go = `${stack.name}/${i}`;
-  scene.paint((p) => p.box(x, top - 2, width, height + 4, { fill: stack.name === "encoder" ? p.theme.tint : p.theme.warm }));
-  scene.top([x + 8, top, width - 16, height], (p, lit) => p.box(x, top - 2, width, height + 4, { edge: lit ? p.theme.edge : p.theme.masked }));
-  scene.button([x, top - HEAD, width, height + HEAD], `${name}: open it`, { go }, [name, `${attentions.map((one) => KINDS[one.kind].toLowerCase()).join(", ")}, feed-forward`, "click to open"]);
+  scene.paint((p) =>
+    p.box(x, top - 2, width, height + 4, { fill: stack.name === "encoder" ? p.theme.tint : p.theme.warm }),
+  );
+  scene.top([x + 8, top, width - 16, height], (p, lit) =>
+    p.box(x, top - 2, width, height + 4, { edge: lit ? p.theme.edge : p.theme.masked }),
+  );
+  scene.button([x, top - HEAD, width, height + HEAD], `${name}: open it`, { go }, [
+    name,
+    `${attentions.map((one) => KINDS[one.kind].toLowerCase()).join(", ")}, feed-forward`,
+    "click to open",
+  ]);
   let at = x + pad;
   // A part reaches from one addition to the next.
   let left = x - 1;
@@ -190,7 +246,13 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
     const plus = at + wide + pad / 2;
     if (sublayer.heads) tiles(scene, model, stack, sublayer, name, [at, top + 4, wide, height - 8], rows, grid);
     else scene.paint((p) => p.lens(sublayer.hidden, box[0], top + 6, wide, height - 12, rows));
-    scene.part([sublayer.kind, ...(sublayer.heads ? ["multi-head"] : [])], left, top - 3, plus - 1.5 - left, height + 6);
+    scene.part(
+      [sublayer.kind, ...(sublayer.heads ? ["multi-head"] : [])],
+      left,
+      top - 3,
+      plus - 1.5 - left,
+      height + 6,
+    );
     adds(scene, plus, top, height, KINDS[sublayer.kind].toLowerCase());
     left = plus + 1.5;
     at += wide + pad;
@@ -204,7 +266,14 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
   const { after } = sublayers[sublayers.length - 1];
   scene.paint((p) => p.strips(after, sublayers.out, top, exit, m.pitch, { rows }));
   const tell = tellVector(stack.tokens, `after ${name.toLowerCase()}`);
-  scene.grid([sublayers.out, top, exit, rows * m.pitch], after, `After ${name.toLowerCase()}: ${nVectors(rows)}`, tell, () => go, rows);
+  scene.grid(
+    [sublayers.out, top, exit, rows * m.pitch],
+    after,
+    `After ${name.toLowerCase()}: ${nVectors(rows)}`,
+    tell,
+    () => go,
+    rows,
+  );
 }
 
 // Every part's whole name if they all fit below the layer, else shorter ones, the same everywhere.
@@ -218,24 +287,40 @@ const NAMES = {
 
 function namesBelow(scene, sublayers, y, [from, to]) {
   for (const size of [0, 1, 2, 3]) {
-    const words = sublayers.map(({ kind, box }) => {
-      const lines = NAMES[kind][size].split("|");
-      const wide = Math.max(...lines.map((line) => textWidth(line, 12)));
-      return { lines, wide, x: box[0] + box[2] / 2 - wide / 2 };
-    }).filter(({ wide }) => wide);
+    const words = sublayers
+      .map(({ kind, box }) => {
+        const lines = NAMES[kind][size].split("|");
+        const wide = Math.max(...lines.map((line) => textWidth(line, 12)));
+        return { lines, wide, x: box[0] + box[2] / 2 - wide / 2 };
+      })
+      .filter(({ wide }) => wide);
     // As near to their parts' middles as they come without touching, or leaving the layer.
     words.reduce((end, one) => (one.x = Math.max(one.x, end)) + one.wide + 8, from);
     words.reduceRight((end, one) => (one.x = Math.min(one.x, end - one.wide)) - 8, to);
     if (words[0].x < from) continue;
-    return words.forEach(({ lines, wide, x }) => lines.forEach((line, i) => {
-      scene.label(line, x + wide / 2, y + 12 * i - 4 * (lines.length - 1), { size: 12, color: "muted", align: "center" });
-    }));
+    return words.forEach(({ lines, wide, x }) =>
+      lines.forEach((line, i) => {
+        scene.label(line, x + wide / 2, y + 12 * i - 4 * (lines.length - 1), {
+          size: 12,
+          color: "muted",
+          align: "center",
+        });
+      }),
+    );
   }
 }
 
 // A thin line across all rows: here the sublayer's output is added to the residual stream.
 function adds(scene, x, top, height, name) {
-  scene.paint((p) => p.line([[x, top + 4], [x, top + height - 4]], { color: p.theme.muted, width: 1, alpha: 0.55 }));
+  scene.paint((p) =>
+    p.line(
+      [
+        [x, top + 4],
+        [x, top + height - 4],
+      ],
+      { color: p.theme.muted, width: 1, alpha: 0.55 },
+    ),
+  );
   scene.plus(x, top + 1, 5, name);
   scene.part("add-and-norm", x - 7, top - 6, 14, 14);
   scene.part("add-and-norm", x - 1.5, top + 8, 3, height - 10);
@@ -246,15 +331,29 @@ function adds(scene, x, top, height, name) {
 function memory(scene, model, m) {
   const { encoder } = model;
   const block = encoder.blocks[encoder.blocks.length - 1];
-  const [x, top, width, height] = [block.x + 4, block.top, m.narrow ? m.width - block.x - 12 : m.strip, encoder.n * m.pitch];
+  const [x, top, width, height] = [
+    block.x + 4,
+    block.top,
+    m.narrow ? m.width - block.x - 12 : m.strip,
+    encoder.n * m.pitch,
+  ];
   encoder.memory = [x, top, width, height];
-  scene.label(model.decoder ? "memory" : "output", Math.min(x, m.width - 52), top - 11, { size: 13, weight: 600, color: model.decoder ? "key" : "ink" });
+  scene.label(model.decoder ? "memory" : "output", Math.min(x, m.width - 52), top - 11, {
+    size: 13,
+    weight: 600,
+    color: model.decoder ? "key" : "ink",
+  });
   scene.paint((p) => {
     if (model.decoder) p.box(x - 4, top - 2, width + 8, height + 4, { edge: p.theme.key, radius: 5 });
     p.strips(encoder.output, x, top, width, m.pitch);
   });
   scene.part(["encoder", "cross-attention", "memory"], x - 6, top - 4, width + 12, height + 8);
-  scene.grid([x, top, width, height], encoder.output, `The encoder's output: ${nVectors(encoder.n)}`, tellVector(encoder.tokens, "in the encoder's output"));
+  scene.grid(
+    [x, top, width, height],
+    encoder.output,
+    `The encoder's output: ${nVectors(encoder.n)}`,
+    tellVector(encoder.tokens, "in the encoder's output"),
+  );
   if (!m.narrow) legend(scene, x + width + 14, top + 6, m.width - x - width - 16, height);
 }
 
@@ -266,7 +365,18 @@ function pipes(scene, model, m) {
   decoder.layers.forEach((sublayers) => {
     const cross = sublayers.find((one) => one.kind === "cross-attention");
     const [end, top] = [cross.box[0] + cross.box[2] / 2, cross.box[1]];
-    const way = m.narrow ? [[end, top - HEAD + 2], [end, top - 3]] : [[x, encoder.bottom + 3], [x, y], [end, y], [end, top - 10], [end, top - 3]];
+    const way = m.narrow
+      ? [
+          [end, top - HEAD + 2],
+          [end, top - 3],
+        ]
+      : [
+          [x, encoder.bottom + 3],
+          [x, y],
+          [end, y],
+          [end, top - 10],
+          [end, top - 3],
+        ];
     scene.paint((p) => p.line(way, { color: p.theme.key, width: 2, radius: 8, arrow: true }));
     if (m.narrow) scene.label("memory", end + 8, top - 12, { size: 12, color: "key" });
     else scene.part("cross-attention", end - 6, y - 3, 12, top - y + 3);

@@ -31,7 +31,14 @@ export function grouped({ names, keys = names, pairs, mean }) {
   const [m, n] = [rows.length + 1, cols.length + 1];
   const sums = new Float64Array(m * n);
   const largest = Array.from({ length: m * n }, () => ({ value: 0 }));
-  const all = names.flatMap((one, i) => keys.map((other, j) => ({ one, other, words: `${memberOf(one)} with ${memberOf(other)}`, value: pairs[i][j] - mean[i][j] })));
+  const all = names.flatMap((one, i) =>
+    keys.map((other, j) => ({
+      one,
+      other,
+      words: `${memberOf(one)} with ${memberOf(other)}`,
+      value: pairs[i][j] - mean[i][j],
+    })),
+  );
   for (const pair of all) {
     const [a, b] = [rows.indexOf(groupOf(pair.one)), cols.indexOf(groupOf(pair.other))];
     for (const at of [a * n + b, a * n + n - 1, (m - 1) * n + b, m * n - 1]) {
@@ -49,10 +56,15 @@ export function grouped({ names, keys = names, pairs, mean }) {
 export function sayWhy(found, average = "an average key") {
   const { all, above, rows, cols, sums } = found;
   const at = strongestCell(found);
-  const which = ({ one, other }) => (one === "token" && other === "token" ? "the two tokens themselves" : `the query’s ${memberOf(one)} with the key’s ${memberOf(other)}`);
+  const which = ({ one, other }) =>
+    one === "token" && other === "token"
+      ? "the two tokens themselves"
+      : `the query’s ${memberOf(one)} with the key’s ${memberOf(other)}`;
   const strongest = (sign, words) => {
     const found = all.find(({ value }) => sign * value >= 0.005);
-    return found ? `The single pair that ${words} it most: ${which(found)} (${sign > 0 ? "+" : ""}${number(found.value)}). ` : "";
+    return found
+      ? `The single pair that ${words} it most: ${which(found)} (${sign > 0 ? "+" : ""}${number(found.value)}). `
+      : "";
   };
   const [one, other] = [strongest(1, "raises"), strongest(-1, "lowers")];
   const most = `The largest part, framed: the query’s ${rows[at.row]} with the key’s ${cols[at.col]}, ${number(sums[at.row * (cols.length + 1) + at.col])} of ${number(above)}. `;
@@ -61,11 +73,17 @@ export function sayWhy(found, average = "an average key") {
 
 // The cell that does most for what the pairs add up to.
 function strongestCell({ rows, cols, sums, above }) {
-  const cells = rows.flatMap((_, row) => cols.map((_, col) => ({ row, col, value: sums[row * (cols.length + 1) + col] * Math.sign(above) })));
+  const cells = rows.flatMap((_, row) =>
+    cols.map((_, col) => ({ row, col, value: sums[row * (cols.length + 1) + col] * Math.sign(above) })),
+  );
   return cells.reduce((a, b) => (b.value > a.value ? b : a));
 }
 
-const SHORT = [["heads of layer", "heads"], ["feed-forward", "ff"], ["-attention", ""]];
+const SHORT = [
+  ["heads of layer", "heads"],
+  ["feed-forward", "ff"],
+  ["-attention", ""],
+];
 const shortOf = (name) => SHORT.reduce((words, [long, short]) => words.replace(long, short), name);
 const widestLabel = (names) => Math.max(...names.map((name) => textWidth(name, 13)));
 
@@ -78,30 +96,62 @@ function whySizes(width, room, rows, cols) {
   const above = cols.map(shortOf);
   const turned = cell < widestLabel(above) + 8;
   const top = 44 + (turned ? 0.71 * widestLabel(above) + 18 : 26);
-  return { left, above, label, beside, cell, turned, top, high: Math.max(20, Math.min((room - top - 6) / rows.length, 48)) };
+  return {
+    left,
+    above,
+    label,
+    beside,
+    cell,
+    turned,
+    top,
+    high: Math.max(20, Math.min((room - top - 6) / rows.length, 48)),
+  };
 }
 
 export function whyScene(where, width, room, { asked, live }) {
   const { stack, keys, query, key, head, kind } = where;
   const pair = `“${stack.tokens[query]}” to “${keys[key]}”`;
-  const scene = new Scene(width, room, `Why this weight: the score of ${pair}, split by what wrote the query and the key`);
+  const scene = new Scene(
+    width,
+    room,
+    `Why this weight: the score of ${pair}, split by what wrote the query and the key`,
+  );
   if (!asked) {
-    scene.label(live ? "The kernel is splitting the score …" : "Splitting a score needs the kernel: run the cell, then press again.", width / 2, room / 2, { size: 14, align: "center", color: "muted", most: width - 8 });
+    scene.label(
+      live
+        ? "The kernel is splitting the score …"
+        : "Splitting a score needs the kernel: run the cell, then press again.",
+      width / 2,
+      room / 2,
+      { size: 14, align: "center", color: "muted", most: width - 8 },
+    );
     scene.beat(`The score of ${pair}.`, [0, 0, width, room]);
     return scene;
   }
   const average = head.causal ? "an average unmasked key" : "an average key";
   const found = grouped(asked.described);
-  const [rows, cols] = [[...found.rows, "all"], [...found.cols, "all"]];
+  const [rows, cols] = [
+    [...found.rows, "all"],
+    [...found.cols, "all"],
+  ];
   const [m, n] = [rows.length, cols.length];
   const g = whySizes(width, room, rows, cols);
   const { label, top, cell, high } = g;
   scene.height = Math.max(room, top + m * high + 6);
   const one = { ...matrix(Float32Array.from(found.sums), m, n), most: Math.max(...found.sums.map(Math.abs)) || 1 };
   const weight = percent(valueAt(head.weights, query, key));
-  scene.heading(`${pair}: weight ${weight}`, `score ${number(found.score)}, ${number(Math.abs(found.above))} ${found.above < 0 ? "below" : "above"} that of ${average}`, 0, 12, width - 2);
+  scene.heading(
+    `${pair}: weight ${weight}`,
+    `score ${number(found.score)}, ${number(Math.abs(found.above))} ${found.above < 0 ? "below" : "above"} that of ${average}`,
+    0,
+    12,
+    width - 2,
+  );
   scene.label(fitting(["from the query’s …", "query’s …"], label, 12), 0, top - 12, { size: 12, color: "query" });
-  scene.label(kind === "cross-attention" ? "… and from the key’s, in the encoder" : "… and from the key’s", label, 36, { size: 12, color: "key" });
+  scene.label(kind === "cross-attention" ? "… and from the key’s, in the encoder" : "… and from the key’s", label, 36, {
+    size: 12,
+    color: "key",
+  });
   scene.paint((p) => {
     p.matrix(one, label, top, n * cell, m * high);
     p.seams(m, n, label, top, cell, high);
@@ -111,27 +161,56 @@ export function whyScene(where, width, room, { asked, live }) {
     p.box(label + col * cell, top + row * high, cell, high, { edge: p.theme.ink, line: 2.5, radius: 2 });
     if (cell < 25) return;
     found.sums.forEach((value, i) => {
-      const style = { size: cell < 40 ? 12 : 13, align: "center", color: inkOn(colourOf(one, value, p.theme)), weight: i === m * n - 1 ? 650 : 400 };
-      p.text(cell < 40 ? number(value, 1).replace(/^(−?)0\./, "$1.") : number(value), label + ((i % n) + 0.5) * cell, top + (Math.floor(i / n) + 0.5) * high, style);
+      const style = {
+        size: cell < 40 ? 12 : 13,
+        align: "center",
+        color: inkOn(colourOf(one, value, p.theme)),
+        weight: i === m * n - 1 ? 650 : 400,
+      };
+      p.text(
+        cell < 40 ? number(value, 1).replace(/^(−?)0\./, "$1.") : number(value),
+        label + ((i % n) + 0.5) * cell,
+        top + (Math.floor(i / n) + 0.5) * high,
+        style,
+      );
     });
   });
   const strong = (i, last) => (i === last ? { weight: 650 } : {});
-  g.left.forEach((name, i) => scene.label(name, label - 6, top + (i + 0.5) * high, { size: 13, align: "right", ...strong(i, m - 1) }));
+  g.left.forEach((name, i) =>
+    scene.label(name, label - 6, top + (i + 0.5) * high, { size: 13, align: "right", ...strong(i, m - 1) }),
+  );
   g.above.forEach((name, i) => {
     const style = g.turned ? { turn: -Math.PI / 4, align: "left" } : { align: "center", most: cell - 2 };
-    scene.label(name, label + (i + (g.turned ? 0.35 : 0.5)) * cell, top - (g.turned ? 8 : 12), { size: 13, ...style, ...strong(i, n - 1) });
+    scene.label(name, label + (i + (g.turned ? 0.35 : 0.5)) * cell, top - (g.turned ? 8 : 12), {
+      size: 13,
+      ...style,
+      ...strong(i, n - 1),
+    });
   });
   const tell = (_, i, j) => {
     const { value, words } = found.largest[i * n + j];
-    return [`query’s ${rows[i]}, key’s ${cols[j]}: ${number(found.sums[i * n + j])}`, ...(words ? [`largest in it: ${words}, ${number(value)}`] : [])];
+    return [
+      `query’s ${rows[i]}, key’s ${cols[j]}: ${number(found.sums[i * n + j])}`,
+      ...(words ? [`largest in it: ${words}, ${number(value)}`] : []),
+    ];
   };
   scene.grid([label, top, n * cell, m * high], one, `Parts of the score of ${pair}, added up by groups`, tell);
   const spread = sayWhy(found, average);
   if (g.beside) besides(scene, found, spread, label + n * cell + 24, top, width);
-  scene.beat("A query and a key are sums: of the token, its position, and all that earlier heads and networks wrote.", [0, 0, label, room]);
-  scene.beat("So their score is a sum over pairs of parts, here added up by groups. What all keys share is left out, because a softmax doesn’t see it.", [label, 0, (n - 1) * cell, top + (m - 1) * high - 2]);
+  scene.beat("A query and a key are sums: of the token, its position, and all that earlier heads and networks wrote.", [
+    0,
+    0,
+    label,
+    room,
+  ]);
+  scene.beat(
+    "So their score is a sum over pairs of parts, here added up by groups. What all keys share is left out, because a softmax doesn’t see it.",
+    [label, 0, (n - 1) * cell, top + (m - 1) * high - 2],
+  );
   scene.beat(spread, [0, 0, width, room]);
-  scene.hint = g.beside ? "With the average key’s score, the numbers add up to the model’s own. Each norm’s divisor is kept as it was, so they don’t say what would happen without a part." : spread;
+  scene.hint = g.beside
+    ? "With the average key’s score, the numbers add up to the model’s own. Each norm’s divisor is kept as it was, so they don’t say what would happen without a part."
+    : spread;
   return scene;
 }
 

@@ -4,7 +4,11 @@
 
 import { make, shieldKeys } from "./page.js";
 
-const SURE = [["guess", "It's a guess"], ["think", "I think so"], ["sure", "I'm sure"]];
+const SURE = [
+  ["guess", "It's a guess"],
+  ["think", "I think so"],
+  ["sure", "I'm sure"],
+];
 let count = 0;
 
 // Our own HTML: Python has escaped everything in it.
@@ -53,8 +57,18 @@ class Card {
     const done = "guess" in locked;
     const held = this.root.contains(document.activeElement);
     this.root.classList.toggle("pr-locked", done);
-    const legend = make("legend", {}, make("span", { class: "pr-tag" }, "Predict"), rich("span", asked.prompt, { class: "pr-prompt" }));
-    const field = asked.kind === "options" ? this.options(locked) : done ? [] : [asked.kind === "slider" ? this.slider() : this.number()];
+    const legend = make(
+      "legend",
+      {},
+      make("span", { class: "pr-tag" }, "Predict"),
+      rich("span", asked.prompt, { class: "pr-prompt" }),
+    );
+    const field =
+      asked.kind === "options"
+        ? this.options(locked)
+        : done
+          ? []
+          : [asked.kind === "slider" ? this.slider() : this.number()];
     const question = make("fieldset", { class: "pr-question" }, legend, ...field);
     this.body.replaceChildren(question, ...(done ? [] : [this.why(), this.foot()].filter(Boolean)));
     this.say();
@@ -76,7 +90,14 @@ class Card {
   number() {
     const { unit } = this.asked;
     const label = unit ? `Your number, in ${unit}` : "Your number";
-    const input = make("input", { type: "text", inputmode: "decimal", autocomplete: "off", class: "pr-number", "aria-label": label, placeholder: "a number" });
+    const input = make("input", {
+      type: "text",
+      inputmode: "decimal",
+      autocomplete: "off",
+      class: "pr-number",
+      "aria-label": label,
+      placeholder: "a number",
+    });
     input.value = this.chosen.answer ?? "";
     input.addEventListener("input", () => (this.chosen.answer = input.value.trim() || null));
     return make("div", { class: "pr-field" }, input, make("span", {}, unit));
@@ -98,13 +119,24 @@ class Card {
     // A press on the thumb where it is, in the middle, is an answer as well.
     input.addEventListener("pointerup", moved);
     if (this.chosen.answer !== null) moved();
-    const scale = make("div", { class: "pr-scale", "aria-hidden": "true" }, make("span", {}, ends[0]), make("span", {}, ends[1]));
+    const scale = make(
+      "div",
+      { class: "pr-scale", "aria-hidden": "true" },
+      make("span", {}, ends[0]),
+      make("span", {}, ends[1]),
+    );
     return make("div", { class: "pr-slide" }, make("div", { class: "pr-track" }, input, scale), output);
   }
 
   why() {
     if (!this.asked.why) return null;
-    const input = make("input", { type: "text", maxlength: "200", class: "pr-why", "aria-label": "Why? One line, optional", placeholder: "Why? One line, if you like" });
+    const input = make("input", {
+      type: "text",
+      maxlength: "200",
+      class: "pr-why",
+      "aria-label": "Why? One line, optional",
+      placeholder: "Why? One line, if you like",
+    });
     input.value = this.chosen.why;
     input.addEventListener("input", () => (this.chosen.why = input.value));
     return input;
@@ -130,7 +162,10 @@ class Card {
     this.status.replaceChildren();
     if (!done) return this.status.append(problem);
     this.status.append(rich("span", locked.told));
-    if (locked.earlier) this.status.append(make("button", { type: "button", class: "pr-again", onclick: () => this.again() }, "Predict again"));
+    if (locked.earlier)
+      this.status.append(
+        make("button", { type: "button", class: "pr-again", onclick: () => this.again() }, "Predict again"),
+      );
     if (problem) this.status.append(make("div", {}, problem));
     if (locked.next) this.status.append(make("div", { class: "pr-next", tabindex: "-1" }, locked.next));
   }
@@ -147,7 +182,8 @@ class Card {
   }
 
   onKey(event) {
-    if (event.target.matches(".pr-next") || event.ctrlKey || event.metaKey || event.altKey || event.key === "Escape") return;
+    if (event.target.matches(".pr-next") || event.ctrlKey || event.metaKey || event.altKey || event.key === "Escape")
+      return;
     if (event.key === "Enter" && event.shiftKey) return;
     if (event.key === "Enter" && event.target.tagName === "INPUT") {
       event.preventDefault();

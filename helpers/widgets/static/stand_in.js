@@ -23,7 +23,9 @@ export class StandIn {
 }
 
 async function unzipped(text) {
-  const stream = new Blob([Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const stream = new Blob([Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))])
+    .stream()
+    .pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream);
 }
 
@@ -50,7 +52,8 @@ export async function comeAlive(place, { module, style, state: zipped, bytes }) 
   const widget = (await import(address)).default;
   URL.revokeObjectURL(address);
   const state = await (await unzipped(zipped)).json();
-  for (const [name, text] of Object.entries(bytes)) state[name] = new DataView(await (await unzipped(text)).arrayBuffer());
+  for (const [name, text] of Object.entries(bytes))
+    state[name] = new DataView(await (await unzipped(text)).arrayBuffer());
   const sheet = document.createElement("style");
   sheet.textContent = await (await unzipped(style)).text();
   const stage = document.createElement("div");

@@ -27,7 +27,9 @@ export const spelt = (text) => (text === "␣" ? "␣ space" : text);
 // What the marks in names mean, said with the first name that has one.
 export function marksIn(names) {
   const piece = names.find((name) => /^-./.test(name));
-  return [piece && `“${piece}” continues the word before it`, names.includes("␣") && "␣ is a space"].filter(Boolean).join(", and ");
+  return [piece && `“${piece}” continues the word before it`, names.includes("␣") && "␣ is a space"]
+    .filter(Boolean)
+    .join(", and ");
 }
 
 let measuring;
@@ -49,6 +51,7 @@ export function wrapped(words, most, size) {
 }
 
 // The first words that fit; the last ones are the shortest.
-export const fitting = (options, most, size = 13) => options.find((words) => textWidth(words, size) < most) ?? options[options.length - 1];
+export const fitting = (options, most, size = 13) =>
+  options.find((words) => textWidth(words, size) < most) ?? options[options.length - 1];
 
 export const widest = (tokens) => Math.ceil(Math.max(...tokens.map((token) => textWidth(shorten(token)))));

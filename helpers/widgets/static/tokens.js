@@ -24,7 +24,7 @@ export function tokenOption(side, index, token, raw = token, extra = "") {
       "aria-selected": "false",
       title: raw === token ? token : `${token}  (in the vocabulary: ${raw})`,
     },
-    make("span", { class: "av-token", dir: "auto" }, shorten(token))
+    make("span", { class: "av-token", dir: "auto" }, shorten(token)),
   );
 }
 

@@ -1,0 +1,66 @@
+// The map, inside a layer: the feed-forward network, each token widened and narrowed again alone.
+
+import { nVectors, tellVector } from "./map_scene.js";
+import { entryOf, valueAt } from "./map_trace.js";
+
+export function hidden(scene, model, g, sublayer, x, wide, tokens) {
+  const one = sublayer.hidden;
+  const slope = wide * 0.14;
+  scene.paint((p) => {
+    for (let row = 0; row < one.rows; row++) funnel(p, x, g.y(row), wide, g.pitch, slope);
+    p.strips(one, x + slope, g.top, wide - 2 * slope, g.pitch, { height: g.pitch * 0.86 });
+  });
+  const inside = g.inside(sublayer, "neurons");
+  const share = one.data.reduce((sum, value) => sum + (value <= 0), 0) / one.data.length;
+  if (g.strip >= 20)
+    scene.label(`${one.width} wide`, x + wide / 2, g.bottom + (g.strip < 34 ? 26 : 12), {
+      size: 12,
+      color: "muted",
+      align: "center",
+      most: wide + 2 * g.gap,
+    });
+  scene.grid(
+    [x + slope, g.top, wide - 2 * slope, g.bottom - g.top],
+    one,
+    `Inside the feed-forward network: ${nVectors(one.rows)}`,
+    (m, row, col) =>
+      [
+        ...tellVector(tokens, "inside the feed-forward network")(m, row, col),
+        model.activation === "ReLU" ? `ReLU has set ${Math.round(100 * share)}% of these to 0` : "",
+        inside ? `click to see ${valueAt(m, row, col) > 0 ? "this neuron" : "the nearest neuron that lights up"}` : "",
+      ].filter(Boolean),
+    inside ? (...cell) => `${inside}/${lightsUp(one, ...cell)}` : null,
+  );
+}
+
+// The neuron to open and its token: the one pressed; where that one is dark, the nearest that this
+// token lights up, with the token that lights it most.
+export function lightsUp(one, row, col) {
+  if (valueAt(one, row, col) > 0) return `${entryOf(one, col)},${row}`;
+  const lit = Array.from({ length: one.cols }, (_, c) => c).filter((c) => valueAt(one, row, c) > 0);
+  if (!lit.length) return `${entryOf(one, col)},${row}`;
+  const found = lit.reduce((a, b) => (Math.abs(b - col) < Math.abs(a - col) ? b : a));
+  const column = Array.from({ length: one.rows }, (_, r) => valueAt(one, r, found));
+  return `${entryOf(one, found)},${column.indexOf(Math.max(...column))}`;
+}
+
+// One token's vector, widened and narrowed again: each token goes through alone.
+function funnel(p, x, y, wide, pitch, slope) {
+  const { context, theme } = p;
+  const [low, high] = [pitch * 0.3, pitch * 0.43];
+  context.beginPath();
+  context.moveTo(x, y - low);
+  for (const [dx, dy] of [
+    [slope, -high],
+    [wide - slope, -high],
+    [wide, -low],
+    [wide, low],
+    [wide - slope, high],
+    [slope, high],
+    [0, low],
+  ])
+    context.lineTo(x + dx, y + dy);
+  context.closePath();
+  context.fillStyle = theme.edge;
+  context.fill();
+}
