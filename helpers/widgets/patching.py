@@ -195,7 +195,7 @@ class PatchingGrid(Explorer):
         """Draw what is said next after both sentences, and after the exchange."""
         grid, first = self.numbers["grid"], self.numbers["grid"]["first"]
         theirs, ours = (_clean(tokens[first]) for tokens in grid["tokens"])
-        titles = f"source: {theirs}", f"target: {ours}", "with the vector exchanged"
+        titles = f"source: {theirs}", f"target: {ours}", "with the vector replaced"
         said, inks = (*grid["says"], self._pressed()[2]), (BLUE, ORANGE, PURPLE)
         sheet = Sheet(300, 114 * len(said))
         for i, (title, each, colour) in enumerate(zip(titles, said, inks, strict=True)):

@@ -1134,11 +1134,11 @@ exercises.quiz("what_qk_and_ov_say")
 #
 # ### All heads at once
 #
-# To patch 270 heads, we ran the layers behind each of them once more. With thousands of heads and long texts, that
-# takes too long. A shortcut is to ask a smaller question. If a head's output moved a tiny bit towards what it is in
-# the other sentence, how fast would the lead grow? Backpropagation answers that for all heads in a single pass.
-# Multiply each slope by the whole way to the other output, and you have an estimate of what patching would find
-# (**attribution patching**, Nanda 2023).
+# To patch 270 heads, we ran the layers after each of them once more. With thousands of heads and long texts, that takes
+# too long. A shortcut is to ask a smaller question. If a head's output moved a tiny bit towards what it is in the other
+# sentence, how fast would the lead grow? Backpropagation answers that for all heads in a single pass. Such a rate is a
+# slope. Multiply each head's slope by the full difference between its outputs in the two sentences, and you have an
+# estimate of what patching would find (**attribution patching**, Nanda 2023).
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 
@@ -1176,8 +1176,8 @@ axes.annotate(
     textcoords="offset points",
 )
 axes.set(
-    xlabel="share carried, patched",
-    ylabel="share carried, estimated",
+    xlabel="share carried, by patching",
+    ylabel="share carried, by the estimate",
     xlim=(-0.2, 1),
     ylim=(-0.2, 1),
 )
@@ -1192,8 +1192,8 @@ display(
 errors = (estimate - share).abs().flatten().sort(descending=True).values
 tops = [set(x.abs().flatten().topk(10).indices.tolist()) for x in (share, estimate)]
 notebook.tell(
-    f"""269 of the 270 estimates are off by at most {errors[1]:.2f}. The remaining one is off by {errors[0]:.2f}, and
-    it's head {carrier[1]} of layer {carrier[0]}, estimated at {estimate[carrier]:.0%} instead of
+    f"""Of the 270 estimates, 269 are off by at most {errors[1]:.2f}. The remaining one is off by {errors[0]:.2f}. It's
+    that of head {carrier[1]} of layer {carrier[0]}, which comes out at {estimate[carrier]:.0%} instead of
     {share[carrier]:.0%}. A slope only holds for small changes, and this head makes the largest change of all. As a
     measurement, then, the shortcut fails where it matters most. It's still good for deciding what to patch, because
     it picks the same ten heads as patching does. Kramár et al. (2024) describe where such estimates miss heads."""
@@ -1256,7 +1256,7 @@ print(f"by 48 random directions:           {chance}")
 with torch.no_grad():
     codes = encoder(0.75 * truth).relu()  # each feature alone, at its mean size
 size = (codes.amax(1) / 0.75).median()
-print(f"\nhow large it says a lone feature is: {size:.0%} of its true size")
+print(f"\nsize that it gives to a lone feature: {size:.0%} of its true size")
 assert sparse >= 12 and max(principal, chance) <= 4 and size < 0.8
 
 # %% [markdown]
