@@ -238,8 +238,8 @@ def _padded_left(rows, pad_id):
     return ids.flip(1), mask.flip(1)
 
 
-EVERY_PAIR = "Both ids have to fit, the left one and the right one."
-NO_FIT = "A word whose rest can't be cut is unknown as a whole: return [unk_id] and nothing else."
+EVERY_PAIR = "Both ids have to match, the left one and the right one."
+NO_FIT = "If the rest of a word can't be cut, the whole word is unknown: return [unk_id] and nothing else."
 
 # fmt: off
 EXERCISES = [
@@ -254,7 +254,7 @@ EXERCISES = [
             Mistake("always 0", "ids.get(word, unk_id)", "ids.get(word, 0)",
                     "Unknown words get 0, whatever unk_id is. In many vocabularies 0 is the padding."),
             Mistake("new id for an unknown word", "ids.get(word, unk_id)", "ids.get(word, len(ids))",
-                    "The id of an unknown word is len(ids) here, the number of entries. The model may have no vector for it, or the vector of another word. Use unk_id."),
+                    "The id of an unknown word is len(ids) here, the number of entries. The model may have no vector for this id, or one that belongs to another word. Use unk_id."),
             Mistake("all unknown", "ids.get(word, unk_id)", "unk_id",
                     "Every word is unknown here. Look it up first: ids.get(word, unk_id)."),
             Mistake("each word once", "for word in words", "for word in dict.fromkeys(words)",
@@ -390,7 +390,7 @@ EXERCISES = [
         also_right=[lambda word, ids, unk_id: _wordpiece_by_recursion(word, ids, unk_id)],
         hints=["Two loops: the outer one moves start to the right, the inner one moves end to the left until word[start:end] is known.",
                'The text to look up is word[start:end] for the first piece, and "##" + word[start:end] for all others.',
-               "If end has come down to start, no piece fits: return [unk_id]. Otherwise append its id and set start = end."],
+               "If end has come down to start, no piece fits: return [unk_id]. Otherwise append the id of the piece you found and set start = end."],
         look_at="The loop never goes back. If the longest first piece leads into a dead end, the word is unknown, even if a shorter first piece would have worked.",
     ),
     Exercise(

@@ -8,8 +8,8 @@
 # A language model never sees those letters. Every text first goes through a small program called a **tokenizer**,
 # which cuts it into pieces, looks up each piece in a numbered list, and passes on only the numbers.
 #
-# Your Transformer in lesson 10 was given such numbers, too. Today you'll write the program that produces them, and
-# all you need is plain Python. Most of the language models from here to lesson 20 depend on a tokenizer.
+# Your Transformer in lesson 10 was given such numbers, and so are most of the language models from here to lesson 20.
+# Today you'll write the program that produces them, and all you need is plain Python.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -140,9 +140,9 @@ strange = [any(word not in known_words for word in words_of(s)) for s in sentenc
 share = 100 * sum(strange) / len(sentences)
 new_words = [word for word in words_of(unseen) if word not in known_words]
 per_word = 100 * len(new_words) / len(words_of(unseen))
-print("some of the new ones:", ", ".join(sorted(set(new_words), key=len)[-40::5]))
+print("some words that aren't in the list:", ", ".join(sorted(set(new_words), key=len)[-40::5]))
 notebook.tell(
-    f"""Only {per_word:.0f}% of the words are new, but they leave holes in {share:.0f}% of all sentences. To the model, all these
+    f"""Only {per_word:.0f}% of the words are new, but they turn up in {share:.0f}% of all sentences. To the model, all these
     words would be one word, “unknown”."""
 )
 assert 20 < share < 30 and 1.5 < per_word < 2.5
@@ -372,8 +372,8 @@ for text in [*unseen.split("\n")[:30], *hostile, "great🙂", "RÉSUMÉ"]:
 # %% [markdown]
 # Without the space, the model never finds out that anything was great.
 #
-# The third recipe is the **Unigram** model (Kudo 2018), which assigns a probability to every piece and takes the
-# likeliest cut.
+# The **Unigram** model (Kudo 2018) cuts words in yet another way. It assigns a probability to every piece and chooses
+# the likeliest of all the cuts.
 #
 # ## 4. What exactly does the model get?
 #
@@ -415,7 +415,7 @@ exercises.check("pad_and_mask", pad_and_mask)
 # %% [markdown]
 # In many notebooks you'll see `padding="max_length"`, which fills *every* batch up to 512. The mask hides the
 # padding, so the result doesn't change. But the model still computes a vector for every padded position in every
-# layer, so it's better to pad to the longest text *of the batch*. *Going deeper* of lesson 12 measures the
+# layer, so it's better to pad to the longest text *of the batch*. In *Going deeper*, lesson 12 measures the
 # difference.
 
 # %% [markdown]
@@ -477,7 +477,7 @@ notebook.tell(
     characters take three bytes each.
 
     The translator needs about as many tokens for French as for English, because it learned its pieces from both.
-    MiniLM seems to do well with many scripts, because its list contains their characters one by one. But more than
+    MiniLM seems to do well with many scripts, because its list contains their characters as single pieces. But more than
     half of its tokens for Chinese are “unknown”, so most of that text never reaches the model."""
 )
 assert 9 < ratio < 12 and counted["English"]["tales"] < 1.3
@@ -503,7 +503,7 @@ exercises.quiz("letters_of_a_token")
 # <details><summary>Fine print</summary>
 #
 # MiniLM turns capitals into lower case and drops accents, so it can't tell *Polish* from *polish*, or *résumé* from
-# *resume*. The pieces of the tales treat every digit as a token of its own, but only because there are so few numbers
+# *resume*. The tokenizer of the tales makes every digit a token of its own, but only because there are so few numbers
 # in the tales.
 #
 # “Unknown to MiniLM” counts tokens, and an unknown token can stand for several characters. Our ten paragraphs are
@@ -685,9 +685,9 @@ assert lone == 0 and n_tokens > 50_000
 # ### Unigram, and cutting at random
 #
 # Byte-pair encoding starts from single bytes and builds longer pieces. Unigram works from the other end. It starts
-# from a list of pieces that is far too long and assigns a probability to each piece. Then it drops the pieces that
-# are missed least, those whose removal lowers the probability of the text by the smallest amount, until the list is
-# short enough. Here the library does the training, and our own code does the cutting.
+# from a list of pieces that is far too long and assigns a probability to each piece. Then it drops pieces until the
+# list is short enough, beginning with those whose removal lowers the probability of the text least. Here the library
+# does the training, and our own code does the cutting.
 
 # %% tags=["nbval-ignore-output"]
 unigram = Tokenizer(models.Unigram())

@@ -49,7 +49,7 @@ You load a trained model and, by mistake, the tokenizer of another model whose v
 
 [a_fair_price: open]
 A company sells access to its model per token. Some of its customers write in Hindi. What is unfair about that, and what could the company do?
-answer: The same content takes several times as many tokens in Hindi as in English, so it costs several times as much, takes longer, and fills the context window sooner. The tokenizer's training text decides most of this. The script adds to it, because a Hindi character takes three bytes. The company could train the tokenizer on a mixture in which all its customers' languages have a fair share, use a larger vocabulary, or price by characters or by content. A change of tokenizer means training the model again.
+answer: The same content takes several times as many tokens in Hindi as in English, so it costs several times as much, takes longer, and fills the context window sooner. The tokenizer's training text decides most of this. The script adds to it, because a Hindi character takes three bytes. The company could train the tokenizer on a mixture in which all its customers' languages have a fair share, use a larger vocabulary, or price by characters or by content. Changing the tokenizer means training the model again.
 """)
 
 PREDICTIONS = predictions(r"""

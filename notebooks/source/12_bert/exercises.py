@@ -123,7 +123,7 @@ SCALE = (
 EXERCISES = [
     Exercise(
         name="mask_tokens", title="80, 10, 10",
-        task="chosen is True where a token has to be predicted. uniform holds a random number from 0 to 1 per position and decides what becomes of a chosen token. Below 0.8 it becomes mask_id, from 0.8 to below 0.9 the token in random_ids, and from 0.9 on it stays as it is. Leave token_ids itself unchanged.",
+        task="chosen is True where a token has to be predicted. uniform holds a random number from 0 to 1 per position and decides what becomes of a chosen token. If its number is below 0.8, the token becomes mask_id. If the number is at least 0.8 but below 0.9, it becomes the token in random_ids. From 0.9 on, it stays as it is. Leave token_ids itself unchanged.",
         minutes=5, difficulty=2, importance=4,
         reference=bert.mask_tokens, plain=_mask, draw=draw_masking,
         mistakes=[
@@ -133,11 +133,11 @@ EXERCISES = [
             Mistake("nothing is kept", "& (uniform < 0.9)", "",
                     "Every chosen token that isn't masked becomes a random token. From 0.9 on, a chosen token should stay as it is."),
             Mistake("no random tokens", "    input_ids[swapped] = random_ids[swapped]\n", "",
-                    "Where uniform is from 0.8 to 0.9, the tokens stay as they are. They should become the token in random_ids."),
+                    "Where uniform is between 0.8 and 0.9, the tokens stay as they are. They should become the token in random_ids."),
             Mistake("shares exchanged", "[hidden] = mask_id", "[swapped] = mask_id",
                     "80% of the chosen tokens become random and 10% become mask_id. It should be the other way round.", also=(("input_ids[swapped] = random_ids[swapped]", "input_ids[hidden] = random_ids[hidden]"),)),
             Mistake("unchosen ones blanked", "return", "torch.where(chosen, result, 0)",
-                    "Tokens that weren't chosen are set to 0. The model needs them, because they are what it fills the gaps from."),
+                    "Tokens that weren't chosen are set to 0. The model needs them, because they tell it what could fill the gaps."),
         ],
         also_right=[
             lambda ids, chosen, uniform, other, mask: torch.where(
@@ -150,7 +150,7 @@ EXERCISES = [
         look_at="Nothing in the result shows which tokens were chosen. That's why the loss needs `chosen`.",
     ),
     Exercise(
-        name="masked_lm_loss", title="the loss of the gaps",
+        name="masked_lm_loss", title="the loss at the gaps",
         task="Return the mean cross-entropy, in nats, over the chosen positions of the whole batch, and over nothing else.",
         minutes=4, difficulty=2, importance=5,
         reference=bert.masked_lm_loss, plain=_mlm_loss, draw=draw_logits,
@@ -268,7 +268,7 @@ EXERCISES = [
     ),
     Exercise(
         name="lora_forward", title="a low-rank correction",
-        task="Return x W^T plus the correction of LoRA: x goes through A, then through B, and the result is multiplied by alpha divided by the rank. All matrices are stored as in nn.Linear: w (D_out, D_in), a (rank, D_in), b (D_out, rank).",
+        task="Return x W^T plus LoRA's correction: x goes through A, then through B, and the result is multiplied by alpha divided by the rank. All matrices are stored as in nn.Linear: w (D_out, D_in), a (rank, D_in), b (D_out, rank).",
         minutes=5, difficulty=3, importance=5,
         reference=lora_forward, draw=draw_lora,
         mistakes=[

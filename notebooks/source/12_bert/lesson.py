@@ -10,8 +10,8 @@
 # nothing else. Today you'll train a small BERT yourself. Then you'll turn a **pretrained** one, which others have
 # already trained on a great deal of text, into a judge of film reviews.
 #
-# In lesson 11 you turned texts into ids, and BERT starts from such ids. You'll also need the encoder layer (lesson
-# 07) and the cross-entropy (lesson 09).
+# BERT reads ids like those that you produced in lesson 11. It's made of encoder layers (lesson 07) and trained with
+# cross-entropy (lesson 09).
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -162,8 +162,8 @@ exercises.check("masked_lm_loss", masked_lm_loss)
 # %% [markdown]
 # Our BERT has two encoder layers of width 64, post-norm like the original's (lesson 07), and on top of them a linear
 # layer that turns each vector into one logit per word. We train it for 700 steps with your two functions. Then we ask
-# it to fill the gap in two sentences that differ only in their verb. Between the gap and the verb there's another
-# noun.
+# it to fill the gap in two sentences that differ only in their verb. That's harder than it looks, because another
+# noun stands between the gap and the verb.
 
 # %%
 config = bert.BertConfig(
@@ -280,8 +280,8 @@ for review in train[3:6]:
 # The encoder returns one vector per *token*, but we need one per *review*. There are three candidates:
 #
 # - the output at **[CLS]**, the token that begins every text (lesson 11)
-# - what libraries call the **pooled output**, the vector of [CLS] after an extra layer (linear, then tanh), which
-#   BERT trained on a second task, telling whether one text follows another
+# - what libraries call the **pooled output**, the vector of [CLS] after an extra layer (linear, then tanh). BERT's
+#   authors trained this layer with a second task, which was to tell whether one text follows another
 # - the mean over all real tokens
 #
 # The mean has to leave the padding out. Otherwise a short review's vector would change as soon as it shares a batch
@@ -410,8 +410,8 @@ notebook.figure(
 # $$W' = W + \frac{\alpha}{r}\, B A$$
 #
 # In earlier lessons $A$ stood for an attention map and $B$ for a batch, but here they're just two matrices. A matrix
-# of 384 × 384 has 147,456 numbers, while the two thin ones at rank 16 have only 12,288 between them. Training also
-# starts gently, because $B$ begins at zero. At first, then, the model computes exactly what it did before.
+# of 384 × 384 has 147,456 numbers, while the two thin ones at rank 16 have only 12,288 between them. Because $B$
+# begins at zero, the correction does too, so at first the model computes exactly what it did before.
 #
 # ### Your turn (5 min)
 
@@ -429,10 +429,11 @@ def lora_forward(x, w, a, b, alpha):
 exercises.check("lora_forward", lora_forward)
 
 # %% [markdown]
-# Now put it together. `add_lora` adds such a correction to each of MiniLM's 36 linear layers, and `TextClassifier`
-# puts a linear layer on top. As in BERT, dropout comes before that layer, so in training some of the numbers are set
-# to zero at random. The optimiser, AdamW, works like Adam but also pulls every weight slightly towards zero. We go
-# through 300 reviews twice. While the cell runs, guess how many of 400 new reviews the model will judge correctly.
+# Let's put it all together. `add_lora` adds such a correction to each of MiniLM's 36 linear layers, and
+# `TextClassifier` puts a linear layer on top. As in BERT, dropout comes before that layer, so in training some of the
+# numbers are set to zero at random. The optimiser, AdamW, works like Adam but also pulls every weight slightly towards
+# zero. We go through 300 reviews twice. While the cell runs, guess how many of 400 new reviews the model will judge
+# correctly.
 
 # %% tags=["hide-input"]
 
@@ -500,7 +501,7 @@ display(
 notebook.tell(
     f"""With 50 labels the two can't be told apart. With 500, LoRA leads by {ahead["500"]:.0f} points and with 5,000
     by {ahead["5000"]:.0f}, because it can change the vectors themselves. A few hundred labels were enough to make
-    LoRA worthwhile here, where the encoder was tuned for topics and the task isn't about topics."""
+    LoRA worthwhile here. But then our encoder was tuned for topics, and this task isn't about topics."""
 )
 
 # %% [markdown]
@@ -727,16 +728,16 @@ print(
 print(
     f"without it, by {(right_way - no_mask).abs().mean():.1f} on average, and {flipped} of 20 labels change"
 )
-print(f"padding to 512 in place of {ids.shape[1]} takes {long / short:.0f} times as long")
+print(f"padding to 512 instead of {ids.shape[1]} takes {long / short:.0f} times as long")
 assert (right_way[:4] - to_512).abs().max() < 1e-3 < (right_way - no_mask).abs().mean()
 notebook.claim(long > 3 * short)
 
 # %% [markdown]
 # ### Does LoRA lose anything?
 #
-# How much do we lose by not training the whole model? Each row below is a single run of two passes over 1,000
-# reviews, so ignore gaps of two or three points. On a thirtieth of the parameters, LoRA at rank 16 keeps up with full
-# training.
+# How much do we lose by not training the whole model? LoRA at rank 16 trains a thirtieth of the parameters and still
+# keeps up with full training. Each row below is a single run of two passes over 1,000 reviews, so ignore gaps of two
+# or three points.
 
 # %% tags=["hide-input"]
 WAYS = {

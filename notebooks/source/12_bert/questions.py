@@ -12,7 +12,7 @@ Of the tokens that BERT has to predict, a tenth stay as they are. Why?
 
 [who_can_write: single]
 A friend wants BERT to continue a story, one word at a time. What's the problem?
-+ It was trained to fill gaps with words on both sides known. | Yes. At the end of a story nothing is known on the right, and BERT has hardly ever been in that position.
++ It was trained to fill gaps between words that it can see. | Yes. At the end of a story nothing is known on the right, and BERT has hardly ever been in that position.
 - It has no vocabulary of its own, so it can't name a word. | Its masked-language-model head returns a logit for every word of the vocabulary.
 - It reads from right to left, so a story would come out backwards. | It reads all positions at once, in no direction.
 - Its vectors have been pooled into one, so positions are lost. | Only the pooler reduces a text to one vector. The encoder returns one per token.
@@ -63,7 +63,7 @@ Compare *the ___ behind the house sings* with *the ___ behind the house sing*. A
 ask_why: yes
 
 [which_pooling]
-MiniLM is frozen and there are 5,000 reviews. From which vector per review does the logistic regression judge best?
+MiniLM is frozen and there are 5,000 reviews. Which vector per review lets the logistic regression judge best?
 - cls: the vector of [CLS], which attends to every word | It does, but MiniLM was never trained to sum up a sentence in that vector.
 - pooler: the pooler's output, which was made for classification | BERT's pooler was trained on a task about two texts. The people who made MiniLM then trained it further and left the pooler out.
 - mean: the mean over all tokens, although it doesn't know which word matters | Yes. MiniLM was trained so that two sentences can be compared by the means of their vectors.
@@ -81,7 +81,7 @@ ask_why: yes
 With 50 labelled reviews, which of the two is ahead, again averaged over eight draws?
 - lora: LoRA, by more than 2 points, because it can change the vectors themselves | It can, but 50 reviews hardly tell it in which direction. With more labels this becomes its strength.
 - level: neither: they're within 2 points | Yes. With so few reviews, the luck of the draw matters more than the method.
-- frozen: the frozen mean, by more than 2 points, because 50 labels can't train 664,000 parameters | 50 labels can't train that many well. But LoRA starts from what the frozen model computes, and such a short run of training doesn't take it far from there.
+- frozen: the frozen mean, by more than 2 points, because 50 labels can't train 664,000 parameters | It's true that 50 labels are too few to train so many parameters well. But LoRA starts from what the frozen model computes, and such a short run of training doesn't take it far from there.
 ask_why: yes
 
 [labels_without_a_mask]

@@ -252,7 +252,7 @@ def _pointing_nowhere(start_logits, end_logits, in_text, max_len):
 EXERCISES = [
     Exercise(
         name="retrieve", title="find the paragraph",
-        task="query (D,) is the question's vector and vectors (N, D) holds one row per paragraph. Return the row numbers of the k rows with the highest cosine similarity, the best first, (k,).",
+        task="query (D,) is the question's vector and vectors (N, D) holds one row per paragraph. Return the row numbers (k,) of the k paragraphs whose cosine similarity to the question is highest, with the best first.",
         minutes=4, difficulty=2, importance=5,
         reference=retrieve, draw=_draw_retrieve,
         mistakes=[
@@ -346,14 +346,14 @@ EXERCISES = [
                     "The best start is chosen first, and then an end for it. Another start may belong to a better pair, so compare the sums of all valid pairs."),
         ],
         also_right=[_best_in_a_loop, _best_of_the_cut],
-        hints=["Look at what it printed. Where does the span start, and where does it end?",
+        hints=["Look at the two printed spans. Where does each one start, and where does it end?",
                "First set the logits outside the text to −∞. Then span_scores(start_logits, end_logits, max_len) scores every pair.",
                "best = scores.argmax().item(); start, end = best // S, best % S"],
         look_at="One argmax over all pairs replaces two. The mask has to hide starts and ends alike, or an answer can begin in the question or end on the last [SEP].",
     ),
     Exercise(
         name="answer_characters", title="back to the text",
-        task="offsets (S, 2) holds, for every token, its first character in the text and the one after its last. For the answer from token start to token end (included), return [first, after] such that text[first:after] is the answer.",
+        task="For every token, offsets (S, 2) holds the position of its first character in the text and the position just after its last character. For the answer from token start to token end (included), return [first, after] such that text[first:after] is the answer.",
         minutes=2, difficulty=1, importance=4,
         reference=answer_characters, draw=_draw_offsets,
         mistakes=[
@@ -447,7 +447,7 @@ EXERCISES = [
         hints=["Start at 0. A window stops at start + size, or at the end of the text if that comes first.",
                "Go on from start + stride until a window's stop is n_tokens.",
                "In a loop: stop = min(start + size, n_tokens), append [start, stop], break if stop == n_tokens, else start += stride."],
-        look_at="Two windows share size − stride tokens, so every answer of at most that many tokens is whole in one of them.",
+        look_at="Neighbouring windows share size − stride tokens, so every answer of at most that many tokens is whole in at least one window.",
     ),
 ]
 # fmt: on

@@ -110,7 +110,7 @@ def recall(scores, k, right=right):
     return (ranks(scores, right) < k).float().mean().item()
 
 
-print(f"shared words: recall at 1 {recall(shared, 1):.0%}, at 5 {recall(shared, 5):.0%}")
+print(f"shared words: {recall(shared, 1):.0%} recall at 1, {recall(shared, 5):.0%} recall at 5")
 assert round(100 * recall(shared, 1)) == 80 and round(100 * recall(shared, 5)) == 94
 
 # %% [markdown]
@@ -119,7 +119,7 @@ assert round(100 * recall(shared, 1)) == 80 and round(100 * recall(shared, 5)) =
 
 # %% tags=["nbval-ignore-output"]
 minilm = load_minilm()
-# quick: with less exact numbers, where that's faster
+# quick=True uses less exact numbers where that's faster
 text_vectors = minilm.sentence_vectors(texts, quick=True)  # (110, 384), every row of length 1
 question_vectors = minilm.sentence_vectors(asked, quick=True)  # (523, 384)
 similarity = question_vectors @ text_vectors.T  # (523, 110) cosines
@@ -172,7 +172,7 @@ found_by = {
 }
 notebook.table(
     [[name, f"{recall(s, 1):.1%}", f"{recall(s, 5):.1%}"] for name, s in found_by.items()],
-    ["", "right one first", "among the first five"],
+    ["", "right paragraph first", "right paragraph in the first five"],
 )
 missed = {
     name: set((ranks(s, right) > 0).nonzero().flatten().tolist()) for name, s in found_by.items()
@@ -192,7 +192,7 @@ assert recall(together, 5) > 0.98 and in_both < 15
 # These questions are easy for BM25, because their authors had the paragraph in front of them and used its words.
 # Somebody who is really searching doesn't know the words of the text. We therefore wrote 21 questions of our own,
 # each about one of the 110 paragraphs, and avoided that paragraph's words as far as we could. *Are schoolmasters
-# still permitted to beat pupils?* is about a paragraph that mentions *teachers*, *students* and *corporal
+# still permitted to beat pupils?* belongs to a paragraph that mentions *teachers*, *students* and *corporal
 # punishment*.
 
 # %% tags=["hide-input"]
@@ -383,9 +383,9 @@ SpanExplorer(reader, question, text)
 # ## 3. Is *Onggirat tribe* right?
 #
 # *What was the tribe of the woman Temüjin married?* In XQuAD the marked answer is *the Onggirat*. A reader that says
-# *Onggirat tribe* isn't wrong, and yet the two answers differ. SQuAD, the data set behind our questions, therefore
-# uses two scores. Both ignore capitals, articles and punctuation. **Exact match** is 1 if the two answers are equal
-# and 0 if not, while **F1** rewards shared words:
+# *Onggirat tribe* isn't wrong, and yet the two answers differ. That's why SQuAD, the data set that XQuAD was taken
+# from, uses two scores. Both ignore capitals, articles and punctuation. **Exact match** is 1 if the two answers are
+# equal and 0 if not, while **F1** rewards shared words:
 #
 # $$\text{precision} = \frac{\text{shared words}}{\text{predicted words}}, \quad \text{recall} = \frac{\text{shared words}}{\text{true words}}, \quad F_1 = \frac{2 \cdot \text{precision} \cdot \text{recall}}{\text{precision} + \text{recall}}$$
 
@@ -513,8 +513,8 @@ model_map(reader.minilm.trace("Who was Jim Henson?"), here="encoder", tour="")
 # %% [markdown]
 # The map shows the reader's encoder. The layer on top that does the pointing is just a matrix of 384 × 2.
 #
-# Today's answers had all been written by somebody else. In **lesson 14** a model writes for itself, with the other
-# half of the Transformer, the decoder.
+# Today's answers had all been written by somebody else. In **lesson 14** a model writes a text of its own, with the
+# other half of the Transformer, the decoder.
 
 # %% [markdown]
 # ## Practice
@@ -706,8 +706,8 @@ display(
     )
 )
 notebook.tell(
-    f"""These questions were written to fool a reader, and ours is fooled by many of them. A paragraph that's simply the
-    wrong one is easier to notice. Draw an answer from a right paragraph and one from a wrong one, and in
+    f"""The questions without an answer were written to fool a reader, and many of them fool ours. A paragraph that's
+    simply the wrong one is easier to notice. Draw an answer from a right paragraph and one from a wrong one, and in
     {easy:.0%} of the pairs the right paragraph has the higher score."""
 )
 

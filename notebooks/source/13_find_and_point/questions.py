@@ -33,7 +33,7 @@ tolerance: 0.01
 [where_it_failed: single]
 Your pipeline answers a question wrongly. What do you look at first?
 + Whether the paragraph that was found contains the answer. | Yes. If it doesn't, no reader could have helped, and you have to repair the finder.
-- Whether the reader's score is high enough. | The score compares this answer with giving none, and only within the text that the reader was given. Even in a wrong text it can be high.
+- Whether the reader's score is high enough. | The score compares this answer with giving no answer, and only within the text that the reader was given. Even in a wrong text it can be high.
 - Whether the two argmaxes are a valid span. | The reader already takes the best valid span, so that can't be it.
 - Whether the question was asked in training. | Most questions weren't, and that alone doesn't make an answer wrong.
 
@@ -42,20 +42,20 @@ The encoder returns 200 vectors of width 384, one row per token. These rows are 
 - (384, 200) | The head returns two numbers per token, whatever the length.
 - (200, 2) | That is the shape of the result, the logits.
 - (384, 1) | There are two logits per token, one for the start and one for the end.
-- (2, 384) | The rows are the left factor of the product, so the width comes first. What PyTorch stores is the transpose.
+- (2, 384) | The token vectors are on the left of the product, so the width comes first. What PyTorch stores is the transpose.
 answer: (384, 2)
 why: (200, 384) times (384, 2) is (200, 2), two logits per token.
 
 [why_offsets: single]
 The reader points at the tokens `17 , 786 , 419`. What should your program print?
-- 17 , 786 , 419 | That's glued from the tokens. The text has no spaces there.
+- 17 , 786 , 419 | That's glued together from the tokens. The text has no spaces there.
 - 17786419 | Leaving out the spaces is right, but the commas belong to the text.
 + 17,786,419 | Yes: the text from the first token's beginning to the last one's end.
 - 17, 786, 419, since a space follows a comma in English text | In a number it doesn't, and no rule for spaces is right everywhere. Only the text itself is reliable.
 
 [a_reader_for_contracts: open]
 A company wants a reader for its 40,000 contracts, to point at the right clause when somebody types a question. Which two things would you measure before anybody relies on it, and what would you show beside its answer?
-answer: First recall at k, on real questions from the people who will ask them and not on questions written from the clauses. How often is the right clause among the first five? Then F1 or exact match with the right clause given, so that you know which of the two steps fails. Add questions that no contract answers and count how often the reader answers anyway. Beside the answer show the clause it comes from and the source of that clause, since an answer is only as reliable as its text. Where the scores are close, show the runner-up as well.
+answer: First measure recall at k, on real questions from the people who will ask them and not on questions written from the clauses. How often is the right clause among the first five? Then measure F1 or exact match with the right clause given, so that you know which of the two steps fails. Add questions that no contract answers and count how often the reader answers anyway. Beside the answer show the clause it comes from and the source of that clause, since an answer is only as reliable as its text. Where the scores are close, show the runner-up as well.
 """)
 
 PREDICTIONS = predictions(r"""

@@ -252,16 +252,16 @@ EXERCISES = [
             Mistake("no position for the class token", "torch.cat([first, patches], dim=1) + positions", "torch.cat([first, patches + positions[1:]], dim=1)",
                     "The class token has no position here. Row 0 of the table belongs to it, and the line that adds the positions was right."),
             Mistake("class token at the end", "[first, patches]", "[patches, first]",
-                    "The class token moved to the end, so the first token is a patch now. Only the last line was wrong."),
+                    "The class token moved to the end, so the first token is a patch now. The line that joins them was right."),
         ],
         also_right=[
             lambda patches, token, positions, encode, w: (
                 encode(add_class_token(patches, token) + positions) @ w
             )[:, 0],
         ],
-        hints=["Which part of the last line could be the same for every picture?",
-               "The encoder's result isn't used at all.",
-               "return encoded[:, 0] @ w"],
+        hints=["Which vector does `answer` hold, and could it be the same for every picture?",
+               "`answer` is read before the encoder runs, so the encoder's result isn't used at all.",
+               "Move answer = tokens[:, 0] below tokens = encode(tokens)."],
         look_at="Such a model trains without complaint, but all it can learn is how frequent the classes are.",
     ),
     Exercise(
@@ -273,7 +273,7 @@ EXERCISES = [
             Mistake("lengths left in", "table / table.norm(dim=-1, keepdim=True)", "table",
                     "A plain dot product favours long vectors. Cosine similarity divides every row by its length first."),
             Mistake("itself included", "similarity.fill_diagonal_(-2)", "",
-                    "The score is 0 for every table, so no position ever counts. Three mistakes can cause that. If the diagonal isn't left out, every position is most similar to itself. The columns might be computed with // in place of %. Or the sum of the two differences might be compared with some other number than 1."),
+                    "The score is 0 for every table, so no position ever counts. Three mistakes can cause that. If the diagonal isn't left out, every position is most similar to itself. The columns might be computed with // instead of %. Or the sum of the two differences might be compared with a number other than 1."),
             Mistake("diagonal neighbours counted", "rows + columns == 1", "torch.maximum(rows, columns) == 1",
                     "Diagonal neighbours were counted as well. Direct ones differ by one row or by one column, so the two differences add up to 1."),
             Mistake("neighbours in the row only", "(rows + columns == 1)", "((rows == 0) & (columns == 1))",

@@ -4,10 +4,10 @@
 # Cut a small grey picture of a shirt into 49 squares, and lay them side by side in one long line, the top row
 # first. Would you still see a shirt?
 #
-# The model below sees nothing but such lines. It reads each square as a word and the line as a sentence, with lesson
-# 07's encoder layers unchanged, and then names the garment. That sounds silly, but nothing you built in lessons 03 to
-# 10 was specific to words. An encoder layer takes a list of vectors and returns another list, and it has no way of
-# telling where the vectors came from.
+# The model below sees nothing but such lines. It reads each square as a word and the line as a sentence, sends them
+# through the encoder layers of lesson 07, which haven't changed, and names the garment. That sounds silly, but nothing
+# you built in lessons 03 to 10 was specific to words. An encoder layer takes a list of vectors and returns another
+# list, and it has no way of telling where the vectors came from.
 #
 # The layers are already in the file that you finished in lesson 10, so today you'll only build what goes around them.
 # This lesson is a branch of the course. Of the later lessons, only 17 needs something from it, the class token.
@@ -249,9 +249,9 @@ examine(my_vit, kind="vision", image_size=28, patch_size=4, n_channels=1)
 # %% [markdown]
 # ## 3. How does it know where a patch was?
 #
-# Think back to the shuffled pictures. Like BERT, the model adds a learned vector per position to its tokens, and
-# nothing else in the model depends on where a patch was. Let's take these vectors away by setting their whole table
-# to zero.
+# Shuffling the patches misled the model, and only one part of it can be responsible. Like BERT, the model adds a
+# learned vector per position to its tokens, and nothing else in the model depends on where a patch was. Let's take
+# these vectors away by setting their whole table to zero.
 
 # %%
 exercises.predict("no_positions")
@@ -266,7 +266,7 @@ without = (logits[0].argmax(-1) == test.labels).float().mean().item()
 exercises.reveal("no_positions", measured=100 * without)
 print(f"with the table: {whole:.0%}   with zeros: {without:.0%}")
 print(f"shuffled, with zeros: {(logits[1].argmax(-1) == test.labels).float().mean():.0%}")
-print("with zeros, each probability is the same for both, to within 0.001")
+print("with zeros, shuffling changes no probability by more than 0.001")
 assert without < whole - 0.2
 torch.testing.assert_close(*logits, atol=1e-3, rtol=0)
 torch.testing.assert_close(table, trained_table)
@@ -395,18 +395,18 @@ assert card["epochs"] >= 7 * card["cnn"]["epochs"]
 
 # %% [markdown]
 # The ViT does catch up, and the small gap that's left could be chance. A ViT can learn what a CNN has built in. But
-# it had to train for longer, with more than seven times as many passes as the CNN, 14 minutes instead of four, and
-# another optimiser. Would a CNN that is trained for as long stay ahead? We haven't tested that.
+# its training took 14 minutes instead of the CNN's four, more than seven times as many passes, and another optimiser.
+# Would a CNN pull ahead again if it were trained for as long? We haven't tested that.
 #
 # On photos, catching up took more pictures, too. Dosovitskiy et al. (2021) pretrained both kinds of network on larger
 # and larger sets. Their CNNs were ahead after a million photos. At 14 million the two were close, and at 300 million
 # the ViT was ahead.
 #
 # > **Myth:** *A ViT needs hundreds of millions of pictures to match a CNN.* That was the recipe of 2020. A year later
-# > **DeiT** (Touvron et al. 2021) trained a ViT on the same million until it was about as accurate as a CNN, mainly
-# > by heavy augmentation. Having a CNN as its teacher helped further but wasn't necessary. In **MAE** (He et al.
-# > 2022) a ViT first fills gaps, as BERT does. Three quarters of the patches are hidden, and no labels are needed.
-# > And a CNN trained with equal care keeps up (Liu et al. 2022).
+# > **DeiT** (Touvron et al. 2021), a ViT trained on only a million photos, was about as accurate as a CNN, mainly
+# > thanks to heavy augmentation. Having a CNN as its teacher helped further but wasn't necessary. Even labels can wait.
+# > In **MAE** (He et al. 2022) a ViT first fills gaps without any labels, as BERT does, with three quarters of the
+# > patches hidden. CNNs haven't been left behind, though. Trained with equal care, they keep up (Liu et al. 2022).
 
 # %% [markdown]
 # ## 5. Where does it look?
@@ -571,10 +571,10 @@ left_out, in_black = by_each_map(right_without), by_each_map(right_in_black)
 chosen_by = {name: share for name, share in left_out.items() if name != "chance"}
 exercises.reveal("take_patches_away", measured=min(chosen_by, key=chosen_by.get))
 print(f"right with all patches: {accuracy(wardrobe.model, images, labels):.0%}\n")
-print("12 patches …                          left out   painted black")
-for name, told in (("chance", "drawn at random"), ("trained", "by the trained model's rollout"),
-                   ("random", "by random models' rollouts"), ("bright", "the brightest")):  # fmt: skip
-    print(f"{told:36} {left_out[name]:9.0%} {in_black[name]:15.0%}")
+print(f"{'which 12 patches':38} {'left out':>9}   painted black")
+for name, told in (("chance", "drawn at random"), ("trained", "chosen by the trained model's rollout"),
+                   ("random", "chosen by random models' rollouts"), ("bright", "the brightest")):  # fmt: skip
+    print(f"{told:38} {left_out[name]:9.0%} {in_black[name]:15.0%}")
 notebook.tell("""The trained model's map does point at what the model needs. Without the patches that this map picks,
 nearly half of the right answers are lost, far more than in any other row. Trained and random maps both show the
 garment, and only the experiment tells you that the trained map also shows what the answer depends on.
@@ -843,7 +843,7 @@ class_of = lambda text: text.split(" ", 1)[1]
 same_class = sum(class_of(a) == class_of(b) for a, b in zip(said, true)) / len(true)
 exactly = sum(a == b for a, b in zip(said, true)) / len(true)
 print(
-    f"picture to caption: the right one of 30 for {exactly:.0%}, the right class for {same_class:.0%}"
+    f"the right one of 30 captions for {exactly:.0%} of the pictures, the right class for {same_class:.0%}"
 )
 wanted = ["bright dress", "dark ankle boot"]
 best = [similar[:, every.index(text)].topk(6).indices for text in wanted]

@@ -43,7 +43,7 @@ You have 500 labelled photos of leaves, twelve species, and an afternoon. What w
 
 [what_rollout_shows: multiple]
 In the rollout of the class token, the sleeves get the largest weights. What do you know?
-+ Along the attention weights, more paths lead from the sleeves to the class token than from elsewhere. | True: that is what the product of the maps adds up.
++ Followed through all layers, more attention leads from the sleeves to the class token than from elsewhere. | True: that is what the product of the maps adds up.
 - The model decided because of the sleeves. | Not shown. Values, feed-forward networks and norms aren't in the rollout. Hide the sleeves and see.
 - The model has learned what sleeves are. | Not shown. Random weights can draw the outline of a garment, too, because bright patches differ from black ones.
 + It's worth hiding the sleeves, to see if the answer changes. | True: a map is a hypothesis, and an intervention tests it.

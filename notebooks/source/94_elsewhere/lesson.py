@@ -2,8 +2,9 @@
 # # Elsewhere
 #
 # A sequence needn't be a sentence. It can just as well be a sound or a protein, because nothing in an encoder layer
-# depends on its input being words. On this page we take lesson 07's layers and change only what goes in and what
-# comes out, apart from one experiment with the positions. Training takes a few seconds per model.
+# depends on its input being words. On this page we take lesson 07's layers and change what goes in and what comes out.
+# The layers themselves stay as they are, except in one experiment with the positions. Training takes a few seconds
+# per model.
 #
 # In each part, our Transformer meets a simpler method of the kind that people used before. Read how the two work, and
 # guess which one wins before you look at the results.
@@ -188,9 +189,9 @@ notebook.figure(
 )
 
 # %% [markdown]
-# Which one won? It depends on who speaks. On *theo* and *jackson* the five averages were well ahead every time we
-# trained. On *george* and *nicolas* the Transformer was usually ahead. Even the average over all six doesn't settle
-# it, because one seed favours the Transformer and another its rival.
+# Which one won? It depends on who speaks. On the speakers *theo* and *jackson* the five averages were well ahead every
+# time we trained. On *george* and *nicolas* the Transformer was usually ahead. Even the average over all six doesn't
+# settle it, because one seed favours the Transformer and another its rival.
 #
 # We nearly told you something else. At first we tried only three speakers, *theo* and *jackson* among them, and the
 # simpler model looked like the better one. Voices differ so much that anyone who tests on just a few of them can
@@ -277,7 +278,7 @@ notebook.figure(
 # %% [markdown]
 # The window is told which residues are neighbours, wherever in the chain they are. The encoder with added positions
 # would have to find that out from a sum of residue and position, and after 200 steps it has hardly begun. Rotation
-# hands the other encoder a part of what the window is told, because a score then depends on how far apart two
+# tells the other encoder a part of what the window is told, because a score then depends on how far apart two
 # residues are. Nothing else about the training has changed, and yet most of the gap to the window is gone.
 #
 # Can an encoder with added positions learn this task at all? To find out, we trained both encoders for ten times as
@@ -342,9 +343,9 @@ notebook.figure(
 #
 # With far more chains, filling gaps does work. Models such as ESM (Rives et al. 2021) filled gaps in 250 million
 # chains, and a linear layer then reads helices and strands off their vectors far better than off the letters.
-# AlphaFold 2 (Jumper et al. 2021), which predicts a protein's shape in space, is built around attention as well. It
-# reads a chain together with related chains from other species, because positions that change together often touch in
-# the folded protein.
+# AlphaFold 2 (Jumper et al. 2021), which predicts a protein's three-dimensional shape, is built around attention as
+# well. It reads a chain together with related chains from other species, because positions that change together often
+# touch in the folded protein.
 #
 # ## And time series?
 #
