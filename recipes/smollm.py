@@ -51,7 +51,7 @@ def last_logits(smol, prompts):
     return smol.model.output_proj(smol.model.decode(padded)[torch.arange(len(ids)), ends])
 
 
-def few_shot(smol, words, n, mixed_up, seed):
+def few_shot(smol, words, n, mixed_up, seed, title=""):
     """Return the share of right answers after n examples; mixed up, each has another's answer."""
     words = words.split()
     pairs, draw, prompts = list(zip(words[::2], words[1::2], strict=True)), random.Random(seed), []
@@ -60,7 +60,7 @@ def few_shot(smol, words, n, mixed_up, seed):
         answers = [answer for _, answer in examples]
         answers = answers[1:] + answers[:1] if mixed_up else answers
         lines = [f"{w} -> {a}\n" for (w, _), a in zip(examples, answers, strict=True)]
-        prompts.append("".join(lines) + f"{asked} ->")
+        prompts.append(title + "".join(lines) + f"{asked} ->")
     said = last_logits(smol, prompts).argmax(-1)
     wanted = torch.tensor([smol.encode(" " + answer)[0] for _, answer in pairs])
     return (said == wanted).float().mean().item()
@@ -75,6 +75,7 @@ def measure_examples(smol):
             found[f"{task} right {n}"] = [few_shot(smol, words, n, False, s) for s in draws]
             if n > 2:
                 found[f"{task} mixed {n}"] = [few_shot(smol, words, n, True, s) for s in draws]
+        found[f"{task} titled 0"] = [few_shot(smol, words, 0, False, 0, "Words\n")]
     return found
 
 

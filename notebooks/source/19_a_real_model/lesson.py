@@ -543,7 +543,9 @@ display(
 notebook.tell(
     f"""Without examples SmolLM gets none of the 24 right. Four examples bring it to
     {mean["opposites", "right", "4"]:.0f} opposites and {mean["capitals", "right", "4"]:.0f} capitals, although
-    not one weight has changed.
+    not one weight has changed. For the opposites, part of the gain is a matter of form. Put nothing but the line
+    *Words* in front, and SmolLM finds {mean["opposites", "titled", "0"]:.0f} of them without a single example. It
+    still finds no capital.
 
     With mixed-up answers in the examples, it finds only {mean["opposites", "mixed", "4"]:.0f} opposites, but still
     {mean["capitals", "mixed", "4"]:.0f} capitals. Smaller countries suffer a little more from the mix-up. For 24
@@ -556,6 +558,7 @@ notebook.tell(
     answer with flipped labels themselves (Wei et al. 2023)."""
 )
 assert mean["opposites", "right", "0"] == mean["capitals", "right", "0"] == 0
+assert mean["opposites", "titled", "0"] > 8 and mean["capitals", "titled", "0"] == 0
 assert min(mean["opposites", "right", "4"], mean["capitals", "right", "4"]) >= 14
 assert harm["opposites"] > harm["capitals"] + 4
 
