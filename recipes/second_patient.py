@@ -1,4 +1,4 @@
-"""The recipe of lesson 18's second patient: how many pairs SmolLM needs to follow instructions.
+"""The recipe of lesson 18's second student: how many pairs SmolLM needs to follow instructions.
 
 ``python -m recipes.second_patient`` needs the package that holds SmolLM's weights (lesson 19), and
 about three minutes of one core. Numbers of pairs, such as ``0 96``, may follow.

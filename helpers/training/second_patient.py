@@ -1,4 +1,4 @@
-"""SmolLM as lesson 18's second patient: instruction tuning with LoRA from a few dozen pairs."""
+"""SmolLM as lesson 18's second student: instruction tuning with LoRA from a few dozen pairs."""
 
 import math
 import random

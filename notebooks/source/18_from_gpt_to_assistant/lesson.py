@@ -268,6 +268,11 @@ def ended_and_right(judged, most=48):
     return ended, sum(one.followed_by(text) for one, text in zip(asked, texts)), texts
 
 
+def end_of(prompt):
+    """Return the last words of a prompt, few enough for a table."""
+    return prompt if len(prompt) <= 60 else "… " + prompt[-60:].partition(" ")[2]
+
+
 ended, right, texts = ended_and_right(student)
 ahead = (ended - right) / len(asked)
 exercises.reveal(
@@ -277,7 +282,7 @@ exercises.reveal(
 print(f"replies: {len(asked)}, ended by themselves: {ended}, right: {right}")
 some = {one.kind: (one.prompt, text) for one, text in zip(asked, texts, strict=True)}
 notebook.table(
-    [[kind, prompt[-60:], text] for kind, (prompt, text) in some.items()],
+    [[kind, end_of(prompt), text] for kind, (prompt, text) in some.items()],
     ["kind", "end of the instruction", "reply"],
 )
 notebook.tell(
@@ -783,7 +788,12 @@ if LIVE:
         second_patient.train(patient, instructions("train", N_PAIRS, KINDS), progress=tqdm)
         notebook.table(
             [
-                [one.prompt[-60:], old[:60], later[:60], "yes" if one.followed_by(later) else "no"]
+                [
+                    end_of(one.prompt),
+                    old[:60],
+                    later[:60],
+                    "yes" if one.followed_by(later) else "no",
+                ]
                 for one, old, later in zip(new, before, second_patient.replies(patient, new))
             ],
             ["end of the instruction", "before", "after", "followed"],
