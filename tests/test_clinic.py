@@ -30,18 +30,10 @@ EVERYBODY = [
 SMALL = 2.0  # seconds of one quiet core for a small model, counted as processor time
 
 
-def examined(house, name):
+@functools.cache
+def said_of(house, name):
     model, options = house.admit(name)
     return examine(model, **options)
-
-
-@functools.cache
-def report_on(house, name):
-    return examined(house, name)
-
-
-def said_of(house, patient):
-    return report_on(house, patient.name)
 
 
 def edited_lines(patient):
@@ -50,7 +42,7 @@ def edited_lines(patient):
 
 @pytest.mark.parametrize(("house", "patient"), EVERYBODY, ids=[p.name for _, p in EVERYBODY])
 def test_a_bug_is_named_first_and_its_place_is_right(house, patient):
-    first = said_of(house, patient).findings[0]
+    first = said_of(house, patient.name).findings[0]
     assert first.name == patient.finding
     assert first.where == patient.where or any(
         line and line in first.line for line in edited_lines(patient)
@@ -68,7 +60,7 @@ def test_the_way_to_the_line_is_quoted():
         text = patients.source_of(patient, healthy_text)
         changed = {line.strip() for line in text.splitlines()}
         changed -= {line.strip() for line in healthy_text.splitlines()}
-        first = said_of(house, patient).findings[0]
+        first = said_of(house, patient.name).findings[0]
         told = " ".join([first.line, *first.trail, *first.likely])
         quoted += any(line in told for line in changed)
     assert quoted >= 15
@@ -385,10 +377,10 @@ def test_a_model_is_given_back_as_it_was(raises):
 
 
 def test_a_report_can_be_read_and_used_in_a_test():
-    report = said_of(patients, patients.PATIENTS["no mask"])
+    report = said_of(patients, "no mask")
     assert "■ × ×" in repr(report)
     assert "× moves and mustn't" in repr(report)
-    assert "grid" not in repr(said_of(patients, patients.PATIENTS["output"]))
+    assert "grid" not in repr(said_of(patients, "output"))
     assert "layers.0.self_attention" in repr(report)
     assert report._repr_html_().count("<svg") == 2
     with pytest.raises(AssertionError, match="sees the future"):

@@ -1,5 +1,7 @@
 """The detective: an adapter for Sherlock Holmes on the story model, and its recipe."""
 
+import shutil
+
 import pytest
 
 from helpers.data.stories import stories
@@ -21,6 +23,11 @@ def test_the_bundled_detective_knows_holmes_better_and_fairy_tales_worse():
     assert card["after"]["holmes"] < card["before"]["holmes"]
 
 
-def test_a_missing_adapter_is_refused(tmp_path):
+def test_a_missing_or_damaged_adapter_is_refused(tmp_path):
+    copy = tmp_path / DETECTIVE.name
     with pytest.raises(FileNotFoundError, match="recipes.detective"):
-        load_detective(tmp_path / "none.safetensors")
+        load_detective(copy)
+    shutil.copy(DETECTIVE.parent / "SHA256SUMS", tmp_path)
+    copy.write_bytes(DETECTIVE.read_bytes()[:-1] + b"x")
+    with pytest.raises(ValueError, match="SHA-256"):
+        load_detective(copy)

@@ -73,6 +73,11 @@ def with_cell(notebook, source):
     return notebook
 
 
+def rows_of(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def points(rows):
     return {row["part"]: row["passed"] for row in rows}
 
@@ -87,8 +92,7 @@ def test_full_half_and_empty_score_what_they_earned_and_a_mistake_is_named(tmp_p
     (folder / "letter.ipynb").write_text("no notebook", encoding="utf-8")
     said = []
     rows = grade.grade_folder(folder, tmp_path / "grades.csv", not WALLS, said.append)
-    with (tmp_path / "grades.csv").open(encoding="utf-8") as file:
-        kept = list(csv.DictReader(file))
+    kept = rows_of(tmp_path / "grades.csv")
     assert len(kept) == len(rows) == 3 * len(PARTS) + 1
     by = {name: [r for r in rows if r["submission"] == name] for name in ("full", "half", "empty")}
     assert points(by["full"]) == dict.fromkeys(PARTS, 1)
@@ -289,8 +293,7 @@ def test_one_bad_file_costs_nobody_else_a_row(tmp_path):
         ("bo/work", "causal_mask"),
         ("deep", "causal_mask"),
     }
-    with (tmp_path / "grades.csv").open(encoding="utf-8") as file:
-        kept = list(csv.DictReader(file))
+    kept = rows_of(tmp_path / "grades.csv")
     assert len(kept) == len(rows)
     assert not any(value.startswith(("=", "+", "@")) for row in kept for value in row.values())
 
@@ -344,11 +347,6 @@ def test_neither_neighbours_nor_the_home_folder_can_be_read(tmp_path):
     rows = grade.grade(hand_in(tmp_path, "nosy", notebook))
     assert not any(row["remark"] for row in rows)
     assert points(rows)["causal_mask"] == 1
-
-
-def rows_of(path):
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def test_one_row_a_learner_files_to_import_and_a_page_each(tmp_path):

@@ -35,11 +35,8 @@ def test_exact_match_by_hand():
         metrics.exact_match(["a"], ["a", "b"])
 
 
-def test_perplexity_of_a_diverged_model_is_infinite():
+def test_perplexity_is_the_fair_choice_and_infinite_for_a_diverged_model():
     assert metrics.perplexity(5000.0) == math.inf
-
-
-def test_perplexity_is_the_fair_choice():
     assert metrics.perplexity(math.log(6)) == pytest.approx(6)
 
 

@@ -80,6 +80,12 @@ def test_bad_sentences(translator):
         translator.translate("Un chat 語.")
     with pytest.raises(ValueError, match="reads up to"):
         translator.translate("Un chat et " * 200)
+    for reads in (translator.candidates, translator.encode):
+        with pytest.raises(ValueError, match="expected a list of sentences; got 'Un chat.'"):
+            reads("Un chat.")
+    with pytest.raises(ValueError, match="at least one sentence to encode; got an empty list"):
+        translator.encode([])
+    assert translator.translate([]) == []
 
 
 def test_small_enough_for_the_repository():
@@ -191,19 +197,6 @@ def test_a_save_that_fails_leaves_the_old_files(translator, copied, monkeypatch)
     assert copied.read_bytes() == before
     assert len(list(copied.parent.iterdir())) == 3
     load_translator(copied)
-
-
-def test_one_text_where_a_list_belongs(translator):
-    with pytest.raises(ValueError, match="expected a list of sentences; got 'Un chat.'"):
-        translator.candidates("Un chat.")
-    with pytest.raises(ValueError, match="expected a list of sentences; got 'Un chat.'"):
-        translator.encode("Un chat.")
-
-
-def test_nothing_to_translate(translator):
-    with pytest.raises(ValueError, match="at least one sentence to encode; got an empty list"):
-        translator.encode([])
-    assert translator.translate([]) == []
 
 
 def test_save_and_load_again(translator, tmp_path):

@@ -77,13 +77,6 @@ def as_bytes(letters):
 # Byte pairs.
 
 
-@pytest.mark.parametrize("vocab_size", [256, 300, 500, 5000])
-def test_training_learns_the_librarys_merges(vocab_size):
-    theirs, ours = library_byte_pairs(TOY, vocab_size), BytePairs.train(TOY, vocab_size)
-    assert [(letters(a), letters(b)) for a, b in ours.ranks] == merges_of(theirs)
-    assert {letters(piece): i for i, piece in enumerate(ours.vocabulary)} == theirs.get_vocab()
-
-
 @pytest.mark.parametrize("seed", range(60))
 def test_training_breaks_ties_and_counts_repeats_as_the_library_does(seed):
     rng = random.Random(seed)

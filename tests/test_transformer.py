@@ -169,12 +169,6 @@ def test_positions_start_at_zero_and_embeddings_are_scaled():
     torch.testing.assert_close(vectors[0, 0], expected)
 
 
-def test_keep_asks_for_some_logits_only():
-    model = small()
-    keep = TGT != 0
-    torch.testing.assert_close(model(SRC, TGT, keep), model(SRC, TGT)[keep])
-
-
 def test_tied_and_shared_embeddings_are_one_tensor():
     model = small(tgt_vocab_size=12, share_vocabulary=True)
     assert model.src_embedding.weight is model.tgt_embedding.weight is model.output_proj.weight
