@@ -20,6 +20,7 @@ def teller():
     return small_storyteller()
 
 
+@pytest.mark.slow
 def test_it_keeps_what_every_explorer_promises(teller):
     check_the_still_picture(EndlessStory(teller))
     check_that_every_change_shows(EndlessStory(teller), CHANGES)

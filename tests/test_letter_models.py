@@ -71,6 +71,7 @@ def test_a_learner_s_head_computes_what_ours_does():
     torch.testing.assert_close(theirs(x), ours(x))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rung", ["average", "residuals and feed-forward"])
 def test_a_rung_learns_and_writes(rung, letters):
     ids = letters.encode(TEXT)

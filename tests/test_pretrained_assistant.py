@@ -39,6 +39,7 @@ def test_it_follows_instructions_that_it_never_saw_and_the_story_model_does_not(
     assert sum(one.followed_by(text) for one, text in zip(asked, texts, strict=True)) < 5
 
 
+@pytest.mark.slow
 def test_it_adds_unseen_numbers_and_hands_large_ones_to_a_tool(adder):
     asked = sums("unseen", 20, terms=(2, 3), largest=(9,))
     texts = adder.replies([one.prompt for one in asked], max_tokens=30)
