@@ -15,15 +15,12 @@ def test_bleu_of_the_same_and_of_nothing_in_common():
     assert metrics.bleu(["The little dog sleeps in the garden ."], text) < 100  # cased
 
 
-def test_bleu_error():
+def test_what_bleu_cannot_score_is_refused():
     with pytest.raises(ValueError, match="2 hypotheses and 1 references"):
         metrics.bleu(["a", "b"], ["a"])
     with pytest.raises(ValueError, match="0 hypotheses"):
         metrics.bleu([], [])
-
-
-def test_one_string_is_not_a_list_of_letters():
-    for score in (metrics.bleu, metrics.exact_match):
+    for score in (metrics.bleu, metrics.exact_match):  # one string is no list of letters
         with pytest.raises(ValueError, match="takes a list of sentences"):
             score("a b", "a b")
 

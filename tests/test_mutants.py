@@ -34,7 +34,7 @@ MUTANTS = {
         lambda right, ids, pad_id: right(ids, 0),
     ),
     "positions from 1": (
-        "transformer.positions.sinusoidal_positions", "test_sinusoids_by_loops",
+        "transformer.positions.sinusoidal_positions", "test_sinusoids_by_loops_near_and_far",
         lambda right, max_len, d_model: right(max_len + 1, d_model)[1:],
     ),
     "start forgotten": (
