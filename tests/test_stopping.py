@@ -42,30 +42,6 @@ class StopsAt:
             press()
 
 
-def stop_and_resume(folder, step, make, train_):
-    """Train once in one piece, and once stopped during a step; return models and histories."""
-    torch.manual_seed(5)
-    whole = make()
-    expected = train_(whole)
-
-    torch.manual_seed(5)
-    model, checkpoint = make(), folder / "run" / "checkpoint.pt"
-    handle = model.register_forward_pre_hook(StopsAt(step))
-    first = train_(model, checkpoint=checkpoint)
-    handle.remove()
-    assert first.stopped_early
-    assert len(first.losses) == step
-    model(*(x[:, :4] for x in pad_batch(copy_task(60))))  # usable
-
-    torch.manual_seed(99)  # the checkpoint brings its own random state
-    again = make()
-    second = train_(again, checkpoint=checkpoint)
-    assert second.losses == pytest.approx(expected.losses)
-    torch.testing.assert_close(weights_of(again), weights_of(whole))
-    assert not second.stopped_early
-    return first, second, expected
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [3, STEPS, STEPS + 3])
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
@@ -76,7 +52,24 @@ def test_stop_and_resume_equals_an_uninterrupted_run(tmp_path, dropout, step):
             checkpoint=checkpoint, progress=False,
         )  # fmt: skip
 
-    first, second, expected = stop_and_resume(tmp_path, step, lambda: small_model(dropout), train_)
+    checkpoint = tmp_path / "run" / "checkpoint.pt"
+    torch.manual_seed(5)
+    expected = train_(whole := small_model(dropout))
+
+    torch.manual_seed(5)
+    model = small_model(dropout)
+    handle = model.register_forward_pre_hook(StopsAt(step))
+    first = train_(model, checkpoint)
+    handle.remove()
+    assert first.stopped_early
+    assert len(first.losses) == step
+    model(*(x[:, :4] for x in pad_batch(copy_task(60))))  # usable
+
+    torch.manual_seed(99)  # the checkpoint brings its own random state
+    second = train_(again := small_model(dropout), checkpoint)
+    assert second.losses == pytest.approx(expected.losses)
+    torch.testing.assert_close(weights_of(again), weights_of(whole))
+    assert not second.stopped_early
     # One score an epoch, wherever it was stopped.
     assert len(first.scores) == len(first.validation_losses) == step // STEPS
     assert len(second.scores) == len(second.validation_losses) == 3
