@@ -183,15 +183,10 @@ def test_what_is_on_show_is_saved_as_a_drawing(tmp_path):
     assert ElementTree.parse(tmp_path / "map.svg").getroot().tag.endswith("svg")
 
 
-def saved_size(view):
-    """Count the bytes a notebook grows by: the output, and the state with its bytes as text."""
-    state = embed.dependency_state([view], drop_defaults=False)
-    return len(json.dumps(state)) + len(json.dumps(view._repr_mimebundle_()))
-
-
 def test_six_layers_of_twelve_heads_at_forty_tokens_stay_under_400_kb():
     view = attention_view(some_weights(6, 12, 40, 40), [f"token{i}" for i in range(40)])
-    size = saved_size(view)
+    state = embed.dependency_state([view], drop_defaults=False)  # with its bytes as text
+    size = len(json.dumps(state)) + len(json.dumps(view._repr_mimebundle_()))
     assert 6 * 12 * 40 * 40 < size <= 400_000  # more than a byte a weight: they are in it
 
 

@@ -17,11 +17,6 @@ def some(part):
     return instructions(part, 210)
 
 
-def both():
-    """Name the parts, with their instructions."""
-    return [(part, some(part)) for part in ("train", "unseen")]
-
-
 @pytest.mark.parametrize("part", ["train", "unseen"])
 def test_every_kind_comes_equally_often_and_every_answer_follows_its_rule(part):
     made = some(part)
@@ -48,8 +43,8 @@ def test_training_prompts_have_no_unseen_word_and_unseen_ones_do():
     for one in some("unseen"):
         if one.kind != "who":
             assert not unseen.isdisjoint(words_of(one.prompt)), one.prompt
-    prompts = {part: {one.prompt for one in made} for part, made in both()}
-    assert prompts["train"].isdisjoint(prompts["unseen"])
+    train, asked = ({one.prompt for one in some(part)} for part in ("train", "unseen"))
+    assert train.isdisjoint(asked)
 
 
 def test_what_is_no_part_or_kind_is_refused():

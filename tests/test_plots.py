@@ -39,11 +39,6 @@ def drawings():
     yield plots.probability_bars(["a", "b"], [0.25, 0.75], title="T", highlight=1)
 
 
-def pixels(ax):
-    """How large each text stands on the page."""
-    return [text.get_fontsize() / 0.72 for text in texts(ax)]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [None, 300])
 def test_letters_have_one_scale_whatever_the_figure_s_size(width):
@@ -52,8 +47,8 @@ def test_letters_have_one_scale_whatever_the_figure_s_size(width):
         plots.fit(ax.figure, width)
         assert ax.figure.get_figwidth() <= (width or plots.WIDEST) / plots.PAGE + 1e-6
         assert texts(ax)
-        for one in (*pixels(ax), ax.figure._suptitle.get_fontsize() / 0.72):
-            assert 11 <= round(one, 2) <= 13
+        for text in (*texts(ax), ax.figure._suptitle):
+            assert 11 <= round(text.get_fontsize() / 0.72, 2) <= 13  # pixels on the page
 
 
 def test_no_cell_of_a_map_is_larger_than_44_pixels():

@@ -49,13 +49,10 @@ def names(source):
         scope = inner.pop()
         used |= {s.get_name() for s in scope.get_symbols() if s.is_referenced() and s.is_global()}
         inner += scope.get_children()
-    used |= {node.target.id for node in ast.walk(tree) if in_place(node)}
+    in_place = (node.target for node in ast.walk(tree) if isinstance(node, ast.AugAssign))
+    used |= {target.id for target in in_place if isinstance(target, ast.Name)}
     used -= set(dir(builtins)) - bound
     return used, bound, {name for node in ast.walk(tree) for name in changed(node)} & (used | bound)
-
-
-def in_place(node):
-    return isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)
 
 
 def changed(node):

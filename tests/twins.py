@@ -5,12 +5,6 @@ import torch
 from helpers.models.llama import llama_state
 
 
-def _copy(pairs):
-    with torch.no_grad():
-        for theirs, ours in pairs:
-            theirs.copy_(ours)
-
-
 class Third:
     """W_Q, W_K or W_V in PyTorch's matrix that holds all three below each other."""
 
@@ -67,7 +61,9 @@ def stack_pairs(theirs, ours):
 
 def copy_weights(pairs):
     """Copy ours into theirs and return the pairs, whose gradients can then be compared."""
-    _copy(pairs)
+    with torch.no_grad():
+        for theirs, ours in pairs:
+            theirs.copy_(ours)
     return pairs
 
 

@@ -9,15 +9,11 @@ from notebooks import build
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
-def code_of(name):
-    """Return the code cells of a lesson, in order, as the next build will have them."""
-    notebook = build.assemble(build.source_of(name))
-    return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-
-
 @pytest.mark.parametrize("every", once_a_week([1, 6], [6]))
 def test_every_control_of_the_gallery_repaints_its_picture(open_notebook, every):
-    page = open_notebook(code_of("92_widget_gallery"), size=(1280, 900))
+    gallery = build.assemble(build.source_of("92_widget_gallery"))
+    code = [cell.source for cell in gallery.cells if cell.cell_type == "code"]
+    page = open_notebook(code, size=(1280, 900))
     page.emulate_media(reduced_motion="reduce")
     # Make every cell of the long page be drawn, not only those in sight.
     count = page.evaluate("jupyterapp.shell.currentWidget.content.widgets.length")
