@@ -169,7 +169,7 @@ EXERCISES = [
         hints=["There are two products of x. One of them goes through F.silu.",
                "gate = F.silu(x @ w_gate.T), and the gate multiplies x @ w_up.T entry by entry.",
                "(F.silu(x @ w_gate.T) * (x @ w_up.T)) @ w_down.T"],
-        look_at="There are three matrices and no biases. The input decides what could get through and, by way of the gate, how much of it does.",
+        look_at="There are three matrices and no biases. The input plays two roles: `w_up` turns it into what could get through, and `w_gate` into how much of that does.",
     ),
     Exercise(
         name="share_heads", title="share keys and values",
@@ -198,7 +198,7 @@ EXERCISES = [
         hints=["Which dimension holds the heads, and how many query heads share one key head?",
                "Each head of x is needed n_heads // x.shape[1] times. repeat_interleave puts the copies side by side.",
                "x.repeat_interleave(n_heads // x.shape[1], dim=1)"],
-        look_at="Nothing is learned here and nothing more has to be stored. The cache holds only the few heads, and the copies exist only while attention runs.",
+        look_at="Nothing is learned here and nothing more has to be stored. The cache holds only the heads of x, and the copies exist only while attention runs.",
     ),
     Exercise(
         name="rotate", title="turn queries and keys",
@@ -250,7 +250,7 @@ EXERCISES = [
             lambda x, gain, eps=1e-5: gain * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps),
             lambda x, gain, eps=1e-5: x * math.sqrt(x.shape[-1]) / (x.square().sum(-1, keepdim=True) + eps * x.shape[-1]).sqrt() * gain,
         ],
-        hints=["Which mean has one number per vector, and which power of x goes into it?",
+        hints=["Over which dimension do you average to get one number per vector, and what do you do to x first?",
                "mean_square = (x**2).mean(-1, keepdim=True)",
                "x / (mean_square + eps).sqrt() * gain"],
         look_at="RMSNorm is LayerNorm with its first step left out. It needs one mean instead of two, and no bias.",

@@ -543,9 +543,9 @@ display(
 notebook.tell(
     f"""Without examples SmolLM gets none of the 24 right. Four examples bring it to
     {mean["opposites", "right", "4"]:.0f} opposites and {mean["capitals", "right", "4"]:.0f} capitals, although
-    not one weight has changed. For the opposites, part of the gain is a matter of form. Put nothing but the line
-    *Words* in front, and SmolLM finds {mean["opposites", "titled", "0"]:.0f} of them without a single example. It
-    still finds no capital.
+    not one weight has changed. For the opposites, part of the gain is a matter of form. Put a single line with
+    the title *Words* before the question, and SmolLM finds {mean["opposites", "titled", "0"]:.0f} opposites without
+    any example. Under the same title it still finds no capital.
 
     With mixed-up answers in the examples, it finds only {mean["opposites", "mixed", "4"]:.0f} opposites, but still
     {mean["capitals", "mixed", "4"]:.0f} capitals. Smaller countries suffer a little more from the mix-up. For 24
@@ -779,11 +779,11 @@ exercises.quiz("what_rms_norm_leaves_out")
 #
 # ### What was it trained on?
 #
-# The story model was trained on 10.6 million tokens. SmolLM2's smallest model was trained on 2 trillion (Ben Allal et
-# al. 2025), about 15,000 tokens per weight. Most of them come from web pages. The pages of a huge crawl were sorted by
-# language, and near copies were removed. Then a small classifier, which had learned from a larger model's grades, kept
-# the pages that looked educational (FineWeb-Edu, Penedo et al. 2024). The rest is code, mathematics and textbooks, some
-# of them written by other models.
+# The story model was trained on 10.6 million tokens. The SmolLM of this lesson, the smallest of the SmolLM2 models, was
+# trained on 2 trillion (Ben Allal et al. 2025), about 15,000 tokens per weight. Most of this text comes from web pages.
+# The pages of a huge crawl were sorted by language, and near copies were removed. Then a small classifier, which had
+# learned from a larger model's grades, kept the pages that looked educational (FineWeb-Edu, Penedo et al. 2024). The
+# rest is code, mathematics and textbooks, some of them written by other models.
 #
 # After that came training on conversations, and on pairs of a better and a worse answer, as in lesson 18. We know all
 # this because the model's makers published it. For most models that people use, nobody outside the company knows.
@@ -793,7 +793,7 @@ exercises.quiz("what_rms_norm_leaves_out")
 # Multiple-choice questions are scored by comparing the log-probabilities of the answers. Here is a small benchmark of
 # that kind: is each of lesson 12's 150 film reviews *positive* or *negative*? We ask the model in two ways. Because
 # the reviews are only a sample, a score has a **standard error**, $\sqrt{p(1-p)/n}$. The true score lies within two of
-# these errors on either side about 19 times out of 20.
+# these errors of the measured one about 19 times out of 20.
 
 # %% tags=["hide-input"]
 benchmark = dict(measured("smollm")["benchmark"])  # stored: python -m recipes.smollm

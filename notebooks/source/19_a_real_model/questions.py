@@ -49,7 +49,7 @@ Which of these does an RMSNorm do? Tick all that apply.
 - add a learned bias | It has none. LayerNorm has one.
 
 [is_the_benchmark_clean: open]
-A small model answers 60% of a well-known list of questions. Name two reasons why it may be worse on yours, and how you'd find out.
+A small model gets 60% of a well-known list of questions right. Name two reasons why it may do worse on questions of your own, and how you'd find out.
 answer: The questions or their answers may have been in the training text, which is taken from the web. Then the score measures memory. If the text is public, search it for them. If not, reword the questions, or ask about things that were published after the text was collected. The form may differ as well: a list of choices, a certain prompt, examples in the input. Write your own fifty questions in the form in which people will ask, keep them off the web, and compare with a trivial answer, for instance always the first choice.
 """)
 

@@ -184,8 +184,8 @@ print(exercises.whose("induction_score", did="scored"))
 #
 # ### Your turn (3 min)
 #
-# In lesson 06, a silenced head produced zeros. But the usual output of a head may never be near zero, and then later
-# layers have to read something that they never met in training. It's gentler to replace a head's output with its
+# In lesson 06, a silenced head produced zeros. But a head's output may never have been near zero in training, in which
+# case later layers have to read something that they have never met. It's gentler to replace a head's output with its
 # average.
 
 # %% tags=["hide-input"]
@@ -431,8 +431,9 @@ assert late > 1 > 0.3 > abs(other) and sink["values"] < 0.4
 # ## 3. When does it know?
 #
 # Let's return to France. At the last word, *is*, 30 layers add something to the residual stream, one after the other.
-# By which layer is the answer settled? We can ask an unfinished vector what it would say, by sending it straight
-# through the model's last two steps, the final norm and the output. This is called the **logit lens**.
+# By which layer is the answer settled? After any layer, we can take the unfinished vector out of the stream and send it
+# straight through the model's last two steps, the final norm and the output. That shows what the model would say if it
+# ended there. This is called the **logit lens**.
 #
 # ### Your turn (3 min)
 
@@ -488,20 +489,23 @@ axes.legend(frameon=False, loc="upper left")
 display(
     notebook.figure(
         axes,
-        alt="Rank of the capital among 49,152 tokens by layer, six countries. It stays in the thousands up to layer "
-        "23 and climbs to first place in the last layers. Without the norm, France's stays far down.",
+        alt="Rank of the capital among 49,152 tokens by layer, six countries. Up to layer 23 it stays in the "
+        "thousands or tens of thousands, and it climbs to first place in the last layers. Without the norm, France's "
+        "stays far down.",
         width=640,
     )
 )
 notebook.tell(
-    f"""For 23 layers the capital's rank is in the thousands. Then it climbs, but in none of the six sentences does
-    the capital reach first place before {min(known.values())} layers have run. The dashed line is what you get without
-    the final norm. It looks as plausible as any other curve, and it's wrong.
+    f"""For 23 layers, thousands of tokens rank above the capital, and for most of the six countries the number is
+    usually above ten thousand. Then the capital climbs, but in none of the six sentences does it reach first place
+    before {min(known.values())} layers have run. The dashed line is what you get without the final norm. It looks as
+    plausible as any other curve, and it's wrong.
 
     Does the model not know the answer in the first 23 layers, or does it keep the answer somewhere else? The lens
     can't tell, because it reads a single position, and reads it as the output layer would."""
 )
-assert min(known.values()) > 24 and statistics.median(row[20] for row in ranks.values()) > 1000
+assert min(known.values()) > 24 and min(min(row[:24]) for row in ranks.values()) > 1000
+assert sum(statistics.median(row[:24]) > 10_000 for row in ranks.values()) > 3  # of six
 
 # %% [markdown]
 # ## 4. Where is Paris until then?
@@ -637,8 +641,8 @@ both_alike = [
 head_table(
     lost,
     "logits that are lost when a head is silenced",
-    "Logits of lead that are lost when each of 270 heads is silenced. Layer 23 head 4 is dark; all others are pale, "
-    "some of them below zero.",
+    "How many logits of its lead the right capital loses when each of 270 heads is silenced. Layer 23 head 4 is dark; "
+    "all others are pale, some of them below zero.",
 )
 notebook.tell(
     f"""The head is needed, too. Silencing it shrinks the lead by {largest:.1f} logits, and no other head costs more
@@ -651,8 +655,8 @@ assert divmod(first_one.item(), 9) == carrier and largest > 3 * second and len(b
 assert all(0.5 < lost[one] <= 1.05 for one in both_alike)
 
 # %% [markdown]
-# We found this head with a few countries and one sentence. To see whether it matters for others, we silence it for ten
-# new countries, in this sentence and in two more. We also silence several heads at once.
+# We found this head with a few countries and one sentence. To see whether it also matters elsewhere, we silence it for
+# ten new countries, in this sentence and in two more. We also silence several heads at once.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 FORMS = {
@@ -711,7 +715,8 @@ assert all(x[0] > y[0] - 1.5 for x, y in zip(without["four others"], without["no
 # ## 5. Why did it look there?
 #
 # Lesson 06 showed where words look, but it couldn't say why. In the third layer of the course's translator, for
-# instance, the first head attends from *femme* to *noire*. What made that score so high?
+# instance, the first head attends from *femme* to *noire*, because that pair of words has a high score. What made the
+# score so high?
 #
 # A score is a query times a key, and each is made from a vector in the residual stream. Such a vector is a *sum* of
 # the token, its position, and whatever the earlier heads and networks have added. Multiply two sums, and you get one
@@ -770,8 +775,8 @@ assert 0.08 * total < largest < 0.4 * total
 
 # %% [markdown]
 # Even a long sum can be grouped. The two feed-forward networks stand out together in the figure. To test whether they
-# matter, we remove what they wrote from the vector that the query is made from, compute the norm again, and look at
-# the weight that is left. We do the same with three other groups.
+# matter, we take the vector behind the query, subtract what the two networks added to it, compute the norm again, and
+# look at the weight that is left. We do the same with three other groups.
 
 # %% tags=["hide-input"]
 GROUPS = {
@@ -824,9 +829,9 @@ assert dropped["both networks"][1] < 0.5
 # When a score is taken apart, each norm keeps the divisor that it had. The parts therefore say how the score was added
 # up, not what would happen without one of them, which is why the last table removes parts for real.
 #
-# In the first layers, the lens ranks a capital in the thousands, but an answer that is common in any text, such as
-# *the*, ranks far higher from the start. A *tuned lens* learns a translation into the output's terms for each layer,
-# and is more reliable than ours (Belrose et al. 2023).
+# In the first layers, the lens ranks thousands of tokens above a capital, but an answer that is common in any text,
+# such as *the*, ranks far higher from the start. A *tuned lens* learns a translation into the output's terms for each
+# layer, and is more reliable than ours (Belrose et al. 2023).
 #
 # The weight on the second token, with the first one hidden, was measured in one text. On text that SmolLM can hardly
 # read, such as French, the loss is high already, so hiding the first token does much less harm.
@@ -884,11 +889,11 @@ print(f"in {n_capitals} of 10, the capital comes first")
 #
 # ### Which path does the change take?
 #
-# When you patch a head, every later part of the model reads the change. **Path patching** (Wang et al. 2022) lets only
-# some parts read it, the *receivers*, while all others read what they would have read without it. That takes two
-# streams side by side. The first one runs through the model as usual, without the change. The second one starts with
-# the change. Every part adds its output to both streams, but what it adds to the second depends on which stream it has
-# read. Receivers read the second, and all other parts read the first.
+# When you patch a head, every later part of the model reads the change. In **path patching** (Wang et al. 2022), only
+# some parts, the *receivers*, read the change, while all others read what they would have read without it. That takes
+# two streams side by side. The first one runs through the model as usual, without the change. The second one starts
+# with the change. Every part adds its output to both streams, but what it adds to the second depends on which stream it
+# has read. Receivers read the second, and all other parts read the first.
 #
 # **Your turn (5 min)**
 
@@ -982,8 +987,8 @@ assert paths[3] < 0.5 * paths[6]
 
 # %% [markdown]
 # The shares on the way out can't be added up, because a network can also read what a later head has changed. *Direct
-# logit attribution* multiplies a head's share by the output's rows for *Paris* and *Berlin*, which measures roughly the
-# direct path alone. For this head it would miss more than half.
+# logit attribution* multiplies what a head writes by the output's rows for *Paris* and *Berlin*, which measures roughly
+# the direct path alone. For this head it would miss more than half.
 #
 # In the version of Wang et al., every network reads the change, and only the heads are divided into receivers and
 # others. Their question was why the small GPT-2 continues *When Mary and John went to the store, John gave a drink to*
@@ -1064,8 +1069,9 @@ assert all(exchanged[kind][0] > 0.8 * at_copies[0][0] for kind in ("query", "val
 # %% [markdown]
 # It was the keys. With the queries or the values replaced, the loss rises by about a nat, and the copiers put nearly as
 # much weight on the right token as before. With the keys replaced, the copiers lose that token, because the keys no
-# longer say which token came before. Heads that work only together form a **circuit**, and reading another head's
-# output through the keys is called **K-composition** (Elhage et al. 2021).
+# longer say which token came before. The copiers and the earlier head can only do this job together, and such a team of
+# heads is called a **circuit**. Reading another head's output through the keys, as the copiers do, is called
+# **K-composition** (Elhage et al. 2021).
 #
 # ### Do examples in the input need the copiers?
 #
@@ -1134,11 +1140,11 @@ exercises.quiz("what_qk_and_ov_say")
 #
 # ### All heads at once
 #
-# To patch 270 heads, we ran the layers after each of them once more. With thousands of heads and long texts, that takes
-# too long. A shortcut is to ask a smaller question. If a head's output moved a tiny bit towards what it is in the other
-# sentence, how fast would the lead grow? Backpropagation answers that for all heads in a single pass. Such a rate is a
-# slope. Multiply each head's slope by the full difference between its outputs in the two sentences, and you have an
-# estimate of what patching would find (**attribution patching**, Nanda 2023).
+# For each of the 270 heads that we patched, all later layers had to run once more. With thousands of heads and long
+# texts, that takes too long. A shortcut is to ask a smaller question. If a head's output moved a tiny bit towards what
+# it is in the other sentence, how fast would the lead grow? Backpropagation answers that for all heads in a single
+# pass. Such a rate is a slope. Multiply each head's slope by the full difference between its outputs in the two
+# sentences, and you have an estimate of what patching would find (**attribution patching**, Nanda 2023).
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 
@@ -1256,7 +1262,7 @@ print(f"by 48 random directions:           {chance}")
 with torch.no_grad():
     codes = encoder(0.75 * truth).relu()  # each feature alone, at its mean size
 size = (codes.amax(1) / 0.75).median()
-print(f"\nsize that it gives to a lone feature: {size:.0%} of its true size")
+print(f"\na lone feature, in the autoencoder's code: {size:.0%} of its true size")
 assert sparse >= 12 and max(principal, chance) <= 4 and size < 0.8
 
 # %% [markdown]

@@ -27,13 +27,13 @@ At the last word, the lens ranks *Paris* 3,000th after layer 20. What follows?
 [zero_or_mean: single]
 A head outputs nearly the same vector for every text. You silence it twice, once with zero and once with its mean. What do you expect?
 + Zero does damage and the mean hardly any. | Yes. Later layers rely on that constant vector, and the mean leaves it in place.
-- Both do no damage, because the head says nothing about the text. | It says nothing about the text, but it adds something that later layers are used to.
+- Neither does any damage, because the head says nothing about the text. | It says nothing about the text, but it adds something that later layers are used to.
 - Both do the same damage, because both remove what depends on the text. | Zero also removes the constant part, which later layers rely on.
 - The mean does damage and zero doesn't. | The mean is close to what the head outputs anyway.
 
 [cells_that_can_differ: number]
 Two sentences of 6 tokens differ only in the fourth. For a model with 12 layers you patch every position before each layer. How many of these 72 patches can change the answer?
-- 72 | The first three tokens are equal in both sentences and see nothing else, so their vectors are equal, too.
+- 72 | The first three tokens are the same in both sentences and can't see any later ones, so their vectors are equal, too.
 - 12 | The tokens after the fourth can see it, so their vectors differ as well.
 - 36 | Before layer 0, the last two tokens haven't seen the fourth yet.
 answer: 34
@@ -80,7 +80,7 @@ explain: Shares were measured one head at a time, in four pairs of countries.
 recall: what_patching_showed
 
 [largest_pair]
-*femme* puts nearly all of its weight on *noire*. How much of this score comes from the largest of the 225 pairs?
+*femme* puts nearly all of its weight on *noire*, which has a high score. How much of this score comes from the largest of the 225 pairs?
 - half: about half of the score | A single main cause would be convenient, but the largest pair is far from being one.
 - sixth: about a sixth of the score | Right. Even though it's the largest, five sixths come from elsewhere.
 - tiny: about a hundredth of the score | If all 225 pairs were equal, it would be even less. But four of them stand out.

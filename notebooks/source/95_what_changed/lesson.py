@@ -149,7 +149,7 @@ def swiglu(x, w_gate, w_up, w_down):
 exercises.check("swiglu", swiglu)
 
 # %% [markdown]
-# Our `GPT` has a switch for each of these four parts and for three more changes. One is pre-norm, which you know from
+# Our `GPT` has a switch for each of the four parts and for three more changes. One is pre-norm, which you know from
 # lesson 07. Another is lesson 14's GELU in place of ReLU. The third concerns the **output layer**. In 2017 it was
 # *tied* to the embedding, which means that the embedding's matrix was used a second time to compute the logits. Most
 # large models have two separate matrices.
@@ -376,7 +376,7 @@ print(f"{'DeepSeek-V2 (2024)':>19}  {size:19.2f} GB   {full:28.2f} GB   {2 * 236
 
 # %% [markdown]
 # A server that answers many people holds the weights once, but a cache per person. That's why grouped heads are so
-# common, although they don't make the predictions better. Nor are the predictions much worse. Ainslie et al. (2023)
+# common, although they don't make the predictions better. Nor do they make them much worse. Ainslie et al. (2023)
 # found the quality close to that of attention with one key head per query head.
 #
 # ## 4. What came since?
@@ -393,7 +393,8 @@ print("same scores:", torch.allclose(scores, c @ (w_key.T @ q), rtol=1e-3, atol=
 
 # %% [markdown]
 # Rotation spoils this trick. It turns each key by an angle of its own, so one product $W^\top q$ would no longer work
-# for all keys. DeepSeek-V2 therefore caches a second, small key that is rotated, 64 numbers beside the 512 of $c$.
+# for all keys. DeepSeek-V2 therefore caches a second key, which is rotated. It's small, with 64 numbers, compared with
+# 512 in $c$.
 #
 # **QK-norm** normalises every query and key before they are multiplied (Dehghani et al. 2023; used in OLMo 2, Gemma 3
 # and Qwen 3). Without it, only weight decay keeps queries and keys from growing. Once they have grown, the softmax
@@ -516,11 +517,11 @@ tell(
 #
 # ### How many bits does a weight need?
 #
-# Our story model computes with 32-bit floats, and its file stores 16 bits per weight. We can go further and round
-# every weight to a whole number from −127 to 127 times a scale, with one scale per row of the matrix. A weight then
-# takes 8 bits. How much worse does the model predict an unseen story? And what if we go down to 4 bits, where only the
-# numbers from −7 to 7 are left? Only the weights are rounded here. Everything that the model computes with them stays
-# in floats.
+# Our story model computes with 32-bit floats, and its file stores 16 bits per weight. We can go further and give every
+# row of a matrix one scale. Each weight is divided by its row's scale and rounded to a whole number from −127 to 127. A
+# weight then takes 8 bits. How much worse does the model predict an unseen story? And what if we go down to 4 bits,
+# where only the numbers from −7 to 7 are left? Only the weights are rounded here. Everything that the model computes
+# with them stays in floats.
 
 # %%
 exercises.predict("four_bits")

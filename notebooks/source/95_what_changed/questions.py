@@ -47,7 +47,7 @@ Without the importance loss, how are the eight experts used after training? (An 
 ask_why: yes
 
 [four_bits]
-We round every entry of the story model's matrices to 4 bits, which leaves whole numbers from −7 to 7 times the scale of its row. By what percentage do the model's bits per byte rise?
+We round every entry of the story model's matrices to 4 bits, which leaves only whole numbers from −7 to 7, each multiplied by the scale of its row. By what percentage do the model's bits per byte rise?
 too_low: With only fifteen values per weight, the rounding does leave a trace.
 too_high: Each weight is off by a few percent of the row's largest weight, but some are too large and others too small. In a sum over hundreds of products, most of that cancels out.
 unit: %
