@@ -288,7 +288,7 @@ EXERCISES = [
             Mistake("the largest ids", "(pairs[pair], -pair[0], -pair[1])", "pair",
                     "The counts aren't used, so this is simply the pair with the largest ids. The tuple has to begin with pairs[pair]."),
             Mistake("across words", _across_words,
-                    "The words are joined first, so the end of one and the beginning of the next count as a pair. No piece reaches across words, so count inside each word."),
+                    "The words are joined first, so the end of one and the beginning of the next count as a pair. No piece crosses from one word into the next, so count inside each word."),
         ],
         also_right=[
             lambda words, counts: (lambda pairs: min(pairs, key=lambda p: (-pairs[p], p)))(
@@ -303,7 +303,7 @@ EXERCISES = [
     ),
     Exercise(
         name="merge_pair", title="merge a pair",
-        task="Go through ids from left to right. Wherever the two ids of pair follow each other, put new_id in their place. In [4, 4, 4] the pair (4, 4) is merged once, and the last 4 stays.",
+        task="Go through ids from left to right. Wherever the first id of pair is followed by the second, put new_id in their place. In [4, 4, 4] the pair (4, 4) is merged once, and the last 4 stays.",
         minutes=5, difficulty=2, importance=5,
         reference=merge_pair, draw=_draw_merge,
         mistakes=[
@@ -345,7 +345,7 @@ EXERCISES = [
                     "Compare the two columns of the table, piece by piece. Which merge should be made first? And which new pairs does it create?"),
         ],
         also_right=[lambda ids, merges: _by_rank(ids, merges)],
-        hints=["Which of the known pairs does the training merge first? And which one does known[0] take?",
+        hints=["Which of the known pairs did training merge first? And which one does known[0] take?",
                "After a merge, ids has changed. Is the list of known pairs still right?",
                "first = min(known, key=merges.get), and at the end of the loop, build known again just as you did above it."],
         look_at="The same line builds the list before the loop and at its end. Every merge can create a pair that wasn't there before.",

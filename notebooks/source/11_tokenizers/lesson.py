@@ -308,7 +308,7 @@ for new_id in range(256, 260):
 # most other scripts a character takes three, and an emoji usually takes four.
 #
 # The course's `BytePairs` runs the same loop on a real text. It splits the text into words first, because no piece
-# should reach across two words, and it counts a space as part of the word that follows.
+# should cross from one word into the next, and it counts a space as part of the word that follows.
 
 # %%
 pieces = BytePairs.train(tales[:100_000].split("\n"), vocab_size=500)
@@ -413,10 +413,10 @@ def pad_and_mask(rows, pad_id):
 exercises.check("pad_and_mask", pad_and_mask)
 
 # %% [markdown]
-# In many notebooks you'll see `padding="max_length"`, which fills *every* batch up to 512. The mask hides the
+# In many notebooks you'll see `padding="max_length"`, which pads *every* text to 512 tokens. The mask hides the
 # padding, so the result doesn't change. But the model still computes a vector for every padded position in every
-# layer, so it's better to pad to the longest text *of the batch*. In *Going deeper*, lesson 12 measures the
-# difference.
+# layer, so it's better to pad to the longest text *of the batch*. Lesson 12 measures the difference in its
+# *Going deeper*.
 
 # %% [markdown]
 # ## 5. Who pays?
@@ -506,11 +506,11 @@ exercises.quiz("letters_of_a_token")
 # *resume*. The tokenizer of the tales makes every digit a token of its own, but only because there are so few numbers
 # in the tales.
 #
-# “Unknown to MiniLM” counts tokens, and an unknown token can stand for several characters. Our ten paragraphs are
-# only one text in ten languages. Petrov et al. (2023) compared thousands of sentences and found that one language
-# could need up to fifteen times as many tokens as another. Even when every byte or every character was a token of its
-# own, the factor could be over four. A separate tokenizer for each language doesn't close the gap completely either
-# (Arnett et al. 2025).
+# “Unknown to MiniLM” counts tokens, and an unknown token can stand for several characters. Our ten paragraphs are only
+# one text in ten languages. Petrov et al. (2023) compared thousands of sentences and found that one language could need
+# up to fifteen times as many tokens as another. Even when every byte or every character was a token of its own, one
+# language could still need over four times as many as another. A separate tokenizer for each language doesn't close the
+# gap completely either (Arnett et al. 2025).
 #
 # You'll often meet Unigram in **SentencePiece** (Kudo and Richardson 2018), a library that treats the space as one
 # more symbol, written ▁, and therefore needs no rule for where a word begins. T5 uses the library with Unigram, and

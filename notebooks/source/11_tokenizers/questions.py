@@ -8,7 +8,7 @@ You've learned 8,000 byte-pair pieces and now want only 2,000, without training 
 + The first 2,000 in order of learning. | Yes. Training never takes a merge back, so it learns the same first 2,000 however long it goes on.
 - The 2,000 that occur most often in the training text, once it's cut. | Frequency after the cut isn't the order of learning. An early piece such as *th* might be rare at the end, because *the* has swallowed it, but later merges are still built on it.
 - The 2,000 longest. | Long pieces are built from short ones, and without the short ones they can't be built.
-- None: it has to be trained again. | Training again would work, but it would learn exactly the merges that you already have.
+- None, because the tokenizer has to be trained again. | Training again would work, but it would learn exactly the merges that you already have.
 
 [three_recipes: match]
 What does each recipe do when it cuts a word?

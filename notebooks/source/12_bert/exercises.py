@@ -184,7 +184,7 @@ EXERCISES = [
     ),
     Exercise(
         name="pair_input", title="find the bug: two texts in one input",
-        task="BERT reads two texts as [CLS] first [SEP] second [SEP]. Segment 0 goes up to and including the first [SEP], segment 1 is the rest. Fix the two mistakes.",
+        task="BERT reads two texts as [CLS] first [SEP] second [SEP]. Segment 0 goes up to and including the first [SEP], and segment 1 is the rest. Fix the two mistakes.",
         minutes=4, difficulty=2, importance=3,
         reference=pair_input, draw=draw_pairs,
         mistakes=[

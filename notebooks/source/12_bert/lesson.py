@@ -91,9 +91,9 @@ exercises.warm_up(12)
 # %% [markdown]
 # ## 1. How do you train a model that only reads?
 #
-# A decoder learns by predicting the next token. An encoder can't learn that way, because it sees the next token
-# already and would only have to copy it. BERT's trick is to **hide some tokens and let the model predict them**. This
-# is *masked language modelling*, and we'll do it right here, with short sentences from our toy corpus.
+# A decoder learns by predicting the next token. An encoder can't learn that way, because it already sees the next token
+# and would only have to copy it. BERT's trick is to **hide some tokens and let the model predict them**. This is
+# *masked language modelling*, and we'll do it right here, with short sentences from our toy corpus.
 
 # %%
 pairs = toy_corpus(4000, seed=12, lengths=(4, 9))
@@ -255,7 +255,7 @@ notebook.figure(
 
 # %% [markdown]
 # To a model that reads from left to right, the two sentences look identical up to the gap, so it would fill both gaps
-# alike. In our BERT the gap can attend to the verb.
+# in the same way. In our BERT the gap can attend to the verb.
 #
 # The real BERT was pretrained in this way, on 3.3 billion words of books and Wikipedia. There were two sizes, and the
 # smaller one, BERT-base, has 110 million parameters.
@@ -284,8 +284,8 @@ for review in train[3:6]:
 #   authors trained this layer with a second task, which was to tell whether one text follows another
 # - the mean over all real tokens
 #
-# The mean has to leave the padding out. Otherwise a short review's vector would change as soon as it shares a batch
-# with a long one.
+# The mean has to leave the padding out. Otherwise a short review's vector would change whenever the review shared a
+# batch with a long one.
 
 # %%
 texts = [review.text for review in train[3:6]]
@@ -334,7 +334,7 @@ assert at_5000["mean"] > max(at_5000["cls"], at_5000["pooler"]) + 0.03
 # labelled reviews, this classifier judges about 62% of new reviews correctly.
 #
 # The classic rival is the **bag of words**. It describes a review by one number per word of the vocabulary, 1 if the
-# word occurs and 0 if it doesn't. Trained on these numbers and the same 50 reviews, a classifier reaches 55%, hardly
+# word occurs and 0 if it doesn't. Trained on these numbers for the same 50 reviews, a classifier reaches 55%, hardly
 # better than guessing. What if both methods are given 5,000 reviews?
 
 # %%
@@ -560,7 +560,7 @@ model_map(minilm.trace("never dull"))
 # - Of all tokens, 15% are chosen and have to be predicted. Of the chosen ones 80% become [MASK], 10% become a random
 #   token, and 10% stay.
 # - The pooler applies a linear layer and tanh to the vector of [CLS]. Mean pooling has to leave the padding out.
-# - With 50 labels, our frozen encoder still matches LoRA, although it was tuned for topics and not for praise. With
+# - With 50 labels, our frozen encoder, which was tuned for topics and not for praise, still matches LoRA. With
 #   5,000, LoRA is far ahead, and even a bag of words has caught up with the encoder.
 # - LoRA trains two thin matrices per linear layer, which at rank 16 come to about 3% of the parameters. Afterwards
 #   the matrices can be merged into the model.

@@ -12,7 +12,7 @@ Of the tokens that BERT has to predict, a tenth stay as they are. Why?
 
 [who_can_write: single]
 A friend wants BERT to continue a story, one word at a time. What's the problem?
-+ It was trained to fill gaps between words that it can see. | Yes. At the end of a story nothing is known on the right, and BERT has hardly ever been in that position.
++ It was trained to fill gaps between words that it can see. | Yes. At the end of a story there are no words on the right yet, and BERT has hardly ever been in that position.
 - It has no vocabulary of its own, so it can't name a word. | Its masked-language-model head returns a logit for every word of the vocabulary.
 - It reads from right to left, so a story would come out backwards. | It reads all positions at once, in no direction.
 - Its vectors have been pooled into one, so positions are lost. | Only the pooler reduces a text to one vector. The encoder returns one per token.
@@ -40,7 +40,7 @@ We add LoRA matrices of rank 8 to a linear layer with 384 inputs and 1,536 outpu
 - 12288 | That's B alone, 1,536 × 8. A is trained too.
 - 4718592 | A and B are multiplied here. They are two separate matrices.
 answer: 15360
-why: 8 × 384 for A and 1,536 × 8 for B: 2.6% of the matrix.
+why: A has 8 × 384 parameters and B has 1,536 × 8. Together that's 2.6% as many as the matrix has.
 
 [why_b_starts_at_zero: single]
 LoRA starts with B = 0 and a random A. What would go wrong with both at zero?
@@ -57,7 +57,7 @@ answer: MiniLM was trained so that the mean of its vectors represents a sentence
 PREDICTIONS = predictions(r"""
 [woman_or_women]
 Compare *the ___ behind the house sings* with *the ___ behind the house sing*. After training, how much of the probability do plural nouns get in each?
-- house: little in both, because *house* is nearer than the verb | *House* is a noun, but the verb doesn't agree with it. In training, the verb tells which form is hidden.
+- house: little in both, because *house* is nearer than the verb | *House* is a noun, but the verb doesn't agree with it. In training, it's the verb that shows which form is hidden.
 - verb: little in the first and most in the second, as the verb decides | Yes. Every position attends to every other one, so the gap can find the verb four words away.
 - even: about half in both, because 700 steps are too few for grammar | For real English they would be. In a toy corpus with so few words, 700 batches are enough.
 ask_why: yes
@@ -65,7 +65,7 @@ ask_why: yes
 [which_pooling]
 MiniLM is frozen and there are 5,000 reviews. Which vector per review lets the logistic regression judge best?
 - cls: the vector of [CLS], which attends to every word | It does, but MiniLM was never trained to sum up a sentence in that vector.
-- pooler: the pooler's output, which was made for classification | BERT's pooler was trained on a task about two texts. The people who made MiniLM then trained it further and left the pooler out.
+- pooler: the pooler's output, which was made for classification | BERT's pooler was trained on a task about two texts. When the people who made MiniLM trained their model further, they left the pooler out.
 - mean: the mean over all tokens, although it doesn't know which word matters | Yes. MiniLM was trained so that two sentences can be compared by the means of their vectors.
 ask_why: yes
 recall: mean_or_cls

@@ -399,7 +399,7 @@ EXERCISES = [
     ),
     Exercise(
         name="token_f1", title="F1 of two answers",
-        task="predicted and true are lists of words, already in lower case and without articles. Return the F1 score, 2 · precision · recall / (precision + recall), where a repeated word counts as often as it occurs in both. Return 0 if they share no word.",
+        task="predicted and true are lists of words, already in lower case and without articles. Return the F1 score, 2 · precision · recall / (precision + recall). A word that both lists contain twice counts twice. Return 0 if they share no word.",
         minutes=5, difficulty=2, importance=4,
         reference=token_f1, draw=_draw_f1,
         mistakes=[
@@ -431,7 +431,7 @@ EXERCISES = [
         reference=windows, draw=_draw_windows,
         mistakes=[
             Mistake("no overlap", "range(0, most, stride)", "range(0, n_tokens, size)",
-                    "Each of your windows starts where the one before ends, so an answer across the border is cut in two. Start every `stride` tokens."),
+                    "Each of your windows starts where the one before ends, so an answer across the border is cut in two. Start a new one every `stride` tokens."),
             Mistake("stride taken for the overlap", "range(0, most, stride)", "range(0, max(n_tokens - size, 0) + size - stride, size - stride) if size > stride else [0]",
                     "The stride is used as the overlap here. It's the distance from one start to the next."),
             Mistake("one window too many", "range(0, most, stride)", "range(0, n_tokens, stride)",

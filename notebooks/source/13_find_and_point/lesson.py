@@ -83,7 +83,7 @@ assert henson.text == nonsense[henson.start : henson.end] and "puppet" in henson
 #
 # ## 1. Which of 110 paragraphs?
 #
-# Here are 523 questions about paragraphs of Wikipedia. They come from **XQuAD** (Artetxe et al. 2020), a data set
+# Here are 523 questions about paragraphs from Wikipedia. They come from **XQuAD** (Artetxe et al. 2020), a data set
 # that people translated from English into ten other languages. We use the English originals. Each question is about
 # one of 110 paragraphs, and because we know which one, we can tell whether a search has found it.
 
@@ -331,7 +331,7 @@ for number, place, (window, *_) in zip(sample, places, read(sample, places)):
 exercises.reveal("two_argmaxes", measured=100 * len(invalid) / len(sample))
 backwards = [row for row in invalid if row[2] < row[1]]
 notebook.tell(
-    f"""For {len(invalid)} of {len(sample)} questions, the best start and the best end aren't an answer at all. In {len(backwards)} cases the end comes before the start, and in {len(invalid) - len(backwards)} the answer would be longer than {LONGEST} tokens. Here's one of them."""
+    f"""For {len(invalid)} of {len(sample)} questions, the best start and the best end don't form a valid answer. In {len(backwards)} cases the end comes before the start, and in {len(invalid) - len(backwards)} the answer would be longer than {LONGEST} tokens. Here's one of them."""
 )
 number, first, last, tokens, cut = (backwards or invalid)[0]
 print(asked[number])
@@ -701,14 +701,14 @@ display(
     notebook.figure(
         axes,
         alt="Three falling curves: questions with an answer, without one, and with the wrong paragraph. At any threshold "
-        "most of those with an answer are answered, and fewer of the others.",
+        "the reader answers most of the questions that have an answer, and fewer of the others.",
         width=620,
     )
 )
 notebook.tell(
     f"""The questions without an answer were written to fool a reader, and many of them fool ours. A paragraph that's
-    simply the wrong one is easier to notice. Draw an answer from a right paragraph and one from a wrong one, and in
-    {easy:.0%} of the pairs the right paragraph has the higher score."""
+    simply the wrong one is easier to notice. Draw one answer from a right paragraph and another from a wrong paragraph, and
+    in {easy:.0%} of the pairs the right paragraph has the higher score."""
 )
 
 # %% tags=["nbval-ignore-output"]

@@ -10,7 +10,7 @@
 # list, and it has no way of telling where the vectors came from.
 #
 # The layers are already in the file that you finished in lesson 10, so today you'll only build what goes around them.
-# This lesson is a branch of the course. Of the later lessons, only 17 needs something from it, the class token.
+# This lesson is a branch of the course. Of the later lessons, only lesson 17 needs something from it, the class token.
 #
 # Here are the model's answers for twelve pictures that it never saw in training. Each has 28 × 28 pixels and belongs
 # to one of ten classes of clothes.
@@ -376,12 +376,12 @@ display(
     )
 )
 notebook.tell("""Would more pictures help the ViT? The figure shows 18 other runs, three seeds per model and number
-of pictures, and the CNN is ahead by 14 to 18 points however many there are. All these runs had twelve seconds of
+of pictures, and the CNN is ahead by 14 to 18 points however many pictures there are. All these runs had twelve seconds of
 *computing time*, though, which is only enough to see 20,000 pictures about once. The ViT needs more training steps
 than that, because it first has to learn what a neighbour is.""")
 
 # %% [markdown]
-# Does the ViT catch up when it's trained for longer? The ViT of the opening went through 18,000 pictures 45 times.
+# Does the ViT catch up when it's trained for longer? The ViT from the opening went through 18,000 pictures 45 times.
 # The CNN that we trained for comparison went through them six times.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
@@ -398,7 +398,7 @@ assert card["epochs"] >= 7 * card["cnn"]["epochs"]
 # its training took 14 minutes instead of the CNN's four, more than seven times as many passes, and another optimiser.
 # Would a CNN pull ahead again if it were trained for as long? We haven't tested that.
 #
-# On photos, catching up took more pictures, too. Dosovitskiy et al. (2021) pretrained both kinds of network on larger
+# On photos, catching up also took more pictures. Dosovitskiy et al. (2021) pretrained both kinds of network on larger
 # and larger sets. Their CNNs were ahead after a million photos. At 14 million the two were close, and at 300 million
 # the ViT was ahead.
 #
@@ -592,7 +592,7 @@ exercises.quiz("what_rollout_shows")
 # %% [markdown]
 # <details><summary>Fine print</summary>
 #
-# In section 4, the ViT and the CNN that trained for longer were each trained once, on one core, the ViT with Muon
+# In section 4, the ViT and the CNN of the longer comparison were trained once each, on one core, the ViT with Muon
 # (lesson 14) and batches of 64, the CNN with AdamW and batches of 50. Our first ViT, with 25 passes, reached 84.7% on
 # the same 5,000 test pictures. Because these pictures helped us to choose a model, the ViT's score might be a little
 # too good. The order of the four ways to choose patches in section 5 was the same on the other 800 test pictures,
@@ -703,7 +703,7 @@ grid_score = exercises.reference("grid_score")
 random_tables = torch.stack([grid_score(torch.randn(49, 96), 7) for _ in range(200)])
 print(f"trained table: {grid_score(trained_table[1:], 7):.2f}")
 print(
-    f"random tables: {random_tables.mean():.2f} on average, {random_tables.max():.2f} at most of 200"
+    f"random tables: {random_tables.mean():.2f} on average, the best of 200 {random_tables.max():.2f}"
 )
 assert grid_score(trained_table[1:], 7) > random_tables.max()
 

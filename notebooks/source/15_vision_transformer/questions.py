@@ -43,7 +43,7 @@ You have 500 labelled photos of leaves, twelve species, and an afternoon. What w
 
 [what_rollout_shows: multiple]
 In the rollout of the class token, the sleeves get the largest weights. What do you know?
-+ Followed through all layers, more attention leads from the sleeves to the class token than from elsewhere. | True: that is what the product of the maps adds up.
++ Over all layers together, the class token attends more to the sleeves than to any other part of the picture. | True: that is what the product of the maps adds up.
 - The model decided because of the sleeves. | Not shown. Values, feed-forward networks and norms aren't in the rollout. Hide the sleeves and see.
 - The model has learned what sleeves are. | Not shown. Random weights can draw the outline of a garment, too, because bright patches differ from black ones.
 + It's worth hiding the sleeves, to see if the answer changes. | True: a map is a hypothesis, and an intervention tests it.
@@ -61,7 +61,7 @@ PREDICTIONS = predictions(r"""
 [shuffled_patches]
 All 1,000 test pictures are shuffled in the same random order. For what percentage of them does the model still name the right class?
 too_low: Much of a picture survives the shuffling: how bright it is, how many patches are black, which textures there are. None of that depends on the order.
-too_high: The order matters more than that. Section 3 shows how that information gets into the model.
+too_high: The order matters more than that. Section 3 shows what tells the model where a patch was.
 unit: %
 low: 0
 high: 100
