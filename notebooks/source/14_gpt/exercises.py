@@ -142,7 +142,7 @@ def _induction_by_loop(weights, period):
 EXERCISES = [
     Exercise(
         name="causal_average", title="the average of everything so far",
-        task="At every position return the mean of its own vector and all vectors before it, as a matrix of weights times x.",
+        task="At every position, return the mean of its own vector and all vectors before it, computed as the product of a matrix of weights and x.",
         minutes=4, difficulty=2, importance=5,
         reference=causal_average, draw=normal("b t d", (1, 3, 2), (2, 4, 3), (3, 6, 4), (2, 5, 5)),
         mistakes=[

@@ -11,8 +11,8 @@
 # since there is nothing left to translate from. What remains is a **GPT**, a *generative pretrained Transformer*.
 #
 # This lesson follows lesson 13. You also need the file you wrote in lesson 10 and the word pieces of lesson 11. Today
-# you'll start with a model that can only average and turn it into a GPT step by step. At each step, you'll measure what
-# the new part is worth.
+# you'll start with a model that can do nothing but average, and turn it into a GPT step by step. At each step, you'll
+# measure what the new part is worth.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -111,7 +111,7 @@ print(f"the last letter alone:    {by_last_letter:.2f} nats per letter")
 # A model that reads more than one letter should do better. At position $t$ it needs a summary of the letters 0 to $t$.
 # It mustn't see any later ones, because the next letter is what it has to predict. The simplest summary is the mean of
 # the letters' embeddings. A mean is a weighted sum with equal weights, so one matrix product computes the means at all
-# positions. The weights for position $t$ are in row $t$ of its left-hand matrix.
+# positions. The weights for position $t$ are in row $t$ of the matrix on the left of this product.
 #
 # ### Your turn (4 min)
 #
@@ -413,9 +413,9 @@ assert sum(p.numel() for p in gpt2.parameters()) == 124_439_808
 # %% [markdown]
 # ## 5. How does a GPT write, and what can it do?
 #
-# The story model that opened this lesson has six layers like ours, of width 192, and 3.5 million parameters. Its tokens
-# are pieces of words (lesson 11). At each step it reads everything so far and assigns a probability to each of the
-# 4,096 pieces that it knows.
+# The story model that opened this lesson has six layers of the same kind as ours, of width 192, and 3.5 million
+# parameters in all. Its tokens are pieces of words (lesson 11). At each step it reads everything so far and assigns a
+# probability to each of the 4,096 pieces that it knows.
 
 # %% tags=["nbval-ignore-output"]
 for text, probability in story.next_tokens("The princess took the golden", 6):
@@ -527,7 +527,7 @@ for task, tries in TASKS.items():
 notebook.tell(
     """Nobody set the story model these tasks. It was trained to predict the next piece, and what it learned is what it
     needed most often. Every page asks for *his* or *her*, while the question of who is wicked comes up only now and
-    then. Larger models that have read more pick up more such tasks, which explains the title of the GPT-2 paper,
+    then. Larger models, having read more, pick up more such tasks, which explains the title of the GPT-2 paper,
     *Language Models are Unsupervised Multitask Learners*."""
 )
 assert grammar >= 17 and grammar >= meaning + 5
@@ -543,17 +543,18 @@ model_map(story.trace("The king said to his daughter"), tour="14")
 # <details><summary>Fine print</summary>
 #
 # All rungs were trained alike, for 250 steps with 16 windows of 64 letters per step, at a learning rate that was chosen
-# for the top of the ladder. The matrices inside `mix` were trained by **Muon** (Jordan et al. 2024), an optimiser that
-# makes every update of a matrix equally large in all directions. Everything else was trained by **AdamW**, Adam with a
-# small pull on every weight towards zero. The loss is measured on 20,000 letters that no model was trained on.
+# for the top of the ladder. The matrices inside `mix` were trained with **Muon** (Jordan et al. 2024), an optimiser that
+# makes every update of a matrix equally large in all directions. Everything else was trained with **AdamW**, which is
+# Adam plus a small pull on every weight towards zero. The loss is measured on 20,000 letters that no model was trained
+# on.
 #
 # The models of six sizes in *Going deeper* were trained in this way too, for 500 steps. Their learning rates were
 # chosen on 40,000 unseen letters and their losses measured on 40,000 others.
 #
 # With 20 questions of each kind, a difference of six right answers could arise by chance about one time in 20. The
 # copier and the detective of *Going deeper* are trained once each. We picked the copier's seed, because switching heads
-# off says little about a model that has hardly begun to copy. Of three models with other seeds, only one learned to
-# copy as well in so few steps.
+# off says little about a model that has hardly begun to copy. Of three models with other seeds, only one copied equally
+# well after so few steps.
 #
 # </details>
 
@@ -687,7 +688,7 @@ exercises.quiz("did_it_copy")
 #
 # Your file is a Transformer of 2017, and the story model is newer. Instead of adding positions to the embeddings, it
 # rotates its queries and keys (lesson 05), and its feed-forward networks use a GELU. Replace three of your functions,
-# and its weights fit into your GPT.
+# and the story model's weights fit into your GPT.
 
 # %%
 rotate, attend = rotate_positions, own.scaled_dot_product_attention

@@ -109,7 +109,7 @@ What happens to the loss in the repetition when these heads are switched off?
 Both laws were fitted to the five smaller sizes. Which one predicts the loss of the largest size better?
 - straight: the one without a floor, because a straight line has less to get wrong | It has two numbers to fit instead of three. But the points already bend away from it at the smaller sizes, so it promises too much.
 - floor: the one with a floor, because the loss can't keep falling at the same rate | Right. The five sizes already show that each further step gains less, and a straight line can't follow that.
-- equal: both about equally well, because the sizes lie so close together | They do lie close. But the bend of the points is larger than the difference between seeds, so the two laws soon drift apart.
+- equal: both about equally well, because the sizes lie so close together | The sizes do lie close together. But the bend of the points is larger than the difference between seeds, so the two laws soon drift apart.
 
 [what_the_detective_forgets]
 The adapter has made the model better at predicting Holmes. What has it done to the fairy tales?

@@ -203,7 +203,7 @@ EXERCISES = [
             Mistake("one too many", "back < window", "back <= window",
                     "The window is one position too wide. Counting from 0 to window makes window + 1 positions, because the query itself counts."),
             Mistake("one too few", "back < window", "back < window - 1",
-                    "The window is one position too narrow. With the query at 0, the last one is window − 1."),
+                    "The window is one position too narrow. The query itself is 0 positions back, so the furthest key allowed is window − 1 back."),
             Mistake("all of the future", "(back >= 0) & ", "", TO_THE_FUTURE),
             Mistake("both sides", "back >= 0", "back > -window",
                     "The window also covers the right-hand side, as in an encoder. Here only the past is allowed: back >= 0."),
@@ -263,7 +263,7 @@ EXERCISES = [
     ),
     Exercise(
         name="reach", title="how far does it get?",
-        task="Say which inputs can influence which outputs after n_layers layers that all use the same mask. After no layer at all, a position is influenced only by itself. Each further layer is one matrix product with the mask. Every mask here allows a position to attend to itself.",
+        task="Say which inputs can influence which outputs after n_layers layers that all use the same mask. With no layers at all, a position is influenced only by itself. Each further layer is one matrix product with the mask. Every mask here allows a position to attend to itself.",
         minutes=4, difficulty=3, importance=4,
         reference=reach, draw=draw_reach,
         mistakes=[
@@ -351,7 +351,7 @@ EXERCISES = [
                     "You divide every query by the same number. Each query has its own sum of weights, query @ total."),
         ],
         also_right=[efficient.linear_attention],
-        hints=["Which two of the three matrices can be multiplied without a queries-by-keys result? Look at the shapes.",
+        hints=["Which two of the three matrices can be multiplied without producing a matrix of queries by keys? Look at the shapes.",
                "state = φ(K)ᵀ V has shape (K, D_v). The sum of the weights of query q is φ(q) · Σ φ(k).",
                "query @ state / (query @ total), with total = key.sum(-2).unsqueeze(-1)."],
         look_at="T and S never meet in one product, so the cost doesn't grow with T · S.",

@@ -177,7 +177,7 @@ notebook.figure(
 
 # %% [markdown]
 # Make the text four times as long, and attention needs sixteen times the multiplications, and sixteen times the memory
-# for its weights. The time grows less evenly.
+# for its weights. The measured times follow this pattern less exactly.
 
 # %% [markdown]
 # ## 2. Which pairs can we leave out?
@@ -481,7 +481,7 @@ with torch.inference_mode():
     )
     linear_memory = largest_tensor(efficient.linear_attention, *inputs[2048])
 notebook.claim(small_ratio > 1 > 10 * large_ratio)
-print("linear attention and its weights written out in full agree to a millionth: yes")
+print("linear attention agrees to a millionth with a version that writes out its weights: yes")
 print(
     f"multiplications, linear divided by softmax: {small_ratio:.2f} at 32 tokens, {large_ratio:.3f} at 1,024"
 )
@@ -590,8 +590,8 @@ display(
     notebook.figure(
         axes,
         alt="Share of pairs read back against the number of pairs in the state. The sum reads back nearly all at "
-        "first and then falls steeply, and the wider state falls later. With φ, hardly any pair comes back at "
-        "any length.",
+        "first and then falls steeply, and the wider state falls later. With φ, hardly any pair comes back, "
+        "however few are stored.",
         width=560,
     )
 )
@@ -614,14 +614,14 @@ notebook.tell(
 # ## 5. What do models do today?
 #
 # Many models still pay for full attention in every layer and save only by sharing key and value heads. Others keep a
-# few full layers for exact look-up and make the rest cheap. In Gemma 3 (2025), five layers in six have a window of
-# 1,024 tokens. In gpt-oss (2025), every second layer has a window of 128. Jamba (2024) and MiniMax-01 (2025) use a
-# state of fixed size in seven layers of eight, while Qwen3-Next and Kimi Linear (both 2025) use a gated delta rule in
+# few full layers for exact look-up and make the rest cheap. Jamba (2024) and MiniMax-01 (2025) tried a fixed-size state
+# in seven of eight layers. Gemma 3 (2025) chose windows of 1,024 tokens in five of six, and gpt-oss (2025) windows of
+# 128 in every second one. Then Qwen3-Next and Kimi Linear (both 2025) returned to the state, with a gated delta rule, in
 # three of four.
 #
-# DeepSeek-V3.2 (2025) selects keys by their content instead. A small learned scorer picks 2,048 tokens for each query
-# to attend to. None of these approaches has won yet. MiniMax's next model, M2, went back to full attention throughout
-# (MiniMax 2025b).
+# All six kept some full attention, and MiniMax's next model, M2, went back to it throughout (MiniMax 2025b).
+# DeepSeek-V3.2 (2025) selects keys by content, using a small learned scorer that picks 2,048 tokens per query. No
+# approach has won yet.
 #
 # Who pays, then? With full attention, whoever runs the model pays, in memory and time. With a window or a fixed
 # state, whoever asks may end up paying, because a detail from far back might be missing just when the answer depends
@@ -650,8 +650,8 @@ notebook.tell(
 # $$\phi(Q)\,\bigl(\phi(K)^\top V\bigr) \quad\text{in place of}\quad \mathrm{softmax}(QK^\top)\,V$$
 #
 # You've seen what was changed to make attention cheap. [What changed since 2017](95_what_changed.ipynb) goes through
-# the other parts of the model. If drums tempt you, first take the branch to lesson 17, which takes two hours and builds
-# on lesson 15.
+# the other parts of the model. If you'd like a change from text first, lesson 17 is a branch about drumming. It takes
+# two hours and builds on lesson 15.
 
 # %% [markdown]
 # ## Practice

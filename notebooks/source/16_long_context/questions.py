@@ -75,7 +75,7 @@ Lesson 04's attention runs on a text of 2,048 tokens, with a mask that allows ea
 
 [how_far_it_reads]
 A model with two layers and a window that reaches 7 positions to each side is trained so that its last position reports the marked symbol. How does its accuracy depend on how far back the mark is?
-- slope: it falls a little with every position that the mark is further back | A message that is passed on doesn't have to get weaker: layer 1 can copy it whole. It either gets through or it doesn't.
+- slope: it falls a little with every further position between the mark and the end | A message that is passed on doesn't have to get weaker: layer 1 can copy it whole. It either gets through or it doesn't.
 - cliff: it's nearly perfect as far as two layers reach, and then no better than chance | Yes. Within reach the model has learned to pass the message on; beyond it, nothing about the mark arrives.
 - flat: it's nearly perfect at every distance, once the model is trained | Training can't change which positions are connected. Beyond the reach the gradient is exactly zero, so there's nothing to learn from.
 recall: layers_for_a_window

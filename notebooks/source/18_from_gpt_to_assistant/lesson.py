@@ -6,9 +6,9 @@
 # from a book, and it wrote the next one.
 #
 # Every chat assistant starts out like this. Today you'll turn the story model into a very small assistant, and the
-# stages are much the same as for a large one. Then you'll watch a model that adds two-digit numbers improve without
-# a teacher, because a rule tells it which of its answers are right. Today's models learn to reason from rules of
-# this kind.
+# stages are much the same as for a large one. Then you'll meet a model that adds two-digit numbers and watch it improve
+# without a teacher, because a rule tells it which of its answers are right. Today's models learn to reason from rules
+# of this kind.
 #
 # This lesson follows lesson 95, though you can come straight from lesson 16. You also need GPT from lesson 14, LoRA
 # from lesson 12, and lesson 09's way of leaving padding out of the loss.
@@ -579,8 +579,8 @@ for question in ("What is 485+337?", "What is 912-405?"):
 # %% [markdown]
 # The second answer is wrong, because *add* is the only function that our model met in its training.
 #
-# Whatever a tool or a search returns becomes text in the prompt like any other. Suppose a program has fetched a page
-# from the web, to which a stranger has added a last sentence:
+# Whatever a tool or a search returns becomes text in the prompt like any other. Suppose a program has fetched a web
+# page to which a stranger has added a last sentence:
 
 # %% tags=["nbval-ignore-output"]
 page = "In Mossford live the giant Fendric, the shoemaker Wilric and the shepherd Rosvin."
@@ -645,7 +645,7 @@ exercises.quiz("dpo_by_pencil")
 exercises.quiz("who_runs_the_tool")
 
 # %% [markdown]
-# In section 5, this program ran around the model:
+# This is the program that section 5 wrapped around the model:
 
 # %% tags=["hide-input"]
 notebook.show_source(assistant.answer_with_tools)
@@ -657,10 +657,10 @@ exercises.quiz("stuck_at_log_two")
 # ### From rewards to a loss
 #
 # Section 4 didn't show how advantages become a loss. Writing answers is slow, so GRPO uses each batch for several
-# updates. Its first brake, the *clip*, limits how far these updates can push. Once a token's probability has moved by a
-# fifth in the direction of the advantage since the token was written, moving it further earns nothing. The second brake
-# is a price for drifting away from the start, $\pi_0$. The drift is measured by the **KL divergence**, the mean of
-# $\log \pi / \pi_0$ over what $\pi$ writes, which is 0 as long as nothing has changed:
+# updates. Its first brake, the *clip*, limits how far these updates can push the model. Suppose that since a token was
+# written, its probability has moved by a fifth in the direction of the advantage. Moving it any further then earns
+# nothing. The second brake is a price for drifting away from the start, $\pi_0$. The drift is measured by the **KL
+# divergence**, the mean of $\log \pi / \pi_0$ over what $\pi$ writes, which is 0 as long as nothing has changed:
 #
 # $$\min\Big(\tfrac{\pi(w)}{\pi_{\text{old}}(w)}\,A,\; \mathrm{clip}\big(\tfrac{\pi(w)}{\pi_{\text{old}}(w)},\, 0.8,\, 1.2\big)\,A\Big) - \beta\,\mathrm{KL}(\pi\,\|\,\pi_0)$$
 #
@@ -764,10 +764,10 @@ assert min(second["runs"][-1]["followed"]) > second["runs"][0]["followed"][0] + 
 
 # %% [markdown]
 # After about a hundred pairs SmolLM follows most of the instructions. It could probably copy already, so the pairs
-# only had to show that copying is wanted. Zhou et al. (2023) tuned a model fresh from pretraining on a thousand pairs
-# and concluded that nearly all of its abilities came from pretraining. This is the *superficial alignment hypothesis*.
-# SmolLM can't test it, because its conversations may have taught it to copy. Raghavendra et al. (2024) call the
-# hypothesis "at best, an over-simplification".
+# only had to show that copying is wanted. Zhou et al. (2023) took a model fresh from pretraining, tuned it on a thousand
+# pairs and concluded that nearly all of its abilities came from pretraining. This is the *superficial alignment
+# hypothesis*. SmolLM can't test that hypothesis, because it may have learned to copy from its conversations. Raghavendra
+# et al. (2024) call the hypothesis "at best, an over-simplification".
 #
 # You can train SmolLM yourself, in about a minute. If SmolLM's weights aren't installed, the cell says how
 # to get them. Try 24 pairs, or other kinds of instructions.
@@ -983,7 +983,7 @@ notebook.claim(all(one["at_once"] <= one["always_the_commonest"] for one in by_t
 # too.
 #
 # *Dr. GRPO* doesn't divide by the standard deviation, because the division gives extra weight to prompts that are
-# nearly always or nearly never answered right (Liu et al. 2025). *DAPO* clips the ratio at 1.28 in place of 1.2, so
+# answered correctly nearly always or hardly ever (Liu et al. 2025). *DAPO* clips the ratio at 1.28 in place of 1.2, so
 # that unlikely tokens can rise faster. It also averages over all tokens of a batch, as our loss does, while the
 # original averages within each answer first (Yu et al. 2025). Both drop the KL, and today's libraries often start
 # from β = 0. *GSPO* uses a single ratio per answer in place of one per token (Zheng et al. 2025).

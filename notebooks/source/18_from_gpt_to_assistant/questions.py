@@ -47,7 +47,7 @@ During DPO the loss is 0.693 at every step, although the model writes stranger a
 A team rewards its assistant with thumbs up from users, and after some weeks all answers begin with a compliment. What has happened?
 - The model has found out that users like compliments, and wants to be liked. | It doesn't want anything. Whatever earned a thumbs up became likelier in training, and compliments did.
 - The learning rate was too high, so the model forgot how to answer. | Forgetting makes answers worse in every way. This change has one direction, and the reward explains it.
-- The model has drifted because the penalty on the KL was too strong. | A strong penalty keeps the model near its start. Here it was too weak for this reward, if there was any.
+- The model has drifted because the penalty on the KL was too strong. | A strong penalty keeps the model near its start. Here the penalty, if there was one, was too weak for this reward.
 + The reward measured something close to what was wanted. | Yes. A thumbs up isn't the same as a good answer. With enough training, the gap between the two is what gets optimised.
 
 [votes_by_pencil: number]
