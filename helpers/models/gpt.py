@@ -68,7 +68,7 @@ class GPTConfig:
     Raises
     ------
     ValueError
-        If a choice is unknown, or the heads of keys do not divide those of queries.
+        If a choice is unknown, or the number of key heads does not divide that of query heads.
     """
 
     vocab_size: int = 50257
@@ -106,7 +106,7 @@ class CausalSelfAttention(MultiHeadAttention):
     ----------
     d_model, n_heads : int
     n_kv_heads : int, default=None
-        Heads of keys and values, each shared by ``n_heads / n_kv_heads`` heads of queries.
+        Heads of keys and values, each shared by ``n_heads / n_kv_heads`` query heads.
     rotary : bool, default=False
         Rotate queries and keys by their positions.
     bias : bool, default=True
@@ -347,7 +347,7 @@ def gpt2_state(model):
     Parameters
     ----------
     model : GPT
-        With learned positions and as many heads of keys as of queries.
+        With learned positions and as many key heads as query heads.
 
     Returns
     -------

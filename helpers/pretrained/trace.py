@@ -372,7 +372,7 @@ def trace_gpt(model, ids, n_given, tokens_of, name):
     Parameters
     ----------
     model : GPT
-        With as many heads of keys as of queries.
+        With as many key heads as query heads.
     ids : integer Tensor of shape (T + 1,)
         The given text and what the model wrote; the last token is only written, not read.
     n_given : int

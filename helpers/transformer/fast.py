@@ -90,10 +90,10 @@ def matrix_first(linear, x):
 
 
 def grouped_attention(query, key, value, mask=None):
-    """The same as `fused_attention` with each head of keys repeated for its heads of queries.
+    """The same as `fused_attention` with each head of keys repeated for its query heads.
 
     Queries that share their keys become rows of one head, so nothing is copied. Measured for one
-    query and 1,000 keys, 9 heads of queries and 3 of keys: half the time in 32 bits, a fifth in 16.
+    query and 1,000 keys, 9 query heads and 3 key heads: half the time in 32 bits, a fifth in 16.
 
     Parameters
     ----------

@@ -720,8 +720,8 @@ exercises.quiz("everything_is_next_word")
 # %% [markdown]
 # ### Watch a model learn
 #
-# Here the model is trained on a tenth of the data, for one **epoch** (a single pass through it). Guessing evenly
-# among the 146 entries of the vocabulary would cost $\log 146 \approx 5$ nats. Watch how soon the loss gets below
+# Here the model is trained on a tenth of the data, for one **epoch** (a single pass through it). Guessing at
+# random among the 146 entries of the vocabulary would cost $\log 146 \approx 5$ nats. Watch how soon the loss gets below
 # that. The full training, `toy_models.train_toy("gru", splits)`, takes a few minutes, and you can interrupt it
 # whenever you like.
 

@@ -365,7 +365,7 @@ model, newest = last_states.module, model
 right, even = exact(model), math.log(len(pieces))
 exercises.reveal("after_a_minute", measured=sum(right))
 notebook.tell(
-    f"""Guessing evenly would cost {even:.1f}, but the first loss was {losses[0]:.1f}. The table that turns ids into
+    f"""Guessing at random would cost {even:.1f}, but the first loss was {losses[0]:.1f}. The table that turns ids into
     vectors also turns vectors into logits, so an untrained model's highest logit belongs to the piece that it has just
     read. The model is sure that every word comes twice, and pays for it."""
 )

@@ -326,7 +326,7 @@ EXERCISES = [
         reference=vit_parameters, draw=_draw_sizes,
         mistakes=[
             Mistake("one vector short", "(n_patches + 1) * d_model", "n_patches * d_model",
-                    "Exactly D numbers are missing. Four things have that size: the class token, its own row in the table of positions, the bias of the patch projection, and the gain or the bias of the last norm."),
+                    "Exactly D numbers are missing. These have that size: the class token, its own row in the table of positions, the bias of the patch projection, and the gain and the bias of the last norm."),
             Mistake("patches not squared", "(image_size // patch_size) ** 2", "image_size // patch_size",
                     "That's the number of patches along one side. The whole grid has the square of that number."),
             Mistake("channels forgotten", "n_channels * patch_size**2", "patch_size**2",

@@ -354,9 +354,9 @@ In DPO the policy has just been copied from the reference. What's the loss of a 
 - It depends on which of the two answers is longer. | Both answers' log-probabilities cancel against the reference's.
 
 [review_grouped_cache: number]
-A model has 12 heads of queries and 4 of keys and values. How many times smaller is its cache than with 12 of each?
+A model has 12 query heads and 4 key/value heads. How many times smaller is its cache than with 12 of each?
 - 12 | That would be one head of keys for all of them.
-- 1 | Queries aren't cached, but fewer heads of keys are.
+- 1 | Queries aren't cached, but there are fewer key heads.
 answer: 3
 why: Only keys and values are cached, and there are a third as many of them.
 tolerance: 0.002
