@@ -370,7 +370,7 @@ EXERCISES = [
         hints=["Start with the length of the longest row, max(len(row) for row in rows).",
                "A list times a number repeats it: [pad_id] * 3 is a list of three padding ids, and [pad_id] * 0 is an empty list.",
                "row + [pad_id] * (longest - len(row)), and for the mask [i < len(row) for i in range(longest)]."],
-        look_at="Your mask comes from the lengths and not from ids != pad_id, so it would be right even if pad_id occurred as a real token.",
+        look_at="If your mask comes from the lengths and not from ids != pad_id, it stays right even where pad_id occurs as a real token.",
     ),
     Exercise(
         name="wordpiece_encode", title="WordPiece, the longest piece first",

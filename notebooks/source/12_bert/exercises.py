@@ -130,6 +130,8 @@ EXERCISES = [
             Mistake("always the mask", "chosen & (uniform < 0.8)", "chosen",
                     "Every chosen token becomes mask_id. A tenth of them should become a random token and a tenth should stay.", also=(("chosen & (uniform >= 0.8) & (uniform < 0.9)", "chosen & (uniform > 2)"),)),
             Mistake("others masked too", "chosen & (uniform < 0.8)", "uniform < 0.8", ONLY_CHOSEN),
+            Mistake("others swapped too", "chosen & (uniform >= 0.8)", "(uniform >= 0.8)",
+                    "Some tokens that weren't chosen become random too. What has to be true of a token before its number matters?"),
             Mistake("nothing is kept", "& (uniform < 0.9)", "",
                     "Every chosen token that isn't masked becomes a random token. From 0.9 on, a chosen token should stay as it is."),
             Mistake("no random tokens", "    input_ids[swapped] = random_ids[swapped]\n", "",
@@ -285,7 +287,7 @@ EXERCISES = [
         hints=["x @ a.T is (..., rank). Which product brings it to D_out?",
                "correction = x @ a.T @ b.T",
                "x @ w.T + alpha / a.shape[0] * correction"],
-        look_at="x @ a.T comes first, so the product B A, a matrix as large as W, never has to be computed.",
+        look_at="If x @ a.T comes first, the product B A, a matrix as large as W, never has to be computed.",
     ),
     Exercise(
         name="lora_merge", title="merge the correction",

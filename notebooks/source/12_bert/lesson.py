@@ -432,8 +432,8 @@ exercises.check("lora_forward", lora_forward)
 # Let's put it all together. `add_lora` adds such a correction to each of MiniLM's 36 linear layers, and
 # `TextClassifier` puts a linear layer on top. As in BERT, dropout comes before that layer, so in training some of the
 # numbers are set to zero at random. The optimiser, AdamW, works like Adam but also pulls every weight slightly towards
-# zero. We go through 300 reviews twice. While the cell runs, guess how many of 400 new reviews the model will judge
-# correctly.
+# zero. We go through 300 reviews twice. While the cell runs, think about how many of 400 new reviews the model might
+# judge correctly.
 
 # %% tags=["hide-input"]
 

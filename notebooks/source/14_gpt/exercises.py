@@ -154,6 +154,8 @@ EXERCISES = [
                     "These are sums. Divide each row of weights by its sum to get means."),
             Mistake("divided by the whole length", "allowed.sum(-1, keepdim=True)", "length",
                     "Every row is divided by T. Row t has only t + 1 vectors to average, so divide each row by its own sum."),
+            Mistake("divided by columns", "allowed.sum(-1, keepdim=True)", "allowed.sum(0)",
+                    "Each column of weights sums to 1. The weights of one position stand in a row, so which dimension should the sum run over?"),
             Mistake("softmax of zeros and ones", "allowed / allowed.sum(-1, keepdim=True)", "allowed.softmax(-1)",
                     "After a softmax of zeros and ones, the zeros still have weight, because exp(0) is 1. Divide by the row's sum, or set the zeros to −∞ first."),
             Mistake("the largest so far", "return", "x.cummax(1).values",

@@ -3,7 +3,7 @@
 #
 # *Once upon a time there was a king who …*
 #
-# Run the cell below, and a model continues this sentence, one piece of a word after another. It would never stop if we
+# Run the next cells, and a model continues this sentence, one piece of a word after another. It would never stop if we
 # didn't cut it off. Seven megabytes of fairy tales are all it has ever read. Nobody told it what a king is, or even
 # what a sentence is.
 #

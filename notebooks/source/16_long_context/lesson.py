@@ -356,7 +356,8 @@ display(
     notebook.figure(
         axes,
         alt="Share of right answers against the distance of the mark. Full, strided and global attention stay "
-        "near 100 percent. The window alone drops to 12 percent beyond 14 positions.",
+        "near 100 percent. The window alone falls to about chance beyond 14 positions. A dotted line marks chance, "
+        "12.5 percent.",
         width=620,
     )
 )
@@ -488,7 +489,7 @@ print(
 print(f"largest tensor at 2048 tokens: {full_memory[2048] / linear_memory:.0f} times smaller")
 sooner = [n for n, a, b in zip(lengths, chunk_times, fused_times, strict=True) if a < b]
 where = ", ".join(f"{n:,}" for n in sooner) or "none of these"
-print("lengths at which causal linear attention is faster here than PyTorch's own tiles:", where)
+print("lengths at which linear attention under a causal mask is faster here than PyTorch's tiles:", where)
 
 # %% [markdown]
 # Linear attention takes $2nd^2$ multiplications instead of $2n^2d$, which is fewer as soon as $n$ is larger than $d$,
@@ -533,7 +534,7 @@ print("100 single steps and one pass over all 100 tokens agree: yes")
 # decoding it needs no cache that grows. But with recurrence, lesson 01's question is back: how much fits into a state
 # of fixed size?
 #
-# To find out, we fill such a state with random keys and values of length 1. At first we leave out $\phi$, so that the
+# To find out, we fill such a state with random keys and values of norm 1. At first we leave out $\phi$, so that the
 # state is simply the sum of all $k v^\top$.
 
 
@@ -600,9 +601,10 @@ notebook.tell(
     Softmax attention with sharp scores reads back all 512, because it keeps each pair separately. A sum of fixed size
     can't.
 
-    With the φ you've just written, even 16 pairs are too many, and most are lost. The keys are short here, so elu + 1
-    turns every entry into a number not far from 1, and all φ(k) point in nearly the same direction. Longer keys point
-    in more different directions: with keys 16 times as long, {longer:.0f}% of 16 pairs come back.
+    With the φ you've just written, even 16 pairs are too many: what comes back is about
+    chance, 1 in 16. The keys are short here, so elu + 1 turns every entry into a number not far from 1, and all φ(k)
+    point in nearly the same direction. Longer keys point in more different directions, so with keys 16 times
+    as long, {longer:.0f}% of 16 pairs come back.
     """
 )
 

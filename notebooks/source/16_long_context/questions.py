@@ -71,11 +71,11 @@ GPT-3's 175 billion parameters take 350 gigabytes as 16-bit numbers. Suppose its
 Lesson 04's attention runs on a text of 2,048 tokens, with a mask that allows each query only the last 64 keys. How long do its three lines take, compared with no mask at all?
 - little: a small fraction of the time, because 97% of the pairs are gone | They're gone from the result but not from the work, because `query @ key.T` computes every score before the mask is applied.
 - half: about half the time, because the scores are still computed but the values aren't mixed | The second product is computed in full as well. It multiplies most values by zero.
-- more: as long, or even longer | Yes. Every score is computed, and overwriting most of them with −∞ is an additional step.
+- more: as long or even longer, because the mask is one step more on top of the scores | Yes. Every score is computed, and overwriting most of them with −∞ is an additional step.
 
 [how_far_it_reads]
 A model with two layers and a window that reaches 7 positions to each side is trained so that its last position reports the marked symbol. How does its accuracy depend on how far back the mark is?
-- slope: it falls a little with every further position between the mark and the end | A message that is passed on doesn't have to get weaker: layer 1 can copy it whole. It either gets through or it doesn't.
+- slope: it falls a little with every further position between the mark and the end | A message that is passed on doesn't have to get weaker: layer 1 can copy it whole. Only at the edge of the reach is the model less sure, because few routes are left there.
 - cliff: it's nearly perfect as far as two layers reach, and then no better than chance | Yes. Within reach the model has learned to pass the message on; beyond it, nothing about the mark arrives.
 - flat: it's nearly perfect at every distance, once the model is trained | Training can't change which positions are connected. Beyond the reach the gradient is exactly zero, so there's nothing to learn from.
 recall: layers_for_a_window
