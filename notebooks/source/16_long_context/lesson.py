@@ -489,7 +489,10 @@ print(
 print(f"largest tensor at 2048 tokens: {full_memory[2048] / linear_memory:.0f} times smaller")
 sooner = [n for n, a, b in zip(lengths, chunk_times, fused_times, strict=True) if a < b]
 where = ", ".join(f"{n:,}" for n in sooner) or "none of these"
-print("lengths at which linear attention under a causal mask is faster here than PyTorch's tiles:", where)
+print(
+    "lengths at which linear attention under a causal mask is faster here than PyTorch's tiles:",
+    where,
+)
 
 # %% [markdown]
 # Linear attention takes $2nd^2$ multiplications instead of $2n^2d$, which is fewer as soon as $n$ is larger than $d$,
