@@ -6,10 +6,11 @@ from helpers.pretrained import toy_models
 from helpers.text.tokenization import SPECIALS
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
 from helpers.widgets.svg import number
-from images.stage import Scene, film
+from images.stage import MOVE, Scene, film
 
 FRENCH = "le chat noir dort ."
 SEARCH = "un médecin cherche la lettre ."  # no adjective: lesson 02 asks later where a noun looks
+SEEN = 0.03  # a smaller weight is not drawn
 
 
 def _trained(french):
@@ -165,49 +166,70 @@ def _layers(scene, name, shares, x, y, wide, high, opacity, start=None, **how):
 
 
 def decoder_looking_back():
-    """A film: a doctor looks for the letter is written word by word, beside the French un médecin
-    cherche la lettre. Lines go from each word being written to the French words, as thick as their
-    weights. A, doctor and looks each give most to the next French word. For shares its weight:
-    0.57 to cherche, 0.42 to la. The gives 0.71 to la, 0.26 to cherche. Letter looks at lettre, the
-    full stop and eos both at the full stop. At the end all lines are shown.
+    """A film: a doctor looks for the letter stands beside the French un médecin cherche la lettre.
+    From each English word in turn lines go to French words, as thick as their weights, and from
+    there a piece as tall as the weight comes back and fills the English word's box. A, doctor and
+    looks each give most to the next French word. For shares its weight: 0.57 to cherche, 0.42 to
+    la. The gives 0.71 to la, 0.26 to cherche. Letter looks at lettre, the full stop and eos both at
+    the full stop. At the end all lines are shown.
     """
     read, written, weights = _trained(SEARCH)
     told = [
-        ((), "What does each English word need?"),
-        ((0, 1, 2), "“a”, “doctor”, “looks”: mainly one French word each, in order."),
+        ((), "What does each English word take from the French?"),
+        ((0,), "“a” looks back. What it looks at comes over, as much as its weight."),
+        ((1, 2), "“doctor” and “looks” take mainly one French word each, in order."),
         ((3,), "“for” has no French word of its own. It looks at “cherche” and “la”."),
         ((4,), "“the” looks mostly at “la”, and again at “cherche”."),
         ((5, 6, 7), "“letter” looks at “lettre”, and even <eos> at the full stop."),
         (range(len(written)), "All weights at once: an alignment that nobody drew."),
     ]
-    return film([_gaze(read, written, weights, *moment) for moment in told], 356)
+    return film([_gaze(read, written, weights, *moment) for moment in told], 366)
 
 
 def _gaze(read, written, weights, steps, caption):
-    """Draw the words, and the lines of some steps, which come one after the other."""
-    scene = Scene(caption, 0.8 * len(steps) if 1 < len(steps) < len(written) else 1.3)
+    """Draw the words, the looks of some steps, one after the other, and faintly those before."""
+    finished = len(steps) == len(written)
+    scene = Scene(caption, MOVE if finished else 1.0 + 1.6 * len(steps), key=bool(steps))
     scene.text("French", 66, 18, "read", "query", bold=True)
     scene.text("English", 414, 18, "written", "key", bold=True)
-    left = [62 + 44 * i for i in range(len(read))]
-    right = [46 + 40 * i for i in range(len(written))]
-    finished = len(steps) == len(written)
-    turns = {i: (0, 1) if finished else (k / len(steps), (k + 1) / len(steps))
-             for k, i in enumerate(steps)}  # fmt: skip
-    for i, when in turns.items():
-        for j, (place, weight) in enumerate(zip(left, weights[i], strict=True)):
-            if weight > 0.03:
-                y, come = right[i], {"start": {"points": [361, right[i]] * 2}, "when": when}
-                scene.line(f"gaze {i} {j}", [(361, y), (120, place)], "result",
-                           round(12 * weight, 1), **come)  # fmt: skip
-                if len(steps) == 1:
-                    scene.text(f"weight {j}", 143, place - 12, f"{weight:.2f}", "result", bold=True)
+    left = [62 + 46 * i for i in range(len(read))]
+    right = [48 + 42 * i for i in range(len(written))]
+    last = max(steps, default=-1)
+    for i, y in enumerate(right):
+        now = i in steps and not finished
+        scene.rect(f"written {i}", 362, y - 17, 104, 34, "paper", "key" if i <= last else "edge",
+                   line=3.5 if now else 2)  # fmt: skip
+        if i <= last:
+            turn = steps.index(i) / len(steps) if now else None
+            _look(scene, i, y, left, weights[i], turn, 1 / max(len(steps), 1), finished or now)
     for j, (y, word) in enumerate(zip(left, read, strict=True)):
         scene.card(f"read {j}", 66, y, word, "query", 104)
+        if len(steps) == 1 and weights[last][j] > SEEN:
+            scene.text(f"weight {last} {j}", 143, y - 12, f"{weights[last][j]:.2f}", "result",
+                       bold=True, start={"opacity": 0}, when=(0.3, 0.42))  # fmt: skip
     for i, (y, word) in enumerate(zip(right, written, strict=True)):
-        if i <= max(steps, default=-1):
-            scene.card(f"written {i}", 414, y, word, "key", 104, i == max(steps) and not finished,
-                       start=(414, y + 30), when=turns.get(i, (0, 1)))  # fmt: skip
+        scene.text(f"word {i}", 414, y + 6, word, "ink" if i <= last else "muted", bold=True)
     return scene
+
+
+def _look(scene, i, y, left, weights, turn, share, lit):
+    """Draw the lines of English word i, and the pieces that came back along them into its box.
+
+    If it is its turn, lines grow first, then pieces flow; `turn` is when, `share` for how long.
+    """
+    shown = [(j, weight) for j, weight in enumerate(weights) if weight > SEEN]
+    low = y + 15 - 30 * sum(weight for _, weight in shown)
+    for j, weight in shown:
+        grow, flow = {}, {}
+        if turn is not None:
+            grow = {"start": {"points": [361, y] * 2}, "when": (turn, turn + 0.3 * share)}
+            come = {"x": 16, "y": left[j] - 15 * weight}
+            flow = {"start": come, "when": (turn + 0.42 * share, turn + share)}
+        scene.line(f"gaze {i} {j}", [(361, y), (120, left[j])], "result", round(12 * weight, 1),
+                   opacity=1 if lit else 0.2, **grow)  # fmt: skip
+        scene.rect(f"piece {i} {j}", 364, low, 100, 30 * weight, "result", "paper", 0.35, line=1.5,
+                   round=1, **flow)  # fmt: skip
+        low += 30 * weight
 
 
 # ---- lesson 02: one step of attention, in numbers ------------------------------------------------

@@ -44,7 +44,8 @@ class Player {
   constructor(place, film) {
     Object.assign(this, { film, time: 0, end: 0, playing: false, until: Infinity });
     for (const scene of film.scenes) this.end += scene.seconds;
-    const svg = drawn("svg", { viewBox: `0 0 ${film.width} ${film.height}`, role: "img", "aria-label": film.alt });
+    const box = `0 0 ${film.width} ${film.height}`;
+    const svg = drawn("svg", { viewBox: box, role: "img", "aria-label": film.alt, tabindex: 0 });
     this.stage = new Stage(svg, film.scenes);
     this.caption = made("span", { "aria-live": "polite" });
     // The longest caption decides how much room all have, so that nothing jumps.
@@ -52,7 +53,8 @@ class Player {
       made("span", { class: "film-room", "aria-hidden": "true" }, ...lowered(scene.caption, subscript)),
     );
     const words = made("p", { class: "film-caption" }, ...room, this.caption);
-    this.root = made("div", { class: "film-player", role: "group", "aria-label": "Film" }, svg, words, this.bar());
+    const seen = made("div", { class: "film-stage" }, svg);
+    this.root = made("div", { class: "film-player", role: "group", "aria-label": "Film" }, seen, words, this.bar());
     this.root.setAttribute("data-lm-suppress-shortcuts", ""); // JupyterLab leaves its keys alone
     this.root.addEventListener("keydown", (event) => this.key(event));
     svg.addEventListener("click", () => {
