@@ -224,8 +224,8 @@ class Repair:
         line = self._line(node.lineno)
         what = f"`{quoted}`" if len(quoted) <= LONGEST else "what it computes"
         if sound:
-            at = f"Look at the line `{line}`" if line else "Look at one step"
-            first = f"{at}: what goes into {what} is right, so the mistake is in {what} itself."
+            where = f"Look at the line `{line}`." if line else "One step is wrong."
+            first = f"{where} The mistake is in {what}."
         else:
             at = f"Look at the line `{line}` and above it" if line else "Look at one step"
             first = f"{at}: what you do with {what} is right, but its values are wrong."
