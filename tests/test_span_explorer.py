@@ -48,8 +48,8 @@ def test_the_marked_span_is_the_best_of_all_valid_ones():
 
 def test_it_keeps_what_every_explorer_promises():
     assert check_the_still_picture(make()) <= 480
-    changes = {"question": "And who was that?", "text": "Eve saw Tom", "rank": 3, "apart": True}
-    check_that_every_change_shows(make(), changes)
+    changes = {"question": "And who was that?", "text": "Eve saw Tom", "apart": True}
+    check_that_every_change_shows(make(), changes | {"start": 3, "end": 5})
 
 
 def test_independent_ends_can_be_no_span():
@@ -84,16 +84,22 @@ def test_a_text_that_cannot_be_used_is_refused_in_words(typed, said):
     assert not widget.controls["question"].error
 
 
-def test_a_click_on_a_candidate_marks_it():
+def test_a_click_on_a_candidate_or_any_cell_marks_it():
     widget = make(apart=True)
     sent = clicks(widget)
-    assert {one["rank"] for one in sent} == {1, 2, 3, 4}
+    assert [(one["start"], one["end"]) for one in sent] == widget.numbers["spans"]
     send(widget, set=sent[2], number=1)
-    assert (widget.rank, widget.apart) == (sent[2]["rank"], False)
-    assert widget.numbers["chosen"] == widget.numbers["spans"][sent[2]["rank"] - 1]
+    assert widget.numbers["chosen"] == widget.numbers["spans"][2]
+    assert not widget.apart
+    send(widget, set={"start": 2, "end": 4}, number=2)
+    assert "You marked “Bob & Eve”" in widget.tell()[0]
+    send(widget, set={"start": 4, "end": 2}, number=3)
+    assert "no span; the end comes first" in widget.tell()[0]
+    widget.text = "Bob ran"
+    assert widget.numbers["chosen"] == widget.numbers["spans"][0]
 
 
 def test_a_text_of_one_word_has_one_span():
-    widget = SpanExplorer(Words(), QUESTION, "Ada", rank=4)
+    widget = SpanExplorer(Words(), QUESTION, "Ada", start=4)
     assert widget.numbers["spans"] == [(0, 0)]
     assert widget.words_of(widget.numbers["chosen"]) == "Ada"

@@ -5,11 +5,12 @@ import traitlets
 
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS, tint
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import PALE, Sheet, number
+from helpers.widgets.svg import PALE, Sheet, number, track
 
 MOST_TOKENS = 60  # of the text; more could not be told apart
-MAP, WIDE, LEFT, UP = 272, 400, 90, 102  # pixels; the map's corner
+MAP, WIDE, LEFT, UP = 272, 400, 90, 96  # pixels; the map's corner
 ROW = 38  # pixels of a candidate's line
+ROOM = 15  # pixels of a cell that can be named beside its neighbours
 LETTER = 10.6  # pixels, roughly, of a letter of the text
 LONGEST = 20  # tokens of an answer
 CANDIDATES = 4
@@ -26,8 +27,8 @@ class SpanExplorer(Explorer):
     question, text : str
         The text with at most 60 tokens.
     **state : traits
-        `rank` (1 to 4): which of the best spans is marked; `apart` (bool): start and end are each
-        chosen alone.
+        `start` and `end` (int): the tokens that are marked; −1 is the model's choice. `apart`
+        (bool): start and end are each chosen alone.
 
     Raises
     ------
@@ -37,7 +38,8 @@ class SpanExplorer(Explorer):
 
     question = traitlets.Unicode().tag(state=True)
     text = traitlets.Unicode().tag(state=True)
-    rank = traitlets.Int(1, min=1, max=CANDIDATES).tag(state=True)
+    start = traitlets.Int(-1, min=-1, max=MOST_TOKENS).tag(state=True)
+    end = traitlets.Int(-1, min=-1, max=MOST_TOKENS).tag(state=True)
     apart = traitlets.Bool(False).tag(state=True)
 
     def __init__(self, reader, question, text, **state):
@@ -80,14 +82,19 @@ class SpanExplorer(Explorer):
             for field in ("question", "text"):
                 self.controls[field].error = ""
             self.question, self.text = self._first["question"], self._first["text"]
-            self.rank, self.apart = 1, False
+            self.start, self.end, self.apart = -1, -1, False
 
     def build(self):
-        """Make the controls; candidates are clicked in the picture."""
+        """Make the controls; any span is pointed at in the picture."""
         self.words("question", "Question", wide=True)
         self.words("text", "Text", wide=True)
         self.switch("apart", "Choose start and end independently")
         self.button("Start again", self.reset)
+        self.observe(self._choose_anew, names=["question", "text"])
+
+    def _choose_anew(self, _):
+        with self.together():
+            self.start = self.end = -1
 
     def compute(self):
         """Score every span and choose one."""
@@ -98,14 +105,16 @@ class SpanExplorer(Explorer):
         scores = scores.masked_fill(~valid, -torch.inf)
         best = scores.flatten().topk(min(CANDIDATES, int(valid.sum())))
         spans = [divmod(place, len(scores)) for place in best.indices.tolist()]
-        chosen = spans[min(self.rank, len(spans)) - 1]
+        hand = zip((self.start, self.end), spans[0], strict=True)
+        chosen = tuple(min(mine, len(scores) - 1) if mine >= 0 else its for mine, its in hand)
         if self.apart:
             chosen = window.start.argmax().item(), window.end.argmax().item()
         return {
             "window": window,
             "scores": scores,
             "spans": spans,
-            "shares": scores.flatten().softmax(0)[best.indices],
+            "shares": scores.flatten().softmax(0).view_as(scores),
+            "valid": bool(valid[chosen]),
             "chosen": chosen,
             "start": window.start.softmax(-1),
             "end": window.end.softmax(-1),
@@ -131,7 +140,8 @@ class SpanExplorer(Explorer):
         """Say which span is marked, and what to try."""
         found = self.numbers
         words = self.words_of(found["chosen"]).rstrip(".")
-        best, shares = self.words_of(found["spans"][0]).rstrip("."), found["shares"].tolist()
+        best = self.words_of(found["spans"][0]).rstrip(".")
+        choice = f"the model's choice is “{best}”: {number(found['shares'][found['spans'][0]])}."
         if self.apart:
             said = f"point at “{words}”" if words else "make no span: the end comes first"
             same = found["chosen"] == found["spans"][0]
@@ -140,42 +150,61 @@ class SpanExplorer(Explorer):
                 f"Chosen together, they point at “{best}”{' too' if same else ''}. "
                 "Ask something else about the text.",
             )
-        asked = "Tick the box: do start and end, chosen independently, agree with it?"
+        asked = "Tick the box: do independent ends agree with it?"
         if found["chosen"] == found["spans"][0]:
-            return f"The model's choice is “{best}”: {number(shares[0])}.", asked
-        rank = found["spans"].index(found["chosen"])
-        marked = f"You marked “{words}”: {number(shares[rank])}"
-        return f"{marked}; the model's choice is “{best}”: {number(shares[0])}.", asked
+            return f"T{choice[1:]}", f"Press another cell of the map. Or {asked[0].lower()}{asked[1:]}"
+        share = number(found["shares"][found["chosen"]])
+        marked = f"You marked “{words}”: {share if share != '0.00' else 'below 0.01'}"
+        if not found["valid"]:
+            why = f"the end comes first; {choice}" if not words else f"above {LONGEST} tokens."
+            marked, choice = "You marked no span", why
+        return f"{marked}; {choice}", asked
 
     def draw(self):
         """Draw the map of spans, and beside it the text with the best spans below."""
         return [self._draw_map(), self._draw_text()]
 
     def _draw_map(self):
-        sheet, found = Sheet(400, MAP + UP + 26), self.numbers
+        sheet, found = Sheet(400, MAP + UP + 32), self.numbers
         scores, n = found["scores"], len(found["scores"])
         sheet.text(0, 18, "Every span", INK, bold=True)
         sheet.text(LEFT - 8, UP - 8, "start ↓", BLUE, anchor="end")
-        sheet.text(LEFT, 44, "end →", ORANGE)
+        sheet.text(LEFT - 8, UP - 30, "end →", ORANGE, anchor="end")
         gaps = (scores - scores.max()).masked_fill(~scores.isfinite(), torch.nan)
         sheet.pixels(LEFT, UP, MAP, MAP, gaps.clamp(min=-LOWEST), SPANS, -LOWEST, 0)
         cell = MAP / n
         start, end = found["chosen"]
-        for i, token in enumerate(found["window"].tokens):  # all names, if there is room for them
-            x, y = LEFT + cell * (i + 0.5), UP + cell * (i + 0.5) + 6
-            sheet.text(LEFT - 8, y, token[:8] if cell >= 20 or i == start else "", BLUE,
-                       anchor="end")  # fmt: skip
-            sheet.text(x, UP - 6, token[:6] if cell >= 20 or i == end else "", ORANGE, turn=50)
-        side = max(cell + 8, ROW)
-        for rank, (first, last) in reversed(list(enumerate(found["spans"], 1))):  # the best on top
-            label = f"Span {rank}: {self.words_of((first, last))}"
-            x, y = LEFT + cell * (last + 0.5) - side / 2, UP + cell * (first + 0.5) - side / 2
-            sheet.target(x, y, side, side, label, rank=rank, apart=False)
         x, y = LEFT + cell * end, UP + cell * start
+        for i, token in enumerate(found["window"].tokens):  # all names, if there is room for them
+            for name, turn, on, ink in (
+                (token[:8], 0, i == start, BLUE),
+                (token[:7], 50, i == end, ORANGE),
+            ):
+                along = cell * (i + 0.5)
+                place = (LEFT + along, UP - 6) if turn else (LEFT - 8, UP + along + 6)
+                if on or cell >= ROOM:
+                    anchor = "start" if turn else "end"
+                    sheet.text(*place, name, ink if on else GREY, anchor=anchor, bold=on, turn=turn)
+        sheet.line(LEFT, y + cell / 2, x, y + cell / 2, PURPLE, 1.5, "3 3")
+        sheet.line(x + cell / 2, UP, x + cell / 2, y, PURPLE, 1.5, "3 3")
         sheet.rect(x - 3, y - 3, cell + 6, cell + 6, stroke=PURPLE, line=3)
-        words = f"strong: best score, faint: −{LOWEST:.0f}, grey: no span"
-        sheet.text(0, MAP + UP + 22, words, GREY)
+        ends = (cell / 2, MAP - cell / 2), (0, n - 1)
+        down, across = (
+            track(axis, trait, [corner + along for along in ends[0]], ends[1], now, step=1)
+            for axis, trait, corner, now in (("y", "start", UP, start), ("x", "end", LEFT, end))
+        )
+        value = self.words_of((start, end)) or "no span"
+        sheet.handle(LEFT, UP, MAP, MAP, "The marked span", value, across, down, apart=False)
+        self._draw_scale(sheet, UP + MAP + 10)
         return sheet
+
+    def _draw_scale(self, sheet, y):
+        """Say what the colours mean: how far a score is below the best."""
+        sheet.text(LEFT - 8, y + 14, f"best − {LOWEST:.0f}", GREY, anchor="end")
+        sheet.pixels(LEFT, y, 120, 18, torch.linspace(-LOWEST, 0, 60)[None], SPANS, -LOWEST, 0)
+        sheet.text(LEFT + 128, y + 14, "best score", GREY)
+        sheet.pixels(LEFT + 226, y, 18, 18, [[torch.nan]], SPANS, -LOWEST, 0)
+        sheet.text(LEFT + 250, y + 14, "no span", GREY)
 
     def _draw_text(self):
         found, x, y = self.numbers, 0.0, 44.0
@@ -204,15 +233,14 @@ class SpanExplorer(Explorer):
 
     def _draw_spans(self, sheet, y):
         found = self.numbers
-        for rank, (span, share) in enumerate(
-            zip(found["spans"], found["shares"].tolist(), strict=True), 1
-        ):
-            marked = rank == self.rank and not self.apart
+        for rank, span in enumerate(found["spans"], 1):
             words, top = self.words_of(span), y + ROW * (rank - 1)
-            shown = words if len(words) <= 28 else f"{words[:27]}…"
-            sheet.rect(0, top, WIDE * share, 28, PURPLE, round=3, opacity=0.35)
-            sheet.text(6, top + 20, f"{rank}  {shown}", INK, bold=marked)
+            share = found["shares"][span].item()
+            head, tail = words[:16].rpartition(" ")[0], words[-16:].partition(" ")[2]
+            shown = words if len(words) <= 30 else f"{head or words[:14]} … {tail or words[-14:]}"
+            sheet.rect(0, top, (WIDE - 56) * share, 28, PURPLE, round=3, opacity=0.35)
+            sheet.text(6, top + 20, f"{rank}  {shown}", INK, bold=span == found["chosen"])
             sheet.text(WIDE - 6, top + 20, number(share), PURPLE, anchor="end")
-            sheet.target(
-                0, top - 5, WIDE, ROW, f"Mark span {rank}: {words}", rank=rank, apart=False
-            )
+            start, end = span
+            place, label = (0, top - 5, WIDE, ROW), f"Mark span {rank}: {words}"
+            sheet.target(*place, label, start=start, end=end, apart=False)

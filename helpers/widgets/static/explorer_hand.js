@@ -62,7 +62,9 @@ function onKey(explorer, event) {
   if (target.matches("[data-drag]") && arrow) {
     const tracks = JSON.parse(target.dataset.drag);
     const along = tracks.find(({ axis }) => (axis === "x") === Boolean(arrow[0])) || tracks[0];
-    const steps = (event.shiftKey ? 10 : 1) * (arrow[0] - arrow[1]); // right and up are more
+    // Right and up are more, unless the track runs the other way: it moves as the arrow points.
+    const way = along.axis === "y" && along.to > along.from === along.high > along.low ? -1 : 1;
+    const steps = (event.shiftKey ? 10 : 1) * (arrow[0] - way * arrow[1]);
     const also = alsoSet(target);
     const held = Object.entries(also).every(([name, value]) => explorer.state[name] === value);
     const now = held ? explorer.state[along.trait] : along.now; // the trait was another handle's

@@ -367,9 +367,9 @@ def span_scores(start_logits, end_logits, max_len):
 exercises.check("span_scores", span_scores)
 
 # %% [markdown]
-# Here are all the spans of our little text. Click one of the best four, or switch to choosing start and end
-# independently. Then try a text and a question of your own, and see if you can make the reader point at something
-# silly.
+# Here are all the spans of our little text. Click a cell or one of the best four, or switch to choosing start
+# and end independently. Then try a text and a question of your own, and see if you can make the reader point at
+# something silly.
 
 # %% tags=["nbval-ignore-output"]
 SpanExplorer(reader, question, text)
