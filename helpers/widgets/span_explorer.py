@@ -152,7 +152,10 @@ class SpanExplorer(Explorer):
             )
         asked = "Tick the box: do independent ends agree with it?"
         if found["chosen"] == found["spans"][0]:
-            return f"T{choice[1:]}", f"Press another cell of the map. Or {asked[0].lower()}{asked[1:]}"
+            return (
+                f"T{choice[1:]}",
+                f"Press another cell of the map. Or {asked[0].lower()}{asked[1:]}",
+            )
         share = number(found["shares"][found["chosen"]])
         marked = f"You marked “{words}”: {share if share != '0.00' else 'below 0.01'}"
         if not found["valid"]:
