@@ -1,16 +1,18 @@
 """Pictures as sentences: cut one into patches, and see where a Vision Transformer attends."""
 
+import torch
 import traitlets
 from matplotlib.colors import LinearSegmentedColormap
 
 from helpers.data.clothes import CLASSES, SIDE, clothes
 from helpers.models.vit import attention_rollout
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE
-from helpers.widgets.colours import DARK
+from helpers.widgets.colours import LIGHT
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import Sheet, number
+from helpers.widgets.svg import PALE, Sheet, number
 
-BOX, LARGE = 340, 336  # pixels of a picture's side on the page, cut and looked at
+BOX, LARGE = 340, 308  # pixels of a picture's side on the page, cut and looked at
+FAINT = LinearSegmentedColormap.from_list("faint", [LIGHT["paper"], LIGHT["field"]])
 GREYS = LinearSegmentedColormap.from_list("greys", ["black", "white"])
 SIDES = 2, 4, 7, 14  # of a patch, in pixels of the picture
 AVERAGE, ROLLOUT = -1, -2  # what can stand in for a head
@@ -221,45 +223,70 @@ class PatchAttention(Explorer):
 
     def tell(self):
         """Say how much of the weight lies on what is shown, and how much that means."""
-        shown, name = self.numbers["shown"], CLASSES[self.pictures.labels[self.picture]]
-        trained, untrained = (
-            f"{100 * self.numbers[name][1:][shown].sum():.0f}%" for name in self._models
-        )
+        trained, untrained = (f"{100 * self._share(self.numbers[name]):.0f}%"
+                              for name in self._models)  # fmt: skip
         where = self._where()
         return (
-            f"{where[0].upper()}{where[1:]} puts {trained} of its weight on the {name}.",
+            f"{where[0].upper()}{where[1:]} puts {trained} of its weight on the {self._thing()}.",
             f"Random weights put {untrained} there, and an even spread would put "
-            f"{100 * shown.sum() / (len(shown) + 1):.0f}%. "
-            f"Press {'another' if self.token else 'a'} patch.",
+            f"{100 * self._even():.0f}%. Press {'another' if self.token else 'a'} patch.",
         )
+
+    def _thing(self):
+        return CLASSES[self.pictures.labels[self.picture]]
+
+    def _share(self, row):
+        """Add up what lies on the patches in which there is something."""
+        return row[1:][self.numbers["shown"]].sum().item()
+
+    def _even(self):
+        return self._share(torch.full((self._grid**2 + 1,), 1 / (self._grid**2 + 1)))
 
     def draw(self):
         """Draw the weights of both models over the picture, which can be clicked."""
         return [self._weights(name) for name in self._models]
 
     def _weights(self, name):
-        """Lay blue over each patch, the more of it the more weight."""
+        """Lay a square over each patch, the larger the more weight; blue where there is cloth."""
         row, size = self.numbers[name], LARGE / self._grid
-        sheet = Sheet(400, LARGE + 32)
+        sheet = Sheet(400, LARGE + 88)
         sheet.text(0, 18, name, BLUE if name == "trained" else GREY, bold=True)
         sheet.text(LARGE, 18, f"class token: {100 * row[0]:.0f}%", GREY, anchor="end")
         image = self.pictures.images[self.picture].numpy()
-        sheet.pixels(0, 28, LARGE, LARGE, image, GREYS, 0, 255)
-        # One scale for both, so that the pale one is the one that attends less.
+        sheet.pixels(0, 28, LARGE, LARGE, image, FAINT, 0, 540)  # at most half of it
+        sheet.rect(0, 28, LARGE, LARGE, stroke=PALE)
+        # One scale for both, so that the small squares are those of the one that attends less.
         top = max(*(self.numbers[each][1:].max().item() for each in self._models), 1e-9)
+        even = 1 / len(row)
+
+        def square(x, y, weight, *look, **more):
+            side = 0.94 * size * (weight / top) ** 0.5
+            sheet.rect(x + (size - side) / 2, y + (size - side) / 2, side, side, *look, **more)
+
         for i, weight in enumerate(row[1:].tolist()):
-            r, c = divmod(i, self._grid)
-            place = c * size, 28 + r * size, size, size
-            sheet.rect(*place, DARK["query"], opacity=0.85 * weight / top)
-            label = f"Row {r + 1}, column {c + 1}: weight {number(weight, 3)}"
-            sheet.target(*place, label, token=i + 1)
+            x, y = i % self._grid * size, 28 + i // self._grid * size
+            square(x, y, weight, BLUE if self.numbers["shown"][i] else GREY)
+            label = f"Row {i // self._grid + 1}, column {i % self._grid + 1}"
+            sheet.target(x, y, size, size, f"{label}: weight {number(weight, 3)}", token=i + 1)
         if self.token:
             r, c = divmod(self.token - 1, self._grid)
             sheet.rect(c * size + 1, 29 + r * size, size - 2, size - 2, stroke=ORANGE, line=4)
-        for i in range(20):  # what the blue means
-            place = LARGE + 8, 28 + LARGE * (1 - (i + 1) / 20), 18, LARGE / 20
-            sheet.rect(*place, "black")
-            sheet.rect(*place, DARK["query"], opacity=0.85 * (i + 0.5) / 20)
-        sheet.text(LARGE + 30, 40, f"{top:.2f}", GREY)
-        sheet.text(LARGE + 30, 28 + LARGE, "0", GREY)
+        for y, weight, words, *look in (  # what a square means
+            (28, top, "largest", BLUE),
+            (136, even, "even", "none", INK),
+        ):
+            square(LARGE + 12, y, weight, *look)
+            sheet.text(LARGE + 12, y + size + 18, words, GREY)
+            sheet.text(LARGE + 12, y + size + 38, number(weight), GREY)
+        self._draw_share(sheet, self._share(row), LARGE + 40)
         return sheet
+
+    def _draw_share(self, sheet, share, y):
+        """Draw how much lies on the cloth, and where an even spread would end."""
+        even = LARGE * self._even()
+        sheet.rect(0, y, LARGE, 20, PALE)
+        sheet.rect(0, y, LARGE * share, 20, BLUE)
+        sheet.line(even, y - 3, even, y + 23, INK, 3)
+        sheet.text(LARGE + 12, y + 16, f"{100 * share:.0f}%", BLUE, bold=True)
+        sheet.text(0, y + 42, f"on the {self._thing()}", BLUE)
+        sheet.text(LARGE, y + 42, "│ even spread", INK, anchor="end")

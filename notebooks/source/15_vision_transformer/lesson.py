@@ -412,8 +412,9 @@ assert card["epochs"] >= 7 * card["cnn"]["epochs"]
 # ## 5. Where does it look?
 #
 # An attention map can be drawn right over the picture, so it's tempting to read it as an explanation. In the map
-# below, click a patch and step through the layers and heads. The bluer a patch, the more weight it has. For
-# comparison, the map on the right comes from a ViT with *random* weights, which has never seen a picture.
+# below, click a patch and step through the layers and heads. The larger its square, the more weight a patch
+# has, and blue squares lie on the piece of clothing. For comparison, the map on the right comes from a ViT with
+# *random* weights, which has never seen a picture.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 torch.manual_seed(0)
