@@ -24,10 +24,26 @@ function memberOf(name) {
   return last === "b" ? `${of}W_O’s bias ${layer}` : `${of}head ${layer}.${last}`;
 }
 
+// A group in a plain sentence: of which token, in its query or in its key.
+function plainly(group, token, side) {
+  const [, layer] = / (\d+)$/.exec(group) || [];
+  if (layer) {
+    const what = group.startsWith("feed") ? "network" : group.startsWith("heads") ? "heads" : group.split(" ")[0];
+    return `what layer ${layer}’s ${what} wrote into the ${side}`;
+  }
+  if (group === "token") return `${token} itself`;
+  return group === "position" ? `the position of ${token}` : `what ${group} add to the ${side}`;
+}
+
 // The pairs above those of an average key, added up by groups, with sums of rows and columns. The
-// key's names are the query's own, unless they come from the other stack.
+// key's names are the query's own, unless they come from the other stack. Biases that are the same
+// in every key have no column.
 export function grouped({ names, keys = names, pairs, mean }) {
-  const [rows, cols] = [names, keys].map((all) => [...new Set(all.map(groupOf))]);
+  const rows = [...new Set(names.map(groupOf))];
+  const differs = (key) =>
+    key !== "biases" ||
+    pairs.some((row, i) => row.some((value, j) => keys[j] === key && Math.abs(value - mean[i][j]) > 1e-4));
+  const cols = [...new Set(keys.map(groupOf))].filter(differs);
   const [m, n] = [rows.length + 1, cols.length + 1];
   const sums = new Float64Array(m * n);
   const largest = Array.from({ length: m * n }, () => ({ value: 0 }));
@@ -41,7 +57,7 @@ export function grouped({ names, keys = names, pairs, mean }) {
   );
   for (const pair of all) {
     const [a, b] = [rows.indexOf(groupOf(pair.one)), cols.indexOf(groupOf(pair.other))];
-    for (const at of [a * n + b, a * n + n - 1, (m - 1) * n + b, m * n - 1]) {
+    for (const at of [...(b < 0 ? [] : [a * n + b, (m - 1) * n + b]), a * n + n - 1, m * n - 1]) {
       sums[at] += pair.value;
       if (Math.abs(pair.value) > Math.abs(largest[at].value)) largest[at] = pair;
     }
@@ -51,24 +67,31 @@ export function grouped({ names, keys = names, pairs, mean }) {
   return { rows, cols, sums, largest, all, score: total(pairs), average: total(mean), above: sums[m * n - 1] };
 }
 
-// The largest cell, then a single pair for each direction: parts may add more than what is left once
-// they have cancelled.
-export function sayWhy(found, average = "an average key") {
+// The largest cell in a plain sentence.
+export function leadOf(found, [query, key] = ["the query", "the key"]) {
+  const { above, rows, cols, sums } = found;
+  const { row, col } = strongestCell(found);
+  const [from, to] = [plainly(rows[row], query, "query"), plainly(cols[col], key, "key")];
+  const part = `${number(sums[row * (cols.length + 1) + col])} of ${number(above)}`;
+  const [looks, fits] = above < 0 ? ["looks less at", "doesn’t fit"] : ["looks at", "fits"];
+  return `${query} ${looks} ${key} first of all because ${from} ${fits} ${to} (framed: ${part}).`;
+}
+
+// Then a single pair for each direction, unless it is all of that cell: parts may add more than what
+// is left once they have cancelled.
+export function sayWhy(found, average = "an average key", tokens = undefined) {
   const { all, above, rows, cols, sums } = found;
   const at = strongestCell(found);
-  const which = ({ one, other }) =>
-    one === "token" && other === "token"
-      ? "the two tokens themselves"
-      : `the query’s ${memberOf(one)} with the key’s ${memberOf(other)}`;
+  const told = sums[at.row * (cols.length + 1) + at.col];
+  const same = ({ one, other, value }) =>
+    groupOf(one) === rows[at.row] && groupOf(other) === cols[at.col] && Math.abs(value - told) < 0.005;
   const strongest = (sign, words) => {
-    const found = all.find(({ value }) => sign * value >= 0.005);
-    return found
-      ? `The single pair that ${words} it most: ${which(found)} (${sign > 0 ? "+" : ""}${number(found.value)}). `
-      : "";
+    const pair = all.find(({ value }) => sign * value >= 0.005);
+    if (!pair || same(pair)) return "";
+    return `The single pair that ${words} it most: ${pair.words} (${sign > 0 ? "+" : ""}${number(pair.value)}). `;
   };
   const [one, other] = [strongest(1, "raises"), strongest(-1, "lowers")];
-  const most = `The largest part, framed: the query’s ${rows[at.row]} with the key’s ${cols[at.col]}, ${number(sums[at.row * (cols.length + 1) + at.col])} of ${number(above)}. `;
-  return `${most}${above < 0 ? other + one : one + other}All ${all.length} pairs together: ${number(Math.abs(above))} ${above < 0 ? "below" : "above"} ${average}.`;
+  return `${leadOf(found, tokens)} ${above < 0 ? other + one : one + other}All ${all.length} pairs together: ${number(Math.abs(above))} ${above < 0 ? "below" : "above"} ${average}.`;
 }
 
 // The cell that does most for what the pairs add up to.
@@ -138,8 +161,8 @@ export function whyScene(where, width, room, { asked, live }) {
   const g = whySizes(width, room, rows, cols);
   const { label, top, cell, high } = g;
   scene.height = Math.max(room, top + m * high + 6);
-  const one = { ...matrix(Float32Array.from(found.sums), m, n), most: Math.max(...found.sums.map(Math.abs)) || 1 };
-  const weight = percent(valueAt(head.weights, query, key));
+  const one = { ...matrix(shades(found.sums, m, n), m, n), most: 1 };
+  const weight = percent(valueAt(head.weights, query, key)).replace("under ", "<");
   scene.heading(
     `${pair}: weight ${weight}`,
     `score ${number(found.score)}, ${number(Math.abs(found.above))} ${found.above < 0 ? "below" : "above"} that of ${average}`,
@@ -148,15 +171,14 @@ export function whyScene(where, width, room, { asked, live }) {
     width - 2,
   );
   scene.label(fitting(["from the query’s …", "query’s …"], label, 12), 0, top - 12, { size: 12, color: "query" });
-  scene.label(kind === "cross-attention" ? "… and from the key’s, in the encoder" : "… and from the key’s", label, 36, {
-    size: 12,
-    color: "key",
-  });
+  const from = "… and from the key’s";
+  const which = kind === "cross-attention" ? [`${from}, in the encoder`, `${from} (encoder)`, from] : [from];
+  scene.label(fitting(which, width - label - 4, 12), label, 36, { size: 12, color: "key" });
   scene.paint((p) => {
     p.matrix(one, label, top, n * cell, m * high);
     p.seams(m, n, label, top, cell, high);
-    p.box(label, top + (m - 1) * high - 1, n * cell, 2, { fill: p.theme.paper, radius: 0 });
-    p.box(label + (n - 1) * cell - 1, top, 2, m * high, { fill: p.theme.paper, radius: 0 });
+    p.box(label, top + (m - 1) * high - 2, n * cell, 4, { fill: p.theme.paper, radius: 0 });
+    p.box(label + (n - 1) * cell - 2, top, 4, m * high, { fill: p.theme.paper, radius: 0 });
     const { row, col } = strongestCell(found);
     p.box(label + col * cell, top + row * high, cell, high, { edge: p.theme.ink, line: 2.5, radius: 2 });
     if (cell < 25) return;
@@ -164,7 +186,7 @@ export function whyScene(where, width, room, { asked, live }) {
       const style = {
         size: cell < 40 ? 12 : 13,
         align: "center",
-        color: inkOn(colourOf(one, value, p.theme)),
+        color: inkOn(colourOf(one, one.data[i], p.theme)),
         weight: i === m * n - 1 ? 650 : 400,
       };
       p.text(
@@ -195,8 +217,13 @@ export function whyScene(where, width, room, { asked, live }) {
     ];
   };
   scene.grid([label, top, n * cell, m * high], one, `Parts of the score of ${pair}, added up by groups`, tell);
-  const spread = sayWhy(found, average);
+  const tokens = [`“${stack.tokens[query]}”`, `“${keys[key]}”`];
+  const [lead, spread] = [leadOf(found, tokens), sayWhy(found, average, tokens)];
   if (g.beside) besides(scene, found, spread, label + n * cell + 24, top, width);
+  else {
+    const more = spread.slice(lead.length + 1); // the lead stands below the picture
+    scene.height = Math.max(scene.height, besides(scene, found, more, 0, top + m * high + 12, width));
+  }
   scene.beat("A query and a key are sums: of the token, its position, and all that earlier heads and networks wrote.", [
     0,
     0,
@@ -207,14 +234,22 @@ export function whyScene(where, width, room, { asked, live }) {
     "So their score is a sum over pairs of parts, here added up by groups. What all keys share is left out, because a softmax doesn’t see it.",
     [label, 0, (n - 1) * cell, top + (m - 1) * high - 2],
   );
-  scene.beat(spread, [0, 0, width, room]);
+  scene.beat(g.beside ? spread : lead, [0, 0, width, scene.height]);
   scene.hint = g.beside
     ? "With the average key’s score, the numbers add up to the model’s own. Each norm’s divisor is kept as it was, so they don’t say what would happen without a part."
-    : spread;
+    : lead;
   return scene;
 }
 
-// Beside the grid: what it says in words, and the largest pairs.
+// How dark the cells are: inner ones and sums have a scale each, so that the sums outshine nothing.
+function shades(sums, m, n) {
+  const inner = (i) => i % n < n - 1 && i < (m - 1) * n;
+  const strongest = (which) => Math.max(...sums.map((value, i) => (which(i) ? Math.abs(value) : 0))) || 1;
+  const [cells, totals] = [strongest(inner), strongest((i) => !inner(i) && i < m * n - 1)];
+  return Float32Array.from(sums, (value, i) => Math.max(-1, Math.min(1, value / (inner(i) ? cells : totals))));
+}
+
+// Beside or below the grid: what it says in words, and the largest pairs; returns where they end.
 function besides(scene, { all }, spread, x, top, width) {
   const lines = wrapped(spread, width - x - 6, 15);
   lines.forEach((line, i) => scene.label(line, x, top + 10 + 21 * i, { size: 15 }));
@@ -224,4 +259,5 @@ function besides(scene, { all }, spread, x, top, width) {
     scene.label(number(value), x + 40, y + 24 + 20 * i, { size: 13, weight: 650, align: "right" });
     scene.label(words, x + 50, y + 24 + 20 * i, { size: 13, most: width - x - 54 });
   });
+  return y + 24 + 20 * 6;
 }
