@@ -8,7 +8,6 @@ import torch.nn.functional as F
 from promises import check_that_every_change_shows, check_the_still_picture, clicks
 
 from helpers import exercises
-from helpers.data.drums import VOICES
 from helpers.exercises import lessons
 from helpers.training import genre_training, genres
 from helpers.transformer.layers import EncoderLayer
@@ -173,7 +172,8 @@ def test_every_part_of_the_roll_changes_the_picture_and_reset_brings_it_back(rol
 def test_a_click_asks_from_a_stroke_and_muting_is_heard(roll):
     asked = [one["token"] for one in clicks(roll) if "token" in one]
     assert asked == list(range(1, len(roll.numbers["strokes"]) + 1))
-    assert [one["muted"] for one in clicks(roll) if "muted" in one] == list(range(len(VOICES)))
+    played = roll.numbers["strokes"][:, 1].unique().tolist()
+    assert [one["muted"] for one in clicks(roll) if "muted" in one] == played
     assert "data-heard" in roll.svg
     before, everything = roll.numbers["chances"], roll.sound()
     voice = roll.numbers["strokes"][0, 1].item()
@@ -182,6 +182,8 @@ def test_a_click_asks_from_a_stroke_and_muting_is_heard(roll):
     assert roll.sound() != everything
     assert not torch.equal(roll.numbers["chances"], before)
     assert roll._shown["sound"]
+    roll.window = 1
+    assert "Without" not in roll.tell()[0]
 
 
 def test_leaving_a_drum_out_keeps_the_chosen_stroke_or_goes_back_to_the_class_token(roll):

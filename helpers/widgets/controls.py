@@ -17,6 +17,7 @@ class Control:
         self._act, self._options = act, options
         self.hidden = self.disabled = False
         self.second = False  # in a row of its own below the others, whose height stays
+        self.spare = False  # left out where a mouse has room to do the same in the picture
         self.error = ""
         self.pressed = None  # of a button that stays down: whether it is
 
@@ -53,6 +54,7 @@ class Control:
             "label": self.label,
             "hidden": self.hidden,
             "second": self.second,
+            "spare": self.spare,
             "disabled": self.disabled,
             "error": self.error,
             "pressed": self.pressed,

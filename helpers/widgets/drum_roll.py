@@ -11,7 +11,7 @@ from helpers.training.genres import GENRES, LONGEST, N_STEPS, tokenized, weight_
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import PALE, Sheet, number, shade
 
-LEFT, STEP, ROW = 106, 11.8, 25  # pixels: where the roll begins, and of a step and a voice
+LEFT, STEP, TALL = 106, 11.8, 225  # pixels: where the roll begins, of a step, of all voices
 BEATS = N_STEPS // 4
 MEAN, NOTHING = -1, -1
 RATE = 11_025  # samples a second
@@ -69,12 +69,18 @@ class DrumRoll(Explorer):
         heads = [(str(i + 1), i) for i in range(self._n_heads)]
         self.choice("head", "Head", [("mean", MEAN), *heads])
         self.button("Class token", lambda _: self.take({"token": 0}), "Ask from the class token")
-        self.slider("token", "Stroke")
+        self.slider("token", "Stroke").spare = True
         self.observe(self._press, names="token")
+        self.observe(self._ask_anew, names="window")
         self._press()
 
     def _press(self, _=None):
         self.controls["Class token"].pressed = not self.token
+
+    def _ask_anew(self, _):
+        """Ask about another window with all its drums, from the class token."""
+        with self.together():
+            self.token, self.muted = 0, NOTHING
 
     def _strokes(self):
         """Return what is left of the window, and the number of each stroke in the whole window."""
@@ -87,6 +93,7 @@ class DrumRoll(Explorer):
     def compute(self):
         """Ask the model, and take the chosen token's row out of the chosen map."""
         one = self._windows.at([self.window])
+        everything = one.strokes[0][:LONGEST]
         strokes, names = self._strokes()
         one.strokes[0] = strokes
         self.controls["token"].max = min(len(one.strokes[0]), LONGEST)
@@ -104,6 +111,7 @@ class DrumRoll(Explorer):
             "names": names,
             "asked": place,
             "weights": row,
+            "played": everything[:, 1].unique().tolist(),
             "beats": weight_per_beat(row, strokes[:, 0], BEATS),
             "counts": (strokes[:, 0] // 4).bincount(minlength=BEATS) / n,
             "chances": chances,
@@ -165,22 +173,23 @@ class DrumRoll(Explorer):
         return [self._draw_roll(), self._draw_answer()]
 
     def _draw_roll(self):
-        sheet, found = Sheet(486, 350), self.numbers
-        bottom, right = 30 + ROW * len(VOICES), LEFT + STEP * N_STEPS
+        sheet, found = Sheet(486, 368), self.numbers
+        played, bottom, right = found["played"], 30 + TALL, LEFT + STEP * N_STEPS
+        high = TALL / len(played)  # of a voice; one that this window doesn't play has none
         sheet.text(LEFT - 8, 18, "beat", GREY, anchor="end")
-        for i, name in enumerate(VOICES):
-            y, out = 30 + ROW * i, i == self.muted
+        for place, i in enumerate(played):
+            name, y, out = VOICES[i], 30 + high * place, i == self.muted
             sheet.text(
                 LEFT - 8,
-                y + 18,
+                y + high / 2 + 6,
                 name.replace("hi-hat", "hat"),
                 ORANGE if out else INK,
                 anchor="end",
                 bold=out,
             )
-            sheet.line(LEFT, y + ROW, right, y + ROW, PALE, 1)
+            sheet.line(LEFT, y + high, right, y + high, PALE, 1)
             label = f"{'Put back' if out else 'Leave out'} the {name}"
-            sheet.target(0, y, LEFT - 4, ROW, label, muted=NOTHING if out else i)
+            sheet.target(0, y, LEFT - 4, high, label, muted=NOTHING if out else i)
         for beat in range(BEATS + 1):
             x = LEFT + 4 * STEP * beat
             sheet.line(x, 26, x, bottom, GREY, 2 if beat % 4 == 0 else 0.7)
@@ -188,15 +197,15 @@ class DrumRoll(Explorer):
                 sheet.text(x + 2 * STEP, 18, f"{beat % 4 + 1}", GREY, anchor="middle")
         top = max(found["weights"][1:].max().item(), 1e-9)
         for i, (step, voice, velocity, _) in enumerate(found["strokes"].tolist(), 1):
-            height = 6 + (ROW - 8) * velocity / 127
-            x, y = LEFT + STEP * step + 1, 30 + ROW * (voice + 1) - 1 - height
+            height, top_of = 6 + (high - 8) * velocity / 127, 30 + high * played.index(voice)
+            x, y = LEFT + STEP * step + 1, top_of + high - 1 - height
             share = found["weights"][i].item() / top
             colour = shade(WEIGHTS, 0.15 + 0.85 * share)
             edge = ORANGE if i == found["asked"] else GREY
             sheet.rect(x, y, STEP - 2, height, colour, edge, 3 if edge == ORANGE else 0.8)
             stroke = found["names"][i - 1].item()
             words = f"{VOICES[voice]}, step {step + 1}, stroke {stroke}"
-            sheet.target(x - 1, 30 + ROW * voice, STEP, ROW, words, token=stroke)
+            sheet.target(x - 1, top_of, STEP, high, words, token=stroke)
         seconds = 60 / self._windows.bpm[self.window].item() / 4 * N_STEPS
         sheet.playhead(LEFT, right, 26, bottom, seconds)
         self._draw_beats(sheet, bottom)
@@ -205,6 +214,7 @@ class DrumRoll(Explorer):
     def _draw_beats(self, sheet, bottom):
         beats, counts = self.numbers["beats"].tolist(), self.numbers["counts"].tolist()
         tallest, foot = max(*beats, *counts, 1e-9), bottom + 82
+        sheet.text(LEFT, foot + 24, "the taller a stroke, the louder it is", GREY)
         sheet.text(LEFT - 8, bottom + 40, "attention", BLUE, anchor="end", bold=True)
         sheet.text(LEFT - 8, bottom + 62, "strokes", GREY, anchor="end")
         for i, (weight, count) in enumerate(zip(beats, counts, strict=True)):

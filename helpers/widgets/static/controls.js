@@ -14,7 +14,7 @@ export function control(explorer, one) {
 }
 
 function row(one, ...parts) {
-  return make("div", { class: `ex-control ex-a-${one.kind}` }, ...parts);
+  return make("div", { class: `ex-control ex-a-${one.kind}${one.spare ? " ex-spare" : ""}` }, ...parts);
 }
 
 function slider(explorer, one) {
