@@ -817,6 +817,11 @@ ON_THE_VALUES = """
     return values.masked_fill(hidden, 0.0), scores
 """
 DROPS = "`weights.sum(dim=1)` drops the dimension"
+KEYS_TWICE = """
+    query, key = query.exp(), key.exp()
+    total = key.sum(-2).unsqueeze(-1)
+    return query @ (key.mT @ value) / (key @ total)
+"""
 ADVICE = [
     ("causal_mask", "torch.ones(length, length).tril().bool().tolist()", "A list came"),
     ("causal_mask", "torch.stack([s.item() for s in torch.ones(length)])", "out the .item()"),
@@ -904,6 +909,25 @@ ADVICE = [
 @pytest.mark.parametrize(("name", "body", "told"), ADVICE)
 def test_what_newcomers_meet_is_followed_by_what_to_do(name, body, told):
     assert told in judge(name, answer_to(name, body)).message
+
+
+def test_keepdim_is_advised_only_where_it_helps():
+    message = judge("linear_attention", answer_to("linear_attention", KEYS_TWICE)).message
+    assert "key @ total is (4, 1)" in message
+    assert "keepdim" not in message
+
+
+def test_a_wrong_step_is_told_with_its_numbers_and_no_line_where_there_is_only_one():
+    body = "2 * n_tokens * n_layers * n_heads * d_head + bytes_per_number"
+    message = judge("cache_size", answer_to("cache_size", body)).message
+    assert "Look at the line" not in message
+    assert "All is right but" in message
+    body = "n = n_tokens * n_layers * n_heads * d_head\nreturn n_heads * n * bytes_per_number"
+    message = judge("cache_size", answer_to("cache_size", body)).message
+    assert (
+        "right, but on the first input that goes wrong the result is 360, and should be 240."
+        in message
+    )
 
 
 PAIRS = """

@@ -68,11 +68,14 @@ SAID = {
 }
 
 
-def on_error(error_text: str, line: str, source: str, variables: dict) -> str:
+def on_error(
+    error_text: str, line: str, source: str, variables: dict, mends=lambda call: True
+) -> str:
     """Say what to do about an error, in a sentence or two; "" if PyTorch's own words have to do.
 
     `error_text` is what PyTorch said, `line` the line of the answer in which it said so, `source`
-    the whole answer, and `variables` what the names in that line held.
+    the whole answer, and `variables` what the names in that line held. `mends` says whether the
+    results have the right shape once a call in it keeps its dimension.
     """
     if (found := NOT_A_TENSOR.search(error_text)) and not _untensored(source):
         name, number = found.groups()
@@ -93,10 +96,12 @@ def on_error(error_text: str, line: str, source: str, variables: dict) -> str:
         )
     if "Boolean value of Tensor" in error_text:
         return _truth_of_a_tensor(line)
-    if "must match the size" in error_text and (told := _entries_that_met(line, source, variables)):
+    if "must match the size" in error_text and (
+        told := _entries_that_met(line, source, variables, mends)
+    ):
         return told
     if "@" not in line and "must match the size" in error_text:
-        return _to_broadcast(line, source, variables)
+        return _to_broadcast(line, source, variables, mends)
     unknown = re.search(r"name '(\w+)' is not defined", error_text)
     if unknown and unknown[1] in IMPORTS:
         return f"Import it first: {IMPORTS[unknown[1]]}."
@@ -171,7 +176,7 @@ def _truth_of_a_tensor(line):
     )
 
 
-def _entries_that_met(line, source, variables):
+def _entries_that_met(line, source, variables, mends):
     """Name the two parts that don't broadcast, with their shapes; "" if the line doesn't show them."""
     for node in _nodes(line):
         if told := _mask_that_met(node, variables):
@@ -189,7 +194,7 @@ def _entries_that_met(line, source, variables):
         )  # in another line: what this line does afterwards is no cause
         if not drops and elsewhere and elsewhere not in map(ast.unparse, _nodes(line)):
             drops = [elsewhere]
-        if drops:
+        if drops and mends(drops[0]):
             return f"{told} {_keep_the_dim(drops[0])}"
         if sign == "*" and len(right) == 2 and left[-1:] == right[:1]:
             return (
@@ -258,9 +263,9 @@ def _keep_the_dim(call):
     )
 
 
-def _to_broadcast(line, source, variables):
+def _to_broadcast(line, source, variables, mends):
     """Say what keeps two shapes from being broadcast."""
-    if call := _drops_a_dim(source):
+    if (call := _drops_a_dim(source)) and mends(call):
         return _keep_the_dim(call)
     shapes = {n: tuple(variables[n].shape) for n in _words(line, variables)}
     met = ", ".join(f"{name} is {shape}" for name, shape in shapes.items() if shape)

@@ -233,7 +233,7 @@ def _run(exercise, answer, case, form, wanted):
         # PyTorch raises it too; a stub names it.
         if "NotImplementedError" in getattr(_code(answer), "co_names", ()):
             raise Failed(not_attempted(exercise)) from None
-        _fail("raised", _what_raised(error, answer, shapes))
+        _fail("raised", _what_raised(exercise, error, answer, shapes))
     except compare.TooLong:
         _fail(
             "too long",
@@ -241,7 +241,7 @@ def _run(exercise, answer, case, form, wanted):
             f"ends?",
         )
     except BaseException as error:
-        _fail("raised", _what_raised(error, answer, shapes))
+        _fail("raised", _what_raised(exercise, error, answer, shapes))
     _demand_unchanged(case, given, answer)
     if result is None:
         _fail(
@@ -324,7 +324,7 @@ def _all_of_them(exercise, parts, wanted):
     return f"Return {'both' if len(names) == 2 else 'all'}: {', '.join(names)}. Expected"
 
 
-def _what_raised(error, answer, shapes):
+def _what_raised(exercise, error, answer, shapes):
     where = what_to_do = ""
     try:
         text = str(error).rstrip(".")
@@ -338,7 +338,8 @@ def _what_raised(error, answer, shapes):
         line = linecache.getline(file, number).strip()
         where = f" In the line: {line}" if line else ""
         try:
-            what_to_do = advice.on_error(text, line, _source(answer), frame.f_locals)
+            mends = functools.partial(diagnosis.search(exercise).fits_if_kept, answer)
+            what_to_do = advice.on_error(text, line, _source(answer), frame.f_locals, mends)
         except Exception:  # PyTorch's own words have to do
             if compare.STRICT:
                 raise

@@ -4,6 +4,7 @@ In this order: a known mistake, or two of them, which give the learner's numbers
 then, in the learner's own code, the edit that makes every result right, or the step that does.
 """
 
+import ast
 import functools
 import itertools
 import re
@@ -15,6 +16,7 @@ import torch
 from helpers.exercises import compare
 from helpers.exercises.edits import compiled, edited, guarded, namespace_of, source_of
 from helpers.exercises.repairs import LEADS, Finding, Repair
+from helpers.exercises.watching import namespace_around, tree_of
 
 FRESH = (1, 2, 3)  # seeds of the inputs that no explanation is found on
 TELLS_TO = re.compile(
@@ -87,6 +89,22 @@ class Search:
             if compare.STRICT:
                 raise
             return None
+
+    def fits_if_kept(self, answer, call):
+        """Say whether every result has the right shape once `call` in the answer has keepdim=True.
+
+        The numbers may still be wrong, for another reason.
+        """
+        if (tree := tree_of(answer)) is None:
+            return True  # a model's method, say: its own words have to do
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and ast.unparse(node) == call:
+                node.keywords.append(ast.keyword("keepdim", ast.Constant(True)))
+        function = compiled(ast.fix_missing_locations(tree), namespace_around(answer))
+        inputs = [*zip(self.cases, self.wanted, strict=True), *self.fresh]
+        with compare.time_limit():
+            results = [(self._simulate(function, case) or [], wanted) for case, wanted in inputs]
+        return all([g.shape for g in got] == [w.shape for w in wanted] for got, wanted in results)
 
     def _match(self, stage, got, again):
         for explanation in stage:

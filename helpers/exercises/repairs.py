@@ -155,18 +155,26 @@ class Repair:
         mended = f"With `{new}` in place of `{old}`" if new else f"Without `{old}`"
         if edit.kind == MISSING:  # where it's missing, more than one place may do
             return _told("one step missing", "", "One step is missing.", f"{mended}, {ALL_RIGHT}")
-        where = f"Look at the line `{line}`." if line else "One step is wrong."
+        where = self._where(line)
         if edit.kind in LEADS:
             name, why = LEADS[edit.kind]
             shown = old if len(old) <= LONGEST else "This step"
             told = why.replace("`{old}`", "{old}") if shown != old else why
-            return _told(
-                name, line, f"{told.format(old=shown)} {where}", "", f"{mended}, {ALL_RIGHT}"
-            )
+            first = f"{told.format(old=shown)} {where}".rstrip()
+            return _told(name, line, first, "", f"{mended}, {ALL_RIGHT}")
         if max(len(old), len(new)) > LONGEST:
+            where = where or "One step is wrong."
             return _told("one slip", line, where, f"It's about {edit.kind} there.")
         about = f"All is right but `{old}`." if old != line else "All is right but this line."
         return _told("one slip", line, where, about, f"{mended}, {ALL_RIGHT}")
+
+    def _where(self, line):
+        """Point to a line, unless the answer has no other."""
+        if not line:
+            return "One step is wrong."
+        body = self.tree.body[0].body
+        said = len(body) == 1 and not hasattr(body[0], "body")
+        return "" if said else f"Look at the line `{line}`."
 
     def _line(self, number):
         text = self.lines[number - 1].strip() if 0 < number <= len(self.lines) else ""
@@ -224,17 +232,19 @@ class Repair:
         line = self._line(node.lineno)
         what = f"`{quoted}`" if len(quoted) <= LONGEST else "what it computes"
         if sound:
-            where = f"Look at the line `{line}`." if line else "One step is wrong."
-            first = f"{where} The mistake is in {what}."
+            where = self._where(line) if quoted not in line else ""
+            differs = _first_difference(mine[-1], values[-1])
+            first = f"{where} What goes into {what} is right, but {differs}.".strip()
         else:
             at = f"Look at the line `{line}` and above it" if line else "Look at one step"
             first = f"{at}: what you do with {what} is right, but its values are wrong."
-        first += _other_shape(mine[-1], values[-1])
+            first += _other_shape(mine[-1], values[-1])
         numbers = (values[-1], mine[-1]) if isinstance(mine[-1], torch.Tensor) else ()
         repair = self._in_own_words(theirs)
         repair = f"With the solution's `{repair}` in place of it, {ALL_RIGHT}" if repair else ""
         known = line if sound else ""
-        return _told("one step", known, first, _relation(mine[-1], values[-1]), repair, numbers)
+        relation = _relation(mine[-1], values[-1]) if numbers or not sound else ""
+        return _told("one step", known, first, relation, repair, numbers)
 
     def _in_own_words(self, node):
         """Write a piece of the solution with the names of the answer; "" if one has no counterpart."""
@@ -296,6 +306,22 @@ def _other_shape(got, wanted):
     return f" Its shape is {tuple(got.shape)}, and should be {tuple(wanted.shape)}."
 
 
+def _first_difference(got, wanted):
+    """Say of a wrong step what it is and what it should be: the first entry that differs."""
+    where = "the result"
+    if isinstance(got, torch.Tensor):
+        if got.shape != wanted.shape:
+            return f"the result's shape is {tuple(got.shape)}, and should be {tuple(wanted.shape)}"
+        equal = torch.isclose(got.double(), wanted.double(), equal_nan=True)
+        first = (~equal).nonzero()[:1].flatten().tolist()
+        where = f"the result's entry {first}" if first else where
+        got, wanted = got[tuple(first)].tolist(), wanted[tuple(first)].tolist()
+    mine, theirs = (f"{v:.4g}" if isinstance(v, float) else repr(v) for v in (got, wanted))
+    if mine == theirs or len(mine + theirs) > LONGEST:
+        return "the result isn't what it should be"
+    return f"on the first input that goes wrong {where} is {mine}, and should be {theirs}"
+
+
 def _relation(got, wanted):
     """Say in numbers how a step is wrong, where a few words do."""
     if isinstance(got, bool | int | float):
@@ -309,5 +335,6 @@ def _relation(got, wanted):
         total, mine = wanted.double().sum(-1), got.double().sum(-1)
         ones = torch.ones_like(total)
         if compare.close(total, ones) and not compare.close(mine, ones):
-            return f"Each of its rows should sum to 1; the first sums to {mine.flatten()[0]:.3g}."
+            wrong = mine[~torch.isclose(mine, ones, atol=compare.TOLERANCE)].flatten()
+            return f"Each of its rows should sum to 1; one of them sums to {wrong[0]:.3g}."
     return "Expected and got are side by side below, for this step."

@@ -316,6 +316,8 @@ EXERCISES = [
             Mistake("list against tuple", "tuple(ids[i : i + 2]) == pair", "ids[i : i + 2] == pair",
                     "Nothing is merged, so the comparison is never true. Are you comparing a list with a tuple? The two are never equal. Write tuple(ids[i : i + 2]) == pair."),
             Mistake("left id alone", "tuple(ids[i : i + 2]) == pair", "ids[i] == pair[0]", f"Only the left id is compared. {EVERY_PAIR}"),
+            Mistake("last id lost", "while i < len(ids):", "while i < len(ids) - 1:",
+                    "The last id gets lost unless it's part of a merge. Nothing follows it, but it still has to be copied, so go on while i < len(ids)."),
             Mistake("added behind the pair", "merged.append(new_id)", "merged += [*pair, new_id]",
                     "The pair stays and the new id is added to it. It should take the pair's place."),
         ],
@@ -360,6 +362,7 @@ EXERCISES = [
             Mistake("mask inverted", "i < len(row)", "i >= len(row)", "True marks the padding here. It should mark the tokens, because those are the positions that others are allowed to attend to."),
             Mistake("nothing hidden", "i < len(row)", "True", "The mask is True everywhere, so the padding would be read like words."),
             Mistake("padded with 0", "[pad_id]", "[0]", "The rows are filled with 0 whatever pad_id is. Other tokenizers use a different id for padding."),
+            Mistake("always 512", "max(len(row) for row in rows)", "512", "Every batch is padded to 512 here, so the model would spend most of its work on padding. The longest row of this batch is enough: max(len(row) for row in rows)."),
             Mistake("transposed", "return", "(result[0].T, result[1].T)", "The axes are swapped: (S, B). Each sentence is a row, so the batch comes first."),
         ],
         also_right=[

@@ -169,6 +169,8 @@ EXERCISES = [
                     "The sign is missing. Log-probabilities are negative, and the loss is minus their mean."),
             Mistake("divided by all positions", "right[chosen].mean()", "(right * chosen).mean()",
                     "The sum over the chosen positions is divided by the number of all positions. Divide by the number of chosen ones."),
+            Mistake("mean of means", "-right[chosen].mean()", "-((right * chosen).sum(-1) / chosen.sum(-1)).mean()",
+                    "You average each sentence first, and then these averages. A gap in a sentence with few gaps counts more that way than one among many. Average once, over all chosen positions of the batch."),
             Mistake("no softmax", ".log_softmax(-1)", "",
                     "The logits are used as they are. log_softmax turns them into log-probabilities."),
             Mistake("softmax twice", ".log_softmax(-1)", ".softmax(-1).log_softmax(-1)",
@@ -276,6 +278,8 @@ EXERCISES = [
         mistakes=[
             Mistake("no scale", "alpha / rank * correction", "correction", SCALE),
             Mistake("alpha alone", "alpha / rank", "alpha", SCALE),
+            Mistake("divided by the input's width", "a.shape[0]", "a.shape[1]",
+                    "alpha is divided by D_in, the width of the input. A is stored as (rank, D_in), so the rank is a.shape[0]."),
             Mistake("correction alone", "x @ w.T + alpha", "alpha",
                     "The frozen matrix is missing. The correction should be added to x @ w.T."),
             Mistake("no correction", "return", "x @ w.T",

@@ -156,6 +156,8 @@ EXERCISES = [
                     "Every row is divided by T. Row t has only t + 1 vectors to average, so divide each row by its own sum."),
             Mistake("divided by columns", "allowed.sum(-1, keepdim=True)", "allowed.sum(0)",
                     "Each column of weights sums to 1. The weights of one position stand in a row, so which dimension should the sum run over?"),
+            Mistake("counts along the row", "allowed.sum(-1, keepdim=True)", "torch.arange(1, length + 1)",
+                    "The divisors 1 to T run along each row, so column s is divided by s + 1. All entries of row t share one divisor. Which shape must the divisors have to stand in a column?"),
             Mistake("softmax of zeros and ones", "allowed / allowed.sum(-1, keepdim=True)", "allowed.softmax(-1)",
                     "After a softmax of zeros and ones, the zeros still have weight, because exp(0) is 1. Divide by the row's sum, or set the zeros to −∞ first."),
             Mistake("the largest so far", "return", "x.cummax(1).values",

@@ -204,6 +204,8 @@ EXERCISES = [
                     "The window is one position too wide. Counting from 0 to window makes window + 1 positions, because the query itself counts."),
             Mistake("one too few", "back < window", "back < window - 1",
                     "The window is one position too narrow. The query itself is 0 positions back, so the furthest key allowed is window − 1 back."),
+            Mistake("without itself", "back >= 0", "back > 0",
+                    "The query itself isn't allowed here, so the first position has nothing to attend to. It's 0 positions back, and the window includes it."),
             Mistake("all of the future", "(back >= 0) & ", "", TO_THE_FUTURE),
             Mistake("both sides", "back >= 0", "back > -window",
                     "The window also covers the right-hand side, as in an encoder. Here only the past is allowed: back >= 0."),
