@@ -483,7 +483,7 @@ def test_a_decoder_step_of_the_recurrent_map_is_gone_to(offline, how):
     button.click() if how == "click" else button.press("Enter")
     weights = page.get_by_role("button", name=re.compile("^Weights of step 3"))
     expect(weights).to_have_count(1)
-    assert page.get_by_label("Step of the computation").input_value() == "3"
+    assert page.get_by_label("Step of the computation").input_value() == "12"  # four a step
 
 
 # ---- a GPT and a Vision Transformer ----------------------------------------------------------

@@ -20,15 +20,22 @@ export const beatsBefore = (model) => {
   return (model.encoder ? 3 + model.encoder.layers.flat().length : 3) + model.decoder.layers.length;
 };
 
+// A recurrent decoder's step is told in four: compare, weigh, mix, write.
+const STEP = 4;
+export const rowAt = (model, beat) =>
+  model.recurrent ? Math.ceil(beat / STEP) : beat - beatsBefore(model) + (model.given || 1);
+export const beatAt = (model, rows) => (model.recurrent ? rows * STEP : beatsBefore(model) + rows - (model.given || 1));
+
 // How long a beat of playing moves, and then rests, in milliseconds: up to the first word that is
-// written as long as one reads its words, later as long as one reads a word.
+// written, and in a recurrent pair, as long as one reads its words; later as long as one reads a word.
 export function paceOf(view) {
   const { trace, place, beat, scene } = view;
   const first = beatsBefore(trace);
   const moves = scene.beats[beat]?.moves.length;
   if (place || !(trace.decoder || trace.recurrent)) return [moves ? 1800 : 900, 400];
   const lasts = moves ? 1200 : 700;
-  if (beat <= first) return [lasts, Math.max(500, 240 * scene.beats[beat].words.split(" ").length - lasts)];
+  if (beat <= first || trace.recurrent)
+    return [lasts, Math.max(500, 300 * scene.beats[beat].words.split(" ").length - lasts)];
   const slow = clamp(16 / (scene.beats.length - first), 0.5, 1);
   return [900 * slow, 450 * slow];
 }

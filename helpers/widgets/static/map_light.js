@@ -62,8 +62,10 @@ function playedTo({ scene, trace, place, beat, progress = 1 }) {
 
 // Beats before this one in full, this one as far as it has come.
 function revealed(scene, beat, progress) {
-  const before = scene.beats.slice(0, beat).flatMap(({ rects, now = [] }) => [...rects, ...now.slice(1)]);
-  const { rects, now: also = [], reach = Infinity, moves } = scene.beats[beat];
+  const { rects, now: also = [], reach = Infinity, moves, turn: ours } = scene.beats[beat];
+  // Of a recurrent pair's steps only this one's: the next begins in the dark again.
+  const kept = scene.beats.slice(0, beat).filter(({ turn = ours }) => turn === ours);
+  const before = kept.flatMap(({ rects, now = [] }) => [...rects, ...now.slice(1)]);
   // A pair that meets is watched in full light; where something arrives, it is lit when that comes.
   if (progress === 1 || moves.some((work) => work.open)) return { lit: [...before, ...rects, ...also], reach };
   const total = rects.reduce((sum, rect) => sum + rect[2], 0);

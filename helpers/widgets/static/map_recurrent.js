@@ -268,61 +268,81 @@ function chain(scene, model, g) {
   }
   // The state before this step asks; the context goes into the new state; that one writes.
   const at = g.label + g.step * pitch + wide / 2;
-  const asks = g.step ? at - pitch : g.label - 8;
   const energies = g.x[1] + g.part / 2;
   const mixed = g.x[3] + g.part / 2;
   const writes = g.slim ? g.width - 6 : g.width - g.panel / 2;
   const under = g.top + g.high;
+  const before = g.step ? at - pitch : g.label - 18;
+  const asks = Math.abs(before - energies) < Math.min(24, wide / 2) ? energies : before;
   scene.paint((p) => {
-    p.line(
-      [
-        [asks, y - (g.step ? 3 : -12)],
-        [asks, y - 46],
-        [energies, y - 46],
-        [energies, under + 5],
-      ],
-      { color: p.theme.query, width: 2, arrow: true },
-    );
-    p.line(
-      [
-        [mixed, g.top + g.high / 2 + g.pitch * 0.4 + 3],
-        [mixed, y - 30],
-        [at - 6, y - 30],
-        [at - 6, y - 3],
-      ],
-      { color: p.theme.value, width: 2, arrow: true },
-    );
-    p.line(
-      [
-        [at + 6, y - 3],
-        [at + 6, y - 14],
-        [writes, y - 14],
-        [writes, g.below],
-      ],
-      { color: p.theme.muted, width: 2, arrow: true },
-    );
+    if (!g.step) {
+      p.box(asks - 5, y - 19, 10, 10, { fill: p.theme.query, radius: 5 });
+      p.text("start", asks - 10, y - 14, { size: 12, color: p.theme.query, align: "right" });
+    }
+    elbow(p, [asks, y - (g.step ? 3 : 16)], y - 46, [energies, under + 5], p.theme.query);
+    elbow(p, [mixed, g.top + g.high / 2 + g.pitch * 0.4 + 3], y - 30, [at - 6, y - 3], p.theme.value);
+    elbow(p, [at + 6, y - 3], y - 14, [writes, g.below], p.theme.muted);
     p.text(g.slim ? "query" : "query: the state before", energies + 8, y - 56, {
       size: 12,
       color: p.theme.query,
       most: mixed - energies - 16,
     });
   });
+  g.asks = { under, y, from: Math.min(asks - 44, energies - 8), to: Math.max(asks + 8, mixed - 8), at: asks };
   scene.part("decoder", 0, y - 12, g.width, 76);
   scene.part("cross-attention", energies - 10, under, mixed - energies + 20, y - under - 22);
 }
 
+// Up or down, across at a height, and on; corners no rounder than there is room.
+function elbow(p, [x0, y0], across, [x1, y1], color) {
+  const points = [
+    [x0, y0],
+    [x0, across],
+    [x1, across],
+    [x1, y1],
+  ];
+  p.line(points, { color, width: 2, arrow: true, radius: Math.min(10, Math.abs(x1 - x0) / 2) });
+}
+
+// The encoder's beat, then for each step: compare, weigh, mix, write (STEP in map_flow.js).
 function recurrentBeats(scene, model, g) {
-  const all = [0, 0, g.width, g.room];
-  scene.beat("The encoder reads the sentence in both directions and keeps a state per token.", [
-    0,
-    0,
-    g.x[0] + g.part + 4,
-    g.top + g.high + 4,
-  ]);
+  const { under, y, from, to, at } = g.asks;
+  const column = (i) => [g.x[i] - g.gap / 2, 0, g.part + g.gap, under + 4];
+  const past = [0, y - 8, g.label + (g.step * (g.width - g.label)) / model.tokens.length - 8, 72];
+  scene.beat(
+    "The encoder reads the sentence in both directions and keeps a state per token.",
+    [0, 0, g.x[0] + g.part + 4, under + 4],
+    past,
+  );
+  const write = [
+    [0, under + 4, g.width, g.room - under - 4],
+    [g.x[3] + g.part, 0, g.width - g.x[3] - g.part, under + 4],
+  ];
+  const rects = [
+    [[from, under, to - from, y - 38 - under], [at - 44, y - 38, 52, 38], column(1)],
+    [column(2)],
+    [column(3)],
+    write,
+  ];
   model.tokens.forEach((_token, t) => {
-    scene.beat(
-      `Step ${t + 1}: the decoder’s state is compared with each encoder state, the context is mixed, and “${model.written[t]}” is written.`,
-      all,
-    );
+    const weights = rowOf(model.weights, t);
+    const most = Math.max(...weights);
+    const best = `“${model.source[weights.indexOf(most)]}”`;
+    const long = [
+      "Step 1: the decoder’s state, as a query, is compared with each encoder state.",
+      "A softmax turns the energies into weights that sum to 1.",
+      "The encoder states, mixed by their weights, are the context.",
+      `With the context the decoder makes its next state, and writes “${model.written[t]}”.`,
+    ];
+    const short = [
+      `Step ${t + 1}, compare: ${best} fits best.`,
+      `Weigh: ${best} gets ${percent(most)}.`,
+      "Mix: a new context.",
+      `Write: “${model.written[t]}”.`,
+    ];
+    (t ? short : long).forEach((words, i) => {
+      scene.beat(words, ...rects[i]);
+      scene.beats[scene.beats.length - 1].turn = t;
+    });
   });
 }

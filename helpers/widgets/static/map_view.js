@@ -4,7 +4,7 @@ import { THEMES } from "./colour.js";
 import { intoView, isDark, make, onTheme, onWidth, prefersStillness, shieldKeys, eachFrame } from "./page.js";
 import { belowOf } from "./map_below.js";
 import { choosing } from "./map_choice.js";
-import { beatsBefore } from "./map_flow.js";
+import { beatAt, rowAt } from "./map_flow.js";
 import { ENGLISH, looksEnglish } from "./map_language.js";
 import { Bars } from "./map_bars.js";
 import { lightOf } from "./map_light.js";
@@ -111,7 +111,7 @@ class MapView {
     if (!decoder) return 0;
     const given = trace.given || 1;
     const within = (rows) => Math.max(given, Math.min(decoder.n, rows));
-    if (this.beat >= 0 && !this.place) return within(this.beat - beatsBefore(trace) + given);
+    if (this.beat >= 0 && !this.place) return within(rowAt(trace, this.beat));
     return within(this.model.get("written") + 1);
   }
 
@@ -224,9 +224,7 @@ class MapView {
     const last = this.scene.beats.length - 1;
     if (this.beat >= 0) return Math.min(this.beat, last);
     const { trace, place } = this;
-    return !place && (trace.decoder || trace.recurrent)
-      ? Math.min(last, beatsBefore(trace) + this.rows - (trace.given || 1))
-      : last;
+    return !place && (trace.decoder || trace.recurrent) ? Math.min(last, beatAt(trace, this.rows)) : last;
   }
 
   // ---- drawing -----------------------------------------------------------------------------
