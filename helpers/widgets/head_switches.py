@@ -17,7 +17,7 @@ from helpers.widgets.svg import PALE, Sheet, ink_on, number, shade
 KINDS = ("encoder", "decoder", "cross")
 TOP, ROW = 54, 36  # pixels: top of the map of heads, and from one of its rows to the next
 CELL, LINE = 47, 23  # pixels: a head's width, a line of text
-MOST_LETTERS = 38  # in one line, on a phone as well
+WIDE, MOST_LETTERS = 480, 55  # of the sentences: pixels, and letters in one line, on a phone too
 
 
 def attention_layers(model):
@@ -214,7 +214,7 @@ class HeadSwitches(Explorer):
 
     def draw(self):
         """Draw the heads, to be clicked, and beside them the loss and the translations."""
-        sheet, y = Sheet(400, TOP + ROW * len(self._layers) + 30), 86
+        sheet, y = Sheet(WIDE, TOP + ROW * len(self._layers) + 30), 86
         self._draw_loss(sheet)
         for i in range(len(self._sentences)):
             y = self._draw_sentence(sheet, i, y) + 14
@@ -269,9 +269,9 @@ class HeadSwitches(Explorer):
         for words, colour in (
             (self._sentences[i], GREY),
             (before, GREY if changed else INK),
-            (now or "(nothing)" if changed else "", ORANGE),
+            (f"→ {now or '(nothing)'}" if changed else "", ORANGE),
         ):
             for line in wrap(words, MOST_LETTERS) or [""]:
-                sheet.text(0, y, line, colour, bold=colour == ORANGE)
+                sheet.text(0, y, line, colour)
                 y += LINE
         return y

@@ -1,5 +1,7 @@
 """One text under several tokenizers: each piece a coloured box, and how many there are."""
 
+import math
+
 import traitlets
 
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
@@ -9,6 +11,7 @@ from helpers.widgets.readable import VISIBLE, width_of
 from helpers.widgets.svg import PALE, Sheet
 
 WIDTH, ROW = 400, 34  # pixels; from one line of pieces to the next
+LINES, MORE = 4, 96  # lines of pieces at most, and the pixels of "… 40 more" in the last
 LONGEST = 100  # characters that can be typed
 UNKNOWN = ("[UNK]", "<unk>")
 EXAMPLES = {
@@ -88,23 +91,27 @@ class TokenizersSideBySide(Explorer):
         colours = [ORANGE if p in UNKNOWN else (BLUE, GREEN, PURPLE)[i % 3]
                    for i, p in enumerate(pieces)]  # fmt: skip
         labels = [(visible(p), colour, False) for p, colour in zip(pieces, colours, strict=True)]
-        sheet = draw_labels(f"{name}: {len(pieces)}", labels)
+        sheet = draw_labels(f"{name}: {len(pieces)}", labels, lines=LINES)
         most = max(map(len, self.numbers["pieces"].values())) or 1
         sheet.rect(150, 6, 250, 14, PALE, round=3)
         sheet.rect(150, 6, 250 * len(pieces) / most, 14, GREY, round=3, opacity=0.6)
         return sheet
 
 
-def draw_labels(title, labels, more=""):
+def draw_labels(title, labels, more="", lines=math.inf):
     """Draw pieces of text as coloured boxes below a `title`, in as many lines as they need.
 
     Each of the `labels` is (words, colour, whether it's a mark of its own kind); `more` stands
-    behind the last one.
+    behind the last one. What is beyond so many `lines` is counted only.
     """
     sheet, x, y = Sheet(WIDTH, 0), 0, 30
     sheet.text(0, 18, title, INK, bold=True)
-    for label, colour, marked in labels:
-        width = width_of(label) + 12
+    for i, (label, colour, marked) in enumerate(labels):
+        width, last = width_of(label) + 12, y == 30 + ROW * (lines - 1)
+        rest = sum(width_of(each) + 15 for each, _, _ in labels[i:])
+        if last and x + width > WIDTH - MORE and x + rest > WIDTH:
+            more = f"… {len(labels) - i} more"
+            break
         if x + width > WIDTH and x:
             x, y = 0, y + ROW
         sheet.rect(x, y, width, 28, colour, round=6, opacity=0.5 if marked else 0.22)
