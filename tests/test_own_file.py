@@ -445,3 +445,13 @@ def test_an_error_inside_a_class_is_told_with_the_learners_line():
     verdict = exercises.check("EncoderLayer", cell(wrong, **known)["EncoderLayer"])
     assert verdict.mistake == "raised"
     assert "In the line: self.mask = musk" in verdict.message
+
+
+def test_the_line_for_a_terminal_runs_there_with_this_python(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = "import os, sys; print(os.path.realpath(sys.prefix), *sys.argv[1:])"
+    (tmp_path / "mine.py").write_text(code)
+    line = exercises.in_terminal('mine.py "two words"')
+    nowhere = {**os.environ, "PATH": ""}  # a terminal may find another `python`, or none
+    found = subprocess.run(line, shell=True, capture_output=True, text=True, env=nowhere)
+    assert found.stdout.strip() == f"{os.path.realpath(sys.prefix)} two words"

@@ -14,7 +14,7 @@ from helpers.exercises.edits import needs, pasteable
 from helpers.exercises.model import catalogue, find
 from helpers.exercises.overview import progress
 from helpers.exercises.own_code import is_mine, mine, my_parts, my_transformer, whose
-from helpers.exercises.own_file import fill_in, my_folder, my_source
+from helpers.exercises.own_file import fill_in, in_terminal, my_folder, my_source
 from helpers.exercises.predictions import guess, predict, reveal
 from helpers.exercises.progress import export_progress, import_progress, join_class
 from helpers.exercises.quizzes import quiz
@@ -24,8 +24,8 @@ from helpers.widgets.fallback import StaticFallback
 
 __all__ = [
     "Verdict", "check", "export_progress", "fill_in", "guess", "heading", "hint", "import_progress",
-    "is_mine", "join_class", "mine", "my_folder", "my_parts", "my_source", "my_transformer",
-    "predict", "progress", "quiz", "reference", "reveal",
+    "in_terminal", "is_mine", "join_class", "mine", "my_folder", "my_parts", "my_source",
+    "my_transformer", "predict", "progress", "quiz", "reference", "reveal",
     "solution", "solved", "warm_up", "whose",
 ]  # fmt: skip
 

@@ -9,8 +9,11 @@ or left out is kept in ``my_transformer_versions``.
 import ast
 import builtins
 import itertools
+import os
 import symtable
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 from helpers.exercises import progress
 from helpers.exercises.model import catalogue, find
@@ -28,7 +31,7 @@ from helpers.exercises.own_text import (
 )
 from helpers.exercises.progress import locked
 from helpers.machine.atomic_writes import atomic_write
-from helpers.machine.installation import in_colab
+from helpers.machine.installation import ROOT, in_colab
 
 FILE, VERSIONS = "my_transformer.py", "my_transformer_versions"
 EDITED = "_from_the_file"  # how the names of versions end that the learner wrote into the file
@@ -44,6 +47,19 @@ def path():
 def my_folder():
     """Return the folder that the learner's file is in."""
     return path().parent
+
+
+def in_terminal(command):
+    """Return the line that runs a file of that folder in a terminal, with the Python that runs here.
+
+    A terminal's own ``python`` may be another one, without PyTorch.
+    """
+    shown, usual = sys.executable, ROOT / ".venv"
+    if usual.resolve() == Path(sys.prefix).resolve():
+        shown = os.path.relpath(usual / Path(shown).relative_to(sys.prefix))
+    if " " in shown:  # Windows' PowerShell runs a quoted name only after an &
+        shown = f'& "{shown}"' if os.name == "nt" else f'"{shown}"'
+    return f"{shown} {command}"
 
 
 def my_source(name):

@@ -589,18 +589,19 @@ folder = exercises.my_folder()
 at_work.export(folder, translator, lines)
 print(sorted(path.name for path in folder.iterdir() if path.suffix in (".pt", ".tsv")))
 
-# %%
+# %% tags=["nbval-ignore-output"]
 alone = [sys.executable, "-I", "-X", "utf8"]  # a Python that finds installed packages only
 command = [*alone, "my_transformer.py", "un chien noir court"]
 found = subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8")
-print('python my_transformer.py "un chien noir court"')
+print(exercises.in_terminal('my_transformer.py "un chien noir court"'))
 print("  ", found.stdout.strip() or found.stderr[-500:])
 
 # %% [markdown]
-# `python my_transformer.py --train pairs.tsv` trains a model from scratch and writes it to `trained.pt`. Each line
-# of `pairs.tsv` holds a sentence, a tab and its translation. A number after `pairs.tsv` sets how many batches it
-# trains on. Once the training is done, `python my_transformer.py "le chat dort ." trained.pt` translates with the
-# result. You can copy the folder to any machine with Python and PyTorch.
+# The line above works in a terminal, too, in the folder of your lessons (in JupyterLab, *File, New, Terminal*, then
+# `cd my_lessons`). With `--train pairs.tsv` in place of the sentence, the file trains a model from scratch and writes it
+# to `trained.pt`. Each line of `pairs.tsv` holds a sentence, a tab and its translation. A number after `pairs.tsv` sets
+# how many batches it trains on. Once the training is done, `"le chat dort ." trained.pt` translates with the result.
+# You can copy the folder to any machine with Python and PyTorch.
 
 # %%
 exercises.my_parts()

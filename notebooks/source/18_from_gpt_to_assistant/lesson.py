@@ -253,8 +253,7 @@ student = adapt(load_storyteller())  # the story model, frozen, with fresh adapt
 train(student, batches_of_pairs(student))
 
 # %% [markdown]
-# How many of the student's replies to the 48 unseen instructions *end* within 48 tokens, and how many does the rule
-# accept as *right*?
+# Now let's give the student the 48 unseen instructions and see how it replies.
 
 # %%
 exercises.predict("form_or_content")
@@ -288,7 +287,7 @@ notebook.table(
 notebook.tell(
     f"""
     After 320 pairs the student has learned what an answer looks like: {ended} of its {len(asked)} replies stop by
-    themselves. But {f"only {right}" if right else "none"} of them {"is" if right < 2 else "are"} right. The student
+    themselves within 48 tokens. But {f"only {right}" if right else "none"} of them {"is" if right < 2 else "are"} right. The student
     can't *copy* words from the instruction, because stories hardly teach a model to copy. The bundled assistant
     acquired that skill from about 1,500 times as many pairs, and it follows {best:.0%} of these {len(asked)}
     instructions.
@@ -382,9 +381,9 @@ for (better, worse), (was_better, was_worse) in tqdm(list(zip(batches, known))):
 print("loss:", " ".join(f"{loss:.2f}" for loss in losses))
 
 # %% [markdown]
-# The first loss is log 2 ≈ 0.69, because policy and reference are still equal and every margin is 0. Later losses tell
-# us only how far the two answers have moved apart. Which of them moved? To find out, we measure both gains over all 48
-# pairs.
+# The first loss is log 2 ≈ 0.69, because policy and reference are still equal and every margin is 0. Each loss was
+# measured before the model had trained on that batch, and it tells us only how far the two answers have moved apart.
+# Which of them moved? To find out, we measure both gains over all 48 pairs after the training.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 now = log_probs_of(batches)
@@ -413,9 +412,9 @@ notebook.claim(gain_better > gain_worse + 1 and abs(losses[0] - 0.693) < 0.01)
 # rewards the tries that are right. DeepSeek-R1-Zero learned to reason in this way (DeepSeek-AI 2025).
 #
 # Our own model, the **adder**, is a GPT with only 0.1 million parameters. It adds two two-digit numbers and writes the
-# sum digit by digit. It learned from the kind of answers that people write in a hurry: one in seven starts with a
-# mistake and corrects it after a comma. We deliberately stopped its training early, so there is still something to
-# learn. Here are eight of its attempts at one sum.
+# sum digit by digit. It learned from answers as people write them in a hurry, and one in seven of these contains a slip
+# that is put right. We deliberately stopped its training early, so there is still something to learn. Here are eight of
+# its attempts at one sum, and the last number of each is its answer.
 
 # %%
 adder = load_adder()
@@ -510,7 +509,11 @@ notebook.table(
             for way, said in (("rejection", "rejection sampling"), ("grpo", "GRPO"))
         ),
     ],
-    ["further training", "one sample right, three seeds", "greedy answer right"],
+    [
+        "further training",
+        "unseen sums: one sample right, by seed",
+        "unseen sums: greedy answer right",
+    ],
 )
 assert min(ends["grpo"]["one"] + ends["rejection"]["one"]) > base["one"] + 0.1
 assert greedy > base["greedy"] + 0.04
@@ -528,10 +531,10 @@ notebook.tell(
 )
 
 # %% [markdown]
-# ### A rule with a gap
+# ### A simpler rule
 #
-# Suppose we're a little careless and write a rule that looks for the right sum *anywhere* in the answer. That sounds
-# harmless, because an answer is just a number. We train the adder again, with this rule as its reward.
+# So far the rule has compared the last number of an answer with the right sum. It would be simpler to ask whether the
+# right sum occurs in the answer. We train the adder again, with this simpler rule as its reward.
 
 # %%
 exercises.predict("paid_for_mentioning")
@@ -552,8 +555,8 @@ notebook.tell(
     f"""
     At the end of three runs of {stored["steps"]} steps, the rule rewards {100 * min(gamed["reward"]):.0f} to
     {max(gamed["reward"]):.0%} of the answers, but only {100 * min(gamed["one"]):.0f} to {max(gamed["one"]):.0%} of
-    them end with the right sum. The reward rose, as it should, but it didn't measure what we meant. To notice such a
-    gap, measure something that you don't reward, and read some answers.
+    them end with the right sum. The reward rose, as it should. But the rule has a gap, and what it measured isn't
+    what we meant. To notice such a gap, measure something that you don't reward, and read some answers.
     """
 )
 assert min(gamed["tokens"]) > 7 and min(gamed["reward"]) > max(gamed["one"]) + 0.2
@@ -577,7 +580,8 @@ for question in ("What is 485+337?", "What is 912-405?"):
     print("   ".join(message["content"] for message in talk))
 
 # %% [markdown]
-# The second answer is wrong, because *add* is the only function that our model met in its training.
+# The second answer is wrong for two reasons. The model calls *add*, the only function that it met in its training, and
+# it also copies 405 as 305.
 #
 # Whatever a tool or a search returns becomes text in the prompt like any other. Suppose a program has fetched a web
 # page to which a stranger has added a last sentence:
@@ -589,8 +593,8 @@ print(helper.reply(f"{question} {page}"))
 print(helper.reply(f"{question} {page} {planted}"))
 
 # %% [markdown]
-# Without the planted sentence, the assistant answers the question. With it, the assistant obeys the page, because
-# nothing in the prompt says which sentences are yours. This is **prompt injection** (Greshake et al. 2023). In most
+# Without the planted sentence, the assistant answers the question. With it, the assistant tries to obey the page,
+# although it lists all three animals instead of two. Nothing in the prompt says which sentences are yours. This is **prompt injection** (Greshake et al. 2023). In most
 # large models' templates, the results of tools have a role of their own. That helps, but no training or template has
 # put a stop to prompt injection yet. Careful programs therefore limit what a model can do once it has read a
 # stranger's text.
@@ -642,6 +646,9 @@ exercises.quiz("how_many_targets")
 exercises.quiz("dpo_by_pencil")
 
 # %%
+exercises.quiz("stuck_at_log_two")
+
+# %%
 exercises.quiz("who_runs_the_tool")
 
 # %% [markdown]
@@ -649,9 +656,6 @@ exercises.quiz("who_runs_the_tool")
 
 # %% tags=["hide-input"]
 notebook.show_source(assistant.answer_with_tools)
-
-# %%
-exercises.quiz("stuck_at_log_two")
 
 # %% [markdown]
 # ### From rewards to a loss

@@ -12,8 +12,9 @@
 # loss tells you when something is still missing.
 #
 # This lesson follows lesson 18. You also need lesson 14's GPT and lesson 05's rotation, and for *Practice* lesson 16's
-# cache. The four parts are those of lesson 95. If you wrote them there, paste them here. If you skipped that lesson,
-# you've missed nothing, because you write them today.
+# cache. The four parts are those of lesson 95. If you wrote them there, you can leave their cells as they are, because
+# the lesson then goes on with the course's versions. If you skipped that lesson, you've missed nothing, because you
+# write them today.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
@@ -71,8 +72,7 @@ embedding, last_gain = weights["token_embd.weight"], weights["output_norm.weight
 # pairs made of feature i and i + K/2. For the last three, a control in the lesson shows what the mistake costs.
 #
 # **If you're running late** at minute 27, solve `rms_norm` on the board. It's lesson 07's layer norm without its first
-# line. If the class has written the four parts in lesson 95, pasting them here takes a minute each. Section 6 can be
-# homework.
+# line. If the class has written the four parts in lesson 95, skip their exercises here. Section 6 can be homework.
 #
 # The first run unpacks the weights, which takes some seconds.
 
@@ -306,9 +306,9 @@ assert (
 # %% [markdown]
 # ## 4. Two parts are left
 #
-# For the first time the model beats guessing, and by a lot. But it still has no positions at all, and each of its 61
-# norms is a LayerNorm, which subtracts a vector's mean and then divides by the standard deviation. SmolLM was trained
-# with **RMSNorm**, which leaves out the subtraction.
+# For the first time the model beats guessing, and by a lot. Two of its four parts are still those that we started with.
+# Its queries and keys aren't rotated, and each of its 61 norms is a LayerNorm, which subtracts a vector's mean and then
+# divides by the standard deviation. SmolLM was trained with **RMSNorm**, which leaves out the subtraction.
 
 # %%
 exercises.predict("which_part_costs_more")
@@ -417,7 +417,11 @@ display(
 )
 notebook.tell(
     f"""Positions are worth {costs["rotary"]:.1f} nats per token, the right norm {costs["norm"]:.1f}. The loss alone
-    would never have told you that the norm was wrong, because {before_norm:.2f} nats look perfectly healthy."""
+    would never have told you that the norm was wrong, because {before_norm:.2f} nats look perfectly healthy.
+
+    The controls rotate wrongly. Pairing i with i + 32 costs {controls["i paired with i + 32"] - complete:.1f} nats and
+    counting positions from the end {controls["positions reversed"] - complete:.1f}, but a base of 10,000 only
+    {controls["base 10,000"] - complete:.2f}."""
 )
 assert list(ladder.values()) == sorted(ladder.values(), reverse=True) and complete < 3
 assert costs["rotary"] > 5 * costs["norm"] > 0
@@ -606,10 +610,13 @@ attention_view(smol.attend("The animal didn't cross the street because it was to
 
 # %% tags=["nbval-ignore-output"]
 folder = at_work.write(weights_file())
-print('python my_language_model.py "What is the capital of Japan?"')
+print(exercises.in_terminal('my_language_model.py "What is the capital of Japan?"'))
 print(at_work.ask(folder, "What is the capital of Japan?"))
 
 # %% [markdown]
+# To ask it something else, open a terminal in the folder of your lessons and run the line above with your own question.
+# In JupyterLab, *File, New, Terminal* opens one, and `cd my_lessons` leads to the folder if you aren't there already.
+#
 # The new file has no cache, so for every token it reads the whole conversation again. A cache would make it several
 # times faster, and if you'd like to add one, the file is yours to change.
 #
@@ -617,7 +624,7 @@ print(at_work.ask(folder, "What is the capital of Japan?"))
 #
 # A model that you design yourself has no published logits to compare with. The next best check is lesson 10's clinic,
 # because it needs no answer key. We let it examine the first four layers, which are enough, once with the rotation and
-# once without.
+# once without. In the second report, the line to look at is only a guess, because what is missing has no line.
 
 
 # %% tags=["nbval-ignore-output"]

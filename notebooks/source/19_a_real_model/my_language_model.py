@@ -44,7 +44,8 @@ class LanguageModel:
 
     def __init__(self, file):
         with safe_open(file, "pt") as opened:
-            self.weights = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+            names = opened.keys()
+            self.weights = {name: opened.get_tensor(name) for name in names}
             self.tokenizer = Tokenizer.from_str(opened.metadata()["tokenizer"])
 
     def attention(self, h, layer):

@@ -141,9 +141,11 @@ def loss_of_copies(ids):
 # %% tags=["nbval-ignore-output"]
 first, second = live("copies", lambda: loss_of_copies(twice(seed=0)))
 print(f"{first:.1f} nats per token in the first copy, {second:.1f} in the second")
+print(f"guessing at random: {torch.tensor(49_152).log():.1f}")
 
 # %% [markdown]
-# The second copy costs far less than the first, which means that SmolLM looks back. Only attention can do that, so
+# The first copy costs even more than guessing would, because SmolLM expects English. The second copy costs far less,
+# which means that SmolLM looks back. Only attention can do that, so
 # let's find the heads that do it. An **induction head** attends from a token to the one *after* its earlier copy,
 # because that token should come next. The head's induction score (lesson 14, *Going deeper*) is the weight that it
 # puts there. We compute the score for all 270 heads of SmolLM.
@@ -497,14 +499,14 @@ display(
 )
 notebook.tell(
     f"""For 23 layers, thousands of tokens rank above the capital, and for most of the six countries the number is
-    usually above ten thousand. Then the capital climbs, but in none of the six sentences does it reach first place
-    before {min(known.values())} layers have run. The dashed line is what you get without the final norm. It looks as
-    plausible as any other curve, and it's wrong.
+    usually above ten thousand. Then the capital climbs, but in all six sentences it reaches first place only after the
+    last layer. The dashed line is France's without the final norm. It still ends at rank {bare[-1] + 1:,}, although the
+    model says *Paris*, so leaving out the norm gives a wrong picture.
 
     Does the model not know the answer in the first 23 layers, or does it keep the answer somewhere else? The lens
     can't tell, because it reads a single position, and reads it as the output layer would."""
 )
-assert min(known.values()) > 24 and min(min(row[:24]) for row in ranks.values()) > 1000
+assert min(known.values()) == 30 and min(min(row[:24]) for row in ranks.values()) > 1000
 assert sum(statistics.median(row[:24]) > 10_000 for row in ranks.values()) > 3  # of six
 
 # %% [markdown]
@@ -570,7 +572,7 @@ PatchingGrid(smol)
 # France.
 
 # %%
-exercises.predict("how_many_carry")
+exercises.predict("how_much_it_carries")
 
 
 # %% tags=["hide-input", "nbval-ignore-output"]
@@ -605,7 +607,8 @@ def head_table(values, label, alt):
 again = torch.tensor(live("heads", lambda: carried_by([carrier, *drawn])))  # (5, 4)
 half = (share > 0.5).sum().item()
 exercises.reveal(
-    "how_many_carry", measured="one" if half == 1 else "none" if half == 0 else "several"
+    "how_much_it_carries",
+    measured="fifth" if share.max() < 0.35 else "half" if share.max() < 0.7 else "nearly",
 )
 head_table(
     share,
@@ -614,8 +617,8 @@ head_table(
     "layer 23 head 4, is dark; a few of later layers have a tenth or so, and some are negative.",
 )
 notebook.tell(
-    f"""Only one does. Head {carrier[1]} of layer {carrier[0]} carries {share.max():.0%} of the difference on average,
-    and {again[0].min():.0%} to {again[0].max():.0%} in the four pairs. The runner-up carries
+    f"""One head is far ahead. Head {carrier[1]} of layer {carrier[0]} carries {share.max():.0%} of the difference on
+    average, and {again[0].min():.0%} to {again[0].max():.0%} in the four pairs. The runner-up carries
     {share.flatten().topk(2).values[1]:.0%}. A few heads push the other way, which is why a single head can carry
     more than the whole difference."""
 )
@@ -628,7 +631,8 @@ assert all(abs(x - share[i]) < 0.02 for i, x in zip([carrier, *drawn], again.mea
 # %% [markdown]
 # Is it *the* head for capitals? Patching has shown that replacing its output is *enough* to change the answer. Whether
 # the head is also *needed* is another question, and only silencing can answer it. The next figure shows how far the
-# right capital's lead over nine others shrinks when we silence one head at a time.
+# right capital's lead over nine others shrinks when we silence one head at a time. In this section, a silenced head
+# outputs zeros, which is harsher than its mean.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 lost = torch.tensor(table["silenced"])  # (30, 9), in logits, mean of ten countries
@@ -645,8 +649,8 @@ head_table(
     "all others are pale, some of them below zero.",
 )
 notebook.tell(
-    f"""The head is needed, too. Silencing it shrinks the lead by {largest:.1f} logits, and no other head costs more
-    than {second:.1f}. Otherwise the two figures differ. Heads
+    f"""No other head is missed as much. Silencing this one shrinks the lead by {largest:.1f} logits, and none of the
+    others costs more than {second:.1f}. Otherwise the two figures differ. Heads
     {", ".join(f"{layer}.{head}" for layer, head in both_alike)} cost between half a logit and one when silenced,
     yet patching their outputs changes nothing. Whatever these heads do, they do it for both countries alike, so
     patching can't show it."""
@@ -701,7 +705,8 @@ lead = {name: found[0][0] for name, found in without.items()}
 alone, then = lead["nothing"] - lead["23.0, 23.1, 23.5"], lead["23.4"] - lead["all four"]
 notebook.tell(
     f"""In the first sentence, silencing head 4 shrinks the right capital's lead from {lead["nothing"]:.1f} to
-    {lead["23.4"]:.1f} logits, and {without["23.4"][0][1]} of 10 answers are still right. Three other heads of the
+    {lead["23.4"]:.1f} logits, and {without["23.4"][0][1]} of 10 answers are still right. In the second sentence
+    {without["23.4"][1][1]} are, so the model can do without this head in part. Three other heads of the
     same layer seem to matter little, because silencing them costs only {alone:.1f}. But with head 4 gone,
     silencing these three costs {then:.1f} more, and no right answer is left. The heads cover for each other,
     which you can't see as long as you silence them one at a time. The control, four other heads, costs next to
@@ -724,8 +729,8 @@ assert all(x[0] > y[0] - 1.5 for x, y in zip(without["four others"], without["no
 # and a key part.
 #
 # The translator is small enough for us to compute every pair. The input of its third encoder layer has 14 parts. They
-# are called `token`, `position`, `1.1` for the first layer's first head, `1.ff` for the first layer's network and so
-# on. A fifteenth part is what the norm and the projections add by themselves, which makes 225 pairs.
+# are called `token`, `position`, `1.1` for the first layer's first head, `1.b` for the bias that the first layer's heads
+# share, `1.ff` for that layer's network and so on. A fifteenth part is what the norm and the projections add by themselves, which makes 225 pairs.
 
 # %%
 exercises.predict("largest_pair")
@@ -769,12 +774,12 @@ notebook.tell(
     f"""*femme* puts {theirs[query, key]:.0%} of its weight on *noire*, whose score is {total:.1f} above that of an
     average key. The largest of the 225 pairs contributes only {largest:.1f} of that. Some pairs raise the score
     and others lower it, and it takes the {n_needed} largest to account for four fifths of all these
-    contributions. "Because it's an adjective" would be a nicer answer, but the true one is a long sum."""
+    contributions. "Because it's an adjective" would be a nicer answer, but no single pair is the cause."""
 )
 assert 0.08 * total < largest < 0.4 * total
 
 # %% [markdown]
-# Even a long sum can be grouped. The two feed-forward networks stand out together in the figure. To test whether they
+# Perhaps a group of pairs is. The two feed-forward networks stand out together in the figure. To test whether they
 # matter, we take the vector behind the query, subtract what the two networks added to it, compute the norm again, and
 # look at the weight that is left. We do the same with three other groups.
 
@@ -798,8 +803,9 @@ assert max(dropped, key=lambda name: dropped[name][0]) == min(
 assert dropped["both networks"][1] < 0.5
 
 # %% [markdown]
-# The group that adds most to the score is also the one whose removal costs most. What the networks made of *femme*
-# matches what they made of *noire*. For this score, that's the best *why* we can give.
+# The two networks' share of the query makes up nearly all of the score's lead, and without it most of the weight is
+# gone. No other group matters much. What the networks made of *femme* matches what they made of *noire*, and for this
+# score that's the best *why* we can give.
 #
 # ## What you can take with you
 #
@@ -811,8 +817,8 @@ assert dropped["both networks"][1] < 0.5
 # - Patching shows where the difference between two sentences is held: at the country until layer 23, where one head
 #   brings most of it to the last word.
 # - Other heads cover for that head, so silencing one head at a time makes each of them look less important than it is.
-# - An attention score can be written as a long sum, without any approximation. The score that we took apart had no
-#   single cause.
+# - An attention score can be written as a long sum, without any approximation. In the score that we took apart, no
+#   single pair explained much, but one group of pairs made up nearly all of it.
 #
 # This was the last lesson. You began with a sentence squeezed into a single vector. Since then you've built attention
 # and a whole Transformer, run a real language model in your own code, and moved Paris to Germany by replacing one
@@ -1076,7 +1082,7 @@ assert all(exchanged[kind][0] > 0.8 * at_copies[0][0] for kind in ("query", "val
 # ### Do examples in the input need the copiers?
 #
 # Olsson et al. (2022) suspect that induction heads are behind most of what models learn from their input. In lesson
-# 19, SmolLM picked up opposites from four examples. Can it still do so without the eight?
+# 19, SmolLM picked up opposites from four examples. Can it still do so if the eight output zeros?
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 OPPOSITES = """hot cold  big small  fast slow  up down  open closed  rich poor  happy sad  dark light
@@ -1292,7 +1298,8 @@ assert sparse >= 12 and max(principal, chance) <= 4 and size < 0.8
 #   seen to make up for a silenced layer (McGrath et al. 2023). A change in the norm explains part of this (Rushing and
 #   Nanda 2024).
 # - *That the model has no other way to do it.* Patching compares two sentences, and a third can use another path.
-# - *That there is a simple reason.* The sum in section 5 is exact, but no short sentence expresses it.
+# - *That there is a simple reason.* The sum in section 5 is exact, and it points to two networks. It doesn't say what
+#   these networks computed.
 #
 # **Read on**: Elhage et al. (2021), "A Mathematical Framework for Transformer Circuits"; Olsson et al. (2022),
 # "In-context Learning and Induction Heads", arXiv:2209.11895; Xiao et al. (2023), "Efficient Streaming Language Models

@@ -71,11 +71,11 @@ SmolLM has 30 layers. From which layer on does the lens rank the capital above a
 explain: In all six sentences, the residual stream at the last word points to the capital only at the very end.
 recall: what_the_lens_missed
 
-[how_many_carry]
-All 270 heads are patched, one at a time. How many carry more than half of the difference?
-- none: none of them does | A fact could well be spread over so many heads that none carries half of it, but this one has a main carrier.
-- one: one of them does | Right. One head of layer 23 carries most of it.
-- several: a few of them do | If several each carried more than half, they'd carry the difference twice. One head is far ahead of all others.
+[how_much_it_carries]
+All 270 heads are patched, one at a time. How much of the difference does the strongest of them carry?
+- fifth: about a fifth of it | That's what the runner-up carries. A head that carried so little couldn't change the answer by itself.
+- half: about half of it | Half would just about change the answer. The head changed it with plenty to spare.
+- nearly: about nine tenths of it | Right. One head of layer 23 carries nearly all of it.
 explain: Shares were measured one head at a time, in four pairs of countries.
 recall: what_patching_showed
 
