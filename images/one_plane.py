@@ -90,26 +90,26 @@ def _sentence(scene, moment, scores, weights):
 
 def _plane(scene, moment):
     """Draw the plane of nouns and adjectives: words, then car's query and the keys."""
-    x, y, unit = (70, 290, 90) if moment < 3 else (*FOOT, UNIT)
+    x, y = FOOT
     scene.line("across", [(20, y), (230, y)], "edge")
     scene.line("up", [(x, y + 14), (x, y - 216)], "edge")
-    scene.text("noun", 230, y + (22 if moment < 3 else -8), "noun", "muted", anchor="end")
+    scene.text("noun", 230, y - 8, "noun", "muted", anchor="end")
     scene.text("adjective", x - 6, y - 222, "adjective", "muted", anchor="start")
     turned, keys = moment >= 3, moment >= 4
     colour = "key" if keys else "muted"
-    scene.arrow("adjectives", x - 5, y, x - 5, y - unit, colour, 5, 13)
+    scene.arrow("adjectives", x - 5, y, x - 5, y - UNIT, colour, 5, 13)
     words = "keys of small, red" if keys else "small, red"
-    scene.text("their name", x + 14, y - unit + 12, words, colour, anchor="start")
+    scene.text("their name", x + 14, y - UNIT + 12, words, colour, anchor="start")
     if keys:
         scene.arrow("car's key", x, y + 4, x + UNIT, y + 4, "key", 5, 13)
         scene.text("its name", x + UNIT + 10, y + 16, "key of car", "key", anchor="start")
-    end = (x + 4, y - 4 * UNIT) if turned else (x + unit, y)
+    end = (x + 4, y - 4 * UNIT) if turned else (x + UNIT, y)
     scene.arrow("car's query", x + 4 if turned else x, y, *end, "query", 6, 15)
-    at = (x + 20, y - 4 * UNIT + 22) if turned else (x + unit + 10, y - 8)
+    at = (x + 20, y - 4 * UNIT + 22) if turned else (x + UNIT + 10, y - 8)
     words = "query of car" if turned else "car"
     scene.text("car's name", *at, words, "query", anchor="start", bold=True)
     if moment == 2:
-        scene.line("corner", [(x, y - 30), (x + 30, y - 30), (x + 30, y)], "ink")
+        scene.line("corner", [(x, y - 18), (x + 18, y - 18), (x + 18, y)], "ink")
     for i, line in enumerate(FORMULAS.get(moment, ())):
         scene.text(f"formula {i}", 235, 240 + 30 * i, line, "ink", 19, "start", bold=i > 0)
 

@@ -331,10 +331,7 @@ def _opened(scene, from_query, from_key, v, stage):
             continue
         scene.text(f"{name} name", x, 314, name, colour, bold=True)
         for i, value in enumerate(values[2:6].tolist()):
-            come = {"start": {"x": x - 108, "opacity": 0}} if first > 1 else {}
-            scene.rect(
-                f"{name} box {i}", x - 30, 320 + 26 * i, 60, 26, colour, colour, 0.12, **come
-            )
+            scene.rect(f"{name} box {i}", x - 30, 320 + 26 * i, 60, 26, colour, colour, 0.12)
             scene.text(f"{name} {i}", x, 339 + 26 * i, number(value), "ink")
     if stage == 3:
         scene.text(
