@@ -81,8 +81,9 @@ class PatchCutter(Explorer):
         left.text(2, 16, f"{along} × {along} = {along**2} patches", INK, bold=True)
         right.text(0, 16, "… are read as a sentence, row by row", INK, bold=True)
         small = right.width / per_line
+        tile = small - gap
         # On dark paper, a cut between black patches would not be seen.
-        left.rect(2, 28, BOX, BOX, GREY, opacity=0.4)
+        left.rect(2 - gap / 2, 28 - gap / 2, BOX + gap, BOX + gap, GREY, opacity=0.4)
         for i in range(along**2):
             row, column = divmod(i, along)
             patch = image[row * side : (row + 1) * side, column * side : (column + 1) * side]
@@ -90,10 +91,11 @@ class PatchCutter(Explorer):
             left.pixels(x, y, size, size, patch, GREYS, 0, 255)
             self._mark(left, i + 1, x, y, size)
             line, place = divmod(i, per_line)
-            x, y = 2 + place * small, 30 + line * small
-            right.pixels(x, y, small - 3, small - 3, patch, GREYS, 0, 255)
-            right.rect(x, y, small - 3, small - 3, stroke=GREY, line=1)
-            self._mark(right, i + 1, x, y, small - 3)
+            x, y = place * small, 28 - gap / 2 + line * small
+            right.rect(x, y, small, small, GREY, opacity=0.4)
+            x, y = x + gap / 2, y + gap / 2
+            right.pixels(x, y, tile, tile, patch, GREYS, 0, 255)
+            self._mark(right, i + 1, x, y, tile)
         self._draw_costs(right)
         return [left, right]
 
