@@ -285,6 +285,8 @@ EXERCISES = [
                     "You masked the inputs, so the model can't read the prompt. Where does the loss look for −100?"),
             Mistake("inputs masked as well", "inputs, targets = ids[:-1], ids[1:].clone()", "inputs, targets = ids[:-1], ids[1:]",
                     "The targets are right, but the prompt's tokens have become −100 in the inputs as well. Do your inputs and targets share their memory?"),
+            Mistake("masked before the split", "inputs, targets = ids", "ids[: len(prompt_ids)] = -100\n    inputs, targets = ids",
+                    "The targets are right, but the prompt is −100 in the inputs as well, so the model can't read it. Which of the two should be masked?"),
         ],
         also_right=[_targets_where, _targets_by_list],
         hints=["Put prompt, answer and end token in a row. The inputs are all but the last, the targets all but the first.",

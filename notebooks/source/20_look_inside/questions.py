@@ -73,9 +73,9 @@ recall: what_the_lens_missed
 
 [how_much_it_carries]
 All 270 heads are patched, one at a time. How much of the difference does the strongest of them carry?
-- fifth: about a fifth of it | That's what the runner-up carries. A head that carried so little couldn't change the answer by itself.
-- half: about half of it | Half would just about change the answer. The head changed it with plenty to spare.
-- nearly: about nine tenths of it | Right. One head of layer 23 carries nearly all of it.
+- fifth: about 20% of it | That's what the runner-up carries. A head that carried so little couldn't change the answer by itself.
+- half: about 50% of it | Half would just about change the answer. The head changed it with plenty to spare.
+- nearly: about 90% of it | Right. One head of layer 23 carries nearly all of it.
 explain: Shares were measured one head at a time, in four pairs of countries.
 recall: what_patching_showed
 
