@@ -143,7 +143,7 @@ function headSizes(width, room, queries, keys) {
     narrow ? 40 : 64,
     150,
   );
-  const cell = clamp((narrow ? free - wide : (free - 2 * wide) / 2) / keys.length, 2, 40);
+  const cell = clamp((narrow ? free - wide : (free - 2 * wide) / 2) / keys.length, 1.5, 40);
   const head = 24;
   const names = 12 + 46 * columnLevels(cell);
   const up = narrow ? 70 : clamp(room * 0.26 - names + 58, 70, 130);
