@@ -56,7 +56,7 @@ def in_terminal(command):
     """
     shown, usual = sys.executable, ROOT / ".venv"
     if usual.resolve() == Path(sys.prefix).resolve():
-        shown = os.path.relpath(usual / Path(shown).relative_to(sys.prefix))
+        shown = os.path.relpath(usual.joinpath(*Path(shown).parts[-2:]))  # bin or Scripts
     if " " in shown:  # Windows' PowerShell runs a quoted name only after an &
         shown = f'& "{shown}"' if os.name == "nt" else f'"{shown}"'
     return f"{shown} {command}"
