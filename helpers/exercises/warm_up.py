@@ -1,5 +1,6 @@
 """Warm-ups: a lesson opens with three questions from earlier ones, the shakiest first."""
 
+import functools
 import html
 import random
 
@@ -53,7 +54,7 @@ def choose(lesson: int, state: dict) -> list[str]:
     pool = _pool(lesson)
     draw = random.Random(f"warm-up {lesson}")
     order = {name: draw.random() for name in sorted(pool)}
-    passed_over = _passed_over(lesson, state)
+    passed_over, usual = _passed_over(lesson, state), _usual(lesson)
     need = {name: (name in passed_over, _need(name, state)) for name in pool}
     for name, first in NOT_BEFORE.items():
         if lesson < first and name not in state["questions"]:
@@ -61,10 +62,17 @@ def choose(lesson: int, state: dict) -> list[str]:
     chosen = []
     while pool and len(chosen) < ITEMS:
         taken = [content.find(name, "question").lesson for name in chosen]
-        best = min(pool, key=lambda name: (need[name], taken.count(pool[name]), order[name]))
+        best = min(pool, key=lambda n: (need[n], taken.count(pool[n]), n in usual, order[n]))
         chosen.append(best)
         del pool[best]
     return chosen
+
+
+@functools.cache
+def _usual(lesson):
+    """Return what earlier warm-ups ask somebody of whom nothing is recorded."""
+    nothing = {"questions": {}, "predictions": {}, "warm_ups": {}}
+    return {name for earlier in range(1, lesson) for name in choose(earlier, nothing)}
 
 
 def _passed_over(lesson, state):

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # BERT: one encoder, many tasks
 #
-# *The ___ behind the house sings.* Is the missing word *woman* or *women*? You know as soon as you reach the verb. A
-# decoder would have to choose without it, because its causal mask hides everything to the right of the gap.
+# *We sat by the ___ and watched the boats.* Is the missing word *fire* or *river*? You know as soon as you reach the
+# boats. A decoder would have to choose without them, because its causal mask hides everything to the right of the gap.
 #
 # An encoder has no such mask. In 2018 a team at Google threw the decoder away, trained the encoder alone to fill
 # millions of gaps like this one, and called it BERT. BERT can't write you a letter. But with one small layer on top,
@@ -58,7 +58,7 @@ def average(numbers):
 # **Say first**: everything in this model has been built in lessons 03 to 07. Only the training and the layer on top
 # are new.
 #
-# **Show**: the hook's sentence on the board, with the verb covered by your hand. Take your hand away once people have
+# **Show**: the hook's sentence on the board, with *boats* covered by your hand. Take your hand away once people have
 # guessed.
 #
 # **While it computes**: two cells take about a quarter of a minute each, the small BERT of section 1 and the
@@ -368,6 +368,8 @@ def learning_curves(scores):
         end = 5000, average(draws[-1])
         axes.annotate(label, end, xytext=(10, lift), textcoords="offset points", color=colour)
     axes.set_xscale("log")
+    axes.set_xticks(sizes, [f"{n:,}" for n in sizes])
+    axes.minorticks_off()
     axes.set_xlim(40, 25_000)
     axes.set_ylim(45, 85)
     axes.set_xlabel("labelled reviews")
@@ -462,8 +464,8 @@ for epoch in range(PASSES):
 
 # %% [markdown]
 # Before you see your result, one more question. We also trained LoRA on section 3's draws of 50, 500 and 5,000
-# reviews. LoRA trains 664,322 parameters, the classifier on frozen vectors only 770. Which of the two does better
-# with 50 reviews?
+# reviews. LoRA trains 664,322 parameters, the classifier on frozen vectors only 770. How many reviews does LoRA need
+# to get ahead?
 
 # %%
 exercises.predict("lora_from_fifty")
@@ -475,7 +477,7 @@ scores["lora"] = {n: [run["accuracy"] for run in runs] for n, runs in curve.item
 ahead = {n: 100 * (average(scores["lora"][n]) - average(scores["mean"][n])) for n in curve}
 exercises.reveal(
     "lora_from_fifty",
-    measured="lora" if ahead["50"] > 2 else "frozen" if ahead["50"] < -2 else "level",
+    measured="fifty" if ahead["50"] > 2 else "hundreds" if ahead["500"] > 2 else "thousands",
 )
 judge.eval()
 right = 0
@@ -486,7 +488,13 @@ live = right / 400
 print(f"yours: {N_REVIEWS} reviews, {PASSES} passes, {live:.0%} of 400 new reviews right")
 axes = learning_curves(scores)
 axes.plot(N_REVIEWS, 100 * live, "*", color=plots.INK, markersize=15)
-axes.annotate("yours", (N_REVIEWS, 100 * live), (-12, 10), textcoords="offset points", ha="right")
+axes.annotate(
+    "yours, on 400 reviews",
+    (N_REVIEWS, 100 * live),
+    (-12, 10),
+    textcoords="offset points",
+    ha="right",
+)
 assert ahead["5000"] > ahead["500"] > 2 > abs(ahead["50"])
 notebook.claim(live > 0.6)
 display(

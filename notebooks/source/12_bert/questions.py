@@ -73,15 +73,15 @@ recall: mean_or_cls
 [words_or_vectors]
 With 5,000 labelled reviews, which of the two is ahead, averaged over eight draws?
 - frozen: the frozen mean, by more than 2 points, because it has read far more text | With few labels that's worth a lot. But in 5,000 reviews, the bag of words has met most of the words that matter.
-- level: neither: they're within 2 points | Yes. The bag of words learns the important words from the labels, while the frozen vectors can't change.
+- level: neither, by more than 2 points, because many labels make up for less reading | Yes. The bag of words learns the important words from the labels, while the frozen vectors can't change.
 - words: the bag of words, by more than 2 points, because it keeps every single word | It does keep every word, while the frozen mean blurs them all into 384 numbers. But the bag of words has to learn each word from the labelled reviews alone.
 ask_why: yes
 
 [lora_from_fifty]
-With 50 labelled reviews, which of the two is ahead, again averaged over eight draws?
-- lora: LoRA, by more than 2 points, because it can change the vectors themselves | It can, but 50 reviews hardly tell it in which direction. With more labels this becomes its strength.
-- level: neither: they're within 2 points | Yes. With so few reviews, the luck of the draw matters more than the method.
-- frozen: the frozen mean, by more than 2 points, because 50 labels can't train 664,000 parameters | It's true that 50 labels are too few to train so many parameters well. But LoRA starts from what the frozen model computes, and such a short run of training doesn't take it far from there.
+From how many labelled reviews on is LoRA more than 2 points ahead of the frozen mean, again averaged over eight draws?
+- fifty: from 50 on, because it can change the vectors themselves from the start | It can, but 50 reviews hardly tell it in which direction. With more labels this becomes its strength.
+- hundreds: from 500 on, because 50 hardly say how the vectors should change | Yes. With 50 reviews, the luck of the draw matters more than the method.
+- thousands: from 5,000 on, because so many parameters need so many examples | LoRA starts from what the frozen model computes, so it has far less to learn than its 664,322 parameters suggest.
 ask_why: yes
 
 [labels_without_a_mask]

@@ -109,7 +109,8 @@ print(f"the last letter alone:    {by_last_letter:.2f} nats per letter")
 
 # %% [markdown]
 # A model that reads more than one letter should do better. At position $t$ it needs a summary of the letters 0 to $t$.
-# It mustn't see any later ones, because the next letter is what it has to predict. The simplest summary is the mean of
+# It mustn't see any later ones, because the next letter is what it has to predict. BERT saw both sides of its gap
+# (lesson 12), but here everything on the right stays hidden. The simplest summary is the mean of
 # the letters' embeddings. A mean is a weighted sum with equal weights, so one matrix product computes the means at all
 # positions. The weights for position $t$ are in row $t$ of the matrix on the left of this product.
 #
@@ -295,9 +296,16 @@ for height, name in [(by_frequency, "letter frequencies"), (by_last_letter, "the
     axes.text(4.45, height + 0.02, name, color=plots.GREY, ha="right")
 for i, rung in enumerate(rungs):
     axes.plot([i] * 3, stored[rung], "o", color=plots.PURPLE, alpha=0.6)
-    if rung in live:
-        axes.plot(i + 0.12, live[rung], "D", color=plots.ORANGE)
-axes.plot(range(5), means.values(), color=plots.PURPLE, linewidth=1)
+now = [i + 0.12 for i, rung in enumerate(rungs) if rung in live]
+axes.plot(
+    range(5),
+    means.values(),
+    color=plots.PURPLE,
+    marker=".",
+    label="three earlier runs, and their mean",
+)
+axes.plot(now, [live[r] for r in rungs if r in live], "D", color=plots.ORANGE, label="just trained")
+axes.legend(loc="lower left")
 axes.set_xticks(range(5), [rung.replace(" and ", "\nand ") for rung in rungs])
 axes.set_ylabel("nats per letter")
 for rung in rungs:
@@ -318,7 +326,8 @@ display(
 print(write(one_layer, letters, "once upon a time "))
 notebook.tell(
     """With every seed, each rung predicts unseen text better than the rung before. You can also hear the
-    difference in the samples. The average writes letters, the heads write syllables."""
+    difference in the samples. The average writes letters, the heads write syllables. The top rung has no diamond,
+    because you'll train a model of that size yourself in a moment."""
 )
 
 # %% [markdown]
@@ -349,7 +358,9 @@ class MyGPT(nn.Module):
 
 
 # %% [markdown]
-# Your GPT is as wide and as deep as the top rung. We train it like the others and examine it as in lesson 10.
+# Your GPT is as wide and as deep as the top rung. We train it like the others and examine it as in lesson 10. The two
+# triangles that the clinic draws show which outputs (rows) move when an input token (columns) changes, first as
+# expected and then as measured. Both are headed *target*, because a GPT's only text is the one that it writes.
 
 # %% tags=["nbval-ignore-output"]
 my_gpt = train_letters(MyGPT(len(letters), 64, 4, 3, 256), train)
