@@ -489,7 +489,7 @@ print(f"yours: {N_REVIEWS} reviews, {PASSES} passes, {live:.0%} of 400 new revie
 axes = learning_curves(scores)
 axes.plot(N_REVIEWS, 100 * live, "*", color=plots.INK, markersize=15)
 axes.annotate(
-    "yours, on 400 reviews",
+    "yours, tested on 400",
     (N_REVIEWS, 100 * live),
     (-12, 10),
     textcoords="offset points",

@@ -73,7 +73,7 @@ recall: mean_or_cls
 [words_or_vectors]
 With 5,000 labelled reviews, which of the two is ahead, averaged over eight draws?
 - frozen: the frozen mean, by more than 2 points, because it has read far more text | With few labels that's worth a lot. But in 5,000 reviews, the bag of words has met most of the words that matter.
-- level: neither, by more than 2 points, because many labels make up for less reading | Yes. The bag of words learns the important words from the labels, while the frozen vectors can't change.
+- level: neither, by more than 2 points, because labels make up for having read less | Yes. The bag of words learns the important words from the labels, while the frozen vectors can't change.
 - words: the bag of words, by more than 2 points, because it keeps every single word | It does keep every word, while the frozen mean blurs them all into 384 numbers. But the bag of words has to learn each word from the labelled reviews alone.
 ask_why: yes
 

@@ -295,15 +295,10 @@ for height, name in [(by_frequency, "letter frequencies"), (by_last_letter, "the
     axes.axhline(height, color=plots.GREY, linestyle="--", linewidth=1)
     axes.text(4.45, height + 0.02, name, color=plots.GREY, ha="right")
 for i, rung in enumerate(rungs):
-    axes.plot([i] * 3, stored[rung], "o", color=plots.PURPLE, alpha=0.6)
+    label = None if i else "three earlier runs"
+    axes.plot([i] * 3, stored[rung], "o", color=plots.PURPLE, alpha=0.6, label=label)
 now = [i + 0.12 for i, rung in enumerate(rungs) if rung in live]
-axes.plot(
-    range(5),
-    means.values(),
-    color=plots.PURPLE,
-    marker=".",
-    label="three earlier runs, and their mean",
-)
+axes.plot(range(5), means.values(), color=plots.PURPLE, linewidth=1, label="their mean")
 axes.plot(now, [live[r] for r in rungs if r in live], "D", color=plots.ORANGE, label="just trained")
 axes.legend(loc="lower left")
 axes.set_xticks(range(5), [rung.replace(" and ", "\nand ") for rung in rungs])
