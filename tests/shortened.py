@@ -81,7 +81,6 @@ SHORTER = {
         ("tqdm(range(8))", "tqdm(range(2))"),
     ],
     "20_look_inside": [
-        ('"Japan", "Spain", "Greece", "Austria"]', '"Japan"]'),
         ("for seed in range(3) for x in copies_without", "for seed in [0] for x in copies_without"),
         ("others(0)], seed) for seed in range(2)]", "others(0)], seed) for seed in [0]]"),
         ("for key in (1, 2, 5) for x in hidden_from", "for key in [5] for x in hidden_from"),

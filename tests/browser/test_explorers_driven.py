@@ -84,8 +84,11 @@ def test_play_runs_to_the_end_and_refusals_stand_at_their_field(open_notebook):
     assert not page.locator(".ex-scrolled").count()
     page.set_viewport_size({"width": 340, "height": 768})
     page.locator(".ex-scrolled").wait_for()  # rather than letters that run into one another
-    letters = "svg => 16 * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width"
-    assert page.locator(".ex-picture svg").first.evaluate(letters) > 11.9
+    page.wait_for_function(
+        """() => { const svg = document.querySelector(".ex-picture svg");
+            const box = svg?.getBoundingClientRect();
+            return box && 16 * box.width / svg.viewBox.baseVal.width > 11.9; }"""
+    )
 
 
 def test_the_next_day_there_is_a_picture_and_no_error(open_notebook):

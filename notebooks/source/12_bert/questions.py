@@ -80,7 +80,7 @@ ask_why: yes
 [lora_from_fifty]
 From how many labelled reviews on is LoRA more than 2 points ahead of the frozen mean, again averaged over eight draws?
 - fifty: from 50 on, because it can change the vectors themselves from the start | It can, but 50 reviews hardly tell it in which direction. With more labels this becomes its strength.
-- hundreds: from 500 on, because 50 hardly say how the vectors should change | Yes. With 50 reviews, the luck of the draw matters more than the method.
+- hundreds: from 500 on, because 50 hardly say how vectors should change | Yes. With 50 reviews, the luck of the draw matters more than the method.
 - thousands: from 5,000 on, because so many parameters need so many examples | LoRA starts from what the frozen model computes, so it has far less to learn than its 664,322 parameters suggest.
 ask_why: yes
 

@@ -106,7 +106,7 @@ recall: when_voting_hurts
 [paid_for_mentioning]
 The new rule pays if the right sum occurs in the answer. What do the answers look like after the training?
 - same: about as before, because writing the right sum is still the surest way to be paid | It isn't the surest way. The adder has seen answers that correct themselves, so it can write a second number, which can only help under this rule.
-- list: lists of numbers, because a second guess costs nothing and sometimes pays | Each comma buys another try. The adder has met corrections in its training, so the first lists come about by chance. Then the rule rewards them.
+- list: lists of numbers, because a second guess costs nothing and may pay | Each comma buys another try. The adder has met corrections in its training, so the first lists come about by chance. Then the rule rewards them.
 - empty: mostly rubbish, because so simple a rule gives the training no direction | The direction is very clear. It just isn't the one we meant.
 ask_why: yes
 recall: paid_by_length

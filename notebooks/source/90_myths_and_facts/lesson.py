@@ -566,7 +566,7 @@ for way in ("windows", "performances", "drummers"):
 #
 # **51 · "Heavy attention to the first token means that it's important."** More often it means that a head has nothing
 # else to attend to, and that its weight has to go somewhere. If you hide the first token, the second one takes over.
-# [Lesson 20](20_look_inside.ipynb#2.-Why-does-everybody-look-at-the-first-word?) shows both.
+# [Lesson 20](20_look_inside.ipynb#2.-Why-do-so-many-heads-look-at-the-first-word?) shows both.
 #
 # **52 · "Silence a head, and what gets worse is what the head is for."** Only if silencing other heads does less
 # harm, so silence equally many others for comparison. Silence several at once, too, because heads can cover for each
