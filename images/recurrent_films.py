@@ -276,11 +276,12 @@ def _once(step, pair, moment, caption):
         scene.text(f"h {i}", x, KEY_AT + 36, f"h{small[i]}", "query")
         if 1 <= moment <= 4:
             scene.card(f"s {i}", x, KEY_AT - 34, "s", "key", 34, True, 26,
-                       start=(40, BENCH + 20), when=(0.1 * i, 0.1 * i + 0.5))  # fmt: skip
+                       start=(x, KEY_AT - 64), when=(0.1 * i, 0.1 * i + 0.5))  # fmt: skip
         if moment >= 5 or (moment == 4 and i == 2):
-            come = {"x": 444, "y": 370, "opacity": 1} if i == 2 else {"y": KEY_AT - 28}
+            rise = {"start": {"y": KEY_AT - 28}, "when": (0.5, 1)}  # the copies of s are gone
+            come = {"when": (0.75, 1)} if moment == 4 else rise
             score = number(energies[i], 1)
-            scene.text(f"score {i}", x, SCORE_AT, score, "ink", 19, bold=True, start=come)
+            scene.text(f"score {i}", x, SCORE_AT, score, "ink", 19, bold=True, **come)
         if moment >= 6:
             high = 72 * shares[i]
             scene.rect(
@@ -288,30 +289,46 @@ def _once(step, pair, moment, caption):
             )
             scene.text(f"weight {i}", x, 86 - high, f"{shares[i]:.2f}", "result", bold=True)
         if moment >= 7 and shares[i] > 0.005:
-            at = 270 if i == 2 else 150
+            at = 220 if i == 2 else 104
             scene.arrow(f"into {i}", x, KEY_AT + 42, at, 306, "result", max(2, 14 * shares[i]), 15)
             scene.card(f"flow {i}", at, 326, f"{shares[i]:.2f} h{small[i]}", "query", 92,
-                       start=(x, KEY_AT), when=(0, 0.9))  # fmt: skip
+                       start=(at, KEY_AT + 62), when=(0, 0.9))  # fmt: skip
     if moment >= 6:
         scene.text("softmax", 6, 16, "weights", "result", anchor="start")
     else:
         scene.text("so far", 6, 56, "the decoder writes", "key", anchor="start", bold=True)
         for x, word in ((240, "the"), (334, "?")):
             scene.card(f"so far {word}", x, 50, word, "key", 84)
-    if moment < 7:
-        scene.card("s", 40, BENCH + 20, "s", "key", 60, True)
-        scene.text("state", 78, BENCH + 26, "the decoder's state", "key", anchor="start")
+    if moment < 6:
+        scene.text("state", 400, BENCH + 26, "the decoder's state", "key", anchor="end")
+    if moment < 8:
+        scene.card("s", 440, BENCH + 20, "s", "key", 60, True)
     if 2 <= moment <= 4:
         _opened(scene, *pair, moment - 1)
     if moment >= 7:
-        scene.text("plus", 210, 332, "+", "ink", 20, bold=True, when=(0.8, 1))
-        scene.card("context", 210, 392, "context c", "result", 150, True, start=(210, 350))
+        scene.text("plus", 162, 332, "+", "ink", 20, bold=True, when=(0.7, 0.9))
+        scene.arrow("sum", 162, 342, 162, 373, "result", 4, 13, when=(0.8, 0.9))
+        scene.card("context", 162, 392, "context c", "result", 130, True, when=(0.85, 1))
     if moment >= 8:
-        scene.card("s", 50, 392, "state s", "key", 84)
-        scene.card("previous", 50, 350, "the", "key", 84, start=(50, 300))
-        scene.arrow("on", 296, 392, 372, 392, "result", 4, 13)
-        scene.card("next", 424, 392, "black", "key", 96, True, start=(330, 392), when=(0.6, 1))
+        _next(scene)
     return scene
+
+
+def _next(scene):
+    """Draw what gives the next state, and the word that this writes."""
+    scene.card("s", 424, 326, "state s", "key", 84, True, when=(0, 0.35))
+    scene.text("previous name", 322, 298, "previous word", "key", when=(0.05, 0.35))
+    scene.card("previous", 322, 326, "the", "key", 72, when=(0.05, 0.35))
+    for name, x, y, to_x, to_y, when in (
+        ("context on", 229, 392, 277, 392, (0.35, 0.55)),
+        ("previous on", 322, 345, 322, 373, (0.35, 0.55)),
+        ("state on", 410, 345, 346, 374, (0.35, 0.55)),
+        ("word on", 367, 392, 390, 392, (0.7, 0.85)),
+    ):
+        colour = "result" if name == "context on" else "key"
+        scene.arrow(name, x, y, to_x, to_y, colour, 4, 13, when=when)
+    scene.card("next", 322, 392, "next s", "key", 84, True, when=(0.5, 0.7))
+    scene.card("black", 432, 392, "black", "key", 80, when=(0.8, 1))
 
 
 SIGNS = ((75, "+", 1), (157, "=", 1), (239, "→", 2), (321, "·", 3), (402, "=", 3))
@@ -323,21 +340,22 @@ def _opened(scene, from_query, from_key, v, stage):
     strips = [("W s", "key", from_query, 1, 34), ("U h₃", "query", from_key, 1, 116),
               ("sum", "muted", total, 1, 198), ("tanh", "result", total.tanh(), 2, 280),
               ("v", "value", v, 3, 362)]  # fmt: skip
+    late = {"when": (0, 0.45)} if stage == 3 else {}  # only then the number they give
     for x, sign, first in SIGNS:
         if stage >= first:
-            scene.text(f"sign {x}", x, 370, sign, "ink", 20, bold=True)
+            scene.text(f"sign {x}", x, 370, sign, "ink", 20, bold=True, **late)
     for name, colour, values, first, x in strips:
         if stage < first:
             continue
-        scene.text(f"{name} name", x, 314, name, colour, bold=True)
+        scene.text(f"{name} name", x, 314, name, colour, bold=True, **late)
         for i, value in enumerate(values[2:6].tolist()):
-            scene.rect(f"{name} box {i}", x - 30, 320 + 26 * i, 60, 26, colour, colour, 0.12)
-            scene.text(f"{name} {i}", x, 339 + 26 * i, number(value), "ink")
+            box = x - 30, 320 + 26 * i, 60, 26
+            scene.rect(f"{name} box {i}", *box, colour, colour, 0.12, **late)
+            scene.text(f"{name} {i}", x, 339 + 26 * i, number(value), "ink", **late)
     if stage == 3:
-        scene.text(
-            "sum of all", 444, 370, number((total.tanh() @ v).item(), 1), "ink", 20, bold=True
-        )
-        scene.text("of how many", 474, 314, f"4 of {len(v)}", "muted", anchor="end")
+        score = number((total.tanh() @ v).item(), 1)
+        scene.text("sum of all", 444, 370, score, "ink", 20, bold=True, when=(0.45, 0.7))
+        scene.text("of how many", 474, 314, f"4 of {len(v)}", "muted", anchor="end", **late)
 
 
 PICTURES = [hidden_state_travelling, decoder_looking_back, bahdanau_step]
