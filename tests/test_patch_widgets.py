@@ -9,7 +9,7 @@ from promises import check_that_every_change_shows, check_the_still_picture, cli
 from helpers.data.clothes import clothes
 from helpers.models.vit import VisionTransformer, attention_rollout
 from helpers.pretrained.wardrobe import Wardrobe, wardrobe_config
-from helpers.widgets.patches import ROLLOUT, PatchAttention
+from helpers.widgets.patches import ROLLOUT, PatchAttention, PatchCutter
 
 TINY = wardrobe_config(d_model=8, n_heads=2, n_layers=2, d_ff=8, patch_size=7)
 
@@ -62,3 +62,29 @@ def test_a_patch_can_be_clicked_and_the_class_token_asked_again(make):
 def test_what_is_out_of_reach_is_brought_within_it(make):
     widget = make(picture=9, layer=9, head=9, token=99)
     assert (widget.picture, widget.layer, widget.head, widget.token) == (2, 2, 1, 16)
+
+
+@pytest.mark.parametrize(
+    ("side", "said"),
+    [
+        (14, "a quarter of the patches, about a twelfth of the weights."),
+        (4, "3.06 times the patches, 8.65 times the weights."),
+        (2, "12 times the patches, 134 times the weights."),
+    ],
+)
+def test_a_side_is_pressed_in_a_cell_of_its_own_and_compared(side, said):
+    widget = PatchCutter()
+    send(widget, set={"side": side}, number=1)
+    assert widget.tell()[1] == f"Against side 7: {said}"
+    bars = widget.draw()[2:]
+    assert re.findall(r"Side of (\d+) pixels[^\"]*pressed", "".join(b.to_svg() for b in bars)) == [
+        str(side)
+    ]
+    for bar in bars:  # two cells that don't touch, and their squares within them
+        drawn = re.findall(r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)"', bar.to_svg())
+        cells, squares = drawn[::3], drawn[1::3]
+        (x, _, wide), (then, *_) = (list(map(float, cell)) for cell in cells)
+        assert x + wide + 12 <= then
+        for (left, _, width), (at, _, across) in zip(cells, squares, strict=True):
+            assert float(left) + 90 < float(at)  # beside the words
+            assert float(at) + float(across) < float(left) + float(width)

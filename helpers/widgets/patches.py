@@ -6,21 +6,30 @@ from matplotlib.colors import LinearSegmentedColormap
 
 from helpers.data.clothes import CLASSES, SIDE, clothes
 from helpers.models.vit import attention_rollout
-from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE
+from helpers.plots import BLUE, GREY, INK, ORANGE
 from helpers.widgets.colours import LIGHT
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import PALE, Sheet, number
 
-BOX, LARGE = 340, 308  # pixels of a picture's side on the page, cut and looked at
+BOX, LARGE = 288, 308  # pixels of a picture's side on the page, cut and looked at
 FAINT = LinearSegmentedColormap.from_list("faint", [LIGHT["paper"], LIGHT["field"]])
 GREYS = LinearSegmentedColormap.from_list("greys", ["black", "white"])
 SIDES = 2, 4, 7, 14  # of a patch, in pixels of the picture
+BAR, FRAME = 374, LIGHT["field"]  # of the sides to press: pixels that two take, and their edge
 AVERAGE, ROLLOUT = -1, -2  # what can stand in for a head
 
 
 def _named(pictures):
     """List pictures with the names of their classes, for a control."""
     return [(f"{i + 1}: {CLASSES[label]}", i) for i, label in enumerate(pictures.labels.tolist())]
+
+
+def _against(times, what):
+    """Say how many times as many there are: in words if it's near a part that has a plain name."""
+    for part, name in (4, "a quarter"), (12, "a twelfth"):
+        if abs(times * part - 1) < 0.05:
+            return f"{'' if times * part == 1 else 'about '}{name} of the {what}"
+    return f"{number(times, 0 if times > 10 else 2)} times the {what}"
 
 
 class PatchCutter(Explorer):
@@ -61,14 +70,14 @@ class PatchCutter(Explorer):
     def tell(self):
         """Say what the cut costs, and compare it with the one it opens on."""
         n, first = self.numbers, (SIDE // 7) ** 2
-        times = n["tokens"] / first, n["weights"] / (first + 1) ** 2
-        patches, weights = (number(one, 0 if one > 10 else 2) for one in times)
+        patches = _against(n["tokens"] / first, "patches")
+        weights = _against(n["weights"] / (first + 1) ** 2, "weights")
         return (
             f"{n['tokens']} patches of {n['width']} numbers. With the class token, one map has "
             f"{n['tokens'] + 1}² weights.",
             "Press a smaller side below. The patches grow in number, and what grows faster?"
             if self.side == 7
-            else f"Against side 7: {patches} times the patches, {weights} times the weights.",
+            else f"Against side 7: {patches}, {weights}.",
         )
 
     def draw(self):
@@ -77,7 +86,7 @@ class PatchCutter(Explorer):
         along, gap = SIDE // side, 4 if side > 2 else 2
         size = (BOX - gap * (along - 1)) / along
         per_line = {2: 18, 4: 10, 7: 6, 14: 4}[side]
-        left, right = Sheet(BOX + 4, BOX + 58), Sheet(456, BOX + 58)
+        left, right = Sheet(BOX + 4, BOX + 34), Sheet(456, BOX + 34)
         left.text(2, 16, f"{along} × {along} = {along**2} patches", INK, bold=True)
         right.text(0, 16, "… are read as a sentence, row by row", INK, bold=True)
         small = right.width / per_line
@@ -96,21 +105,23 @@ class PatchCutter(Explorer):
             x, y = x + gap / 2, y + gap / 2
             right.pixels(x, y, tile, tile, patch, GREYS, 0, 255)
             self._mark(right, i + 1, x, y, tile)
-        self._draw_costs(right)
-        return [left, right]
+        return [left, right, self._draw_costs((14, 7)), self._draw_costs((4, 2))]
 
-    def _draw_costs(self, sheet):
-        """Draw the attention map of every cut as a square, all to one scale."""
-        x, bottom = 0, BOX + 54
-        for side in reversed(SIDES):
+    def _draw_costs(self, sides):
+        """Draw two sides to press, each with its attention map as a square; all to one scale."""
+        sheet = Sheet(BAR, 70)
+        for x, side in zip((1, BAR / 2 + 8), sides, strict=True):
             tokens, on = (SIDE // side) ** 2 + 1, side == self.side
-            square, ink = 0.4 * tokens, PURPLE if on else GREY
-            sheet.rect(x, bottom - square, square, square, ink, opacity=1 if on else 0.45)
-            words = f"side {side}", f"{tokens**2:,}", "weights"
-            for i, line in enumerate(words):
-                sheet.text(x + square + 6, bottom - 44 + 20 * i, line, ink, bold=on)
-            sheet.target(x - 2, bottom - 62, square + 74, 64, f"Side of {side} pixels", side=side)
-            x += square + 82
+            square, wide, ink = 0.29 * tokens, BAR / 2 - 9, "white" if on else INK
+            sheet.rect(x, 1, wide, 68, BLUE if on else PALE, BLUE if on else FRAME, round=7)
+            for i, line in enumerate((f"side {side}", f"{tokens**2:,}", "weights")):
+                sheet.text(x + 12, 21 + 20 * i, line, ink, bold=on)
+            left, top = x + wide - 10 - square, 63 - square
+            sheet.rect(left, top, square, square, "white" if on else GREY)
+            state = ", pressed" if on else ""
+            label = f"Side of {side} pixels: {tokens**2:,} weights{state}"
+            sheet.target(x, 1, wide, 68, label, side=side)
+        return sheet
 
     def _mark(self, sheet, patch, x, y, size):
         sheet.rect(x, y, size, size, stroke=ORANGE if patch == self.chosen else None, line=4)
