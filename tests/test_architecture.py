@@ -96,6 +96,7 @@ def asked_for(path, modules):
         yield from modules.intersection(names) - {module_of(path)}
 
 
+@pytest.mark.slow
 def test_no_file_imports_itself_in_a_circle():
     # An __init__ passes names on from its own room, and is no part of what the room is built of.
     modules = {module_of(path): path for path in HELPERS if path.name != "__init__.py"}

@@ -81,6 +81,7 @@ print({"torch._dynamo", "sympy"} & set(sys.modules))
 """
 
 
+@pytest.mark.slow
 def test_masked_attention_and_a_training_step_import_no_compiler():
     done = subprocess.run([sys.executable, "-c", STEP], capture_output=True, text=True)
     assert done.stdout == "set()\n", done.stdout + done.stderr

@@ -51,6 +51,7 @@ def test_letters_have_one_scale_whatever_the_figure_s_size(width):
             assert 11 <= round(text.get_fontsize() / 0.72, 2) <= 13  # pixels on the page
 
 
+@pytest.mark.slow
 def test_no_cell_of_a_map_is_larger_than_44_pixels():
     fig, (left, right) = pyplot.subplots(1, 2, figsize=(11, 6))
     plots.attention_heatmap(one_hot_rows(), "abc", "xyz", ax=left)

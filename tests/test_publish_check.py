@@ -26,6 +26,7 @@ def states(*arguments):
     return [step.state for step in publish_check.steps(*arguments)]
 
 
+@pytest.mark.slow
 def test_before_there_is_an_address_it_is_the_first_step():
     found = publish_check.steps(git=git(EVERYTHING))
     assert found[0].state == ("done" if build.is_published() else "left")
