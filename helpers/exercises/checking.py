@@ -337,8 +337,11 @@ def _what_raised(exercise, error, answer, shapes):
         frame, number = frames[-1]
         line = linecache.getline(file, number).strip()
         where = f" In the line: {line}" if line else ""
+
+        def mends(call):  # few errors ask, and the search draws inputs
+            return diagnosis.search(exercise).fits_if_kept(answer, call)
+
         try:
-            mends = functools.partial(diagnosis.search(exercise).fits_if_kept, answer)
             what_to_do = advice.on_error(text, line, _source(answer), frame.f_locals, mends)
         except Exception:  # PyTorch's own words have to do
             if compare.STRICT:

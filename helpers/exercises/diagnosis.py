@@ -61,6 +61,11 @@ class Search:
         drawn = [case for seed in FRESH for case in cases_of(self.exercise, seed)]
         return [(case, self._right(case)) for case in drawn]
 
+    @property
+    def inputs(self):
+        """All inputs, those of the check first, each with the right results."""
+        return [*zip(self.cases, self.wanted, strict=True), *self.fresh]
+
     def explain(self, got, again, answer) -> Finding | None:
         """Find what explains wrong results.
 
@@ -82,7 +87,7 @@ class Search:
 
     def repair(self, answer, got):
         """Look for what is wrong in an answer's own code; None if it can't be told."""
-        inputs = [*zip(self.cases, self.wanted, strict=True), *self.fresh]
+        inputs = self.inputs
         try:
             return Repair(answer, self.exercise.solution, inputs, self.form, got).find()
         except (Exception, SystemExit, KeyboardInterrupt):
@@ -101,10 +106,9 @@ class Search:
             if isinstance(node, ast.Call) and ast.unparse(node) == call:
                 node.keywords.append(ast.keyword("keepdim", ast.Constant(True)))
         function = compiled(ast.fix_missing_locations(tree), namespace_around(answer))
-        inputs = [*zip(self.cases, self.wanted, strict=True), *self.fresh]
         with compare.time_limit():
-            results = [(self._simulate(function, case) or [], wanted) for case, wanted in inputs]
-        return all([g.shape for g in got] == [w.shape for w in wanted] for got, wanted in results)
+            results = [(self._simulate(function, case) or [], right) for case, right in self.inputs]
+        return all([g.shape for g in got] == [w.shape for w in right] for got, right in results)
 
     def _match(self, stage, got, again):
         for explanation in stage:

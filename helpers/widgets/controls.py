@@ -9,17 +9,17 @@ import traitlets
 class Control:
     """One control of an explorer: of a `kind`, the trait it moves or a button's label as its name.
 
-    A button does `act`; `options` are what the browser needs to draw it beside its label.
+    A button does `act`, and stays down while `down` says so; `options` are what the browser needs
+    to draw it beside its label.
     """
 
-    def __init__(self, explorer, kind, name, label, act=None, **options):
+    def __init__(self, explorer, kind, name, label, act=None, down=None, **options):
         self._explorer, self.kind, self.name, self.label = explorer, kind, name, label
-        self._act, self._options = act, options
+        self._act, self._down, self._options = act, down, options
         self.hidden = self.disabled = False
         self.second = False  # in a row of its own below the others, whose height stays
         self.spare = False  # left out where a mouse has room to do the same in the picture
         self.error = ""
-        self.pressed = None  # of a button that stays down: whether it is
 
     @property
     def value(self):
@@ -57,7 +57,7 @@ class Control:
             "spare": self.spare,
             "disabled": self.disabled,
             "error": self.error,
-            "pressed": self.pressed,
+            "pressed": self._down() if self._down else None,
             **self._options,
         }
 

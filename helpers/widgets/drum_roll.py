@@ -68,14 +68,10 @@ class DrumRoll(Explorer):
         self.choice("layer", "Layer", layers)
         heads = [(str(i + 1), i) for i in range(self._n_heads)]
         self.choice("head", "Head", [("mean", MEAN), *heads])
-        self.button("Class token", lambda _: self.take({"token": 0}), "Ask from the class token")
+        ask = "Ask from the class token"
+        self.button("Class token", lambda _: self.take({"token": 0}), ask, lambda: not self.token)
         self.slider("token", "Stroke").spare = True
-        self.observe(self._press, names="token")
         self.observe(self._ask_anew, names="window")
-        self._press()
-
-    def _press(self, _=None):
-        self.controls["Class token"].pressed = not self.token
 
     def _ask_anew(self, _):
         """Ask about another window with all its drums, from the class token."""

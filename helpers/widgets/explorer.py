@@ -195,13 +195,17 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
         """
         return self._add("words", trait, label, wide=wide, known=known)
 
-    def button(self, label, act, tooltip=None) -> Control:
-        """Add a button that calls `act` with itself; its `tooltip` says at greater length what."""
-        quiet = act == self.reset  # it's the last thing to press, and looks like it
-        return self._add("button", label, label, act, tooltip=tooltip or label, quiet=quiet)
+    def button(self, label, act, tooltip=None, down=None) -> Control:
+        """Add a button that calls `act` with itself; its `tooltip` says at greater length what.
 
-    def _add(self, kind, name, label, act=None, **options):
-        self.controls[name] = Control(self, kind, name, label, act, **options)
+        `down` returns whether it stays down, if it's of that kind.
+        """
+        quiet = act == self.reset  # it's the last thing to press, and looks like it
+        words = {"tooltip": tooltip or label, "quiet": quiet}
+        return self._add("button", label, label, act=act, down=down, **words)
+
+    def _add(self, kind, name, label, **options):
+        self.controls[name] = Control(self, kind, name, label, **options)
         return self.controls[name]
 
     # The picture ------------------------------------------------------------------------------

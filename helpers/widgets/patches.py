@@ -181,12 +181,8 @@ class PatchAttention(Explorer):
         self.choice(
             "head", "Map", [("average of heads", AVERAGE), ("rollout up to here", ROLLOUT), *heads]
         )
-        self.button("Class token", lambda _: self.take({"token": 0}), "Ask from the class token")
-        self.observe(self._press, names="token")
-        self._press()
-
-    def _press(self, _=None):
-        self.controls["Class token"].pressed = not self.token
+        ask = "Ask from the class token"
+        self.button("Class token", lambda _: self.take({"token": 0}), ask, lambda: not self.token)
 
     def compute(self):
         """Take the chosen token's row out of the chosen map of both models."""

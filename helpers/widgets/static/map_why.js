@@ -68,7 +68,7 @@ export function grouped({ names, keys = names, pairs, mean }) {
 }
 
 // The largest cell in a plain sentence.
-export function leadOf(found, [query, key] = ["the query", "the key"]) {
+function leadOf(found, [query, key] = ["the query", "the key"]) {
   const { above, rows, cols, sums } = found;
   const { row, col } = strongestCell(found);
   const [from, to] = [plainly(rows[row], query, "query"), plainly(cols[col], key, "key")];
@@ -77,9 +77,11 @@ export function leadOf(found, [query, key] = ["the query", "the key"]) {
   return `${query} ${looks} ${key} first of all because ${from} ${fits} ${to} (framed: ${part}).`;
 }
 
+export const sayWhy = (found, average, tokens) => `${leadOf(found, tokens)} ${restOf(found, average)}`;
+
 // Then a single pair for each direction, unless it is all of that cell: parts may add more than what
 // is left once they have cancelled.
-export function sayWhy(found, average = "an average key", tokens = undefined) {
+function restOf(found, average = "an average key") {
   const { all, above, rows, cols, sums } = found;
   const at = strongestCell(found);
   const told = sums[at.row * (cols.length + 1) + at.col];
@@ -91,7 +93,7 @@ export function sayWhy(found, average = "an average key", tokens = undefined) {
     return `The single pair that ${words} it most: ${pair.words} (${sign > 0 ? "+" : ""}${number(pair.value)}). `;
   };
   const [one, other] = [strongest(1, "raises"), strongest(-1, "lowers")];
-  return `${leadOf(found, tokens)} ${above < 0 ? other + one : one + other}All ${all.length} pairs together: ${number(Math.abs(above))} ${above < 0 ? "below" : "above"} ${average}.`;
+  return `${above < 0 ? other + one : one + other}All ${all.length} pairs together: ${number(Math.abs(above))} ${above < 0 ? "below" : "above"} ${average}.`;
 }
 
 // The cell that does most for what the pairs add up to.
@@ -218,11 +220,11 @@ export function whyScene(where, width, room, { asked, live }) {
   };
   scene.grid([label, top, n * cell, m * high], one, `Parts of the score of ${pair}, added up by groups`, tell);
   const tokens = [`“${stack.tokens[query]}”`, `“${keys[key]}”`];
-  const [lead, spread] = [leadOf(found, tokens), sayWhy(found, average, tokens)];
-  if (g.beside) besides(scene, found, spread, label + n * cell + 24, top, width);
+  // On a narrow screen only the lead is told, and the rest stands below the grid.
+  const told = g.beside ? sayWhy(found, average, tokens) : leadOf(found, tokens);
+  if (g.beside) besides(scene, found, told, label + n * cell + 24, top, width);
   else {
-    const more = spread.slice(lead.length + 1); // the lead stands below the picture
-    scene.height = Math.max(scene.height, besides(scene, found, more, 0, top + m * high + 12, width));
+    scene.height = Math.max(scene.height, besides(scene, found, restOf(found, average), 0, top + m * high + 12, width));
   }
   scene.beat("A query and a key are sums: of the token, its position, and all that earlier heads and networks wrote.", [
     0,
@@ -234,10 +236,10 @@ export function whyScene(where, width, room, { asked, live }) {
     "So their score is a sum over pairs of parts, here added up by groups. What all keys share is left out, because a softmax doesn’t see it.",
     [label, 0, (n - 1) * cell, top + (m - 1) * high - 2],
   );
-  scene.beat(g.beside ? spread : lead, [0, 0, width, scene.height]);
+  scene.beat(told, [0, 0, width, scene.height]);
   scene.hint = g.beside
     ? "With the average key’s score, the numbers add up to the model’s own. Each norm’s divisor is kept as it was, so they don’t say what would happen without a part."
-    : lead;
+    : told;
   return scene;
 }
 
