@@ -159,6 +159,18 @@ def test_an_exercise_that_was_skipped_or_is_no_part_gives_the_tested_one():
     assert exercises.mine("rnn_step") is exercises.reference("rnn_step")
 
 
+def test_an_answer_that_is_no_part_goes_on_to_later_lessons():
+    text = "def rms_norm(x, gain, eps=1e-5):\n    return gain * F.rms_norm(x, x.shape[-1:], eps=eps)\n"
+    passed("rms_norm", text, F=torch.nn.functional)
+    own_file.answers.clear()  # another lesson's kernel
+    assert exercises.is_mine("rms_norm")
+    assert own_text.source_of(exercises.mine("rms_norm"), "rms_norm") == text.strip()
+    stub = cell("def rms_norm(x, gain, eps=1e-5):\n    ...\n")["rms_norm"]
+    assert "your earlier answer" in exercises.check("rms_norm", stub).message
+    own_file.earlier("rms_norm").write_text(text.replace("gain *", ""))
+    assert not exercises.is_mine("rms_norm"), "only what passes"
+
+
 def test_the_picture_lights_what_is_the_learners():
     passed("merge_heads", MERGE)
     parts = exercises.my_parts()

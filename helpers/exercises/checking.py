@@ -199,11 +199,12 @@ def not_attempted(exercise, n_gaps=0):
     if n_gaps:
         still = "one gap is" if n_gaps == 1 else f"{n_gaps} gaps are"
         state = f"{still} still open. Put your code where the ... is and run the cell again"
+    goes_on = "your earlier answer" if own_file.earlier(exercise.name) else "the tested version"
     return Verdict(
         False,
         "not attempted",
         f'{exercise.name}: {state}; exercises.hint("{exercise.name}") helps. The lesson goes on '
-        f"with the tested version.",
+        f"with {goes_on}.",
     )
 
 

@@ -3,11 +3,12 @@
 ``my_transformer.py`` stands beside the lessons and needs nothing of ours. Which exercises are parts
 of it, in which order and under which headings, says the course's own copy of the file. A part that
 the learner has edited in the file is never written over, and every text that was ever put there
-or left out is kept in ``my_transformer_versions``.
+or left out is kept in ``my_transformer_versions``, with the answers that are no parts.
 """
 
 import ast
 import builtins
+import contextlib
 import itertools
 import os
 import symtable
@@ -165,10 +166,13 @@ def keep(name: str, answer) -> str:
     if exercise.takes and exercise.as_function(answer) is answer:
         return ""  # it computes the same, but can't be built with
     answers[name] = answer
-    if name not in tested():
-        return ""
     is_courses = answer is exercise.tested
-    text = tested()[name].text if is_courses else source_of(answer, name)
+    is_part = name in tested()
+    text = tested()[name].text if is_courses and is_part else source_of(answer, name)
+    if not is_part:
+        if text and not is_courses:
+            _keep_for_later(name, text, _known_to(answer))
+        return ""
     if text is None:
         return f"{FILE} can't take it: Python doesn't know its text. Write it with def in a cell."
     try:
@@ -179,6 +183,19 @@ def keep(name: str, answer) -> str:
             f"{FILE} can't be written ({error.strerror or error}). Your code is kept until this "
             f"kernel stops."
         )
+
+
+def _keep_for_later(name, text, known):
+    """Save an answer that is no part of the file, with its imports, for lessons that need it again."""
+    used = sorted(names_used(symtable.symtable(text, FILE, "exec")))
+    imports = filter(None, (import_line(other, known.get(other)) for other in used))
+    with contextlib.suppress(OSError), _alone():
+        _save_version(name, "\n".join([*imports, "", text]))
+
+
+def earlier(name):
+    """Return the learner's newest answer that was kept, as a Path; None if there is none."""
+    return max(path().with_name(VERSIONS).glob(f"{name}_[0-9][0-9][0-9].py"), default=None)
 
 
 def _known_to(answer):

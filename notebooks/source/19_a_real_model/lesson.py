@@ -13,8 +13,8 @@
 #
 # This lesson follows lesson 18. You also need lesson 14's GPT and lesson 05's rotation, and for *Practice* lesson 16's
 # cache. The four parts are those of lesson 95. If you wrote them there, you can leave their cells as they are, because
-# the lesson then goes on with the course's versions. If you skipped that lesson, you've missed nothing, because you
-# write them today.
+# this lesson then goes on with your answers. If you skipped that lesson, you've missed nothing, because you write them
+# today.
 
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
