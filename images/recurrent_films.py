@@ -204,9 +204,12 @@ def _gaze(read, written, weights, steps, caption):
             _look(scene, i, y, left, weights[i], turn, 1 / max(len(steps), 1), finished or now)
     for j, (y, word) in enumerate(zip(left, read, strict=True)):
         scene.card(f"read {j}", 66, y, word, "query", 104)
-        if len(steps) == 1 and weights[last][j] > SEEN:
-            scene.text(f"weight {last} {j}", 143, y - 12, f"{weights[last][j]:.2f}", "result",
-                       bold=True, start={"opacity": 0}, when=(0.3, 0.42))  # fmt: skip
+        looks = [] if finished else [i for i in steps if weights[i][j] > SEEN]
+        for n, i in enumerate(looks):  # two that look at the same word: beside each other
+            turn, share = steps.index(i) / len(steps), 1 / len(steps)
+            scene.text(f"weight {i} {j}", 143 + 46 * n, y - 12, f"{weights[i][j]:.2f}", "result",
+                       bold=True, start={"opacity": 0},
+                       when=(turn + 0.3 * share, turn + 0.42 * share))  # fmt: skip
     for i, (y, word) in enumerate(zip(right, written, strict=True)):
         scene.text(f"word {i}", 414, y + 6, word, "ink" if i <= last else "muted", bold=True)
     return scene

@@ -53,7 +53,7 @@ def test_it_says_what_was_cut_and_what_that_changed():
     same, other = (chat_box(template=one).tell() for one in ("no end token", "no template"))
     assert same[0] == "Without <|end|>, echo still writes “Sa”."
     assert "<|assistant|>, echo writes “ay”, not “Sa”." in other[0]
-    assert "8 tokens instead of 11" in other[1]
+    assert "8 tokens; with the template, 11" in other[1]
 
 
 def test_a_reply_that_was_cut_off_says_so_and_all_of_it_is_drawn():

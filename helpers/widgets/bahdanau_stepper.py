@@ -1,16 +1,17 @@
 """Bahdanau's look back at one output step; the learner can make it look elsewhere."""
 
 from itertools import pairwise
+from textwrap import wrap
 
 import torch
 import traitlets
 
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
-from helpers.widgets.rnn_stepper import MOST, PITCH, TOP, SentenceStepper, draw_cells
+from helpers.widgets.rnn_stepper import LEAST, MOST, PITCH, TOP, WIDE, SentenceStepper, draw_cells
 from helpers.widgets.svg import PALE, Sheet, number, shade
 
 HEIGHT = 452  # pixels
-COLUMN, ROW = 32, 24  # of the alignment map
+COLUMN = 26  # of the alignment map
 OWN = -1  # nobody told the model where to look
 
 
@@ -141,64 +142,60 @@ class BahdanauStepper(SentenceStepper):
 
     def _draw_look(self):
         """Draw a band from every source word to the context, as wide as its weight."""
-        sheet, found = Sheet(400, HEIGHT), self.numbers
+        sheet, found = Sheet(WIDE, HEIGHT, LEAST), self.numbers
         middle = TOP + PITCH * len(found["source"]) / 2
-        for x, words in ((0, "1 energy"), (168, "2 weight"), (318, "3 context")):
-            sheet.text(x if x else 142, 48, words, GREY, anchor="start" if x else "end")
+        for x, words in ((138, "1 energy"), (218, "2 weight"), (WIDE, "3 context")):
+            sheet.text(x, 48, words, GREY, anchor="end")
         sheet.text(0, 18, f"Where to look before token {self.output_step}", BLUE, bold=True)
         for i, word in enumerate(found["source"]):
             y, weight = TOP + PITCH * i + 10, found["alpha"][i].item()
             chosen = self.forced == i
-            sheet.text(86, y + 6, word, BLUE, anchor="end", bold=chosen)
+            sheet.text(80, y + 6, word, BLUE, anchor="end", bold=chosen)
             energy = "" if found["told"] else number(found["energies"][i])
-            sheet.text(142, y + 6, energy, GREY, anchor="end")
+            sheet.text(138, y + 6, energy, GREY, anchor="end")
             label = "Let the model look for itself" if chosen else f"Look at {word} alone"
-            sheet.target(0, y - 13, 210, 26, label, forced=OWN if chosen else i)
-            sheet.text(168, y + 6, number(weight) if weight >= 0.005 else "", INK)
+            sheet.target(0, y - 15, 210, PITCH, label, forced=OWN if chosen else i)
+            sheet.text(154, y + 6, number(weight) if weight >= 0.005 else "", INK)
             if weight < 0.005:
                 continue
             bend = [(3 * s * s - 2 * s**3, s) for s in (k / 12 for k in range(13))]
-            points = [(212 + 106 * s, y + (middle - y) * up) for up, s in bend]
+            points = [(196 + 66 * s, y + (middle - y) * up) for up, s in bend]
             sheet.path(points, BLUE, max(1, 20 * weight))
-        draw_cells(sheet, 318, middle - 22, _ends(found["context"], 8), PURPLE, (18, 22), 4)
+        ends = torch.cat([half[:4] for half in found["context"].chunk(2)])  # of both directions
+        draw_cells(sheet, 262, middle - 22, ends, PURPLE, (17, 22), 4)
         y = TOP + PITCH * MOST + 34
         sheet.text(0, y - 10, "4 next token", GREY)
         for i, (word, chance) in enumerate(found["candidates"]):
             at = y + 26 * i
             sheet.text(86, at + 16, word, PURPLE if i == 0 else INK, anchor="end", bold=i == 0)
-            sheet.rect(98, at, 220, 20, PALE)
-            sheet.rect(98, at, 220 * chance, 20, PURPLE)
-            sheet.text(326, at + 16, number(chance) if chance >= 0.005 else "", GREY)
+            sheet.rect(98, at, 150, 20, PALE)
+            sheet.rect(98, at, 150 * chance, 20, PURPLE)
+            sheet.text(256, at + 16, number(chance) if chance >= 0.005 else "", GREY)
         return sheet
 
     def _draw_outcome(self):
         """Draw the alignment map, a row per token, and the sentence that comes of it."""
-        sheet, found = Sheet(400, HEIGHT), self.numbers
-        sheet.text(0, 18, "All steps: press a row to go there", INK, bold=True)
+        sheet, found = Sheet(WIDE, HEIGHT, LEAST), self.numbers
+        sheet.text(0, 18, "All steps: press one to see it", INK, bold=True)
         for i, word in enumerate(found["source"]):
-            sheet.text(112 + COLUMN * (i + 0.4), 92, word.strip("<>")[:8], BLUE, turn=50)
+            sheet.text(94 + COLUMN * (i + 0.4), 92, word.strip("<>")[:8], BLUE, turn=50)
         for t, word in enumerate(found["target"]):
-            self._draw_row(sheet, t, word, 98 + ROW * t)
-        y = 98 + ROW * MOST + 30
-        for line in (" ".join(found["target"]), self.cut(found["target"])):
-            sheet.text(0, y, line.removesuffix(" <eos>"), ORANGE if found["told"] else INK)
-            y += 26
+            self._draw_row(sheet, t, word, 98 + PITCH * t)
+        y, wide = 97 + PITCH * (self.output_step - 1), COLUMN * len(found["source"]) + 1
+        sheet.rect(91, y, wide, PITCH + 1, "none", ORANGE, 2.5)
+        y, words = 98 + PITCH * MOST + 26, " ".join(found["target"]).removesuffix(" <eos>")
+        for line in (*wrap(words, 36), self.cut(found["target"])):
+            sheet.text(0, y, line, ORANGE if found["told"] else INK)
+            y += 24
         return sheet
 
     def _draw_row(self, sheet, t, word, y):
         whole, now = self.numbers["whole"]["target"], t + 1 == self.output_step
         other = t >= len(whole) or whole[t] != word
-        sheet.text(100, y + 17, word, ORANGE if other else INK, anchor="end", bold=now or other)
+        sheet.text(84, y + 20, word, ORANGE if other else INK, anchor="end", bold=now or other)
         weights = self.numbers["weights"][t].tolist()
         for i, weight in enumerate(weights):
-            sheet.rect(110 + COLUMN * i, y, COLUMN - 1, ROW - 1, shade(WEIGHTS, weight))
-        if now:
-            sheet.rect(109, y - 1, COLUMN * len(weights) + 1, ROW + 1, "none", ORANGE, 2.5)
+            sheet.rect(92 + COLUMN * i, y, COLUMN - 1, PITCH - 1, shade(WEIGHTS, weight))
         if t < len(whole):
-            label = f"Go to output step {t + 1}"
-            sheet.target(0, y, 400, ROW, label, output_step=t + 1, forced=OWN)
-
-
-def _ends(state, n):
-    """Take n numbers of a state, half of them from each direction."""
-    return torch.cat([half[: n // 2] for half in state.chunk(2)])
+            sheet.target(0, y, WIDE, PITCH, f"Go to output step {t + 1}", output_step=t + 1,
+                         forced=OWN)  # fmt: skip

@@ -96,9 +96,7 @@ class ChatBox(SentenceExplorer):
         did = f"still writes {now}" if now == before else f"writes {now}, not {before}"
         return (
             f"{how}, {name} {did}.",
-            f"It read {n} tokens instead of {all_of_it}. Would another message survive this?"
-            if cut
-            else f"It read the same {n} tokens in another order. Would another message survive it?",
+            f"It reads {n} tokens; with the template, {all_of_it}. Does another message survive?",
         )
 
     def _said(self, ids):
@@ -108,11 +106,13 @@ class ChatBox(SentenceExplorer):
         return f"“{shown}”" if shown else "nothing"
 
     def draw(self):
-        """Draw the prompt's pieces in the colour of their role, and each reply beside it."""
-        replies = self.numbers["replies"].items()
-        return [
-            self._draw_pieces("all of them read", self.numbers["prompt"], GREY),
-            *(self._draw_pieces(f"{name} writes", ids, PURPLE, "…") for name, ids in replies),
+        """Draw what all models read and each one's reply; under two templates, side by side."""
+        found = {WHOLE: self.numbers["whole"], self.template: self.numbers}.items()
+        read = [self._draw_pieces(f"{how}: all read", one["prompt"], GREY) for how, one in found]
+        return read + [
+            self._draw_pieces(f"{how}: {name}", one["replies"][name], PURPLE, "…")
+            for name in self._writers
+            for how, one in found
         ]
 
     def _draw_pieces(self, title, ids, colour, more=""):

@@ -16,7 +16,7 @@ from helpers.widgets.svg import PALE, Sheet, number
 BEGINNING = "Once upon a time there was a king who"
 SHOWN = 7  # candidates
 LINES, LETTERS = 14, 40  # of the story's end; letters per line
-HEIGHT = 384  # pixels
+HEIGHT, NEXT = 384, 310  # pixels, of both sheets, and the width of what comes next
 RUN = 4  # pieces in a row that count as said before
 SEEDS = 10_000  # place i of a story is drawn with the seed times this, plus i
 
@@ -47,6 +47,7 @@ class EndlessStory(Explorer):
     top_p = traitlets.Float(0.95, min=0.1, max=1.0).tag(state=True)
     seed = traitlets.Int(1, min=1, max=50).tag(state=True)
     chosen = traitlets.Tuple().tag(state=True)
+    _folded = "More dials"
 
     def __init__(self, storyteller, **state):
         self._teller, self._beginning, self._written = storyteller, None, []
@@ -58,14 +59,10 @@ class EndlessStory(Explorer):
         self.words("prompt", "Beginning", wide=True)
         self.play("length", "Pieces", interval=120)
         self.button("Start again", self.reset)
-        dials = [
-            self.slider("temperature", "Temperature", 0.1, digits=1),
-            self.slider("top_k", "Top-k (0: all)"),
-            self.slider("top_p", "Top-p (1: all)"),
-            self.slider("seed", "Seed"),
-        ]
-        for dial in dials:
-            dial.second = True
+        self.slider("temperature", "Temperature", 0.1, digits=1)
+        more = {"top_k": "Top-k (0: all)", "top_p": "Top-p (1: all)", "seed": "Seed"}
+        for trait, label in more.items():
+            self.slider(trait, label).second = True
 
     def reset(self, *_):
         """Go back to the first beginning and the first dials; the story is written anew."""
@@ -176,29 +173,28 @@ class EndlessStory(Explorer):
         return sheet
 
     def _draw_candidates(self):
-        sheet, found = Sheet(400, HEIGHT), self.numbers
-        sheet.text(0, 18, "What comes next? Click one to write it", bold=True)
+        sheet, found = Sheet(NEXT, HEIGHT, least=0.8), self.numbers
+        sheet.text(0, 18, "What comes next? Press one", bold=True)
         for i, (token_id, name, plain, chance) in enumerate(found["candidates"]):
             y = 30 + 34 * i
             sheet.text(92, y + 20, name[:9], PURPLE, anchor="end")
-            sheet.rect(102, y + 1, 170 * plain, 12, GREY, opacity=0.55)
-            sheet.rect(102, y + 14, 170 * chance, 13, BLUE)
-            sheet.text(400, y + 20, f"{number(plain)} → {number(chance)}", GREY, anchor="end")
-            place = self.length + 1
-            label = f"Write {name} as piece {place}"
-            if place <= self.traits()["length"].max:
-                sheet.target(0, y, 400, 30, label, chosen=[place, token_id], length=place)
+            sheet.rect(102, y + 1, 96 * plain, 12, GREY, opacity=0.55)
+            sheet.rect(102, y + 14, 96 * chance, 13, BLUE)
+            sheet.text(NEXT, y + 20, f"{number(plain)} → {number(chance)}", GREY, anchor="end")
+            if (place := self.length + 1) <= self.traits()["length"].max:
+                sheet.target(0, y, NEXT, 30, f"Write {name} as piece {place}",
+                             chosen=[place, token_id], length=place)  # fmt: skip
         y = 30 + 34 * SHOWN + 18
-        words = f"{found['drawable']:,} of {found['vocabulary']:,} pieces can be drawn"
-        sheet.text(0, y, words, GREY)
+        drawable, of_all = found["drawable"], found["vocabulary"]
+        sheet.text(0, y, f"{drawable:,} of {of_all:,} pieces can be drawn", GREY)
         sheet.text(0, y + 32, "Positions computed so far", INK, bold=True)
         widest = max(found["without cache"], 1)
         for i, (name, colour) in enumerate((("with cache", PURPLE), ("without cache", ORANGE))):
             top = y + 42 + 22 * i
             sheet.text(0, top + 14, name, colour)
-            sheet.rect(130, top, 170, 16, PALE)
-            sheet.rect(130, top, 170 * found[name] / widest, 16, colour)
-            sheet.text(400, top + 14, f"{found[name]:,}", GREY, anchor="end")
+            sheet.rect(130, top, 110, 16, PALE)
+            sheet.rect(130, top, 110 * found[name] / widest, 16, colour)
+            sheet.text(NEXT, top + 14, f"{found[name]:,}", GREY, anchor="end")
         return sheet
 
 

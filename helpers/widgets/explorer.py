@@ -45,6 +45,7 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
     _css = modules.styles("view.css", "explorer.css")
 
     still = {}
+    _folded = ""  # what the controls of the second row are called, if they're folded at first
     _title = traitlets.Unicode().tag(sync=True)
     _shown = traitlets.Dict().tag(sync=True)
 
@@ -249,4 +250,5 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
             "alt": self.describe(),
             "told": list(self.tell()),
             "sound": base64.b64encode(self.sound()).decode("ascii"),
+            "folded": self._folded,
         }

@@ -17,7 +17,7 @@ from helpers.widgets.svg import PALE, Sheet, ink_on, number, shade
 KINDS = ("encoder", "decoder", "cross")
 TOP, ROW = 54, 36  # pixels: top of the map of heads, and from one of its rows to the next
 CELL, LINE = 47, 23  # pixels: a head's width, a line of text
-WIDE, MOST_LETTERS = 480, 55  # of the sentences: pixels, and letters in one line, on a phone too
+WIDE, MOST_LETTERS = 400, 40  # of the sentences: pixels, and letters in one line, on a phone too
 
 
 def attention_layers(model):
@@ -263,15 +263,14 @@ class HeadSwitches(Explorer):
         sheet.target(x, y, CELL - 2, ROW - 2, label, silent=others if off else [*others, name])
 
     def _draw_sentence(self, sheet, i, y):
-        """Write a sentence, its translation and what it has become; return where they end."""
+        """Write a sentence and its translation, or that and what it has become; return the end."""
         before, now = self.numbers["before"][i], self.numbers["translations"][i]
         changed = now != before
         for words, colour in (
-            (self._sentences[i], GREY),
-            (before, GREY if changed else INK),
-            (f"→ {now or '(nothing)'}" if changed else "", ORANGE),
+            (before if changed else self._sentences[i], GREY),
+            (f"→ {now or '(nothing)'}" if changed else before, ORANGE if changed else INK),
         ):
-            for line in wrap(words, MOST_LETTERS) or [""]:
+            for line in wrap(words, MOST_LETTERS):
                 sheet.text(0, y, line, colour)
                 y += LINE
         return y

@@ -133,7 +133,7 @@ class MergeStepper(SentenceExplorer):
             )
             sheet.text(352, y + 20, str(count), GREY)
             if first:
-                sheet.target(0, y - 2, 400, 32, "Make this merge", step=self.step + 1)
+                sheet.target(0, y - 5, 400, 38, "Make this merge", step=self.step + 1)
         return sheet
 
 

@@ -118,8 +118,7 @@ class PatchCutter(Explorer):
                 sheet.text(x + 12, 21 + 20 * i, line, ink, bold=on)
             left, top = x + wide - 10 - square, 63 - square
             sheet.rect(left, top, square, square, "white" if on else GREY)
-            state = ", pressed" if on else ""
-            label = f"Side of {side} pixels: {tokens**2:,} weights{state}"
+            label = f"Side of {side} pixels: {tokens**2:,} weights{', pressed' if on else ''}"
             sheet.target(x, 1, wide, 68, label, side=side)
         return sheet
 
@@ -260,7 +259,7 @@ class PatchAttention(Explorer):
         row, size = self.numbers[name], LARGE / self._grid
         sheet = Sheet(400, LARGE + 88)
         sheet.text(0, 18, name, BLUE if name == "trained" else GREY, bold=True)
-        sheet.text(LARGE, 18, f"class token: {100 * row[0]:.0f}%", GREY, anchor="end")
+        sheet.text(400, 18, f"class token: {100 * row[0]:.0f}%", GREY, anchor="end")
         image = self.pictures.images[self.picture].numpy()
         sheet.pixels(0, 28, LARGE, LARGE, image, FAINT, 0, 540)  # at most half of it
         sheet.rect(0, 28, LARGE, LARGE, stroke=PALE)

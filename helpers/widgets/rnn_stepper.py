@@ -10,7 +10,8 @@ from helpers.widgets.sentence_explorer import SentenceExplorer
 from helpers.widgets.svg import PALE, Sheet, number, shade
 
 MOST = 9  # tokens on one side, the end included; more would not be legible side by side
-TOP, PITCH = 62, 28  # pixels: the first row, and to the next
+WIDE, TOP, PITCH = 330, 62, 30  # pixels: a drawing, its first row, and to the next
+LEAST = 24 / PITCH  # how far it may shrink: until that is the height of a target
 EACH = 8  # numbers of each direction's state that are drawn
 
 
@@ -76,7 +77,7 @@ def _state(hidden):
     return (hidden[0] if isinstance(hidden, tuple) else hidden)[-1, 0]
 
 
-def draw_cells(sheet, x, y, values, frame, size=(16, 20), columns=EACH):
+def draw_cells(sheet, x, y, values, frame, size, columns=EACH):
     """Draw `values` as cells of a `size` in `columns`, at (`x`, `y`) of a `sheet`, in a `frame`."""
     across, down = size
     for i, value in enumerate(values.tolist()):
@@ -244,56 +245,56 @@ class RNNStepper(SentenceStepper):
 
     def _draw_encoder(self):
         """Draw the two directions, one going down and one going up, and what remains of both."""
-        sheet, found = Sheet(400, 446), self.numbers
+        sheet, found = Sheet(WIDE, 448, LEAST), self.numbers
         n, read, step = len(found["source"]), found["n_read"], self.step
         sheet.text(0, 18, "The encoder reads", BLUE, bold=True)
-        sheet.text(110, 48, "downwards ↓", GREY)
-        sheet.text(262, 48, "upwards ↑", GREY)
+        sheet.text(94, 48, "downwards ↓", GREY)
+        sheet.text(216, 48, "upwards ↑", GREY)
         halves = found["encoder"].chunk(2, dim=1)
         for i, word in enumerate(found["source"]):
             y, met = TOP + PITCH * i, step <= n and i in (step - 1, n - step)
-            sheet.text(98, y + 16, word, BLUE if met else INK, anchor="end", bold=met)
+            sheet.text(84, y + 16, word, BLUE if met else INK, anchor="end", bold=met)
             for x, states, place, last in (
-                (110, halves[0], i, i == n - 1),
-                (262, halves[1], n - 1 - i, i == 0),
+                (94, halves[0], i, i == n - 1),
+                (216, halves[1], n - 1 - i, i == 0),
             ):
                 now = place == step - 1 or (last and step == n + 1)
                 if place < read:
                     draw_cells(sheet, x, y, states[i, :EACH], PURPLE if last else
-                               BLUE if now else GREY)  # fmt: skip
+                               BLUE if now else GREY, (14, 20))  # fmt: skip
                 else:
-                    sheet.line(x, y + 10, x + 128, y + 10, PALE, 3)
-            sheet.target(0, y - 3, 400, 26, f"Go to step {i + 1}, {word}", step=i + 1)
+                    sheet.line(x, y + 10, x + 112, y + 10, PALE, 3)
+            sheet.target(0, y - 5, WIDE, PITCH, f"Go to step {i + 1}, {word}", step=i + 1)
         y = TOP + PITCH * MOST + 24
         words = f"context: {self.kept} of {len(found['last'])} numbers"
         sheet.text(0, y - 8, words, PURPLE, bold=True)
         if step > n:
-            draw_cells(sheet, 0, y, found["last"], PURPLE, (12, 22), 32)
+            draw_cells(sheet, 0, y, found["last"], PURPLE, (10, 22), 32)
         else:
-            sheet.rect(0, y, 384, 88, "none", PURPLE, 2)
-        sheet.target(0, y - 26, 400, 118, "Go to the context vector", step=n + 1)
+            sheet.rect(0, y, 320, 88, "none", PURPLE, 2)
+        sheet.target(0, y - 26, WIDE, 116, "Go to the context vector", step=n + 1)
         return sheet
 
     def _draw_decoder(self):
         """Draw what is written, how sure the decoder is, and what stood there with all numbers."""
-        sheet, found = Sheet(400, 346), self.numbers
+        sheet, found = Sheet(WIDE, 362, LEAST), self.numbers
         n, done, whole = len(found["source"]), found["n_written"], found["whole"]
         sheet.text(0, 18, "The decoder writes", ORANGE, bold=True)
-        sheet.text(130, 48, "probability", GREY)
+        sheet.text(106, 48, "probability", GREY)
         changed = found["target"] != whole
-        sheet.text(292, 48, "instead of" if changed else "", GREY)
+        sheet.text(244, 48, "instead of" if changed else "", GREY)
         for t, word in enumerate(found["target"]):
             y, step = TOP + PITCH * t, n + 2 + t
             there, was = t < done, whole[t] if t < len(whole) else ""
             other, chance = changed and word != was, float(found["probabilities"][t].max())
             colour = ORANGE if other or step == self.step else INK
-            sheet.text(118, y + 16, word if there else "·", colour if there else GREY,
+            sheet.text(96, y + 16, word if there else "·", colour if there else GREY,
                        anchor="end", bold=there and (other or step == self.step))  # fmt: skip
-            sheet.rect(130, y, 110, 20, PALE)
-            sheet.rect(130, y, 110 * chance if there else 0, 20, ORANGE if other else PURPLE)
-            sheet.text(248, y + 16, number(chance) if there else "", GREY)
-            sheet.text(292, y + 16, was if there and other else "", GREY)
-            sheet.target(0, y - 3, 400, 26, f"Go to step {step}: token {t + 1}", step=step)
+            sheet.rect(106, y, 80, 20, PALE)
+            sheet.rect(106, y, 80 * chance if there else 0, 20, ORANGE if other else PURPLE)
+            sheet.text(194, y + 16, number(chance) if there else "", GREY)
+            sheet.text(244, y + 16, was if there and other else "", GREY)
+            sheet.target(0, y - 5, WIDE, PITCH, f"Go to step {step}: token {t + 1}", step=step)
         cut = self.cut(found["target"]) if done == len(found["target"]) else ""
         sheet.text(0, TOP + PITCH * MOST + 20, cut, GREY)
         return sheet

@@ -119,13 +119,13 @@ class SixSteps(Explorer):
             ):
                 colour = PURPLE if step == 4 else INK
                 words = value if self.step >= step else ""
-                sheet.text(x, y + 24, words, colour, 18, "middle", bold=step == 4)
+                sheet.text(x, y + 24, words, colour, anchor="middle", bold=step == 4)
             weight = float(found["weights"][i]) if self.step >= 4 else 0
             sheet.rect(390, y + 34, 84, 8, PALE)
             sheet.rect(390, y + 34, 84 * weight, 8, PURPLE)
         for x, head, step in ((256, "q · k", 2), (342, "/ √3", 3), (432, "weight", 4)):
             sheet.text(x, 70, head, INK if self.step >= step else GREY, 16, "middle", bold=True)
-            sheet.target(x - 43, 44, 86, 36, f"Go to step {step}", step=step)
+            sheet.target(x - 43, 38, 86, 46, f"Go to step {step}", step=step)
         return sheet
 
     def _draw_mixture(self):
@@ -136,8 +136,8 @@ class SixSteps(Explorer):
             words = f"{number(weight)} × v of {word}" if weighed else f"v of {word}"
             values = weight * found["values"][i] if weighed else found["values"][i]
             self._draw_vector(sheet, 30, y, words, values, GREEN)
-            sheet.text(10, y + 24, "+" if i and self.step >= 6 else "", INK, 18, "middle")
-        sheet.text(10, 54, "=" if self.step >= 6 else "", INK, 18, "middle")
+            sheet.text(10, y + 24, "+" if i and self.step >= 6 else "", INK, anchor="middle")
+        sheet.text(10, 54, "=" if self.step >= 6 else "", INK, anchor="middle")
         if self.step >= 6:
             words = f"context of {self.word}: the sum"
             self._draw_vector(sheet, 30, 30, words, found["context"], PURPLE)

@@ -97,23 +97,23 @@ class SoftmaxTemperature(Explorer):
 
     def _draw_temperatures(self):
         """Draw a curve per weight over the temperature, and a line that can be pulled."""
-        sheet, found = Sheet(LAPTOP, 196), self.numbers
+        sheet, found = Sheet(LAPTOP, 200), self.numbers
         sheet.text(0, 18, "At every temperature", PURPLE, bold=True)
         entropy = f"entropy {number(found['entropy'])}"
         sheet.text(LAPTOP, 18, entropy, GREY, anchor="end")
-        plot = Plot(sheet, 40, 30, 764, 136, (math.log(0.02), math.log(10)), (0, 1.03))
-        ticks = [(math.log(t), f"{t:g}") for t in (0.02, 0.1, 0.5, 1, 2, 10)]
+        plot = Plot(sheet, 40, 46, 764, 124, (math.log(0.02), math.log(10)), (0, 1.03))
+        ticks = [(math.log(t), f"{t:g}") for t in (0.1, 0.5, 1, 2, 10)]
         plot.ticks(across=ticks, up=((0, "0"), (1, "1")))
         across = torch.linspace(math.log(0.02), math.log(10), 50).double()
         curves = (found["scores"] / across.exp()[:, None]).softmax(-1)
         for i in range(len(SCORES)):
             plot.curve(across.tolist(), curves[:, i].tolist(), PURPLE, 2)
         now = math.log(self.temperature)
-        sheet.line(plot.x(now), 30, plot.x(now), 166, PURPLE, 2, "4 4")
+        sheet.line(plot.x(now), 46, plot.x(now), 170, PURPLE, 2, "4 4")
         for weight in found["weights"].tolist():
             plot.dot(now, weight, 6, PURPLE)
         pull = track("x", "temperature", (40, 804), (0.02, 10), self.temperature, log=True)
-        sheet.handle(40, 30, 764, 136, "Temperature, along the curves", number(self.temperature),
+        sheet.handle(40, 46, 764, 124, "Temperature, along the curves", number(self.temperature),
                      pull)  # fmt: skip
         return sheet
 
@@ -294,7 +294,7 @@ class ScaleExplorer(Explorer):
         across = track("x", "power", (56, 392), (0, MOST_POWER), self.power, step=0.25)
         sheet.handle(56, 34, 336, 196, "Entries per vector, along the curve", str(found["width"]),
                      across)  # fmt: skip
-        for x, name, colour in ((266, names[0], ORANGE), (396, names[1], GREEN)):
+        for x, name, colour in ((250, names[0], ORANGE), (396, names[1], GREEN)):
             sheet.text(x, 286, name, colour, anchor="end", bold=True)
         rows = (
             ("variance of the scores", "variance", "{:.3g}"),
@@ -304,6 +304,6 @@ class ScaleExplorer(Explorer):
         for i, (words, name, form) in enumerate(rows):
             y = 314 + 26 * i
             sheet.text(0, y, words)
-            sheet.text(266, y, form.format(own[name]), anchor="end")
+            sheet.text(250, y, form.format(own[name]), anchor="end")
             sheet.text(396, y, form.format(mean[name]), anchor="end", bold=True)
         return sheet

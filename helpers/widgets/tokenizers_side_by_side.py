@@ -114,7 +114,7 @@ def draw_labels(title, labels, more="", lines=math.inf):
             break
         if x + width > WIDTH and x:
             x, y = 0, y + ROW
-        sheet.rect(x, y, width, 28, colour, round=6, opacity=0.5 if marked else 0.22)
+        sheet.rect(x, y, width, 28, colour, round=6, opacity=0.5 if marked else 0.36)
         sheet.text(x + width / 2, y + 20, label, anchor="middle", bold=marked)
         x += width + 3
     sheet.text(x + 4, y + 20, more, GREY, bold=True)

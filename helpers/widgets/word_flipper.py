@@ -7,8 +7,8 @@ from helpers.widgets.sentence_explorer import SentenceExplorer
 from helpers.widgets.svg import PALE, Sheet, flow, number
 
 MOST_WORDS = 12
-ROW, WIDE = 32, 400  # pixels: from row to row, and of a drawing
-LEFT, LONG = 118, 228  # pixels: where the bars begin, and how long they are
+ROW, WIDE = 32, 400  # pixels: from row to row, and of the review
+LEFT, LONG, END = 118, 158, 330  # pixels: where the bars begin, how long they are, their sheet
 
 
 class WordFlipper(SentenceExplorer):
@@ -115,7 +115,7 @@ class WordFlipper(SentenceExplorer):
     def _draw_words(self):
         """Draw what the model would say without each word; a line marks the whole review."""
         (chosen, _, whole), words = self._chosen(), self.numbers["words"]
-        sheet = Sheet(WIDE, 50 + ROW * len(words))
+        sheet = Sheet(END, 50 + ROW * len(words), least=0.76)
         sheet.text(0, 18, "The verdict without …", INK, bold=True)
         for i, word in enumerate(words, 1):
             y, chance = 28 + ROW * (i - 1), self.numbers["positive"][i]
@@ -123,9 +123,9 @@ class WordFlipper(SentenceExplorer):
             sheet.text(LEFT - 10, y + 16, shown, INK, anchor="end", bold=i == chosen)
             sheet.rect(LEFT, y, LONG, 22, PALE, round=3)
             _bar(sheet, y, LEFT, LONG, chance, 22)
-            sheet.text(WIDE, y + 16, number(chance), BLUE if chance > 0.5 else ORANGE, anchor="end",
+            sheet.text(END, y + 16, number(chance), BLUE if chance > 0.5 else ORANGE, anchor="end",
                        bold=i == chosen)  # fmt: skip
-            sheet.target(0, y - 5, WIDE, ROW, f"Leave out {word}, word {i}", left_out=i)
+            sheet.target(0, y - 5, END, ROW, f"Leave out {word}, word {i}", left_out=i)
         at, end = LEFT + LONG * whole, 26 + ROW * len(words)
         sheet.line(at, 24, at, end, INK, 2)
         anchor = "end" if whole > 0.5 else "start"

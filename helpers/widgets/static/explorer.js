@@ -11,6 +11,8 @@ class Explorer {
     Object.assign(this, { model, sent: 0, waiting: null, parts: [], controls: {} });
     this.bar = make("div", { class: "ex-bar" });
     this.second = make("div", { class: "ex-bar ex-second" });
+    const { folded } = model.get("_shown");
+    const fold = folded && make("details", { class: "ex-known ex-folded" }, make("summary", {}, folded), this.second);
     this.told = make("div", { class: "ex-told" });
     this.picture = make("div", { class: "ex-picture", role: "group" });
     this.sound = make("audio", { controls: "", "aria-label": "Listen" });
@@ -19,7 +21,7 @@ class Explorer {
       "div",
       { class: "av ex course-explorer", role: "group", "aria-label": model.get("_title") },
       this.bar,
-      this.second,
+      fold || this.second,
       this.told,
       this.picture,
       this.sound,
