@@ -63,7 +63,7 @@ PATIENTS = {
         ),
         Patient(
             "output", "Writer", "probabilities instead of logits", "",
-            "It learns, but ten times as slowly as the tutorial's.",
+            "It learns, but ten times as slowly as the tutorial's model.",
             GITHUB + "bowang-lab/Transformer-GCN-QA/pull/32",
             (("        return logits\n", "        return logits.softmax(-1)\n"),),
         ),
@@ -89,7 +89,7 @@ PATIENTS = {
         ),
         Patient(
             "bag of words", "Reader", "order unseen", "embedding",
-            "Dog bites man, man bites dog: not a digit differs.",
+            "Dog bites man, man bites dog, and not one digit differs.",
             GITHUB + "songyangco/GETNext/issues/2",
             (("        return x + self.positions[: x.shape[1]]\n",
               "        return x + self.positions[: x.shape[0]].unsqueeze(1)\n"),),
@@ -104,7 +104,7 @@ PATIENTS = {
         ),
         Patient(
             "copying", "Writer", "targets not shifted", "training function",
-            "The loss falls to 0.0000. Every word it writes is the word before.",
+            "The loss falls to 0.0000. But all it ever writes is the last word again.",
             GITHUB + "KempnerInstitute/KempnerForge/issues/154",
             (("    targets = ids[:, 1:]\n", "    targets = ids[:, :-1]\n"),),
         ),
@@ -116,7 +116,7 @@ PATIENTS = {
         ),
         Patient(
             "too late", "Writer", "mask after softmax", "layers.0.self_attention",
-            "The weights on the future are exactly zero, we looked. The loss is still too good.",
+            "We looked: the weights on the future are exactly zero. The loss is still too good.",
             GITHUB + "huggingface/pytorch-image-models/pull/2236",
             (("        if mask is not None:\n" + MASKED, ""),
              (WEIGHTS, WEIGHTS + "        if mask is not None:\n            weights = weights * "
@@ -124,7 +124,7 @@ PATIENTS = {
         ),
         Patient(
             "heads", "Translator", "heads scrambled", "encoder.layers.0.self_attention",
-            "The copy task passes, translation never quite works.",
+            "The copy task passes, but translation never quite works.",
             GITHUB + "jsbaan/transformer-from-scratch/pull/6",
             (("x.transpose(1, 2).reshape(x.shape[0], x.shape[2], -1)",
               "x.reshape(x.shape[0], x.shape[2], -1)"),),

@@ -6,8 +6,8 @@
 # The layers themselves stay as they are, except in one experiment with the positions. Training takes a few seconds
 # per model.
 #
-# In each part, our Transformer meets a simpler method of the kind that people used before. Read how the two work, and
-# guess which one wins before you look at the results.
+# In each part, our Transformer competes with a simpler method, of the kind that was used before there were
+# Transformers. Read how the two work, and guess which one wins before you look at the results.
 #
 # You can come here from any lesson after 07. Allow **11 minutes** for both parts.
 
@@ -68,10 +68,10 @@ def compare(results, unit):
 
 
 # %% [markdown] tags=["notes"]
-# **11 minutes**, or five for a quick tour: let the room vote before each part, then show the bars.
-# **Say**: a baseline isn't a formality. **Ask** after proteins: "What does the window know that the
-# encoder has to learn?" (which residues are neighbours). After the table: "What would you have concluded without the
-# second column?" (that added positions can't learn it).
+# **11 minutes**, or five for a quick tour. Let the room vote before each part, and then show the results. **Say** that
+# a baseline isn't a formality. **Ask** when the proteins' bars are on view: "What does the window know that the encoder
+# has to learn?" (Which residues are neighbours.) **Ask** about the table below them: "What would you have concluded
+# without the last column?" (That an encoder with added positions can't learn it.)
 
 # %% [markdown]
 # Both parts share one model. Its input can be vectors of any kind, and its output is either one answer per position
@@ -108,9 +108,9 @@ class Reader(nn.Module):
 # %% [markdown]
 # ## Spoken digits: a sound as a sequence of frames
 #
-# Six people say the digits from *zero* to *nine*. We cut each clip into frames, one every 16 milliseconds, and in
-# each frame we measure how strong the sound is in 24 bands of frequencies. A spoken digit becomes a sequence of about
-# 25 tokens. Each token is already a vector of 24 numbers, so we don't need an embedding table.
+# Six people say the digits from *zero* to *nine*. We cut each clip into frames, one every 16 milliseconds, and in each
+# frame we measure how strong the sound is in 24 frequency bands. A spoken digit becomes a sequence of about 25 tokens.
+# Each token is already a vector of 24 numbers, so we don't need an embedding table.
 
 # %% tags=["nbval-ignore-output"]
 clips = digits.clips()
@@ -189,20 +189,19 @@ notebook.figure(
 )
 
 # %% [markdown]
-# Which one won? It depends on who speaks. On the speakers *theo* and *jackson* the five averages were well ahead every
-# time we trained. On *george* and *nicolas* the Transformer was usually ahead. Even the average over all six doesn't
-# settle it, because one seed favours the Transformer and another its rival.
+# Which one won? It depends on who is speaking. With *theo* and *jackson*, the linear layer was well ahead every time we
+# trained. With *george* and *nicolas*, the Transformer usually was. Even the average over all six doesn't settle it,
+# because one seed favours the Transformer and another its rival.
 #
-# We nearly told you something else. At first we tried only three speakers, *theo* and *jackson* among them, and the
-# simpler model looked like the better one. Voices differ so much that anyone who tests on just a few of them can
-# report either result.
+# We nearly told you otherwise. At first we tried only three speakers, *theo* and *jackson* among them, and the simpler
+# model looked like the better one. Voices differ so much that a test on just a few of them can come out either way.
 #
 # ## Proteins: which part is a helix?
 #
-# A protein is a chain of amino acids, written with twenty letters. Parts of the chain wind into *helices* (H), others
-# line up side by side as *strands* (E), and the rest is called *coil* (C). For each letter of the chain, the model
-# has to predict H, E or C. We train on 2,400 chains and test on 200, which the makers of the data chose to be unlike
-# all the others.
+# A protein is a chain of amino acids. There are twenty kinds of them, and each is written as a letter. Parts of the
+# chain wind into *helices* (H), others line up side by side as *strands* (E), and the rest is called *coil* (C). For
+# each letter of the chain, the model has to predict H, E or C. We train on 2,400 chains and test on 200, which the
+# people who compiled the data chose to be unlike all the others.
 
 # %%
 chains, tested = proteins.proteins("train"), proteins.proteins("test")
@@ -276,13 +275,14 @@ notebook.figure(
 )
 
 # %% [markdown]
-# The window is told which residues are neighbours, wherever in the chain they are. The encoder with added positions
-# would have to find that out from a sum of residue and position, and after 200 steps it has hardly begun. Rotation
-# tells the other encoder a part of what the window is told, because a score then depends on how far apart two
-# residues are. Nothing else about the training has changed, and yet most of the gap to the window is gone.
+# The window is told which residues are neighbours, wherever in the chain they are. The encoder with added positions has
+# to work it out for itself, because all it's given is the sum of a residue's vector and a position's. After 200 steps
+# it has hardly begun. Rotation tells the other encoder part of what the window is told, because an attention score then
+# depends on how far apart two residues are. Nothing else about the training has changed, and yet most of the gap to the
+# window is gone.
 #
 # Can an encoder with added positions learn this task at all? To find out, we trained both encoders for ten times as
-# long, three times each. We also tested them in two ways. A test chain has up to 256 residues, but in training an
+# long, with three seeds each. We also tested them in two ways. A test chain has up to 256 residues, but in training an
 # encoder never sees more than 64 in a row. The first test therefore uses whole chains, and the second cuts them into
 # pieces of 64.
 
@@ -299,15 +299,15 @@ assert max(shares["added"]["2000"]["whole"]) < 55 < 60 < min(shares["added"]["20
 notebook.table(rows, ["three seeds", "steps", "whole chains, % right", "in pieces of 64, % right"])
 
 # %% [markdown]
-# Given that time, the rotated encoder overtakes the window, although we fitted the window until it no longer
-# improved. The encoder with added positions still looks hopeless on whole chains, but in pieces of 64 it's as good as
+# With that much time, the rotated encoder overtakes the window, although we fitted the window until it no longer
+# improved. The encoder with added positions still looks hopeless on whole chains, but on pieces of 64 it's as good as
 # the window. It did learn which residues are neighbours, only more slowly, and only at the 64 positions that occurred
 # in training. From the 65th residue on, it's given position vectors that it was never trained on. Long chains don't
 # hurt the rotated encoder, because a residue's neighbours are a few steps away wherever the residue is in the chain.
 #
 # ### Structure without labels
 #
-# Labels like these are hard to come by, because somebody had to find out the structure of all 2,400 chains in a
+# Labels like these are hard to come by, because somebody had to work out the structure of each of the 2,400 chains in a
 # laboratory. Could an encoder learn about structure without labels, just by filling gaps, as lesson 12's BERT learned
 # about words? We trained three small encoders, again with rotated positions, to fill gaps in these chains. Then we
 # froze them and trained a linear layer, the **probe**, to read H, E or C off their vectors. For comparison, a second
@@ -336,24 +336,23 @@ notebook.figure(
 
 # %% [markdown]
 # Filling gaps helped a little, by two or three points, and it did so with every seed (the dots). You may be surprised
-# that random weights do so well. But they mix each residue with the rest of its chain, and the mixture alone tells
-# the probe more than a single residue does. The window, which needs no training before the probe, is still far ahead
-# of both, and so is the rotated encoder that was trained with labels. Filling gaps in 2,400 chains is no substitute
-# for labels.
+# that random weights do so well. But even an untrained encoder mixes each residue with the rest of its chain, and this
+# mixture tells the probe more than a single residue does. Both kinds of encoder are still far behind the window, and
+# behind the rotated encoder that was trained with labels. Filling gaps in 2,400 chains is no substitute for labels.
 #
 # With far more chains, filling gaps does work. Models such as ESM (Rives et al. 2021) filled gaps in 250 million
-# chains, and a linear layer then reads helices and strands off their vectors far better than off the letters.
-# AlphaFold 2 (Jumper et al. 2021), which predicts a protein's three-dimensional shape, is built around attention as
-# well. It reads a chain together with related chains from other species, because positions that change together often
-# touch in the folded protein.
+# chains, and a linear layer then reads helices and strands off their vectors far better than off the letters. AlphaFold
+# 2 (Jumper et al. 2021), which predicts a protein's three-dimensional shape, is built around attention as well. It
+# reads a chain together with related chains from other species, because two positions that change together in the
+# course of evolution often touch in the folded protein.
 #
 # ## And time series?
 #
-# A series of numbers looks like the ideal sequence. Yet when Zeng et al. (2023) compared the Transformers that had
-# been proposed for forecasting with a single linear layer, the linear layer beat them. Each of these models was
-# trained on one kind of series. Here, too, it helped to change the input. **PatchTST** (Nie et al. 2023) reads
-# patches of a series, as a ViT reads patches of a picture. It's still trained on one data set at a time, but
-# according to its authors it forecasts better than the linear layer.
+# A series of numbers, such as temperatures or prices, seems made for a Transformer. Yet when Zeng et al. (2023)
+# compared the Transformers that had been proposed for forecasting with a single linear layer, the linear layer beat
+# them. As with the proteins, what helped was a change to what the model is given. **PatchTST** (Nie et al. 2023) reads
+# patches of a series, as a ViT reads patches of a picture. According to its authors it forecasts better than the linear
+# layer, although it, too, is trained on one data set at a time.
 #
 # Pretraining came next. **TimesFM** (Das et al. 2024) reads patches as well, and the first version of **Chronos**
 # (Ansari et al. 2024) sorts values into bins and treats the bins as tokens. Both are trained on a great many series.
@@ -366,14 +365,14 @@ notebook.figure(
 # the positions instead of adding them was worth about ten points after 200 steps, and with 2,000 steps it put the
 # encoder in front. How we cut the test chains mattered just as much.
 #
-# When a simple method wins, ask what it has been told that your model has to learn, and whether you can tell your
-# model, too. But first you have to try a simple method. Without one to compare them with, any of our Transformers
-# would have looked like a success.
+# When a simple method wins, ask what it has been told that your model has to learn, and whether you could tell your
+# model the same thing. But first you have to try a simple method. Without one to compare them with, any of our
+# Transformers would have looked like a success.
 #
 # **References**
 #
 # - Free Spoken Digit Dataset, Jackson et al.; Dallago et al. (2021), "FLIP: Benchmark Tasks in Fitness Landscape
-#   Inference for Proteins", for the protein data and their split.
+#   Inference for Proteins", for the protein data and the way they're split.
 # - Garnier, Osguthorpe, Robson (1978), "Analysis of the Accuracy and Implications of Simple Methods for Predicting the
 #   Secondary Structure of Globular Proteins", Journal of Molecular Biology.
 # - Rives et al. (2021), "Biological Structure and Function Emerge from Scaling Unsupervised Learning to 250
@@ -384,5 +383,5 @@ notebook.figure(
 #   "A Time Series is Worth 64 Words: Long-Term Forecasting with Transformers", arXiv:2211.14730; Ansari et al. (2024),
 #   "Chronos: Learning the Language of Time Series", arXiv:2403.07815; Das et al. (2024), "A Decoder-Only Foundation Model
 #   for Time-Series Forecasting", arXiv:2310.10688.
-# - Recommendations to customers, with a similar finding: Ferrari Dacrema, Cremonesi, Jannach (2019), "Are We Really
-#   Making Much Progress?", arXiv:1907.06902.
+# - A similar finding about recommender systems: Ferrari Dacrema, Cremonesi, Jannach (2019), "Are We Really Making Much
+#   Progress?", arXiv:1907.06902.

@@ -1,13 +1,13 @@
 # %% [markdown]
 # # The clinic
 #
-# A Transformer with a mistake in it doesn't crash. It trains, its loss falls, and then it writes rubbish. In six
-# public implementations, the heads were merged without a transpose, and the authors' own test still passed. How do you
-# find such a line in a model that you wrote yourself, if nobody has an answer key for it?
+# A Transformer with a mistake in it doesn't crash. It trains, its loss falls, and then it writes rubbish. In six public
+# implementations, the heads were merged without a transpose, and the authors' own test still passed. How do you find
+# such a line in your own model, for which nobody has an answer key?
 #
-# You ask the model itself. Change one word and see which outputs move. If an earlier output does, the model reads the
-# future, whatever its code looks like. On this page you write three such probes. Then you examine twelve faulty models
-# that were rebuilt from public bug reports, and in the end your own.
+# You experiment on the model. Change one word and see which outputs move. If an earlier output does, the model reads
+# the future, whatever its code looks like. On this page you write three such probes. Then you examine twelve
+# *patients*, which are faulty models rebuilt from public bug reports, and finally your own model.
 #
 # Allow **50 minutes**. You need lessons 04 to 09, and the bug hunt in lesson 10 is good preparation.
 
@@ -31,9 +31,9 @@ ORGAN_OF = lessons.module(96, "questions").ORGAN_OF
 
 # %% [markdown] tags=["notes"]
 # **50 minutes**: probes 14, ward round 6, patients 20, your own model 5, the table 5. **Say**: nobody in the room has
-# an answer key for their own model, and nobody ever will. **Ask** before section 1: "What could you change in the
-# input that must not change this output?" **Play** section 3 by show of hands: read the complaint aloud, vote for an
-# organ, then run the cell. **If you're running late**: take patients 5, 8 and 11 only.
+# an answer key for their own model, and nobody ever will. **Ask** before section 1: "What could you change in the input
+# that must not change this output?" **Play** section 3 by show of hands: read the complaint aloud, vote for the part of
+# the model that's at fault, and then run the cell. **If you're running late**, take only patients 5, 8 and 11.
 
 # %% [markdown]
 # ## 1. Three probes
@@ -52,9 +52,9 @@ print([f"{m:.0e}" if m else "0" for m in moved[0].tolist()])
 
 # %% [markdown]
 # Only the last output moves. The others aren't merely close to what they were. They agree to the last bit, because a
-# masked weight is exactly 0. That makes the test a sharp one. In a healthy model the difference is 0, and in a faulty
-# one it's usually a thousandth or more, so nobody has to argue about a threshold. Nor does the model have to be
-# trained.
+# masked weight is exactly 0. That's what makes the test so sharp. In a healthy model the difference is 0, and in a
+# faulty one it's usually a thousandth or more, so nobody has to argue about a threshold. The model doesn't even have to
+# be trained.
 #
 # Your first probe returns the largest of the differences that should be 0.
 
@@ -82,8 +82,8 @@ with torch.no_grad():
         print(f"{name}: an earlier output moves by {probe(model, sentence, 9):.2f}")
 
 # %% [markdown]
-# The second probe is for encoders. A short sentence is padded until it's as long as the longest one in its batch, and
-# this padding must not change any real word's output.
+# The second probe is for encoders. A short sentence is padded to the length of the longest one in its batch, and the
+# padding must not change any real word's output.
 
 # %% tags=["hide-input"]
 exercises.heading("padding_leak")
@@ -108,11 +108,11 @@ with torch.no_grad():
         print(f"{name}: a real word's output moves by {probe(model, sentence, 0, 4):.1g}")
 
 # %% [markdown]
-# Here a healthy model needn't score exactly 0. In a longer sentence the numbers are added up in another order, which
-# can change the seventh digit.
+# Here a healthy model needn't score exactly 0. With padding, each sum has more terms. They're 0, but the computer may
+# now add the others up in a different order, and that can change the seventh digit.
 #
-# The third probe asks whether the sentences of a batch are kept apart. If you forget `batch_first=True`, attention
-# runs from sentence to sentence, and training shows no sign of it.
+# The third probe asks whether the sentences of a batch are kept apart. If you forget `batch_first=True`, attention runs
+# from one sentence to another, and nothing in the training gives it away.
 
 # %% tags=["hide-input"]
 exercises.heading("batch_leak")
@@ -140,22 +140,22 @@ with torch.no_grad():
 # %% [markdown]
 # ## 2. From "something is wrong" to a place
 #
-# A leak at the output doesn't tell you which of a hundred modules has the fault. To find out, change one word and
-# follow the change upwards. The module to look at is the first one whose inputs are as they should be while its output
-# isn't.
+# A leak at the output doesn't tell you which of a hundred modules is at fault. To find out, change one word and follow
+# the change upwards from module to module. Stop at the first one that's given what it should be given, and returns
+# something that it shouldn't.
 #
-# The widget below changes every word of a sentence in turn, and shows for every module which positions move. A row is
-# an output position, and a column is the changed word. Pick a patient, click on modules in the list, and find the first
-# matrix that doesn't look as it should. A word in an encoder's input is allowed to move everything. A word in a
-# decoder's input is allowed to move only its own position and later ones.
+# The widget below changes every word of a sentence in turn, and shows which positions of each module's output move.
+# Each row stands for an output position, and each column for the word that was changed. Pick a patient, click on
+# modules in the list, and find the first matrix that doesn't look as it should. In an encoder, a word is allowed to
+# move every position. In a decoder, it's allowed to move only its own position and later ones.
 
 # %%
 WardRound(patient="no mask")
 
 # %% [markdown]
 # `examine` does this for you. It follows the change, finds the module, and then runs that module alone on inputs made
-# for it. For instance, it makes each query attend to a single key, which shows whether heads are scrambled. Its report
-# says what is wrong and where, gives the evidence, and names the line to look at.
+# for the purpose. It makes each query attend to a single key, for instance, which shows whether heads are scrambled.
+# Its report says what's wrong and where, gives the evidence, and names the line to look at.
 
 # %%
 model, options = admit("no mask")
@@ -165,9 +165,10 @@ examine(model, **options)
 # %% [markdown]
 # ## 3. Twelve patients
 #
-# Each of these models was rebuilt from a public bug report. The facts come from the report, but the code is ours. Read
-# what the owner says, guess which of the model's organs is ill, then examine the patient. The first patients show
-# symptoms in their loss or in what they write. In the last ones, the loss looks fine.
+# Each of these models was rebuilt from a public bug report. The facts come from the report, but the code is ours. A
+# model's *organs* are its masks, the inside of attention, the stack of layers, and what training sees. Read what the
+# owner says, guess which organ is ill, and then examine the patient. The first patients show symptoms in their loss or
+# in what they write. With the last ones, the loss looks fine.
 
 # %% [markdown]
 # You've already met two of the twelve: the decoder without a mask, examined above, and the encoder that reads padding.
@@ -329,27 +330,27 @@ report = examine(my_model, kind="decoder", vocab_size=50, pad_id=0, max_len=64)
 report
 
 # %% [markdown]
-# | `kind` | arguments of the model | what it returns |
+# | `kind` | what the model is given | what it returns |
 # |---|---|---|
 # | `"encoder-decoder"` | `(src_ids, tgt_ids)` | logits (B, T, V) |
 # | `"decoder"` | `(ids)` | logits (B, T, V) |
 # | `"encoder"` | `(ids)` or `(ids, mask)` | (B, T, D), or one vector per sentence |
-# | `"vision"` | `(pictures)`; say `image_size` and `patch_size` | (B, patches, D), or classes |
-# | `"attention"` | `(query, key, value, mask)`; say `d_model` | (B, T, D) |
+# | `"vision"` | `(pictures)`, with `image_size` and `patch_size` set | (B, patches, D), or classes |
+# | `"attention"` | `(query, key, value, mask)`, with `d_model` set | (B, T, D) |
 #
-# If your model takes other arguments, pass `call=lambda model, ids: …`. Hugging Face's models are recognised. You can
-# also tell the clinic more:
+# If your model takes other arguments, pass `call=lambda model, ids: …`. Hugging Face's models are recognised. The
+# clinic can examine more if you tell it more:
 #
-# - With `loss=`, a function of `(model, ids)`, the clinic also examines your training loss. It replaces the model's
-#   logits with its own, and their gradient shows which target the loss wants at each position.
+# - With `loss=`, a function of `(model, ids)`, the clinic also examines your training loss. To do so, it replaces the
+#   model's logits with some of its own, whose gradient shows which target the loss expects at each position.
 # - With `cached=`, a function of `(model, ids)`, the clinic checks that decoding one token at a time with a cache gives
 #   the same numbers as a single pass.
 # - If your design is unusual on purpose, say so with `window=`, `prefix=`, `causal=False`, `positions=False`,
 #   `scaled=False`, `shared_layers=True` or `batch_first=False`.
 #
-# The clinic leaves the model as it was, with its weights, its mode and the random state unchanged. The code is in the
-# folder `helpers/clinic` and needs nothing but PyTorch. It's meant to be copied into your project, where a test needs
-# only one line of it:
+# The clinic leaves the model as it found it, including its weights, its mode and the random state. The folder
+# `helpers/clinic` needs nothing but PyTorch and is meant to be copied into your project, where a test takes a single
+# line:
 #
 # ```python
 # def test_my_model_is_healthy():
@@ -360,9 +361,9 @@ report
 #
 # We rebuilt 25 bugs from public reports. Twelve are the patients above, on which the clinic was developed. The other
 # thirteen were written before the clinic ran for the first time, in another style of code, and then set aside. For
-# comparison, we ran two packages that check PyTorch models on the same 25: `torchtest`, and `neural_net_checklist`
-# with the checks that fit the model. A check counts as a success if it fails on the faulty model and passes on the
-# healthy one that the patient was made from.
+# comparison, we ran two packages that check PyTorch models on the same 25: `torchtest`, and those checks of
+# `neural_net_checklist` that apply to the model. We say that a package notices a bug if one of its checks fails on the
+# faulty model and passes on the healthy one from which that model was made.
 
 # %% tags=["hide-input"]
 compared = measured("clinic")
@@ -383,24 +384,24 @@ for group, rows in compared.items():
     )
 everybody = [row for rows in compared.values() for row in rows]
 assert all(row["named"] for row in everybody)
-assert sum(bool(row["checklist"]) for row in everybody) < len(everybody) / 2
+assert (len(everybody), sum(bool(row["checklist"]) for row in everybody)) == (25, 10)
 
 # %% [markdown]
-# The clinic names all of them. The checklist notices a good third, because it tests causality and whether sentences are
-# independent. It doesn't say where the fault is. `torchtest` looks for weights that don't change and for NaN, which
-# catches the decoder that never reads its source.
+# The clinic names all 25 bugs. The checklist notices ten of them, mostly because it tests causality and whether
+# sentences are independent, but it doesn't say where the fault is. `torchtest` looks for weights that don't change and
+# for NaN, which catches the decoder that never reads its source.
 #
-# A clean report isn't a proof. The clinic examines which outputs depend on which inputs, and what happens inside
-# attention. It doesn't know whether your tokeniser, your data or your learning rate is right.
+# A clean report isn't proof of health. The clinic examines which outputs depend on which inputs, and what happens
+# inside attention. It doesn't know whether your tokeniser, your data or your learning rate is right.
 
 # %% [markdown]
 # <details><summary>Fine print</summary>
 #
 # We chose the reports and rebuilt all 25 bugs ourselves, and a model that someone else wrote may hide its bug better.
-# For one of the thirteen, we had first noted the attention layer as the place. The clinic named the model's own
-# `forward`, where the edit is, and we corrected our note. A few healthy models of ours fail the checklist's test of
-# the loss at the start, so that test was left out for them. In a trained model, a missing 1/√K can't be detected,
-# because the weights can make up for it, as T5's do from the start. The report then says so.
+# For one of the thirteen, our own note said that the bug was in the attention layer. The clinic named the model's own
+# `forward`, which is indeed where we had made the edit, and we corrected our note. A few of our healthy models fail the
+# checklist's test of the loss at the start, so we left that test out for them. In a trained model, a missing 1/√K can't
+# be detected, because the weights can make up for it, as T5's do from the start. The report then says so.
 #
 # </details>
 
@@ -413,16 +414,19 @@ assert sum(bool(row["checklist"]) for row in everybody) < len(everybody) / 2
 # | past ignored | an output doesn't move when an earlier token changes |
 # | padding counts | a real word's output depends on padding |
 # | sentences mixed | one sentence of a batch moves another |
-# | source ignored, source misaligned | no output depends on the source; outputs depend on only part of it, or on another sentence's |
+# | source ignored | no output depends on the source |
+# | source misaligned | outputs depend on only part of the source, or on another sentence's |
 # | order unseen | swapping words makes no difference |
 # | heads scrambled | splitting or merging heads mixes positions |
 # | softmax over queries | a query's weights don't sum to 1 |
-# | mask inverted, mask after softmax | a position attends where it mustn't; the softmax's denominator includes hidden keys |
-# | norm over the wrong axis | a norm averages over positions |
+# | mask inverted | a position attends where it mustn't |
+# | mask after softmax | the softmax's denominator includes hidden keys |
+# | norm over the wrong axis | a norm averages over positions instead of features |
 # | not scaled | no 1/√K, or another factor |
-# | dropout in evaluation | two runs on one input give different outputs |
+# | dropout in evaluation | in evaluation mode, two runs on the same input give different outputs |
 # | training differs from inference | training mode computes something else, even without dropout |
-# | layers shared, no gradient | one layer's weights are used in two places; some weights never learn |
-# | loss at the start | the model is sure and wrong before any training |
+# | layers shared | one layer's weights are used in two places |
+# | no gradient | some weights never learn |
+# | loss at the start | before any training, the model is confident and wrong |
 # | probabilities instead of logits, targets not shifted | what training sees is wrong |
-# | cache disagrees | decoding one token at a time gives other numbers than a single pass |
+# | cache disagrees | decoding one token at a time gives different numbers from a single pass |

@@ -32,21 +32,22 @@ WHY = {
     "gives it away, and so does the clinic.",
     "copying": "The mask is right. But the target at each position is the very word that the model "
     "has just read there.",
-    "columns": "Every column of the weights sums to 1 instead of every row. The numbers are "
-    "still positive and still sum to something.",
+    "columns": "Every column of the weights sums to 1 instead of every row. A query's weights are "
+    "still positive, so nothing breaks, but their sum can be anything.",
     "too late": "Zeros after the softmax hide the values of the future, but its denominator has "
     "read the future's keys.",
-    "heads": "A view without a transpose moves one position's numbers to others. A copy task is "
+    "heads": "A view without a transpose mixes the numbers of different positions. A copy task is "
     "so easy that the rest of the model learns to undo the damage.",
     "too soft": "If you divide by the root of the model's width instead of a head's, the scores are "
     "too small by a factor of √H. The model still trains, a little worse, and raises no error.",
 }
 
 ELSEWHERE = {
-    "masks": "No output depends on a word that it mustn't read, and none misses one that it needs.",
-    "attention": "Each head stays with its own positions, and the softmax runs over the keys.",
-    "stack": "Each layer has weights of its own, and the order of the words counts.",
-    "training": "The model returns logits, and each target is the next word.",
+    "masks": "The masks are in order. Each output depends on the words that it's "
+    "allowed to read, and on no others.",
+    "attention": "Attention is in order. Its heads keep positions apart, and its softmax is over keys.",
+    "stack": "The stack is in order. Each layer has weights of its own, and word order counts.",
+    "training": "The output is in order, and so are the targets that it's trained on.",
 }
 
 PREDICTIONS = [
