@@ -72,9 +72,6 @@ def test_the_mask_is_exact():
     ids, targets = supervised_pair([1, 50, 0, 2], [60, 61])
     assert ids.tolist() == [1, 50, 0, 2, 60, 61]
     assert targets.tolist() == [IGNORE, IGNORE, IGNORE, 60, 61, 0]  # the end is learned
-    ids, targets = supervised_pair([1, 50, 0, 2], [60, 61], mask_prompt=False)
-    assert ids.tolist() == [1, 50, 0, 2, 60, 61]
-    assert targets.tolist() == [50, 0, 2, 60, 61, 0]
     assert supervised_pair([5], [], marks=Marks(end=8))[1].tolist() == [8]
     with pytest.raises(ValueError, match="predicted from a prompt"):
         supervised_pair([], [60])

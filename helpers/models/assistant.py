@@ -69,7 +69,7 @@ def chat_prompt(messages, encode, marks=MARKS) -> list[int]:
     return [*ids, marks.assistant]
 
 
-def supervised_pair(prompt_ids, answer_ids, *, mask_prompt=True, marks=MARKS):
+def supervised_pair(prompt_ids, answer_ids, *, marks=MARKS):
     """Make one training example: the model reads prompt and answer and learns the answer.
 
     The end piece is appended to the answer, because an assistant has to learn when to stop.
@@ -78,8 +78,6 @@ def supervised_pair(prompt_ids, answer_ids, *, mask_prompt=True, marks=MARKS):
     ----------
     prompt_ids, answer_ids : sequence of int
         P ids of `chat_prompt`, and A ids of the answer without its end piece.
-    mask_prompt : bool, default=True
-        Score the predictions of the answer only; False scores those of the prompt too.
     marks : Marks, default=MARKS
         The story model's.
 
@@ -103,8 +101,7 @@ def supervised_pair(prompt_ids, answer_ids, *, mask_prompt=True, marks=MARKS):
         raise ValueError("the first token of an answer is predicted from a prompt; got none.")
     whole = torch.tensor([*prompt_ids, *answer_ids, marks.end])
     ids, targets = whole[:-1], whole[1:].clone()
-    if mask_prompt:
-        targets[: len(prompt_ids) - 1] = IGNORE
+    targets[: len(prompt_ids) - 1] = IGNORE
     return ids, targets
 
 

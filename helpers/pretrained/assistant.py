@@ -49,10 +49,10 @@ class Assistant:
         """
         return self.teller.encode(f" {text}")
 
-    def pair(self, messages, answer, mask_prompt=True):
+    def pair(self, messages, answer):
         """Make a training example of a conversation and its answer; see `supervised_pair`."""
         answer_ids = self.encode(answer).tolist() if answer else []
-        return supervised_pair(self.prompt_ids(messages), answer_ids, mask_prompt=mask_prompt)
+        return supervised_pair(self.prompt_ids(messages), answer_ids)
 
     def reply(self, messages, temperature=0.0, max_tokens=100, seed=None) -> str:
         """Answer one question or continue one conversation.

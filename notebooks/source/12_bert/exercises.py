@@ -154,7 +154,7 @@ EXERCISES = [
     Exercise(
         name="masked_lm_loss", title="the loss at the gaps",
         task="Return the mean cross-entropy, in nats, over the chosen positions of the whole batch, and over nothing else.",
-        minutes=4, difficulty=2, importance=5,
+        minutes=3, difficulty=2, importance=5,
         reference=bert.masked_lm_loss, plain=_mlm_loss, draw=draw_logits,
         mistakes=[
             Mistake("all positions", "right[chosen]", "right",

@@ -52,8 +52,8 @@ def average(numbers):
 
 
 # %% [markdown] tags=["notes"]
-# **50 minutes.** Hook and warm-up 4 · 1 filling gaps 16 · 2 one vector per review 6 · 3 how many labels 4 ·
-# 4 fine-tuning 13 · try it, the map and the summary 4. *Practice* and *Going deeper* can be done at home.
+# **48 minutes.** Hook and warm-up 5 · 1 filling gaps 16 · 2 one vector per review 6 · 3 how many labels 4 ·
+# 4 fine-tuning 12 · try it, the map and the summary 5. *Practice* and *Going deeper* can be done at home.
 #
 # **Say first**: everything in this model has been built in lessons 03 to 07. Only the training and the layer on top
 # are new.
@@ -82,8 +82,8 @@ def average(numbers):
 # - LoRA is taken for compression. The model stays as large as it was; what's small is the part that is trained
 #   and stored per task.
 #
-# **If you're running late**: set `masked_lm_loss` in section 1 as homework (four minutes), then the quiz. Don't skip
-# `lora_forward`, because it holds section 4's one idea.
+# **If you're running late**: set `masked_lm_loss` in section 1 as homework. Don't skip `lora_forward`, because it
+# holds section 4's one idea.
 
 # %%
 exercises.warm_up(12)
@@ -144,7 +144,7 @@ exercises.check("mask_tokens", mask_tokens)
 # The loss is lesson 09's cross-entropy, computed over the chosen positions only. Everywhere else the input already
 # contains the answer.
 #
-# ### Your turn (4 min)
+# ### Your turn (3 min)
 
 # %% tags=["hide-input"]
 exercises.heading("masked_lm_loss")
@@ -153,7 +153,7 @@ exercises.heading("masked_lm_loss")
 # %%
 def masked_lm_loss(logits, token_ids, chosen):
     """(B, S, V), (B, S), (B, S) bool -> scalar, in nats"""
-    ...
+    return F.cross_entropy(..., ...)  # ← fill the gaps: the chosen positions, (N, V) and (N,)
 
 
 # %% tags=["hide-input"]
@@ -538,9 +538,6 @@ notebook.tell(
 #
 # </details>
 
-# %%
-exercises.quiz("why_b_starts_at_zero")
-
 # %% [markdown]
 # ## Try it
 #
@@ -648,6 +645,9 @@ exercises.quiz("lora_trainable")
 # %% tags=["hide-input"]
 trainable = sum(p.numel() for p in lora.trainable_state(judge).values())
 assert trainable == 664_322
+
+# %%
+exercises.quiz("why_b_starts_at_zero")
 
 # %% tags=["hide-input"]
 exercises.heading("lora_merge")

@@ -48,9 +48,9 @@ results = measured("assistant")
 
 
 # %% [markdown] tags=["notes"]
-# **50 minutes.** Hook and warm-up 6 · 1 the template 11 · 2 learning from answers 11 · 3 learning from comparisons 9
-# · 4 learning from a rule 10 · 5 what it doesn't know, and what others can make it do, and the summary 3. The second
-# student, the vote, the clip and the KL are for home.
+# **48 minutes.** Hook and warm-up 6 · 1 the template 11 · 2 learning from answers 8 · 3 learning from comparisons 9
+# · 4 learning from a rule 10 · 5 what it doesn't know, and what others can make it do, and the summary 4. The masked
+# targets, the second student, the vote, the clip and the KL are for home.
 #
 # **Say first**: nothing in the model changes today. It's still lesson 14's Transformer, for most of the lesson with
 # lesson 14's loss. Only the text that it's trained on is new.
@@ -195,24 +195,8 @@ notebook.table(
 #
 # Only the loss is a little different. An assistant never has to write the user's turn, so predictions inside the prompt
 # usually don't count towards the loss. We leave them out by setting their targets to −100, which PyTorch's
-# `cross_entropy` skips.
+# `cross_entropy` skips. In *Practice* you'll write such targets yourself.
 #
-# ### Your turn (4 min)
-
-# %% tags=["hide-input"]
-exercises.heading("masked_targets")
-
-
-# %%
-def masked_targets(prompt_ids, answer_ids, end_id):
-    """(P,), (A,), one id -> inputs (P + A,), targets (P + A,)"""
-    ...
-
-
-# %% tags=["hide-input"]
-exercises.check("masked_targets", masked_targets)
-
-# %% [markdown]
 # Now let's train an assistant of our own, the **student**. It starts as the story model, which we freeze and equip
 # with LoRA adapters of rank 16. We train only these adapters, which hold 9% of the student's parameters, on 20
 # batches of 16 pairs.
@@ -502,19 +486,11 @@ exercises.reveal(
     "which_way_to_better_sums", measured="grpo" if apart else "rejection" if below else "equal"
 )
 notebook.table(
-    [
-        ["none", f"{base['one']:.0%}", f"{base['greedy']:.0%}"],
-        *(
-            [said, *(" ".join(f"{share:.0%}" for share in found) for found in ends[way].values())]
-            for way, said in (("rejection", "rejection sampling"), ("grpo", "GRPO"))
-        ),
-    ],
-    [
-        "further training",
-        "unseen sums: one sample right, by seed",
-        "unseen sums: greedy answer right",
-    ],
-)
+    [["none", f"{base['one']:.0%}", f"{base['greedy']:.0%}"],
+     *([said, *(" ".join(f"{share:.0%}" for share in found) for found in ends[way].values())]
+       for way, said in (("rejection", "rejection sampling"), ("grpo", "GRPO")))],
+    ["further training", "unseen sums: one sample right, by seed", "unseen sums: greedy answer right"],
+)  # fmt: skip
 assert min(ends["grpo"]["one"] + ends["rejection"]["one"]) > base["one"] + 0.1
 assert greedy > base["greedy"] + 0.04
 notebook.tell(
@@ -541,14 +517,8 @@ exercises.predict("paid_for_mentioning")
 
 # %% tags=["hide-input"]
 gamed = {key: [run[-1][key] for run in stored["gamed"]] for key in ("reward", "one", "tokens")}
-exercises.reveal(
-    "paid_for_mentioning",
-    measured="list"
-    if min(gamed["tokens"]) > 7
-    else "same"
-    if max(gamed["tokens"]) < 5
-    else "empty",
-)
+few, many = max(gamed["tokens"]) < 5, min(gamed["tokens"]) > 7
+exercises.reveal("paid_for_mentioning", measured="list" if many else "same" if few else "empty")
 for point in stored["gamed"][0]:
     print(f"step {point['step']:>2}: {'   '.join(point['examples'])}")
 notebook.tell(
@@ -638,6 +608,19 @@ exercises.quiz("no_end_in_training")
 
 # %%
 exercises.quiz("how_many_targets")
+
+# %% tags=["hide-input"]
+exercises.heading("masked_targets")
+
+
+# %%
+def masked_targets(prompt_ids, answer_ids, end_id):
+    """(P,), (A,), one id -> inputs (P + A,), targets (P + A,)"""
+    ...
+
+
+# %% tags=["hide-input"]
+exercises.check("masked_targets", masked_targets)
 
 # %% [markdown]
 # **Pencil (2 min).**
@@ -730,12 +713,17 @@ def majority(answers):
 exercises.check("majority", majority)
 
 # %% tags=["hide-input"]
-print(f"one sample is right {base['one']:.0%} of the time, a vote of 16 samples {base['vote']:.0%}")
+notebook.table(
+    [[heat, *(f"{found[key]:.0%}" for key in ("one", "vote", "greedy"))]
+     for heat, found in stored["voting"].items()],
+    ["temperature", "one sample right", "vote of 16 right", "greedy answer right"],
+)  # fmt: skip
 notebook.tell(
-    f"""
-    These are the adder's answers from before section 4 trained it. Even then its greedy answer, without any vote, was
-    right {base["greedy"]:.0%} of the time, so here voting mostly wins back what sampling at a temperature of 1 had
-    lost. Voting pays off for problems with long solutions, where many ways lead to one right answer (Wang et al. 2023).
+    """
+    These are the adder's answers to 400 unseen sums, from before section 4 trained it, and the shares have standard
+    errors of one to two points. At every temperature the vote does better than a single sample, but not clearly better
+    than the greedy answer, which needs only one pass. Voting mostly wins back what sampling had lost. It pays off for
+    problems with long solutions, where many ways lead to one right answer (Wang et al. 2023).
     """
 )
 
@@ -791,17 +779,10 @@ if LIVE:
         before = second_patient.replies(patient, new)
         second_patient.train(patient, instructions("train", N_PAIRS, KINDS), progress=tqdm)
         notebook.table(
-            [
-                [
-                    end_of(one.prompt),
-                    old[:60],
-                    later[:60],
-                    "yes" if one.followed_by(later) else "no",
-                ]
-                for one, old, later in zip(new, before, second_patient.replies(patient, new))
-            ],
+            [[end_of(one.prompt), old[:60], later[:60], "yes" if one.followed_by(later) else "no"]
+             for one, old, later in zip(new, before, second_patient.replies(patient, new))],
             ["end of the instruction", "before", "after", "followed"],
-        )
+        )  # fmt: skip
 
 # %% [markdown]
 # ### What did the comparisons cost?
