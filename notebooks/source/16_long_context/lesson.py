@@ -621,9 +621,10 @@ notebook.tell(
 #
 # Many models still pay for full attention in every layer and save only by sharing key and value heads. Others keep a
 # few full layers for exact look-up and make the rest cheap. Jamba (2024) and MiniMax-01 (2025) tried a fixed-size state
-# in seven of eight layers. Gemma 3 (2025) chose windows of 1,024 tokens in five of six, and gpt-oss (2025) windows of
-# 128 in every second one. Then Qwen3-Next and Kimi Linear (both 2025) returned to the state, with a gated delta rule, in
-# three of four.
+# in seven of eight layers. MiniMax-01's was that of linear attention, and Jamba's that of **Mamba**, a recurrent layer
+# whose input decides how quickly its state fades. Gemma 3 (2025) chose windows of 1,024 tokens in five of six, and
+# gpt-oss (2025) windows of 128 in every second one. Then Qwen3-Next and Kimi Linear (both 2025) returned to the state,
+# with a gated delta rule, in three of four.
 #
 # All six kept some full attention, and MiniMax's next model, M2, went back to it throughout (MiniMax 2025b).
 # DeepSeek-V3.2 (2025) selects keys by content, using a small learned scorer that picks 2,048 tokens per query. No
@@ -935,8 +936,8 @@ assert 0.2 < share < 0.35 and ((gates > 0).sum(-1) == 2).all()
 #   both on what a fixed state cannot look up.
 # - Ainslie et al. (2023), "GQA", arXiv:2305.13245; Brown et al. (2020), arXiv:2005.14165, table 2.1 (GPT-3).
 # - Gemma Team (2025), "Gemma 3", arXiv:2503.19786; OpenAI (2025), "gpt-oss-120b & gpt-oss-20b Model Card",
-#   arXiv:2508.10925; Lieber et al. (2024), "Jamba", arXiv:2403.19887; Gu, Dao (2023), "Mamba", arXiv:2312.00752, for
-#   Jamba's other layers; Peng et al. (2023), "RWKV", arXiv:2305.13048.
+#   arXiv:2508.10925; Lieber et al. (2024), "Jamba", arXiv:2403.19887; Gu, Dao (2023), "Mamba", arXiv:2312.00752; Peng
+#   et al. (2023), "RWKV", arXiv:2305.13048.
 # - MiniMax (2025a), "MiniMax-01", arXiv:2501.08313; MiniMax (2025b), "Why Did MiniMax M2 End Up as a Full Attention
 #   Model?", on its blog; Qwen Team (2025), "Qwen3-Next", model card; Kimi Team (2025), "Kimi Linear",
 #   arXiv:2510.26692; DeepSeek-AI (2025), "DeepSeek-V3.2", arXiv:2512.02556.

@@ -155,7 +155,7 @@ EXERCISES = [
         minutes=3, difficulty=1, importance=5,
         pytorch="`F.silu(torch.tensor(2.0))` is 2 · sigmoid(2) = 1.76. `w.T` transposes a matrix.",
         reference=swiglu, draw=_draw_network,
-        then="The next cell puts it into all 30 layers.",
+        then="Lesson 19 puts it into all 30 layers of SmolLM.",
         mistakes=[
             Mistake("gate and up exchanged", "F.silu(x @ w_gate.T)", "F.silu(x @ w_up.T)",
                     "The SiLU was applied to the wrong product. Which of the two matrices is the gate's?", also=(("gate * (x @ w_up.T)", "gate * (x @ w_gate.T)"),)),
@@ -184,7 +184,7 @@ EXERCISES = [
         pytorch="`torch.tensor([1, 2]).repeat(2)` is 1, 2, 1, 2, and `torch.tensor([1, 2]).repeat_interleave(2)` is 1, 1, 2, 2. Both take a dimension: `dim=1`.",
         reference=share_heads,
         draw=normal("b g t k", (1, 2, 3, 2, 4), (2, 3, 4, 2, 9), (1, 4, 2, 3, 8)),
-        then="The next cell uses it to give each of SmolLM's nine query heads its keys.",
+        then="Lesson 19 uses it to give each of SmolLM's nine query heads its keys.",
         mistakes=[
             Mistake("in turn", "x.repeat_interleave(n_shared, dim=1)", "x.repeat(1, n_shared, 1, 1)",
                     "The heads come in turn: 0, 1, 2, 0, 1, 2 … Neighbouring query heads should share one: 0, 0, 0, 1, 1, 1 …"),
@@ -212,7 +212,7 @@ EXERCISES = [
         minutes=4, difficulty=3, importance=5,
         pytorch="`x[..., 0::2]` takes every second feature, from feature 0. `torch.stack([a, b], dim=-1).flatten(-2)` interleaves two tensors, entry by entry.",
         reference=rotate, draw=_draw_rotation,
-        then="The next cell uses it to turn SmolLM's queries and keys.",
+        then="Lesson 19 uses it to turn SmolLM's queries and keys.",
         mistakes=[
             Mistake("turned backwards", "even * cos - odd * sin", "even * cos + odd * sin",
                     "Every pair is turned the other way round. Which of the two terms with a sine is negative?", also=(("even * sin + odd * cos", "odd * cos - even * sin"),)),
@@ -239,7 +239,7 @@ EXERCISES = [
         minutes=3, difficulty=1, importance=4,
         pytorch="`x.mean(-1, keepdim=True)` keeps the last dimension with size 1, so that you can divide x by the result.",
         reference=rms_norm, draw=_draw_norm,
-        then="The next cell puts it into all 61 places, and the model is complete.",
+        then="Lesson 19 puts it into all 61 places of SmolLM that need it.",
         mistakes=[
             Mistake("layer norm", "(x**2).mean(-1, keepdim=True)", "x.var(-1, keepdim=True, unbiased=False)",
                     "This is a LayerNorm, because the mean is subtracted first. RMSNorm leaves the mean where it is.", also=(("return x / ", "return (x - x.mean(-1, keepdim=True)) / "),)),

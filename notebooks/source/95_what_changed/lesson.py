@@ -4,8 +4,8 @@
 # Open the description of almost any of today's language models. It will mention RMSNorm, SwiGLU, rotary positions and
 # grouped-query attention. None of these is in *Attention Is All You Need*. Is what you've learned out of date?
 #
-# To find out, you'll write the four parts yourself, and in lesson 19 you can put them into a real model. You'll also
-# see what each change brings. Where a model as small as ours can't show it, we report what others have measured.
+# To find out, you'll write the four parts yourself, and lesson 19 puts yours into a real model. You'll also see what
+# each change brings. Where a model as small as ours can't show it, we report what others have measured.
 #
 # This page follows lesson 16. You also need lesson 07's block and lesson 14's GPT. If you're short of time, go on with
 # lesson 18, because lesson 19 asks you for these four parts again.
@@ -186,10 +186,8 @@ def verdict(key):
     low, high, sorted_out = min(old[key]), max(old[key]), {"better": [], "worse": [], "between": []}
     for name, row in blocks.items():
         if name != "2017":
-            kind = (
-                "better" if max(row[key]) < low else "worse" if min(row[key]) > high else "between"
-            )
-            sorted_out[kind].append(name)
+            wins, loses = max(row[key]) < low, min(row[key]) > high
+            sorted_out["better" if wins else "worse" if loses else "between"].append(name)
     return sorted_out
 
 
@@ -210,9 +208,7 @@ _, axes = pyplot.subplots(figsize=(8.4, 4.6))
 base = old["equal_steps"]
 axes.axvspan(min(base), max(base), color=plots.GREY, alpha=0.18, linewidth=0)
 for y, (name, row) in enumerate(blocks.items()):
-    colour = (
-        plots.GREY if name == "2017" else plots.PURPLE if name == "all together" else plots.BLUE
-    )
+    colour = {"2017": plots.GREY, "all together": plots.PURPLE}.get(name, plots.BLUE)
     axes.plot(row["equal_steps"], [y - 0.14] * 3, "o", color=colour, fillstyle="none", markersize=7)
     axes.plot(row["equal_seconds"], [y + 0.14] * 3, "o", color=colour, markersize=7)
 axes.set_yticks(range(len(blocks)), list(blocks))
@@ -238,7 +234,8 @@ assert "untied output" in seconds["better"]
 tell(
     f"""**Rotary positions** alone save {distance * share:.2f} bits per byte, most of the {distance:.2f} that all
     changes save together. The nearest tokens say most about the next one, and with rotation the model doesn't have to
-    learn first which ones are near.
+    learn first which ones are near. It's more than a head start, because in a run of six times as many steps, with one
+    seed, rotation was still ahead by {lead:.2f}.
 
     An **untied output** helps, too, but here it's expensive, because its extra matrix holds a quarter of the
     parameters of a model this small. In Llama 3 8B the output matrix holds a fifteenth, and models of about a billion
