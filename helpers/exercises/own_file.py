@@ -186,11 +186,13 @@ def keep(name: str, answer) -> str:
 
 
 def _keep_for_later(name, text, known):
-    """Save an answer that is no part of the file, with its imports, for lessons that need it again."""
-    used = sorted(names_used(symtable.symtable(text, FILE, "exec")))
-    imports = filter(None, (import_line(other, known.get(other)) for other in used))
+    """Save an answer that is no part of the file, with what it calls, for lessons that need it again."""
+    needed = [
+        (other, known.get(other)) for other in names_used(symtable.symtable(text, FILE, "exec"))
+    ]
+    above = sorted(import_line(*one) or text_in_notebook(*one) for one in needed)
     with contextlib.suppress(OSError), _alone():
-        _save_version(name, "\n".join([*imports, "", text]))
+        _save_version(name, "\n".join([*filter(None, above), "", text]))
 
 
 def earlier(name):
