@@ -33,6 +33,8 @@ LIBRARIES = [
     "torch.nn.functional",
     "torch._dynamo",  # imported with the first optimiser, for a second
     "safetensors.torch",
+    "transformers.models.bert.modeling_bert",  # which two lessons compare with, and GPT-2's
+    "transformers.models.gpt2.modeling_gpt2",
 ]
 INLINE = "module://matplotlib_inline.backend_inline"  # a kernel's own choice where none was made
 
@@ -71,6 +73,7 @@ def wait(number):
     """Fork a kernel for everyone who asks, until standard input closes."""
     with socket.socket(fileno=int(number)) as listener:
         gc.disable()
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")  # as conftest.py has it, read when imported
         for library in LIBRARIES:
             __import__(library)
         gc.freeze()  # no kernel looks for garbage in what it inherits, and so copies none of it

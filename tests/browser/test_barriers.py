@@ -2,6 +2,7 @@
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from samples import once_a_week
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -47,7 +48,7 @@ def barriers(page, **options):
     ]
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("dark", once_a_week([False, True], [False]))
 def test_nothing_that_our_cells_show_shuts_anybody_out(open_notebook, dark):
     page = open_notebook(CELLS, dark=dark, size=(1280, 5000))
     for alive in (".mm-stage[data-painted]", ".av-field canvas", ".course-explorer svg"):

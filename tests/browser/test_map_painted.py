@@ -317,11 +317,15 @@ def test_play_pause_and_steps(offline, trace):
     expect(page.get_by_role("button", name=re.compile("^Play"))).to_be_visible()
 
 
-@pytest.mark.parametrize(("place", "motion"), [
+MOVED = [
     ("", "no-preference"), ("encoder/1", "no-preference"), ("encoder/1", "reduce"),
     ("encoder/1/self-attention/norm/1", "no-preference"),
-])  # fmt: skip
-def test_a_step_moves_unless_stillness_is_preferred(offline, trace, place, motion):
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("moved", once_a_week(MOVED, MOVED[:3:2]))
+def test_a_step_moves_unless_stillness_is_preferred(offline, trace, moved):
+    place, motion = moved
     page = offline(model_map(trace, place=place), reduced_motion=motion)
     page.get_by_label("Step of the computation").fill("1")
     page.wait_for_timeout(100)
