@@ -124,9 +124,8 @@ def _check(exercise, answer):
         return Verdict(False, found.name, found.message, picture, stages=found.stages)
     for case, g, w in zip(cases, got, wanted, strict=True):
         _demand_shape(exercise, answer, case, g, w)
-    tally = _tally(
-        exercise, answer, cases, [compare.same(*pair) for pair in zip(got, wanted, strict=True)]
-    )
+    right = [compare.same(*pair) for pair in zip(got, wanted, strict=True)]
+    tally = _tally(exercise, cases, right)
     return _smallest_difference(exercise, answer, cases[first], got[first], wanted[first], tally)
 
 
@@ -400,7 +399,7 @@ def _named(exercise, case, answer=None):
     )
 
 
-def _tally(exercise, answer, cases, right):
+def _tally(exercise, cases, right):
     """Count the inputs that came out right; say so if it's those without an argument."""
     if not any(right):
         return ""

@@ -202,7 +202,7 @@ class Repair:
                         n, right[i].get(o, []), case
                     )
                 ):
-                    sound = self._sound_inside(node, right)
+                    sound = self._sound_inside(node, right, theirs.numbers_into(other))
                     return self._told_step(node, theirs.nodes[other], sound, mine, values)
         return None
 
@@ -210,21 +210,24 @@ class Repair:
         wanted = self.inputs[index][1]
         return len(wanted) == 1 and compare.alike(_as_parts(value), wanted)
 
-    def _sound_inside(self, node, right):
-        """Say whether all that goes into an expression is right: the solution has it too."""
-        arguments = {a.arg for a in self.tree.body[0].args.args}
-        good = arguments | self.namespace.keys() | vars(builtins).keys()
+    def _sound_inside(self, node, right, into):
+        """Say whether all that goes into an expression goes into the solution's step, too.
+
+        `into` are the numbers of what does.
+        """
+        given = {a.arg for a in self.tree.body[0].args.args} - self.own.assigned.keys()
+        good = given | self.namespace.keys() | vars(builtins).keys()
         for number in numbers_in(node):
-            if self._in_the_solution(number, right):
+            if self._in_the_solution(number, right, into):
                 good |= {n.id for n in ast.walk(self.own.nodes[number]) if isinstance(n, ast.Name)}
         return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} <= good | {AT}
 
-    def _in_the_solution(self, number, right):
-        """Say whether an expression is, on every input, what some step of the solution is."""
+    def _in_the_solution(self, number, right, steps=None):
+        """Say whether an expression is, on every input, what one of the solution's `steps` is."""
         mine = [seen.get(number, []) for seen in self.seen]
         return any(
             all(all_equal(m, r.get(theirs, [])) for m, r in zip(mine, right, strict=True))
-            for theirs in right[0]
+            for theirs in (right[0] if steps is None else steps)
         )
 
     def _told_step(self, node, theirs, sound, mine, values):

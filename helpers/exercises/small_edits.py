@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import copy
 import itertools
 import re
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ FAMILIES = [
     ("tanh", "sigmoid", "relu"), ("sin", "cos"), ("exp", "log"), ("log", "log2", "log10"),
     ("softmax", "log_softmax"), ("sum", "mean", "amax"), ("var", "std"), ("any", "all"),
     ("max", "min"), ("argmax", "argmin"), ("ceil", "floor"), ("tril", "triu"), ("zeros", "ones"),
-    ("cat", "stack"), ("append", "extend"), ("argmax", "max"),
+    ("cat", "stack"), ("append", "extend"), ("argmax", "max"), ("median", "mean"),
 ]  # fmt: skip
 MISSING = "a missing step"
 # Edits whose kind says what went wrong, not only where; `repairs` has a sentence for each.
@@ -82,9 +83,10 @@ class Edit:
     @property
     def new(self):
         """The code that comes; "" where nothing does."""
-        if isinstance(self.new_node, ast.Pass) or self.new_node == []:
+        nodes = self.new_node if isinstance(self.new_node, list) else [self.new_node]
+        if all(isinstance(node, ast.Pass) for node in nodes):
             return ""
-        return _code(self.new_node) if isinstance(self.new_node, ast.AST) else "…"
+        return _code(nodes[0]) if len(nodes) == 1 else "…"
 
 
 def _code(node):
@@ -99,10 +101,14 @@ def edits_of(function, scope, solution):
     steps = _steps(source_of(solution))
     sizes = list(_sizes(function, scope))
     for statement, owner, field, index in _statements(function):
+        # A branch that never belongs there goes as a whole, before its condition is bent.
+        if isinstance(statement, ast.If):
+            for kind, new in _statement_changed(statement):
+                yield Edit(owner, field, index, statement, new, kind, statement)
         for node, parent, name, i in _expressions(statement):
             for kind, new in _changed(node, scope, steps):
                 yield Edit(parent, name, i, node, new, kind, statement)
-        for kind, new in _statement_changed(statement):
+        for kind, new in () if isinstance(statement, ast.If) else _statement_changed(statement):
             yield Edit(owner, field, index, statement, new, kind, statement)
     for statement, *_ in _statements(function):
         for node, parent, name, i in _expressions(statement):
@@ -195,6 +201,7 @@ def _changed(node, scope, steps):
         yield from _number(value, scope)
     elif isinstance(node, ast.BinOp):
         yield from _by_entry(node, scope)
+        yield from _exchanged(node, scope)
         yield from _binary(node)
     elif isinstance(node, ast.UnaryOp):
         yield "a sign", node.operand
@@ -212,13 +219,19 @@ def _changed(node, scope, steps):
         yield from _name(node, scope)
     elif isinstance(node, ast.Subscript):
         yield from _subscript(node)
+    elif isinstance(node, ast.Tuple | ast.List):
+        for i, j in itertools.combinations(range(min(len(node.elts), 6)), 2):
+            parts = [*node.elts]
+            parts[i], parts[j] = parts[j], parts[i]
+            yield "the order of the parts", type(node)(parts, ast.Load())
     if isinstance(node, ast.BinOp | ast.Call | ast.Name | ast.Subscript) and value is None:
         text = ast.unparse(node)
         yield from ((MISSING, _parse(f"({text}).{step}")) for step in steps)
 
 
 def _number(value, scope):
-    near = (value - 1, value + 1, 0, 1, 2, -1, -2, -value, value / 2, value * 2, 1 / (value or 1))
+    near = [value - 1, value + 1, 0, 1, 2, -1, -2, -value, value * 2, 1 / (value or 1)]
+    near += [value / 2] if value % 2 != 1 else []  # half of 1 mends a step only by accident
     yield from (("a number", ast.Constant(v)) for v in dict.fromkeys(near) if v != value)
     for name in scope if isinstance(value, int) else ():
         if type(scope[name]) is int:
@@ -236,6 +249,20 @@ def _by_entry(node, scope):
     if number(node.left) is None and number(node.right) is None:
         for new in ("({0}) @ ({1})", "({0}) @ ({1}).transpose(-2, -1)", "(({0}) * ({1})).sum(-1)"):
             yield BY_ENTRY, _parse(new.format(left, right))
+
+
+def _exchanged(node, scope):
+    """Exchange two tensors wherever their names stand in a product."""
+    if not isinstance(node.op, ast.MatMult):
+        return
+    found = [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
+    names = [name for name in dict.fromkeys(found) if _kind(scope.get(name)) == "tensor"]
+    for one, other in itertools.combinations(names, 2):
+        new, turn = copy.deepcopy(node), {one: other, other: one}
+        for part in ast.walk(new):
+            if isinstance(part, ast.Name):
+                part.id = turn.get(part.id, part.id)
+        yield "which part is which", new
 
 
 def _binary(node):
@@ -277,7 +304,7 @@ def _call(node):
                 yield "a function", ast.Call(func, node.args, node.keywords)
     if name in ("masked_fill", "masked_fill_", "where"):
         for i, filled in enumerate(node.args):
-            if number(filled) is not None:
+            if number(filled) is not None or (name == "where" and i):
                 args = [*node.args[:i], _parse("float('-inf')"), *node.args[i + 1 :]]
                 yield NOT_HIDDEN, ast.Call(node.func, args, node.keywords)
     given = {keyword.arg for keyword in node.keywords}

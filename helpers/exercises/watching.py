@@ -116,6 +116,13 @@ class Watched:
         watched = _Watched()
         changed = ast.fix_missing_locations(watched.visit(guarded_tree(copy.deepcopy(tree))))
         self.nodes = watched.nodes
+        self.assigned = {}  # by name: what is assigned to it, one or more times
+        for part in ast.walk(changed):
+            for target in getattr(part, "targets", [getattr(part, "target", None)]):
+                for name in ast.walk(target) if target else ():
+                    if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
+                        self.assigned.setdefault(name.id, []).append(getattr(part, "value", None))
+        self.given = {a.arg for a in tree.body[0].args.args}
         self.values, self.replaced, self.place = {}, None, None
         self.function = compiled(changed, {**namespace, AT: self._at})
 
@@ -125,6 +132,19 @@ class Watched:
         elif number == self.place and self.replaced:
             return _kept(self.replaced.pop(0))
         return value
+
+    def numbers_into(self, number):
+        """List the numbers of all that an expression is computed from, as far as names have one value."""
+        waiting, found, followed = [self.nodes[number]], [], set()
+        while waiting:
+            node = waiting.pop()
+            found += numbers_in(node)
+            for name in {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} - followed:
+                followed.add(name)
+                values = self.assigned.get(name, [])
+                if len(values) == 1 and values[0] and name not in self.given:
+                    waiting.append(values[0])
+        return found
 
     def look(self, case):
         """Run on one input; return what each expression was, a list of values by its number."""

@@ -95,6 +95,8 @@ def _model(seed, eos_at, bos_id=1, eos_id=2, bos_at=-1):
         logits = table[(sum(ids) + len(ids)) % 8].clone()
         if len(ids) > eos_at:
             logits[eos_id] = 20.0
+        elif len(ids) == eos_at:
+            logits[eos_id] = logits.max() - 0.1  # the second best ends nothing
         if len(ids) == bos_at:
             logits[bos_id] = 30.0
         return logits

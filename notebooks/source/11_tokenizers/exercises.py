@@ -122,6 +122,7 @@ def _draw_merge(generator):
         ([4, 4, 4, 9, 4], (4, 4), 256),
         ([2, 1, 2, 1, 2, 2], (2, 1), 301),
         ([8, 3, 1, 3], (3, 8), 270),
+        ([6], (6, 6), 280),
         ([1, 12, 2, 1, 21, 11, 2, 1, 2], (1, 2), 303),  # 1 21 is no 1 2, as text would have it
     ]
     return fixed + [
@@ -169,6 +170,8 @@ def _draw_wordpiece(generator):
     dead_end = {"ab": 5, "a": 6, "##bc": 7, "##b": 8, "abd": 9}  # after the longest piece, ab
     special = [
         ("abc", dead_end, 2),
+        ("lea", first, 1),  # ##le, but no l to begin with
+        ("play.", {**first, "##.": 3}, 1),
         ("Unable", first, 1),
         ("Plays", {**other, "P": 4, "##lay": 2}, 3),
     ]

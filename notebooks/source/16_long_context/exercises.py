@@ -129,9 +129,9 @@ def draw_tiles(generator):
 
 
 def draw_linear(generator):
-    """Queries, keys and values: T, S, K and D_v all differ, and once T and S are equal."""
+    """Queries, keys and values: T, S, K and D_v all differ; then T and S are equal."""
     shapes = [((2, 3), (4, 3), (4, 5)), ((2, 3, 8), (2, 5, 8), (2, 5, 4)), ((6, 4), (3, 4), (3, 2))]
-    shapes.append(((5, 3), (5, 3), (5, 2)))
+    shapes += [((5, 3), (5, 3), (5, 2)), ((2, 4, 3), (2, 4, 3), (2, 4, 5))]
     return [tuple(torch.randn(s, generator=generator) for s in three) for three in shapes]
 
 

@@ -126,7 +126,7 @@ def _draw_numbers(generator):
 
 def _draw_split(generator):
     found = []
-    for n_windows, n, share in [(9, 4, 0.4), (12, 5, 0.55), (15, 7, 0.3), (10, 6, 0.2)]:
+    for n_windows, n, share in [(9, 4, 0.4), (15, 7, 0.3), (10, 6, 0.05), (11, 5, 0.95)]:
         more = torch.randint(n, (n_windows - n,), generator=generator)
         numbers = torch.cat([torch.arange(n), more]).sort().values * 3 + 1
         known = numbers.unique()
@@ -356,6 +356,8 @@ EXERCISES = [
                     "You took a share of the windows, so the performance at the border is on both sides. Choose performances, then take all of their windows."),
             Mistake("sides exchanged", "return", "result[::-1]",
                     "The two sides are exchanged. The windows to train on come first."),
+            Mistake("the last ones tested", "order[:n_test]", "order[len(order) - n_test :]",
+                    "You tested on the last performances of the order. Take the first ones, order[:n_test]."),
             Mistake("share for training", "round(share * len(order))", "round((1 - share) * len(order))",
                     "The share was kept for training. It's the share of performances to test."),
             Mistake("share of the windows", "share * len(order)", "share * len(numbers)",

@@ -129,6 +129,8 @@ def _draw_turns(generator):
             ],
             5, 8, 2,
         ),
+        # A turn that is said again, and one that ends in an id of its own, are turns, too.
+        ([("user", [12]), ("assistant", [14, 9]), ("user", [12]), ("assistant", [15])], 3, 5, 9),
         # Two turns of one speaker, and one without a word, are turns like any other.
         ([("user", [16, 11]), ("user", [18]), ("assistant", []), ("user", [12])], 4, 6, 3),
     ]  # fmt: skip
@@ -176,7 +178,7 @@ def _draw_answers(generator):
         ([20, 5, 11, 11, 5, 20],),
         ([8, 30, 15, 15, 30, 8],),
         ([-1, 0, 7, 0, 7, 0],),
-        ([-5, 3, -5, -1, -1, -1],),
+        ([-5, 3, -5, -1, -1, -1, -1],),
     ]
 
 
