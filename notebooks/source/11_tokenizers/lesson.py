@@ -183,24 +183,12 @@ cost = {size: length[size] * per_token[size][0] / 1e6 for size in sizes}
 cheapest = min(cost, key=cost.get)
 exercises.reveal("cheapest_vocabulary", str(cheapest))
 notebook.table(
-    [
-        (
-            f"{size:,}",
-            f"{length[size]:.2f}",
-            f"{256 * size / 1e6:.2f} million",
-            f"{100 * per_token[size][1] / per_token[size][0]:.0f}%",
-            f"{cost[size]:.1f} million",
-        )
-        for size in sizes
-    ],
-    [
-        "pieces",
-        "tokens per word",
-        "numbers in the output layer",
-        "its share of the multiplications",
-        "multiplications per word",
-    ],
-)
+    [(f"{size:,}", f"{length[size]:.2f}", f"{256 * size / 1e6:.2f} million",
+      f"{100 * per_token[size][1] / per_token[size][0]:.0f}%", f"{cost[size]:.1f} million")
+     for size in sizes],
+    ["pieces", "tokens per word", "numbers in the output layer",
+     "its share of the multiplications", "multiplications per word"],
+)  # fmt: skip
 notebook.tell(
     """Going from 500 pieces to 2,000 makes the text a third shorter. Going from 8,000 to 16,000 hardly changes its
     length but doubles the output layer. That's why the cheapest vocabulary is one in the middle. In a larger model
@@ -452,23 +440,12 @@ unknown = {
 ratio = counted["Hindi"]["tales"] / counted["English"]["tales"]
 exercises.reveal("hindi_tokens", ratio)
 notebook.table(
-    [
-        (
-            language,
-            *(f"{row[name]:.1f}" for name in cutters),
-            f"{unknown[language]:.0f}%" if unknown[language] else "",
-        )
-        for language, row in counted.items()
-    ],
-    [
-        "tokens per English word, in",
-        "characters",
-        "translator's pieces",
-        "MiniLM's pieces",
-        "pieces of the tales",
-        "unknown to MiniLM",
-    ],
-)
+    [(language, *(f"{row[name]:.1f}" for name in cutters),
+      f"{unknown[language]:.0f}%" if unknown[language] else "")
+     for language, row in counted.items()],
+    ["tokens per English word, in", "characters", "translator's pieces", "MiniLM's pieces",
+     "pieces of the tales", "unknown to MiniLM"],
+)  # fmt: skip
 notebook.tell(
     """All ten texts have the same content, so we divide each count by the number of *English* words. Look at the
     pieces of the tales first. English needs little more than one token per word, and the other languages in Latin

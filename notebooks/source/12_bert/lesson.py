@@ -756,17 +756,10 @@ WAYS = {
 WAYS |= {"lora4": "classifier, LoRA of rank 4", "lora16": "classifier, LoRA of rank 16"}
 ways = {way: compared["trained"][way] for way in WAYS}
 notebook.table(
-    [
-        (
-            WAYS[way],
-            f"{run['trainable']:,}",
-            f"{100 * run['accuracy']:.1f}%",
-            f"{run['seconds'] / ways['all']['seconds']:.2f}",
-        )
-        for way, run in ways.items()
-    ],
+    [(WAYS[way], f"{run['trainable']:,}", f"{100 * run['accuracy']:.1f}%",
+      f"{run['seconds'] / ways['all']['seconds']:.2f}") for way, run in ways.items()],
     ["trained", "parameters", "accuracy, one run each", "time, all layers = 1"],
-)
+)  # fmt: skip
 assert ways["lora16"]["accuracy"] > ways["all"]["accuracy"] - 0.03
 assert ways["lora16"]["accuracy"] > ways["last"]["accuracy"] + 0.03
 assert 30 < ways["all"]["trainable"] / ways["lora16"]["trainable"] < 36
