@@ -3,11 +3,11 @@
 #
 # Rock, latin, funk or jazz? Below are four short pieces of drumming, two bars each, to hear or to read. One person
 # played all four on an electronic drum kit, and we've set them to one tempo so that speed gives nothing away. Can you
-# tell which is which? Two bars aren't much to go by, but your model won't have more either.
+# tell which is which? Two bars aren't much to go by, but your model won't get any more than that.
 #
 # In this assignment of **120 minutes** you design tokens for drumming, build a classifier, train it and test it. Then
-# comes the most important part, in which you find out how far you can trust your own result. For that reason, your
-# work is graded on its method and not on its accuracy.
+# comes the most important part, in which you find out how far you can trust your own result. That's why your work is
+# graded on its method and not on its accuracy.
 #
 # This lesson is a branch that starts after lesson 15. You need lesson 04's padding mask, lesson 07's encoder layers,
 # and lesson 15's class token, which turned those layers into a classifier.
@@ -112,8 +112,8 @@ assert sorted(in_order) == sorted(GENRES)
 assert len({windows.drummers[row].item() for row in clips}) == 1
 
 # %% [markdown]
-# The pieces come from the Groove MIDI Dataset. Ten drummers played for it on a kit that recorded every stroke. We take
-# the four genres with the most music, and cut each performance into **windows** of two bars.
+# The pieces come from the Groove MIDI Dataset, for which ten drummers played on a kit that recorded every stroke. We
+# take the four genres with the most music, and cut each performance into **windows** of two bars.
 
 # %%
 for i, genre in enumerate(GENRES):
@@ -139,10 +139,10 @@ for i, genre in enumerate(GENRES):
 # If you skip a part, `exercises.mine` uses our tested version in its place.
 
 # %% [markdown] tags=["notes"]
-# **How to run this lesson.** Either plan one session of two hours and five minutes (the five are for the pieces
-# above), or do parts 1 to 4 in class and leave the rest as homework. In pairs, one person writes and the other keeps a
-# log: what did we change, what did we expect, what did we measure? The report in part 9 is written from this log. Each
-# of the two training runs takes about half a minute.
+# **How to run this lesson.** Either plan one session of two hours, plus five minutes for the pieces above, or do parts
+# 1 to 4 in class and leave the rest as homework. In pairs, one person writes and the other keeps a log: what did we
+# change, what did we expect, what did we measure? The report in part 9 is written from this log. Each of the two
+# training runs takes about half a minute.
 #
 # **Don't announce part 5.** Let people enjoy the number in part 4. Ask only *would you publish this?*, take a vote,
 # and go on.
@@ -190,7 +190,7 @@ print("      …")
 # thousand, most of them too rare to learn.
 #
 # We'll settle for something in between. A token names the voice and one of four levels of loudness. The step is added
-# later, as positions were for words, and the lateness is left out. In part 9 you can test other choices.
+# later, just as positions were added to words, and the lateness is left out. In part 9 you can test other choices.
 
 # %%
 exercises.heading("stroke_tokens")
@@ -214,8 +214,9 @@ print(stroke_tokens(windows.strokes[52][:8], N_LEVELS).tolist())
 exercises.quiz("tokens_of_a_drummer")
 
 # %% [markdown]
-# A drummer can play four strokes in a window or a hundred, so windows differ in length. To compute with many of them
-# at once, we put them into tables with padding, together with a mask that says which entries are real strokes.
+# A drummer can play four strokes in a window or a hundred, so windows have different numbers of tokens. To compute with
+# many of them at once, we put them into tables with padding, together with a mask that says which entries are real
+# strokes.
 
 # %%
 exercises.heading("pad_windows")
@@ -242,9 +243,9 @@ assert all(torch.equal(a, b) for a, b in zip(tables, tokenized(windows)))
 assert cut_off < 0.06
 
 # %% [markdown] tags=["notes"]
-# **20 minutes.** Collect designs on the board before anybody writes code. Possible ones are a token per stroke, a
-# token per step with all its strokes (a patch, as in lesson 15), and waiting times as tokens (as in models that
-# generate music). Ask of each: *how long is the sequence, how many tokens are there, what gets lost?*
+# **20 minutes.** Collect designs on the board before anybody writes code. There could be a token per stroke, a token
+# per step with all its strokes (a patch, as in lesson 15), or tokens for the waiting times between strokes (as in
+# models that generate music). Ask of each: *how long is the sequence, how many tokens are there, what gets lost?*
 
 # %% [markdown]
 # ## 2. When does it sound?
@@ -364,8 +365,8 @@ print(f"accuracy of the encoder: {accuracy(drawn_logits, windows.genres[test]):.
 
 # %% [markdown]
 # Is that good? You can't tell without something to compare it with. One of the simplest rivals is a **linear model**.
-# It reads a window as a grid of 32 steps by 9 voices, in which each number says how loud the stroke there was. For
-# each genre, it learns one weight per place in the grid.
+# It reads a window as a grid of 32 steps by 9 voices, in which each number says how loudly one voice is struck at one
+# step. For each genre, it learns one weight per place in the grid.
 
 # %%
 exercises.heading("stroke_grid")
@@ -426,9 +427,8 @@ exercises.quiz("always_the_same_answer")
 # Both models are far ahead of one that always says "rock". Would you publish these numbers? Decide before you go on.
 
 # %% [markdown] tags=["notes"]
-# **45 minutes** for parts 2 to 4. At *would you publish this?*, take a show of hands and ask those who hesitate for
-# their reason, but don't comment on it. If somebody gives the reason, ask them to write it down and keep it until part
-# 5.
+# **45 minutes** for parts 2 to 4. At *would you publish this?*, take a show of hands and ask those who hesitate why,
+# but don't comment. If somebody gives the right reason, ask them to write it down and keep it until part 5.
 
 # %% [markdown]
 # ## 5. What is the test asking?
@@ -537,9 +537,9 @@ exercises.quiz("what_a_leak_does")
 # because it uses only the training rows.)
 
 # %% [markdown]
-# Settings can leak as well, and ours did. At first we chose the number of passes over the data, two, after looking at
-# *test* results. Later we chose again, for both models, on **validation** performances. These are a quarter of the
-# training performances in each of three splits.
+# Settings can leak as well, and ours did. At first we settled on two passes over the data after looking at *test*
+# results. Later we chose again, for both models, by their accuracy on **validation** performances, which are a quarter
+# of the training performances in each of three splits.
 
 # %% tags=["hide-input"]
 results = measured("genres")
@@ -557,11 +557,11 @@ assert max(validated("passes").values()) - validated("passes")["3"] < 0.01
 assert max(validated("decay").values()) - validated("decay")["100.0"] < 0.01
 
 # %% [markdown]
-# Three passes are within half a point of four and take less time. For the linear model, a decay of 100 is about as
-# good as 30. Both settings are now the defaults of `train_genres` and `linear_logits`, which the cells above and below
-# use.
+# Three passes come within half a point of four and take less time. For the linear model, a weight decay of 100 is about
+# as good as one of 30. Three passes and a decay of 100 are now the defaults of `train_genres` and `linear_logits`,
+# which the cells above and below use.
 #
-# One small leak is left. All three splits share one choice of settings, so a performance that served for validation in
+# One small leak is left. The three splits share one choice of settings, so a performance that served for validation in
 # one split can be in the test of another.
 
 # %% [markdown]
@@ -607,8 +607,8 @@ notebook.tell(f"""The encoder is ahead on all three splits. Its lead is {100 * m
 {100 * max(gaps):.0f} on another, and with a single split you might have reported either.""")
 
 # %% [markdown]
-# To keep the comparison fair, both models saw the same windows and splits, and for both, each window of a long
-# performance counted less in training. `python -m recipes.genres` repeats all runs.
+# To keep the comparison fair, both models saw the same windows and splits, and for both of them a long performance's
+# windows counted less in training. `python -m recipes.genres` repeats all runs.
 
 # %%
 exercises.quiz("a_tie_with_the_baseline")
@@ -666,8 +666,7 @@ does carry over to new people, because the encoder's balanced accuracy is {balan
 {1 / len(GENRES):.0%} for "always rock". But the linear model reaches about as much ({balanced["linear"]:.0%}). Much of the
 encoder's lead, then, was knowledge of these ten people, or of the mix of genres that each of them plays.
 
-The split by performance closed the first leak. For a model that strangers will use, that split still asked too easy a
-question.""")
+The split by performance closed the first leak. For a model that strangers will use, though, it was still too easy a test.""")
 
 # %% [markdown]
 # Each black dot is one run. The orange lines show the accuracy of always answering "rock".
@@ -675,9 +674,9 @@ question.""")
 # <details><summary>Fine print</summary>
 #
 # The groups also differ in what they play. The first group, for instance, plays most of the jazz, so a model that is
-# tested on it has had little jazz to train on. With only ten drummers, we can't separate this effect from that of
-# hearing somebody new. Besides, three groups are only three runs, and the balanced accuracies of the two models differ
-# less from each other than those of the groups do.
+# tested on it has had little jazz to train on. With only ten drummers, we can't tell this effect from that of hearing
+# somebody new. Besides, three groups are only three runs, and in balanced accuracy the groups differ more than the two
+# models do.
 #
 # </details>
 
@@ -693,7 +692,7 @@ exercises.quiz("speech_of_forty_people")
 #
 # Which strokes does the model use? A first hint is the class token's row of an attention map. The class token collects
 # what it needs from the strokes, and this row says how much weight each stroke has. To compare windows with one
-# another, add the weights up by beat.
+# another, add up the weights within each beat.
 
 # %%
 exercises.heading("weight_per_beat")
@@ -711,10 +710,10 @@ exercises.check("weight_per_beat", weight_per_beat)
 weight_per_beat = exercises.mine("weight_per_beat")
 
 # %% [markdown]
-# Click a stroke in the drum roll below to see what it attends to. The stronger the blue of a stroke, the more weight
-# that stroke gets. The grey bars are the control, because a beat with more strokes has more weight even if the weights
-# are spread evenly. Compare heads, too. Then intervene: leave out the hi-hat or the snare, listen to the result, and
-# see how the model's answer changes.
+# Click a stroke in the drum roll below to see what it attends to. The bluer a stroke, the more weight it gets. The grey
+# bars are the control, because a beat with more strokes has more weight even if the weights are spread evenly. Compare
+# heads, too. Then intervene: leave out the hi-hat or the snare, listen to the result, and see how the model's answer
+# changes.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 pieces = torch.cat([
@@ -723,8 +722,8 @@ pieces = torch.cat([
 DrumRoll(clean_model, windows, pieces.tolist(), layer=2)
 
 # %% [markdown]
-# Does the attention point at what the answer depends on? We leave out a quarter of the strokes of every second test
-# window and see what that costs. The quarter is chosen in three ways: the strokes with the most weight from the class
+# Does the attention point at what the answer depends on? We take every other test window, leave out a quarter of its
+# strokes, and see what that costs. The quarter is chosen in three ways: the strokes with the most weight from the class
 # token (over all heads and layers), those with the least, and strokes at random.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
@@ -749,18 +748,18 @@ print(f"nothing left out             {kept:.0%}")
 print(f"a quarter, at random         {at_random:.0%}")
 print(f"the quarter with most weight {most:.0%}")
 print(f"the quarter with least       {least:.0%}")
-notebook.tell(f"""The random quarter shows what any quarter costs. Attention points at something if the quarter with the most
-weight costs clearly more than that. With {len(rows)} windows, a difference of two points could be chance. Whatever the
-class token attends to, most of that information must be in other strokes as well, because three quarters of the strokes
-are enough for most answers.""")
+notebook.tell(f"""The random quarter shows what any quarter costs. Attention points at what matters if leaving out the
+quarter with the most weight costs clearly more than that. With {len(rows)} windows, a difference of two points could be
+chance. Whatever the class token attends to, most of that information must be in other strokes as well, because three
+quarters of the strokes are enough for most answers.""")
 notebook.claim(most > kept - 0.15)
 
 # %% [markdown]
 # ## 9. Your own tokens
 #
 # Which part of our tokens matters most? To find out, we took one thing out of them and trained again, on the three
-# splits of part 6. In the first runs all strokes were equally loud, in the next all had one voice, and in the last all
-# fell on one step.
+# splits of part 6. In the first runs all strokes were equally loud, in the next all were played on one drum, and in the
+# last all fell on one step.
 
 # %%
 exercises.predict("tokens_without")
@@ -803,7 +802,7 @@ else:
 
 # %% [markdown]
 # **Your report.** Write five sentences. Say what you changed and why, what you expected, how you tested it (which
-# split, how many runs, which rival), what came out, and for whom it holds. A change that didn't help is as good a
+# split, how many runs, which rival), what you found, and for whom it holds. A change that didn't help is as good a
 # result as one that did. What counts for your grade is whether somebody else could trust this report.
 
 # %% [markdown] tags=["notes"]
@@ -842,8 +841,8 @@ exercises.quiz("your_own_tokens")
 # output of the last layer and $W$ the classifier.
 #
 # This was a branch, but two of its questions fit every lesson that follows: what was new in the test, and what was the
-# rival? The main line goes on with [What changed since 2017](95_what_changed.ipynb), the page after lesson 16. Page
-# 94, which is optional, takes the same layers to proteins.
+# rival? The main line goes on with [What changed since 2017](95_what_changed.ipynb), which comes after lesson 16. The
+# optional page 94 takes the same layers to proteins.
 
 # %% [markdown]
 # **References.** Gillick, Roberts, Engel, Eck and Bamman (2019), "Learning to Groove with Inverse Sequence

@@ -15,9 +15,9 @@ tolerance: 0.001
 [place_or_time: single]
 Why does a stroke get the vector of its step, and not of its place in the list of strokes?
 - Because the list of strokes isn't sorted by time. | It's sorted. But the fifth stroke can sound on the second beat or on the fourth.
-- Because there are more strokes in a window than there are steps to give them. | A table of places could be made long enough. The question is what each of its rows would mean.
+- Because a window can have more strokes than there are steps to give them. | A table of places could be made long enough. The question is what each of its rows would mean.
 + Because a rest takes time and has no token. | Yes. After a rest, the place in the list lags behind the time. In a sentence there are no rests, so the place is all you need.
-- Because attention needs positions that start anew in every bar. | Attention has no such need. The table has a row for each of the 32 steps of both bars.
+- Because attention needs positions that start again in every bar. | Attention has no such need. The table has a row for each of the 32 steps of both bars.
 
 [always_the_same_answer: number]
 A test has 600 windows of rock, 200 of latin, 100 of funk and 100 of jazz. A model answers "rock" every time. What is its balanced accuracy, in percent?
@@ -58,7 +58,7 @@ On three splits of other data, your encoder has 0.68, 0.74 and 0.66, and a linea
 
 [other_leaks: open]
 A model should recognise a disease in X-ray pictures. Name two ways in which something could leak from the training into the test, although no picture is in both.
-answer: Several pictures of one patient could be on both sides. So could pictures from one hospital or machine, which may leave a mark, a brightness or a frame that goes with the diagnosis. If the ill people come from one source and the healthy ones from another, the source gives the answer away. You might also choose the epoch, the sizes or the preprocessing on the test, or scale the pictures with a mean that was computed over all of them. Each time, ask in what way the pictures in real use will be new, and make the test new in that way.
+answer: Several pictures of one patient could be on both sides. So could pictures from one hospital or machine, which may share a mark, a brightness or a frame that goes along with the diagnosis. If the sick patients come from one source and the healthy people from another, the source gives the answer away. You might also choose the epoch, the sizes or the preprocessing on the test, or scale the pictures with a mean that was computed over all of them. Each time, ask in what way the pictures in real use will be new, and make the test new in that way.
 
 [your_own_tokens: open]
 Tempo isn't in our tokens, although jazz is often fast. How would you give it to the model, and why could that make the leak larger?
@@ -69,9 +69,9 @@ PREDICTIONS = predictions(r"""
 [which_is_funk]
 Four pieces by the same drummer, at the same tempo. Each is from a different genre. Which one is funk?
 - 1: the first | That's jazz. In the second bar, the ride cymbal keeps the time and the bass drum stays in the background.
-- 2: the second | Right. Soft strokes of the snare fill the gaps between the loud ones.
+- 2: the second | Right. Soft strokes on the snare fill the gaps between the loud ones.
 - 3: the third | That's rock, with a roll on the snare in the first bar.
-- 4: the fourth | That's latin. The hi-hat plays throughout, and most strokes of the bass drum are off the beat.
+- 4: the fourth | That's latin. The hi-hat plays throughout, and most strokes on the bass drum are off the beat.
 explain: Two bars aren't much to go by, for you or for the model.
 ask_why: yes
 
