@@ -5,10 +5,10 @@
 #
 # SmolLM knows better. Left alone, it ends this sentence with *Paris*. This time we interfered while it was reading, and
 # changed 64 numbers, the output of one of its 270 heads at the last word. In their place, we gave the model what the
-# same head outputs for the sentence about Germany.
+# same head outputs in the sentence about Germany.
 #
-# A map of attention shows where the weight went, but not whether that mattered. To find out, you have to change
-# something and watch the answer. Today you'll find this head yourself, and then you'll ask what your discovery proves.
+# An attention map shows where the weight went, but not whether that mattered. To find out, you have to change something
+# and watch the answer. Today you'll find this head yourself, and then you'll ask what your discovery proves.
 #
 # This lesson follows lesson 19. You also need heads (lesson 06) and the induction score from lesson 14's *Going
 # deeper*. If you skipped that exercise, the lesson uses the course's own version.
@@ -54,8 +54,8 @@ model = smol and smol.model
 
 # %% [markdown] tags=["notes"]
 # **50 minutes.** Hook and warm-up 5 · 1 who copies 11 · 2 the first token 5 · 3 the lens 9 · 4 patching 13 · 5 why did
-# it look there 5 · summary 2. Section 3 begins at minute 21. Lesson 06 has maps and silenced heads, lesson 14 the
-# induction score.
+# it look there 5 · summary 2. Section 3 begins at minute 21. Maps and silenced heads come from lesson 06, and the
+# induction score from lesson 14.
 #
 # **Say first**: today nothing is trained. Every experiment can be put into a sentence of the form "if I change this
 # and nothing else, that happens". Each one comes with a control, in which something else is changed.
@@ -144,11 +144,11 @@ print(f"{first:.1f} nats per token in the first copy, {second:.1f} in the second
 print(f"guessing at random: {torch.tensor(49_152).log():.1f}")
 
 # %% [markdown]
-# The first copy costs even more than guessing would, because SmolLM expects English. The second copy costs far less,
-# which means that SmolLM looks back. Only attention can do that, so
-# let's find the heads that do it. An **induction head** attends from a token to the one *after* its earlier copy,
-# because that token should come next. The head's induction score (lesson 14, *Going deeper*) is the weight that it
-# puts there. We compute the score for all 270 heads of SmolLM.
+# The first copy costs even more than guessing would, because SmolLM expects English and not random tokens. The second
+# copy costs far less, which means that SmolLM looks back. Only attention can do that, so let's find the heads that do
+# it. An **induction head** attends from a token to whatever came *after* the earlier copy of it, because the same token
+# should come next. The head's induction score (lesson 14, *Going deeper*) is the weight that it puts there. We compute
+# the score for all 270 heads of SmolLM.
 
 
 # %%
@@ -187,7 +187,7 @@ print(exercises.whose("induction_score", did="scored"))
 # ### Your turn (3 min)
 #
 # In lesson 06, a silenced head produced zeros. But a head's output may never have been near zero in training, in which
-# case later layers have to read something that they have never met. It's gentler to replace a head's output with its
+# case zeros are something that later layers have never had to read. It's gentler to replace a head's output with its
 # average.
 
 # %% tags=["hide-input"]
@@ -313,7 +313,7 @@ assert at_copies[2][0] > 0.9 * at_copies[0][0] and at_copies[2][1] < at_copies[0
 # %% [markdown]
 # ## 2. Why do so many heads look at the first word?
 #
-# In lesson 19 you saw many heads that attend to the first token, whatever it is. How much of all the weight goes
+# In lesson 19 you saw many heads that attend to the first token, whatever it is. How much of the total weight goes
 # there? We take a few lines of ordinary English about the moon.
 
 # %% tags=["hide-input"]
@@ -434,8 +434,8 @@ assert late > 1 > 0.3 > abs(other) and sink["values"] < 0.4
 #
 # Let's return to France. At the last word, *is*, 30 layers add something to the residual stream, one after the other.
 # By which layer is the answer settled? After any layer, we can take the unfinished vector out of the stream and send it
-# straight through the model's last two steps, the final norm and the output. That shows what the model would say if it
-# ended there. This is called the **logit lens**.
+# straight through the model's last two steps, the final norm and the output layer. That shows what the model would say
+# if it ended there. This is called the **logit lens**.
 #
 # ### Your turn (3 min)
 
@@ -500,7 +500,7 @@ display(
 notebook.tell(
     f"""For 23 layers, thousands of tokens rank above the capital, and for most of the six countries the number is
     usually above ten thousand. Then the capital climbs, but in all six sentences it reaches first place only after the
-    last layer. The dashed line is France's without the final norm. It still ends at rank {bare[-1] + 1:,}, although the
+    last layer. The dashed line shows France without the final norm. It still ends at rank {bare[-1] + 1:,}, although the
     model says *Paris*, so leaving out the norm gives a wrong picture.
 
     Does the model not know the answer in the first 23 layers, or does it keep the answer somewhere else? The lens
@@ -512,10 +512,10 @@ assert sum(statistics.median(row[:24]) > 10_000 for row in ranks.values()) > 3  
 # %% [markdown]
 # ## 4. Where is Paris until then?
 #
-# To search the other positions as well, we carry a vector from one run over to another. The model reads "The capital of
-# France is" in the first run and "The capital of Germany is" in the second. Just before some layer, we stop the second
-# run, replace the vector at one position with the one from the first run, and let the model continue. If it then says
-# *Paris*, this one vector carried what distinguishes the two sentences. Replacing a vector in this way is called
+# To search the other positions as well, we transplant a vector from one run into another. The model reads "The capital
+# of France is" in the first run and "The capital of Germany is" in the second. Just before some layer, we stop the
+# second run, replace the vector at one position with the one from the first run, and let the model continue. If it then
+# says *Paris*, this one vector carried what distinguishes the two sentences. Replacing a vector in this way is called
 # **patching**.
 #
 # ### Your turn (4 min)
@@ -554,8 +554,9 @@ for (layer, _, word), answer in zip(places, said):
 print(exercises.whose("patch", did="patched"))
 
 # %% [markdown]
-# The country's vector decides the answer when we replace it before layer 10 or 20. It needn't hold *Paris* yet, because
-# early on it may hold no more than the country's name. Before layer 26, the vector at *is* decides.
+# The country's vector decides the answer when we replace it before layer 10 or 20. That doesn't mean that it holds
+# *Paris*, because early on it may hold no more than the country's name. When we patch before layer 26, it's the vector
+# at *is* that decides.
 #
 # Click on cells to find out at which layer *is* takes over from the country. The menus also offer sentences about who
 # is given a drink, and about which verb follows *the keys*. With SmolLM installed, `PatchingGrid(smol, own=(…, …))`
@@ -568,8 +569,8 @@ PatchingGrid(smol)
 # Somewhere in between, the difference moves from the country to the last word. Only attention moves anything between
 # positions, so some heads must carry it. To find them, we patch the output of each of the 270 heads at the last word,
 # one head at a time. Each time we measure Paris's lead over Berlin in logits. If the head carries none of the
-# difference, the lead stays as it was. If it carries all of it, the lead becomes as large as in the sentence about
-# France.
+# difference between the sentences, the lead stays as it was. If it carries all of it, the lead becomes as large as in
+# the sentence about France.
 
 # %%
 exercises.predict("how_much_it_carries")
@@ -630,9 +631,9 @@ assert all(abs(x - share[i]) < 0.02 for i, x in zip([carrier, *drawn], again.mea
 
 # %% [markdown]
 # Is it *the* head for capitals? Patching has shown that replacing its output is *enough* to change the answer. Whether
-# the head is also *needed* is another question, and only silencing can answer it. The next figure shows how far the
+# the head is also *needed* is another question, and only silencing can answer it. The next figure shows how much the
 # right capital's lead over nine others shrinks when we silence one head at a time. In this section, a silenced head
-# outputs zeros, which is harsher than its mean.
+# outputs zeros instead of its mean, which is harsher.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 lost = torch.tensor(table["silenced"])  # (30, 9), in logits, mean of ten countries
@@ -729,8 +730,9 @@ assert all(x[0] > y[0] - 1.5 for x, y in zip(without["four others"], without["no
 # and a key part.
 #
 # The translator is small enough for us to compute every pair. The input of its third encoder layer has 14 parts. They
-# are called `token`, `position`, `1.1` for the first layer's first head, `1.b` for the bias that the first layer's heads
-# share, `1.ff` for that layer's network and so on. A fifteenth part is what the norm and the projections add by themselves, which makes 225 pairs.
+# are called `token`, `position`, `1.1` for the first layer's first head, `1.b` for the bias that the first layer's
+# heads share, `1.ff` for that layer's network and so on. A fifteenth part is what the norm and the projections add by
+# themselves, which makes 15 times 15 pairs, or 225.
 
 # %%
 exercises.predict("largest_pair")
@@ -779,9 +781,9 @@ notebook.tell(
 assert 0.08 * total < largest < 0.4 * total
 
 # %% [markdown]
-# Perhaps a group of pairs is. The two feed-forward networks stand out together in the figure. To test whether they
-# matter, we take the vector behind the query, subtract what the two networks added to it, compute the norm again, and
-# look at the weight that is left. We do the same with three other groups.
+# Perhaps the cause is a group of pairs. The two feed-forward networks stand out together in the figure. To test whether
+# they matter, we take the vector behind the query, subtract what the two networks added to it, compute the norm again,
+# and look at the weight that is left. We do the same with three other groups.
 
 # %% tags=["hide-input"]
 GROUPS = {
@@ -803,9 +805,9 @@ assert max(dropped, key=lambda name: dropped[name][0]) == min(
 assert dropped["both networks"][1] < 0.5
 
 # %% [markdown]
-# The two networks' share of the query makes up nearly all of the score's lead, and without it most of the weight is
-# gone. No other group matters much. What the networks made of *femme* matches what they made of *noire*, and for this
-# score that's the best *why* we can give.
+# What the two networks add to the query makes up nearly all of the score's lead over an average key, and without it
+# most of the weight is gone. No other group matters much. What the networks made of *femme* matches what they made of
+# *noire*, and for this score that's the best *why* we can give.
 #
 # ## What you can take with you
 #
@@ -828,7 +830,7 @@ assert dropped["both networks"][1] < 0.5
 # <details><summary>Fine print</summary>
 #
 # The head that carries the capital was found on four pairs of countries and tested on ten others, in three sentences.
-# We chose only countries and sentences that SmolLM gets right. Patching can only see differences, so it's still open
+# We chose only countries and sentences that SmolLM gets right. Patching only shows differences, so it's still open
 # which part of the model recognises that a capital is wanted at all. The eight copiers were chosen on one draw of
 # random tokens and silenced on others.
 #
@@ -883,10 +885,10 @@ n_capitals = sum(" " + CAPITALS[country] == tokens[0] for country, tokens in wro
 print(f"in {n_capitals} of 10, the capital comes first")
 
 # %% [markdown]
-# Head 4 hardly ever writes a capital. It writes the *country*, its people, sometimes a city. It seems that the head
-# doesn't answer the question itself. It brings what the country's vector holds to the place where an answer is due,
-# and later layers turn that into *Paris*. After section 4 you might have claimed that head 4 writes the capital, and
-# no result there would have contradicted you.
+# Head 4 hardly ever writes a capital. It writes the *country* or its people, and sometimes a city. It seems that the
+# head doesn't answer the question itself. It brings what the country's vector holds to the place where an answer is
+# due, and later layers turn that into *Paris*. After section 4 you might have claimed that head 4 writes the capital,
+# and no result there would have contradicted you.
 #
 # Lesson 06 identified a head with its map, but a map is only half of what a head does. $W_Q W_K^T$ decides where to
 # look (the **QK circuit**). $W_V W_O$ decides what to write once the head has looked (the **OV circuit**). Both
@@ -992,14 +994,14 @@ assert max(paths[:2]) < 0.1 and paths[2] > 0.7 and paths[5] > paths[3] + 0.2 > p
 assert paths[3] < 0.5 * paths[6]
 
 # %% [markdown]
-# The shares on the way out can't be added up, because a network can also read what a later head has changed. *Direct
-# logit attribution* multiplies what a head writes by the output's rows for *Paris* and *Berlin*, which measures roughly
-# the direct path alone. For this head it would miss more than half.
+# The shares on the way out can't be added up, because the change can also pass through a later head first and then
+# through a network. *Direct logit attribution* multiplies what a head writes by the output's rows for *Paris* and
+# *Berlin*, which measures roughly the direct path alone. For this head it would miss more than half.
 #
 # In the version of Wang et al., every network reads the change, and only the heads are divided into receivers and
 # others. Their question was why the small GPT-2 continues *When Mary and John went to the store, John gave a drink to*
 # with *Mary*. Following such paths backwards from the output, they found a circuit of 26 heads. With all other heads of
-# the model set to their means, 87% of the right name's lead was left.
+# the model set to their means, the right name kept 87% of its lead.
 #
 # ### Do the eight recite English, too?
 #
@@ -1036,10 +1038,10 @@ assert 0.3 < 1 - saved[1] / saved[0] < 0.5
 # %% [markdown]
 # ### What did the copiers lose?
 #
-# In section 1, silencing one earlier head made the copiers lose their place. They make queries, keys and values, so
-# which of the three failed? To find out, we need two runs. In the first one, the earlier head is silenced, and we keep
-# the queries of all heads in the copiers' four layers. In the second one nothing is silenced, but these queries replace
-# the run's own. Then we do the same with the keys, and with the values.
+# In section 1, silencing one earlier head made the copiers lose their place. A head makes queries, keys and values.
+# Which of the three failed? To find out, we need two runs. In the first one, the earlier head is silenced, and we keep
+# the queries of all heads in the copiers' four layers. In the second one nothing is silenced, but the run's own queries
+# are replaced by these. Then we do the same with the keys, and with the values.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 
@@ -1081,8 +1083,8 @@ assert all(exchanged[kind][0] > 0.8 * at_copies[0][0] for kind in ("query", "val
 #
 # ### Do examples in the input need the copiers?
 #
-# Olsson et al. (2022) suspect that induction heads are behind most of what models learn from their input. In lesson
-# 19, SmolLM picked up opposites from four examples. Can it still do so if the eight output zeros?
+# Olsson et al. (2022) suspect that induction heads are behind most of what models learn from their input. In lesson 19,
+# SmolLM picked up opposites from four examples. Can it still do so if the eight heads output zeros?
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 OPPOSITES = """hot cold  big small  fast slow  up down  open closed  rich poor  happy sad  dark light
@@ -1147,8 +1149,8 @@ exercises.quiz("what_qk_and_ov_say")
 # ### All heads at once
 #
 # For each of the 270 heads that we patched, all later layers had to run once more. With thousands of heads and long
-# texts, that takes too long. A shortcut is to ask a smaller question. If a head's output moved a tiny bit towards what
-# it is in the other sentence, how fast would the lead grow? Backpropagation answers that for all heads in a single
+# texts, that takes too long. A shortcut is to ask a smaller question. If a head's output moved a tiny step towards its
+# output in the other sentence, how fast would the lead grow? Backpropagation answers that for all heads in a single
 # pass. Such a rate is a slope. Multiply each head's slope by the full difference between its outputs in the two
 # sentences, and you have an estimate of what patching would find (**attribution patching**, Nanda 2023).
 
@@ -1222,8 +1224,8 @@ assert abs(estimate[carrier] - share[carrier]) == errors[0]
 # few of them are active at once (**superposition**, Elhage et al. 2022).
 #
 # A **sparse autoencoder** tries to undo the superposition. It writes each vector as a sum of a few directions from a
-# large, learned dictionary. Let's try it on an example in which we know the truth, because we made it: 24 features in
-# 12 dimensions.
+# large, learned dictionary. The amount of each direction is called its **code**. Let's try it on an example in which we
+# know the truth, because we made it: 24 features in 12 dimensions.
 
 # %% tags=["nbval-ignore-output"]
 torch.manual_seed(0)
@@ -1285,10 +1287,10 @@ assert sparse >= 12 and max(principal, chance) <= 4 and size < 0.8
 # share only part of their directions (Paulo and Belrose 2025). To tell whether a text has some property, a plain
 # linear probe usually does as well as a dictionary, or better (Kantamneni et al. 2025).
 #
-# A **transcoder** is a dictionary that imitates a feed-forward network instead of rebuilding its input (Dunefsky et
-# al. 2024). Once every network has been replaced by such a dictionary, one can draw, for one prompt at a time, how
-# much each direction contributes to each later one. In such an **attribution graph**, the model answers "the capital
-# of the state containing Dallas" by way of *Texas* (Ameisen et al. 2025; Lindsey et al. 2025).
+# A **transcoder** is a dictionary that imitates a feed-forward network instead of rebuilding its input (Dunefsky et al.
+# 2024). Once every network has been replaced by such a dictionary, you can draw, for one prompt at a time, how much
+# each direction contributes to each later one. In such an **attribution graph**, the model answers "the capital of the
+# state containing Dallas" by way of *Texas* (Ameisen et al. 2025; Lindsey et al. 2025).
 #
 # ### What such evidence doesn't show
 #
