@@ -118,8 +118,8 @@ def _jar(read, written, shares, seen, passed, caption, key=True):
         scene.text("share", max(x, 50), JAR_AT + HIGH + 26, words, COLOURS[0], 20, bold=True,
                    when=(0.2, 1))  # fmt: skip
     else:
-        scene.text("share", x + 48, JAR_AT + HIGH - 1, f"le {shares[5][0]:.0%}", COLOURS[0], 20,
-                   "start", bold=True)  # fmt: skip
+        scene.text("share", x + 78, JAR_AT + HIGH - 1, f"le {shares[5][0]:.0%}", COLOURS[0], 20,
+                   bold=True)  # fmt: skip
     if passed:
         scene.text("context", x, JAR_AT - 14, "context vector", "ink", bold=True)
         scene.text("decoder", 6, 280, "the decoder writes", "muted", anchor="start", bold=True)

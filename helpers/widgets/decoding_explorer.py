@@ -272,7 +272,7 @@ class DecodingExplorer(TranslatedSentence):
 
     def _draw_candidates(self):
         """Draw bars for the likeliest tokens, before and after the dials; a click forces one."""
-        sheet = Sheet(406, HEIGHT)
+        sheet = Sheet(350, HEIGHT, least=0.8)
         found, sampling = self.numbers, self.method == "sample"
         chosen = found["ids"][found["t"]]
         sheet.text(0, 18, f"Step {self.step}: click a token to force it", bold=True)
@@ -281,15 +281,15 @@ class DecodingExplorer(TranslatedSentence):
             sheet.text(96, y + 20, piece[:10], PURPLE if now else INK, anchor="end", bold=now)
             colour = PURPLE if now else BLUE
             if sampling:
-                sheet.rect(106, y + 1, 180 * chance, 12, GREY, opacity=0.55)
-                sheet.rect(106, y + 14, 180 * after, 13, colour)
+                sheet.rect(106, y + 1, 124 * chance, 12, GREY, opacity=0.55)
+                sheet.rect(106, y + 14, 124 * after, 13, colour)
                 words = f"{number(chance)} → {number(after)}"
             else:
-                sheet.rect(106, y + 3, 180 * chance, 22, colour)
+                sheet.rect(106, y + 3, 124 * chance, 22, colour)
                 words = number(chance, 3)
-            sheet.text(406, y + 20, words if chance >= 0.0005 else "", GREY, anchor="end")
+            sheet.text(350, y + 20, words if chance >= 0.0005 else "", GREY, anchor="end")
             forced = [*found["ids"][: found["t"]], token_id]
-            sheet.target(0, y, 406, 30, f"Force {piece} at step {self.step}", forced=forced)
+            sheet.target(0, y - 2, 350, 34, f"Force {piece} at step {self.step}", forced=forced)
         if sampling:
             words = f"{found['kept']:,} of {found['logits'].shape[1]:,} tokens can be drawn"
             sheet.text(0, HEIGHT - 10, words, GREY)
@@ -324,7 +324,7 @@ class DecodingExplorer(TranslatedSentence):
                 if roomy:
                     sheet.text(x + 46, y + 36, number(log_prob), GREY, anchor="middle")
                 label = f"Force {piece} at step {t + 1}; log-probability {number(log_prob)}"
-                sheet.target(x, y, 92, tall, label, forced=list(prefixes[t][row]), step=t + 1)
+                sheet.target(x, y - 2, 92, pitch, label, forced=list(prefixes[t][row]), step=t + 1)
         return sheet
 
     def _prefixes(self):

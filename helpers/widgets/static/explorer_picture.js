@@ -38,11 +38,11 @@ export function fitDrawings(picture, drawings, room) {
 // if not, take the new one whole.
 export function patch(now, next) {
   if (!alike(now, next)) {
-    const focused = keyOf(document.activeElement);
-    const held = focused && now.contains(document.activeElement);
-    now.replaceWith(next);
-    if (held)
-      [...next.querySelectorAll("[tabindex]")].find((one) => keyOf(one) === focused)?.focus({ preventScroll: true });
+    const places = (drawing) => [...drawing.querySelectorAll("[tabindex]")];
+    const { activeElement } = document;
+    const [held, key, after] = [places(now).indexOf(activeElement), keyOf(activeElement), places(next)];
+    now.replaceWith(next); // the focus goes on in the same place, or in the one that follows it
+    if (held >= 0) (after.find((one) => keyOf(one) === key) || after[held] || after[0])?.focus({ preventScroll: true });
     return;
   }
   adapt(now, next);
