@@ -164,8 +164,8 @@ notebook.tell(
 notebook.claim(followed["the whole template"] > max(list(followed.values())[1:]))
 
 # %% [markdown]
-# Now type a message of your own and choose a template. You can also switch to the story model, which was never trained
-# on these tokens.
+# Now type a message of your own and choose another template. You'll see its answers next to those under the whole one,
+# from our assistant and from the story model, which was never trained on these tokens.
 
 # %% tags=["nbval-ignore-output"]
 writers = {
