@@ -320,13 +320,16 @@ def test_play_pause_and_steps(offline, trace):
 MOVED = [
     ("", "no-preference"), ("encoder/1", "no-preference"), ("encoder/1", "reduce"),
     ("encoder/1/self-attention/norm/1", "no-preference"),
+    ("recurrent", "no-preference"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("moved", once_a_week(MOVED, MOVED[:3:2]))
+@pytest.mark.parametrize("moved", once_a_week(MOVED, [MOVED[0], MOVED[2], MOVED[4]]))
 def test_a_step_moves_unless_stillness_is_preferred(offline, trace, moved):
     place, motion = moved
-    page = offline(model_map(trace, place=place), reduced_motion=motion)
+    pair = {"recurrent": load_toy("additive").trace("le chat noir voit le chien .")}.get(place)
+    shown = model_map(pair) if pair else model_map(trace, place=place)
+    page = offline(shown, reduced_motion=motion)
     page.get_by_label("Step of the computation").fill("1")
     page.wait_for_timeout(100)
     before = page.locator(".mm-stage").get_attribute("data-painted")

@@ -32,11 +32,10 @@ test("a sentence is put together as people write it", () => {
 
 test("why a weight is what it is stays true where parts cancel", () => {
   const found = (pairs) => sayWhy(grouped({ names: ["token", "biases"], pairs, mean: [[0, 0], [0, 0]] }));
-  assert.equal(found([[1.76, 0.2], [-0.88, 0]]), "the query looks at the key first of all because the query itself fits the key itself (framed: 1.76 of 1.08). The single pair that lowers it most: biases with token (−0.88). All 4 pairs together: 1.08 above an average key.");
-  assert.match(found([[0.1, 0], [-0.6, 0]]), /^the query looks less at the key first of all because what biases add to the query doesn’t fit the key itself \(framed: −0\.60 of −0\.50\)\. .* raises it most: token with token \(\+0\.10\)\. .* 0\.50 below an average key\.$/);
+  assert.equal(found([[1.76, 0.2], [-0.88, 0]]), "the query looks at the key first of all because the query itself fits the key itself (framed: 1.76 of 1.08). All 4 pairs together: 1.08 above an average key.");
+  assert.match(found([[0.1, 0], [-0.6, 0]]), /^the query looks less at the key first of all because what biases add to the query doesn’t fit the key itself \(framed: −0\.60 of −0\.50\)\. All 4 pairs together: 0\.50 below an average key\.$/);
   const many = grouped({ names: ["token", "2.1", "2.2", "2.ff"], pairs: [[0, 0, 0, 0], [0.5, 0, 0, 0], [0.4, 0, 0, 0], [0, 0, 0, 0.3]], mean: Array(4).fill([0, 0, 0, 0]) });
-  assert.match(sayWhy(many), /what layer 2’s heads wrote into the query fits the key itself \(framed: 0\.90 of 1\.20\)\. The single pair that raises it most: head 2\.1 with token/);
-  assert.doesNotMatch(found([[0.5, 0], [0.1, 0]]), /lowers/);
+  assert.match(sayWhy(many), /what layer 2’s heads wrote into the query fits the key itself \(framed: 0\.90 of 1\.20\)\./);
   const cross = grouped({ names: ["token", "10.self.2", "10.cross.b"], keys: ["12.3", "12.ff"], pairs: [[0, 1], [2, 0], [0, 0]], mean: [[0, 0], [0, 0], [0, 0]] });
   assert.deepEqual([cross.rows, cross.cols], [["token", "self-attention 10", "cross-attention 10"], ["heads of layer 12", "feed-forward 12"]]);
   assert.deepEqual([...cross.sums], [0, 1, 1, 2, 0, 2, 0, 0, 0, 2, 1, 3]);

@@ -257,9 +257,13 @@ export function followed(scene, model, follow, reach = Infinity) {
         ribbons.push({ start, end: [x + width + 1, stack.y(row, i + 1)], weight, cross });
         if (cross) continue;
         if (!stack.image && (m.narrow || !i)) lit.push(stack.nameRects[m.narrow ? i + 1 : 0](key));
-        named.push({ token: stack.tokens[key], weight, x: x - 4, y: stack.y(key, i + 1) });
+        named.push({ token: stack.tokens[key], weight });
       }
-      if (!stack.image && !m.narrow) words.push(named);
+      if (cross || stack.image || m.narrow) continue;
+      const block = stack.blocks[i + 1];
+      const pipe = sublayers.find(({ enters }) => enters)?.enters;
+      const left = pipe ? pipe + 6 : block.x + 10 + 1.08 * textWidth(`Layer ${i + 1}`, 13);
+      words.push([named, [left, block.top - 12, sublayers.end]]);
     }
   });
   if (stack.answers && (name === "decoder" || !row)) lit.push(...scene.parts.loss, ...(scene.parts.memory || []));
@@ -272,7 +276,7 @@ export function followed(scene, model, follow, reach = Infinity) {
       return void overPicture(p, scene.picture, meanWeights(stack.layers[stack.layers.length - 1][0]), row);
   };
   const named = (p) => {
-    for (const each of words) namedBands(p, each, p.theme.query);
+    for (const [each, place] of words) namedBands(p, each, p.theme.query, place);
     if (shares.length) memoryNames(p, scene, model, shares);
     else if (scene.legend) scene.legend(p);
   };

@@ -274,13 +274,7 @@ function headLabels(scene, where, g, queries, keys) {
       );
       p.text("softmax", left + broad / 2 + 8, top + below + 48, { size: 12, color: p.theme.muted });
     } else {
-      p.line(
-        [
-          [x1 + broad + 6, y],
-          [x2 - 7, y],
-        ],
-        { color: p.theme.muted, width: 2, arrow: true },
-      );
+      p.straight(x1 + broad + 6, y, x2 - 7, y, { color: p.theme.muted, width: 2, arrow: true });
       p.text("softmax", (x1 + broad + x2) / 2, y - 12, { size: 12, align: "center", color: p.theme.muted });
     }
     // Weights × V = mixture; above each other where the gap is slim.

@@ -110,13 +110,7 @@ export function signedBars(
         { fill: `rgb(${r},${g},${b})`, radius: 1 },
       );
     });
-    p.line(
-      [
-        [x, middle],
-        [x + wide, middle],
-      ],
-      { color: p.theme.edge, width: 1 },
-    );
+    p.straight(x, middle, x + wide, middle, { color: p.theme.edge, width: 1 });
   });
   return { middle, unit };
 }
@@ -135,15 +129,7 @@ export function pickRow(scene, tokens, chosen, room, place) {
   const pitch = Math.min(30, (room - 24) / fits);
   scene.label(slim ? "choose" : "choose a token", wide / 2, 12, { size: 12, align: "center", color: "muted" });
   // They choose; they don't name the rows beside them.
-  scene.paint((p) =>
-    p.line(
-      [
-        [wide + 11, 0],
-        [wide + 11, room],
-      ],
-      { color: p.theme.edge, width: 1 },
-    ),
-  );
+  scene.paint((p) => p.straight(wide + 11, 0, wide + 11, room, { color: p.theme.edge, width: 1 }));
   shown.forEach((token, i) => {
     const own = first + i === chosen;
     const y = 24 + i * pitch;

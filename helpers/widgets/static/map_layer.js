@@ -9,7 +9,7 @@ import { hidden } from "./map_network.js";
 import { nameRows, namesWidth } from "./map_rows.js";
 import { purposeOf } from "./map_purpose.js";
 import { tellCell } from "./map_tiles.js";
-import { KINDS, SHORT_KINDS, title, valueAt } from "./map_trace.js";
+import { KINDS, BRIEF, title, valueAt } from "./map_trace.js";
 import { clamp, fitting, textWidth } from "./text.js";
 
 const WORDS = {
@@ -67,12 +67,12 @@ function layerSizes(model, width, room, stack, sublayers) {
   const pitch = clamp((room - top - 46) / stack.n, 3, 34);
   const label = stack.image ? 56 : clamp(namesWidth(stack.tokens, pitch, 14) + 10, 40, Math.max(96, width * 0.16));
   const attentions = sublayers.filter((one) => one.heads).length;
-  const gap = clamp(width / 80, 6, 14);
+  const gap = clamp(width / 80, 3, 14);
   // Units of width: a strip 1, heads 2.6, hidden 2; what the gaps leave is shared out.
   const norm = model.normFirst ? 1 : 0;
   const units = 1 + attentions * (norm + 2.6 + 1 + 1) + (norm + 2 + 1 + 1);
   const gaps = 1 + attentions * (norm + 4) + norm + 4;
-  const strip = clamp((width - label - 4 - gaps * gap - 8) / units, 9, 110);
+  const strip = clamp((width - label - 4 - gaps * gap - 8) / units, 5, 110);
   return {
     label,
     top,
@@ -115,14 +115,7 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from, before)
   const start = x;
   const flow = (x0, x1) =>
     scene.paint((p) => {
-      for (let row = 0; row < stack.n; row++)
-        p.line(
-          [
-            [x0 + 1, g.y(row)],
-            [x1 - 1, g.y(row)],
-          ],
-          { width: 1.2 },
-        );
+      for (let row = 0; row < stack.n; row++) p.straight(x0 + 1, g.y(row), x1 - 1, g.y(row), { width: 1.2 });
     });
   const pre = model.normFirst;
   if (pre) {
@@ -177,13 +170,7 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from, before)
       ],
       { color: p.theme.muted, width: 2, radius: 9 },
     );
-    p.line(
-      [
-        [plus, g.top],
-        [plus, g.bottom],
-      ],
-      { color: p.theme.muted, width: 1.5 },
-    );
+    p.straight(plus, g.top, plus, g.bottom, { color: p.theme.muted, width: 1.5 });
   });
   scene.plus(plus, g.top - 2, 8, words);
   const reads = pre ? sublayer.read : before;
@@ -221,7 +208,7 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from, before)
   // The last one has the margin too.
   const most = sublayer.heads ? 0.88 * room : scene.width - start;
   const size = room > 185 ? 15 : most > 110 ? 13 : 12;
-  scene.label(fitting([KINDS[sublayer.kind], SHORT_KINDS[sublayer.kind]], most / 1.1, size), start, 14, {
+  scene.label(fitting([KINDS[sublayer.kind], BRIEF[sublayer.kind]], most / 1.1, size), start, 14, {
     size,
     weight: 650,
     most,

@@ -7,10 +7,10 @@ import { textWidth } from "./text.js";
 const NAMED = 0.1;
 
 // The largest first, each only if it keeps its distance from those that are there.
-function apart(words, gap, most = Infinity) {
+function apart(words, gap) {
   const kept = [];
   for (const one of [...words].sort((a, b) => b.weight - a.weight)) {
-    if (kept.length < most && kept.every(({ y }) => Math.abs(y - one.y) >= gap)) kept.push(one);
+    if (kept.every(({ y }) => Math.abs(y - one.y) >= gap)) kept.push(one);
   }
   return kept;
 }
@@ -29,15 +29,11 @@ export function tag(
   p.text(words, left + 3, y + 0.5, { size, weight, color, most: wide });
 }
 
-// Where bands begin inside a layer: `words` are { token, weight, x, y }.
-export function namedBands(p, words, color) {
-  for (const { token, weight, x, y } of apart(
-    words.filter(({ weight }) => weight >= NAMED),
-    14,
-    4,
-  )) {
-    tag(p, `${token} ${percent(weight)}`, x, y, { align: "right", color });
-  }
+// Above a layer, beside its name: the token from which the row takes most there, and its share.
+export function namedBands(p, words, color, [x, y, end]) {
+  const [{ token, weight } = { weight: 0 }] = words.toSorted((a, b) => b.weight - a.weight);
+  const said = [`${token} ${percent(weight)}`, percent(weight)].find((said) => textWidth(said, 12) + 6 <= end - x);
+  if (weight >= NAMED && said) tag(p, said, x, y, { color });
 }
 
 // Beside the memory every source token has its name, and its share where it has one.
@@ -77,23 +73,11 @@ export function memoryName(p, { width: all, measures: { narrow } }, { tokens, me
   });
 }
 
-// A token's name in its own column, and beside it how much it gets.
-export function nameAt(
-  p,
-  { measures: { label, close } },
-  stack,
-  row,
-  { block = 0, share = null, color = p.theme.ink } = {},
-) {
+// A token's name in its own column, and before it how much it gets.
+export function nameAt(p, { measures: { close } }, stack, row, { block = 0, share = null, color = p.theme.ink } = {}) {
   const [x, top, wide, high] = stack.nameRects[block](row);
-  const y = stack.y(row, block);
+  const said = share === null ? "" : `${percent(share).replace("under ", "<")} `;
   p.box(x, top + high / 2 - 8, wide - 1, 16, { fill: p.theme.paper, radius: 0 });
-  p.text(stack.tokens[row], x + wide - 3, top + high / 2 + 0.5, {
-    size: close ? 12 : 14,
-    weight: 650,
-    align: "right",
-    most: wide + 4,
-    color,
-  });
-  if (share !== null) tag(p, percent(share).replace("under ", "<"), label + 4, y, { color });
+  const style = { size: close ? 12 : 14, align: "right", most: x + wide, color };
+  tag(p, said + stack.tokens[row], x + wide, top + high / 2, style);
 }

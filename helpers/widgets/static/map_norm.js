@@ -37,13 +37,10 @@ export function normScene(where, place, width, room) {
     scene.paint((p) =>
       [1, -1].forEach((one) => {
         p.text(number(one, 0), left + wide + 11, middle - one * unit, { size: 12, color: p.theme.muted });
-        p.line(
-          [
-            [left + wide, middle - one * unit],
-            [left + wide + 5, middle - one * unit],
-          ],
-          { color: p.theme.muted, width: 1 },
-        );
+        p.straight(left + wide, middle - one * unit, left + wide + 5, middle - one * unit, {
+          color: p.theme.muted,
+          width: 1,
+        });
       }),
     );
     scene.heading(...words[k], left, at[k] + 10, wide);

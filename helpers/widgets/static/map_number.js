@@ -61,13 +61,7 @@ export function numberScene(where, place, width, room) {
   scene.moves((p, t) => {
     const i = Math.min(sums.length - 1, Math.floor(t * sums.length));
     const [x, y] = [g.left + (i + 1) * g.cell, g.sum + g.sumHigh * (1 - (sums[i] - low) / (high - low || 1))];
-    p.line(
-      [
-        [x, g.bars],
-        [x, g.sum + g.sumHigh],
-      ],
-      { color: p.theme.ink, width: 1 },
-    );
+    p.straight(x, g.bars, x, g.sum + g.sumHigh, { color: p.theme.ink, width: 1 });
     p.box(x - 5, y - 5, 10, 10, { fill: p.theme.query, radius: 5 });
   });
   scene.beat(
@@ -171,13 +165,7 @@ function running(scene, sums, g) {
   const at = (value) => g.sum + g.sumHigh * (1 - (value - low) / (high - low || 1));
   scene.paint((p) => {
     const { context } = p;
-    p.line(
-      [
-        [g.left, at(0)],
-        [g.left + g.w, at(0)],
-      ],
-      { color: p.theme.edge, width: 1 },
-    );
+    p.straight(g.left, at(0), g.left + g.w, at(0), { color: p.theme.edge, width: 1 });
     context.beginPath();
     context.moveTo(g.left, at(0));
     sums.forEach((value, i) => {

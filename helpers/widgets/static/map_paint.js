@@ -99,6 +99,14 @@ export class Paint {
     context.setLineDash([]);
   }
 
+  straight(x0, y0, x1, y1, style) {
+    const points = [
+      [x0, y0],
+      [x1, y1],
+    ];
+    this.line(points, style);
+  }
+
   line(points, { color = this.theme.lane, width = 1.5, arrow = false, radius = 10, alpha = 1 } = {}) {
     const { context } = this;
     context.globalAlpha = alpha;

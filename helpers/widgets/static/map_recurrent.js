@@ -1,5 +1,6 @@
 // The map, the recurrent pair: states, energies, weights, context, and the decoder's next state.
 
+import { along, mixes, own, ease } from "./map_moves.js";
 import { NARROW, Scene, number, percent, tellVector } from "./map_scene.js";
 import { columnTurn } from "./map_rows.js";
 import { rowOf, valueAt } from "./map_trace.js";
@@ -52,7 +53,10 @@ export function recurrentScene(model, width, room, step) {
   nextToken(scene, model, g);
   chain(scene, model, g);
   recurrentBeats(scene, model, { ...g, room: scene.height });
-  scene.hint = "Click on an energy to see the products it comes from, or on a token below to go to its step.";
+  const weights = rowOf(model.weights, step);
+  const most = Math.max(...weights);
+  const best = model.source[weights.indexOf(most)];
+  scene.hint = `Step ${step + 1}: “${best}” gets ${percent(most)} of the weight, and “${model.written[step]}” is written. Press play, click on a token below to go to its step, or on an energy to see its products.`;
   return scene;
 }
 
@@ -83,20 +87,16 @@ function encoderStates(scene, model, g) {
   });
   scene.paint((p) => {
     for (let row = 1; row < model.source.length; row++) {
-      p.line(
-        [
-          [x + part * 0.3, g.y(row - 1)],
-          [x + part * 0.3, g.y(row) - pitch * 0.3],
-        ],
-        { color: p.theme.muted, arrow: true, width: 1 },
-      );
-      p.line(
-        [
-          [x + part * 0.7, g.y(row)],
-          [x + part * 0.7, g.y(row - 1) + pitch * 0.3],
-        ],
-        { color: p.theme.muted, arrow: true, width: 1 },
-      );
+      p.straight(x + part * 0.3, g.y(row - 1), x + part * 0.3, g.y(row) - pitch * 0.3, {
+        color: p.theme.muted,
+        arrow: true,
+        width: 1,
+      });
+      p.straight(x + part * 0.7, g.y(row), x + part * 0.7, g.y(row - 1) + pitch * 0.3, {
+        color: p.theme.muted,
+        arrow: true,
+        width: 1,
+      });
     }
     p.strips(model.states, x, top, part, pitch, { height: pitch * 0.56 });
   });
@@ -111,24 +111,18 @@ function bars(scene, model, g) {
   headline(scene, g, g.x[1], g.narrow ? "Energy" : "Energies", "v · tanh(W s + U h)", part + g.gap - (g.slim ? 2 : 8));
   headline(scene, g, g.x[2], g.narrow ? "Weight" : "Weights", "softmax: sum is 1", part + g.gap - (g.slim ? 2 : 8));
   const [low, most] = [Math.min(0, ...energies), Math.max(0, ...energies)];
-  const zero = g.x[1] + (part * -low) / (most - low || 1);
+  const thick = pitch * (g.slim ? 0.7 : 0.5);
+  const long = part - (g.slim ? 0 : 34);
+  const zero = g.x[1] + (long * -low) / (most - low || 1);
+  const sizes = Array.from(energies, (energy) => (long * energy) / (most - low || 1));
+  g.bars = { zero, sizes, thick, long, weights };
   scene.paint((p) => {
-    const thick = pitch * (g.slim ? 0.7 : 0.5);
-    const long = part - (g.slim ? 0 : 34);
     energies.forEach((energy, row) => {
-      const size = (part * energy) / (most - low || 1);
-      const [r, gr, b] = p.theme.signed[energy < 0 ? 56 : 200];
-      p.line(
-        [
-          [g.x[0] + part + 2, g.y(row)],
-          [g.x[1] - 4, g.y(row)],
-        ],
-        { width: 1 },
-      );
-      p.box(Math.min(zero, zero + size), g.y(row) - thick / 2, Math.max(1, Math.abs(size)), thick, {
-        fill: `rgb(${r},${gr},${b})`,
-        radius: 2,
-      });
+      const size = sizes[row];
+      p.straight(g.x[0] + part + 2, g.y(row), g.x[1] - 4, g.y(row), { width: 1 });
+      bar(p, zero, g.y(row), size, thick);
+      if (pitch >= 13 && !g.slim)
+        p.text(number(energy, 1), Math.max(zero, zero + size) + 4, g.y(row), { size: 12, color: p.theme.muted });
       p.box(g.x[2], g.y(row) - thick / 2, long, thick, { fill: p.theme.masked, radius: 2 });
       p.box(g.x[2], g.y(row) - thick / 2, Math.max(1, long * weights[row]), thick, { fill: p.theme.query, radius: 2 });
       if (pitch >= 13 && weights[row] >= 0.005)
@@ -137,13 +131,7 @@ function bars(scene, model, g) {
           color: g.slim && weights[row] > 0.4 ? p.theme.paper : p.theme.ink,
         });
     });
-    p.line(
-      [
-        [zero, top],
-        [zero, top + high],
-      ],
-      { color: p.theme.edge, width: 1 },
-    );
+    p.straight(zero, top, zero, top + high, { color: p.theme.edge, width: 1 });
   });
   const column = (one, words, i, open) => {
     const shown = { data: rowOf(one, step), rows: model.source.length, cols: 1, weights: true, most: 1 };
@@ -159,6 +147,12 @@ function bars(scene, model, g) {
   column(model.energies, "Energies", 1, open);
   column(model.weights, "Weights", 2, open);
   scene.part(["cross-attention", "self-attention"], g.x[1] - g.gap / 2, 0, 2 * (part + g.gap), top + high + 4);
+}
+
+function bar(p, zero, y, size, thick) {
+  const [r, gr, b] = p.theme.signed[size < 0 ? 56 : 200];
+  const fill = `rgb(${r},${gr},${b})`;
+  p.box(Math.min(zero, zero + size), y - thick / 2, Math.max(1, Math.abs(size)), thick, { fill, radius: 2 });
 }
 
 // The context: every state flows in by its weight.
@@ -237,14 +231,7 @@ function chain(scene, model, g) {
   for (let t = 0; t < n; t++) {
     const x = g.label + t * pitch;
     scene.paint((p) => {
-      if (t)
-        p.line(
-          [
-            [x - pitch + wide + 2, y + 12],
-            [x - 4, y + 12],
-          ],
-          { color: p.theme.muted, arrow: true },
-        );
+      if (t) p.straight(x - pitch + wide + 2, y + 12, x - 4, y + 12, { color: p.theme.muted, arrow: true });
       if (t <= g.step) stripOf(p, model.after, t, x, y, wide, 24);
       p.box(x, y, wide, 24, {
         edge: t === g.step ? p.theme.query : p.theme.edge,
@@ -274,14 +261,20 @@ function chain(scene, model, g) {
   const under = g.top + g.high;
   const before = g.step ? at - pitch : g.label - 18;
   const asks = Math.abs(before - energies) < Math.min(24, wide / 2) ? energies : before;
+  g.wide = wide;
+  g.ways = {
+    ask: corners([asks, y - (g.step ? 3 : 16)], y - 46, [energies, under + 5]),
+    mix: corners([mixed, g.top + g.high / 2 + g.pitch * 0.4 + 3], y - 30, [at - 6, y - 3]),
+    write: corners([at + 6, y - 3], y - 14, [writes, g.below]),
+  };
   scene.paint((p) => {
     if (!g.step) {
       p.box(asks - 5, y - 19, 10, 10, { fill: p.theme.query, radius: 5 });
       p.text("start", asks - 10, y - 14, { size: 12, color: p.theme.query, align: "right" });
     }
-    elbow(p, [asks, y - (g.step ? 3 : 16)], y - 46, [energies, under + 5], p.theme.query);
-    elbow(p, [mixed, g.top + g.high / 2 + g.pitch * 0.4 + 3], y - 30, [at - 6, y - 3], p.theme.value);
-    elbow(p, [at + 6, y - 3], y - 14, [writes, g.below], p.theme.muted);
+    elbow(p, g.ways.ask, p.theme.query);
+    elbow(p, g.ways.mix, p.theme.value);
+    elbow(p, g.ways.write, p.theme.muted);
     p.text(g.slim ? "query" : "query: the state before", energies + 8, y - 56, {
       size: 12,
       color: p.theme.query,
@@ -294,14 +287,47 @@ function chain(scene, model, g) {
 }
 
 // Up or down, across at a height, and on; corners no rounder than there is room.
-function elbow(p, [x0, y0], across, [x1, y1], color) {
-  const points = [
-    [x0, y0],
-    [x0, across],
-    [x1, across],
-    [x1, y1],
+const corners = ([x0, y0], across, [x1, y1]) => [
+  [x0, y0],
+  [x0, across],
+  [x1, across],
+  [x1, y1],
+];
+const elbow = (p, points, color) =>
+  p.line(points, { color, width: 2, arrow: true, radius: Math.min(10, Math.abs(points[3][0] - points[0][0]) / 2) });
+
+// What a step's four beats move: the query visits the states, energies become weights, the states
+// flow together, and the context goes into the new state, which writes.
+function stepMoves(model, g) {
+  const { step, x, y, top, high, part, pitch, wide, ways, bars } = g;
+  const { zero, sizes, thick, long, weights } = bars;
+  const one = { rows: 1, cols: weights.length, data: weights };
+  const goes = (p, of, row, points, t, [from, to]) => {
+    const [left, middle] = along(points, ease(t));
+    const size = from + (to - from) * t;
+    p.grey(of, 0, row, of.cols, 1, left - size / 2, middle - 9, size, 18);
+  };
+  return [
+    (p, t) => {
+      sizes.forEach((size, row) => bar(p, zero, y(row), size * own(Math.max(0, 2 * t - 1), row, sizes.length), thick));
+      const up = [...ways.ask, [ways.ask[3][0], y(0)]];
+      if (step) goes(p, model.after, step - 1, up, t, [wide, part * 0.6]);
+    },
+    (p, t) =>
+      sizes.forEach((size, row) => {
+        const k = own(t, row, sizes.length);
+        bar(p, zero + (x[2] - zero) * k, y(row), size + (long * weights[row] - size) * k, thick);
+      }),
+    mixes(
+      { weights: one, v: model.states },
+      [x[0], top, part, high],
+      [x[3], top + high / 2 - pitch * 0.4, part, pitch * 0.8],
+    ),
+    (p, t) => {
+      if (t < 0.6) return goes(p, model.context, step, ways.mix, t / 0.6, [part, wide]);
+      goes(p, model.after, step, ways.write, (t - 0.6) / 0.4, [wide, 40]);
+    },
   ];
-  p.line(points, { color, width: 2, arrow: true, radius: Math.min(10, Math.abs(x1 - x0) / 2) });
 }
 
 // The encoder's beat, then for each step: compare, weigh, mix, write (STEP in map_flow.js).
@@ -324,6 +350,7 @@ function recurrentBeats(scene, model, g) {
     [column(3)],
     write,
   ];
+  const moves = stepMoves(model, g);
   model.tokens.forEach((_token, t) => {
     const weights = rowOf(model.weights, t);
     const most = Math.max(...weights);
@@ -343,6 +370,7 @@ function recurrentBeats(scene, model, g) {
     (t ? short : long).forEach((words, i) => {
       scene.beat(words, ...rects[i]);
       scene.beats[scene.beats.length - 1].turn = t;
+      scene.moves(moves[i]);
     });
   });
 }

@@ -69,13 +69,7 @@ export function brackets(p, tokens, x, top, pitch, places) {
       p.box(left - 3, y - 6, rect[2] - 2, 12, { fill: p.theme.masked, radius: 3 });
   for (let row = 0; n > 1 && row < tokens.length; row += n) {
     const last = Math.min(tokens.length, row + n);
-    p.line(
-      [
-        [x, top + row * pitch + 1],
-        [x, top + last * pitch - 1],
-      ],
-      { color: p.theme.hatch, width: 1.5 },
-    );
+    p.straight(x, top + row * pitch + 1, x, top + last * pitch - 1, { color: p.theme.hatch, width: 1.5 });
   }
 }
 
@@ -98,16 +92,7 @@ export function nameColumns(scene, tokens, x, base, cell, { level = 46, size = 1
     const at = x + (col + 0.5) * cell;
     if (!turn) return scene.label(token, at, base - 6, { size: 13, align: "center", most: cell - 4 });
     const up = level * ((col / every) % levels);
-    if (up)
-      scene.paint((p) =>
-        p.line(
-          [
-            [at, base - 2],
-            [at, base - up - 2],
-          ],
-          { color: p.theme.lane, width: 1 },
-        ),
-      );
+    if (up) scene.paint((p) => p.straight(at, base - 2, at, base - up - 2, { color: p.theme.lane, width: 1 }));
     // Upright, where it would lean out of the picture.
     const leans = at + textWidth(token, size) * Math.cos(turn) > scene.width ? Math.PI / 2 : turn;
     scene.label(token, at, base - up - 5, { size, turn: -leans, most: level + 4 });

@@ -178,7 +178,12 @@ export const KINDS = {
   "cross-attention": "Cross-attention",
   "feed-forward": "Feed-forward",
 };
-export const SHORT_KINDS = { ...KINDS, "masked-self-attention": "Masked", "cross-attention": "Cross" };
+export const BRIEF = {
+  ...KINDS,
+  "masked-self-attention": "Masked",
+  "cross-attention": "Cross",
+  "feed-forward": "FF",
+};
 
 export function readPlace(text, model) {
   if (model.recurrent) return readEnergy(text, model);

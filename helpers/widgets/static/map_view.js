@@ -284,7 +284,11 @@ class MapView {
       now ||
       (rects.length ? rects : this.fresh && this.scene.start ? [this.scene.start] : (this.stop >= 0 && lit) || []);
     const middle = rect ? rect[1] + Math.min(rect[3], this.frame.clientHeight) / 2 : 0;
-    const top = middle - this.frame.clientHeight / 2;
+    const [stack, row] = this.place ? [] : this.follow.split(":");
+    // A followed row stands low, with room for what flows into it from above.
+    const top = stack
+      ? this.trace[stack].y(Number(row), this.scene.measures.narrow ? 1 : 0) + 44 - this.frame.clientHeight
+      : middle - this.frame.clientHeight / 2;
     this.frame.scrollTo({ top, behavior: prefersStillness() ? "instant" : "smooth" });
   }
 

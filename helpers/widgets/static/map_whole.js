@@ -100,13 +100,7 @@ function stackScene(scene, model, stack, m, rows) {
     scene.paint((p) => {
       for (let row = 0; row < stack.n; row++) {
         const color = row < rows ? p.theme.lane : p.theme.box;
-        p.line(
-          [
-            [label + 4, stack.y(row, i)],
-            [end, stack.y(row, i)],
-          ],
-          { color, width: row < rows ? 1.5 : 1 },
-        );
+        p.straight(label + 4, stack.y(row, i), end, stack.y(row, i), { color, width: row < rows ? 1.5 : 1 });
       }
     });
     tokens(scene, model, stack, m, top, rows, i);
@@ -312,15 +306,7 @@ function namesBelow(scene, sublayers, y, [from, to]) {
 
 // A thin line across all rows: here the sublayer's output is added to the residual stream.
 function adds(scene, x, top, height, name) {
-  scene.paint((p) =>
-    p.line(
-      [
-        [x, top + 4],
-        [x, top + height - 4],
-      ],
-      { color: p.theme.muted, width: 1, alpha: 0.55 },
-    ),
-  );
+  scene.paint((p) => p.straight(x, top + 4, x, top + height - 4, { color: p.theme.muted, width: 1, alpha: 0.55 }));
   scene.plus(x, top + 1, 5, name);
   scene.part("add-and-norm", x - 7, top - 6, 14, 14);
   scene.part("add-and-norm", x - 1.5, top + 8, 3, height - 10);

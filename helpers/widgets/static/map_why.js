@@ -62,39 +62,34 @@ export function grouped({ names, keys = names, pairs, mean }) {
       if (Math.abs(pair.value) > Math.abs(largest[at].value)) largest[at] = pair;
     }
   }
-  all.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
   const total = (all) => all.flat().reduce((a, b) => a + b, 0);
-  return { rows, cols, sums, largest, all, score: total(pairs), average: total(mean), above: sums[m * n - 1] };
+  return {
+    rows,
+    cols,
+    sums,
+    largest,
+    all: all.length,
+    score: total(pairs),
+    average: total(mean),
+    above: sums[m * n - 1],
+  };
 }
 
 // The largest cell in a plain sentence.
-function leadOf(found, [query, key] = ["the query", "the key"]) {
+function leadOf(found, [query, key] = ["the query", "the key"], little = false) {
   const { above, rows, cols, sums } = found;
   const { row, col } = strongestCell(found);
   const [from, to] = [plainly(rows[row], query, "query"), plainly(cols[col], key, "key")];
   const part = `${number(sums[row * (cols.length + 1) + col])} of ${number(above)}`;
-  const [looks, fits] = above < 0 ? ["looks less at", "doesn’t fit"] : ["looks at", "fits"];
-  return `${query} ${looks} ${key} first of all because ${from} ${fits} ${to} (framed: ${part}).`;
+  const [looks, fits] = above < 0 ? ["looks less at", "doesn’t fit"] : [little ? "favours" : "looks at", "fits"];
+  const still = above > 0 && little ? " Other keys score higher still." : "";
+  return `${query} ${looks} ${key} first of all because ${from} ${fits} ${to} (framed: ${part}).${still}`;
 }
 
-export const sayWhy = (found, average, tokens) => `${leadOf(found, tokens)} ${restOf(found, average)}`;
+export const sayWhy = (found) => `${leadOf(found)} ${restOf(found)}`;
 
-// Then a single pair for each direction, unless it is all of that cell: parts may add more than what
-// is left once they have cancelled.
-function restOf(found, average = "an average key") {
-  const { all, above, rows, cols, sums } = found;
-  const at = strongestCell(found);
-  const told = sums[at.row * (cols.length + 1) + at.col];
-  const same = ({ one, other, value }) =>
-    groupOf(one) === rows[at.row] && groupOf(other) === cols[at.col] && Math.abs(value - told) < 0.005;
-  const strongest = (sign, words) => {
-    const pair = all.find(({ value }) => sign * value >= 0.005);
-    if (!pair || same(pair)) return "";
-    return `The single pair that ${words} it most: ${pair.words} (${sign > 0 ? "+" : ""}${number(pair.value)}). `;
-  };
-  const [one, other] = [strongest(1, "raises"), strongest(-1, "lowers")];
-  return `${above < 0 ? other + one : one + other}All ${all.length} pairs together: ${number(Math.abs(above))} ${above < 0 ? "below" : "above"} ${average}.`;
-}
+const restOf = ({ all, above }, average = "an average key") =>
+  `All ${all} pairs together: ${number(Math.abs(above))} ${above < 0 ? "below" : "above"} ${average}.`;
 
 // The cell that does most for what the pairs add up to.
 function strongestCell({ rows, cols, sums, above }) {
@@ -164,14 +159,12 @@ export function whyScene(where, width, room, { asked, live }) {
   const { label, top, cell, high } = g;
   scene.height = Math.max(room, top + m * high + 6);
   const one = { ...matrix(shades(found.sums, m, n), m, n), most: 1 };
-  const weight = percent(valueAt(head.weights, query, key)).replace("under ", "<");
-  scene.heading(
-    `${pair}: weight ${weight}`,
-    `score ${number(found.score)}, ${number(Math.abs(found.above))} ${found.above < 0 ? "below" : "above"} that of ${average}`,
-    0,
-    12,
-    width - 2,
-  );
+  const share = valueAt(head.weights, query, key);
+  const weight = `${pair}: weight ${percent(share).replace("under ", "<")}`;
+  const above = `${number(Math.abs(found.above))} ${found.above < 0 ? "below" : "above"} that of ${average}`;
+  const score = `score ${number(found.score)}, ${above}`;
+  const more = [`${score}, which makes the weight ${times(found.above)} as large`, score, above];
+  scene.heading(weight, fitting(more, width - 1.14 * textWidth(weight, 14) - 20, 13), 0, 12, width - 2);
   scene.label(fitting(["from the query’s …", "query’s …"], label, 12), 0, top - 12, { size: 12, color: "query" });
   const from = "… and from the key’s";
   const which = kind === "cross-attention" ? [`${from}, in the encoder`, `${from} (encoder)`, from] : [from];
@@ -220,12 +213,13 @@ export function whyScene(where, width, room, { asked, live }) {
   };
   scene.grid([label, top, n * cell, m * high], one, `Parts of the score of ${pair}, added up by groups`, tell);
   const tokens = [`“${stack.tokens[query]}”`, `“${keys[key]}”`];
-  // On a narrow screen only the lead is told, and the rest stands below the grid.
-  const told = g.beside ? sayWhy(found, average, tokens) : leadOf(found, tokens);
-  if (g.beside) besides(scene, found, told, label + n * cell + 24, top, width);
-  else {
-    scene.height = Math.max(scene.height, besides(scene, found, restOf(found, average), 0, top + m * high + 12, width));
-  }
+  // On a narrow screen the lead is told, and the rest stands below the grid.
+  const lead = leadOf(found, tokens, share < 1 / keys.length);
+  const told = g.beside ? `${lead} ${restOf(found, average)}` : lead.replace(/: [^)]*\)/, ")");
+  const end = g.beside
+    ? besides(scene, found, lead, label + n * cell + 24, 36, width)
+    : besides(scene, found, restOf(found, average), 0, top + m * high + 12, width);
+  scene.height = Math.max(scene.height, end);
   scene.beat("A query and a key are sums: of the token, its position, and all that earlier heads and networks wrote.", [
     0,
     0,
@@ -243,6 +237,13 @@ export function whyScene(where, width, room, { asked, live }) {
   return scene;
 }
 
+// What a softmax makes of a score that is so much higher, or lower.
+function times(above) {
+  const most = Math.exp(Math.abs(above));
+  const words = most > 1e6 ? "a million" : Number(most.toPrecision(2)).toLocaleString("en");
+  return `${most > 1e6 ? (above < 0 ? "under" : "over") : "about"} ${above < 0 ? `1/${words}` : `${words} times`}`;
+}
+
 // How dark the cells are: inner ones and sums have a scale each, so that the sums outshine nothing.
 function shades(sums, m, n) {
   const inner = (i) => i % n < n - 1 && i < (m - 1) * n;
@@ -251,15 +252,42 @@ function shades(sums, m, n) {
   return Float32Array.from(sums, (value, i) => Math.max(-1, Math.min(1, value / (inner(i) ? cells : totals))));
 }
 
-// Beside or below the grid: what it says in words, and the largest pairs; returns where they end.
-function besides(scene, { all }, spread, x, top, width) {
-  const lines = wrapped(spread, width - x - 6, 15);
+// Beside or below the grid: what it says in words, and how the parts add up; returns where they end.
+function besides(scene, found, words, x, top, width) {
+  const lines = wrapped(words, width - x - 6, 15);
   lines.forEach((line, i) => scene.label(line, x, top + 10 + 21 * i, { size: 15 }));
-  const y = top + 32 + 21 * lines.length;
-  scene.label("The largest, query’s with key’s:", x, y, { size: 13, color: "muted" });
-  all.slice(0, 6).forEach(({ words, value }, i) => {
-    scene.label(number(value), x + 40, y + 24 + 20 * i, { size: 13, weight: 650, align: "right" });
-    scene.label(words, x + 50, y + 24 + 20 * i, { size: 13, most: width - x - 54 });
+  const { rows, cols, sums } = found;
+  const n = cols.length + 1;
+  const y = top + 30 + 21 * lines.length;
+  const ofQuery = rows.map((name, i) => [name, sums[i * n + n - 1]]);
+  const ofKey = cols.map((name, j) => [name, sums[rows.length * n + j]]);
+  const next = addsUp(scene, "What the query’s parts add", ofQuery, "query", [x, y, width - x]);
+  return addsUp(scene, "What the key’s parts add", ofKey, "key", [x, next + 14, width - x]);
+}
+
+// Bars, each from where the one above ended, from nothing to the sum; small ones are one bar.
+function addsUp(scene, words, parts, color, [x, y, width]) {
+  const sorted = parts.toSorted(([, a], [, b]) => Math.abs(b) - Math.abs(a));
+  const rest = sorted.slice(4).reduce((sum, [, value]) => sum + value, 0);
+  const shown = sorted.length > 5 ? [...sorted.slice(0, 4), ["all the others", rest]] : sorted;
+  const ends = [0];
+  for (const [, value] of shown) ends.push(ends.at(-1) + value);
+  const [low, high] = [Math.min(...ends), Math.max(...ends)];
+  const [left, wide] = [x + 116, width - 116 - 48];
+  const at = (value) => left + (wide * (value - low)) / (high - low || 1);
+  scene.label(words, x, y, { size: 13, weight: 650, color });
+  shown.forEach(([name, value], i) => {
+    const middle = y + 20 + 18 * i;
+    scene.label(name, x, middle, { size: 13, most: 112 });
+    scene.label(number(value), x + width - 2, middle, { size: 13, align: "right" });
+    scene.paint((p) => {
+      const [from, to] = [at(ends[i]), at(ends[i + 1])];
+      p.box(Math.min(from, to), middle - 6, Math.max(1, Math.abs(to - from)), 12, {
+        fill: value < 0 ? p.theme.edge : p.theme[color],
+        radius: 2,
+      });
+      if (i < shown.length - 1) p.box(to - 0.5, middle + 6, 1, 6, { fill: p.theme.muted, radius: 0 });
+    });
   });
-  return y + 24 + 20 * 6;
+  return y + 20 + 18 * shown.length;
 }
