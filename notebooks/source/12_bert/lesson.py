@@ -513,7 +513,7 @@ notebook.tell(
 )
 
 # %% [markdown]
-# LoRA loses hardly anything compared with training the whole model, as a table in *Going deeper* shows. And once
+# Here LoRA loses hardly anything compared with training the whole model, as a table in *Going deeper* shows. And once
 # training is over, the corrections cost nothing. Add $\frac{\alpha}{r} B A$ to $W$, as you'll do in *Practice*, and
 # the model is as small and as fast as it was, but keeps what it has learned.
 #

@@ -109,7 +109,7 @@ recall: what_a_leak_does
 The linear model reads 288 numbers per window, the encoder about 40 tokens. On the one split above, the encoder was ahead by several points. Which of the two is more accurate on average over three such splits?
 - linear: the linear model, by more than two points | It has nearly the same information as our tokens. It can't combine two strokes, but with only a few hundred performances, its simplicity could have been an advantage.
 - tie: neither, they are within two points | A linear model is hard to beat on so few performances, so this was a reasonable guess. But the encoder is ahead on all three splits, although by very different amounts.
-- encoder: the encoder, by more than two points | It can combine strokes, which a linear model can't: a snare counts differently after a bass drum.
+- encoder: the encoder, by more than two points | It can combine strokes, which a linear model can't. Whether that explains its lead is another question.
 ask_why: yes
 recall: a_tie_with_the_baseline
 

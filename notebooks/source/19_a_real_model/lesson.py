@@ -557,8 +557,9 @@ notebook.tell(
     {mean["states", "mixed", "4"]:.0f} after mixed-up ones.
 
     It seems that examples show two things: what the list is about, and which relation is meant. For capitals, knowing
-    what the list is about is nearly enough. Min et al. (2022) likewise found that wrong answers in examples often do
-    little harm. Much larger models are different. Give them examples with every label flipped, and they begin to
+    what the list is about is nearly enough, though not for every such list. When we mixed up countries and their
+    languages, half of the right answers were lost. Min et al. (2022) likewise found that wrong answers often do little
+    harm. Much larger models are different. Give them examples with every label flipped, and they begin to
     answer with flipped labels themselves (Wei et al. 2023)."""
 )
 assert mean["opposites", "right", "0"] == mean["capitals", "right", "0"] == 0

@@ -73,8 +73,8 @@ recall: what_low_loss_proves
 Now we leave out the template and give the model the question as plain text to continue. What does it write?
 - answer: the answer, as it did with the template | It knows the answer. But nothing in a plain text says that one is wanted.
 - more: more questions of this kind | A model that has only read web pages might do that. This one has been fine-tuned since.
-- nothing: nothing, it stops at once | Right. In the conversations that the model was fine-tuned on, a question mark usually ended the user's message.
-explain: After a question mark, the likeliest next token is the one that closes a message.
+- nothing: nothing, it stops at once | Right. The model was fine-tuned on conversations, in which a request like this one usually was the user's whole message.
+explain: After this question, the likeliest next token is the one that closes a message. After other questions it can be a line break.
 recall: why_a_template
 
 [four_examples]

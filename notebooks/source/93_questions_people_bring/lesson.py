@@ -491,7 +491,9 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 # ### Why can't BERT write?
 #
 # Because it was trained to fill gaps by looking at both sides, while a writer has only the left side. You could append
-# a [MASK] and ask for the last word, but BERT has hardly ever seen a sentence that breaks off in the middle.
+# a [MASK] and ask for the last word, but BERT has hardly ever seen a sentence that breaks off in the middle. Gap filling
+# as such doesn't rule out writing. LLaDA (Nie et al. 2025) was trained with any share of the tokens hidden, up to all
+# of them. It writes by starting from a row of masks and filling in a few at a time.
 #
 # **Shown in** [lesson 12, How do you train a model that only reads?](12_bert.ipynb#1.-How-do-you-train-a-model-that-only-reads?).
 #
@@ -652,4 +654,5 @@ assert right.shape == wrong.shape and not torch.equal(right, wrong)
 # - Luong, Pham, Manning (2015), arXiv:1508.04025. Xu et al. (2015), arXiv:1502.03044.
 # - Jain, Wallace (2019), arXiv:1902.10186. Wiegreffe, Pinter (2019), arXiv:1908.04626.
 # - Xiong et al. (2020), arXiv:2002.04745. Liu et al. (2020), arXiv:2004.08249.
+# - Nie et al. (2025), "Large Language Diffusion Models", arXiv:2502.09992.
 # - Levesque, Davis, Morgenstern (2012), "The Winograd Schema Challenge", KR.

@@ -394,7 +394,7 @@ print("same scores:", torch.allclose(scores, c @ (w_key.T @ q), rtol=1e-3, atol=
 # 512 in $c$.
 #
 # **QK-norm** normalises every query and key before they are multiplied (Dehghani et al. 2023; used in OLMo 2, Gemma 3
-# and Qwen 3). Without it, only weight decay keeps queries and keys from growing. Once they have grown, the softmax
+# and Qwen 3). Without it, little but weight decay keeps queries and keys from growing. Once they have grown, the softmax
 # saturates, as in lesson 04. There are other remedies. Gemma 2 caps the scores with a tanh. In Kimi K2's training,
 # $W_Q$ and $W_K$ are scaled down whenever a score becomes too large.
 #
@@ -580,7 +580,8 @@ tell(
 notebook.show_source(speculate)
 
 # %% [markdown]
-# The draft is usually a small language model. Ours is even simpler and costs next to nothing. It checks whether the
+# The draft can be a small language model. Today it's often a layer or two on top of the large model itself, trained to
+# guess further ahead (Li et al. 2024; DeepSeek-V3). Ours is simpler and costs next to nothing. It checks whether the
 # last three tokens, or at least the last two, have occurred before in this story. If they have, it guesses what
 # followed them there. If not, it looks up what most often follows the last two tokens in one megabyte of fairy tales.
 
@@ -672,7 +673,7 @@ notebook.claim(1.1 < races["drawn at 0.8"][2] < 2)
 # - Dettmers et al. (2022), "LLM.int8()", arXiv:2208.07339. Frantar et al. (2022), "GPTQ", arXiv:2210.17323.
 # - Leviathan et al. (2023), "Fast Inference from Transformers via Speculative Decoding", arXiv:2211.17192. Chen et
 #   al. (2023), "Accelerating Large Language Model Decoding with Speculative Sampling", arXiv:2302.01318. Saxena
-#   (2023), "Prompt Lookup Decoding".
+#   (2023), "Prompt Lookup Decoding". Li et al. (2024), "EAGLE", arXiv:2401.15077.
 # - DeepSeek-AI (2024), "DeepSeek-V2", arXiv:2405.04434, section 2.1 and table 1, for latent attention, and
 #   "DeepSeek-V3", arXiv:2412.19437. Dehghani et al. (2023), "Scaling Vision Transformers to 22 Billion Parameters",
 #   arXiv:2302.05442, for QK-norm. Team OLMo (2025), "2 OLMo 2 Furious", arXiv:2501.00656, and Gemma Team (2024),
