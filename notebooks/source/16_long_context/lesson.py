@@ -652,7 +652,7 @@ notebook.tell(
 # - A window of $w$ reaches $w - 1$ positions further per layer. With strides, two layers reach everything. So do two
 #   layers with a global token, but only in an encoder.
 # - Tiles with an online softmax give exactly the result of attention without storing its weights.
-# - Linear attention is a recurrent network whose state is a matrix. It gives up exact look-up.
+# - Linear attention is a recurrent network whose state is a matrix. It gives up exact look-up among many keys.
 #
 # $$\phi(Q)\,\bigl(\phi(K)^\top V\bigr) \quad\text{in place of}\quad \mathrm{softmax}(QK^\top)\,V$$
 #

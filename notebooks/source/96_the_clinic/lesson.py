@@ -392,7 +392,8 @@ assert (len(everybody), sum(bool(row["checklist"]) for row in everybody)) == (25
 # for NaN, which catches the decoder that never reads its source.
 #
 # A clean report isn't proof of health. The clinic examines which outputs depend on which inputs, and what happens
-# inside attention. It doesn't know whether your tokeniser, your data or your learning rate is right.
+# inside attention. It doesn't know whether your tokeniser, your data or your learning rate is right, and
+# it doesn't notice a missing residual path, or a layer that is never called.
 
 # %% [markdown]
 # <details><summary>Fine print</summary>
