@@ -5,8 +5,8 @@
 # answers with another sentence from a fairy tale, as the next cell shows. It isn't being stubborn. You gave it a line
 # from a book, and it wrote the next one.
 #
-# Every chat assistant starts out like this. Today you'll turn the story model into a very small assistant, and the
-# stages are much the same as for a large one. Then you'll meet a model that adds two-digit numbers and watch it improve
+# Every chat assistant starts out like this. Today you'll turn the story model into a very small assistant, in much the
+# same stages as a large one goes through. Then you'll meet a model that adds two-digit numbers and watch it improve
 # without a teacher, because a rule tells it which of its answers are right. Today's models learn to reason from rules
 # of this kind.
 #
@@ -52,8 +52,8 @@ results = measured("assistant")
 # · 4 learning from a rule 10 · 5 what it doesn't know, and what others can make it do, and the summary 4. The masked
 # targets, the second student, the vote, the clip and the KL are for home.
 #
-# **Say first**: nothing in the model changes today. It's still lesson 14's Transformer, for most of the lesson with
-# lesson 14's loss. Only the text that it's trained on is new.
+# **Say first**: nothing in the model changes today. It's still lesson 14's Transformer, and for most of the lesson it's
+# trained with lesson 14's loss. Only the text that it's trained on is new.
 #
 # **Show**: type a message of the class's choice into the box in section 1, and switch through the five templates.
 # Before each switch, let the class guess what the assistant will do.
@@ -396,9 +396,9 @@ notebook.claim(gain_better > gain_worse + 1 and abs(losses[0] - 0.693) < 0.01)
 # rewards the tries that are right. DeepSeek-R1-Zero learned to reason in this way (DeepSeek-AI 2025).
 #
 # Our own model, the **adder**, is a GPT with only 0.1 million parameters. It adds two two-digit numbers and writes the
-# sum digit by digit. It learned from answers as people write them in a hurry, and one in seven of these contains a slip
-# that is put right. We deliberately stopped its training early, so there is still something to learn. Here are eight of
-# its attempts at one sum, and the last number of each is its answer.
+# sum digit by digit. It learned from answers of the kind that people write in a hurry. One in seven contains a slip,
+# which is then put right. We deliberately stopped its training early, so there is still something to learn. Here are
+# eight of its attempts at one sum, and the last number of each is its answer.
 
 # %%
 adder = load_adder()
@@ -564,10 +564,10 @@ print(helper.reply(f"{question} {page} {planted}"))
 
 # %% [markdown]
 # Without the planted sentence, the assistant answers the question. With it, the assistant tries to obey the page,
-# although it lists all three animals instead of two. Nothing in the prompt says which sentences are yours. This is **prompt injection** (Greshake et al. 2023). In most
-# large models' templates, the results of tools have a role of their own. That helps, but no training or template has
-# put a stop to prompt injection yet. Careful programs therefore limit what a model can do once it has read a
-# stranger's text.
+# although it lists all three animals instead of two. Nothing in the prompt says which of the sentences are yours. This
+# is **prompt injection** (Greshake et al. 2023). In most large models' templates, the results of tools have a role of
+# their own. That helps, but no training or template has put a stop to prompt injection yet. Careful programs therefore
+# limit what a model can do once it has read a stranger's text.
 #
 # <details><summary>Fine print</summary>
 #

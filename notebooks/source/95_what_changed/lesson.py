@@ -372,9 +372,9 @@ full = cache_size(8192, 60, 128, 128) / 1e9
 print(f"{'DeepSeek-V2 (2024)':>19}  {size:19.2f} GB   {full:28.2f} GB   {2 * 236:5.1f} GB")
 
 # %% [markdown]
-# A server that answers many people holds the weights once, but a cache per person. That's why grouped heads are so
-# common, although they don't make the predictions better. Nor do they make them much worse. Ainslie et al. (2023)
-# found the quality close to that of attention with one key head per query head.
+# A server that answers many people needs only one copy of the weights, but a cache for each person. That's why grouped
+# heads are so common, although they don't make the predictions better. Nor do they make them much worse. Ainslie et al.
+# (2023) found the quality close to that of attention with one key head per query head.
 #
 # ## 4. What came since?
 #
@@ -496,7 +496,7 @@ tell(
 # The 2017 block learns a table of positions, as the first GPT did (2018), whereas the paper had sines and cosines. All
 # blocks use the learning rate that was best for the 2017 block among five in a shorter run. With a rate of their own,
 # some might do better. The matrices inside the layers are trained with Muon, an optimiser that makes each matrix's
-# update orthogonal. Even if nothing helped, one change in ten would lie outside the band by chance. A gain of a quarter
+# update orthogonal. Even if nothing helped, one change in ten would be outside the band by chance. A gain of a quarter
 # of a percent would be lost among our seeds, yet it can be worth having in a very large run. In section 3, the sizes of
 # the published models come from their papers. GPT-3 was built for 2,048 tokens, so its row is hypothetical. A test of
 # this course copies a model with all switches on into the Transformers library's `LlamaForCausalLM`, and the logits
