@@ -327,7 +327,7 @@ def _all_of_them(exercise, parts, wanted):
 def _what_raised(exercise, error, answer, shapes):
     where = what_to_do = ""
     try:
-        text = str(error).rstrip(".")
+        text = str(error).split("\nException raised from")[0].rstrip(".")  # no C++ frames
     except Exception:
         text = "(it cannot be printed)"
     answer = getattr(answer, "learners", answer)

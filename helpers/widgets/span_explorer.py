@@ -204,10 +204,10 @@ class SpanExplorer(Explorer):
     def _draw_scale(self, sheet, y):
         """Say what the colours mean: how far a score is below the best."""
         sheet.text(LEFT - 8, y + 14, f"best − {LOWEST:.0f}", GREY, anchor="end")
-        sheet.pixels(LEFT, y, 120, 18, torch.linspace(-LOWEST, 0, 60)[None], SPANS, -LOWEST, 0)
-        sheet.text(LEFT + 128, y + 14, "best score", GREY)
-        sheet.pixels(LEFT + 226, y, 18, 18, [[torch.nan]], SPANS, -LOWEST, 0)
-        sheet.text(LEFT + 250, y + 14, "no span", GREY)
+        sheet.pixels(LEFT, y, 104, 18, torch.linspace(-LOWEST, 0, 60)[None], SPANS, -LOWEST, 0)
+        sheet.text(LEFT + 112, y + 14, "best score", GREY)
+        sheet.pixels(LEFT + 206, y, 18, 18, [[torch.nan]], SPANS, -LOWEST, 0)
+        sheet.text(LEFT + 230, y + 14, "no span", GREY)
 
     def _draw_text(self):
         found, x, y = self.numbers, 0.0, 44.0

@@ -503,7 +503,7 @@ assert f1["most similar wrong"] < 0.25 and all(a.text for a in answers["most sim
 # - A reader classifies positions, once for the start and once for the end.
 # - The best start and the best end needn't form a span. Take the best *valid* pair, at most $L$ tokens long.
 # - Use the offsets to cut the answer out of the text.
-# - Even in the wrong text, a reader points at something. It can learn to point at [CLS] instead.
+# - Even in the wrong text, a reader points at something.
 #
 # $$(\hat\imath, \hat\jmath) = \arg\max_{i \le j < i + L} \; s_i + e_j$$
 

@@ -115,7 +115,8 @@ def _draw_grid(generator):
 
 
 def _draw_numbers(generator):
-    found = []
+    first = torch.randint(6, (4,), generator=generator)
+    found = [(first, first[[2, 0, 2]])]  # all of them seen
     for n_train, n_test, n in [(7, 5, 6), (9, 6, 8), (8, 11, 9)]:
         train = torch.randint(n, (n_train,), generator=generator)
         test = torch.randint(n, (n_test,), generator=generator)
@@ -190,7 +191,6 @@ def _balanced_by_weights(logits, labels):
     return weight[right].sum() / weight.sum()
 
 
-PAD_WITH_NUMBERS = "ids[i, : len(kept)] = kept[:, 0]"
 # fmt: off
 EXERCISES = [
     Exercise(
@@ -203,8 +203,8 @@ EXERCISES = [
                     "These are the voices. A loud stroke and a soft one of the same drum should get different ids."),
             Mistake("ids shared", "voice * n_levels + level", "voice + level",
                     "Different strokes share an id: voice 1 at level 0 and voice 0 at level 1 are both 1. Multiply the voice by the number of levels first."),
-            Mistake("numbered the other way round", "voice * n_levels + level", "level * 9 + voice",
-                    "The ids are all different, but you've numbered them by level first. Here all levels of one voice should be next to each other: voice · n_levels + level."),
+            Mistake("the top level for 127 alone", "velocity * n_levels // 128", "velocity * (n_levels - 1) // 127",
+                    "Only a velocity of 127 gets the highest level, so the ranges aren't equal. Divide 128 values into n_levels ranges."),
             Mistake("one level too many", "// 128", "// 127",
                     "A velocity of 127 ends up at level n_levels, which is one too high, so its id belongs to the next voice. The velocities 0 to 127 are 128 values, so divide by 128."),
             Mistake("rounded to the nearest", "velocity * n_levels // 128", "(velocity * n_levels / 128).round().long()",
@@ -224,7 +224,7 @@ EXERCISES = [
         mistakes=[
             Mistake("the mask inverted", "return", "(result[0], result[1], ~result[2])",
                     "`real` is True at the padding. In our masks, True means that there is something to attend to."),
-            Mistake("padding on the left", PAD_WITH_NUMBERS, "ids[i, longest - len(kept) :] = kept[:, 0]",
+            Mistake("padding on the left", "ids[i, : len(kept)] = kept[:, 0]", "ids[i, longest - len(kept) :] = kept[:, 0]",
                     "The strokes are at the end of each row. They should start at column 0, with the padding after them.",
                     also=(("steps[i, : len(kept)]", "steps[i, longest - len(kept) :]"), ("real[i, : len(kept)]", "real[i, longest - len(kept) :]"))),
             Mistake("the last strokes kept", "window[:longest]", "window[-longest:]",
@@ -232,9 +232,8 @@ EXERCISES = [
             Mistake("token and step exchanged", "= kept[:, 0]", "= kept[:, 1]",
                     "Ids and steps are exchanged. The token is in column 0, the step in column 1.",
                     also=(("steps[i, : len(kept)] = kept[:, 1]", "steps[i, : len(kept)] = kept[:, 0]"),)),
-            Mistake("only one row filled", PAD_WITH_NUMBERS, "ids[0, : len(kept)] = kept[:, 0]",
-                    "All windows were written into row 0. Row i belongs to window i.",
-                    also=(("steps[i,", "steps[0,"), ("real[i,", "real[0,"))),
+            Mistake("padding told by its id", "return", "(result[0], result[1], result[0] != 0)",
+                    "A soft stroke of the bass drum has id 0, too, and you've called it padding. Fill `real` from the number of strokes."),
         ],
         also_right=[_padded_by_pytorch],
         hints=["Make three tables of zeros of shape (len(windows), longest), one of them with dtype=torch.bool.",
@@ -269,7 +268,7 @@ EXERCISES = [
         hints=["Compare what happens to `steps` with what happens to `ids`.",
                "The function never uses its argument `steps`.",
                "tokens = table[ids] + step_table[steps]"],
-        look_at="In a sentence, a word's place in the list is its position. In music it isn't, because a rest takes time but has no token.",
+        look_at="Run the cell above this one again: now the two windows differ, and only in the stroke that was moved.",
     ),
     Exercise(
         name="read_genre", title="from tokens to logits",
@@ -287,8 +286,8 @@ EXERCISES = [
                     "This averages all tokens, padding included. Read the class token."),
             Mistake("mean of the strokes", "x[:, 0]", "x[:, 1:].mean(1)",
                     "This averages the strokes, padding included. Read the class token."),
-            Mistake("largest numbers", "x[:, 0]", "x.amax(1)",
-                    "This takes the largest number of each feature. Read the class token."),
+            Mistake("class token at the mask's end", "(1, 0), value=True", "(0, 1), value=True",
+                    "The extra True is at the end of the mask. The class token comes first, so its True does, too."),
         ],
         also_right=[_read_with_cat],
         hints=["The mask has one more column than real: torch.nn.functional.pad(real, (1, 0), value=True) puts a True in front.",
@@ -308,8 +307,8 @@ EXERCISES = [
                     "Strokes in the same place were added up. Take the louder one."),
             Mistake("there or not", "max(grid[step, voice], velocity / 127)", "1",
                     "The grid says only whether there is a stroke. It should say how loud the stroke is."),
-            Mistake("softest stroke", "max(grid[step, voice], velocity / 127)", "min(grid[step, voice] or 1, velocity / 127)",
-                    "Of two strokes in the same place you took the softer one. Take the louder one."),
+            Mistake("not flat", "grid.flatten()", "grid",
+                    "This is still a table. Write it out as one row of 32 · n_voices numbers: flatten."),
             Mistake("not divided", "velocity / 127)", "velocity)",
                     "The velocities weren't divided by 127."),
         ],
@@ -394,7 +393,7 @@ EXERCISES = [
         hints=["right = (logits.argmax(-1) == labels).float() has one entry per window.",
                "right[labels == genre].mean() is the share for one genre; labels.unique() lists those that occur.",
                "torch.stack([right[labels == g].mean() for g in labels.unique()]).mean()"],
-        look_at="A model that always answers \"rock\" gets 25% by this measure, however much rock there is.",
+        look_at="Now jazz counts as much as rock, of which there's far more.",
     ),
     Exercise(
         name="weight_per_beat", title="attention per beat",
@@ -404,8 +403,8 @@ EXERCISES = [
         mistakes=[
             Mistake("off by one", "weights[1:]", "weights[:-1]",
                     "The weights are off by one, because the class token's own weight comes first. The strokes' weights are weights[1:]."),
-            Mistake("counted", "weights[1:]", "torch.ones(len(steps))",
-                    "The strokes were counted. Add up their weights."),
+            Mistake("one stroke per beat", "index_add(0, beat, weights[1:])", "index_put((beat,), weights[1:])",
+                    "Each beat has the weight of only one of its strokes. sums[beat] += … doesn't add up where a beat occurs twice; index_add does."),
             Mistake("place within the beat", "steps // 4", "steps % 4",
                     "steps % 4 is the place *within* a beat. The beat is steps // 4."),
             Mistake("step modulo beats", "steps // 4", "steps % n_beats",

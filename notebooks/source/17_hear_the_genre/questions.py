@@ -19,15 +19,6 @@ Why does a stroke get the vector of its step, and not of its place in the list o
 + Because a rest takes time and has no token. | Yes. After a rest, the place in the list lags behind the time. In a sentence there are no rests, so the place is all you need.
 - Because attention needs positions that start again in every bar. | Attention has no such need. The table has a row for each of the 32 steps of both bars.
 
-[always_the_same_answer: number]
-A test has 600 windows of rock, 200 of latin, 100 of funk and 100 of jazz. A model answers "rock" every time. What is its balanced accuracy, in percent?
-- 60 | That's the plain accuracy, in which rock counts six times as much as jazz.
-- 0 | It gets all of the rock right, which is one genre of four.
-- 15 | That's 60% divided by four. Rock's share of right answers is 100%, not 60%.
-answer: 25
-why: The shares are 100%, 0%, 0% and 0%, and their mean is 25%. Guessing at random would score as much.
-tolerance: 0.001
-
 [speech_of_forty_people: single]
 You have 300 hours of speech by 40 people, cut into sentences. The product will be used by strangers. What do you draw at random for the test?
 - Sentences, because that gives the largest and most varied test. | Then the model has been trained on every voice in the test, which won't be so with strangers.
