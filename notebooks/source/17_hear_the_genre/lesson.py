@@ -161,7 +161,7 @@ for i, genre in enumerate(GENRES):
 # | Repeats (6) | one run | several splits | several splits, all reported, the spread beside the mean |
 # | New drummers (7) | not mentioned | mentioned | their conclusion says for which drummers it holds |
 # | Attention (8) | taken as an explanation | a control (share of strokes) | and an intervention |
-# | Own tokens (9) | none | a design that runs | one change at a time, with the expectation written down first, and reported whatever came out |
+# | Own tokens (9) | none | a design that runs | one change at a time, the expectation written down first, and the result reported, whatever it was |
 #
 # An encoder that loses to the linear model can earn all 20 points, while one that scores 80% on randomly drawn windows
 # earns none in three of the rows. Take a point off for every number in the report that has no split or no rival beside
@@ -256,9 +256,9 @@ assert cut_off < 0.06
 #
 # ### Your turn: find the bug (4 min)
 #
-# The function below puts lesson 15's class token first and the strokes after it. A model with this function runs, and
-# even learns something, but the function has a bug. To see it, look at two windows of three strokes each. They differ
-# only in the third stroke, which sounds in the first bar of one window and in the second bar of the other.
+# The function below puts lesson 15's class token first and the strokes after it. A model that uses this function runs
+# and even learns something, but the function has a bug. To see it, look at two windows of three strokes each. They
+# differ only in the third stroke, which sounds in the first bar of one window and in the second bar of the other.
 
 # %%
 exercises.heading("timed_tokens")
@@ -316,7 +316,7 @@ read_genre = exercises.mine("read_genre")
 # %% [markdown]
 # The module below holds everything that has to be learned. Your `timed_tokens` becomes its `embed`, which is called on
 # the way in, and your `read_genre` becomes its `read`, which is called on the way out. The last entry in its list of
-# layers is a norm, which closes a stack of pre-norm layers.
+# layers is a norm, as always at the end of a stack of pre-norm layers.
 
 # %%
 notebook.show_source(GenreClassifier.forward)

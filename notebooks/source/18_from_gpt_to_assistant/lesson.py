@@ -880,8 +880,7 @@ for request in ("Why is the sky blue?", "Write a poem.", "Translate cat into Fre
 # Our assistant wasn't trained to be harmless or truthful either. Many of the comparisons that a real
 # assistant is trained on serve just that purpose.
 #
-# Like a real one, though, it's still a GPT. Nothing you did today added a part to the model, so its map is lesson
-# 14's.
+# Like a real one, though, it's still a GPT. Nothing you did today added a part to the model, so its map is lesson 14's.
 
 # %% tags=["nbval-ignore-output"]
 prompt = helper.prompt_ids("Say wolf three times.")

@@ -233,11 +233,10 @@ notebook.tell(
 assert ladder["parts of 2018"] > 15
 
 # %% [markdown]
-# The first suspect is the feed-forward network, which holds most of the weights. In the file it has three matrices
-# per layer instead of two. The additional one, $W_{gate}$, computes a **gate**, which multiplies the output of
-# $W_{up}$ entry by entry:
-# $\big(\mathrm{SiLU}(x W_{gate}) \odot x W_{up}\big)\, W_{down}$. For a number $z$, SiLU is $z$ times the sigmoid of
-# $z$, a smooth version of ReLU.
+# The first suspect is the feed-forward network, which holds most of the weights. In the file it has three matrices per
+# layer instead of two. The additional one, $W_{gate}$, computes a **gate**, which multiplies the output of $W_{up}$
+# entry by entry: $\big(\mathrm{SiLU}(x W_{gate}) \odot x W_{up}\big)\, W_{down}$. For a number $z$, SiLU is $z$ times
+# the sigmoid of $z$, a smooth version of ReLU.
 #
 # ### Your turn (3 min)
 

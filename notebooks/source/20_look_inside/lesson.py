@@ -1290,8 +1290,9 @@ assert sparse >= 12 and max(principal, chance) <= 4 and size < 0.8
 #
 # A **transcoder** is a dictionary that imitates a feed-forward network instead of rebuilding its input (Dunefsky et al.
 # 2024). Once every network has been replaced by such a dictionary, you can draw, for one prompt at a time, how much
-# each direction contributes to each later one. In such an **attribution graph**, the model answers "the capital of the
-# state containing Dallas" by way of *Texas* (Ameisen et al. 2025; Lindsey et al. 2025).
+# each direction contributes to each later one. Such an **attribution graph** shows, for instance, that a model
+# completes "the capital of the state containing Dallas is" by way of *Texas* (Ameisen et al. 2025; Lindsey et al.
+# 2025).
 #
 # ### What such evidence doesn't show
 #

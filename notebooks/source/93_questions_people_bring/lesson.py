@@ -173,10 +173,9 @@ assert 21 < scores.std() < 24 and 0.9 < (scores / 512**0.5).std() < 1.1
 #
 # ### Why does a mask use −∞ and not 0?
 #
-# A score of 0 doesn't mean "nothing". The softmax turns it into $e^0 = 1$ before it divides, so a word with
-# the score 0 gets more weight than any word with a negative score. Only $e^{-\infty}$ is zero. Setting the
-# *weights* to zero afterwards doesn't help either, because the hidden words have already been counted in the
-# denominator.
+# A score of 0 doesn't mean "nothing". The softmax turns it into $e^0 = 1$ before it divides, so a word with the score 0
+# gets more weight than any word with a negative score. Only $e^{-\infty}$ is zero. Setting the *weights* to zero
+# afterwards doesn't help either, because the hidden words have already been counted in the denominator.
 
 # %%
 scores = torch.tensor([1.0, -2.0, 3.0])  # the third word is to be hidden
@@ -310,8 +309,7 @@ print("after 20 training steps the twins are still equal:", same)
 assert same
 
 # %% [markdown]
-# **Shown in** [lesson 06, What do trained heads
-# do?](06_multi_head_attention.ipynb#4.-What-do-trained-heads-do?).
+# **Shown in** [lesson 06, What do trained heads do?](06_multi_head_attention.ipynb#4.-What-do-trained-heads-do?).
 #
 # ### Does the attention map show why the model said that?
 #

@@ -74,10 +74,9 @@ def compare(results, unit):
 # without the last column?" (That an encoder with added positions can't learn it.)
 
 # %% [markdown]
-# Both parts share one model. Its input can be vectors of any kind, and its output is either one answer per position
-# or a single answer for the whole sequence. Positions can be supplied in two ways. Either they're added to the input,
-# as in the 2017 paper, or they rotate the queries and keys, as in most of today's language models (lesson 05, section
-# 5).
+# Both parts share one model. Its input can be vectors of any kind, and its output is either one answer per position or
+# a single answer for the whole sequence. Positions can be supplied in two ways. Either they're added to the input, as
+# in the 2017 paper, or they rotate the queries and keys, as in most of today's language models (lesson 05, section 5).
 
 
 # %%
