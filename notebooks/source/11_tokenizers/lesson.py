@@ -138,9 +138,9 @@ print(f"{len(known_words):,} different words in the tales")
 sentences = [s for s in re.split(r"(?<=[.!?])['\"”’]?\s+", unseen) if len(s.split()) > 2]
 strange = [any(word not in known_words for word in words_of(s)) for s in sentences]
 share = 100 * sum(strange) / len(sentences)
-new_words = [word for word in words_of(unseen) if word not in known_words]
+new_words = sorted(word for word in words_of(unseen) if word not in known_words)
 per_word = 100 * len(new_words) / len(words_of(unseen))
-print("some words that aren't in the list:", ", ".join(sorted(set(new_words), key=len)[-40::5]))
+print("some words that aren't in the list:", *sorted(dict.fromkeys(new_words), key=len)[-40::5])
 notebook.tell(
     f"""Only {per_word:.0f}% of the words are new, but they turn up in {share:.0f}% of all sentences. To the model, all these
     words would be one word, “unknown”."""

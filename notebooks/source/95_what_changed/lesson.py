@@ -428,7 +428,7 @@ assert perplexity_of_weights(False, 8) < 1.5 < 10 < perplexity_of_weights(True, 
 # send everything to the few experts that had a good start?
 #
 # We train a mixture of eight experts, two per token. Its inputs come from eight clusters, each with a task of its own.
-# Half of the runs have `importance_loss`, which penalises uneven use.
+# To most of the runs we add `importance_loss`, which penalises uneven use, with a weight of 0.1 or 1.
 
 # %%
 exercises.predict("do_experts_collapse")
@@ -453,23 +453,25 @@ def shares_of_experts(seed, weight, steps=150):
     return (100 * gates.detach().mean(0)).sort(descending=True).values.tolist()
 
 
-used = {weight: [shares_of_experts(seed, weight) for seed in range(3)] for weight in (0, 0.1)}
+used = {weight: [shares_of_experts(seed, weight) for seed in range(3)] for weight in (0, 0.1, 1)}
 largest, smallest = (max(run[0] for run in used[0]), min(run[-1] for run in used[0]))
 exercises.reveal(
     "do_experts_collapse",
     measured="collapse" if largest > 40 else "uneven" if largest > 15 else "even",
 )
 rows = [
-    [name, " ".join(f"{share:.0f}" for share in run)]
-    for weight, name in ((0, "without"), (0.1, "with"))
-    for run in used[weight]
+    [weight, " ".join(f"{share:.0f}" for share in run)] for weight in used for run in used[weight]
 ]
-notebook.table(rows, ["importance loss", "share of each expert in percent, largest first"])
+notebook.table(
+    rows, ["weight of the importance loss", "share of each expert in percent, largest first"]
+)
+most = max(run[0] for run in used[1])
 tell(
     f"""An even share would be 12.5%. Without the extra loss, the busiest expert of a run has up to {largest:.0f}%, and
-    the idlest as little as {smallest:.0f}%. That's uneven, but it's no collapse. With the extra loss, the shares are
-    only a little more even. Shazeer et al. (2017) did see a collapse in language models, and most mixtures since then
-    have had some protection against it. DeepSeek-V3, for instance, adds a number to the scores of idle experts."""
+    the idlest as little as {smallest:.0f}%. That's uneven, but it's no collapse. A weight of 0.1 makes the shares only
+    a little more even, but with a weight of 1 no expert has more than {most:.0f}%. Shazeer et al. (2017) did see a
+    collapse in language models, and most mixtures since then have had some protection against it. DeepSeek-V3, for
+    instance, adds a number to the scores of idle experts."""
 )
 
 # %% [markdown]
