@@ -43,8 +43,7 @@ WHY = {
 }
 
 ELSEWHERE = {
-    "masks": "The masks are in order. Each output depends on the words that it's "
-    "allowed to read, and on no others.",
+    "masks": "The masks are in order. No output depends on a word that it isn't allowed to read.",
     "attention": "Attention is in order. Its heads keep positions apart, and its softmax is over keys.",
     "stack": "The stack is in order. Each layer has weights of its own, and word order counts.",
     "training": "The output is in order, and so are the targets that it's trained on.",
