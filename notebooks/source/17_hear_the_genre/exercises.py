@@ -393,7 +393,7 @@ EXERCISES = [
         hints=["right = (logits.argmax(-1) == labels).float() has one entry per window.",
                "right[labels == genre].mean() is the share for one genre; labels.unique() lists those that occur.",
                "torch.stack([right[labels == g].mean() for g in labels.unique()]).mean()"],
-        look_at="Now jazz counts as much as rock, of which there's far more.",
+        look_at="Now jazz counts as much as rock, although there's far more rock.",
     ),
     Exercise(
         name="weight_per_beat", title="attention per beat",

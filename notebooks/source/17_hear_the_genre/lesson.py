@@ -753,7 +753,7 @@ print(f"a quarter, at random         {at_random:.0%}")
 print(f"the quarter with most weight {most:.0%}")
 print(f"the quarter with least       {least:.0%}")
 cost = round(100 * at_random) - round(100 * most)  # as printed above
-notebook.tell(f"""Leaving out the strokes with most weight lowers the accuracy by {cost:.0f} points more than leaving
+notebook.tell(f"""Leaving out the strokes with the most weight lowers the accuracy by {cost:.0f} points more than leaving
 out as many at random. With {len(rows)} windows, two points could be chance, so here the attention
 {"points" if cost > 4 else "doesn't clearly point"} at strokes that matter. Even so, most answers don't need them.""")
 notebook.claim(most > kept - 0.15)

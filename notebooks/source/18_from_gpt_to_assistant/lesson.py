@@ -164,8 +164,8 @@ notebook.tell(
 notebook.claim(followed["the whole template"] > max(list(followed.values())[1:]))
 
 # %% [markdown]
-# Now type a message of your own and choose another template. You'll see its answers next to those under the whole one,
-# from our assistant and from the story model, which was never trained on these tokens.
+# Now type a message of your own and choose another template. You'll see the answers of our assistant and of the story
+# model, which was never trained on these tokens, next to the ones that they give with the whole template.
 
 # %% tags=["nbval-ignore-output"]
 writers = {

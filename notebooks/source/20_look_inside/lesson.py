@@ -1297,8 +1297,8 @@ assert sparse >= 12 and max(principal, chance) <= 4 and size < 0.8
 # ### What such evidence doesn't show
 #
 # - *That a component is for something.* Head 4 of layer 23 brings the difference between two capitals to the last
-#   word. In *The official language of … is* we saw it bring the difference between two languages, and in
-#   *The opposite of … is* nothing. We haven't asked what it does elsewhere.
+#   word. In *The official language of … is* we saw it bring the difference between two languages, but in
+#   *The opposite of … is* it brought nothing. We haven't asked what it does elsewhere.
 # - *That nothing else is needed.* The heads beside it took over a good part. In larger models, later layers have been
 #   seen to make up for a silenced layer (McGrath et al. 2023). A change in the norm explains part of this (Rushing and
 #   Nanda 2024).
