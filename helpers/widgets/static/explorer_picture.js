@@ -39,8 +39,9 @@ export function fitDrawings(picture, drawings, room) {
 export function patch(now, next) {
   if (!alike(now, next)) {
     const places = (drawing) => [...drawing.querySelectorAll("[tabindex]")];
-    const { activeElement } = document;
-    const [held, key, after] = [places(now).indexOf(activeElement), keyOf(activeElement), places(next)];
+    const held = places(now).indexOf(document.activeElement);
+    const key = keyOf(document.activeElement);
+    const after = [...places(next), ...now.closest(".ex").querySelectorAll("[type=range]")]; // if no place is left
     now.replaceWith(next); // the focus goes on in the same place, or in the one that follows it
     if (held >= 0) (after.find((one) => keyOf(one) === key) || after[held] || after[0])?.focus({ preventScroll: true });
     return;
