@@ -191,9 +191,10 @@ def test_damaged_and_foreign_files(tmp_path):
         path.write_bytes(whole[:length])
         with pytest.raises(ValueError, match=message):
             load_smollm(path=path)
-    path.write_bytes(b"PK\3\4" + bytes(100))
-    with pytest.raises(ValueError, match="no GGUF file"):
-        load_smollm(path=path)
+    for foreign in (b"PK\3\4" + bytes(100), b""):
+        path.write_bytes(foreign)
+        with pytest.raises(ValueError, match="no GGUF file"):
+            load_smollm(path=path)
     small_gguf(path, kind=2)
     with pytest.raises(ValueError, match="stores w as kind 2"):
         load_smollm(path=path)
@@ -201,7 +202,7 @@ def test_damaged_and_foreign_files(tmp_path):
     with pytest.raises(ValueError, match="SmolLM's file 98,362,432"):
         load_smollm(path=path)
     with pytest.raises(ValueError, match=r"there is no file"):
-        load_smollm(path=tmp_path / "none.gguf")
+        load_smollm(path=tmp_path)
     with pytest.raises(ValueError, match="torch.float16"):
         load_smollm(dtype=torch.float16)
 

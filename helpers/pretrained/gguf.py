@@ -8,6 +8,7 @@ Source: the format's description, github.com/ggml-org/ggml, docs/gguf.md; the bl
 ggml/src/ggml-common.h of the same project.
 """
 
+import os
 import struct
 
 import numpy as np
@@ -64,7 +65,7 @@ class GGUF:
 
     def __init__(self, path):
         self._path, self._at = path, 0
-        self._data = np.memmap(path, np.uint8, "r")
+        self._data = np.memmap(path, np.uint8, "r") if os.path.getsize(path) else b""
         if bytes(self._data[:4]) != b"GGUF":
             raise ValueError(f"{path} is no GGUF file: it doesn't begin with the letters GGUF.")
         try:

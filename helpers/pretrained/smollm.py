@@ -318,7 +318,7 @@ def make_tokenizer(facts):
 
 
 def _check_size(path):
-    if not path.exists():
+    if not path.is_file():
         raise ValueError(f"there is no file {path}. Install it anew: {INSTALL} --force-reinstall")
     if path.stat().st_size != GGUF_BYTES:
         GGUF(path)  # says what it is, if it's no GGUF file or cut off

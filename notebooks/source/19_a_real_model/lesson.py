@@ -30,10 +30,8 @@ from IPython.display import display
 import torch
 import torch.nn.functional as F
 from matplotlib import pyplot
-from torch import nn
 
 from helpers import exercises, plots
-from helpers.clinic import examine
 from helpers.exercises import lessons
 from helpers.models.efficient import cache_size
 from helpers.models.eight_bits import n_bytes
@@ -619,27 +617,6 @@ print(at_work.ask(folder, "What is the capital of Japan?"))
 #
 # The new file has no cache, so for every token it reads the whole conversation again. A cache would make it several
 # times faster, and if you'd like to add one, the file is yours to change.
-#
-# ### What if there are no published logits?
-#
-# A model that you design yourself has no published logits to compare with. The next best check is lesson 10's clinic,
-# because it needs no answer key. We let it examine the first four layers, which are enough, once with the rotation and
-# once without. In the second report, the line to look at is only a guess, because what is missing has no line.
-
-
-# %% tags=["nbval-ignore-output"]
-class MySmol(nn.Module):
-    def __init__(self, parts):
-        super().__init__()
-        self.parts = parts
-
-    def forward(self, ids):
-        return read(ids, self.parts, layers[:4])
-
-
-size = {"kind": "decoder", "vocab_size": len(embedding), "max_len": 12}
-print("yours:", examine(MySmol(parts), **size))
-print("\nwithout the rotation:", examine(MySmol({**parts, "rotate": lambda x: x}), **size))
 
 # %%
 exercises.quiz("what_low_loss_proves")

@@ -78,11 +78,4 @@ All 270 heads are patched, one at a time. How much of the difference does the st
 - nearly: about 90% of it | Right. One head of layer 23 carries nearly all of it.
 explain: Shares were measured one head at a time, in four pairs of countries.
 recall: what_patching_showed
-
-[largest_pair]
-*femme* puts nearly all of its weight on *noire*, which has a high score. How much of this score comes from the largest of the 225 pairs?
-- half: about half of the score | A single main cause would be convenient, but the largest pair is far from being one.
-- sixth: about a sixth of the score | Right. It's the largest, and yet five sixths of the score come from elsewhere.
-- tiny: about a hundredth of the score | If all 225 pairs were equal, each would be even less. But four of them stand out.
-explain: The four pairs of the two feed-forward networks are the largest. Dozens of small ones make up the rest.
 """)
