@@ -408,6 +408,8 @@ def test_places_tokens_and_parts_that_are_not_there_are_refused(trace):
         model_map(trace, here="crossattention")
     with pytest.raises(TypeError, match="model_map has no layer"):
         model_map(trace, layer=2)
+    with pytest.raises(TypeError, match="got NoneType"):
+        model_map(None)
 
 
 @pytest.mark.parametrize("tour", [*TOURS, list(STEPS)])

@@ -54,7 +54,14 @@ def test_progress_counts_and_knows_the_minutes_left():
     assert "<table>" in exercises.progress()._repr_html_()
 
 
-@pytest.mark.parametrize("damage", ["", "{", "[]", '{"exercises": 3, "questions": {}}', "\x00"])
+DAMAGES = ["", "{", "[]", '{"exercises": 3, "questions": {}}', "\x00"]
+DAMAGES += [
+    json.dumps({"exercises": {"causal_mask": DONE | wrong}, "questions": {}})
+    for wrong in ({"state": "?"}, {"tries": "1"})
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_file_is_set_aside(damage, tmp_path, capsys):
     (tmp_path / progress.HOME).mkdir()
     (tmp_path / progress.HOME / progress.FILE).write_text(damage)

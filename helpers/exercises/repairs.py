@@ -215,8 +215,9 @@ class Repair:
 
         `into` are the numbers of what does.
         """
-        given = {a.arg for a in self.tree.body[0].args.args} - self.own.assigned.keys()
+        given = {a.arg for a in self.tree.body[0].args.args}
         good = given | self.namespace.keys() | vars(builtins).keys()
+        good -= self.own.assigned.keys()  # a notebook may have a name of its own like a local one
         for number in numbers_in(node):
             if self._in_the_solution(number, right, into):
                 good |= {n.id for n in ast.walk(self.own.nodes[number]) if isinstance(n, ast.Name)}

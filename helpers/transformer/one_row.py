@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+PRIVATE = ("_is_mkldnn_bf16_supported", "_linear_pointwise", "_reorder_linear_weight")
 _packed = weakref.WeakKeyDictionary()  # by first layer: what `packed` has made of the weights
 
 
@@ -116,14 +117,14 @@ def products(linears, x):
 def can_pack():
     """Tell whether PyTorch can keep 16-bit matrices as this processor multiplies them.
 
-    The two operators for it are private, so another PyTorch may lack them; F.linear then takes
-    their place. The public ``torch.utils.mkldnn.to_mkldnn`` is slower than F.linear is.
+    The operators for it are private, so another PyTorch may lack them; F.linear then takes their
+    place. The public ``torch.utils.mkldnn.to_mkldnn`` is slower than F.linear is.
     """
     ops = torch.ops.mkldnn
     return (
         platform.machine() in ("x86_64", "AMD64")
         and torch.backends.mkldnn.is_available()
-        and all(hasattr(ops, name) for name in ("_linear_pointwise", "_reorder_linear_weight"))
+        and all(hasattr(ops, name) for name in PRIVATE)
         and ops._is_mkldnn_bf16_supported()
     )
 

@@ -10,6 +10,7 @@ import anywidget
 import traitlets
 
 from helpers.pretrained.recurrent_trace import RecurrentTrace
+from helpers.pretrained.trace import Trace
 from helpers.widgets import attention_picture, modules
 from helpers.widgets.alive import alive_html
 from helpers.widgets.attention_maps import Map
@@ -76,6 +77,11 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
             raise TypeError(
                 f"model_map has no {', '.join(unknown)}. What can be set: here, tour, place, "
                 f"follow, written, beat, stop, everything, yours, temperature."
+            )
+        if not isinstance(trace, Trace | RecurrentTrace):
+            raise TypeError(
+                f"model_map draws what a model's trace returned, such as "
+                f'translator.trace("Un chien noir."); got {type(trace).__name__}.'
             )
         self.trace, self._first, self._of_tour = trace, trace, tour
         self.recurrent = isinstance(trace, RecurrentTrace)

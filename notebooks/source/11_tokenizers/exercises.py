@@ -92,7 +92,7 @@ def _draw_look_up(generator):
     return [
         (["the", "emu", "sees", "the", "fox"], first, 2),
         (["a", "gnu", "sees", "an", "owl", "a"], other, 1),
-        (["the", "hen", "sees", "a", "fox"], other, 5),
+        (["the", "Hen", "sees", "a", "fox"], other, 5),
         (["newts", "sees", "the", "hen", "the", "newts"], first, 3),
     ]
 
