@@ -739,7 +739,8 @@ def test_after_its_cell_has_run_the_whole_map_is_in_view(open_notebook):
           const map = document.querySelector('.mm').getBoundingClientRect();
           const panel = document.querySelector('.jp-WindowedPanel-outer, .jp-Notebook');
           const { top, bottom } = panel.getBoundingClientRect();
-          return map.top >= top - 1 && map.bottom <= bottom + 1;
+          const { scrollHeight, clientHeight } = document.querySelector('.mm-frame');
+          return map.top >= top - 1 && map.bottom <= bottom + 1 && scrollHeight <= clientHeight + 1;
         }"""
     )
     assert in_view.json_value() is True

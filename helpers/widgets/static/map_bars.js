@@ -99,7 +99,7 @@ export class Bars {
     this.yours.title = yours.join(", ");
     const { classList } = this.view.root;
     // The badge needs the room.
-    const crowded = classList.contains("mm-rows") && here && !model.get("everything");
+    const crowded = classList.contains("mm-narrow") && here && !model.get("everything");
     // A stand-in for Python can't send.
     this.ask.hidden = !model.get("_asks") || !model.send || Boolean(this.view.place) || crowded;
     // No room for “The model” beside it.

@@ -28,7 +28,9 @@ function measures(model, width, room) {
   const free = room - HEAD - UNDER - 7 - (two ? GAP + HEAD : 0);
   const rows = model.stacks.reduce((sum, one) => sum + one.n, 0);
   const even = Math.min(free / rows, two ? (free - ANSWER) / model.encoder.n : free);
-  const pitch = narrow ? FINGER : clamp(Math.floor(4 * even) / 4, width < SLIM ? FINGER : 2.5, two ? 26 : 38);
+  // On a laptop the whole model is in view; a small window's rows are for fingers, and it scrolls.
+  const least = width < SLIM && !(globalThis.innerWidth >= 1000) ? FINGER : 2.5;
+  const pitch = narrow ? FINGER : clamp(Math.floor(4 * even) / 4, least, two ? 26 : 38);
   // Several names share a line.
   const close = !model.image && perLine(pitch) > 1;
   const names = Math.max(...model.stacks.map(({ tokens }) => namesWidth(tokens, model.image ? 14 : pitch))) + 8;
