@@ -729,6 +729,7 @@ def test_after_its_cell_has_run_the_whole_map_is_in_view(open_notebook):
           const { content } = jupyterapp.shell.currentWidget;
           content.widgets[1].model.sharedModel.setSource(code);
           content.activeCellIndex = 1;
+          jupyterapp.shell.expandLeft();
           jupyterapp.commands.execute('notebook:run-cell-and-select-next');
         }""",
         IN_LAB,
@@ -744,3 +745,5 @@ def test_after_its_cell_has_run_the_whole_map_is_in_view(open_notebook):
         }"""
     )
     assert in_view.json_value() is True
+    assert page.locator(".mm").bounding_box()["x"] > 250  # the file browser is beside it
+    page.evaluate("jupyterapp.shell.collapseLeft()")
