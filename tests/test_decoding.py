@@ -72,6 +72,12 @@ def test_beam_against_a_plain_search(beam_size, penalty):
                 assert [p for *_, p in kept] == pytest.approx([c[0] for c in expected], abs=1e-4)
 
 
+def test_a_beam_waits_for_a_longer_sentence_that_scores_better():
+    for seed, size in ((37, 2), (86, 3)):
+        found = decoding.beam(table_model(seed), 1, BOS, EOS, 20, size, 1.0)[0]
+        assert [h.ids for h in found] == [ids for ids, _ in plain_beam(seed, 20, size, 1.0)[0]]
+
+
 def test_beam_stops_when_nothing_better_can_come():
     calls = []
 

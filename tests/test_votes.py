@@ -72,6 +72,9 @@ def test_progress_is_sent_by_itself_once_the_learner_has_said_so(tmp_path, monke
     end = time.monotonic() + 10
     while len(sent) < 2 and time.monotonic() < end:
         time.sleep(0.01)
+    worker = sending._worker
+    sending.send(tmp_path, sent[-1][-1])
+    assert sending._worker is worker, "one thread sends all"
     address, name, state = sent[-1]
     assert (address, name) == ("http://192.168.1.5:8080", "Ada")
     assert state["exercises"]["causal_mask"]["state"] == "done"
