@@ -29,10 +29,6 @@ MUTANTS = {
         "transformer.masks.causal_mask", "test_causal_mask_by_hand",
         lambda right, n, **more: right(n, **more) | torch.ones(n, n).tril(1).bool(),
     ),
-    "pad id taken to be 0": (
-        "transformer.masks.padding_mask", "test_padding_mask_asks_for_the_pad_id_it_was_given",
-        lambda right, ids, pad_id: right(ids, 0),
-    ),
     "positions from 1": (
         "transformer.positions.sinusoidal_positions", "test_sinusoids_by_loops_near_and_far",
         lambda right, max_len, d_model: right(max_len + 1, d_model)[1:],

@@ -171,10 +171,7 @@ def cut_tokenizer(file):
 
 @pytest.mark.parametrize(
     ("damage", "reason"),
-    [
-        (another_model, "config"),
-        (cut_tokenizer, "its tokenizer has .* pieces, its embedding 4000"),
-    ],
+    [(another_model, "config"), (cut_tokenizer, "its tokenizer has .* pieces, its embedding 4000")],
     ids=["another model", "cut tokenizer"],
 )
 def test_damaged_or_foreign_file(copied, damage, reason):

@@ -16,13 +16,7 @@ from helpers.data.corpus import toy_corpus
 from helpers.pretrained.minilm import load_minilm
 from helpers.pretrained.translator import load_translator
 from helpers.text.byte_alphabet import BYTE_OF
-from helpers.text.subwords import (
-    BytePairs,
-    Unigram,
-    WordPieces,
-    bert_words,
-    marked_words,
-)
+from helpers.text.subwords import BytePairs, Unigram, WordPieces, bert_words, marked_words
 
 LETTER = {byte: letter for letter, byte in BYTE_OF.items()}
 TOY = [" ".join(side) for pair in toy_corpus(200, 0) for side in (pair.source, pair.target)]

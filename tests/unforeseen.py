@@ -17,7 +17,6 @@ def called(label):
     """Keep an answer under its exercise and what is special about it."""
     return lambda function: ANSWERS.setdefault(label, function)
 
-
 @called("teacher_forcing: drops the first token instead of the last")
 def teacher_forcing_1(target_ids, bos_id):
     bos = torch.full((target_ids.shape[0], 1), bos_id)
@@ -136,7 +135,6 @@ def warmup_rate_1(step, d_model, warmup_steps):
 def perplexity_1(mean_losses, counts):
     total = mean_losses.sum()
     return torch.exp(total / counts.sum())
-
 
 @called("greedy_decode: [-1] on the logits of one token")
 def greedy_decode_of_a_number(step, bos_id, eos_id, max_len):

@@ -276,10 +276,7 @@ def _read(exercise, result, form, wanted):
     except compare.TooLarge:
         _fail("too large", f"The result is far too large: {compare.describe(result)}.")
     except Exception:
-        _fail(
-            "wrong type",
-            f"Expected {compare.describe(form)}; got {compare.describe(result)}.",
-        )
+        _fail("wrong type", f"Expected {compare.describe(form)}; got {compare.describe(result)}.")
     if wanted is None:
         return parts
     if type(result).__module__ == "torch.return_types":

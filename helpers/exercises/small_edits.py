@@ -201,7 +201,8 @@ def _changed(node, scope, steps):
         yield from _number(value, scope)
     elif isinstance(node, ast.BinOp):
         yield from _by_entry(node, scope)
-        yield from _exchanged(node, scope)
+        if isinstance(node.op, ast.MatMult):
+            yield from _exchanged(node, scope)
         yield from _binary(node)
     elif isinstance(node, ast.UnaryOp):
         yield "a sign", node.operand
@@ -213,6 +214,7 @@ def _changed(node, scope, steps):
             yield "a comparison", ast.Compare(node.left, [other()], node.comparators)
     elif isinstance(node, ast.Call):
         yield from _call(node)
+        yield from _exchanged(node, scope)
     elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
         yield "True or False", ast.Constant(not node.value)
     elif isinstance(node, ast.Name):
@@ -252,17 +254,16 @@ def _by_entry(node, scope):
 
 
 def _exchanged(node, scope):
-    """Exchange two tensors wherever their names stand in a product."""
-    if not isinstance(node.op, ast.MatMult):
-        return
-    found = [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
-    names = [name for name in dict.fromkeys(found) if _kind(scope.get(name)) == "tensor"]
-    for one, other in itertools.combinations(names, 2):
+    """Exchange two names wherever they stand in a product, or among a call's arguments."""
+    parts = [p for part in getattr(node, "args", [node]) for p in ast.walk(part)]
+    found = dict.fromkeys(part.id for part in parts if isinstance(part, ast.Name))
+    names = [name for name in found if name in scope and not callable(scope[name])]
+    for one, other in itertools.combinations(names[:5], 2):
         new, turn = copy.deepcopy(node), {one: other, other: one}
         for part in ast.walk(new):
             if isinstance(part, ast.Name):
                 part.id = turn.get(part.id, part.id)
-        yield "which part is which", new
+        yield "which is which", new
 
 
 def _binary(node):
@@ -312,7 +313,9 @@ def _call(node):
     if drops and "keepdim" not in given:
         keepdim = ast.keyword("keepdim", ast.Constant(True))
         yield KEEPDIM, ast.Call(node.func, node.args, [*node.keywords, keepdim])
-    yield from _other_order(node)
+    for i in range(len(node.args) - 1):
+        args = [*node.args[:i], node.args[i + 1], node.args[i], *node.args[i + 2 :]]
+        yield "the order of the arguments", ast.Call(node.func, args, node.keywords)
     for i, keyword in enumerate(node.keywords):
         others = [*node.keywords[:i], *node.keywords[i + 1 :]]
         yield f"`{keyword.arg}`", ast.Call(node.func, node.args, others)
@@ -321,22 +324,6 @@ def _call(node):
         yield "`correction`", ast.Call(node.func, node.args, [*node.keywords, zero])
     if name in WITH_DIM:
         yield from _other_dim(node)
-
-
-def _other_order(node):
-    """Exchange two arguments that are neighbours, or two names wherever they stand."""
-    for i in range(len(node.args) - 1):
-        args = [*node.args]
-        args[i], args[i + 1] = args[i + 1], args[i]
-        yield "the order of the arguments", ast.Call(node.func, args, node.keywords)
-    names = list(dict.fromkeys(a.id for a in node.args if isinstance(a, ast.Name)))
-    for one, other in itertools.combinations(names, 2):  # f(a, b, b) for f(b, a, a)
-        turn = {one: other, other: one}
-        args = [
-            ast.Name(turn.get(a.id, a.id), ast.Load()) if isinstance(a, ast.Name) else a
-            for a in node.args
-        ]
-        yield "which argument is which", ast.Call(node.func, args, node.keywords)
 
 
 def _other_dim(node):

@@ -42,15 +42,7 @@ def greedy(step, n, bos_id, eos_id, max_len):
 
 
 def sample(
-    step,
-    n,
-    bos_id,
-    eos_id,
-    max_len,
-    temperature=1.0,
-    top_k=None,
-    top_p=None,
-    generator=None,
+    step, n, bos_id, eos_id, max_len, temperature=1.0, top_k=None, top_p=None, generator=None
 ):
     """Sample each token from the model's distribution.
 

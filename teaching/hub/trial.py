@@ -82,9 +82,8 @@ class Machine:
         ports = [_free_port() for _ in range(4)]
         self.address = f"http://127.0.0.1:{ports[0]}"
         self.hub_api = f"http://127.0.0.1:{ports[2]}"
-        self.secret = (
-            secrets.token_hex()
-        )  # everybody's password here, and the mark of its processes
+        # Everybody's password here, and the mark of its processes.
+        self.secret = secrets.token_hex()
         config = folder / "jupyterhub_config.py"
         config.write_text(CONFIG.format(state=self.state, secret=self.secret, api=ports[1]))
         self.environment = {
