@@ -901,10 +901,10 @@ def test_a_wrong_step_is_told_with_its_numbers_and_no_line_where_there_is_only_o
     assert "All is right but" in message
     body = "n = n_tokens * n_layers * n_heads * d_head\nreturn n_heads * n * bytes_per_number"
     message = judge("cache_size", answer_to("cache_size", body)).message
-    assert (
-        "right, but on the first input that goes wrong the result is 360, and should be 240."
-        in message
+    told = (
+        "right value, but on the first input that goes wrong the result is 360, and should be 240."
     )
+    assert told in message
 
 
 PAIRS = """

@@ -238,7 +238,8 @@ class Repair:
         if sound:
             where = self._where(line) if quoted not in line else ""
             differs = _first_difference(mine[-1], values[-1])
-            first = f"{where} In {what}, every name holds the right value, but {differs}.".strip()
+            step = f"`{quoted}`" if len(quoted) <= LONGEST else "this step"
+            first = f"{where} In {step}, every name holds the right value, but {differs}.".strip()
         else:
             at = f"Look at the line `{line}` and above it" if line else "Look at one step"
             first = f"{at}: what you do with {what} is right, but its values are wrong."
