@@ -136,16 +136,6 @@ def perplexity_1(mean_losses, counts):
     total = mean_losses.sum()
     return torch.exp(total / counts.sum())
 
-@called("greedy_decode: [-1] on the logits of one token")
-def greedy_decode_of_a_number(step, bos_id, eos_id, max_len):
-    ids = [bos_id]
-    for _ in range(max_len):
-        token = step(ids)[-1].argmax().item()
-        ids.append(token)
-        if token == eos_id:
-            break
-    return ids[1:]
-
 @called("next_token_loss: nll_loss of probabilities")
 def next_token_loss_nll(decode, ids):
     inputs, targets = ids[:, :-1], ids[:, 1:]
@@ -157,17 +147,3 @@ def flattering_loss_indexed(log_probs, targets, pad_id):
     picked = log_probs[..., targets]
     real = targets != pad_id
     return -(picked * real).sum() / real.sum()
-
-@called("wordpiece_encode: the last letter is never reached")
-def wordpiece_encode_1(word, ids, unk_id):
-    out, s = [], 0
-    while s < len(word):
-        for e in range(len(word) - 1, s, -1):
-            p = ("##" if s > 0 else "") + word[s:e]
-            if p in ids:
-                out.append(ids[p])
-                s = e
-                break
-        else:
-            return [unk_id]
-    return out
