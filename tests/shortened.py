@@ -95,7 +95,6 @@ SHORTER = {
         ("prompts, most=48", "prompts, most=8"),
         ("judged, most=48", "judged, most=8"),
     ],
-    "19_a_real_model": [("self.parts, layers[:4]", "self.parts, layers[:2]")],
     "20_look_inside": [
         ("def twice(seed, n=25, texts=2)", "def twice(seed, n=25, texts=1)"),
         ("start, None), key) for text in TEXTS]", "start, None), key) for text in TEXTS[:1]]"),

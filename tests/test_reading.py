@@ -106,7 +106,7 @@ def test_a_measurement_folds_itself_where_nothing_else_does(lesson):
     folded = [cell.outputs[0].data["text/html"], cell.outputs[1].data["text/markdown"]]
     assert all(one.startswith("<details") for one in folded)
     rules = (build.ROOT / "tests" / "nbval.cfg").read_text(encoding="utf-8")
-    (found,) = re.findall(r"^regex: (.*)$\n^replace: (.*)$", rules, re.MULTILINE)
-    assert [re.sub(*found, one) for one in folded] == [html, text]
+    (rule,) = re.findall(r"^\[measured\]\nregex: (.*)\nreplace: (.*)$", rules, re.MULTILINE)
+    assert [re.sub(*rule, one) for one in folded] == [html, text]
     reading.whole(lesson, full)
     assert [*cell.outputs[0].data.values(), *cell.outputs[1].data.values()] == [html, "three", text]
