@@ -157,7 +157,7 @@ for i, genre in enumerate(GENRES):
 # | Classifier (3) | doesn't pass | passes | passes, and they can justify the mask |
 # | Rival (4) | no rival | the linear model was run | and on the same split and windows, with the same measure |
 # | Measure (4) | accuracy alone | balanced accuracy, too | and they can say what "always rock" scores by it |
-# | Split (5) | random windows | one of the two passes | both pass, and they can name the leak in one sentence |
+# | Split (5) | random windows | one function passes | both pass, and they can name the leak in one sentence |
 # | Repeats (6) | one run | several splits | several splits, all reported, the spread beside the mean |
 # | New drummers (7) | not mentioned | mentioned | their conclusion says for which drummers it holds |
 # | Attention (8) | taken as an explanation | a control (share of strokes) | and an intervention |
@@ -237,7 +237,7 @@ pad_windows = exercises.mine("pad_windows")
 pairs = [torch.stack([stroke_tokens(one, N_LEVELS), one[:, 0]], dim=1) for one in windows.strokes]
 tables = ids, steps, real = pad_windows(pairs, LONGEST)
 cut_off = sum(len(one) > LONGEST for one in pairs) / len(pairs)
-print(f"{len(ids):,} windows of up to {LONGEST} strokes; {cut_off:.0%} had more")
+print(f"{len(ids):,} windows of up to {LONGEST} strokes; {cut_off:.0%} had more and were cut")
 
 # %% tags=["hide-input"]
 assert all(torch.equal(a, b) for a, b in zip(tables, tokenized(windows)))
@@ -256,9 +256,9 @@ assert cut_off < 0.06
 #
 # ### Your turn: find the bug (4 min)
 #
-# The function below puts lesson 15's class token first and the strokes after it. A model that uses this function runs
-# and even learns something, but the function has a bug. To see it, look at two windows of three strokes each. They
-# differ only in the third stroke, which sounds in the first bar of one window and in the second bar of the other.
+# The function below puts lesson 15's class token first and the strokes after it. A model built with it runs, and even
+# learns something, but the function has a bug. To see it, look at two windows of three strokes each. They differ only
+# in the third stroke, which sounds in the first bar of one window and in the second bar of the other.
 
 # %%
 exercises.heading("timed_tokens")
@@ -454,8 +454,8 @@ before. When something about the test gets into the training like this, it's cal
 notebook.claim(known.float().mean() > 0.9)
 
 # %% [markdown]
-# You should be able to measure the leak of any split, so write a function for it. In `numbers`, each window has the
-# number of the performance that it was cut from.
+# You should be able to measure the leak of any split, so write a function for it. For each window, `numbers` says which
+# performance it was cut from.
 
 # %%
 exercises.heading("seen_share")
@@ -557,14 +557,14 @@ assert max(validated("decay").values()) - validated("decay")["100.0"] < 0.01
 
 # %% [markdown]
 # Three passes come within half a point of four and take less time. For the linear model, a weight decay of 100 is about
-# as good as one of 30. All cells use three passes and a decay of 100. One small leak is left, because a performance that
-# served for validation in one split can be in the test of another.
+# as good as one of 30. The whole lesson uses three passes and a decay of 100. One small leak is left, because a
+# performance that served for validation in one split can be in the test of another.
 
 # %% [markdown]
 # ## 6. Encoder or linear model?
 #
 # Which performances happen to be in the test can change the result by several points, so one split isn't enough. We
-# repeated everything with three splits by performance.
+# repeated everything with three splits by performance (`python -m recipes.genres`).
 
 # %%
 exercises.predict("encoder_or_linear")
@@ -595,9 +595,9 @@ notebook.tell(f"""The encoder is ahead on all three splits. Its lead is {100 * m
 {100 * max(gaps):.0f} on another, and with a single split you might have reported either.""")
 
 # %% [markdown]
-# Both models saw the same windows and splits, and for both of them a long performance's windows counted less
-# (`python -m recipes.genres`). But the encoder can easily learn how often each drum is struck, and how hard.
-# In the grid, such a count is spread over 32 steps. What if the linear model also gets the 36 counts?
+# The contest looks fair. Both models had the same windows and splits, and for both, a window counted for less if its
+# performance was long. But the encoder can easily learn how often each drum is struck, and how hard. In the grid, such
+# a count is spread over 32 steps. What if the linear model also gets one count per voice and level, 36 in all?
 
 # %% tags=["hide-input"]
 counts = [stroke_tokens(one, N_LEVELS).bincount(minlength=N_TOKENS) for one in windows.strokes]
@@ -660,14 +660,14 @@ assert 0.3 < balanced["encoder"] < balanced["linear"] < 0.5
 display(
     notebook.figure(
         figure,
-        alt="Bars of accuracy for three ways to split, the encoder beside the linear model. Both fall from "
-        "windows drawn at random to performances, and again to drummers never heard.",
+        alt="Bars of accuracy for three ways to split, the encoder beside the linear model. Both are best "
+        "on windows drawn at random, less good on new performances, and worst on drummers never heard.",
         width=620,
     )
 )
 notebook.tell(f"""On drummers that it has never heard, the encoder's accuracy is hardly better than that of "always rock". Something
 does carry over to new people, because the encoder's balanced accuracy is {balanced["encoder"]:.0%}, against
-{1 / len(GENRES):.0%} for "always rock". But the linear model reaches about as much ({balanced["linear"]:.0%}). Much of the
+{1 / len(GENRES):.0%} for "always rock". But the linear model does about as well ({balanced["linear"]:.0%}). Much of the
 encoder's lead, then, was knowledge of these ten people, or of the mix of genres that each of them plays.
 
 The split by performance closed the first leak. For a model that strangers will use, though, it was still too easy a test.""")
@@ -714,10 +714,10 @@ exercises.check("weight_per_beat", weight_per_beat)
 weight_per_beat = exercises.mine("weight_per_beat")
 
 # %% [markdown]
-# Click a stroke in the drum roll below to see what it attends to. The bluer a stroke, the more weight it gets. The grey
-# bars are the control, because a beat with more strokes has more weight even if the weights are spread evenly. Compare
-# heads, too. Then intervene: leave out the hi-hat or the snare, listen to the result, and see how the model's answer
-# changes.
+# Click a stroke in the figure below to see what it attends to. The bluer a stroke, the more weight it gets. The grey
+# bars show each beat's share of the strokes. They're the control, because a beat with more strokes has more weight even
+# if the weights are spread evenly. Compare heads, too. Then intervene: leave out the hi-hat or the snare, listen to the
+# result, and see how the model's answer changes.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 pieces = torch.cat([

@@ -35,13 +35,13 @@ Windows of one performance are on both sides of a split. Which of these follow?
 
 [best_of_ten_epochs: single]
 You measure the test accuracy after each of ten epochs, and report the best. What's wrong?
-+ The test chose the epoch, so its best value is too high on average. | Yes. It's a small leak. Choose the epoch on a third set, by performance, and use the test once.
++ The test chose the epoch, so its best value is too high on average. | Yes. It's a small leak. Choose the epoch on a third set, of other performances, and use the test once.
 - Ten epochs are too few, so the model is probably still undertrained at its best. | Perhaps, but that would make the value too low, and you could see it in the curve.
 - Nothing, as long as the test performances weren't trained on. | They weren't, and yet your choice depends on them, because you took the highest of ten noisy values.
 - Accuracy is the wrong measure. The loss should have been compared. | The loss has the same problem, because it was measured on the test, too.
 
 [a_tie_with_the_baseline: single]
-On three splits of other data, your encoder has 0.68, 0.74 and 0.66, and a linear model 0.66, 0.71 and 0.67. What can you report?
+On three splits of other data, your encoder's accuracy is 0.68, 0.74 and 0.66, and a linear model's 0.66, 0.71 and 0.67. What can you report?
 - The encoder wins, because its mean is higher by more than a point. | The mean is higher by 1.3 points, but from split to split the encoder's accuracy differs by up to eight. On one of the three the linear model is ahead.
 - Nothing, because three splits don't suffice for any conclusion at all. | They show that the two are close, and how much the split matters. That's worth reporting.
 + The encoder is ahead on average, but by less than the splits differ. | Yes. Report all six numbers and this plain conclusion. More splits would tell us more.
@@ -49,11 +49,11 @@ On three splits of other data, your encoder has 0.68, 0.74 and 0.66, and a linea
 
 [other_leaks: open]
 A model should recognise a disease in X-ray pictures. Name two ways in which something could leak from the training into the test, although no picture is in both.
-answer: Several pictures of one patient could be on both sides. So could pictures from one hospital or machine, which may share a mark, a brightness or a frame that goes along with the diagnosis. If the sick patients come from one source and the healthy people from another, the source gives the answer away. You might also choose the epoch, the sizes or the preprocessing on the test, or scale the pictures with a mean that was computed over all of them. Each time, ask in what way the pictures in real use will be new, and make the test new in that way.
+answer: Several pictures of one patient could be on both sides. So could pictures from one hospital or machine, which may share a mark, a frame or a level of brightness that goes along with the diagnosis. If the sick patients come from one source and the healthy people from another, the source gives the answer away. You might also choose the epoch, the model's size or the preprocessing on the test, or scale the pictures with a mean that was computed over all of them. Each time, ask in what way the pictures in real use will be new, and make the test new in that way.
 
 [your_own_tokens: open]
 Tempo isn't in our tokens, although jazz is often fast. How would you give it to the model, and why could that make the leak larger?
-answer: You could add one more token after the class token that names a range of tempos. Or a linear layer could turn the tempo into a vector, which is added to the class token. In a split by windows, the exact tempo is almost the number of the performance, because all windows of a performance share it and few other performances have the same. The model could simply remember that 117 beats a minute is latin. Coarse ranges and a split by performance keep it from doing so.
+answer: You could add one more token after the class token that names a range of tempos. Or a linear layer could turn the tempo into a vector, which is added to the class token. In a split by windows, the exact tempo almost gives the performance away, because all windows of a performance share it and few other performances have the same. The model could simply remember that 117 beats a minute is latin. Coarse ranges and a split by performance keep it from doing so.
 """)
 
 PREDICTIONS = predictions(r"""

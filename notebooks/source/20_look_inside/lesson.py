@@ -71,7 +71,7 @@ model = smol and smol.model
 # - After section 4: "Head 4 of layer 23 knows capitals. True?" (It carries what was already in the country's vector.
 #   With it silenced, eight of ten answers are still right in one of the three sentences.)
 #
-# **Mistakes to expect**: the lens without the model's last norm, a patch after the layer, zero for the mean.
+# **Mistakes to expect**: the lens without the model's last norm, a patch after the layer, zero instead of the mean.
 #
 # **If you're running late** at minute 40, leave out section 5. It uses another model and nothing depends on it.
 #
@@ -453,9 +453,9 @@ display(
     )
 )
 notebook.tell(
-    f"""For 23 layers, thousands of tokens rank above the capital, and for most of the six countries the number is
-    usually above ten thousand. Then the capital climbs, but in all six sentences it reaches first place only after the
-    last layer. The dashed line shows France without the final norm. It still ends at rank {bare[-1] + 1:,}, although the
+    f"""For 23 layers, thousands of tokens rank above the capital, and in most of the six sentences more than ten
+    thousand at a typical layer. Then the capital climbs, but in all six it reaches first place only after the last
+    layer. The dashed line shows France without the final norm. It still ends at rank {bare[-1] + 1:,}, although the
     model says *Paris*, so leaving out the norm gives a wrong picture.
 
     Does the model not know the answer in the first 23 layers, or does it keep the answer somewhere else? The lens
@@ -570,13 +570,13 @@ head_table(
     share,
     "share of the difference that a head carries alone",
     "Share of the difference that each of 270 heads carries alone at the last word, mean of four pairs. One cell, "
-    "layer 23 head 4, is dark; a few of later layers have a tenth or so, and some are negative.",
+    "layer 23 head 4, is dark; a few in later layers have a tenth or so, and some are negative.",
 )
 notebook.tell(
     f"""One head is far ahead. Head {carrier[1]} of layer {carrier[0]} carries {share.max():.0%} of the difference on
-    average, and {again[0].min():.0%} to {again[0].max():.0%} in the four pairs. The runner-up carries
-    {share.flatten().topk(2).values[1]:.0%}. A few heads push the other way, which is why a single head can carry
-    more than the whole difference. With six other pairs of countries, this head carried about three quarters."""
+    average, and {again[0].min():.0%} to {again[0].max():.0%} in the four pairs of countries that we patched. The
+    runner-up carries {share.flatten().topk(2).values[1]:.0%}. A few heads push the other way, which is why a single
+    head can carry more than the whole difference. With six other pairs, this head carried about three quarters."""
 )
 print("the share of each head, measured just now and as stored:")
 for (layer, head), now in zip([carrier, *drawn], again.mean(1)):
@@ -664,7 +664,7 @@ notebook.tell(
     {lead["23.4"]:.1f} logits, and {without["23.4"][0][1]} of 10 answers are still right. In the second sentence
     {without["23.4"][1][1]} are, so the model can do without this head in part. Three other heads of the
     same layer seem to matter little, because silencing them costs only {alone:.1f}. But with head 4 gone,
-    silencing these three costs {then:.1f} more, and no right answer is left. In one layer, no head can notice that
+    silencing these three costs {then:.1f} more, and no right answer is left. Heads of one layer can't notice that
     another is gone. What the four bring seems to overlap, which you can't see as long as you silence them one at a
     time. The control, four other heads, costs next to nothing. The other two sentences show the same pattern."""
 )
@@ -764,7 +764,7 @@ assert dropped["both networks"][1] < 0.5
 # - Heads that find nothing put their weight on the first token. When we hid that token, the next one took over.
 # - Patching shows where the difference between two sentences is held: at the country until layer 23, where one head
 #   brings most of it to the last word.
-# - Other heads of its layer bring part of the same, so silencing one head at a time makes each look less important.
+# - Other heads of layer 23 bring part of the difference, too. Silenced one at a time, each looks less important.
 # - An attention score can be written as a long sum, without any approximation. In the score that we took apart, no
 #   single pair explained much, but one group of pairs made up nearly all of it.
 #
@@ -841,7 +841,7 @@ print(f"in {n_capitals} of 10, the capital comes first")
 # circuit also depends on how far apart the two tokens are, because a rotation comes between its two factors.
 #
 # Do the copiers' OV circuits copy? We take 500 random tokens, one at a time and without a text, as they leave the first
-# layer's network. For how many of them does a head write this very token, rather than one of the other 499?
+# layer's network. For how many of them does a head write the token itself, rather than one of the other 499?
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 
@@ -871,9 +871,9 @@ assert {(23, 0), (23, 1), (23, 5)} < {*best} and copy_share.median() < 0.01
 assert [one for one in copiers if copy_share[one] > 0.2] == [(23, 7), (23, 2)]
 
 # %% [markdown]
-# All eight attend alike, but only 23.2 and 23.7 often write the token that they attend to, and no map shows that. What
-# the other six write doesn't look like it to the output. Later layers may read it differently, and a vector in layer 17
-# is no longer the bare token. Section 4's 23.0, 23.1 and 23.5 are among the heads that copy best.
+# All eight attend alike, but only 23.2 and 23.7 often write the token that they attend to, and no map shows that. To
+# the output layer, what the other six write doesn't look like that token. Later layers may read it differently, and a
+# vector in layer 17 is no longer the bare token. Section 4's 23.0, 23.1 and 23.5 are among the heads that copy best.
 #
 # ### Which path does the change take?
 #
@@ -1002,7 +1002,7 @@ again = [statistics.mean(b for _, b in pairs) for pairs in english]
 saved = [a - b for a, b in zip(once, again)]
 notebook.tell(
     f"""The first reading hardly needs the eight heads. Reading a text again saves SmolLM {saved[0]:.1f} nats per token,
-    and without the eight still {saved[1]:.1f}. In English, then, they account for
+    and still saves {saved[1]:.1f} without the eight. In English, then, they account for
     {1 - saved[1] / saved[0]:.0%} of the saving. Other heads must do the rest."""
 )
 assert abs(once[0] - once[1]) < 0.5 and again[0] + 0.5 < again[1] < once[1]
@@ -1049,7 +1049,7 @@ assert at_copies[2][0] > 0.9 * at_copies[0][0] and at_copies[2][1] < at_copies[0
 
 # %% [markdown]
 # With this one head silenced, the copiers attend mostly to other tokens, although nothing in the copiers themselves was
-# changed. With the eight other heads of its layer silenced, their score hardly moves.
+# changed. With the eight other heads of its layer silenced, the copiers' score hardly moves.
 #
 # A head makes queries, keys and values. Which of the three failed? To find out, we need two runs. In the first one, the
 # earlier head is silenced, and we keep the queries of all heads in the copiers' four layers. In the second one nothing
@@ -1194,11 +1194,11 @@ estimate = torch.tensor(live("estimate", estimated))  # (30, 9)
 errors = (estimate - share).abs().flatten().sort(descending=True).values
 tops = [set(x.abs().flatten().topk(10).indices.tolist()) for x in (share, estimate)]
 notebook.tell(
-    f"""Of the 270 estimates, 269 are off by at most {errors[1]:.2f}. The remaining one is off by {errors[0]:.2f}. It's
-    that of head {carrier[1]} of layer {carrier[0]}, which comes out at {estimate[carrier]:.0%} instead of
-    {share[carrier]:.0%}. A slope only holds for small changes, and this head makes the largest change of all. As a
-    measurement, then, the shortcut fails where it matters most. It's still good for deciding what to patch, because
-    it picks the same ten heads as patching does. Kramár et al. (2024) describe where such estimates miss heads."""
+    f"""Of the 270 estimates, 269 are off by at most {100 * errors[1]:.0f} points, and that of head {carrier[1]} of
+    layer {carrier[0]} by {100 * errors[0]:.0f}. It comes out at {estimate[carrier]:.0%} instead of {share[carrier]:.0%}.
+    A slope only holds for small changes, and this head makes the largest change of all. As a measurement, then, the
+    shortcut fails where it matters most. It's still good for deciding what to patch, because it picks the same ten
+    heads as patching does. Kramár et al. (2024) describe where such estimates miss heads."""
 )
 assert errors[1] < 0.05 < 0.3 < errors[0] and tops[0] == tops[1]
 assert abs(estimate[carrier] - share[carrier]) == errors[0]
@@ -1283,9 +1283,9 @@ assert sparse >= 12 and max(principal, chance) <= 4 and size < 0.8
 # ### Does the model repair itself?
 #
 # If a head is silenced, later parts read a changed stream and may change what they add. In larger models they've been
-# seen to make up for part of the loss (**self-repair**, McGrath et al. 2023), and a smaller divisor in the last norm
-# explains some of that (Rushing and Nanda 2024). Below is what the right capital's lead over nine others loses through
-# each part of SmolLM when head 4 of layer 23 outputs zeros. Repair would be a negative number.
+# seen to make up for part of the damage (**self-repair**, McGrath et al. 2023), and a smaller divisor in the last norm
+# explains some of that (Rushing and Nanda 2024). Below you see how much of the right capital's lead over nine others is
+# lost through each part of SmolLM when head 4 of layer 23 outputs zeros. Repair would show as a negative number.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 
@@ -1319,7 +1319,7 @@ for name, logits in through.items():
 notebook.tell(
     f"""On balance, nothing is repaired. The head's own output is worth {through["23.4"]:.1f} logits. The networks lose
     another {through["networks"]:.1f}, because they worked on what it had brought. Two heads of the last layer react
-    most, and nearly cancel. Head 29.0 returns {-through["29.0"]:.1f} logits, 29.1 costs {through["29.1"]:.1f} more."""
+    most and nearly cancel out. Head 29.0 returns {-through["29.0"]:.1f} logits, 29.1 costs {through["29.1"]:.1f} more."""
 )
 assert through["together"] > through["23.4"] + 1 and through["29.0"] < -0.5 < 0.5 < through["29.1"]
 
@@ -1351,5 +1351,5 @@ assert through["together"] > through["23.4"] + 1 and through["29.0"] < -0.5 < 0.
 # Interpretable LLM Feature Circuits", arXiv:2406.11944; Ameisen et al. (2025), "Circuit Tracing"; Lindsey et al.
 # (2025), "On the Biology of a Large Language Model".
 #
-# If you'd like exercises at a larger scale, go on with ARENA's chapter on interpretability. You'll know most of its
-# tools.
+# If you'd like exercises at a larger scale, go on with the interpretability chapter of ARENA, a free online course.
+# You'll know most of its tools.

@@ -6,8 +6,8 @@
 # The layers themselves stay as they are, except in one experiment with the positions. Training takes a few seconds
 # per model.
 #
-# In each part, our Transformer competes with a simpler method, of the kind that was used before there were
-# Transformers. Read how the two work, and guess which one wins before you look at the results.
+# The page has two parts, on sounds and on proteins. In each, our Transformer competes with a simpler method from before
+# there were Transformers. Read how the two work, and guess which one wins before you look at the results.
 #
 # You can come here from any lesson after 07. Allow **11 minutes** for both parts.
 
@@ -269,7 +269,7 @@ notebook.claim(window > rotated > added + (window - added) / 2)
 notebook.figure(
     compare(protein_results, "residues right, %"),
     alt="Bars: the linear window is right most often, the Transformer with rotated positions comes next, the "
-    "Transformer with added positions is far behind, always saying coil is right least.",
+    "Transformer with added positions is far behind, and the answer “coil” throughout is right least often.",
     width=620,
 )
 
@@ -357,7 +357,7 @@ notebook.figure(
 # (Ansari et al. 2024) sorts values into bins and treats the bins as tokens. Both are trained on a great many series.
 # On a series that's new to them, they come close to models that were trained on that very series.
 #
-# ## What they have in common
+# ## What the two parts have in common
 #
 # In both parts, a simple method was level with our first Transformer or ahead of it. You might conclude that a
 # Transformer is the wrong model, or that it needs more data. The proteins show that neither has to be true. Rotating

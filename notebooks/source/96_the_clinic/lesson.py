@@ -6,8 +6,8 @@
 # such a line in your own model, for which nobody has an answer key?
 #
 # You experiment on the model. Change one word and see which outputs move. If an earlier output does, the model reads
-# the future, whatever its code looks like. On this page you write three such probes. Then you examine twelve
-# *patients*, which are faulty models rebuilt from public bug reports, and finally your own model.
+# the future, whatever its code looks like. On this page you write three such experiments, called *probes*. Then you
+# examine twelve *patients*, which are faulty models rebuilt from public bug reports, and finally your own model.
 #
 # Allow **50 minutes**. You need lessons 04 to 09, and the bug hunt in lesson 10 is good preparation.
 
@@ -108,8 +108,8 @@ with torch.no_grad():
         print(f"{name}: a real word's output moves by {probe(model, sentence, 0, 4):.1g}")
 
 # %% [markdown]
-# Here a healthy model needn't score exactly 0. With padding, each sum has more terms. They're 0, but the computer may
-# now add the others up in a different order, and that can change the seventh digit.
+# Here a healthy model needn't score exactly 0. With padding, each sum has more terms. The extra ones are 0, but the
+# computer may now add up the others in a different order, and that can change the seventh digit.
 #
 # The third probe asks whether the sentences of a batch are kept apart. If you forget `batch_first=True`, attention runs
 # from one sentence to another, and nothing in the training gives it away.
