@@ -59,7 +59,8 @@ SAID = {
     "Tensors must have same number of dimensions": (
         "torch.cat joins tensors with equally many dimensions; x[:, None] adds one of size 1."
     ),
-    r"can only concatenate list": "+ adds tensors and joins only lists. torch.cat joins tensors.",
+    "expanded size of the tensor": "What you put in has to fit its place, the target sizes.",
+    r"can only concatenate list": "+ joins a list to a list only: [x] for a number x. torch.cat joins tensors.",
     r"(softmax|normalize)\(\) missing .*dim": "Say along which dimension: .softmax(dim=...).",
     r"numpy\.|numpy array": (
         "A NumPy function returns NumPy's numbers. Use PyTorch's own (query @ key, torch.dot, "

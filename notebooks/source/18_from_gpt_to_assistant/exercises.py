@@ -395,7 +395,7 @@ EXERCISES = [
         then="The training below uses it to decide which answers to make likelier.",
         mistakes=[
             Mistake("over all prompts", "rewards.mean(dim=1, keepdim=True)", "rewards.mean()",
-                    "The mean runs over all prompts, so an easy prompt makes all of its answers look good. Which answers should each one be compared with?"),
+                    "The mean and the deviation run over all prompts, so an easy prompt makes all of its answers look good. Which answers should each one be compared with?", also=(("rewards.std(dim=1, keepdim=True, ", "rewards.std("),)),
             Mistake("over the prompts", "rewards.mean(dim=1", "rewards.mean(dim=0",
                     "Answers to different prompts are compared with each other. One row is one prompt.", also=(("rewards.std(dim=1", "rewards.std(dim=0"),)),
             Mistake("not centred", "(rewards - mean)", "rewards",

@@ -324,8 +324,8 @@ def dpo_loss(policy_better, policy_worse, reference_better, reference_worse, bet
 exercises.check("dpo_loss", dpo_loss)
 
 # %% [markdown]
-# Let's see what your loss does to our assistant. We train on 48 pairs of its own stories, in batches of 8. The
-# reference never changes, so we compute its log-probabilities only once. Here is the first pair.
+# Let's see what your loss does to our assistant. We train on 48 pairs of its own stories, in batches of 8, and keep 48
+# more for a test. The reference never changes, so we compute its log-probabilities only once. Here is the first pair.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 policy = load_assistant("instructed", merged=False)
@@ -345,7 +345,7 @@ def log_probs_of(batches):
         return [[assistant.answer_log_probs(policy.model, *half) for half in b] for b in batches]
 
 
-pairs = [pair for pair in preference_pairs() if len(pair[1]) + len(pair[2]) < 400][:48]
+pairs = [pair for pair in preference_pairs() if len(pair[1]) + len(pair[2]) < 400][:96]
 batches = [batch_of(pairs[i : i + 8]) for i in range(0, len(pairs), 8)]
 known = log_probs_of(batches)
 prompt, better, worse = pairs[0]
@@ -354,7 +354,7 @@ print(f"{prompt}\n\nbetter: {better}\n\nworse:  {worse}")
 # %% tags=["nbval-ignore-output"]
 optimizer = torch.optim.AdamW(adapters(policy.model), lr=5e-4)
 losses, preference_loss = [], exercises.mine("dpo_loss")  # yours, once it has passed
-for (better, worse), (was_better, was_worse) in tqdm(list(zip(batches, known))):
+for (better, worse), (was_better, was_worse) in tqdm(list(zip(batches, known))[:6]):
     now_better = assistant.answer_log_probs(policy.model, *better)
     now_worse = assistant.answer_log_probs(policy.model, *worse)
     loss = preference_loss(now_better, now_worse, was_better, was_worse, 0.1)
@@ -367,26 +367,25 @@ print("loss:", " ".join(f"{loss:.2f}" for loss in losses))
 # %% [markdown]
 # The first loss is log 2 ≈ 0.69, because policy and reference are still equal and every margin is 0. Each loss was
 # measured before the model had trained on that batch, and it tells us only how far the two answers have moved apart.
-# Which of them moved? To find out, we measure both gains over all 48 pairs after the training.
+# Which of them moved? To find out, we measure both gains after the training.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 now = log_probs_of(batches)
-gain_better, gain_worse = (
-    torch.cat([new[i] - old[i] for new, old in zip(now, known, strict=True)]).mean().item()
-    for i in (0, 1)
-)
-print(
-    f"mean gain of the better answers: {gain_better:+.1f} nats, of the worse ones {gain_worse:+.1f}"
-)
+gains = torch.tensor([[(n - k).mean() for n, k in zip(*b)] for b in zip(now, known)])  # (12, 2)
+trained, kept = gains.view(2, 6, 2).mean(1)
+for of, (better, worse) in {"trained on": trained, "kept for the test": kept}.items():
+    print(f"mean gain in nats, pairs {of}: better {better:+.1f}, worse {worse:+.1f}")
+ways = ["likelier" if gain > 0 else "less likely" for gain in (*trained, *kept)]
 notebook.tell(
     f"""
-    On average the better answers have become {"likelier" if gain_better > 0 else "less likely"}, and the worse ones
-    {"likelier, too" if gain_worse > 0 else "less likely"}. The loss sees only the difference between the two gains, so
-    it wouldn't notice if both fell by 20 nats. In longer runs the better answers often do become *less* likely (Pal et
-    al. 2024). That's why people who train with DPO watch both log-probabilities, not just the loss.
+    In the pairs that were trained on, the better answers have become {ways[0]} and the worse ones {ways[1]}. In the new
+    pairs, the better ones have become {ways[2]}, and the worse ones {ways[3]}{", too" * (ways[2] == ways[3])}. The loss
+    sees only the difference between the two gains, so it wouldn't notice if both fell by 20 nats. In longer runs, the
+    better answers of the training often become less likely as well (Pal et al. 2024). That's why people who train with
+    DPO watch both log-probabilities, not just the loss.
     """
 )
-notebook.claim(gain_better > gain_worse + 1 and abs(losses[0] - 0.693) < 0.01)
+notebook.claim(trained[0] > trained[1] + 1 and kept[0] > kept[1] and abs(losses[0] - 0.693) < 0.01)
 
 # %% [markdown]
 # ## 4. What if a rule knows what is right?
@@ -543,10 +542,10 @@ assert min(gamed["tokens"]) > 7 and min(gamed["reward"]) > max(gamed["one"]) + 0
 # puts the result into the chat, in our case as if the user had written it.
 
 # %% tags=["nbval-ignore-output"]
-adding = load_assistant("sums")
+caller = load_assistant("sums")
 tools = {"add": lambda a, b: a + b, "subtract": lambda a, b: a - b}
 for question in ("What is 485+337?", "What is 912-405?"):
-    talk = assistant.answer_with_tools(adding.reply, tools, question)
+    talk = assistant.answer_with_tools(caller.reply, tools, question)
     print("   ".join(message["content"] for message in talk))
 
 # %% [markdown]

@@ -190,6 +190,8 @@ EXERCISES = [
                     "Each position got a mean of its own. Average over positions as well."),
             Mistake("one number", ".mean((0, 1))", ".mean()",
                     "The K numbers were averaged too. The mean is a vector with K entries."),
+            Mistake("only over the K numbers", ".mean((0, 1))", ".mean(-1, keepdim=True)",
+                    "The K numbers were averaged, and texts and positions were not. It should be the other way round."),
             Mistake("all heads", "changed[:, :, head] = outputs[:, :, head].mean((0, 1))", "changed[:] = outputs.mean((0, 1))",
                     "All heads were silenced. The others should stay as they are."),
         ],

@@ -71,11 +71,11 @@ SmolLM has 30 layers. From which layer on does the lens rank the capital above a
 explain: In all six sentences, the residual stream at the last word points to the capital only at the very end.
 recall: what_the_lens_missed
 
-[how_much_it_carries]
-All 270 heads are patched, one at a time. How much of the difference does the strongest of them carry?
-- fifth: about 20% of it | That's what the runner-up carries. A head that carried so little couldn't change the answer by itself.
-- half: about 50% of it | Half would just about change the answer. The head changed it with plenty to spare.
-- nearly: about 90% of it | Right. One head of layer 23 carries nearly all of it.
-explain: Shares were measured one head at a time, in four pairs of countries.
+[one_head_gone]
+In the sentence above, silencing heads 0, 1 and 5 of layer 23 costs the right capital's lead between one and two logits. How much do these three cost if head 4 is already silenced?
+- more: much more, because they bring part of what head 4 brought | Right. As long as one of them brings it, the others are hardly missed.
+- less: less, because there's less of the lead left to lose | There is, and yet these three take away more of it than before.
+- same: as much as before, because no head of a layer reads what the others bring | None of them can notice that head 4 is gone, and each brings what it always brought. But later layers read what all of them have brought together.
+explain: The lead was measured for ten countries that played no part in choosing the heads.
 recall: what_patching_showed
 """)
