@@ -25,7 +25,6 @@ FAMILIES = (
     ["Monday, Tuesday, Wednesday,", "Friday, Saturday, Sunday,"],
 )
 
-
 # Heads are found on the first eight, two and two, and silenced in all ten.
 COUNTRIES = (
     *("France", "Germany", "Italy", "Japan", "Spain", "Greece", "Russia", "China"),

@@ -33,6 +33,12 @@ STATES = """Albania Tirana  Armenia Yerevan  Azerbaijan Baku  Belarus Minsk  Bel
     Georgia Tbilisi  Iceland Reykjavik  Latvia Riga  Lithuania Vilnius  Malta Valletta
     Moldova Chisinau  Montenegro Podgorica  Netherlands Amsterdam  Romania Bucharest
     Serbia Belgrade  Slovakia Bratislava  Slovenia Ljubljana  Switzerland Bern  Ukraine Kyiv"""
+LANGUAGES = """France French  Germany German  Italy Italian  Spain Spanish  Japan Japanese
+    Russia Russian  Portugal Portuguese  Greece Greek  Turkey Turkish  Poland Polish
+    Sweden Swedish  Norway Norwegian  Denmark Danish  Finland Finnish  Hungary Hungarian
+    Thailand Thai  Vietnam Vietnamese  Korea Korean  China Chinese  Iran Persian
+    Romania Romanian  Bulgaria Bulgarian  Ukraine Ukrainian  Iceland Icelandic"""
+TASKS = {"opposites": OPPOSITES, "capitals": CAPITALS, "states": STATES, "languages": LANGUAGES}
 N_EXAMPLES = (0, 2, 4, 8)
 DRAWS = 3
 FORMS = (
@@ -69,7 +75,7 @@ def few_shot(smol, words, n, mixed_up, seed, title=""):
 def measure_examples(smol):
     """Return shares of right answers by task, kind and number of examples, one per draw."""
     found = {}
-    for task, words in (("opposites", OPPOSITES), ("capitals", CAPITALS), ("states", STATES)):
+    for task, words in TASKS.items():
         for n in N_EXAMPLES:
             draws = range(DRAWS if n else 1)
             found[f"{task} right {n}"] = [few_shot(smol, words, n, False, s) for s in draws]

@@ -245,6 +245,7 @@ print(f"and in the run just now: {live['one head']:.3f} → {live['four heads']:
 print(write(four_heads, letters, "once upon a time "))
 one_long, four_long = long["losses"]["one head"], long["losses"]["four heads"]
 assert max(four_long) < min(one_long)
+assert max(ladder["added"]["one head"]) < min(ladder["added"]["four heads"])
 assert sum(p.numel() for p in one_head.parameters()) == sum(
     p.numel() for p in four_heads.parameters()
 )
@@ -555,7 +556,7 @@ model_map(story.trace("The king said to his daughter"), tour="14")
 # on.
 #
 # Section 2 explains the lead of four heads by the letter just read, which competes for weight. As a check, we put a
-# residual path around the heads, so that no head has to fetch that letter. With it, one head was as good as four.
+# residual path around the heads, so that no head has to fetch that letter. One head then did as well as four.
 #
 # The models of six sizes in *Going deeper* were trained in this way too, for 500 steps. Their learning rates were
 # chosen on 40,000 unseen letters and their losses measured on 40,000 others.

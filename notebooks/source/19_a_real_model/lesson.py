@@ -554,15 +554,17 @@ notebook.tell(
     {mean["states", "mixed", "4"]:.0f} after mixed-up ones.
 
     It seems that examples show two things: what the list is about, and which relation is meant. For capitals, knowing
-    what the list is about is nearly enough, though not for every such list. When we mixed up countries and their
-    languages, half of the right answers were lost. Min et al. (2022) likewise found that wrong answers often do little
-    harm. Much larger models are different. Give them examples with every label flipped, and they begin to
+    what the list is about is nearly enough, though not for every such list. With 24 countries and their languages,
+    SmolLM finds {mean["languages", "right", "4"]:.0f} answers after right examples and only
+    {mean["languages", "mixed", "4"]:.0f} after mixed-up ones. Min et al. (2022) likewise found that wrong answers often
+    do little harm. Much larger models are different. Give them examples with every label flipped, and they begin to
     answer with flipped labels themselves (Wei et al. 2023)."""
 )
 assert mean["opposites", "right", "0"] == mean["capitals", "right", "0"] == 0
 assert mean["opposites", "titled", "0"] > 8 and mean["capitals", "titled", "0"] == 0
 assert min(mean["opposites", "right", "4"], mean["capitals", "right", "4"]) >= 14
 assert harm["opposites"] > harm["capitals"] + 4
+assert mean["languages", "mixed", "4"] < 0.75 * mean["languages", "right", "4"]
 
 # %% tags=["nbval-ignore-output"]
 exercises.my_parts()

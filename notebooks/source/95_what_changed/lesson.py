@@ -273,8 +273,8 @@ notebook.table(
 tell(
     """A model that knows only the letters' frequencies has a loss of 2.95. After 300 steps, 24 layers with
     post-norm have got no further than that. With pre-norm they have learned something, though less than two layers
-    did. Smaller rates and a warm-up hardly helped our post-norm models within 300 steps. Given more time, such care
-    does let post-norm learn, but pre-norm works without it (Xiong et al. 2020; lesson 07 plots the gradients).
+    did. Xiong et al. (2020) report that post-norm needs a warm-up, and that pre-norm works without one (lesson 07
+    plots the gradients).
 
     Since then the norm has moved again. OLMo 2 normalises a sublayer's output before adding it to the residual path.
     Gemma 2 and 3 normalise both the input and the output."""
