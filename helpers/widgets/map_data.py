@@ -5,7 +5,7 @@ import torch
 
 from helpers.pretrained.recurrent_trace import RecurrentTrace
 from helpers.widgets.map_tours import STRIP
-from helpers.widgets.readable import readable
+from helpers.widgets.readable import readable, readable_next
 
 WIDE_STRIP = 64  # the same inside a feed-forward network
 MOST_TOKENS = 64
@@ -99,7 +99,7 @@ def pack_trace(trace) -> tuple[dict, bytes]:
         "encoder": _stack(trace.encoder, packer),
         "decoder": _stack(trace.decoder, packer),
         "written": readable(trace.written),
-        "candidates": [_candidates(one, words=trace.kind != "ViT") for one in trace.candidates],
+        "candidates": _candidates(trace, [] if trace.kind == "ViT" else trace.stacks[-1].tokens),
         "drawn": [
             next((i for i, one in enumerate(found) if one.token == token), -1)
             for found, token in zip(trace.candidates, trace.written, strict=False)
@@ -121,7 +121,7 @@ def pack_recurrent(trace: RecurrentTrace) -> tuple[dict, bytes]:
         "source": readable(trace.source),
         "tokens": readable(trace.tokens),
         "written": readable(trace.written),
-        "candidates": [_candidates(one) for one in trace.candidates],
+        "candidates": _candidates(trace, trace.tokens),
     }
     return described, packer.bytes()
 
@@ -184,10 +184,17 @@ def _mask(mask):
     return ["".join("01"[allowed] for allowed in row) for row in mask.tolist()]
 
 
-def _candidates(found, words=True):
-    tokens = [one.token for one in found]  # of words, or names of classes
-    tokens = readable(tokens) if words else tokens
-    return [
-        [token, round(one.logit, 3), round(one.probability, 5)]
-        for token, one in zip(tokens, found, strict=True)
-    ]
+def _candidates(trace, tokens):
+    """Describe what may follow each of the tokens; without them, the names of classes."""
+    rows = []
+    for row, found in enumerate(trace.candidates):
+        names = [one.token for one in found]
+        names = readable_next(tokens[: row + 1], names) if tokens else names
+        # A softmax over many tokens never reaches 1.
+        rows.append(
+            [
+                [name, round(one.logit, 3), min(round(one.probability, 5), 0.99998)]
+                for name, one in zip(names, found, strict=True)
+            ]
+        )
+    return rows

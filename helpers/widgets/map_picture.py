@@ -7,7 +7,7 @@ import numpy
 from helpers.widgets.colours import LIGHT
 from helpers.widgets.map_data import entries
 from helpers.widgets.map_tours import STRIP
-from helpers.widgets.readable import readable
+from helpers.widgets.readable import percent, readable, readable_next
 from helpers.widgets.stills import STEPS, as_image, drawing, palette, pixels, text
 
 INK, MUTED, LINE, KEY, QUERY = (LIGHT[n] for n in ("ink", "muted", "lane", "key", "query"))
@@ -37,14 +37,15 @@ def alt_text(trace, written=0) -> str:
         return (
             f"Map of {name} on a picture cut into {len(first.tokens) - 1} patches, with a class "
             f"token in front: {layers} layers with {heads} heads each, then the class "
-            f"{best.token} with {_percent(best.probability)}."
+            f"{best.token} with {percent(best.probability)}."
         )
     if trace.kind == "GPT":
         tokens, best = " ".join(readable(first.tokens)), trace.candidates[written][0]
+        token = readable_next(first.tokens[: written + 1], [best.token])[0]
         return (
             f"Map of {name} on the tokens {tokens}: {layers} layers of masked self-attention with "
             f"{heads} heads each and feed-forward networks. The likeliest next token is "
-            f"{readable([best.token])[0]} with {_percent(best.probability)}."
+            f"{token} with {percent(best.probability)}."
         )
     text = (
         f"Map of the model on the tokens {' '.join(readable(first.tokens))}: embedding plus "
@@ -54,10 +55,10 @@ def alt_text(trace, written=0) -> str:
         return f"{text}, then one output vector per token."
     target = " ".join(readable(trace.decoder.tokens[: written + 1]))
     best = trace.candidates[written][0]
-    token = readable([best.token])[0]
+    token = readable_next(trace.decoder.tokens[: written + 1], [best.token])[0]
     return (
         f"{text}; their output goes to {len(trace.decoder.layers)} decoder layers, which read "
-        f"{target} and predict {token} with {100 * best.probability:.0f}%."
+        f"{target} and predict {token} with {percent(best.probability)}."
     )
 
 
@@ -205,7 +206,7 @@ def _output(trace, written, x, top, pitch):
     parts.append(_text(left, top - 16, "next token" if trace.decoder else "class", weight=600))
     best = trace.candidates[written][: max(2, min(5, pitch * len(stack.tokens) // 36))]
     tokens = [one.token for one in best]
-    tokens = readable(tokens) if trace.decoder else tokens
+    tokens = readable_next(stack.tokens[:rows], tokens) if trace.decoder else tokens
     for i, (one, token) in enumerate(zip(best, tokens, strict=True)):
         at = top + 16 + i * 36
         parts.append(
@@ -214,7 +215,7 @@ def _output(trace, written, x, top, pitch):
         )
         parts.append(_text(left, at, _short(token), weight=400 if i else 600))
         # The share stands beside its bar, because a long name needs the whole line.
-        parts.append(_text(WIDTH, at + 14, _percent(one.probability), MUTED, "end", size=13))
+        parts.append(_text(WIDTH, at + 14, percent(one.probability), MUTED, "end", size=13))
         width = max(2, (WIDTH - left - 38) * one.probability)
         parts.append(
             f'<rect x="{left:g}" y="{at + 6}" width="{width:.3g}" height="6" rx="3" '
@@ -225,7 +226,3 @@ def _output(trace, written, x, top, pitch):
 
 def _short(token):
     return token if len(token) <= 11 else token[:10] + "…"
-
-
-def _percent(share):
-    return f"{100 * share:.0f}%" if share >= 0.005 else "<1%"

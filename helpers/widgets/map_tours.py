@@ -3,7 +3,7 @@
 import math
 import string
 
-from helpers.widgets.readable import readable
+from helpers.widgets.readable import percent, readable
 
 LONGEST = 18  # characters of a token inside a sentence
 STRIP = 32  # entries of a vector in a colour strip: `map_data.entries` chooses them
@@ -95,7 +95,8 @@ STEPS = {
     ),
     "masked": (
         "The decoder's own attention is masked. A token is allowed to attend to itself and to "
-        "earlier tokens only, because the later ones aren't written yet when it translates.",
+        "earlier tokens only, because the later ones aren't written yet. One weight in each square "
+        "has to be exactly 1. Which one? Guess, then press a square.",
         {"parts": ["masked-self-attention"]},
     ),
     "masked-gpt": (
@@ -147,7 +148,8 @@ STEPS = {
     ),
     "heads": (
         "A layer has {n_heads} heads, so a token can collect information in {n_heads} different "
-        "ways at once. Compare the squares: each head has learned a pattern of its own.",
+        "ways at once, and each head has learned a pattern of its own. Does one of them look "
+        "mostly at a neighbour? Guess, then press its square.",
         {"place": "{layer}"},
     ),
     "queries": (
@@ -188,8 +190,8 @@ STEPS = {
     ),
     "logits": (
         "One logit per token of the vocabulary; these are the ten largest. Softmax turns them into "
-        "probabilities, and a gap of a few points in the logits becomes a clear favourite. Try the "
-        "temperature.",
+        "probabilities, and a gap of a few points in the logits becomes a clear favourite. What "
+        "does a temperature of 2 do to it? Guess, then try it.",
         {"place": "{output}", "written": "{written}"},
     ),
     "loss": (
@@ -332,7 +334,7 @@ def _drawn_words(trace):
     """Choose, of what a GPT wrote, the token that was likeliest; a ViT has its likeliest class."""
     if trace.kind == "ViT":
         best = trace.candidates[0][0]
-        return {"next": best.token, "next_share": _percent(best.probability)}
+        return {"next": best.token, "next_share": percent(best.probability)}
     written = _tokens(trace.written)
     shares = [
         next((one.probability for one in found if one.token == token), 0)
@@ -343,7 +345,7 @@ def _drawn_words(trace):
     return {
         "read": _tokens(trace.decoder.tokens)[row],
         "next": written[row],
-        "next_share": _percent(shares[row]),
+        "next_share": percent(shares[row]),
         "next_probability": f"{shares[row]:.3f}",
         "next_loss": f"{-math.log(shares[row] or 1):.3f}",
         "written": row,
@@ -366,18 +368,18 @@ def _target_words(trace, source):
         for share, likeliest in zip(found, trace.candidates, strict=True)
     ]
     # A weight and a probability that look equal would be taken for one number.
-    differ = [i for i in rows if _percent(mean[i].max().item()) != _percent(shares[i])]
+    differ = [i for i in rows if percent(mean[i].max().item()) != percent(shares[i])]
     row = max(differ or rows, key=lambda i: mean[i, words].max().item())
     key = mean[row].argmax().item()
     head = cross.heads.weights[:, row, key].argmax().item()
     return {
         "read": _tokens(trace.decoder.tokens)[row],
         "looked_at": source[key],
-        "looked_share": _percent(mean[row, key].item()),
+        "looked_share": percent(mean[row, key].item()),
         "cross_head": head + 1,
         "cross_number": f"decoder/{layer}/cross-attention/{head}/{row},{key}",
         "next": written[row] if found[row] else _tokens([trace.candidates[row][0].token])[0],
-        "next_share": _percent(shares[row]),
+        "next_share": percent(shares[row]),
         "next_probability": f"{shares[row]:.3f}",
         "next_loss": f"{-math.log(shares[row]):.3f}",
         "follow_target": f"decoder:{row}",
@@ -391,10 +393,6 @@ def _tokens(tokens):
 
 def _is_word(token):
     return any(letter.isalpha() for letter in token) and not token.startswith("<")
-
-
-def _percent(share):
-    return f"{100 * share:.0f}%"
 
 
 def _most_telling(tokens, all_heads):

@@ -51,6 +51,19 @@ def readable(tokens) -> list[str]:
     ]
 
 
+def readable_next(tokens, candidates) -> list[str]:
+    """Turn `candidates` for the token after `tokens` into the labels they would have there."""
+    pairs = [piece for one in candidates for piece in (tokens[-1], one)]
+    return readable([*tokens, *pairs])[len(tokens) + 1 :: 2]
+
+
+def percent(share: float) -> str:
+    """Write a share of 1 in percent; what isn't quite all of it never reads 100%."""
+    if 0.995 <= share < 0.99999:
+        return f"{100 * share:.1f}%" if share < 0.9995 else ">99.9%"
+    return f"{100 * share:.0f}%" if share >= 0.005 else "<1%"
+
+
 def _continues(token, before, starts, ends):
     if SPECIAL.fullmatch(token) or not any(c.isalnum() for c in token):
         return False

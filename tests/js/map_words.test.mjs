@@ -8,9 +8,10 @@ import { along } from "../../helpers/widgets/static/map_moves.js";
 import { clearest, clearestHead, purposeOf, sayPurpose } from "../../helpers/widgets/static/map_purpose.js";
 import { lightsUp } from "../../helpers/widgets/static/map_network.js";
 import { grouped, sayWhy } from "../../helpers/widgets/static/map_why.js";
+import { brief, percent } from "../../helpers/widgets/static/map_scene.js";
 import { namePlaces } from "../../helpers/widgets/static/map_rows.js";
 import { deeper, matrix, sentenceOf, tellingPair } from "../../helpers/widgets/static/map_trace.js";
-import { marksIn, spelt } from "../../helpers/widgets/static/text.js";
+import { digits, marksIn, spelt } from "../../helpers/widgets/static/text.js";
 
 // A sublayer with one head, of which only the weights are asked for.
 function sublayerOf(weights, { kind = "self-attention", causal = false } = {}) {
@@ -35,11 +36,19 @@ test("why a weight is what it is stays true where parts cancel", () => {
   assert.equal(found([[1.76, 0.2], [-0.88, 0]]), "the query looks at the key first of all because the query itself fits the key itself (framed: 1.76 of 1.08). All 4 pairs together: 1.08 above an average key.");
   assert.match(found([[0.1, 0], [-0.6, 0]]), /^the query looks less at the key first of all because what biases add to the query doesn’t fit the key itself \(framed: −0\.60 of −0\.50\)\. All 4 pairs together: 0\.50 below an average key\.$/);
   const many = grouped({ names: ["token", "2.1", "2.2", "2.ff"], pairs: [[0, 0, 0, 0], [0.5, 0, 0, 0], [0.4, 0, 0, 0], [0, 0, 0, 0.3]], mean: Array(4).fill([0, 0, 0, 0]) });
-  assert.match(sayWhy(many), /what layer 2’s heads wrote into the query fits the key itself \(framed: 0\.90 of 1\.20\)\./);
+  assert.match(sayWhy(many), /what self-attention 2 wrote into the query fits the key itself \(framed: 0\.90 of 1\.20\)\./);
+  const spread = Array.from({ length: 4 }, (_, i) => [0.5, i === 3 ? 0.7 : 0.5]);
+  const several = grouped({ names: ["token", "position", "1.2", "1.ff"], keys: ["token", "1.ff"], pairs: spread, mean: Array(4).fill([0, 0]) });
+  assert.match(sayWhy(several), /^No single cell decides: the largest one, framed, adds 0\.70 of 4\.20\. Of the key’s parts, feed-forward 1 \(2\.20\) adds most; of the query’s, feed-forward 1 \(1\.20\)\. /);
   const cross = grouped({ names: ["token", "10.self.2", "10.cross.b"], keys: ["12.3", "12.ff"], pairs: [[0, 1], [2, 0], [0, 0]], mean: [[0, 0], [0, 0], [0, 0]] });
-  assert.deepEqual([cross.rows, cross.cols], [["token", "self-attention 10", "cross-attention 10"], ["heads of layer 12", "feed-forward 12"]]);
+  assert.deepEqual([cross.rows, cross.cols], [["token", "self-attention 10", "cross-attention 10"], ["self-attention 12", "feed-forward 12"]]);
   assert.deepEqual([...cross.sums], [0, 1, 1, 2, 0, 2, 0, 0, 0, 2, 1, 3]);
   assert.equal(cross.largest[3].words, "self-head 10.2 with head 12.3");
+});
+
+test("a weight below 1 is never said to be all of it", () => {
+  assert.deepEqual([0.42, 0.994, 0.998, 0.9999, 1].map(percent), ["42%", "99%", "99.8%", "over 99.9%", "100%"]);
+  assert.deepEqual([digits(0.9999), digits(0.998, 2), digits(1), brief(0.9999)], [">0.999", ">0.99", "1.000", ">99.9%"]);
 });
 
 test("a press on a dark neuron opens the nearest that lights up, with its strongest token", () => {
@@ -98,14 +107,14 @@ test("a head opens with its largest weight from one word to another", () => {
   const tokens = ["le", "chat", ".", "<eos>"];
   const weights = [[0.7, 0.2, 0.05, 0.05], [0.3, 0.5, 0.1, 0.1], [0.1, 0, 0, 0.9], [0, 0, 0, 1]];
   const place = (sublayer, keys) => ({ head: sublayer.heads[0], stack: stackOf(tokens), keys });
-  assert.deepEqual(tellingPair(place(sublayerOf(weights), tokens)), { query: 1, key: 0, words: true });
+  assert.deepEqual(tellingPair(place(sublayerOf(weights), tokens)), { query: 1, key: 0 });
   // Of another stack's tokens, the one in the same place is another word.
-  assert.deepEqual(tellingPair(place(sublayerOf(weights), [...tokens])), { query: 0, key: 0, words: true });
+  assert.deepEqual(tellingPair(place(sublayerOf(weights), [...tokens])), { query: 0, key: 0 });
   const causal = sublayerOf([[0, 1], [0.8, 0.2]], { causal: true });
   const two = { head: causal.heads[0], stack: stackOf(["un", "chat"]) };
-  assert.deepEqual(tellingPair({ ...two, keys: two.stack.tokens }), { query: 1, key: 0, words: true });
+  assert.deepEqual(tellingPair({ ...two, keys: two.stack.tokens }), { query: 1, key: 0 });
   const patches = { head: sublayerOf([[0.4, 0.6], [0.9, 0.1]]).heads[0], stack: stackOf(["[CLS]", "1,1"]) };
-  assert.deepEqual(tellingPair({ ...patches, keys: patches.stack.tokens }), { query: 1, key: 0, words: false });
+  assert.deepEqual(tellingPair({ ...patches, keys: patches.stack.tokens }), { query: 1, key: 0 });
 });
 
 test("an English sentence is told from a French one", () => {

@@ -1,6 +1,6 @@
 // The map, first depth, where the model answers: the likeliest next tokens, or the likeliest classes.
 
-import { percent } from "./map_scene.js";
+import { brief, percent } from "./map_scene.js";
 import { likeliest } from "./map_trace.js";
 import { clamp, marksIn, shorten, spelt, textWidth } from "./text.js";
 
@@ -50,7 +50,7 @@ export function answer(scene, model, stack, m, rows, row) {
         color: drawn ? p.theme.query : p.theme.ink,
       });
       if (word) p.text(mark, right, y - 7, { size: 12, weight: 650, align: "right", color: p.theme.query });
-      p.text(percent(share).replace("under ", "<"), right, y + 8, { size: 12, align: "right", color: p.theme.muted });
+      p.text(brief(share), right, y + 8, { size: 12, align: "right", color: p.theme.muted });
       p.box(left, y + 5, bar, 6, { fill: p.theme.masked, radius: 3 });
       p.box(left, y + 5, Math.max(2, bar * share), 6, { fill: p.theme.query, radius: 3 });
     });

@@ -1,6 +1,6 @@
 // The map, words in their places: which tokens a row takes from, each with its share.
 
-import { percent } from "./map_scene.js";
+import { brief, percent } from "./map_scene.js";
 import { textWidth } from "./text.js";
 
 // The share from which a word is named.
@@ -66,7 +66,7 @@ export function memoryNames(p, scene, { encoder }, shares = []) {
 export function memoryName(p, { width: all, measures: { narrow } }, { tokens, memory, blocks, y }, key, share) {
   if (!memory || narrow) return;
   const left = memory[0] + memory[2] + 7;
-  tag(p, `${tokens[key]} ${percent(share).replace("under ", "<")}`, left, y(key, blocks.length - 1), {
+  tag(p, `${tokens[key]} ${brief(share)}`, left, y(key, blocks.length - 1), {
     size: 13,
     color: p.theme.key,
     most: all - left,
@@ -76,7 +76,7 @@ export function memoryName(p, { width: all, measures: { narrow } }, { tokens, me
 // A token's name in its own column, and before it how much it gets.
 export function nameAt(p, { measures: { close } }, stack, row, { block = 0, share = null, color = p.theme.ink } = {}) {
   const [x, top, wide, high] = stack.nameRects[block](row);
-  const said = share === null ? "" : `${percent(share).replace("under ", "<")} `;
+  const said = share === null ? "" : `${brief(share)} `;
   p.box(x, top + high / 2 - 8, wide - 1, 16, { fill: p.theme.paper, radius: 0 });
   const style = { size: close ? 12 : 14, align: "right", most: x + wide, color };
   tag(p, said + stack.tokens[row], x + wide, top + high / 2, style);

@@ -6,7 +6,7 @@ import { along, ease } from "./map_moves.js";
 import { colourOf } from "./map_paint.js";
 import { columnTurn } from "./map_rows.js";
 import { rowOf, tellingPair, title, valueAt } from "./map_trace.js";
-import { clamp, textWidth } from "./text.js";
+import { clamp, digits, textWidth } from "./text.js";
 
 export function numberScene(where, place, width, room) {
   const { head, query, key, keys, stack } = where;
@@ -71,9 +71,9 @@ export function numberScene(where, place, width, room) {
   const most = tellingPair(where);
   const chosen = !where.words && query === most.query && key === most.key;
   const next = where.kind === "cross-attention" ? `, and the model writes “${stack.written[query]}” next` : "";
-  const why = most.words
-    ? `In this head, ${names[0]} gives ${names[1]} more weight than any other word gives another${next}. `
-    : "This is the largest weight in this head. ";
+  const share = valueAt(head.weights, query, key);
+  const more = head.weights.data.every((weight) => weight <= share) ? "No other row gives a key more. " : "";
+  const why = `In this head, ${names[0]} gives ${names[1]} ${percent(share)} of its weight${next}. ${more}`;
   const weights = rowOf(head.weights, query);
   const best = weights.indexOf(Math.max(...weights));
   const takes = `takes ${percent(weights[best])}`;
@@ -83,7 +83,8 @@ export function numberScene(where, place, width, room) {
       key === best
         ? `${scores}, more than any other, and ${takes}.`
         : `${scores}; “${keys[best]}” scores higher and ${takes}.`;
-  else scene.hint = `${chosen ? why : ""}Click on a token below to see another key.`;
+  else
+    scene.hint = `${chosen ? why : ""}${where.splits ? "What makes them fit: the tokens, their positions or an earlier layer? Guess, then press “Why this weight?”" : "Click on a token below to see another key."}`;
   return scene;
 }
 
@@ -188,7 +189,7 @@ function outcome(scene, { head, query, key, keys }, place, dot, names, g, say) {
   const score = valueAt(head.scores, query, key);
   const masked = !head.allowed(query, key);
   const share = valueAt(head.weights, query, key);
-  const exact = share < 0.0005 ? "under 0.001" : number(share, 3);
+  const exact = share < 0.0005 ? "under 0.001" : digits(share);
   const line = g.sum + g.sumHigh + 15;
   const steps = [
     `${say.dot} = ${number(dot)}`,
@@ -223,7 +224,7 @@ function outcome(scene, { head, query, key, keys }, place, dot, names, g, say) {
       const size = Math.max(1, (high * weight) / most);
       p.box(x + 2, base - size, Math.max(2, pitch - 4), size, { fill: own ? p.theme.query : p.theme.lane, radius: 2 });
       if (pitch > 26 && (weight >= 0.01 || own))
-        p.text(own ? exact : number(weight), x + pitch / 2, base - size - 9, {
+        p.text(own ? exact : digits(weight, 2), x + pitch / 2, base - size - 9, {
           size: 12,
           weight: own ? 650 : 400,
           align: "center",

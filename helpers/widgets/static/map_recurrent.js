@@ -1,10 +1,10 @@
 // The map, the recurrent pair: states, energies, weights, context, and the decoder's next state.
 
 import { along, mixes, own, ease } from "./map_moves.js";
-import { NARROW, Scene, number, percent, tellVector } from "./map_scene.js";
+import { NARROW, Scene, brief, number, percent, tellVector } from "./map_scene.js";
 import { columnTurn } from "./map_rows.js";
 import { rowOf, valueAt } from "./map_trace.js";
-import { clamp, textWidth } from "./text.js";
+import { clamp, digits, textWidth } from "./text.js";
 
 // Room for the two lines of words above the columns.
 const HEADLINE = 46;
@@ -56,11 +56,13 @@ export function recurrentScene(model, width, room, step) {
   const weights = rowOf(model.weights, step);
   const most = Math.max(...weights);
   const best = model.source[weights.indexOf(most)];
-  scene.hint = `Step ${step + 1}: “${best}” gets ${percent(most)} of the weight, and “${model.written[step]}” is written. Press play, click on a token below to go to its step, or on an energy to see its products.`;
+  scene.hint = `Step ${step + 1}: “${best}” gets ${percent(most)} of the weight, and “${model.written[step]}” is written. Press play, or click on an energy to see its products. ${step + 1 < model.tokens.length ? "Which source token gets most in the next step? Guess, then click on that step below." : ""}`;
   return scene;
 }
 
 function headline(scene, g, x, words, more, most) {
+  // On a phone they are turned, so that none meets the next.
+  if (g.slim) return scene.label(words, x + 4, 40, { size: 12, weight: 650, turn: -0.6 });
   scene.label(words, x, g.narrow ? 30 : 12, { size: g.narrow ? 12 : 15, weight: 650, most });
   if (!g.narrow) scene.label(more, x, 31, { size: 13, color: "muted", most });
 }
@@ -73,14 +75,7 @@ function encoderStates(scene, model, g) {
     pitch,
     high,
   } = g;
-  headline(
-    scene,
-    g,
-    x,
-    g.narrow ? "States" : "Encoder states h",
-    "one per source token",
-    part + g.gap - (g.slim ? 2 : 8),
-  );
+  headline(scene, g, x, g.narrow ? "States" : "Encoder states h", "one per source token", part + g.gap - 8);
   model.source.forEach((token, row) => {
     if (row % Math.ceil(14 / pitch) === 0)
       scene.label(token, g.label - 8, g.y(row), { size: 14, align: "right", most: g.label - 8 });
@@ -108,8 +103,8 @@ function encoderStates(scene, model, g) {
 function bars(scene, model, g) {
   const { step, part, top, pitch, high } = g;
   const [energies, weights] = [rowOf(model.energies, step), rowOf(model.weights, step)];
-  headline(scene, g, g.x[1], g.narrow ? "Energy" : "Energies", "v · tanh(W s + U h)", part + g.gap - (g.slim ? 2 : 8));
-  headline(scene, g, g.x[2], g.narrow ? "Weight" : "Weights", "softmax: sum is 1", part + g.gap - (g.slim ? 2 : 8));
+  headline(scene, g, g.x[1], "Energies", "v · tanh(W s + U h)", part + g.gap - 8);
+  headline(scene, g, g.x[2], "Weights", "softmax: sum is 1", part + g.gap - 8);
   const [low, most] = [Math.min(0, ...energies), Math.max(0, ...energies)];
   const thick = pitch * (g.slim ? 0.7 : 0.5);
   const long = part - (g.slim ? 0 : 34);
@@ -126,26 +121,26 @@ function bars(scene, model, g) {
       p.box(g.x[2], g.y(row) - thick / 2, long, thick, { fill: p.theme.masked, radius: 2 });
       p.box(g.x[2], g.y(row) - thick / 2, Math.max(1, long * weights[row]), thick, { fill: p.theme.query, radius: 2 });
       if (pitch >= 13 && weights[row] >= 0.005)
-        p.text(number(weights[row]), g.x[2] + part - (g.slim ? part - 4 : 30), g.y(row), {
+        p.text(digits(weights[row], 2), g.x[2] + part - (g.slim ? part - 4 : 30), g.y(row), {
           size: 12,
           color: g.slim && weights[row] > 0.4 ? p.theme.paper : p.theme.ink,
         });
     });
     p.straight(zero, top, zero, top + high, { color: p.theme.edge, width: 1 });
   });
-  const column = (one, words, i, open) => {
+  const column = (one, words, i, open, show) => {
     const shown = { data: rowOf(one, step), rows: model.source.length, cols: 1, weights: true, most: 1 };
     scene.grid(
       [g.x[i], top, part, high],
       shown,
       `${words} of step ${step + 1}`,
-      (_, row) => [`“${model.source[row]}”: ${number(valueAt(one, step, row), 3)}`, "click to see the products"],
+      (_, row) => [`“${model.source[row]}”: ${show(valueAt(one, step, row), 3)}`, "click to see the products"],
       open,
     );
   };
   const open = (row) => `energy/${step},${row}`;
-  column(model.energies, "Energies", 1, open);
-  column(model.weights, "Weights", 2, open);
+  column(model.energies, "Energies", 1, open, number);
+  column(model.weights, "Weights", 2, open, digits);
   scene.part(["cross-attention", "self-attention"], g.x[1] - g.gap / 2, 0, 2 * (part + g.gap), top + high + 4);
 }
 
@@ -160,14 +155,7 @@ function context(scene, model, g) {
   const { step, part, pitch, top, high } = g;
   const x = g.x[3];
   const y = top + high / 2;
-  headline(
-    scene,
-    g,
-    x,
-    g.slim ? "c" : g.narrow ? "Context" : "Context c",
-    "states, mixed by the weights",
-    part + (g.slim ? 8 : g.panel),
-  );
+  headline(scene, g, x, g.narrow ? "Context" : "Context c", "states, mixed by the weights", part + g.panel);
   scene.paint((p) => {
     rowOf(model.weights, step).forEach((weight, row) => {
       if (weight >= 0.01)
@@ -202,7 +190,7 @@ function nextToken(scene, model, g) {
       p.text(token, left, y - 5, { size: 14, weight: i ? 400 : 650, most: room });
       p.box(left, y + 6, room - 40, 6, { fill: p.theme.masked, radius: 3 });
       p.box(left, y + 6, Math.max(2, (room - 40) * share), 6, { fill: p.theme.query, radius: 3 });
-      p.text(percent(share).replace("under ", "<"), g.width, y + 9, { size: 12, align: "right", color: p.theme.muted });
+      p.text(brief(share), g.width, y + 9, { size: 12, align: "right", color: p.theme.muted });
     }),
   );
   scene.part(

@@ -1,7 +1,7 @@
 // The map, a scene: what one depth consists of. It is painted, pointed at, lit in parts and played.
 
 import { entryOf, valueAt } from "./map_trace.js";
-import { textWidth } from "./text.js";
+import { digits, textWidth } from "./text.js";
 
 // Below this width, in pixels, parts stand below each other.
 export const NARROW = 540;
@@ -103,11 +103,14 @@ export const number = (value, n = 2) => {
   const text = Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(n);
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
 };
+// Only a softmax over a single token reaches 1.
 export const percent = (share) => {
-  if (share >= 0.9995) return "100%";
+  if (share >= 0.99999) return "100%";
+  if (share >= 0.9995) return "over 99.9%";
   if (share < 0.0005) return "under 0.1%";
-  return `${(100 * share).toFixed(share < 0.1 ? 1 : 0)}%`;
+  return `${(100 * share).toFixed(share < 0.1 || share >= 0.995 ? 1 : 0)}%`;
 };
+export const brief = (share) => percent(share).replace("under ", "<").replace("over ", ">");
 
 export const nVectors = (n) => `${n} vector${n === 1 ? "" : "s"}`;
 
@@ -120,5 +123,5 @@ export const tellVector = (tokens, what) => (one, row, col) => [
 // Words for a weight: who attends to whom, and how much.
 export const tellWeight = (queries, keys) => (one, row, col) => [
   `“${queries[row]}” to “${keys[col]}”`,
-  `weight ${number(valueAt(one, row, col), 3)}`,
+  `weight ${digits(valueAt(one, row, col))}`,
 ];

@@ -150,6 +150,7 @@ export class Stage {
   // After a step deeper or back: what was left, or the first thing there is.
   focus(place) {
     const hit = this.hits.find((one) => !one.hidden && place && one.target.go === place) || this.first();
+    if (!hit) return; // a page with nothing to press: the view itself takes the focus
     this.setHome(hit);
     hit.focus({ preventScroll: true });
   }

@@ -339,7 +339,7 @@ export function tellingPair({ head, stack, keys }) {
   );
   const most = (cells) => cells.reduce((a, b) => (data[b[0] * cols + b[1]] > data[a[0] * cols + a[1]] ? b : a));
   const [query, key] = most(words.length ? words : all);
-  return { query, key, words: words.length > 0 };
+  return { query, key };
 }
 
 function sharpest(sublayers) {

@@ -230,15 +230,16 @@ class MapView {
   // ---- drawing -----------------------------------------------------------------------------
 
   draw() {
-    const width = Math.floor(this.root.clientWidth - 2 * parseFloat(getComputedStyle(this.root).paddingLeft));
+    const inner = this.root.clientWidth - 2 * parseFloat(getComputedStyle(this.root).paddingLeft);
     // Too narrow, or no longer in the page.
-    if (!(width >= 100)) return;
+    if (!(inner >= 100)) return;
     const held = this.root.contains(document.activeElement);
     const dark = isDark();
     this.root.dataset.theme = dark ? "dark" : "light";
     // The words have a line of their own.
-    const rows = width < SLIM;
+    const rows = inner < SLIM;
     this.root.classList.toggle("mm-rows", rows);
+    const width = rows ? this.frame.clientWidth : Math.floor(inner); // without the scrollbar
     this.root.classList.toggle("mm-narrow", width < NARROW + 100);
     this.root.classList.toggle("mm-fresh", this.fresh);
     const room = rows ? ROOM - 30 : ROOM;

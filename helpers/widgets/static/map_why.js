@@ -2,35 +2,33 @@
 
 import { inkOn } from "./colour.js";
 import { colourOf } from "./map_paint.js";
-import { Scene, number, percent } from "./map_scene.js";
+import { Scene, brief, number } from "./map_scene.js";
 import { matrix, valueAt } from "./map_trace.js";
 import { clamp, fitting, textWidth, wrapped } from "./text.js";
 
-// "10.2", the second head of layer 10, and its bias "10.b" belong to the heads of layer 10; in a
-// decoder "1.self.2" and "1.cross.2". "1.ff" is a network, "token" just that.
+// "10.2", the second head of layer 10, and its bias "10.b" belong to that layer's self-attention; in
+// a decoder "1.self.2" and "1.cross.2". "1.ff" is a feed-forward network, "token" just that.
 const SHAPE = /^(\d+)\.(?:(self|cross)\.)?(\d+|b|ff)$/;
+// A cell that is less of the whole than this doesn't decide.
+const DECIDES = 1 / 3;
+const GUESS = "Would the same cell lead for another key? Guess, then go back and press one.";
 
 function groupOf(name) {
-  const [, layer, kind, last] = SHAPE.exec(name) || [];
+  const [, layer, kind = "self", last] = SHAPE.exec(name) || [];
   if (!layer) return name;
-  return last === "ff" ? `feed-forward ${layer}` : kind ? `${kind}-attention ${layer}` : `heads of layer ${layer}`;
+  return last === "ff" ? `feed-forward ${layer}` : `${kind}-attention ${layer}`;
 }
 
 function memberOf(name) {
   const [, layer, kind, last] = SHAPE.exec(name) || [];
-  if (!layer) return name;
-  if (last === "ff") return `ff ${layer}`;
+  if (!layer || last === "ff") return groupOf(name);
   const of = kind ? `${kind}-` : "";
   return last === "b" ? `${of}W_O’s bias ${layer}` : `${of}head ${layer}.${last}`;
 }
 
 // A group in a plain sentence: of which token, in its query or in its key.
 function plainly(group, token, side) {
-  const [, layer] = / (\d+)$/.exec(group) || [];
-  if (layer) {
-    const what = group.startsWith("feed") ? "network" : group.startsWith("heads") ? "heads" : group.split(" ")[0];
-    return `what layer ${layer}’s ${what} wrote into the ${side}`;
-  }
+  if (/\d$/.test(group)) return `what ${group} wrote into the ${side}`;
   if (group === "token") return `${token} itself`;
   return group === "position" ? `the position of ${token}` : `what ${group} add to the ${side}`;
 }
@@ -75,15 +73,26 @@ export function grouped({ names, keys = names, pairs, mean }) {
   };
 }
 
-// The largest cell in a plain sentence.
+// The largest cell in a plain sentence, or that none decides.
 function leadOf(found, [query, key] = ["the query", "the key"], little = false) {
-  const { above, rows, cols, sums } = found;
-  const { row, col } = strongestCell(found);
-  const [from, to] = [plainly(rows[row], query, "query"), plainly(cols[col], key, "key")];
-  const part = `${number(sums[row * (cols.length + 1) + col])} of ${number(above)}`;
-  const [looks, fits] = above < 0 ? ["looks less at", "doesn’t fit"] : [little ? "favours" : "looks at", "fits"];
+  const { above, rows, cols } = found;
+  const { row, col, value } = strongestCell(found);
+  const part = `${number(value * Math.sign(above))} of ${number(above)}`;
   const still = above > 0 && little ? " Other keys score higher still." : "";
+  if (value < DECIDES * Math.abs(above)) {
+    const [ofQuery, ofKey] = partsOf(found).map((parts) => parts.reduce((a, b) => ((b[1] - a[1]) * above > 0 ? b : a)));
+    const said = ([name, sum]) => `${name} (${number(sum)})`;
+    return `No single cell decides: the largest one, framed, adds ${part}. Of the key’s parts, ${said(ofKey)} ${above < 0 ? "takes away" : "adds"} most; of the query’s, ${said(ofQuery)}.${still}`;
+  }
+  const [from, to] = [plainly(rows[row], query, "query"), plainly(cols[col], key, "key")];
+  const [looks, fits] = above < 0 ? ["looks less at", "doesn’t fit"] : [little ? "favours" : "looks at", "fits"];
   return `${query} ${looks} ${key} first of all because ${from} ${fits} ${to} (framed: ${part}).${still}`;
+}
+
+// What each of the query's parts adds with all of the key's, and the other way round: [name, sum].
+function partsOf({ rows, cols, sums }) {
+  const n = cols.length + 1;
+  return [rows.map((name, i) => [name, sums[i * n + n - 1]]), cols.map((name, j) => [name, sums[rows.length * n + j]])];
 }
 
 export const sayWhy = (found) => `${leadOf(found)} ${restOf(found)}`;
@@ -99,32 +108,28 @@ function strongestCell({ rows, cols, sums, above }) {
   return cells.reduce((a, b) => (b.value > a.value ? b : a));
 }
 
-const SHORT = [
-  ["heads of layer", "heads"],
-  ["feed-forward", "ff"],
-  ["-attention", ""],
-];
-const shortOf = (name) => SHORT.reduce((words, [long, short]) => words.replace(long, short), name);
+// A name in two lines where it has two parts.
+const linesOf = (name) => name.split(/(?<=-)/);
 const widestLabel = (names) => Math.max(...names.map((name) => textWidth(name, 13)));
 
 function whySizes(width, room, rows, cols) {
   const slim = width < 500;
-  const left = slim ? rows.map(shortOf) : rows;
-  const label = Math.ceil(widestLabel(left)) + 14;
+  const label = Math.ceil(widestLabel(slim ? rows.flatMap(linesOf) : rows)) + (slim ? 8 : 14);
   const beside = width >= 700 ? clamp(width * 0.3, 220, 340) : 0;
   const cell = Math.min((width - label - beside - 8) / cols.length, 96);
-  const above = cols.map(shortOf);
-  const turned = cell < widestLabel(above) + 8;
-  const top = 44 + (turned ? 0.71 * widestLabel(above) + 18 : 26);
+  const turned = cell < widestLabel(cols.flatMap(linesOf)) + 8;
+  // Steeper where nothing is beside the grid, so that the last names end on the canvas.
+  const turn = beside ? Math.PI / 4 : 1.2;
+  const top = 44 + (turned ? Math.sin(turn) * widestLabel(cols) + 14 : 40);
   return {
-    left,
-    above,
+    slim,
     label,
     beside,
     cell,
     turned,
+    turn,
     top,
-    high: Math.max(20, Math.min((room - top - 6) / rows.length, 48)),
+    high: Math.max(slim ? 30 : 20, Math.min((room - top - 6) / rows.length, 48)),
   };
 }
 
@@ -137,13 +142,11 @@ export function whyScene(where, width, room, { asked, live }) {
     `Why this weight: the score of ${pair}, split by what wrote the query and the key`,
   );
   if (!asked) {
-    scene.label(
-      live
-        ? "The kernel is splitting the score …"
-        : "Splitting a score needs the kernel: run the cell, then press again.",
-      width / 2,
-      room / 2,
-      { size: 14, align: "center", color: "muted", most: width - 8 },
+    const told = live
+      ? "The kernel is splitting the score …"
+      : "Splitting a score needs the kernel: run the cell, then press again.";
+    wrapped(told, width - 16, 14).forEach((line, i) =>
+      scene.label(line, width / 2, room / 2 + 20 * i, { size: 14, align: "center", color: "muted" }),
     );
     scene.beat(`The score of ${pair}.`, [0, 0, width, room]);
     return scene;
@@ -160,7 +163,7 @@ export function whyScene(where, width, room, { asked, live }) {
   scene.height = Math.max(room, top + m * high + 6);
   const one = { ...matrix(shades(found.sums, m, n), m, n), most: 1 };
   const share = valueAt(head.weights, query, key);
-  const weight = `${pair}: weight ${percent(share).replace("under ", "<")}`;
+  const weight = `${pair}: weight ${brief(share)}`;
   const above = `${number(Math.abs(found.above))} ${found.above < 0 ? "below" : "above"} that of ${average}`;
   const score = `score ${number(found.score)}, ${above}`;
   const more = [`${score}, which makes the weight ${times(found.above)} as large`, score, above];
@@ -193,16 +196,18 @@ export function whyScene(where, width, room, { asked, live }) {
     });
   });
   const strong = (i, last) => (i === last ? { weight: 650 } : {});
-  g.left.forEach((name, i) =>
-    scene.label(name, label - 6, top + (i + 0.5) * high, { size: 13, align: "right", ...strong(i, m - 1) }),
-  );
-  g.above.forEach((name, i) => {
-    const style = g.turned ? { turn: -Math.PI / 4, align: "left" } : { align: "center", most: cell - 2 };
-    scene.label(name, label + (i + (g.turned ? 0.35 : 0.5)) * cell, top - (g.turned ? 8 : 12), {
-      size: 13,
-      ...style,
-      ...strong(i, n - 1),
-    });
+  const names = (name, x, y, style) =>
+    linesOf(name).forEach((line, i, all) =>
+      scene.label(line, x, y + 14 * (i - (all.length - 1) / 2), { size: 13, ...style }),
+    );
+  rows.forEach((name, i) => {
+    const show = g.slim ? names : (...args) => scene.label(...args);
+    show(name, label - 6, top + (i + 0.5) * high, { size: 13, align: "right", ...strong(i, m - 1) });
+  });
+  cols.forEach((name, i) => {
+    const x = label + (i + 0.5) * cell;
+    if (!g.turned) names(name, x, top - 18, { align: "center", ...strong(i, n - 1) });
+    else scene.label(name, x - 2, top - 8, { size: 13, turn: -g.turn, ...strong(i, n - 1) });
   });
   const tell = (_, i, j) => {
     const { value, words } = found.largest[i * n + j];
@@ -218,7 +223,7 @@ export function whyScene(where, width, room, { asked, live }) {
   const told = g.beside ? `${lead} ${restOf(found, average)}` : lead.replace(/: [^)]*\)/, ")");
   const end = g.beside
     ? besides(scene, found, lead, label + n * cell + 24, 36, width)
-    : besides(scene, found, restOf(found, average), 0, top + m * high + 12, width);
+    : besides(scene, found, `${restOf(found, average)} ${GUESS}`, 0, top + m * high + 12, width);
   scene.height = Math.max(scene.height, end);
   scene.beat("A query and a key are sums: of the token, its position, and all that earlier heads and networks wrote.", [
     0,
@@ -232,7 +237,7 @@ export function whyScene(where, width, room, { asked, live }) {
   );
   scene.beat(told, [0, 0, width, scene.height]);
   scene.hint = g.beside
-    ? "With the average key’s score, the numbers add up to the model’s own. Each norm’s divisor is kept as it was, so they don’t say what would happen without a part."
+    ? `With the average key’s score, the numbers add up to the model’s own. Each norm’s divisor is kept as it was, so they don’t say what would happen without a part. ${GUESS}`
     : told;
   return scene;
 }
@@ -256,11 +261,8 @@ function shades(sums, m, n) {
 function besides(scene, found, words, x, top, width) {
   const lines = wrapped(words, width - x - 6, 15);
   lines.forEach((line, i) => scene.label(line, x, top + 10 + 21 * i, { size: 15 }));
-  const { rows, cols, sums } = found;
-  const n = cols.length + 1;
   const y = top + 30 + 21 * lines.length;
-  const ofQuery = rows.map((name, i) => [name, sums[i * n + n - 1]]);
-  const ofKey = cols.map((name, j) => [name, sums[rows.length * n + j]]);
+  const [ofQuery, ofKey] = partsOf(found);
   const next = addsUp(scene, "What the query’s parts add", ofQuery, "query", [x, y, width - x]);
   return addsUp(scene, "What the key’s parts add", ofKey, "key", [x, next + 14, width - x]);
 }

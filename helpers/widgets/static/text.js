@@ -3,7 +3,11 @@
 export const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
 
 export const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
-export const digits = (value, n = 3) => value.toFixed(n);
+// A weight, which is 1 only where there is a single token.
+export function digits(value, n = 3) {
+  const text = value.toFixed(n);
+  return value < 0.99999 && Number(text) === 1 ? `>0.${"9".repeat(n)}` : text;
+}
 
 // A number inside a small cell; what would read 0.00 is not written.
 export function cellText(value) {
