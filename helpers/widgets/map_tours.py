@@ -94,9 +94,9 @@ STEPS = {
         {"parts": ["memory"]},
     ),
     "masked": (
-        "The decoder's own attention is masked. A token is allowed to attend to itself and to "
-        "earlier tokens only, because the later ones aren't written yet. One weight in each square "
-        "has to be exactly 1. Which one? Guess, then press a square.",
+        "The decoder's own attention is masked. A token is allowed to attend to itself and "
+        "earlier tokens only: the later ones aren't written yet. Which weight must be 1? "
+        "Guess, then press a square.",
         {"parts": ["masked-self-attention"]},
     ),
     "masked-gpt": (
@@ -148,8 +148,7 @@ STEPS = {
     ),
     "heads": (
         "A layer has {n_heads} heads, so a token can collect information in {n_heads} different "
-        "ways at once, and each head has learned a pattern of its own. Does one of them look "
-        "mostly at a neighbour? Guess, then press its square.",
+        "ways at once. Does one of them look mostly at a neighbour? Guess, then press its square.",
         {"place": "{layer}"},
     ),
     "queries": (
@@ -189,9 +188,9 @@ STEPS = {
         {"place": "{number}"},
     ),
     "logits": (
-        "One logit per token of the vocabulary; these are the ten largest. Softmax turns them into "
-        "probabilities, and a gap of a few points in the logits becomes a clear favourite. What "
-        "does a temperature of 2 do to it? Guess, then try it.",
+        "One logit per token; these are the ten largest. A softmax turns them into "
+        "probabilities, and a gap of a few points makes a clear favourite. What does a "
+        "temperature of 2 do to it? Guess, then try it.",
         {"place": "{output}", "written": "{written}"},
     ),
     "loss": (
