@@ -34,7 +34,7 @@ export function answer(scene, model, stack, m, rows, row) {
     0,
     found.findIndex(({ drawn }) => drawn),
   );
-  const bar = width - textWidth("<0.1%", 12) - 8;
+  const bar = width - textWidth(">99.9%", 12) - 8;
   scene.paint((p) => {
     p.strips(stack.output, x, top, strip, m.pitch, { rows });
     p.box(x - 2, y0 - m.pitch / 2, strip + 4, m.pitch, { edge: p.theme.query, line: 2, radius: 3 });

@@ -188,8 +188,8 @@ function nextToken(scene, model, g) {
     found.forEach(([token, , share], i) => {
       const y = first + (i + 0.5) * pitch;
       p.text(token, left, y - 5, { size: 14, weight: i ? 400 : 650, most: room });
-      p.box(left, y + 6, room - 40, 6, { fill: p.theme.masked, radius: 3 });
-      p.box(left, y + 6, Math.max(2, (room - 40) * share), 6, { fill: p.theme.query, radius: 3 });
+      p.box(left, y + 6, room - 52, 6, { fill: p.theme.masked, radius: 3 });
+      p.box(left, y + 6, Math.max(2, (room - 52) * share), 6, { fill: p.theme.query, radius: 3 });
       p.text(brief(share), g.width, y + 9, { size: 12, align: "right", color: p.theme.muted });
     }),
   );

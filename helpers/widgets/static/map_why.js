@@ -149,6 +149,7 @@ export function whyScene(where, width, room, { asked, live }) {
       scene.label(line, width / 2, room / 2 + 20 * i, { size: 14, align: "center", color: "muted" }),
     );
     scene.beat(`The score of ${pair}.`, [0, 0, width, room]);
+    scene.hint = told;
     return scene;
   }
   const average = head.causal ? "an average unmasked key" : "an average key";
@@ -220,7 +221,7 @@ export function whyScene(where, width, room, { asked, live }) {
   const tokens = [`“${stack.tokens[query]}”`, `“${keys[key]}”`];
   // On a narrow screen the lead is told, and the rest stands below the grid.
   const lead = leadOf(found, tokens, share < 1 / keys.length);
-  const told = g.beside ? `${lead} ${restOf(found, average)}` : lead.replace(/: [^)]*\)/, ")");
+  const told = g.beside ? `${lead} ${restOf(found, average)}` : lead.replace(/(\(framed): [^)]*/, "$1");
   const end = g.beside
     ? besides(scene, found, lead, label + n * cell + 24, 36, width)
     : besides(scene, found, `${restOf(found, average)} ${GUESS}`, 0, top + m * high + 12, width);
