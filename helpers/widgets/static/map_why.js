@@ -180,7 +180,7 @@ export function whyScene(where, width, room, { asked, live }) {
     p.box(label + (n - 1) * cell - 2, top, 4, m * high, { fill: p.theme.paper, radius: 0 });
     const { row, col } = strongestCell(found);
     p.box(label + col * cell, top + row * high, cell, high, { edge: p.theme.ink, line: 2.5, radius: 2 });
-    if (cell < 25) return;
+    if (cell < 24) return;
     found.sums.forEach((value, i) => {
       const style = {
         size: cell < 40 ? 12 : 13,
