@@ -28,7 +28,7 @@ def _trained(french):
 
 PLACES = [44 + 79 * i for i in range(6)]  # the middles of the words
 READ_AT, JAR_AT, WRITE_AT = 48, 100, 354  # the heights of the rows: words, state, translation
-WIDE, HIGH = 70, 152  # the state as a jar of layers, one per word
+WIDE, HIGH, BESIDE = 70, 152, 88  # the state as a jar of layers; from it to the backward one
 COLOURS = ("query", "key", "value", "result", "second", "muted")
 
 
@@ -36,8 +36,9 @@ def hidden_state_travelling():
     """A film: the words le chat noir dort enter a recurrent encoder one after the other. Its hidden
     state is a jar carried from word to word. Each word becomes the jar's uppermost layer, and since
     the jar never grows, the layers below shrink: that of le from all of it to 40, 23, 14, 11 and 9
-    percent. Only the last jar, the context vector, goes on to the decoder, which gets a copy of it
-    at every step and writes the black cat sleeps.
+    percent. Only the last jar goes on. With the last state of the backward reader, a grey jar, it
+    is the context vector. The decoder gets a copy of both at every step and writes the black cat
+    sleeps.
 
     A layer's height is its word's share of all that the forward state depends on: how far the state
     moves, on average, when the word is exchanged for each other word of the vocabulary.
@@ -79,11 +80,11 @@ def _travelling(read, written, shares):
     for seen, caption in enumerate(told, 1):
         yield _jar(read, written, shares, seen, 0, caption, key=seen in (2, 6))
     told = [
-        "The earlier states are dropped. The last one goes on: the context vector.",
-        f"The decoder gets a copy of it, and writes “{written[0]}”.",
+        "The last one goes on, beside that of the backward reader: together the context vector.",
+        f"The decoder gets a copy of both, and writes “{written[0]}”.",
         f"The next step gets a copy too, and “{written[0]}”. It writes “{written[1]}”.",
         "So it goes on, one word per step, until <eos>.",
-        "However long the sentence is, this one state is all that the decoder gets.",
+        "However long the sentence is, these two are all that the decoder gets.",
     ]
     for passed, caption in enumerate(told, 1):
         yield _jar(read, written, shares, 6, passed, caption, key=passed in (3, 5))
@@ -101,7 +102,7 @@ def _jar(read, written, shares, seen, passed, caption, key=True):
             scene.rect(f"layer {i}", x - 37, READ_AT - 17, 74, 34, COLOURS[i], COLOURS[i], 0.1)
         if i < seen - 1 and not passed:  # where the jar was; it fades as the jar is carried on
             _layers(scene, f"was {i}", shares[i], x - WIDE / 2, JAR_AT, WIDE, HIGH, 0.22)
-    x = PLACES[max(seen - 1, 0)] if not passed else 240
+    x = PLACES[max(seen - 1, 0)] if not passed else 256
     left = x - WIDE / 2
     for i, (top, high) in enumerate(_stacked(shares[seen - 1], HIGH) if seen else []):
         new = {"when": (0.4, 1)} if i == seen - 1 and not passed else {"when": (0, 0.75)}
@@ -118,10 +119,13 @@ def _jar(read, written, shares, seen, passed, caption, key=True):
         scene.text("share", max(x, 50), JAR_AT + HIGH + 26, words, COLOURS[0], 20, bold=True,
                    when=(0.2, 1))  # fmt: skip
     else:
-        scene.text("share", x + 78, JAR_AT + HIGH - 1, f"le {shares[5][0]:.0%}", COLOURS[0], 20,
+        scene.text("share", x - 78, JAR_AT + HIGH - 1, f"le {shares[5][0]:.0%}", COLOURS[0], 20,
                    bold=True)  # fmt: skip
-    if passed:
-        scene.text("context", x, JAR_AT - 14, "context vector", "ink", bold=True)
+        scene.rect("backward jar", left + BESIDE - 3, JAR_AT - 3, WIDE + 6, HIGH + 6, "muted",
+                   "ink", 0.3, when=(0.5, 1))  # fmt: skip
+        for name, place in (("forward", x), ("backward", x + BESIDE)):
+            scene.text(name, place, JAR_AT + HIGH + 26, name, "muted", when=(0.5, 1))
+        scene.text("context", x + BESIDE / 2, JAR_AT - 14, "context vector", "ink", bold=True)
         scene.text("decoder", 6, 280, "the decoder writes", "muted", anchor="start", bold=True)
         _translation(scene, written, shares[-1], left, passed)
     return scene
@@ -134,8 +138,11 @@ def _translation(scene, written, shares, left, passed):
         turn = max(i - before, 0) / max(done - before, 1)
         last = turn + 1 / max(done - before, 1)
         middle = (turn + last) / 2
-        _layers(scene, f"copy {i}", shares, x - 18, WRITE_AT - 60, 36, 38, 1,
+        _layers(scene, f"copy {i}", shares, x - 36, WRITE_AT - 60, 34, 38, 1,
                 (left, JAR_AT, WIDE, HIGH), when=(turn, middle))  # fmt: skip
+        jar = {"x": left + BESIDE, "y": JAR_AT, "width": WIDE, "height": HIGH}
+        scene.rect(f"back {i}", x + 2, WRITE_AT - 60, 34, 38, "muted", tint=0.3, start=jar,
+                   when=(turn, middle))  # fmt: skip
         if i and i >= before:
             scene.card(f"again {i}", x - 36, WRITE_AT - 30, written[i - 1], "ink", 62, height=26,
                        opacity=0, start=(x - 79, WRITE_AT), when=(turn, middle))  # fmt: skip

@@ -5,6 +5,7 @@ import json
 import math
 import re
 
+import anywidget
 import pytest
 import torch
 import torch.nn.functional as F
@@ -277,3 +278,13 @@ def test_hints_follow_what_the_hand_did():
     assert six.tell()[1] != asked[1]
     assert "orange" not in TokenizersSideBySide().tell()[1]  # nothing of its own is unknown
     assert "orange" in TokenizersSideBySide({"one": lambda text: ["[UNK]"]}).tell()[1]
+
+
+def test_the_page_hears_of_an_explorer_when_it_has_a_picture(monkeypatch):
+    told = []
+    monkeypatch.setattr(anywidget.AnyWidget, "open", lambda self: told.append(self.get_state()))
+    widget = SoftmaxTemperature()
+    assert [bool(state["_shown"]["drawings"]) for state in told] == [True]
+    monkeypatch.setattr(widget, "send_state", told.append)
+    send(widget)  # what a view without a picture says
+    assert told[1:] == ["_shown"]

@@ -152,8 +152,12 @@ class DrumRoll(Explorer):
             before, after = (
                 f"{100 * found[name][best].item():.0f}%" for name in ("whole", "chances")
             )
+            now = found["chances"].argmax().item()
+            share = 100 * found["chances"][now].item()
+            turned = f": the answer is now {GENRES[now]} ({share:.0f}%)" if now != best else ""
             return (
-                f"Without the {VOICES[self.muted]}, {GENRES[best]} goes from {before} to {after}.",
+                f"Without the {VOICES[self.muted]}, {GENRES[best]} goes from {before} to {after}"
+                f"{turned}.",
                 "Press the name again to put the drum back. Listen below.",
             )
         strokes = found["weights"][1:]

@@ -67,6 +67,12 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
         self.observe(self._redraw, names=known)
         self.on_msg(self._receive)
         self._redraw()
+        self.open()
+
+    def open(self):
+        """Tell the page of itself, but not before there is a picture: a view needs one."""
+        if self._shown:
+            super().open()
 
     # What a subclass writes -----------------------------------------------------------------
 
@@ -226,6 +232,8 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
         finally:
             self._answered = content.get("number", self._answered)
             self._show()
+            if not content:  # a view that has nothing to draw
+                self.send_state("_shown")
 
     def _redraw(self, change=None):
         if self._held:

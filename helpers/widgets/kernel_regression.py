@@ -105,10 +105,10 @@ class KernelRegression(Explorer):
         found, h = self.numbers, number(self.width)
         asked = "Pull h down: when does the curve begin to jump from point to point?"
         if found["effective"] < 2:
-            asked = "Hardly more than one point counts. Pull h up: when is the curve flat?"
+            asked = "Hardly more than one point has weight. Pull h up: when is the curve flat?"
         return (
-            f"At h = {h}, {number(found['effective'], 1)} points count; "
-            f"the curve is {number(found['error'])} from the true one.",
+            f"At h = {h}, the query averages about {number(found['effective'], 1)} points; "
+            f"the curve is typically off by {number(found['error'])}.",
             asked,
         )
 

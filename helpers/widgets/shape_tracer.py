@@ -163,7 +163,7 @@ class ShapeTracer(TranslatedSentence):
         )
 
     def draw(self):
-        """Draw the list of all tensors, to be clicked, and the chosen one beside it."""
+        """Draw the chosen tensor, and beside it the list of all of them, to be clicked."""
         chosen, trial = Sheet(390, 454), self.numbers["trial"]
         stage = self.numbers["stage"]
         title = f"{self.step}  {stage.name}"
@@ -178,7 +178,7 @@ class ShapeTracer(TranslatedSentence):
             self._draw_tensor(chosen, 0, 178, stage, tensor[0])
         source = self._draw_list(((0, "encoder"),), 0, HALF)
         self._draw_letters(chosen, 418)
-        return [source, self._draw_list(((0, "decoder"), (101, "output")), HALF, N_STAGES), chosen]
+        return [chosen, source, self._draw_list(((0, "decoder"), (101, "output")), HALF, N_STAGES)]
 
     def _draw_list(self, titles, first, last):
         sheet = Sheet(LIST, 26 + ROW * (last - first), least=24 / ROW)

@@ -75,7 +75,10 @@ class WordFlipper(SentenceExplorer):
             return (
                 f"The model calls this {_side(whole)}: probability of positive {number(whole)}.",
                 f"Click “{words[most]}”: no other word counts for more. Then type a review that "
-                "fools the model.",
+                "fools the model."
+                if abs(self.numbers["positive"][most + 1] - whole) >= 0.05
+                else "Leave out any one word: hardly anything changes. Type a review that hangs on "
+                "a single word.",
             )
         changed = "turns" if _side(now) != _side(whole) else "stays"
         return (
@@ -107,8 +110,8 @@ class WordFlipper(SentenceExplorer):
         sheet.text(WIDE, y, "positive", BLUE, anchor="end", bold=True)
         sheet.rect(0, y + 10, WIDE, 34, PALE, round=4)
         _bar(sheet, y + 10, 0, WIDE, now, 34)
-        x = min(max(WIDE * now, 24), WIDE - 24)
-        sheet.text(x, y + 68, number(now), BLUE if now > 0.5 else ORANGE, 20, "middle", bold=True)
+        x, said = min(max(WIDE * now, 80), WIDE - 80), f"P(positive) = {number(now)}"
+        sheet.text(x, y + 68, said, BLUE if now > 0.5 else ORANGE, anchor="middle", bold=True)
         sheet.height = y + 80
         return sheet
 
@@ -116,7 +119,7 @@ class WordFlipper(SentenceExplorer):
         """Draw what the model would say without each word; a line marks the whole review."""
         (chosen, _, whole), words = self._chosen(), self.numbers["words"]
         sheet = Sheet(END, 50 + ROW * len(words), least=0.76)
-        sheet.text(0, 18, "The verdict without …", INK, bold=True)
+        sheet.text(0, 18, "P(positive) without …", INK, bold=True)
         for i, word in enumerate(words, 1):
             y, chance = 28 + ROW * (i - 1), self.numbers["positive"][i]
             shown = word if len(word) <= 11 else f"{word[:10]}…"

@@ -2,6 +2,9 @@
 
 import pytest
 
+from helpers.widgets import modules
+from helpers.widgets.softmax_scale import SoftmaxTemperature
+
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 SOFTMAX = """
@@ -110,3 +113,26 @@ def test_the_next_day_there_is_a_picture_and_no_error(open_notebook):
         "To play, run the notebook's first code cell, then this one."
     ]
     assert page.get_by_text("model not found").filter(visible=True).count() == 0
+
+
+def test_a_view_without_a_picture_asks_for_one_and_shows_it_when_it_comes(chromium):
+    shown = SoftmaxTemperature()._shown
+    page, module = chromium.new_page(), modules.module("explorer.js")
+    errors = []
+    page.on("pageerror", lambda error: errors.append(error))
+    page.add_script_tag(content=module.replace("export default", "window.view ="), type="module")
+    page.evaluate(
+        """() => { const heard = new Set();
+            window.told = { _shown: {}, _title: "A picture" }; window.asked = [];
+            const model = { get: (name) => told[name], send: (one) => asked.push(one),
+                            on: (_, act) => heard.add(act), off: (_, act) => heard.delete(act) };
+            window.come = (shown) => { told._shown = shown; heard.forEach((act) => act()); };
+            view.render({ model, el: document.body }); }"""
+    )
+    assert page.evaluate("asked") == [{}]
+    assert not page.locator("audio").count()
+    page.evaluate("shown => come(shown)", shown)
+    page.locator(SCORES).first.wait_for()
+    assert page.locator("audio").is_hidden()
+    assert not errors
+    page.close()

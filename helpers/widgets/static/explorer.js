@@ -15,7 +15,7 @@ class Explorer {
     const fold = folded && make("details", { class: "ex-known ex-folded" }, make("summary", {}, folded), this.second);
     this.told = make("div", { class: "ex-told" });
     this.picture = make("div", { class: "ex-picture", role: "group" });
-    this.sound = make("audio", { controls: "", "aria-label": "Listen" });
+    this.sound = make("audio", { controls: "", hidden: "", "aria-label": "Listen" });
     this.live = make("div", { class: "av-hidden", role: "status", "aria-live": "polite" });
     this.root = make(
       "div",
@@ -158,7 +158,17 @@ const lowered = (line) => line.split("W_O").flatMap((part, i) => (i ? ["W", make
 
 export default {
   render({ model, el }) {
-    const explorer = new Explorer(model, el);
-    return () => explorer.end();
+    let explorer = null;
+    const begin = () => {
+      if (!model.get("_shown").drawings) return model.send({}); // nothing came yet: ask for it
+      model.off("change:_shown", begin);
+      explorer = new Explorer(model, el);
+    };
+    model.on("change:_shown", begin);
+    begin();
+    return () => {
+      model.off("change:_shown", begin);
+      explorer?.end();
+    };
   },
 };
