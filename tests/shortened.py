@@ -22,6 +22,7 @@ SHORTER = {
     "04_self_attention_matrices": [
         ("exam(divided_by(1), 400)", "exam(divided_by(1), 120)"),
         ("exam(divided_by(WIDTH), 160)", "exam(divided_by(WIDTH), 20)"),
+        ("80), exam(divided_by(1), 80)", "20), exam(divided_by(1), 20)"),
         ("exam(score, 80)", "exam(score, 20)"),
     ],
     "05_positional_encoding": [("(positions, steps=200)", "(positions, steps=20)")],
@@ -96,7 +97,6 @@ SHORTER = {
         ("judged, most=48", "judged, most=8"),
     ],
     "20_look_inside": [
-        ("def twice(seed, n=25, texts=2)", "def twice(seed, n=25, texts=1)"),
         ("start, None), key) for text in TEXTS]", "start, None), key) for text in TEXTS[:1]]"),
         ("[loss_from_10(text) for text in TEXTS]", "[loss_from_10(text) for text in TEXTS[:1]]"),
         ("for seed in range(3) for x in copies_without", "for seed in [0] for x in copies_without"),

@@ -108,6 +108,7 @@ def test_full_half_and_empty_score_what_they_earned_and_a_mistake_is_named(tmp_p
     assert any("can't be read" in line for line in said)
 
 
+@pytest.mark.weekly
 def test_the_assignment_on_drumming_is_graded_part_by_part(tmp_path):
     lesson = "17_hear_the_genre"
     parts = [e.name for e in model.catalogue()[0].values() if e.lesson == 17]

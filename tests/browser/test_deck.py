@@ -101,6 +101,7 @@ def test_whoever_has_run_nothing_is_told_to_and_can_go_on(open_notebook):
     page.wait_for_selector(NUMBER)
 
 
+@pytest.mark.weekly
 def test_columns_that_wrap_make_a_slide_no_smaller_than_it_has_to_be(show):
     column = "<div style='width: 500px; height: 420px'>column</div>"
     html = f"<div style='display: flex; flex-wrap: wrap'>{2 * column}</div>"

@@ -404,7 +404,7 @@ def check_it_fits(page, size):
 SIZES = [(1280, 800), (1024, 768), (IN_JUPYTERLAB, 768), (390, 844)]
 
 
-@pytest.mark.parametrize("size", once_a_week(SIZES, [SIZES[0], SIZES[-1]]))
+@pytest.mark.parametrize("size", once_a_week(SIZES, [SIZES[-1]]))
 def test_nothing_is_cut_and_nothing_scrolls_inside(offline, trace, size):
     for shown in (trace, gpt(), vit()):
         check_it_fits(offline(model_map(shown), size), size)
