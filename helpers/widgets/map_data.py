@@ -191,10 +191,7 @@ def _candidates(trace, tokens):
         names = [one.token for one in found]
         names = readable_next(tokens[: row + 1], names) if tokens else names
         # A softmax over many tokens never reaches 1.
-        rows.append(
-            [
-                [name, round(one.logit, 3), min(round(one.probability, 5), 0.99998)]
-                for name, one in zip(names, found, strict=True)
-            ]
-        )
+        shares = [min(round(one.probability, 5), 0.99998) for one in found]
+        logits = [round(one.logit, 3) for one in found]
+        rows.append(list(map(list, zip(names, logits, shares, strict=True))))
     return rows

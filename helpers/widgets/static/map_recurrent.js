@@ -31,22 +31,8 @@ export function recurrentScene(model, width, room, step) {
   // Too little for the longer words.
   const narrow = part < 124;
   const x = [0, 1, 2, 3].map((i) => label + i * (part + gap));
-  const g = {
-    narrow,
-    slim,
-    panel,
-    label,
-    pitch,
-    top,
-    high,
-    part,
-    gap,
-    x,
-    step,
-    y: (row) => top + (row + 0.5) * pitch,
-    width,
-    room,
-  };
+  const y = (row) => top + (row + 0.5) * pitch;
+  const g = { narrow, slim, panel, label, pitch, top, high, part, gap, x, y, step, width, room };
   encoderStates(scene, model, g);
   bars(scene, model, g);
   context(scene, model, g);
@@ -68,13 +54,8 @@ function headline(scene, g, x, words, more, most) {
 }
 
 function encoderStates(scene, model, g) {
-  const {
-    x: [x],
-    part,
-    top,
-    pitch,
-    high,
-  } = g;
+  const { part, top, pitch, high } = g;
+  const [x] = g.x;
   headline(scene, g, x, g.narrow ? "States" : "Encoder states h", "one per source token", part + g.gap - 8);
   model.source.forEach((token, row) => {
     if (row % Math.ceil(14 / pitch) === 0)

@@ -61,16 +61,7 @@ export function grouped({ names, keys = names, pairs, mean }) {
     }
   }
   const total = (all) => all.flat().reduce((a, b) => a + b, 0);
-  return {
-    rows,
-    cols,
-    sums,
-    largest,
-    all: all.length,
-    score: total(pairs),
-    average: total(mean),
-    above: sums[m * n - 1],
-  };
+  return { rows, cols, sums, largest, all: all.length, score: total(pairs), above: sums[m * n - 1] };
 }
 
 // The largest cell in a plain sentence, or that none decides.
@@ -121,26 +112,15 @@ function whySizes(width, room, rows, cols) {
   // Steeper where nothing is beside the grid, so that the last names end on the canvas.
   const turn = beside ? Math.PI / 4 : 1.2;
   const top = 44 + (turned ? Math.sin(turn) * widestLabel(cols) + 14 : 40);
-  return {
-    slim,
-    label,
-    beside,
-    cell,
-    turned,
-    turn,
-    top,
-    high: Math.max(slim ? 30 : 20, Math.min((room - top - 6) / rows.length, 48)),
-  };
+  const high = Math.max(slim ? 30 : 20, Math.min((room - top - 6) / rows.length, 48));
+  return { slim, label, beside, cell, turned, turn, top, high };
 }
 
 export function whyScene(where, width, room, { asked, live }) {
   const { stack, keys, query, key, head, kind } = where;
   const pair = `“${stack.tokens[query]}” to “${keys[key]}”`;
-  const scene = new Scene(
-    width,
-    room,
-    `Why this weight: the score of ${pair}, split by what wrote the query and the key`,
-  );
+  const title = `Why this weight: the score of ${pair}, split by what wrote the query and the key`;
+  const scene = new Scene(width, room, title);
   if (!asked) {
     const told = live
       ? "The kernel is splitting the score …"
