@@ -111,7 +111,6 @@ class DrumRoll(Explorer):
             "beats": weight_per_beat(row, strokes[:, 0], BEATS),
             "counts": (strokes[:, 0] // 4).bincount(minlength=BEATS) / n,
             "chances": chances,
-            # with all drums
             "whole": self._answer(tokenized(self._windows.at([self.window])))
             if silent
             else chances,
@@ -149,9 +148,7 @@ class DrumRoll(Explorer):
         found = self.numbers
         if self.muted != NOTHING:
             best = found["whole"].argmax().item()
-            before, after = (
-                f"{100 * found[name][best].item():.0f}%" for name in ("whole", "chances")
-            )
+            before, after = (f"{100 * found[n][best].item():.0f}%" for n in ("whole", "chances"))
             now = found["chances"].argmax().item()
             share = 100 * found["chances"][now].item()
             turned = f": the answer is now {GENRES[now]} ({share:.0f}%)" if now != best else ""
@@ -179,14 +176,8 @@ class DrumRoll(Explorer):
         sheet.text(LEFT - 8, 18, "beat", GREY, anchor="end")
         for place, i in enumerate(played):
             name, y, out = VOICES[i], 30 + high * place, i == self.muted
-            sheet.text(
-                LEFT - 8,
-                y + high / 2 + 6,
-                name.replace("hi-hat", "hat"),
-                ORANGE if out else INK,
-                anchor="end",
-                bold=out,
-            )
+            ink, short = ORANGE if out else INK, name.replace("hi-hat", "hat")
+            sheet.text(LEFT - 8, y + high / 2 + 6, short, ink, anchor="end", bold=out)
             sheet.line(LEFT, y + high, right, y + high, PALE, 1)
             label = f"{'Put back' if out else 'Leave out'} the {name}"
             sheet.target(0, y, LEFT - 4, high, label, muted=NOTHING if out else i)

@@ -179,15 +179,14 @@ class SpanExplorer(Explorer):
         start, end = found["chosen"]
         x, y = LEFT + cell * end, UP + cell * start
         for i, token in enumerate(found["window"].tokens):  # all names, if there is room for them
-            for name, turn, on, ink in (
-                (token[:8], 0, i == start, BLUE),
-                (token[:7], 50, i == end, ORANGE),
-            ):
-                along = cell * (i + 0.5)
+            sides = (token[:8], 0, i - start, BLUE), (token[:7], 50, i - end, ORANGE)
+            for name, turn, off, ink in sides:
+                along, on = cell * (i + 0.5), not off
                 place = (LEFT + along, UP - 6) if turn else (LEFT - 8, UP + along + 6)
                 if on or cell >= ROOM:
                     anchor = "start" if turn else "end"
-                    sheet.text(*place, name, ink if on else GREY, anchor=anchor, bold=on, turn=turn)
+                    ink = ink if on else GREY
+                    sheet.text(*place, name, ink, 16, anchor, on, turn, spare=off % 2)
         sheet.line(LEFT, y + cell / 2, x, y + cell / 2, PURPLE, 1.5, "3 3")
         sheet.line(x + cell / 2, UP, x + cell / 2, y, PURPLE, 1.5, "3 3")
         sheet.rect(x - 3, y - 3, cell + 6, cell + 6, stroke=PURPLE, line=3)

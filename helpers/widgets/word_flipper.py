@@ -110,7 +110,7 @@ class WordFlipper(SentenceExplorer):
         sheet.text(WIDE, y, "positive", BLUE, anchor="end", bold=True)
         sheet.rect(0, y + 10, WIDE, 34, PALE, round=4)
         _bar(sheet, y + 10, 0, WIDE, now, 34)
-        x, said = min(max(WIDE * now, 80), WIDE - 80), f"P(positive) = {number(now)}"
+        x, said = min(max(WIDE * now, 92), WIDE - 92), f"P(positive) = {number(now)}"
         sheet.text(x, y + 68, said, BLUE if now > 0.5 else ORANGE, anchor="middle", bold=True)
         sheet.height = y + 80
         return sheet
@@ -131,8 +131,8 @@ class WordFlipper(SentenceExplorer):
             sheet.target(0, y - 5, END, ROW, f"Leave out {word}, word {i}", left_out=i)
         at, end = LEFT + LONG * whole, 26 + ROW * len(words)
         sheet.line(at, 24, at, end, INK, 2)
-        anchor = "end" if whole > 0.5 else "start"
-        sheet.text(at, end + 18, "↑ the whole review", GREY, anchor=anchor)
+        anchor, arrows = ("end", ("", " ↑")) if whole > 0.3 else ("start", ("↑ ", ""))
+        sheet.text(at, end + 18, "the whole review".join(arrows), GREY, anchor=anchor)
         return sheet
 
 
