@@ -74,8 +74,7 @@ def slow(name, marked):
 
     What belongs together stays with one worker, and conftest.py puts first what takes longest.
     """
-    # Three, since each waits at times for the kernel that it talks to.
-    workers = ["-n", "3", "--dist=loadfile", "--no-loadscope-reorder"]
+    workers = ["-n", "2", "--dist=loadfile", "--no-loadscope-reorder"]
     rest = [*PYTEST, "tests", "notebooks", f"--ignore={BROWSER}", *workers, "-m", marked]
     browser = [*PYTEST, BROWSER, *NO_NBVAL, "-m", marked]
     return Stage(name, [rest, browser], kernels=True, at_once=True)

@@ -13,6 +13,13 @@ export function labels(tokens) {
   });
 }
 
+// What candidates for the token after `tokens` would be called there.
+export function labelsOfNext(tokens, candidates) {
+  const last = tokens[tokens.length - 1];
+  const found = labels([...tokens, ...candidates.flatMap((one) => [last, one])]);
+  return candidates.map((_, i) => found[tokens.length + 2 * i + 1]);
+}
+
 function continues(token, before) {
   if (SPECIAL.test(token) || !LETTER.test(token) || token.startsWith("▁")) return false;
   return !SPECIAL.test(before) && before !== "▁";

@@ -1,6 +1,6 @@
 // What the map draws, in the form in which it travels: helpers/widgets/map_data.py in JavaScript.
 
-import { labels } from "./labels.js";
+import { labels, labelsOfNext } from "./labels.js";
 import { softmax, topK } from "./matrices.js";
 
 const [STRIP, WIDE_STRIP] = [32, 64]; // entries of a vector in a colour strip
@@ -84,14 +84,14 @@ export function packTrace(model, { encoder, decoder, written, logits, tokensOf }
     encoder: stack(encoder),
     decoder: stack(decoder),
     written: labels(written),
-    ...candidatesOf(logits, written, tokensOf),
+    ...candidatesOf(logits, written, decoder.tokens, tokensOf),
     image: null,
   };
   return { described, data: packer.bytes() };
 }
 
 // The likeliest tokens at every position, and which of them was written.
-function candidatesOf(logits, written, tokensOf) {
+function candidatesOf(logits, written, read, tokensOf) {
   const size = logits.length / written.length;
   const drawn = [];
   const candidates = written.map((token, row) => {
@@ -100,8 +100,10 @@ function candidatesOf(logits, written, tokensOf) {
     const best = topK(scores, CANDIDATES);
     const tokens = tokensOf(best);
     drawn.push(tokens.indexOf(token));
-    const words = labels(tokens);
-    return best.map((id, i) => [words[i], Number(scores[id].toFixed(3)), Number(shares[id].toFixed(5))]);
+    const words = labelsOfNext(read.slice(0, row + 1), tokens);
+    // A softmax over many tokens never reaches 1.
+    const share = (id) => Math.min(Number(shares[id].toFixed(5)), 0.99998);
+    return best.map((id, i) => [words[i], Number(scores[id].toFixed(3)), share(id)]);
   });
   return { candidates, drawn };
 }
