@@ -9,7 +9,7 @@ from notebooks import build
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
-@pytest.mark.parametrize("every", once_a_week([1, 6], [6]))
+@pytest.mark.parametrize("every", once_a_week([1, 12], [12]))
 def test_every_control_of_the_gallery_repaints_its_picture(open_notebook, every):
     gallery = build.assemble(build.source_of("92_widget_gallery"))
     setup, tools, *shown = [cell.source for cell in gallery.cells if cell.cell_type == "code"]
