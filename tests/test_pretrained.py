@@ -29,6 +29,7 @@ def minilm():
     return load_minilm()
 
 
+@pytest.mark.slow
 def test_two_loaded_models_share_a_file_and_no_change(minilm):
     other = load_minilm().model.embedding.weight.detach()
     mapped = Path("/proc/self/maps")
@@ -138,6 +139,7 @@ def test_files_without_checksums_are_refused_and_one_command_writes_them(copied,
         checksums.main([str(copied.parent / "elsewhere")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("load", [load_translator, load_storyteller])
 def test_models_can_share_one_file_and_nobody_changes_it(load, tmp_path, monkeypatch):
     own = load().model
