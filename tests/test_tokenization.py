@@ -26,6 +26,7 @@ def test_words_by_hand():
     words = WordVocabulary.build(["b a b", ("c", "b")])
     assert words.words[4:] == ["b", "a", "c"]  # most frequent first, then by name
     assert words.encode("b zebra a", bos=True, eos=True) == [BOS, 4, UNK, 5, EOS]
+    assert words.encode("b zebra a") == [4, UNK, 5]
     assert words.decode([BOS, 4, UNK, 5, EOS, PAD]) == "b <unk> a"
     assert len(words) == 7
 

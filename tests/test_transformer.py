@@ -247,6 +247,7 @@ def test_errors():
         small(share_vocabulary=True)
     with pytest.raises(ValueError, match="activation"):
         small(activation="tanh")
+    assert small(activation="gelu")
     with pytest.raises(ValueError, match="dropout is a share"):
         small(dropout=1.0)
     with pytest.raises(TypeError, match="norm_first"):
