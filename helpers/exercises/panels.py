@@ -25,7 +25,8 @@ def panel(look: str, body: str, title: str | None = None) -> str:
     colour, symbol, name = LOOKS[look]
     return (
         f'<div role="status" style="border-left: 6px solid {colour}; background: {colour}1a; '
-        f'padding: 8px 14px; margin: 6px 0; font-size: 15px; line-height: 1.45; max-width: 760px">'
+        "padding: 8px 14px; margin: 6px 0; font-size: 15px; line-height: 1.45; max-width: 760px; "
+        'box-sizing: border-box; border-radius: 4px 10px 10px 4px">'
         f'<strong><span aria-hidden="true" style="color: {colour}; font-size: 18px">{symbol}</span> '
         f"{title or name}</strong><br>{body}</div>"
     )
@@ -117,6 +118,7 @@ def heading(exercise):
 def side_by_side(wanted, got) -> str:
     """Draw two results next to each other, as an <img> with alt text: numbers, shaded by size."""
     from helpers.exercises import compare  # imports torch, which no other panel needs
+    from helpers.notebook import ON_DARK
     from helpers.widgets.stills import as_image
 
     pairs = list(zip(compare.parts(wanted), compare.parts(got), strict=True))
@@ -130,7 +132,8 @@ def side_by_side(wanted, got) -> str:
         f'{left[0]}<g transform="translate({left[1] + 40} 0)">{right[0]}</g></svg>'
     )
     alt = f"Expected {_words(a)}; got {_words(b)}."
-    return "<br>" + as_image(svg, alt, 'style="max-width: 100%; margin-top: 6px"')
+    look = 'class="course-drawing" style="max-width: 100%; margin-top: 6px"'
+    return f"<br>{as_image(svg, alt, look)}<style>{ON_DARK}</style>"
 
 
 def _matrices(wanted, got, same):

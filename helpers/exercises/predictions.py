@@ -241,7 +241,7 @@ class Revealed:
         self.prediction, self.measured, self.locked = prediction, measured, locked
 
     def __repr__(self):
-        told = [*self._mine(), *self._explanations()]
+        told = [*self._mine(), *self._explanations(), *self._others()]
         return f"Measured: {self._write(self.measured)}\n" + "\n".join(told)
 
     def _repr_html_(self):
@@ -251,7 +251,9 @@ class Revealed:
             look = "right" if right else "off"
         line = "" if self.prediction.options else self._line()
         told = [*self._mine(), *self._explanations()]
-        body = line + "".join(f'<div style="margin-top: 4px">{panels.rich(t)}</div>' for t in told)
+        told, more = map(_written, (told, self._others()))
+        fold = f"<details><summary>Each answer, explained</summary>{more}</details>"
+        body = line + told + fold * bool(more)
         return panels.panel(look, body, f"Measured: {panels.rich(self._write(self.measured))}")
 
     def _write(self, answer):
@@ -285,16 +287,21 @@ class Revealed:
         return f"only {much} too {side}" if close else f"which is {much} too {side}"
 
     def _explanations(self):
-        """Explain the option that was chosen; without a prediction, all of them."""
+        """Explain the option that was chosen; without a prediction, the one that is right."""
         prediction, told = self.prediction, []
         if prediction.options and self.locked:
             told.append(prediction.options[self.locked["guess"]][1])
         elif prediction.options:
-            told += [f"“{text}”: {why}" for text, why in prediction.options.values()]
+            told += [] if prediction.explain else [prediction.options[self.measured][1]]
         elif self.locked and not _is_right(prediction, self.locked["guess"], self.measured):
             high = self.locked["guess"] > self.measured
             told.append(prediction.too_high if high else prediction.too_low)
         return [text for text in (*told, prediction.explain) if text]
+
+    def _others(self):
+        """Explain each option to those who chose none."""
+        options = {} if self.locked else self.prediction.options or {}
+        return [f"“{text}”: {why}" for text, why in options.values() if why]
 
     def _line(self):
         """Draw the measured number, and the predicted one if there is one, on a line."""
@@ -305,6 +312,10 @@ class Revealed:
         if self.locked:
             marks.append(panels.mark(_share(self.locked["guess"], low, high), "you", "above"))
         return panels.number_line(marks)
+
+
+def _written(texts):
+    return "".join(f'<div style="margin-top: 4px">{panels.rich(text)}</div>' for text in texts)
 
 
 def _share(number, low, high):

@@ -29,9 +29,11 @@ WRAP = """<style>
   height: auto; gap: 4px; margin-top: 8px; }
 .course-quiz .widget-toggle-buttons > label { width: auto; font-size: 14px; margin-right: 8px; }
 .course-quiz .widget-toggle-buttons .widget-toggle-button { border-radius: 7px; font-size: 14px; }
-.course-warm-up > .course-quiz { border: 1px solid rgba(110, 125, 140, 0.42); max-width: 760px;
-  border-left: 6px solid #accent; border-radius: 4px 10px 10px 4px; padding: 12px 18px;
-  box-sizing: border-box; width: auto; overflow: hidden; }
+.course-quiz { border: 1px solid rgba(110, 125, 140, 0.42); max-width: 760px; padding: 12px 18px;
+  border-left: 6px solid #accent; border-radius: 4px 10px 10px 4px; box-sizing: border-box;
+  width: auto; overflow: hidden; }
+.course-quiz .mod-primary { background: #accent; color: white; border-radius: 8px; height: 36px; width: auto;
+  padding: 0 20px; font: 600 15px system-ui, sans-serif; margin: 8px 0 0; align-self: flex-end; }
 </style>""".replace("#accent", LIGHT["query"])
 
 
@@ -179,7 +181,9 @@ class Number(Quiz):
     instruction = "Type a number."
 
     def controls(self):
-        self.field = widgets.Text(description="answer", layout=widgets.Layout(width="320px"))
+        self.field = widgets.Text(
+            description="answer", layout=widgets.Layout(width="320px", max_width="98%")
+        )
         return [self.field]
 
     def verdict(self):
@@ -216,7 +220,9 @@ class Shape(Quiz):
     instruction = "Type a shape, for example (B, T, D) or (2, 64)."
 
     def controls(self):
-        self.field = widgets.Text(description="shape", layout=widgets.Layout(width="320px"))
+        self.field = widgets.Text(
+            description="shape", layout=widgets.Layout(width="320px", max_width="98%")
+        )
         return [self.field]
 
     def verdict(self):

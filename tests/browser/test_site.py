@@ -120,9 +120,9 @@ def test_what_cannot_be_translated_is_said(visit):
 
 def test_a_prediction_opens_its_result_and_nothing_else(visit):
     page = visit(CHOSEN)
-    results = page.locator(".tag_course-result details")
+    results = page.locator(".tag_course-result details.hide")
     assert results.count() > 3
-    assert page.locator(".tag_course-result details[open]").count() == 0
+    assert page.locator(".tag_course-result details.hide[open]").count() == 0
     card = page.get_by_role("group", name="Prediction").first
     card.get_by_role("radio").first.focus()
     page.keyboard.press("ArrowDown")  # everything with the keyboard
@@ -133,7 +133,9 @@ def test_a_prediction_opens_its_result_and_nothing_else(visit):
     page.wait_for_selector(".course-reveal >> text=You predicted")
     panel = page.locator(".course-reveal [role=status]").first
     assert panel.get_by_text("You didn't predict").count() == 0
-    opened = page.locator(".tag_course-result details[open]")
+    explained = panel.locator("details[open] > div")
+    assert explained.filter(visible=True).count() == 1 < explained.count()
+    opened = page.locator(".tag_course-result details.hide[open]")
     assert opened.count() == 1
     assert opened.locator(".course-reveal").count() == 1
 

@@ -51,20 +51,23 @@ function unfold(name) {
   for (const cell of document.querySelectorAll(`.tag_course-result.tag_answers-${name}`)) {
     const asks = [...cell.classList].filter((one) => one.startsWith("tag_answers-")).map((one) => one.slice(12));
     if (!asks.every((one) => open.has(one))) continue;
-    for (const fold of cell.querySelectorAll("details")) fold.open = true;
+    for (const fold of cell.querySelectorAll("details.hide")) fold.open = true;
   }
 }
 
 // Put the answer into the result's panel: the first line says what was predicted, and of the
-// options' explanations the chosen one's stays.
+// options' explanations only the chosen one's is on view.
 function tell(asked, entry) {
   const panel = document.querySelector(`.course-reveal[data-name="${asked.name}"] [role=status]`);
   if (!panel) return;
-  const lines = [...panel.querySelectorAll(":scope > div[style*='margin-top']")];
   const chosen = asked.options.findIndex(([key]) => key === entry.guess);
   const option = new DOMParser().parseFromString(chosen < 0 ? "" : asked.options[chosen][1], "text/html");
-  lines[0].textContent = predicted(asked, entry, option.body.textContent);
-  lines.slice(1, 1 + asked.options.length).forEach((line, i) => (line.hidden = i !== chosen));
+  const mine = panel.querySelector(":scope > div[style*='margin-top']");
+  mine.textContent = predicted(asked, entry, option.body.textContent);
+  const fold = panel.querySelector(":scope > details");
+  if (!fold) return;
+  fold.open = fold.firstElementChild.hidden = true;
+  fold.querySelectorAll("div").forEach((line, i) => (line.hidden = i !== chosen));
 }
 
 for (const place of document.querySelectorAll(".course-predict")) {

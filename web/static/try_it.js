@@ -28,38 +28,21 @@ class TryIt {
     example.after(this.stage);
     this.files = JSON.parse(place.dataset.weights);
     const size = Math.round(this.files.bytes / MEGABYTE);
-    this.input = make("input", {
-      id: "try-sentence",
-      type: "text",
-      lang: "fr",
-      placeholder: EXAMPLES[0],
-      autocomplete: "off",
-    });
+    const typed = { type: "text", lang: "fr", placeholder: EXAMPLES[0], autocomplete: "off" };
+    this.input = make("input", { id: "try-sentence", ...typed });
     this.button = make("button", { type: "submit" }, "Translate");
-    const label = make(
-      "label",
-      { for: "try-sentence" },
-      "Type a French sentence about something that can be photographed:",
-    );
+    const ask = "Type a French sentence about something that can be photographed:";
+    const label = make("label", { for: "try-sentence" }, ask);
     this.said = make("p", { class: "try-said", role: "status", "aria-live": "polite" });
-    this.note = make(
-      "p",
-      { class: "try-note" },
-      `The first sentence loads the model into this page, which is ${size} MB, once. Then it works without a network, and what you type stays on your computer.`,
-    );
+    const once = `The first sentence loads the model into this page, which is ${size} MB, once. Then it works without a network, and what you type stays on your computer.`;
+    this.note = make("p", { class: "try-note" }, once);
     const examples = EXAMPLES.map((text) => make("button", { type: "button", class: "try-example", lang: "fr" }, text));
     examples.forEach((button) =>
       button.addEventListener("click", () => this.translate((this.input.value = button.textContent))),
     );
-    this.form = make(
-      "form",
-      { class: "try" },
-      label,
-      make("div", { class: "try-row" }, this.input, this.button),
-      make("div", { class: "try-examples" }, make("span", {}, "Or try "), ...examples),
-      this.said,
-      this.note,
-    );
+    const row = make("div", { class: "try-row" }, this.input, this.button);
+    const others = make("div", { class: "try-examples" }, make("span", {}, "Or try "), ...examples);
+    this.form = make("form", { class: "try" }, label, row, others, this.said, this.note);
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.translate(this.input.value || (this.input.value = EXAMPLES[0]));

@@ -57,18 +57,10 @@ class Card {
     const done = "guess" in locked;
     const held = this.root.contains(document.activeElement);
     this.root.classList.toggle("pr-locked", done);
-    const legend = make(
-      "legend",
-      {},
-      make("span", { class: "pr-tag" }, "Predict"),
-      rich("span", asked.prompt, { class: "pr-prompt" }),
-    );
-    const field =
-      asked.kind === "options"
-        ? this.options(locked)
-        : done
-          ? []
-          : [asked.kind === "slider" ? this.slider() : this.number()];
+    const tag = make("span", { class: "pr-tag" }, "Predict");
+    const legend = make("legend", {}, tag, rich("span", asked.prompt, { class: "pr-prompt" }));
+    const one = () => (done ? [] : [asked.kind === "slider" ? this.slider() : this.number()]);
+    const field = asked.kind === "options" ? this.options(locked) : one();
     const question = make("fieldset", { class: "pr-question" }, legend, ...field);
     this.body.replaceChildren(question, ...(done ? [] : [this.why(), this.foot()].filter(Boolean)));
     this.say();
@@ -90,14 +82,8 @@ class Card {
   number() {
     const { unit } = this.asked;
     const label = unit ? `Your number, in ${unit}` : "Your number";
-    const input = make("input", {
-      type: "text",
-      inputmode: "decimal",
-      autocomplete: "off",
-      class: "pr-number",
-      "aria-label": label,
-      placeholder: "a number",
-    });
+    const typed = { type: "text", inputmode: "decimal", autocomplete: "off", placeholder: "a number" };
+    const input = make("input", { ...typed, class: "pr-number", "aria-label": label });
     input.value = this.chosen.answer ?? "";
     input.addEventListener("input", () => (this.chosen.answer = input.value.trim() || null));
     return make("div", { class: "pr-field" }, input, make("span", {}, unit));
@@ -119,24 +105,15 @@ class Card {
     // A press on the thumb where it is, in the middle, is an answer as well.
     input.addEventListener("pointerup", moved);
     if (this.chosen.answer !== null) moved();
-    const scale = make(
-      "div",
-      { class: "pr-scale", "aria-hidden": "true" },
-      make("span", {}, ends[0]),
-      make("span", {}, ends[1]),
-    );
+    const words = ends.map((end) => make("span", {}, end));
+    const scale = make("div", { class: "pr-scale", "aria-hidden": "true" }, ...words);
     return make("div", { class: "pr-slide" }, make("div", { class: "pr-track" }, input, scale), output);
   }
 
   why() {
     if (!this.asked.why) return null;
-    const input = make("input", {
-      type: "text",
-      maxlength: "200",
-      class: "pr-why",
-      "aria-label": "Why? One line, optional",
-      placeholder: "Why? One line, if you like",
-    });
+    const told = { "aria-label": "Why? One line, optional", placeholder: "Why? One line, if you like" };
+    const input = make("input", { type: "text", maxlength: "200", class: "pr-why", ...told });
     input.value = this.chosen.why;
     input.addEventListener("input", () => (this.chosen.why = input.value));
     return input;
