@@ -24,7 +24,6 @@ from helpers.transformer.transformer import Transformer, TransformerConfig
 from helpers.widgets import map_data
 from helpers.widgets.map_data import entries, pack_recurrent, pack_trace
 from helpers.widgets.map_inside import TEMPERATURES, pack_insides
-from helpers.widgets.map_picture import picture
 from helpers.widgets.map_places import HERE
 from helpers.widgets.map_tours import STEPS, STRIP, TOURS
 from helpers.widgets.model_map import model_map
@@ -327,9 +326,13 @@ def test_the_parts_of_a_score_add_up_to_the_models_own(trace):
         assert len(seen) == (row + 1 if kind.startswith("masked") else 12)
         assert abs(numpy.sum(told["mean"]) - seen.mean().item()) < 1e-4
         assert numpy.shape(told["pairs"]) == (len(told["names"]), len(told["keys"]))
+        view.place += ",0"  # compared with another key
+        assert abs(numpy.sum(view._asked["mean"]) - scores[0].item()) < 1e-4
+        assert view._asked["pairs"] == told["pairs"]
     assert view._double.cache_info().misses == 1  # the model is copied once
-    with pytest.raises(ValueError, match="there is no place"):
-        view.place = "decoder/2/masked-self-attention/0/1,2/why"
+    for cell in ("1,2/why", "1,0/why,2", "1,0/why,0", "1,0/why0"):
+        with pytest.raises(ValueError, match="there is no place"):
+            view.place = f"decoder/2/masked-self-attention/0/{cell}"
 
 
 def test_another_token_is_written_and_the_model_goes_on(translator, trace):
@@ -511,19 +514,6 @@ def test_a_sentence_that_cannot_be_read_is_one_line_in_a_notebook(translator):
 # ---- models with a single stack: a GPT and a Vision Transformer ------------------------------
 
 
-def test_in_the_still_picture_a_long_class_does_not_run_into_its_share(vit):
-    best = dataclasses.replace(vit.candidates[0][0], token="ankle boot", probability=0.89)
-    chosen = dataclasses.replace(vit, candidates=[[best, *vit.candidates[0]]])
-    drawn = re.findall(
-        r'<text x="([\d.]+)" y="([\d.]+)"[^>]*text-anchor="(\w+)"[^>]*>([^<]+)<', picture(chosen)
-    )
-    (name,) = (one for one in drawn if one[3] == best.token)
-    end = float(name[0]) + 8.4 * len(best.token)  # in bold letters of fourteen pixels
-    for x, y, anchor, words in drawn:
-        left = float(x) - (8.4 * len(words) if anchor == "end" else 0)
-        assert y != name[1] or left >= end or left <= float(name[0])
-
-
 def test_a_single_stack_has_its_own_places_parts_and_words(gpt, vit):
     for trace, kind, good, bad in (
         (gpt, "14", "decoder/5/masked-self-attention/5/3,2", "encoder/0"),
@@ -586,6 +576,22 @@ def test_the_map_of_the_recurrent_pair():
     close = unpacked(data, described["energies"]) - trace.energies.numpy()
     assert abs(close).max() <= 0.501 * step
     assert "cat to chat (0.97)" in STILL.search(view.static_html())[1]
+
+
+def test_the_recurrent_pair_looks_where_it_is_told_and_reads_another_sentence():
+    trace = load_toy("additive").trace("le chat noir voit le chien .")
+    view = model_map(trace)
+    view.chosen = [[2, 5]]  # the third step looks at “chien” alone
+    assert view.trace.weights[2].tolist() == [0, 0, 0, 0, 0, 1, 0, 0]
+    torch.testing.assert_close(view.trace.context[2], view.trace.states[5])
+    assert (trace.written[2], view.trace.written[2]) == ("cat", "dog")
+    torch.testing.assert_close(view.trace.weights[:2], trace.weights[:2])  # earlier steps stay
+    with pytest.raises(ValueError, match="can't be chosen at position 2"):
+        view.chosen = [[2, 8]]
+    view.sentence = "le zèbre dort ."
+    assert "never saw “zèbre”" in view._refused
+    view.sentence = "la reine dort ."
+    assert (view.trace.written[:2], view.chosen, view._refused) == (["the", "queen"], [], "")
 
 
 def test_any_mask_and_the_models_own_weights_are_sent(trace):

@@ -7,10 +7,11 @@ import torch
 
 from helpers.data.corpus import toy_corpus
 from helpers.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from helpers.pretrained.recurrent_trace import greedy_trace
 from helpers.text.tokenization import BOS, EOS, WordVocabulary
 from helpers.transformer import decoding
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
-from helpers.widgets.rnn_stepper import MOST, RNNStepper, greedy_trace
+from helpers.widgets.rnn_stepper import MOST, RNNStepper
 
 PAIRS = toy_corpus(60, lengths=(4, 8))
 SOURCE = WordVocabulary.build(p.source for p in PAIRS)
@@ -38,7 +39,7 @@ def bahdanau(**state):
 @torch.no_grad()
 def test_the_trace_is_the_models_own_step(attention, cell):
     model, ids = model_of(attention, cell), SOURCE.encode(SENTENCE, eos=True)
-    found = greedy_trace(model, ids, BOS, EOS)
+    found = greedy_trace(model, ids, BOS, EOS, MOST)
     src = torch.tensor([ids])
     assert found["written"] == decoding.greedy(model.decoder_step(src), 1, BOS, EOS, MOST)[0]
     assert found["read"] == [BOS, *found["written"][:-1]]

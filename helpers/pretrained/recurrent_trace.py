@@ -1,11 +1,15 @@
 """What a recurrent translator with Bahdanau's attention computes on one sentence, kept."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 
 from helpers.pretrained.trace import candidates_of
+from helpers.text.tokenization import BOS, EOS, SPECIALS
 from helpers.transformer.layers import inference
+
+LONGEST = 60  # tokens that a translation may have
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,8 @@ class RecurrentTrace:
     context : Tensor of shape (T, D)
     candidates : list of list of Candidate
     written : list of str, length T
+    again : function (str, dict of int to int) -> RecurrentTrace, default=None
+        Trace another sentence, or one with `look`, see `trace_recurrent`.
     """
 
     source: list
@@ -48,23 +54,86 @@ class RecurrentTrace:
     context: torch.Tensor
     candidates: list
     written: list
+    again: Callable = None
 
     def __repr__(self):
         """Name the lengths: nothing that differs from run to run."""
         return f"RecurrentTrace({len(self.source)} source tokens, {len(self.tokens)} steps)"
 
 
-def trace_recurrent(model, src_ids, tgt_ids, source_tokens_of, tokens_of) -> RecurrentTrace:
-    """Run a recurrent translator on one pair of sentences and keep what it computes on the way.
+def greedy_trace(model, src_ids, bos_id, eos_id, most, kept=None, look=None):
+    """Translate one sentence greedily; keep what every step saw and made.
+
+    Parameters
+    ----------
+    model : Seq2Seq
+    src_ids : list of int
+        One sentence, ending with the end token.
+    bos_id, eos_id : int
+        Begin and end of a sentence.
+    most : int
+        How many tokens are written at most.
+    kept : int, default=None
+        How many numbers of the context vector, the largest, get through; the others become 0.
+    look : dict of int to int, default=None
+        Steps, from 0, at which all weight goes to one source position.
+
+    Returns
+    -------
+    trace : dict
+        `encoder` (S, D_h), forward half first; `last` (D_h,); `read` and `written`, lists of T
+        ids; `states` (T + 1, D_h), the decoder's state before each step and after the last;
+        `logits` and `probabilities` (T, V); `weights` (T, S), or None without attention.
+    """
+    with inference(model):
+        return _trace(model, torch.tensor([src_ids]), bos_id, eos_id, most, kept, look or {})
+
+
+def _trace(model, src_ids, bos_id, eos_id, most, kept, look):
+    states, last, mask = model.encode(src_ids)
+    if kept is not None:
+        order = last[0].abs().argsort(descending=True)
+        last = last.index_fill(1, order[kept:], 0)
+    hidden = model.decoder.begin(last)
+    ids, passed, logits, rows = [bos_id], [_state(hidden)], [], []
+    while len(ids) <= most and (len(ids) == 1 or ids[-1] != eos_id):
+        word, t = torch.tensor([ids[-1:]]), len(ids) - 1
+        only = torch.arange(mask.shape[1])[None] == look[t] if t in look else mask
+        output, hidden, weights = model.decoder(word, states, last, only, hidden)
+        logits.append(model.output_proj(output[:, -1])[0])
+        passed.append(_state(hidden))
+        rows.append(weights)
+        ids.append(logits[-1].argmax().item())
+    logits = torch.stack(logits)
+    return {
+        "encoder": states[0],
+        "last": last[0],
+        "read": ids[:-1],
+        "written": ids[1:],
+        "states": torch.stack(passed),
+        "logits": logits,
+        "probabilities": logits.softmax(-1),
+        "weights": None if rows[0] is None else torch.cat(rows, dim=1)[0],
+    }
+
+
+def _state(hidden):
+    """Take the state (D_h,) from what the recurrent layer hands on; an LSTM hands on a pair."""
+    return (hidden[0] if isinstance(hidden, tuple) else hidden)[-1, 0]
+
+
+def trace_recurrent(model, source, target, sentence, look=None) -> RecurrentTrace:
+    """Run a recurrent translator on one sentence and keep what it computes on the way.
 
     Parameters
     ----------
     model : Seq2Seq
         With attention="additive".
-    src_ids : integer Tensor of shape (S,)
-    tgt_ids : integer Tensor of shape (T + 1,)
-        With the begin-of-sentence token in front and the last token that was written.
-    source_tokens_of, tokens_of : function (list of int) -> list of str
+    source, target : WordVocabulary
+    sentence : str
+        Words with spaces between them.
+    look : dict of int to int, default=None
+        Steps, from 0, at which all weight goes to one source position.
 
     Raises
     ------
@@ -76,29 +145,35 @@ def trace_recurrent(model, src_ids, tgt_ids, source_tokens_of, tokens_of) -> Rec
             f"the map shows Bahdanau's attention; this model has attention="
             f"{model.config.attention!r}. Load the toy translator 'additive'."
         )
-    attention = model.decoder.attention
+    ids, attention = source.encode(sentence, eos=True), model.decoder.attention
+    found = greedy_trace(model, ids, BOS, EOS, LONGEST, look=look)
+
+    def again(other, look=None):
+        unknown = [word for word in other.split() if word not in source.ids]
+        if unknown:
+            words = [word for word in source.words[len(SPECIALS) :] if len(word) > 4]
+            raise ValueError(
+                f"The model never saw “{unknown[0][:20]}”. It knows {', '.join(words[:12])} …"
+            )
+        return trace_recurrent(model, source, target, other, look)
+
+    before, after = found["states"][:-1], found["states"][1:]
     with inference(model):
-        states, last, mask = model.encode(src_ids[None])
-        hidden, steps = model.decoder.begin(last), []
-        for token in tgt_ids[:-1]:
-            before = (hidden[0] if isinstance(hidden, tuple) else hidden)[-1]
-            output, hidden, weights = model.decoder(token[None, None], states, last, mask, hidden)
-            steps.append((before[0], output[0, 0], weights[0, 0]))
-        before, after, weights = (torch.stack(parts) for parts in zip(*steps, strict=True))
-        queries, keys = attention.query_proj(before), attention.key_proj(states[0])
+        queries, keys = attention.query_proj(before), attention.key_proj(found["encoder"])
         mixed = torch.tanh(queries[:, None] + keys)
         return RecurrentTrace(
-            source=source_tokens_of(src_ids.tolist()),
-            tokens=tokens_of(tgt_ids[:-1].tolist()),
-            states=states[0],
+            source=source.tokens(ids),
+            tokens=target.tokens(found["read"]),
+            states=found["encoder"],
             before=before,
             after=after,
             projected_states=keys,
             projected_queries=queries,
             vector=attention.energy.weight[0].detach(),
             energies=attention.energy(mixed).squeeze(-1),
-            weights=weights,
-            context=weights @ states[0],
-            candidates=candidates_of(model.output_proj(after), tokens_of),
-            written=tokens_of(tgt_ids[1:].tolist()),
+            weights=found["weights"],
+            context=found["weights"] @ found["encoder"],
+            candidates=candidates_of(found["logits"], target.tokens),
+            written=target.tokens(found["written"]),
+            again=again,
         )

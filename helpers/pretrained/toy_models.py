@@ -13,7 +13,7 @@ from torch import nn
 from helpers.data import corpus
 from helpers.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from helpers.pretrained.checksums import WEIGHTS
-from helpers.pretrained.recurrent_trace import trace_recurrent
+from helpers.pretrained.recurrent_trace import LONGEST, trace_recurrent
 from helpers.pretrained.trace import trace_translation
 from helpers.pretrained.weight_files import checked, read_weights
 from helpers.text.tokenization import BOS, EOS, WordVocabulary
@@ -35,7 +35,6 @@ TRANSFORMER = {"d_model": 128, "n_heads": 4, "n_layers": 2, "d_ff": 256, "dropou
 NAMES = (*RECURRENT, "transformer")
 N_TRAIN, N_VALIDATION, N_TEST = 20_000, 500, 1_500
 EPOCHS = 8
-LONGEST = 60  # tokens that a translation may have
 
 
 @dataclass
@@ -114,16 +113,16 @@ class ToyTranslator:
         ValueError
             If the model is recurrent and has no additive attention.
         """
+        if not isinstance(self.model, Transformer):
+            return trace_recurrent(self.model, self.source, self.target, sentence)
         source = torch.tensor(self.source.encode(sentence, eos=True))
         with torch.inference_mode():
             step = self.model.decoder_step(source[None])
             target = torch.tensor([BOS, *greedy(step, 1, BOS, EOS, LONGEST)[0]])
-        if isinstance(self.model, Transformer):
-            # Two vocabularies: the source's tokens are named by its own.
-            found = trace_translation(self.model, source, target, self.target.tokens, "a toy model")
-            encoder = replace(found.encoder, tokens=self.source.tokens(source.tolist()))
-            return replace(found, encoder=encoder)
-        return trace_recurrent(self.model, source, target, self.source.tokens, self.target.tokens)
+        # Two vocabularies: the source's tokens are named by its own.
+        found = trace_translation(self.model, source, target, self.target.tokens, "a toy model")
+        encoder = replace(found.encoder, tokens=self.source.tokens(source.tolist()))
+        return replace(found, encoder=encoder)
 
 
 def toy_data() -> corpus.Splits:

@@ -8,7 +8,7 @@ import traitlets
 
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
 from helpers.widgets.rnn_stepper import LEAST, MOST, PITCH, TOP, WIDE, SentenceStepper, draw_cells
-from helpers.widgets.svg import PALE, Sheet, number, shade
+from helpers.widgets.svg import PALE, Sheet, number, shade, share
 
 HEIGHT = 452  # pixels
 COLUMN = 26  # of the alignment map
@@ -68,7 +68,7 @@ class BahdanauStepper(SentenceStepper):
     def __init__(self, model, source_vocabulary, target_vocabulary, sentence: str, **state):
         super().__init__(model, source_vocabulary, target_vocabulary, sentence, **state)
         if "output_step" not in state:
-            self.output_step = self.telling()
+            self.output_step = self._start["output_step"] = self.telling()
 
     def telling(self) -> int:
         """Find the step, from 1, after which the largest weight goes back furthest."""
@@ -80,12 +80,6 @@ class BahdanauStepper(SentenceStepper):
         self.words("sentence", "Sentence", wide=True, known=self.known_words())
         self.play("output_step", "Output step", interval=1500)
         self.button("Start again", self.reset)
-
-    def reset(self, *_):
-        """Go back to the first sentence, to its telling step, and to the model's own weights."""
-        with self.together():
-            super().reset()
-            self.output_step = self.telling()
 
     def compute(self):
         """Look once from the state before this step; find the three likeliest tokens."""
@@ -110,7 +104,7 @@ class BahdanauStepper(SentenceStepper):
     def describe(self):
         found = self.numbers
         weights = ", ".join(
-            f"{word} {number(weight)}"
+            f"{word} {share(weight)}"
             for word, weight in zip(found["source"], found["alpha"].tolist(), strict=True)
         )
         return (
@@ -122,17 +116,17 @@ class BahdanauStepper(SentenceStepper):
         """Say where the model looks and what it writes, and what to try."""
         found = self.numbers
         word, chance = found["candidates"][0]
-        at, most = found["source"][found["alpha"].argmax()], number(found["alpha"].max())
+        at, most = found["source"][found["alpha"].argmax()], share(found["alpha"].max())
         if not found["told"]:
             return (
-                f"Before it writes “{word}” ({number(chance)}), the decoder looks mainly at "
+                f"Before it writes “{word}” ({share(chance)}), the decoder looks mainly at "
                 f"“{at}” ({most}).",
                 "Press another French word: all weight goes there. What does it write then?",
             )
         own = found["whole"]["target"][self.output_step - 1]
         then = "it still writes" if word == own else f"instead of “{own}” it writes"
         return (
-            f"Told to look at “{at}” alone, {then} “{word}” ({number(chance)}).",
+            f"Told to look at “{at}” alone, {then} “{word}” ({share(chance)}).",
             "Press the same word again to let the model look for itself.",
         )
 
@@ -155,7 +149,7 @@ class BahdanauStepper(SentenceStepper):
             sheet.text(138, y + 6, energy, GREY, anchor="end")
             label = "Let the model look for itself" if chosen else f"Look at {word} alone"
             sheet.target(0, y - 15, 210, PITCH, label, forced=OWN if chosen else i)
-            sheet.text(154, y + 6, number(weight) if weight >= 0.005 else "", INK)
+            sheet.text(154, y + 6, share(weight) if weight >= 0.005 else "", INK)
             if weight < 0.005:
                 continue
             bend = [(3 * s * s - 2 * s**3, s) for s in (k / 12 for k in range(13))]
@@ -170,7 +164,7 @@ class BahdanauStepper(SentenceStepper):
             sheet.text(86, at + 16, word, PURPLE if i == 0 else INK, anchor="end", bold=i == 0)
             sheet.rect(98, at, 150, 20, PALE)
             sheet.rect(98, at, 150 * chance, 20, PURPLE)
-            sheet.text(256, at + 16, number(chance) if chance >= 0.005 else "", GREY)
+            sheet.text(256, at + 16, share(chance) if chance >= 0.005 else "", GREY)
         return sheet
 
     def _draw_outcome(self):

@@ -118,6 +118,7 @@ def pack_recurrent(trace: RecurrentTrace) -> tuple[dict, bytes]:
     described |= {name: _strip(getattr(trace, name), packer) for name in strips}
     described |= {
         "recurrent": True,
+        "chooses": trace.again is not None,
         "source": readable(trace.source),
         "tokens": readable(trace.tokens),
         "written": readable(trace.written),

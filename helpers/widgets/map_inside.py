@@ -46,14 +46,14 @@ def asked(trace, place: str, double) -> tuple[dict, bytes]:
     """Compute what of a `trace` is too large to be sent before somebody asks for it.
 
     A `place` "encoder/0/self-attention/2/q/3" asks for a projection,
-    "encoder/0/self-attention/2/3,4/why" for the parts of a score; for other places nothing is
-    computed. The function `double` gives the traced model in double precision. Described are the
-    place and its arrays.
+    "encoder/0/self-attention/2/3,4/why" for the parts of a score, above those of an average key, or
+    with "why,1" above those of key 1; for other places nothing is computed. The function `double`
+    gives the traced model in double precision. Described are the place and its arrays.
     """
     name, layer, kind, head, *what = [*place.split("/"), *[""] * 5][:6]
     packer, described = Packer(), {}
-    if what[1] == "why":
-        cell = map(int, what[0].split(","))
+    if what[1].startswith("why"):
+        cell = map(int, (what[0] + what[1].removeprefix("why")).split(","))
         described = _why(trace, double(), name, int(layer), kind, int(head), *cell)
     elif what[0] in LETTERS:
         layers = list(_with_modules(trace, name))
@@ -77,8 +77,8 @@ def _projection(trace, part, attention, head, letter, row, packer):
     }
 
 
-def _why(trace, double, name, layer, kind, head, query, key):
-    """Split a score by the parts of its query and of its key; compare with the mean key's."""
+def _why(trace, double, name, layer, kind, head, query, key, other=None):
+    """Split a score by the parts of its query and of its key; compare with another or the mean."""
     target = trace.target_ids[None] if name == "decoder" else None
     queries, keys = score_sides(
         double, trace.source_ids[None], layer, head, target, kind == "cross-attention"
@@ -89,7 +89,7 @@ def _why(trace, double, name, layer, kind, head, query, key):
         "names": queries[0],
         "keys": keys[0],
         "pairs": pairs[:, :, key].tolist(),
-        "mean": pairs.mean(-1).tolist(),
+        "mean": (pairs.mean(-1) if other is None else pairs[:, :, other]).tolist(),
     }
 
 

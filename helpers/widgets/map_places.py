@@ -34,8 +34,8 @@ def is_place(trace, place: str) -> bool:
     "encoder/0/self-attention/2/3,4" one score, "encoder/embedding", "decoder/output";
     "encoder/0/self-attention/norm/3" the norm at token 3, "encoder/0/feed-forward/neuron/14,3" a
     neuron there, one of those that the map shows; "encoder/0/self-attention/2/q/3" the query's
-    projection (or "k", "v"), and "encoder/0/self-attention/2/3,4/why" the parts of a score; in a
-    recurrent pair "energy/3,1".
+    projection (or "k", "v"), and "encoder/0/self-attention/2/3,4/why" the parts of a score,
+    compared with those of key 1 by ".../why,1"; in a recurrent pair "energy/3,1".
     """
     if not place:
         return True
@@ -73,11 +73,15 @@ def _is_head(heads, kind, head, cell="0,0"):
 
 
 def _is_asked(trace, heads, kind, head, what, which):
-    if which == "why":
-        if not splits(trace) or not _is_head(heads, kind, head, what):
+    if which.startswith("why"):
+        query, _, key = what.partition(",")
+        asked = [key, *([which[4:]] if which != "why" else [])]
+        cells = [f"{query},{one}" for one in asked]
+        if not splits(trace) or which[3:4] not in ("", ",") or len(set(asked)) < len(asked):
             return False
-        query, key = map(int, what.split(","))
-        return kind != "masked-self-attention" or key <= query
+        if not all(_is_head(heads, kind, head, cell) for cell in cells):
+            return False
+        return kind != "masked-self-attention" or all(int(one) <= int(query) for one in asked)
     rows = heads[kind].query if what == "q" else heads[kind].key
     return what in LETTERS and _are_below([head, which], rows.shape[:2])
 

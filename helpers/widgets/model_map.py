@@ -43,7 +43,8 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         What is shown, where the model can trace another one: set it, or type it into the map.
     chosen : list of (int, int)
         Target positions at which another token was written, each with that token's rank among the
-        candidates there. From each of them the model goes on by itself.
+        candidates there. From each of them the model goes on by itself. In a recurrent pair: steps
+        that look at one source position only, each with that position.
     """
 
     _esm = modules.module("map_view.js")
@@ -92,8 +93,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         inside, more = ({}, b"") if problem or self.recurrent else pack_insides(trace)
         steps = [] if problem or self.recurrent else tour_of(trace, tour)
         state.setdefault("written", 0 if self.recurrent else _before_the_end(trace))
-        again = None if self.recurrent else trace.again
-        if again and not problem:
+        if trace.again and not problem:
             state |= {"_asks": True, "sentence": _text_of(trace)}
         state |= {"_inside": inside, "_inside_data": more}
         super().__init__(
@@ -117,7 +117,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
             self.place, self.follow, self.beat, self.stop = "", "", -1, -1
             self._first, self.chosen = trace, []
             self._show(trace)
-            self.written = _before_the_end(trace)
+            self.written = 0 if self.recurrent else _before_the_end(trace)
 
     @traitlets.observe("place", "_trace")
     def _answer(self, _):
@@ -132,7 +132,9 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
     def _write_another(self, change):
         """Let the model go on from the chosen tokens; say why if that can't be drawn."""
         trace = self._first
-        for row, rank in change.new:
+        if self.recurrent:
+            trace = trace.again(self.sentence, dict(change.new))
+        for row, rank in [] if self.recurrent else change.new:
             trace = trace.onward(row, trace.candidates[row][rank].id)
         problem = problem_with(trace)
         if problem:
@@ -146,11 +148,16 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         """Demand positions in order, each with a candidate of its own."""
         last = -1
         for row, rank in proposal.value:
-            found = self.trace.candidates if self._first.onward else ()
-            if not (last < row < len(found) and 0 <= rank < len(found[row])):
+            if self.recurrent:
+                known = self.trace.weights.shape if self._first.again else (0, 0)
+            else:
+                found = self.trace.candidates if self._first.onward else ()
+                known = len(found), len(found[row]) if 0 <= row < len(found) else 0
+            if not (last < row < known[0] and 0 <= rank < known[1]):
                 raise ValueError(
                     f"token {rank} can't be chosen at position {row}. Choose positions in order, "
-                    f"each with the rank of one of its candidates, in a map whose model can go on."
+                    f"each with the rank of one of its candidates (in a recurrent pair, with a "
+                    f"source position), in a map whose model can go on."
                 )
             last = row
         return proposal.value
@@ -158,6 +165,9 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
     def _show(self, trace):
         with self.hold_sync():
             self.trace = trace
+            if self.recurrent:
+                self._trace, self._data = pack_recurrent(trace)
+                return
             self._tour = tour_of(trace, self._of_tour)
             self._inside, self._inside_data = pack_insides(trace)
             self._trace, self._data = pack_trace(trace)
@@ -203,6 +213,8 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
 
 def _text_of(trace):
     """Put a sentence together again from the tokens of a trace."""
+    if isinstance(trace, RecurrentTrace):
+        return " ".join(trace.source[:-1])
     return "".join(trace.stacks[0].tokens).replace("<eos>", "").replace("▁", " ").strip()
 
 
@@ -227,9 +239,10 @@ def model_map(trace, here="", tour="all", **state):
 
     Four depths, by click or Enter: the model, a layer, a head, one number. Beside them, a layer's
     norms and neurons, a head's projections, the next token's logits at any temperature, and why a
-    score is what it is. Escape goes back. A click on a token follows it through the
-    model. *Play* lets the data flow, step by step. While the kernel runs, the translator's map has
-    a field for another sentence, and another next token can be chosen.
+    score is what it is, and not another key's. Escape goes back. A click on a token follows it
+    through the model. *Play* lets the data flow, step by step. While the kernel runs, the
+    translator's map and the recurrent pair's have a field for another sentence, another next token
+    can be chosen, and a recurrent decoder made to look at one state alone.
 
     How a lesson uses it::
 

@@ -2,79 +2,17 @@
 
 from itertools import zip_longest
 
-import torch
 import traitlets
 
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, SIGNED
+from helpers.pretrained.recurrent_trace import greedy_trace
 from helpers.widgets.sentence_explorer import SentenceExplorer
-from helpers.widgets.svg import PALE, Sheet, number, shade
+from helpers.widgets.svg import PALE, Sheet, shade, share
 
 MOST = 9  # tokens on one side, the end included; more would not be legible side by side
 WIDE, TOP, PITCH = 330, 62, 30  # pixels: a drawing, its first row, and to the next
 LEAST = 24 / PITCH  # how far it may shrink: until that is the height of a target
 EACH = 8  # numbers of each direction's state that are drawn
-
-
-def greedy_trace(model, src_ids, bos_id, eos_id, kept=None, look=None):
-    """Translate one sentence greedily, MOST tokens at most; keep what every step saw and made.
-
-    Parameters
-    ----------
-    model : Seq2Seq
-    src_ids : list of int
-        One sentence, ending with the end token.
-    bos_id, eos_id : int
-        Begin and end of a sentence.
-    kept : int, default=None
-        How many numbers of the context vector, the largest, get through; the others become 0.
-    look : dict of int to int, default=None
-        Steps, from 0, at which all weight goes to one source position.
-
-    Returns
-    -------
-    trace : dict
-        `encoder` (S, D_h), forward half first; `last` (D_h,); `read` and `written`, lists of T
-        ids; `states` (T + 1, D_h), the decoder's state before each step and after the last;
-        `probabilities` (T, V); `weights` (T, S), or None without attention.
-    """
-    was_training = model.training
-    model.eval()
-    try:
-        with torch.no_grad():
-            return _trace(model, torch.tensor([src_ids]), bos_id, eos_id, kept, look or {})
-    finally:
-        model.train(was_training)
-
-
-def _trace(model, src_ids, bos_id, eos_id, kept, look):
-    states, last, mask = model.encode(src_ids)
-    if kept is not None:
-        order = last[0].abs().argsort(descending=True)
-        last = last.index_fill(1, order[kept:], 0)
-    hidden = model.decoder.begin(last)
-    ids, passed, chances, rows = [bos_id], [_state(hidden)], [], []
-    while len(ids) <= MOST and (len(ids) == 1 or ids[-1] != eos_id):
-        word, t = torch.tensor([ids[-1:]]), len(ids) - 1
-        only = torch.arange(mask.shape[1])[None] == look[t] if t in look else mask
-        output, hidden, weights = model.decoder(word, states, last, only, hidden)
-        chances.append(model.output_proj(output[:, -1])[0].softmax(-1))
-        passed.append(_state(hidden))
-        rows.append(weights)
-        ids.append(chances[-1].argmax().item())
-    return {
-        "encoder": states[0],
-        "last": last[0],
-        "read": ids[:-1],
-        "written": ids[1:],
-        "states": torch.stack(passed),
-        "probabilities": torch.stack(chances),
-        "weights": None if rows[0] is None else torch.cat(rows, dim=1)[0],
-    }
-
-
-def _state(hidden):
-    """Take the state (D_h,) from what the recurrent layer hands on; an LSTM hands on a pair."""
-    return (hidden[0] if isinstance(hidden, tuple) else hidden)[-1, 0]
 
 
 def draw_cells(sheet, x, y, values, frame, size, columns=EACH):
@@ -137,7 +75,7 @@ class SentenceStepper(SentenceExplorer):
         if (key := str(changes)) not in kept:
             ids = self._source.encode(self.sentence, eos=True)
             ends = self._target.ids["<bos>"], self._target.ids["<eos>"]
-            found = greedy_trace(self._model, ids, *ends, **changes)
+            found = greedy_trace(self._model, ids, *ends, MOST, **changes)
             found["source"] = self._source.tokens(ids)
             found["target"] = self._target.tokens(found["written"])
             found["input"] = self._target.tokens(found["read"])
@@ -217,7 +155,7 @@ class RNNStepper(SentenceStepper):
             )
         if found["n_written"] < len(target):
             t = found["n_written"] - 1
-            chance = number(found["probabilities"][t].max())
+            chance = share(found["probabilities"][t].max())
             return (
                 f"The decoder reads “{found['input'][t]}” and the context, and updates its state.",
                 f"The likeliest next token is “{target[t]}”, probability {chance}.",
@@ -266,8 +204,8 @@ class RNNStepper(SentenceStepper):
                     sheet.line(x, y + 10, x + 112, y + 10, PALE, 3)
             sheet.target(0, y - 5, WIDE, PITCH, f"Go to step {i + 1}, {word}", step=i + 1)
         y = TOP + PITCH * MOST + 24
-        words = f"context: {self.kept} of {len(found['last'])} numbers"
-        sheet.text(0, y - 8, words, PURPLE, bold=True)
+        words = f"{self.kept} of {len(found['last'])} numbers" if step > n else "when all is read"
+        sheet.text(0, y - 8, f"context: {words}", PURPLE, bold=True)
         if step > n:
             draw_cells(sheet, 0, y, found["last"], PURPLE, (10, 22), 32)
         else:
@@ -280,7 +218,7 @@ class RNNStepper(SentenceStepper):
         sheet, found = Sheet(WIDE, 362, LEAST), self.numbers
         n, done, whole = len(found["source"]), found["n_written"], found["whole"]
         sheet.text(0, 18, "The decoder writes", ORANGE, bold=True)
-        sheet.text(106, 48, "probability", GREY)
+        sheet.text(106, 48, "probability" if done else "nothing yet", GREY)
         changed = found["target"] != whole
         sheet.text(244, 48, "instead of" if changed else "", GREY)
         for t, word in enumerate(found["target"]):
@@ -292,7 +230,7 @@ class RNNStepper(SentenceStepper):
                        anchor="end", bold=there and (other or step == self.step))  # fmt: skip
             sheet.rect(106, y, 80, 20, PALE)
             sheet.rect(106, y, 80 * chance if there else 0, 20, ORANGE if other else PURPLE)
-            sheet.text(194, y + 16, number(chance) if there else "", GREY)
+            sheet.text(194, y + 16, share(chance) if there else "", GREY)
             sheet.text(244, y + 16, was if there and other else "", GREY)
             sheet.target(0, y - 5, WIDE, PITCH, f"Go to step {step}: token {t + 1}", step=step)
         cut = self.cut(found["target"]) if done == len(found["target"]) else ""

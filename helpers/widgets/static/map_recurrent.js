@@ -2,8 +2,9 @@
 
 import { along, mixes, own, ease } from "./map_moves.js";
 import { NARROW, Scene, brief, number, percent, tellVector } from "./map_scene.js";
+import { path } from "./map_paint.js";
 import { columnTurn } from "./map_rows.js";
-import { rowOf, valueAt } from "./map_trace.js";
+import { rowOf, sentenceOf, valueAt } from "./map_trace.js";
 import { clamp, digits, textWidth } from "./text.js";
 
 // Room for the two lines of words above the columns.
@@ -11,7 +12,7 @@ const HEADLINE = 46;
 // Room for the decoder's states below.
 const CHAIN = 122;
 
-export function recurrentScene(model, width, room, step) {
+export function recurrentScene(model, width, room, step, live) {
   const scene = new Scene(width, room, "An encoder, Bahdanau’s attention and a decoder");
   const n = model.source.length;
   // On a phone the next token stands below the decoder.
@@ -29,10 +30,11 @@ export function recurrentScene(model, width, room, step) {
   if (slim) scene.height = room + 134;
   const part = (width - label - (slim ? 3 : 4) * gap - panel) / 4;
   // Too little for the longer words.
-  const narrow = part < 124;
+  const narrow = part < 136;
   const x = [0, 1, 2, 3].map((i) => label + i * (part + gap));
   const y = (row) => top + (row + 0.5) * pitch;
-  const g = { narrow, slim, panel, label, pitch, top, high, part, gap, x, y, step, width, room };
+  const [force, told] = [live && model.chooses, model.chosen.includes(step)];
+  const g = { narrow, slim, panel, label, pitch, top, high, part, gap, x, y, step, width, room, force, told };
   encoderStates(scene, model, g);
   bars(scene, model, g);
   context(scene, model, g);
@@ -41,14 +43,17 @@ export function recurrentScene(model, width, room, step) {
   recurrentBeats(scene, model, { ...g, room: scene.height });
   const weights = rowOf(model.weights, step);
   const most = Math.max(...weights);
-  const best = model.source[weights.indexOf(most)];
-  scene.hint = `Step ${step + 1}: “${best}” gets ${percent(most)} of the weight, and “${model.written[step]}” is written. Press play, or click on an energy to see its products. ${step + 1 < model.tokens.length ? "Which source token gets most in the next step? Guess, then click on that step below." : ""}`;
+  const best = `“${model.source[weights.indexOf(most)]}”`;
+  const next = "Which source token gets most in the next step? Guess, then press that step.";
+  scene.hint = g.told
+    ? `You made step ${step + 1} look at ${best} alone: it writes “${model.written[step]}”, and the sentence becomes “${sentenceOf(model.written)}” Press the same weight again to undo that.`
+    : `Step ${step + 1}: ${best} gets ${percent(most)} of the weight, and “${model.written[step]}” is written. ${g.force ? "Press another token’s weight: what does the decoder write if it looks only there?" : `${slim ? "" : "Press play, or an energy to see its products. "}${step + 1 < model.tokens.length ? next : ""}`}`;
   return scene;
 }
 
 function headline(scene, g, x, words, more, most) {
   // On a phone they are turned, so that none meets the next.
-  if (g.slim) return scene.label(words, x + 4, 40, { size: 12, weight: 650, turn: -0.6 });
+  if (g.slim) return scene.label(words, Math.min(x + 4, g.width - 46), 40, { size: 12, weight: 650, turn: -0.6 });
   scene.label(words, x, g.narrow ? 30 : 12, { size: g.narrow ? 12 : 15, weight: 650, most });
   if (!g.narrow) scene.label(more, x, 31, { size: 13, color: "muted", most });
 }
@@ -56,23 +61,17 @@ function headline(scene, g, x, words, more, most) {
 function encoderStates(scene, model, g) {
   const { part, top, pitch, high } = g;
   const [x] = g.x;
+  if (g.narrow) scene.label("Encoder", 0, g.slim ? 34 : 30, { size: 13, weight: 650 });
   headline(scene, g, x, g.narrow ? "States" : "Encoder states h", "one per source token", part + g.gap - 8);
   model.source.forEach((token, row) => {
     if (row % Math.ceil(14 / pitch) === 0)
       scene.label(token, g.label - 8, g.y(row), { size: 14, align: "right", most: g.label - 8 });
   });
   scene.paint((p) => {
+    const style = { color: p.theme.muted, arrow: true, width: 1 };
     for (let row = 1; row < model.source.length; row++) {
-      p.straight(x + part * 0.3, g.y(row - 1), x + part * 0.3, g.y(row) - pitch * 0.3, {
-        color: p.theme.muted,
-        arrow: true,
-        width: 1,
-      });
-      p.straight(x + part * 0.7, g.y(row), x + part * 0.7, g.y(row - 1) + pitch * 0.3, {
-        color: p.theme.muted,
-        arrow: true,
-        width: 1,
-      });
+      p.straight(x + part * 0.3, g.y(row - 1), x + part * 0.3, g.y(row) - pitch * 0.3, style);
+      p.straight(x + part * 0.7, g.y(row), x + part * 0.7, g.y(row - 1) + pitch * 0.3, style);
     }
     p.strips(model.states, x, top, part, pitch, { height: pitch * 0.56 });
   });
@@ -85,8 +84,9 @@ function bars(scene, model, g) {
   const { step, part, top, pitch, high } = g;
   const [energies, weights] = [rowOf(model.energies, step), rowOf(model.weights, step)];
   headline(scene, g, g.x[1], "Energies", "v · tanh(W s + U h)", part + g.gap - 8);
-  headline(scene, g, g.x[2], "Weights", "softmax: sum is 1", part + g.gap - 8);
-  const [low, most] = [Math.min(0, ...energies), Math.max(0, ...energies)];
+  headline(scene, g, g.x[2], "Weights", g.told ? "yours, not the softmax’s" : "softmax: sum is 1", part + g.gap - 8);
+  // One scale for all steps, so that their bars can be compared.
+  const [low, most] = [Math.min(0, ...model.energies.data), Math.max(0, ...model.energies.data)];
   const thick = pitch * (g.slim ? 0.7 : 0.5);
   const long = part - (g.slim ? 0 : 34);
   const zero = g.x[1] + (long * -low) / (most - low || 1);
@@ -97,15 +97,21 @@ function bars(scene, model, g) {
       const size = sizes[row];
       p.straight(g.x[0] + part + 2, g.y(row), g.x[1] - 4, g.y(row), { width: 1 });
       bar(p, zero, g.y(row), size, thick);
-      if (pitch >= 13 && !g.slim)
-        p.text(number(energy, 1), Math.max(zero, zero + size) + 4, g.y(row), { size: 12, color: p.theme.muted });
+      const words = number(energy, g.slim ? 0 : 1);
+      const inside = g.slim && size > textWidth(words, 12) + 6;
+      const from = inside ? zero + 3 : Math.max(zero, zero + size) + 4;
+      if (pitch >= 13 && from + textWidth(words, 12) < g.x[2])
+        p.text(words, from, g.y(row), {
+          size: 12,
+          color: inside ? p.theme.paper : p.theme.muted,
+        });
       p.box(g.x[2], g.y(row) - thick / 2, long, thick, { fill: p.theme.masked, radius: 2 });
       p.box(g.x[2], g.y(row) - thick / 2, Math.max(1, long * weights[row]), thick, { fill: p.theme.query, radius: 2 });
-      if (pitch >= 13 && weights[row] >= 0.005)
-        p.text(digits(weights[row], 2), g.x[2] + part - (g.slim ? part - 4 : 30), g.y(row), {
-          size: 12,
-          color: g.slim && weights[row] > 0.4 ? p.theme.paper : p.theme.ink,
-        });
+      if (pitch < 13 || weights[row] < 0.005) return;
+      const within = g.slim && long * weights[row] > 34;
+      const at = g.slim ? (within ? 4 : long * weights[row] + 4) : part - 30;
+      const color = within ? p.theme.paper : p.theme.ink;
+      p.text(digits(weights[row], 2), g.x[2] + at, g.y(row), { size: 12, color });
     });
     p.straight(zero, top, zero, top + high, { color: p.theme.edge, width: 1 });
   });
@@ -121,7 +127,21 @@ function bars(scene, model, g) {
   };
   const open = (row) => `energy/${step},${row}`;
   column(model.energies, "Energies", 1, open, number);
-  column(model.weights, "Weights", 2, open, digits);
+  if (!g.force) column(model.weights, "Weights", 2, open, digits);
+  for (const [row, token] of g.force ? model.source.entries() : []) {
+    const undo = g.told && weights[row] > 0.5;
+    const act = undo ? "press to undo it" : "press: this step looks only there";
+    scene.button(
+      [g.x[2] - 2, g.y(row) - pitch / 2, part + 4, pitch],
+      `Step ${step + 1} to ${token}: ${act}`,
+      { choose: row },
+      [`“${token}”: ${digits(weights[row])}`, act],
+    );
+    if (undo)
+      scene.paint((p) =>
+        p.box(g.x[2] - 2, g.y(row) - thick / 2 - 3, long + 4, thick + 6, { edge: p.theme.ink, line: 2 }),
+      );
+  }
   scene.part(["cross-attention", "self-attention"], g.x[1] - g.gap / 2, 0, 2 * (part + g.gap), top + high + 4);
 }
 
@@ -191,7 +211,7 @@ function chain(scene, model, g) {
   const pitch = (g.width - g.label) / n;
   const wide = Math.min(pitch - (g.slim ? 12 : 16), 120);
   const turn = columnTurn(pitch);
-  scene.label("Decoder", 0, y + 12, { size: g.slim ? 13 : 15, weight: 650 });
+  scene.label("Decoder", 0, y + 12, { size: g.narrow ? 13 : 15, weight: 650 });
   scene.label("reads", turn ? 0 : g.label - 8, y + (turn ? 40 : 46), {
     size: 12,
     color: "muted",
@@ -256,12 +276,7 @@ function chain(scene, model, g) {
 }
 
 // Up or down, across at a height, and on; corners no rounder than there is room.
-const corners = ([x0, y0], across, [x1, y1]) => [
-  [x0, y0],
-  [x0, across],
-  [x1, across],
-  [x1, y1],
-];
+const corners = ([x0, y0], across, [x1, y1]) => path(x0, y0, x0, across, x1, across, x1, y1);
 const elbow = (p, points, color) =>
   p.line(points, { color, width: 2, arrow: true, radius: Math.min(10, Math.abs(points[3][0] - points[0][0]) / 2) });
 
@@ -274,7 +289,7 @@ function stepMoves(model, g) {
   const goes = (p, of, row, points, t, [from, to]) => {
     const [left, middle] = along(points, ease(t));
     const size = from + (to - from) * t;
-    p.grey(of, 0, row, of.cols, 1, left - size / 2, middle - 9, size, 18);
+    p.row(of, row, left - size / 2, middle - 9, size, 18);
   };
   return [
     (p, t) => {
