@@ -20,6 +20,7 @@ translator = load_translator()
 sentence = "Un chien noir court."
 """,
     "model_map(translator.trace(sentence))",
+    "model_map(translator.trace(sentence))",  # landmarks of two maps must differ
     "attention_view(translator.attend(sentence))",
     "MaskBuilder()",
     "SoftmaxTemperature()",  # a second one: what two share, they share wrongly

@@ -62,5 +62,5 @@ test("the words of a ramp hold red, green, blue and full opacity", () => {
 });
 
 test("a zero in a cell is not written, a minus is a real one", () => {
-  assert.deepEqual([0, 0.004, 0.006, 1, -0.25].map(cellText), ["", "", "0.01", "1.00", "−0.25"]);
+  assert.deepEqual([0, 0.004, 0.006, 0.998, 1, -0.25].map(cellText), ["", "", "0.01", ">0.99", "1.00", "−0.25"]);
 });

@@ -2,7 +2,7 @@
 
 import { brief, percent } from "./map_scene.js";
 import { likeliest } from "./map_trace.js";
-import { clamp, marksIn, shorten, spelt, textWidth } from "./text.js";
+import { clamp, fitting, marksIn, shorten, spelt, textWidth } from "./text.js";
 
 // The line of words above a stack.
 const ABOVE = 22;
@@ -12,10 +12,10 @@ export function answer(scene, model, stack, m, rows, row) {
   const last = stack.blocks.length - 1;
   const { top } = stack.blocks[last];
   const x = stack.blocks[last].x + 2;
-  const strip = m.narrow ? 80 : Math.min(m.strip, 26);
+  const strip = m.narrow ? clamp((m.width - x) * 0.4 - 26, 12, 80) : Math.min(m.strip, 26);
   const height = stack.n * m.pitch;
   const found = likeliest(model, row, clamp(Math.floor(height / 34), 3, 6));
-  const left = x + strip + (m.narrow ? 40 : 26);
+  const left = x + strip + (m.narrow ? clamp((m.width - x) * 0.14, 16, 40) : 26);
   // There is room for a frame.
   const right = m.width - 6;
   const width = right - left;
@@ -111,6 +111,10 @@ export function legend(scene, x, y, width, room) {
     scale(p, "attention", "ramp", y + 80, ["0", "max"]);
     if (room < 140) return;
     p.plus(x + 6, y + 126, 5, p.theme.muted);
-    p.text("add & norm", x + 15, y + 126, { size: 12, color: p.theme.muted, most: width });
+    p.text(fitting(["add & norm", "add"], width - 12, 12), x + 15, y + 126, {
+      size: 12,
+      color: p.theme.muted,
+      most: width,
+    });
   };
 }

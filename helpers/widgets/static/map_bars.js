@@ -3,7 +3,7 @@
 import { make } from "./page.js";
 import { clearestHead } from "./map_purpose.js";
 import { percent } from "./map_scene.js";
-import { likeliest, meanWeights, readPlace, rowOf, sentenceOf, title, trail } from "./map_trace.js";
+import { likeliest, meanWeights, readPlace, rowOf, sentenceOf, trail } from "./map_trace.js";
 import { shorten } from "./text.js";
 
 const DEPTHS = ["Model", "Layer", "Head", "One number"];
@@ -12,7 +12,7 @@ export class Bars {
   constructor(view) {
     // The step of the tour where a click led away from it.
     Object.assign(this, { view, left: -1 });
-    this.trail = make("nav", { class: "mm-trail", "aria-label": "Where you are" });
+    this.trail = make("div", { class: "mm-trail", role: "group", "aria-label": "Where you are" });
     this.depths = make("div", { class: "mm-depths", role: "group", "aria-label": "How deep" });
     DEPTHS.forEach((words, depth) =>
       this.depths.append(make("button", { type: "button", onclick: () => view.toDepth(depth) }, words)),
@@ -54,6 +54,7 @@ export class Bars {
       view.pause();
       view.set({ beat: Number(this.slider.value), follow: "", stop: -1 });
     });
+    this.moment = make("span", { class: "mm-moment", "aria-hidden": "true" });
     const player = make(
       "div",
       { class: "mm-player", role: "group", "aria-label": "Play" },
@@ -61,6 +62,7 @@ export class Bars {
       this.playing,
       this.stepOn,
       this.slider,
+      this.moment,
     );
     this.words = make("div", { class: "mm-words" });
     this.tour = make("div", { class: "mm-tour", role: "group", "aria-label": "Tour" });
@@ -150,6 +152,7 @@ export class Bars {
     const n = scene.beats.length;
     this.slider.max = Math.max(0, n - 1);
     this.slider.value = shown;
+    this.moment.textContent = `${shown + 1}/${n}`;
     this.slider.setAttribute("aria-valuetext", beat < 0 ? "everything shown" : scene.beats[shown].words);
     this.stepBack.setAttribute("aria-disabled", shown <= 0);
     this.stepOn.setAttribute("aria-disabled", shown >= n - 1);
@@ -173,7 +176,10 @@ export class Bars {
       );
     else if (stop < 0)
       this.tour.replaceChildren(
-        button(`Take the tour: ${tour.length} step${tour.length > 1 ? "s" : ""}`, 0, "on", { class: "mm-main" }),
+        button("Take the tour", 0, "on", {
+          class: "mm-main",
+          "data-steps": `: ${tour.length} step${tour.length > 1 ? "s" : ""}`,
+        }),
       );
     else {
       const last = stop === tour.length - 1;
@@ -192,11 +198,13 @@ export class Bars {
   atRest() {
     const { kind, encoder, decoder, written, candidates } = this.view.trace;
     if (this.view.fresh) {
-      const strips = "each striped bar is a vector, one colour per number.";
-      if (!candidates.length)
-        return `Start at the left: each token becomes a vector, and the layers change it step by step. In the picture, ${strips}`;
+      const from = this.view.scrolls ? "top" : "left";
+      const start = `Start at the ${from}: each token becomes a vector (a striped bar, one colour per number), and every layer adds to it.`;
+      if (!candidates.length) return start;
       const [best] = likeliest(this.view.trace, decoder ? this.view.rows - 1 : 0, 1);
-      return `Start at the blue frame: ${decoder ? "the model is about to write" : "the model sees"} “${best.token}”. Everything else leads up to it. ${title(strips)}`;
+      const what = `${decoder ? "the model is about to write" : "the model sees"} “${best.token}”.`;
+      if (from === "top") return `${start} Below, ${what}`;
+      return `Start at the blue frame: ${what} Bands show where that comes from; press a token to follow it. Each striped bar is a vector, one colour per number.`;
     }
     if (encoder && decoder)
       return `Translation: “${shorten(sentenceOf(written), 170)}” Press play to see it written, or click on any layer or token.`;

@@ -1,24 +1,26 @@
-// The map, a frame too low for both stacks: it says where the second one is, and goes there.
+// The map, a frame too low for all of it: it says what is out of sight, and goes there.
 
 import { make, prefersStillness } from "./page.js";
 
 // Puts the words into the view's frame; returns what shows or hides them.
 export function belowOf(view) {
   const { frame } = view;
-  const decoder = () => view.scene.parts["masked-self-attention"] || [];
-  const top = () => Math.min(...decoder().map(([, y]) => y));
-  const end = () => Math.max(...decoder().map(([, y, , high]) => y + high));
-  const scroll = () => frame.scrollTo({ top: top() - 40, behavior: prefersStillness() ? "instant" : "smooth" });
-  const below = make("button", { type: "button", class: "mm-below", onclick: scroll }, "decoder below ↓");
+  const both = () => view.trace.encoder && view.trace.decoder;
+  const long = () => view.place || view.trace.recurrent;
+  const top = () => (both() ? Math.min(...view.scene.parts.decoder.map(([, y]) => y)) : view.scene.start?.[1]);
+  const end = () => frame.scrollHeight - frame.clientHeight;
+  const low = () => frame.scrollTop > Math.min(long() ? end() : top() - 40, end()) / 2;
+  const scroll = () =>
+    frame.scrollTo({
+      top: low() ? 0 : long() ? end() : top() - 40,
+      behavior: prefersStillness() ? "instant" : "smooth",
+    });
+  const below = make("button", { type: "button", class: "mm-below", onclick: scroll });
   const show = () => {
-    const { beat, place, trace } = view; // what plays scrolls by itself
-    below.hidden =
-      Boolean(place) ||
-      beat >= 0 ||
-      !trace.encoder ||
-      !trace.decoder ||
-      end() < frame.scrollTop + frame.clientHeight + 30 ||
-      frame.scrollTop > Math.min(top() - 42, frame.scrollHeight - frame.clientHeight - 2);
+    const { beat, stop } = view; // what plays, and the tour, scroll by themselves
+    below.hidden = beat >= 0 || stop >= 0 || end() < 40 || (!long() && !top());
+    const words = long() ? ["↓ more", "↑ back up"] : both() ? ["↓ decoder", "↑ encoder"] : ["↓ answer", "↑ tokens"];
+    below.textContent = words[Number(low())];
   };
   // The first touch of a map scrolls it; this press scrolls by itself.
   below.addEventListener("pointerdown", (event) => event.stopPropagation());

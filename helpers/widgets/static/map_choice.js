@@ -8,6 +8,7 @@ export const choosing = {
   choose(rank) {
     const { current, trace } = this;
     const earlier = this.model.get("chosen").filter(([row]) => row < current);
+    if (trace.recurrent) return this.rewrite(trace.chosen.includes(current) ? earlier : [...earlier, [current, rank]]);
     if (rank === trace.drawn[current])
       return this.hear(
         `“${trace.candidates[current][rank][0]}” is what’s written here. Press another token to write that instead.`,
@@ -21,6 +22,7 @@ export const choosing = {
   },
   goesOn() {
     this.choosing = false;
+    if (this.trace.recurrent) return this.hear("");
     const { written, chosen, given } = this.trace;
     const row = chosen[chosen.length - 1];
     const all = `“${shorten(sentenceOf(written.slice(given - 1)), 130)}”`;

@@ -23,7 +23,7 @@ export function sceneOf(
   { current = rows - 1, height = ROOM, dials = null, more = {} } = {},
 ) {
   const where = readPlace(place, model);
-  if (model.recurrent && !where.depth) return recurrentScene(model, width, height, current);
+  if (model.recurrent && !where.depth) return recurrentScene(model, width, height, current, more.live);
   if (where.inside === "norm") return normScene(where, place, width, height);
   if (where.inside === "neuron") return neuronScene(where, place, width, height);
   if (where.inside === "projection") return projectScene(where, place, width, height, more);

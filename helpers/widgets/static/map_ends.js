@@ -1,7 +1,7 @@
 // The map, second depth at both ends: how tokens become vectors, and how a vector becomes a token.
 
 import { travel } from "./map_moves.js";
-import { Scene, number, percent, tellVector, nVectors } from "./map_scene.js";
+import { Scene, brief, number, percent, tellVector, nVectors } from "./map_scene.js";
 import { classRow, patchRow } from "./map_patches.js";
 import { nameRows, namesWidth } from "./map_rows.js";
 import { atTemperature } from "./map_insides.js";
@@ -20,7 +20,7 @@ export function embeddingScene(model, where, width, room) {
   const top = 62;
   const pitch = clamp((room - top - 10) / stack.n, 3, 30);
   const label = stack.image ? 84 : clamp(namesWidth(stack.tokens, pitch, 14) + 40, 70, Math.max(140, width * 0.2));
-  const gap = 46;
+  const gap = clamp(width / 14, 18, 46);
   const strip = clamp((width - label - 2 * gap - 4) / 3, 30, 330);
   const learned = model.image
     ? "from the patch’s pixels, by one linear layer"
@@ -51,8 +51,13 @@ export function embeddingScene(model, where, width, room) {
     const x = label + i * (strip + gap);
     scene.paint((p) => p.strips(stack[name], x, top, strip, pitch, { height: Math.max(3, pitch * 0.78) }));
     const room2 = i === columns.length - 1 ? width - x : strip + gap - 8;
-    scene.label(words, x, 18, { size: strip + gap > 120 ? 16 : 13, weight: 650, most: room2 });
-    scene.label(fitting(more, room2), x, 40, { size: 13, color: "muted", most: room2 });
+    const short = { Embedding: "Token", Position: "Pos." }[words] || words;
+    scene.label(fitting([words, short], room2 / 1.1), x, 18, {
+      size: strip + gap > 120 ? 16 : 13,
+      weight: 650,
+      most: room2,
+    });
+    scene.label(fitting([...more, ""], room2), x, 40, { size: 13, color: "muted", most: room2 });
     if (i)
       scene.label(i === 1 ? "+" : "=", x - gap / 2, top + (pitch * stack.n) / 2, {
         size: 22,
@@ -96,7 +101,9 @@ export function outputScene(model, where, width, room, row, dials) {
   const found = dials ? atTemperature(model, row, all, dials.temperature) : all;
   const after = classes ? "The class token" : `After “${stack.tokens[row]}”`;
   const scene = new Scene(width, room, `${after}: logits, softmax, ${classes ? "class" : "next token"}`);
-  const left = clamp(width * 0.17, 70, 170);
+  // On a phone the probability's bar lies below the token, and a logit is a number alone.
+  const slim = width < 440;
+  const left = slim ? 58 : clamp(width * 0.17, 70, 170);
   // The slider has a line of its own.
   const head = dials ? 38 : 0;
   if (dials) scene.slot = [Math.min(left - 6, 4), 4, width - 8];
@@ -106,7 +113,7 @@ export function outputScene(model, where, width, room, row, dials) {
   const ring = dials?.choose ? 18 : 0;
   const token = clamp(Math.max(...found.map((one) => textWidth(spelt(one.token), 15))) + 16 + ring, 60, 150);
   const room2 = (width - left - token - 150) / 2;
-  const [x1, x2] = [left + token, left + token + room2 + 90];
+  const [x1, x2] = slim ? [width - 120, width - 78] : [left + token, left + token + room2 + 90];
   const high = Math.max(...found.map(({ logit }) => logit));
   const low = Math.min(0, ...found.map(({ logit }) => logit));
   const y0 = top + (pitch * found.length) / 2;
@@ -129,15 +136,24 @@ export function outputScene(model, where, width, room, row, dials) {
         p.box(left, y - 6, 12, 12, { radius: 6, edge: own ? p.theme.query : p.theme.muted, line: own ? 4 : 1.5 });
       const bar = clamp(pitch * 0.5, 8, 18);
       p.ribbon(strip + 3, y0, left - 5, y, 1 + 4 * share, p.theme.query, 0.3 + 0.7 * share);
-      p.text(spelt(word), left + ring, y, { size: 15, weight: i === chosen ? 650 : 400, most: token - ring - 8 });
+      const weight = i === chosen ? 650 : 400;
+      const told = `${percent(share)}${drawn ? ` ${mark}` : ""}`;
+      if (slim) {
+        const wide = width - left - ring - 4;
+        const color = drawn ? p.theme.query : p.theme.ink;
+        p.text(spelt(word), left + ring, y - 6, { size: 14, weight, color, most: x1 - left - ring - 4 });
+        p.text(number(logit), x2, y - 6, { size: 13, align: "right", color: p.theme.muted });
+        p.text(brief(share), width - 4, y - 6, { size: 13, align: "right", weight });
+        p.box(left + ring, y + 6, wide, 6, { fill: p.theme.masked, radius: 3 });
+        p.box(left + ring, y + 6, Math.max(2, wide * share), 6, { fill: p.theme.query, radius: 3 });
+        return;
+      }
+      p.text(spelt(word), left + ring, y, { size: 15, weight, most: token - ring - 8 });
       const size = Math.max(2, (room2 * (logit - low)) / (high - low || 1));
       p.box(x1, y - bar / 2, size, bar, { fill: p.theme.lane, radius: 3 });
       p.text(number(logit), x1 + size + 6, y, { size: 13, color: p.theme.muted });
       p.box(x2, y - bar / 2, Math.max(2, room2 * share), bar, { fill: p.theme.query, radius: 3 });
-      p.text(`${percent(share)}${drawn ? ` ${mark}` : ""}`, x2 + Math.max(2, room2 * share) + 6, y, {
-        size: 13,
-        weight: i === chosen ? 650 : 400,
-      });
+      p.text(told, x2 + Math.max(2, room2 * share) + 6, y, { size: 13, weight });
     });
   });
   const among = classes ? "class" : "token of the vocabulary";
@@ -149,22 +165,23 @@ export function outputScene(model, where, width, room, row, dials) {
   });
   const hot = dials && dials.temperature !== 1;
   const sum = percent(found.reduce((a, { share }) => a + share, 0));
-  scene.label("Logits", x1, head + 14, { size: 16, weight: 650 });
-  scene.label(fitting([`per ${among}`, "per token"], room2 + 80), x1, head + 36, {
-    size: 13,
-    color: "muted",
-    most: room2 + 80,
-  });
+  const size = slim ? 14 : 16;
+  const align = slim ? "right" : "left";
+  scene.label("Logits", slim ? x2 : x1, head + (slim ? 36 : 14), { size, weight: 650, align });
+  if (!slim)
+    scene.label(fitting([`per ${among}`, "per token"], room2 + 80), x1, head + 36, {
+      size: 13,
+      color: "muted",
+      most: room2 + 80,
+    });
   const divided = hot ? `Softmax of logits ÷ ${dials.temperature.toFixed(1)}` : "Softmax";
-  scene.label(1.1 * textWidth(divided, 16) < width - x2 ? divided : "Softmax", x2, head + 14, {
-    size: 16,
-    weight: 650,
-  });
+  const heading = 1.1 * textWidth(divided, 16) < width - x2 ? divided : "Softmax";
+  scene.label(heading, slim ? width - 4 : x2, head + (slim ? 36 : 14), { size, weight: 650, align });
   const sums =
     [`probabilities: these ${found.length} sum to ${sum}`, `these ${found.length}: ${sum}`].find(
       (words) => textWidth(words, 13) < width - x2,
     ) || "";
-  scene.label(dials ? sums : "probabilities: they sum to 1", x2, head + 36, {
+  scene.label(slim ? "" : dials ? sums : "probabilities: they sum to 1", x2, head + 36, {
     size: 13,
     color: "muted",
     most: width - x2,

@@ -3,6 +3,7 @@
 import { memoryNames, namedBands, tag } from "./map_named.js";
 import { clearest } from "./map_purpose.js";
 import { along, own, travel } from "./map_moves.js";
+import { path } from "./map_paint.js";
 import { percent } from "./map_scene.js";
 import { KINDS, likeliest, meanWeights, rowOf, sentenceOf, valueAt } from "./map_trace.js";
 import { clamp, shorten, textWidth } from "./text.js";
@@ -114,13 +115,8 @@ function cutUp({ tokens, nameRects }, most) {
   return (p, t) =>
     tokens.forEach((token, i) => {
       const [x, y, wide, high] = places[i];
-      const [left, down] = along(
-        [
-          [Math.min(starts[i], most - 40), 10],
-          [x + wide - 1.08 * textWidth(token, 14) - 9, y + high / 2],
-        ],
-        own(t, i, tokens.length),
-      );
+      const way = path(Math.min(starts[i], most - 40), 10, x + wide - 1.08 * textWidth(token, 14) - 9, y + high / 2);
+      const [left, down] = along(way, own(t, i, tokens.length));
       tag(p, token, left, down, { size: 14, weight: 400 });
     });
 }
@@ -219,11 +215,8 @@ function rowOfStack(scene, stack, row) {
     groups.push(rects);
   });
   const last = stack.blocks.length - 1;
-  groups.push([
-    m.narrow
-      ? band(last, 0, m.width)
-      : band(0, from, stack.answers ? scene.output[0] + Math.min(m.strip, 26) + 8 : m.width),
-  ]);
+  const end = stack.answers ? scene.output[0] + Math.min(m.strip, 26) + 8 : m.width;
+  groups.push([m.narrow ? band(last, 0, m.width) : band(0, from, end)]);
   return groups;
 }
 

@@ -3,12 +3,12 @@
 
 import { NARROW, Scene, number, tellVector, tellWeight } from "./map_scene.js";
 import { mixes, rowsGo, sweeps } from "./map_moves.js";
-import { colourOf } from "./map_paint.js";
+import { colourOf, path } from "./map_paint.js";
 import { columnLevels, nameColumns, nameRows, namesWidth } from "./map_rows.js";
 import { matrix, valueAt } from "./map_trace.js";
 import { inkOn } from "./colour.js";
 import { purposeOf, sayPurpose } from "./map_purpose.js";
-import { clamp, textWidth, wrapped } from "./text.js";
+import { clamp, digits, fitting, textWidth, wrapped } from "./text.js";
 
 export function headScene(where, place, width, room) {
   const { head, stack, keys, kind } = where;
@@ -17,20 +17,16 @@ export function headScene(where, place, width, room) {
     purposeOf(where.sublayer, where.headIndex, stack, keys),
     kind === "cross-attention" ? "a row" : stack.image ? "a patch" : "a token",
   );
-  const scene = new Scene(
-    width,
-    room,
-    `Head ${where.headIndex + 1}: from queries, keys and values to a mixture. ${does}`,
-  );
+  const title = `Head ${where.headIndex + 1}: from queries, keys and values to a mixture. ${does}`;
+  const scene = new Scene(width, room, title);
   scene.does = does;
   const g = headSizes(width, room, queries, keys);
   if (g.narrow) scene.height = g.top2 + g.high * queries.length + 30;
   const { cell, high, top, left, wide, x1, x2, x3 } = g;
   const [tall, broad] = [queries.length * high, keys.length * cell];
-  const turned = (one) => transposed(one);
   const draw = (one, x, y, w, h) => scene.paint((p) => p.matrix(one, x, y, w, h));
 
-  const keysUp = turned(head.k);
+  const keysUp = transposed(head.k);
   draw(head.q, left, top, wide, tall);
   draw(keysUp, x1, g.head, broad, g.up);
   scores(scene, head, x1, top, g);
@@ -150,27 +146,10 @@ function headSizes(width, room, queries, keys) {
   const top = head + up + names;
   const high = narrow ? clamp(cell, 6, 18) : clamp((room - top - 26) / queries.length, 3, 1.5 * cell);
   const x1 = left + wide + gaps[0];
-  if (narrow) {
-    const head2 = top + high * queries.length + names;
-    return {
-      narrow,
-      left,
-      wide,
-      cell,
-      high,
-      head,
-      up,
-      top,
-      x1,
-      x2: left,
-      x3: left + cell * keys.length + 24,
-      head2,
-      top2: head2 + up + names,
-    };
-  }
-  const x2 = x1 + cell * keys.length + gaps[1];
-  const x3 = x2 + cell * keys.length + gaps[2];
-  return { narrow, left, wide, cell, high, head, up, top, x1, x2, x3, head2: head, top2: top };
+  const x2 = narrow ? left : x1 + cell * keys.length + gaps[1];
+  const x3 = x2 + cell * keys.length + (narrow ? 24 : gaps[2]);
+  const head2 = narrow ? top + high * queries.length + names : head;
+  return { narrow, left, wide, cell, high, head, up, top, x1, x2, x3, head2, top2: head2 + up + names };
 }
 
 function transposed(one) {
@@ -199,14 +178,14 @@ function headSeams(scene, one, x, y, { cell, high }, head = null) {
   if (cell < 9 || high < 8) return;
   scene.paint((p) => {
     p.seams(one.rows, one.cols, x, y, cell, high);
-    if (cell < 26 || high < 14) return;
+    if (cell < 24 || high < 14) return;
     const tight = cell < textWidth("−0.0", 12) + 4;
     for (let r = 0; r < one.rows; r++) {
       for (let c = 0; c < one.cols; c++) {
         const masked = head && !head.allowed(r, c);
         const value = valueAt(one, r, c);
         if (!head && value < 0.005) continue;
-        const words = masked ? "−∞" : head ? scoreIn(value, tight) : number(value).replace("0.", ".");
+        const words = masked ? "−∞" : head ? scoreIn(value, tight) : digits(value, 2).replace("0.", ".");
         const color = masked ? p.theme.muted : inkOn(colourOf(one, value, p.theme));
         p.text(words, x + (c + 0.5) * cell, y + (r + 0.5) * high + 0.5, { size: 12, align: "center", color });
       }
@@ -226,26 +205,18 @@ function headLabels(scene, where, g, queries, keys) {
   const broad = keys.length * cell;
   for (const y of new Set([top, top2]))
     nameRows(scene, queries, { right: left - 8, top: y, pitch: high, room: left - 9 });
-  for (const [x, y] of [
-    [x1, top],
-    [x2, top2],
-  ])
-    nameColumns(scene, keys, x, y, cell);
+  nameColumns(scene, keys, x1, top, cell);
+  nameColumns(scene, keys, x2, top2, cell);
   scene.label("K", x1 - 12, g.head + g.up / 2, { size: 16, weight: 650, color: "key", align: "center" });
-  scene.label("keys, one per column", x1, g.head - 11, { size: 12, color: "muted", most: broad });
+  scene.label(fitting(["keys, one per column", "keys"], broad, 12), x1, g.head - 11, { size: 12, color: "muted" });
   scene.label("V", x3 - 12, g.head2 + g.up / 2, { size: 16, weight: 650, color: "value", align: "center" });
   scene.label(wide < 108 ? "values" : "values, one per row", x3, g.head2 - 11, { size: 12, color: "muted" });
   scene.label("Q", left + wide / 2, top - 14, { size: 16, weight: 650, color: "query", align: "center" });
   const below = queries.length * high + 13;
   const under = [
     [left + wide / 2, top, "queries", wide + 20],
-    [
-      x1 + broad / 2,
-      top,
-      head.causal ? "scores, later tokens masked" : head.masked ? "scores, some masked" : "scores",
-      broad,
-    ],
-    [x2 + broad / 2, top2, "weights: each row sums to 1", broad + 20],
+    [x1 + broad / 2, top, `scores${head.causal ? ", later tokens masked" : head.masked ? ", some masked" : ""}`, broad],
+    [x2 + broad / 2, top2, fitting(["weights: each row sums to 1", "weights"], broad + 20), broad + 20],
     [x3 + wide / 2, top2, "mixture", wide + 20],
   ];
   for (const [x, y, words, most] of under)
@@ -263,30 +234,21 @@ function headLabels(scene, where, g, queries, keys) {
   scene.labels.push((p) => {
     const y = top2 + (queries.length * high) / 2;
     if (g.narrow) {
-      p.line(
-        [
-          [x1 + broad / 2, top + below + 12],
-          [x1 + broad / 2, top + below + 34],
-          [left + broad / 2, top + below + 34],
-          [left + broad / 2, top2 - 52],
-        ],
-        { color: p.theme.muted, width: 2, arrow: true },
-      );
-      p.text("softmax", left + broad / 2 + 8, top + below + 48, { size: 12, color: p.theme.muted });
+      const [from, to] = [x1 + broad / 2, left + broad / 2];
+      const way = path(from, top + below + 12, from, top + below + 34, to, top + below + 34, to, top2 - 52);
+      p.line(way, { color: p.theme.muted, width: 2, arrow: true });
+      p.text("softmax", to + 8, top + below + 48, { size: 12, color: p.theme.muted });
     } else {
       p.straight(x1 + broad + 6, y, x2 - 7, y, { color: p.theme.muted, width: 2, arrow: true });
       p.text("softmax", (x1 + broad + x2) / 2, y - 12, { size: 12, align: "center", color: p.theme.muted });
     }
     // Weights × V = mixture; above each other where the gap is slim.
     const middle = (x2 + broad + x3) / 2;
-    const said = [
-      ["×", -17, 0, "muted"],
-      ["V", 0, 0, "value"],
-      ["=", 17, 0, "muted"],
-    ];
-    if (g.narrow) said.forEach((one, i) => one.splice(1, 2, 0, 16 * (i - 1)));
-    for (const [words, dx, dy, color] of said)
-      p.text(words, middle + dx, y + dy, { size: 16, weight: 650, align: "center", color: p.theme[color] });
+    [..."×V="].forEach((words, i) => {
+      const [dx, dy] = g.narrow ? [0, 16 * (i - 1)] : [17 * (i - 1), 0];
+      const color = i === 1 ? p.theme.value : p.theme.muted;
+      p.text(words, middle + dx, y + dy, { size: 16, weight: 650, align: "center", color });
+    });
   });
 }
 
@@ -336,7 +298,7 @@ const tellScore = (head, queries, keys) => (_one, row, col) => {
     pair,
     `q · k = ${number(dot)}`,
     `÷ √${head.q.cols} = ${number(score)}`,
-    `softmax: weight ${number(weight, 3)}`,
+    `softmax: weight ${digits(weight)}`,
     "click to see every product",
   ];
 };
@@ -346,6 +308,6 @@ const tellMixture = (head, queries, keys) => (one, row, col) => {
     .map((key, s) => ({ key, w: valueAt(head.weights, row, s) }))
     .sort((a, b) => b.w - a.w)
     .slice(0, 3);
-  const sum = parts.map(({ key, w }) => `${number(w)} × “${key}”`).join(" + ");
+  const sum = parts.map(({ key, w }) => `${digits(w, 2)} × “${key}”`).join(" + ");
   return [`“${queries[row]}” collects ${sum} + …`, `entry ${col + 1}: ${number(valueAt(one, row, col))}`];
 };

@@ -3,6 +3,7 @@
 
 import { tag } from "./map_named.js";
 import { runs, travel } from "./map_moves.js";
+import { path } from "./map_paint.js";
 import { NARROW, Scene, percent, tellVector, nVectors } from "./map_scene.js";
 import { classRow, patchRow } from "./map_patches.js";
 import { hidden } from "./map_network.js";
@@ -34,25 +35,31 @@ export function layerScene(model, where, place, width, room) {
   const scene = new Scene(width, room, `${name}: ${sublayers.map((one) => KINDS[one.kind].toLowerCase()).join(", ")}`);
   const g = layerSizes(model, width, room, stack, sublayers);
   scene.sources = model.encoder?.tokens;
-  if (stack.image)
-    stack.tokens.forEach((_, row) => (row ? patchRow : classRow)(scene, stack, row, g.label - 5, g.y(row), g.pitch));
-  else nameRows(scene, stack.tokens, { right: g.label - 8, top: g.top, pitch: g.pitch, room: g.label - 9 });
   const arrives = layer ? stack.layers[layer - 1][sublayers.length - 1].after : stack.entered;
   g.inside = (sublayer, what) =>
     sublayer[what]
       ? `${place.split("/").slice(0, 2).join("/")}/${sublayer.kind}/${what === "norm" ? what : "neuron"}`
       : "";
-  strip(scene, g, arrives, g.label, "in", `the residual stream, as it enters ${name.toLowerCase()}`, stack.tokens);
-  let x = g.label + g.strip + g.gap;
-  let from = g.label + g.strip;
+  let from = 0;
   let before = arrives;
-  for (const sublayer of sublayers) {
-    const end = sublayerScene(scene, model, where, place, g, sublayer, x, from, before);
+  for (const [i, sublayer] of sublayers.entries()) {
+    const own = (sublayer.g = lower(g, g.across ? i * g.step : 0));
+    if (!i || g.across) {
+      if (stack.image)
+        stack.tokens.forEach((_, row) =>
+          (row ? patchRow : classRow)(scene, stack, row, g.label - 5, own.y(row), g.pitch),
+        );
+      else nameRows(scene, stack.tokens, { right: g.label - 8, top: own.top, pitch: g.pitch, room: g.label - 9 });
+      const enters = i ? KINDS[sublayer.kind].toLowerCase() : name.toLowerCase();
+      strip(scene, own, before, g.label, "in", `the residual stream, as it enters ${enters}`, stack.tokens);
+      from = g.label + g.strip;
+    }
+    from = sublayerScene(scene, model, where, place, own, sublayer, from + g.gap, from, before);
+    if (i && g.across) sublayer.span[0] = 0;
     before = sublayer.after;
-    from = end;
-    x = end + g.gap;
   }
-  layerBeats(scene, g, model, sublayers, room);
+  if (g.across) scene.height = sublayers.length * g.step;
+  layerBeats(scene, g, model, sublayers);
   const more = sublayers.some((one) => one.norm)
     ? "Click on a head, norm or neuron to open it"
     : "Click on a head to open it";
@@ -64,16 +71,22 @@ export function layerScene(model, where, place, width, room) {
 
 function layerSizes(model, width, room, stack, sublayers) {
   const top = 82;
-  const pitch = clamp((room - top - 46) / stack.n, 3, 34);
+  // On a phone every sublayer is a block of its own, and the blocks stand below each other.
+  const across = width < NARROW;
+  const pitch = across ? 16 : clamp((room - top - 46) / stack.n, 3, 34);
   const label = stack.image ? 56 : clamp(namesWidth(stack.tokens, pitch, 14) + 10, 40, Math.max(96, width * 0.16));
-  const attentions = sublayers.filter((one) => one.heads).length;
   const gap = clamp(width / 80, 3, 14);
   // Units of width: a strip 1, heads 2.6, hidden 2; what the gaps leave is shared out.
   const norm = model.normFirst ? 1 : 0;
-  const units = 1 + attentions * (norm + 2.6 + 1 + 1) + (norm + 2 + 1 + 1);
-  const gaps = 1 + attentions * (norm + 4) + norm + 4;
-  const strip = clamp((width - label - 4 - gaps * gap - 8) / units, 5, 110);
+  const units = ({ heads }) => (across ? 4 : heads ? 2.6 : 2);
+  const beside = across ? sublayers.slice(0, 1) : sublayers;
+  const all = beside.reduce((sum, one) => sum + norm + units(one) + 2, 1);
+  const gaps = 1 + beside.length * (norm + 4);
+  const strip = clamp((width - label - 4 - gaps * gap - 8) / all, 5, 110);
   return {
+    across,
+    units,
+    step: top + pitch * stack.n + 46,
     label,
     top,
     pitch,
@@ -84,6 +97,15 @@ function layerSizes(model, width, room, stack, sublayers) {
     skip: top - 20,
   };
 }
+
+// The same sizes, further down.
+const lower = (g, by) => ({
+  ...g,
+  top: g.top + by,
+  bottom: g.bottom + by,
+  skip: g.skip + by,
+  y: (row) => g.y(row) + by,
+});
 
 function strip(scene, g, one, x, words, what, tokens, inside = "") {
   scene.paint((p) => p.strips(one, x, g.top, g.strip, g.pitch));
@@ -100,18 +122,15 @@ function strip(scene, g, one, x, words, what, tokens, inside = "") {
   if (g.strip < 20) return;
   // Two lines of names where they are close.
   const low = g.strip < 34 && words.startsWith("sum") ? 14 : 0;
-  scene.label(words, x + g.strip / 2, g.bottom + 12 + low, {
-    size: 12,
-    color: "muted",
-    align: "center",
-    most: g.strip + 2 * g.gap,
-  });
+  const style = { size: 12, color: "muted", align: "center", most: g.strip + 2 * g.gap };
+  scene.label(words, x + g.strip / 2, g.bottom + 12 + low, style);
 }
 
 // One sublayer: norm, what it does, what it found, and the addition to the stream.
 function sublayerScene(scene, model, where, place, g, sublayer, x, from, before) {
   const { stack } = where;
   const { tokens } = stack;
+  const column = (one, at, words, what, inside) => strip(scene, g, one, at, words, what, tokens, inside);
   const start = x;
   const flow = (x0, x1) =>
     scene.paint((p) => {
@@ -120,22 +139,14 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from, before)
   const pre = model.normFirst;
   if (pre) {
     flow(from, x);
-    strip(
-      scene,
-      g,
-      sublayer.read,
-      x,
-      "norm",
-      "after layer norm, which brings every vector to the same size",
-      tokens,
-      g.inside(sublayer, "norm"),
-    );
+    const what = "after layer norm, which brings every vector to the same size";
+    column(sublayer.read, x, "norm", what, g.inside(sublayer, "norm"));
     from = x + g.strip;
     x = from + g.gap;
   }
   flow(from, x);
   const [from0, x0] = [from - g.strip, x];
-  const wide = sublayer.heads ? g.strip * 2.6 : g.strip * 2;
+  const wide = g.strip * g.units(sublayer);
   if (sublayer.heads) heads(scene, where, place, g, sublayer, x, wide);
   else hidden(scene, model, g, sublayer, x, wide, tokens);
   from = x + wide;
@@ -143,33 +154,17 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from, before)
   flow(from, x);
   const words = KINDS[sublayer.kind].toLowerCase();
   const joined = sublayer.heads ? ", its heads joined by the matrix W_O" : "";
-  strip(
-    scene,
-    g,
-    sublayer.found,
-    x,
-    sublayer.heads
-      ? ["heads joined", "joined", "out"].find((one) => textWidth(one, 12) < g.strip + 2 * g.gap) || "out"
-      : "out",
-    `what ${words} found${joined}`,
-    tokens,
-  );
+  const name = sublayer.heads ? fitting(["heads joined", "joined", "out"], g.strip + 2 * g.gap, 12) : "out";
+  column(sublayer.found, x, name, `what ${words} found${joined}`);
   const found = x;
   const plus = x + g.strip + g.gap * 0.9;
   flow(x + g.strip, plus);
   const after = plus + g.gap * 0.9 + 3;
   // The stream itself runs above, past the sublayer, and comes down where the two are added.
   const fork = start - g.gap / 2;
+  const past = path(fork, g.top + 6, fork, g.skip, plus, g.skip, plus, g.top + 4);
   scene.paint((p) => {
-    p.line(
-      [
-        [fork, g.top + 6],
-        [fork, g.skip],
-        [plus, g.skip],
-        [plus, g.top + 4],
-      ],
-      { color: p.theme.muted, width: 2, radius: 9 },
-    );
+    p.line(past, { color: p.theme.muted, width: 2, radius: 9 });
     p.straight(plus, g.top, plus, g.bottom, { color: p.theme.muted, width: 1.5 });
   });
   scene.plus(plus, g.top - 2, 8, words);
@@ -181,41 +176,25 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from, before)
         t > 0.5 && travel(sublayer.found, [x0 + wide / 2, found], [g.strip / 2, g.strip], g.top, g.pitch)(p, 2 * t - 1),
     ],
     [
-      runs([
-        [fork, g.top + 6],
-        [fork, g.skip],
-        [plus, g.skip],
-        [plus, g.top + 4],
-      ]),
+      runs(past),
       (p, t) => travel(sublayer.found, [found, plus], [g.strip, 4], g.top, g.pitch)(p, Math.min(1, 2 * t)),
       (p, t) => t > 0.6 && travel(sublayer.after, [plus, after], [4, g.strip], g.top, g.pitch)(p, 2.5 * (t - 0.6)),
     ],
   ];
   scene.part("add-and-norm", plus - 10, g.skip - 8, 20, g.bottom - g.skip + 8);
   flow(plus, after);
-  strip(
-    scene,
-    g,
-    sublayer.after,
-    after,
-    pre ? "sum" : "sum, norm",
-    `the stream after ${words}: what ran past plus what was found`,
-    tokens,
-    pre ? "" : g.inside(sublayer, "norm"),
-  );
+  const what = `the stream after ${words}: what ran past plus what was found`;
+  column(sublayer.after, after, pre ? "sum" : "sum, norm", what, pre ? "" : g.inside(sublayer, "norm"));
   const end = after + g.strip;
   const room = end - start;
   // The last one has the margin too.
   const most = sublayer.heads ? 0.88 * room : scene.width - start;
   const size = room > 185 ? 15 : most > 110 ? 13 : 12;
-  scene.label(fitting([KINDS[sublayer.kind], BRIEF[sublayer.kind]], most / 1.1, size), start, 14, {
-    size,
-    weight: 650,
-    most,
-  });
-  scene.label(does(sublayer, model, room), start, 34, { size: 13, color: "muted" });
+  const kind = fitting([KINDS[sublayer.kind], BRIEF[sublayer.kind]], most / 1.1, size);
+  scene.label(kind, start, g.top - 68, { size, weight: 650, most });
+  scene.label(does(sublayer, model, room), start, g.top - 48, { size: 13, color: "muted" });
   sublayer.span = [start - g.gap, end];
-  scene.part(sublayer.kind, start - g.gap, 0, end - start + g.gap, g.bottom + 26);
+  scene.part(sublayer.kind, start - g.gap, g.top - 82, end - start + g.gap, g.bottom - g.top + 108);
   return end;
 }
 
@@ -249,22 +228,14 @@ function heads(scene, where, place, g, sublayer, x, wide) {
   const way =
     [0, 1, 2, 3].find((i) => full.every((ways) => textWidth(ways[i], 12) <= (cols > 1 ? size : wide - 6))) ?? 4;
   sublayer.heads.forEach((head, h) => {
-    const [tx, ty] = [
-      left + (h % cols) * (size + 5),
-      g.top + Math.floor(h / cols) * step + (step - size - 14) / 2 + 14,
-    ];
+    const tx = left + (h % cols) * (size + 5);
+    const ty = g.top + Math.floor(h / cols) * step + (step - size + 14) / 2;
     scene.paint((p) => p.matrix(head.weights, tx, ty, size, size));
     const does = purposes[h];
     const from = cols > 1 ? tx : x + 4;
     scene.label(full[h][way], from, ty - 9, { size: 12, color: "muted" });
-    const told = tellCell(
-      `${KINDS[sublayer.kind]}, head ${h + 1}`,
-      where.stack.tokens,
-      source,
-      head,
-      () => does.words,
-      "click to open it",
-    );
+    const name = `${KINDS[sublayer.kind]}, head ${h + 1}`;
+    const told = tellCell(name, where.stack.tokens, source, head, () => does.words, "click to open it");
     scene.peek([tx, ty, size, size], head.weights, `Cells of head ${h + 1}, ${sublayer.kind}`, told, {
       marks: (p, [row, key]) => pointedRows(p, g, where, head, row, key, keys),
     });
@@ -272,24 +243,14 @@ function heads(scene, where, place, g, sublayer, x, wide) {
       [tx - 2, ty - 16, size + 4, size + 18],
       `Head ${h + 1} of ${KINDS[sublayer.kind].toLowerCase()}: open it`,
       { go: `${place.split("/").slice(0, 2).join("/")}/${sublayer.kind}/${h}` },
-      [
-        `${KINDS[sublayer.kind]}, head ${h + 1}`,
-        `rows: ${shape.rows} queries, columns: ${shape.cols} keys`,
-        `on average a row ${does.words}`,
-      ],
+      [name, `rows: ${shape.rows} queries, columns: ${shape.cols} keys`, `on average a row ${does.words}`],
     );
   });
   if (keys) {
     scene.labels.push((p) => {
-      p.line(
-        [
-          [x + wide / 2, 44],
-          [x + wide / 2, g.skip],
-          [x + wide / 2, g.top - 5],
-        ],
-        { color: p.theme.key, width: 2.5, arrow: true },
-      );
-      p.text("memory", x + wide / 2 + 8, 51, { size: 12, color: p.theme.key });
+      const middle = x + wide / 2;
+      p.straight(middle, g.top - 38, middle, g.top - 5, { color: p.theme.key, width: 2.5, arrow: true });
+      p.text("memory", middle + 8, g.top - 31, { size: 12, color: p.theme.key });
     });
   }
 }
@@ -315,25 +276,22 @@ const DOES = {
   "cross-attention": "The decoder’s queries meet keys and values made from the encoder’s output.",
 };
 
-function layerBeats(scene, g, model, sublayers, room) {
-  scene.beat("One vector per token arrives: the residual stream.", [0, 0, g.label + g.strip + 2, room]);
-  for (const {
-    kind,
-    moves,
-    span: [from, to],
-  } of sublayers) {
+function layerBeats(scene, g, model, sublayers) {
+  scene.beat("One vector per token arrives: the residual stream.", [0, 0, g.label + g.strip + 2, g.step]);
+  for (const { kind, moves, span, g: own } of sublayers) {
+    const [from, to, top] = [...span, own.top];
     const last = 2 * g.strip + 2.4 * g.gap;
     scene.beat(
       DOES[kind] || `The feed-forward network widens each vector, applies a ${model.activation} and narrows it again.`,
-      [from, g.top - 8, to - from - last + g.strip, room],
-      [from, 0, to - from - last + g.strip, 40],
+      [from, top - 8, to - from - last + g.strip, g.step - 74],
+      [from, top - 82, to - from - last + g.strip, 40],
     );
     scene.moves(...moves[0]);
     scene.beat("What was found is added to the stream that ran past. Nothing is overwritten.", [
       from,
-      0,
+      top - 82,
       to - from + 2,
-      room,
+      g.step,
     ]);
     scene.moves(...moves[1]);
   }

@@ -23,10 +23,7 @@ const rectsOf = (scene, part) => (TOGETHER[part] || [part]).flatMap((name) => sc
 function marksOf({ scene, model, fresh, tour, stop, trace }) {
   const rects = model.get("yours").flatMap((part) => rectsOf(scene, part));
   const framed = fresh && scene.start ? [[scene.start, "query"]] : [];
-  if (stop >= 0 && tour[stop].habit) {
-    const { layer, h } = clearest(trace.stacks[0]);
-    framed.push([trace.stacks[0].layers[layer][0].tiles[h], "key"]);
-  }
+  for (const tile of framedOf({ stop, tour, trace }) || []) framed.push([tile, "key"]);
   return (p) => {
     for (const [[x, y, w, h], color] of framed) p.box(x, y, w, h, { edge: p.theme[color], line: 3, radius: 5 });
     rects.forEach(([x, y, w, h]) => {
@@ -36,9 +33,19 @@ function marksOf({ scene, model, fresh, tour, stop, trace }) {
   };
 }
 
+// The head that a step of the tour speaks of.
+export function framedOf({ stop, tour, trace }) {
+  if (stop < 0 || !tour[stop].habit) return null;
+  const { layer, h } = clearest(trace.stacks[0]);
+  return [trace.stacks[0].layers[layer][0].tiles[h]];
+}
+
 function litOf(view) {
   const { scene, trace, place } = view;
   if (view.beat >= 0 && scene.beats.length) return playedTo(view);
+  // At first, where all is in view, bands show what the answer comes from.
+  if (view.fresh && scene.start && !view.scrolls)
+    return { ...followed(scene, trace, trace.decoder ? `decoder:${view.current}` : "encoder:0"), lit: null };
   const stop = view.tour[view.stop];
   if (view.follow && !place) return followed(scene, trace, view.follow);
   const parts = (stop ? stop.parts : view.here && !place ? [view.here] : []) || [];

@@ -49,17 +49,8 @@ export const rowsGo =
   (p, t) => {
     for (let r = 0; r < one.rows; r++) {
       const k = own(t, r, one.rows);
-      p.grey(
-        one,
-        0,
-        r,
-        one.cols,
-        1,
-        mix(x, x1, k),
-        mix(y + (r * h) / one.rows, y1 + (r * h1) / one.rows, k),
-        mix(w, w1, k),
-        mix(h, h1, k) / one.rows,
-      );
+      const top = mix(y + (r * h) / one.rows, y1 + (r * h1) / one.rows, k);
+      p.row(one, r, mix(x, x1, k), top, mix(w, w1, k), mix(h, h1, k) / one.rows);
     }
   };
 
@@ -81,17 +72,8 @@ export const mixes =
     const { context } = p;
     for (let s = 0; s < v.rows; s++) {
       context.globalAlpha = Math.min(1, 2 * weights.data[row * weights.cols + s]);
-      p.grey(
-        v,
-        0,
-        s,
-        v.cols,
-        1,
-        mix(x, x1, k),
-        mix(y + (s * h) / v.rows, y1 + (row * h1) / weights.rows, k),
-        mix(w, w1, k),
-        mix(h / v.rows, h1 / weights.rows, k),
-      );
+      const top = mix(y + (s * h) / v.rows, y1 + (row * h1) / weights.rows, k);
+      p.row(v, s, mix(x, x1, k), top, mix(w, w1, k), mix(h / v.rows, h1 / weights.rows, k));
     }
     context.globalAlpha = 1;
   };

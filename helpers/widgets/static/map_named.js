@@ -16,13 +16,8 @@ function apart(words, gap) {
 }
 
 // Words on a piece of paper, which covers what lies there.
-export function tag(
-  p,
-  words,
-  x,
-  y,
-  { align = "left", color = p.theme.ink, size = 12, weight = 650, most = Infinity } = {},
-) {
+export function tag(p, words, x, y, style = {}) {
+  const { align = "left", color = p.theme.ink, size = 12, weight = 650, most = Infinity } = style;
   const wide = Math.min(most, 1.08 * textWidth(words, size) + 6);
   const left = align === "right" ? x - wide : x;
   p.box(left, y - 7.5, wide, 15, { fill: p.theme.paper, radius: 4 });
@@ -54,13 +49,9 @@ export function memoryNames(p, scene, { encoder }, shares = []) {
       ...style,
     });
   }
-  const bands = shares.length
-    ? [
-        ["blue: masked", p.theme.query],
-        ["orange: cross", p.theme.key],
-      ]
-    : [];
-  bands.forEach(([words, color], i) => p.text(words, x + width + 10, top + height + 15 * (i + 1), { size: 12, color }));
+  if (!shares.length) return;
+  p.text("blue: masked", x + width + 10, top + height + 15, { size: 12, color: p.theme.query });
+  p.text("orange: cross", x + width + 10, top + height + 30, { size: 12, color: p.theme.key });
 }
 
 export function memoryName(p, { width: all, measures: { narrow } }, { tokens, memory, blocks, y }, key, share) {

@@ -5,6 +5,7 @@ import { becomes } from "./map_moves.js";
 import { columnTurn } from "./map_rows.js";
 import { Scene, number } from "./map_scene.js";
 import { entryOf, rowOf, valueAt } from "./map_trace.js";
+import { fitting } from "./text.js";
 
 export function neuronScene(where, place, width, room) {
   const {
@@ -102,7 +103,7 @@ export function neuronScene(where, place, width, room) {
     });
   });
   scene.heading(
-    `Writes: ${number(own)} × its column of W₂`,
+    fitting([`Writes: ${number(own)} × its column of W₂`, `Writes: ${number(own)} ×`], wide / 1.14, 14),
     `${writes.length} of ${neurons.writes.width} entries, added to the stream`,
     left,
     at.writes + 10,

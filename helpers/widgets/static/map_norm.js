@@ -4,6 +4,7 @@ import { normed, pickRow, signedBars } from "./map_insides.js";
 import { becomes } from "./map_moves.js";
 import { Scene, number } from "./map_scene.js";
 import { entryOf } from "./map_trace.js";
+import { fitting } from "./text.js";
 
 export function normScene(where, place, width, room) {
   const {
@@ -23,13 +24,15 @@ export function normScene(where, place, width, room) {
   const most = Math.max(1, ...[before, even, after].flat().map(Math.abs));
   const entry = (i) => `entry ${entryOf(norm.before, i) + 1}`;
   const all = norm.before.width;
+  const fits = (...options) => fitting(options, wide / 1.14, 14);
+  const of = `${number(mean)}, variance ${number(deviation ** 2)}`;
   const words = [
-    [`Before: mean ${number(mean)}, variance ${number(deviation ** 2)}`, `over all ${all} entries`],
+    [fits(`Before: mean ${of}`, `Mean ${of}`, `Mean ${number(mean)}`), `over all ${all} entries`],
     [
-      `Minus ${number(mean)}, divided by ${number(deviation)}`,
+      fits(`Minus ${number(mean)}, divided by ${number(deviation)}`, `− ${number(mean)}, ÷ ${number(deviation)}`),
       "the standard deviation, so that mean and variance become 0 and 1",
     ],
-    ["After: × gain + bias", "learned, one of each per entry"],
+    [fits("After: × gain + bias", "× gain, + bias"), "learned, one of each per entry"],
   ];
   const bars = [before, even, after].map((values, k) => {
     const y = at[k] + 22;

@@ -23,9 +23,10 @@ export function numberScene(where, place, width, room) {
   vectors(scene, head, query, key, names, g, say);
   productBars(scene, products, g, q, k);
   running(scene, sums, g);
-  outcome(scene, where, place, sums[sums.length - 1], names, g, say);
+  // An energy is the model's own, rounded once.
+  const total = where.words ? valueAt(head.scores, query, key) : sums[sums.length - 1];
+  outcome(scene, where, place, total, names, g, say);
 
-  const across = (from, share) => [0, from, g.left + g.w * share + 2, room];
   scene.beat(`${title(say.q)} ${names[0]}, and ${say.k} ${names[1]}: ${q.length} numbers each.`, [
     0,
     0,
@@ -49,14 +50,11 @@ export function numberScene(where, place, width, room) {
         ease(t),
       );
       p.context.globalAlpha = 1 - ease(t) / 2;
-      p.grey(one, 0, row, one.cols, 1, g.left, y, g.w, g.strip);
+      p.row(one, row, g.left, y, g.w, g.strip);
       p.context.globalAlpha = 1;
     }),
   );
-  scene.beat(
-    `Add the products up: ${number(sums[sums.length - 1])}.`,
-    across(g.sum - 6, 1).map((v, i) => (i === 3 ? g.out - g.sum : i === 2 ? width : v)),
-  );
+  scene.beat(`Add the products up: ${number(total)}.`, [0, g.sum - 6, width, g.out - g.sum]);
   const [low, high] = [Math.min(...sums, 0), Math.max(...sums, 0)];
   scene.moves((p, t) => {
     const i = Math.min(sums.length - 1, Math.floor(t * sums.length));

@@ -29,6 +29,9 @@ const levelOf = (one, value) =>
   within(one.weights || one.grey ? (255 * value) / one.most : 127.5 + (127.5 * value) / one.most);
 export const colourOf = (one, value, theme) => (one.weights ? theme.ramp : theme.signed)[levelOf(one, value)];
 
+// Points from their numbers: x, y, x, y, …
+export const path = (...all) => Array.from({ length: all.length / 2 }, (_, i) => [all[2 * i], all[2 * i + 1]]);
+
 export class Paint {
   constructor(context, theme) {
     Object.assign(this, { context, theme });
@@ -63,6 +66,10 @@ export class Paint {
   // A part of a picture: from column and row, so many of them, to a place on the page.
   grey(one, col, row, cols, rows, x, y, width, height) {
     this.context.drawImage(pictureOf(one, this.theme), col, row, cols, rows, x, y, width, height);
+  }
+
+  row(one, row, x, y, width, height) {
+    this.grey(one, 0, row, one.cols, 1, x, y, width, height);
   }
 
   // A whole matrix, cells side by side.
@@ -100,11 +107,7 @@ export class Paint {
   }
 
   straight(x0, y0, x1, y1, style) {
-    const points = [
-      [x0, y0],
-      [x1, y1],
-    ];
-    this.line(points, style);
+    this.line(path(x0, y0, x1, y1), style);
   }
 
   line(points, { color = this.theme.lane, width = 1.5, arrow = false, radius = 10, alpha = 1 } = {}) {

@@ -124,9 +124,7 @@ export function projectScene(where, place, width, room, { asked, live }) {
     `Every column is added up, and its bias added${turned}. That row is the ${word} of “${tokens[row]}” in this head.`,
     [left, bottom - 8, width - left, room],
   );
-  scene.moves((p, t) =>
-    p.grey(result, 0, 0, result.cols, 1, x, top + ease(t) * (bottom - top + 30 * (lines.length - 1)), wide, 22),
-  );
+  scene.moves((p, t) => p.row(result, 0, x, top + ease(t) * (bottom - top + 30 * (lines.length - 1)), wide, 22));
   scene.hint = `One row of ${big}: the same matrix makes the ${word} of every token. Point at the matrix to follow another column, or press another token.`;
   return scene;
 }

@@ -19,19 +19,12 @@ export function tileGrid(heads, width, height) {
 }
 
 // Every head's map, small.
-export function tiles(
-  scene,
-  model,
-  stack,
-  sublayer,
-  layer,
-  [x, y, width, height],
-  rows,
-  { cols, down, size, gap, width: wide },
-) {
+export function tiles(scene, model, stack, sublayer, layer, [x, y, width, height], rows, grid) {
+  const { cols, down, size, gap, width: wide } = grid;
   const left = x + (width - wide) / 2;
   const step = down > 1 ? clamp((height - down * size) / (down - 1), gap, 14) : 0;
-  const top = y + (height - down * size - (down - 1) * step) / 2;
+  // Of a picture's many patches the heads are seen first, in a narrow block that is a screen high.
+  const top = scene.measures.narrow && stack.image ? y : y + (height - down * size - (down - 1) * step) / 2;
   sublayer.tiles = sublayer.heads.map((_, h) => [
     left + (h % cols) * (size + gap),
     top + Math.floor(h / cols) * (size + step),

@@ -99,17 +99,10 @@ export const numbersAt = (codes, { at, shape, scale }) =>
 // The recurrent pair of lesson 02: one attention, worked out by tanh and a learned vector.
 function readRecurrent(described, codes) {
   const read = { ...described, stacks: [] };
-  for (const name of [
-    "states",
-    "before",
-    "after",
-    "context",
-    "projected_states",
-    "projected_queries",
-    "energies",
-    "weights",
-  ]) {
-    read[name] = matrix(numbersAt(codes, described[name]), ...described[name].shape, { width: described[name].width });
+  const names = "states before after context projected_states projected_queries energies weights";
+  for (const name of names.split(" ")) {
+    const { shape, width } = described[name];
+    read[name] = matrix(numbersAt(codes, described[name]), ...shape, { width });
   }
   Object.assign(read.weights, { weights: true, most: 1 });
   const v = numbersAt(codes, described.vector);
@@ -178,12 +171,7 @@ export const KINDS = {
   "cross-attention": "Cross-attention",
   "feed-forward": "Feed-forward",
 };
-export const BRIEF = {
-  ...KINDS,
-  "masked-self-attention": "Masked",
-  "cross-attention": "Cross",
-  "feed-forward": "FF",
-};
+export const BRIEF = { ...KINDS, "masked-self-attention": "Masked", "cross-attention": "Cross", "feed-forward": "FF" };
 
 export function readPlace(text, model) {
   if (model.recurrent) return readEnergy(text, model);
@@ -220,8 +208,10 @@ export function readPlace(text, model) {
   const [query, key] = (cell || "").split(",").map(Number);
   if (!cell || !(query < place.head.q.rows) || !(key < place.head.k.rows)) return place;
   const splits = model.splits && place.head.allowed(query, key);
-  const why = splits && last === "why" ? { inside: "why", home: text.split("/").slice(0, 5).join("/") } : {};
-  return { ...place, depth: 3, query, key, splits, ...why };
+  const number = { ...place, depth: 3, query, key, splits };
+  const [why, other = "-1"] = (last || "").split(",");
+  if (!splits || why !== "why") return number;
+  return { ...number, inside: "why", home: text.split("/").slice(0, 5).join("/"), other: Number(other) };
 }
 
 // Inside a sublayer: ".../norm/3" for token 3, ".../neuron/17,3" for neuron 17 and token 3.
@@ -251,19 +241,20 @@ function readEnergy(text, model) {
     q: model.vector,
     k: matrix(Float32Array.from(mixed), model.source.length, cols),
     scores: model.energies,
-    weights: model.weights,
+    weights: model.chosen.includes(query) ? softmax(model.energies) : model.weights,
     allowed: () => true,
   };
-  const words = {
-    q: "the learned vector",
-    k: "tanh(W s + U h) for",
-    name: "v",
-    root: "",
-    dot: "v · tanh(…)",
-    all: "the source",
-  };
+  const words = { q: "learned vector", k: "tanh(…) for", name: "v", root: "", dot: "v · tanh(…)", all: "the source" };
   return { depth: 3, head, query, key, keys: model.source, stack: { tokens: model.tokens }, words };
 }
+
+// What a step's energies would give, where the learner chose the weights.
+const softmax = (one) => {
+  const rows = one.data.map((_, i) =>
+    rowOf(one, Math.floor(i / one.cols)).reduce((sum, e) => sum + Math.exp(e - one.data[i]), 0),
+  );
+  return { ...one, data: rows.map((sum) => 1 / sum), weights: true };
+};
 
 const WHOLE = { "": "The model", GPT: "The model: GPT, a decoder only", ViT: "The model: a Vision Transformer" };
 
@@ -302,7 +293,8 @@ export function trail(text, model) {
       place: parts.slice(0, 5).join("/"),
       words: `“${place.stack.tokens[place.query]}” to “${place.keys[place.key]}”`,
     });
-  if (place.inside) steps.push({ place: text, words: "Why this weight?" });
+  if (place.inside)
+    steps.push({ place: text, words: place.other < 0 ? "Why this weight?" : `Why not “${place.keys[place.other]}”?` });
   return steps;
 }
 

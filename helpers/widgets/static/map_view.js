@@ -7,7 +7,7 @@ import { choosing } from "./map_choice.js";
 import { beatAt, rowAt } from "./map_flow.js";
 import { ENGLISH, looksEnglish } from "./map_language.js";
 import { Bars } from "./map_bars.js";
-import { lightOf } from "./map_light.js";
+import { framedOf, lightOf } from "./map_light.js";
 import { ROOM, sceneOf } from "./map_depths.js";
 import { NARROW, SLIM } from "./map_scene.js";
 import { Stage } from "./map_stage.js";
@@ -64,12 +64,17 @@ class MapView {
       this.hear(model.get("_refused"));
     };
     model.on("change:_data", renew);
-    model.on("change:_asked", this.redraw);
+    // What was asked for by key takes the focus once it's there.
+    const answered = () => {
+      if (document.activeElement === this.root) this.drawn = () => this.stage.focus(this.place);
+      this.redraw();
+    };
+    model.on("change:_asked", answered);
     model.on("change:_refused", refuse);
     this.end = () => {
       model.off(changes, this.redraw);
       model.off("change:_data", renew);
-      model.off("change:_asked", this.redraw);
+      model.off("change:_asked", answered);
       model.off("change:_refused", refuse);
       this.pause();
       clearTimeout(this.saying);
@@ -242,16 +247,17 @@ class MapView {
     const width = rows ? this.frame.clientWidth : Math.floor(inner); // without the scrollbar
     this.root.classList.toggle("mm-narrow", width < NARROW + 100);
     this.root.classList.toggle("mm-fresh", this.fresh);
-    const room = rows ? ROOM - 30 : ROOM;
+    const free = window.innerHeight - 340;
+    const room = rows ? ROOM - 30 : clamp(free, ROOM, 640);
     const { current } = this;
     // Every depth is as high as the whole model, so that the page stays where it is.
-    if (this.measured !== width) {
+    if (this.measured !== `${width} ${room}`) {
       this.wholeHeight = Math.max(room, sceneOf(this.trace, "", width, 1, { height: room }).height);
-      this.measured = width;
+      this.measured = `${width} ${room}`;
     }
     // Picture, words and buttons are in view together; a part, where that is readable, without scrolling.
-    const seen = clamp(window.innerHeight - 340, 240, room);
-    this.height = rows && this.place ? Math.max(seen, 390) : this.wholeHeight;
+    const seen = clamp(free, 240, 760);
+    this.height = rows && this.place ? clamp(seen, 390, 560) : this.wholeHeight;
     this.frame.style.maxHeight = rows ? `${seen}px` : "";
     this.scene = sceneOf(this.trace, this.place, width, this.rows, {
       current,
@@ -260,8 +266,9 @@ class MapView {
       more: this.more(),
     });
     this.theme = THEMES[dark ? "dark" : "light"];
-    const light = lightOf(this);
     const height = Math.max(this.height, this.scene.height);
+    this.scrolls = rows && height > seen + 30;
+    const light = lightOf(this);
     this.stage.show(this.scene, this.theme, { ...light, height });
     this.bars.show();
     this.showBelow();
@@ -277,13 +284,11 @@ class MapView {
 
   // The picture scrolls to what is told.
   seek(lit) {
-    const told = `${this.place} ${this.shown} ${this.stop} ${this.follow} ${this.fresh} ${this.measured}`;
+    const told = `${this.place} ${this.shown} ${this.stop} ${this.follow} ${this.measured}`;
     if (told === this.sought) return;
     this.sought = told;
     const { rects = [], now } = this.beat >= 0 ? this.scene.beats[this.shown] : {};
-    const [rect] =
-      now ||
-      (rects.length ? rects : this.fresh && this.scene.start ? [this.scene.start] : (this.stop >= 0 && lit) || []);
+    const [rect] = now || (rects.length ? rects : (this.stop >= 0 && (framedOf(this) || lit)) || []);
     const middle = rect ? rect[1] + Math.min(rect[3], this.frame.clientHeight) / 2 : 0;
     const [stack, row] = this.place ? [] : this.follow.split(":");
     // A followed row stands low, with room for what flows into it from above.

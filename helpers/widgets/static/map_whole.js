@@ -5,6 +5,7 @@ import { FINGER, NARROW, SLIM, Scene, tellVector, nVectors } from "./map_scene.j
 import { tiles } from "./map_tiles.js";
 import { wholeBeats } from "./map_flow.js";
 import { KINDS } from "./map_trace.js";
+import { path } from "./map_paint.js";
 import { classRow, patchRow, picture } from "./map_patches.js";
 import { brackets, namePlaces, namesWidth, perLine } from "./map_rows.js";
 import { clamp, marksIn, textWidth } from "./text.js";
@@ -177,7 +178,7 @@ function embedding(scene, model, stack, { label, strip, gap, pitch }, rows) {
       p.box(xs[i], top, wide, rows * pitch, { fill: p.theme.paper, radius: 2 });
       p.strips(stack[name], xs[i], top, wide, pitch, { rows });
       if (i)
-        p.text(i === 1 ? "+" : "=", xs[i] - gap / 2, top + height / 2, {
+        p.text(i === 1 ? "+" : "=", xs[i] - gap / 2, top + (rows * pitch) / 2, {
           size: 16,
           weight: 600,
           align: "center",
@@ -219,7 +220,7 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
   const widest = (free - clamp(width * 0.2, 10, 40)) / attentions.length;
   const grid = tileGrid(attentions[0].heads.length, widest, height - 8);
   const column = Math.min(widest, Math.max(grid.width, widest * 0.5));
-  const lens = Math.min(free - column * attentions.length, attentions.length > 1 ? 120 : 64);
+  const lens = Math.min(free - column * attentions.length, 120);
   const name = `${stack.title} layer ${i + 1}`;
   const go = `${stack.name}/${i}`;
   scene.paint((p) =>
@@ -353,19 +354,8 @@ function pipes(scene, model, m) {
   decoder.layers.forEach((sublayers) => {
     const cross = sublayers.find((one) => one.kind === "cross-attention");
     const [end, top] = [cross.box[0] + cross.box[2] / 2, cross.box[1]];
-    const way = m.narrow
-      ? [
-          [end, top - HEAD + 2],
-          [end, top - 3],
-        ]
-      : [
-          [x, encoder.bottom + 3],
-          [x, y],
-          [end, y],
-          [end, top - 10],
-          [end, top - 3],
-        ];
-    scene.paint((p) => p.line(way, { color: p.theme.key, width: 2, radius: 8, arrow: true }));
+    const way = m.narrow ? [end, top - HEAD + 2] : [x, encoder.bottom + 3, x, y, end, y, end, top - 10];
+    scene.paint((p) => p.line(path(...way, end, top - 3), { color: p.theme.key, width: 2, radius: 8, arrow: true }));
     if (m.narrow) scene.label("memory", end + 8, top - 12, { size: 12, color: "key" });
     else scene.part("cross-attention", end - 6, y - 3, 12, top - y + 3);
     cross.enters = end;

@@ -3,15 +3,16 @@
 import { inkOn } from "./colour.js";
 import { colourOf } from "./map_paint.js";
 import { Scene, brief, number } from "./map_scene.js";
-import { matrix, valueAt } from "./map_trace.js";
-import { clamp, fitting, textWidth, wrapped } from "./text.js";
+import { nameColumns } from "./map_rows.js";
+import { matrix, rowOf, valueAt } from "./map_trace.js";
+import { clamp, digits, fitting, textWidth, wrapped } from "./text.js";
 
 // "10.2", the second head of layer 10, and its bias "10.b" belong to that layer's self-attention; in
 // a decoder "1.self.2" and "1.cross.2". "1.ff" is a feed-forward network, "token" just that.
 const SHAPE = /^(\d+)\.(?:(self|cross)\.)?(\d+|b|ff)$/;
-// A cell that is less of the whole than this doesn't decide.
-const DECIDES = 1 / 3;
-const GUESS = "Would the same cell lead for another key? Guess, then go back and press one.";
+// A part that adds less of the whole than this doesn't decide.
+const DECIDES = 2 / 3;
+const ASK = "Why this key and not another? Press one of the row to compare the two.";
 
 function groupOf(name) {
   const [, layer, kind = "self", last] = SHAPE.exec(name) || [];
@@ -33,7 +34,7 @@ function plainly(group, token, side) {
   return group === "position" ? `the position of ${token}` : `what ${group} add to the ${side}`;
 }
 
-// The pairs above those of an average key, added up by groups, with sums of rows and columns. The
+// The pairs above those of another key, or of an average one, added up by groups, with sums of rows and columns. The
 // key's names are the query's own, unless they come from the other stack. Biases that are the same
 // in every key have no column.
 export function grouped({ names, keys = names, pairs, mean }) {
@@ -64,20 +65,26 @@ export function grouped({ names, keys = names, pairs, mean }) {
   return { rows, cols, sums, largest, all: all.length, score: total(pairs), above: sums[m * n - 1] };
 }
 
-// The largest cell in a plain sentence, or that none decides.
-function leadOf(found, [query, key] = ["the query", "the key"], little = false) {
+// What decides in a plain sentence: a part of the key or of the query, or none alone.
+function leadOf(found, [query, key, other] = ["the query", "the key"], little = false) {
   const { above, rows, cols } = found;
+  const [ofQuery, ofKey] = partsOf(found);
+  const all = [
+    ...ofKey.map(([name, sum]) => [plainly(name, key, "key"), sum]),
+    ...ofQuery.map(([name, sum]) => [plainly(name, query, "query"), sum]),
+  ];
+  const [part, sum] = all.reduce((a, b) => ((b[1] - a[1]) * above > 0 ? b : a));
+  const back = `${number(sum)}, of which the others take back ${number(Math.abs(sum - above))}`;
+  const of = Math.abs(sum) > Math.abs(above) + 0.005 ? back : `${number(sum)} of ${number(above)}`;
+  const looks = other ? (above < 0 ? "looks less at" : "looks more at") : above < 0 ? "looks less at" : "looks at";
+  const does = `${query} ${little && above > 0 && !other ? "favours" : looks} ${key}${other ? ` than at ${other}` : ""}`;
+  const lead =
+    sum / above < DECIDES
+      ? `No single part decides why ${does}. Most comes from ${part}: ${of}.`
+      : `${does} mainly because of ${part}: ${of}.`;
   const { row, col, value } = strongestCell(found);
-  const part = `${number(value * Math.sign(above))} of ${number(above)}`;
-  const still = above > 0 && little ? " Other keys score higher still." : "";
-  if (value < DECIDES * Math.abs(above)) {
-    const [ofQuery, ofKey] = partsOf(found).map((parts) => parts.reduce((a, b) => ((b[1] - a[1]) * above > 0 ? b : a)));
-    const said = ([name, sum]) => `${name} (${number(sum)})`;
-    return `No single cell decides: the largest one, framed, adds ${part}. Of the key’s parts, ${said(ofKey)} ${above < 0 ? "takes away" : "adds"} most; of the query’s, ${said(ofQuery)}.${still}`;
-  }
-  const [from, to] = [plainly(rows[row], query, "query"), plainly(cols[col], key, "key")];
-  const [looks, fits] = above < 0 ? ["looks less at", "doesn’t fit"] : [little ? "favours" : "looks at", "fits"];
-  return `${query} ${looks} ${key} first of all because ${from} ${fits} ${to} (framed: ${part}).${still}`;
+  const pair = `Largest pair, framed: the query’s ${rows[row]} with the key’s ${cols[col]}, ${number(value * Math.sign(above))}.`;
+  return `${lead} ${pair}${above > 0 && little && !other ? " Other keys score higher still." : ""}`;
 }
 
 // What each of the query's parts adds with all of the key's, and the other way round: [name, sum].
@@ -99,11 +106,41 @@ function strongestCell({ rows, cols, sums, above }) {
   return cells.reduce((a, b) => (b.value > a.value ? b : a));
 }
 
+// Height of the row of keys.
+const ROW = 118;
+
+// All keys of this query, shaded by weight: a press compares with one of them.
+function keysOf(scene, { head, keys, query, key, other, home }, [x, y, width]) {
+  const shown = head.causal ? keys.slice(0, query + 1) : keys;
+  const cell = Math.min((width - 24) / (shown.length + 1), 60);
+  const at = (k) => x + (k + 1) * cell;
+  const base = y + 84;
+  scene.label("compared with", x, y, { size: 13, weight: 650, color: "key" });
+  nameColumns(scene, ["average", ...shown], x, base, cell, { level: 54 });
+  const row = matrix(rowOf(head.weights, query).slice(0, shown.length), 1, shown.length, { weights: true, most: 1 });
+  scene.paint((p) => {
+    p.box(x, base, cell, 26, { fill: p.theme.masked, radius: 0 });
+    p.matrix(row, at(0), base, cell * shown.length, 26);
+    p.box(at(key) + 1, base + 1, cell - 2, 24, { edge: p.theme.query, line: 2, radius: 2 });
+    p.box(at(other) + 1, base + 1, cell - 2, 24, { edge: p.theme.key, line: 2.5, radius: 2 });
+  });
+  [-1, ...shown.keys()].forEach((k) => {
+    if (k === key || (k >= 0 && !head.allowed(query, k))) return;
+    const name = k < 0 ? "the average key" : `“${keys[k]}”`;
+    const told = k < 0 ? [] : [`weight ${digits(valueAt(head.weights, query, k))}`];
+    scene.button([at(k), y + 12, cell, 98], `Compare with ${name}`, { go: `${home}/why${k < 0 ? "" : `,${k}`}` }, [
+      name,
+      ...told,
+      "press to compare with it",
+    ]);
+  });
+}
+
 // A name in two lines where it has two parts.
 const linesOf = (name) => name.split(/(?<=-)/);
 const widestLabel = (names) => Math.max(...names.map((name) => textWidth(name, 13)));
 
-function whySizes(width, room, rows, cols) {
+function whySizes(width, room, rows, cols, asks) {
   const slim = width < 500;
   const label = Math.ceil(widestLabel(slim ? rows.flatMap(linesOf) : rows)) + (slim ? 8 : 14);
   const beside = width >= 700 ? clamp(width * 0.3, 220, 340) : 0;
@@ -111,13 +148,15 @@ function whySizes(width, room, rows, cols) {
   const turned = cell < widestLabel(cols.flatMap(linesOf)) + 8;
   // Steeper where nothing is beside the grid, so that the last names end on the canvas.
   const turn = beside ? Math.PI / 4 : 1.2;
-  const top = 44 + (turned ? Math.sin(turn) * widestLabel(cols) + 14 : 40);
-  const high = Math.max(slim ? 30 : 20, Math.min((room - top - 6) / rows.length, 48));
-  return { slim, label, beside, cell, turned, turn, top, high };
+  // Where nothing is beside the grid, the row of keys lies above it.
+  const start = asks && !beside ? ROW : 0;
+  const top = start + 44 + (turned ? Math.sin(turn) * widestLabel(cols) + 14 : 40);
+  const high = Math.max(slim ? 34 : 20, Math.min((room - top - 6) / rows.length, 64));
+  return { slim, label, beside, cell, turned, turn, start, top, high };
 }
 
 export function whyScene(where, width, room, { asked, live }) {
-  const { stack, keys, query, key, head, kind } = where;
+  const { stack, keys, query, key, other, head, kind } = where;
   const pair = `“${stack.tokens[query]}” to “${keys[key]}”`;
   const title = `Why this weight: the score of ${pair}, split by what wrote the query and the key`;
   const scene = new Scene(width, room, title);
@@ -132,14 +171,14 @@ export function whyScene(where, width, room, { asked, live }) {
     scene.hint = told;
     return scene;
   }
-  const average = head.causal ? "an average unmasked key" : "an average key";
+  const average = other >= 0 ? `“${keys[other]}”` : head.causal ? "an average unmasked key" : "an average key";
   const found = grouped(asked.described);
   const [rows, cols] = [
     [...found.rows, "all"],
     [...found.cols, "all"],
   ];
   const [m, n] = [rows.length, cols.length];
-  const g = whySizes(width, room, rows, cols);
+  const g = whySizes(width, room, rows, cols, live);
   const { label, top, cell, high } = g;
   scene.height = Math.max(room, top + m * high + 6);
   const one = { ...matrix(shades(found.sums, m, n), m, n), most: 1 };
@@ -149,10 +188,9 @@ export function whyScene(where, width, room, { asked, live }) {
   const score = `score ${number(found.score)}, ${above}`;
   const more = [`${score}, which makes the weight ${times(found.above)} as large`, score, above];
   scene.heading(weight, fitting(more, width - 1.14 * textWidth(weight, 14) - 20, 13), 0, 12, width - 2);
-  scene.label(fitting(["from the query’s …", "query’s …"], label, 12), 0, top - 12, { size: 12, color: "query" });
-  const from = "… and from the key’s";
-  const which = kind === "cross-attention" ? [`${from}, in the encoder`, `${from} (encoder)`, from] : [from];
-  scene.label(fitting(which, width - label - 4, 12), label, 36, { size: 12, color: "key" });
+  scene.label(fitting(["query’s parts ↓", "query ↓"], label, 12), 0, top - 12, { size: 12, color: "query" });
+  const from = kind === "cross-attention" ? "key’s parts, from the encoder →" : "key’s parts →";
+  scene.label(fitting([from, "key’s parts →"], width - label - 4, 12), label, g.start + 36, { size: 12, color: "key" });
   scene.paint((p) => {
     p.matrix(one, label, top, n * cell, m * high);
     p.seams(m, n, label, top, cell, high);
@@ -198,13 +236,15 @@ export function whyScene(where, width, room, { asked, live }) {
     ];
   };
   scene.grid([label, top, n * cell, m * high], one, `Parts of the score of ${pair}, added up by groups`, tell);
-  const tokens = [`“${stack.tokens[query]}”`, `“${keys[key]}”`];
+  const tokens = [`“${stack.tokens[query]}”`, `“${keys[key]}”`, other >= 0 ? average : ""];
   // On a narrow screen the lead is told, and the rest stands below the grid.
   const lead = leadOf(found, tokens, share < 1 / keys.length);
-  const told = g.beside ? `${lead} ${restOf(found, average)}` : lead.replace(/(\(framed): [^)]*/, "$1");
+  const told = g.beside ? `${lead} ${restOf(found, average)}` : lead;
+  const x = label + n * cell + 24;
+  if (live) keysOf(scene, where, g.beside ? [x, 36, width - x] : [0, 36, width]);
   const end = g.beside
-    ? besides(scene, found, lead, label + n * cell + 24, 36, width)
-    : besides(scene, found, `${restOf(found, average)} ${GUESS}`, 0, top + m * high + 12, width);
+    ? besides(scene, found, lead, x, live ? 36 + ROW : 36, width)
+    : besides(scene, found, restOf(found, average), 0, top + m * high + 12, width);
   scene.height = Math.max(scene.height, end);
   scene.beat("A query and a key are sums: of the token, its position, and all that earlier heads and networks wrote.", [
     0,
@@ -218,7 +258,7 @@ export function whyScene(where, width, room, { asked, live }) {
   );
   scene.beat(told, [0, 0, width, scene.height]);
   scene.hint = g.beside
-    ? `With the average key’s score, the numbers add up to the model’s own. Each norm’s divisor is kept as it was, so they don’t say what would happen without a part. ${GUESS}`
+    ? `${live ? `${ASK} ` : ""}The parts add up to the whole difference; they don’t say what would happen without one, because each norm’s divisor is kept as it was.`
     : told;
   return scene;
 }
