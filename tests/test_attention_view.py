@@ -172,10 +172,12 @@ def test_packed_weights_come_back_within_half_a_step(n, worst):
     assert not every.size
 
 
-def test_weights_above_one_are_kept():
+def test_weights_above_one_are_kept_and_only_one_is_one():
     (one,) = read_maps([[0.0, 2.5], [90.0, 0.0]])
     data, (scale,) = pack([one])
     assert numpy.allclose(numpy.frombuffer(data, "<u2") / scale, [0, 2.5, 90, 0], atol=0.002)
+    (nearly,) = read_maps([[0.9996, 0.0004], [1.0, 0.0]])
+    assert numpy.frombuffer(pack([nearly])[0], "<u2").tolist() == [999, 0, 1000, 0]
 
 
 def test_what_is_on_show_is_saved_as_a_drawing(tmp_path):
@@ -217,9 +219,9 @@ def picture_of(view):
 
 
 def test_the_static_picture_says_in_words_where_each_query_looks():
-    view = attention_view([[0.9, 0.1], [0.25, 0.75]], ["il", "dort"], ["he", "sleeps"])
+    view = attention_view([[0.9, 0.1], [0.002, 0.998]], ["il", "dort"], ["he", "sleeps"])
     alt, svg = picture_of(view)
-    assert "il to he (0.90), dort to sleeps (0.75)." in alt
+    assert "il to he (0.90), dort to sleeps (&gt;0.99)." in alt
     assert all(f">{word}</text>" in svg for word in ("il", "dort", "he", "sleeps"))
 
 

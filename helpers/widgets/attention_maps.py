@@ -169,8 +169,14 @@ def pack(maps: list[Map]) -> tuple[bytes, list[float]]:
     The scales say, for each map, what a weight of 1 became: few steps, because few compress well.
     """
     scales = [_scale(m.weights) for m in maps]
-    codes = [numpy.rint(m.weights.ravel() * s) for m, s in zip(maps, scales, strict=True)]
+    codes = [_code(m.weights.ravel(), s) for m, s in zip(maps, scales, strict=True)]
     return numpy.concatenate(codes).astype("<u2").tobytes(), scales
+
+
+def _code(weights, scale):
+    """Round to whole steps, but nothing that isn't quite 1 up to it."""
+    codes = numpy.rint(weights * scale)
+    return codes - ((weights < 0.99999) & (codes == numpy.rint(scale)))
 
 
 def _scale(weights):

@@ -86,7 +86,8 @@ class AttentionPatterns(Explorer):
         )
         full = "the lower triangle is full" if self.causal else "no cell is empty"
         return (
-            f"Pattern “{self.pattern}”: {share:.0%} of the pairs are computed.",
+            f"Pattern “{self.pattern}”: {share:.0%} of the pairs are computed"
+            f"{f'; {self._layers()} let any two meet' * met}.",
             "Now press another pattern. Does it need fewer layers, or fewer pairs?"
             if met
             else f"Add layers until {full}: then any two positions have met.",
@@ -115,7 +116,8 @@ class AttentionPatterns(Explorer):
         for i, pattern in enumerate(PATTERNS):
             y, pairs, on = 34 + 92 * i, found["pairs"][pattern], pattern == self.pattern
             colour = BLUE if on else GREY
-            sheet.text(0, y + 24, pattern, colour, bold=on)
+            sheet.rect(0, y - 2, 396, 70, stroke=colour, line=2.5 if on else 1, round=7)
+            sheet.text(8, y + 24, pattern, colour, bold=on)
             sheet.rect(90, y + 8, 220, 22, PALE)
             sheet.rect(90, y + 8, 220 * pairs / found["pairs"]["all"], 22, colour)
             sheet.text(320, y + 24, f"{pairs}", colour, bold=on)

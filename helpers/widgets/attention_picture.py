@@ -5,6 +5,7 @@ import numpy
 from helpers.widgets.colours import LIGHT
 from helpers.widgets.readable import width_of
 from helpers.widgets.stills import STEPS, as_image, drawing, palette, pixels, text
+from helpers.widgets.svg import share
 
 MUTED, QUERY, KEY = (LIGHT[n] for n in ("muted", "query", "key"))
 RAMP = palette(LIGHT["weights"], (0.0, 0.68, 1.0))
@@ -50,7 +51,7 @@ def alt_text(one, layer, head, most=12) -> str:
     """Say in words where `most` of the queries attend most; the other arguments as in `picture`."""
     weights = one.weights[layer, head]
     rows = [
-        f"{query} to {one.keys[row.argmax()]} ({row.max():.2f})"
+        f"{query} to {one.keys[row.argmax()]} ({share(row.max())})"
         for query, row in zip(one.queries[:most], weights, strict=False)
     ]
     more = f"; and {len(weights) - most} more" if len(weights) > most else ""
@@ -82,8 +83,8 @@ def _labels(queries, keys, cell, left, top):
 def _levels(weights):
     """Turn weights into steps of the colour ramp; a head that spreads evenly stays pale."""
     even = min(1.0, 4 / weights.shape[1])
-    share = weights / max(float(weights.max()), even)
-    return numpy.rint(share.clip(0, 1) * (STEPS - 1)).astype(numpy.uint8)
+    shares = weights / max(float(weights.max()), even)
+    return numpy.rint(shares.clip(0, 1) * (STEPS - 1)).astype(numpy.uint8)
 
 
 def _frame(selected, side, shape, cell, left, top):

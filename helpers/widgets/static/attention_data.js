@@ -25,7 +25,7 @@ export function headOf(map, layer, head) {
   // must look pale: the scale never ends below four times an even share.
   const even = Math.min(1, 4 / map.nk);
   const largest = most / map.scale;
-  return { map, codes, nq: map.nq, nk: map.nk, darkest: Math.max(largest, even), largest };
+  return { map, codes, nq: map.nq, nk: map.nk, darkest: Math.max(largest, even), largest, most };
 }
 
 export function weightAt(head, query, key) {
@@ -41,6 +41,12 @@ export function ranked(head, side, index) {
     found.push({ other, w });
   }
   return found.sort((a, b) => b.w - a.w || a.other - b.other);
+}
+
+export function strongest(head) {
+  const at = head.codes.indexOf(head.most);
+  const [q, k] = [Math.floor(at / head.nk), at % head.nk];
+  return { q, k, w: weightAt(head, q, k) };
 }
 
 export function describe(head, side, index, top = 5) {

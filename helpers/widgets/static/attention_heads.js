@@ -13,56 +13,28 @@ export function buildHeads(view) {
   const pitch = tile + gap;
   const canvas = make("canvas", { "aria-hidden": "true" });
   paintHeads(canvas, map, view.theme, tile, gap);
-  const grid = make(
-    "div",
-    { class: "av-grid", style: `width:${map.heads * pitch}px;height:${map.layers * pitch}px` },
-    canvas,
-  );
+  const size = `width:${map.heads * pitch}px;height:${map.layers * pitch}px`;
+  const grid = make("div", { class: "av-grid", style: size }, canvas);
   view.headButtons = [];
   for (let layer = 0; layer < map.layers; layer++) {
     for (let head = 0; head < map.heads; head++) {
-      const place = `left:${head * pitch}px;top:${layer * pitch}px;width:${pitch}px;height:${pitch}px`;
+      const style = `left:${head * pitch}px;top:${layer * pitch}px;width:${pitch}px;height:${pitch}px`;
       const name = `Layer ${layer + 1}, head ${head + 1}`;
-      const button = make("button", {
-        type: "button",
-        class: "av-head",
-        style: place,
-        tabindex: -1,
-        "data-layer": layer,
-        "data-head": head,
-        "aria-label": name,
-        title: name,
-      });
-      view.headButtons.push(button);
-      grid.append(button);
+      const place = { "data-layer": layer, "data-head": head, "aria-label": name, title: name };
+      view.headButtons.push(make("button", { type: "button", class: "av-head", style, tabindex: -1, ...place }));
     }
   }
+  grid.append(...view.headButtons);
   const step = Math.ceil(24 / pitch);
-  const numbers = (n, side) =>
-    Array.from({ length: n }, (_, i) => make("span", { style: `${side}:${pitch}px` }, i % step ? "" : String(i + 1)));
-  const across = make("div", { class: "av-across" }, ...numbers(map.heads, "width"));
-  const down = make(
-    "div",
-    { class: "av-down" },
-    ...numbers(map.layers, "height;line-height").map((span) => {
-      span.style.cssText = `height:${pitch}px;line-height:${pitch}px`;
-      return span;
-    }),
-  );
-  const caption = make(
-    "div",
-    { class: "av-caption" },
-    "All heads",
-    view.geometry.panel > 180 ? make("span", { class: "av-muted" }, "one row per layer") : null,
-  );
-  const table = make(
-    "div",
-    { class: "av-table", role: "group", "aria-label": "All heads" },
-    make("span"),
-    across,
-    down,
-    grid,
-  );
+  const numbers = (n, style) =>
+    Array.from({ length: n }, (_, i) => make("span", { style }, i % step ? "" : String(i + 1)));
+  const across = make("div", { class: "av-across" }, ...numbers(map.heads, `width:${pitch}px`));
+  const high = `height:${pitch}px;line-height:${pitch}px`;
+  const down = make("div", { class: "av-down" }, ...numbers(map.layers, high));
+  const more = view.geometry.panel > 180 ? make("span", { class: "av-muted" }, "one row per layer") : null;
+  const caption = make("div", { class: "av-caption" }, "All heads", more);
+  const named = { class: "av-table", role: "group", "aria-label": "All heads" };
+  const table = make("div", named, make("span"), across, down, grid);
   view.heads.replaceChildren(caption, make("div", { class: "av-overflow" }, table));
 }
 

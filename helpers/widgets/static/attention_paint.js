@@ -3,7 +3,7 @@
 import { levelOf, lineOpacity, lineWidth, headOf, linesFor, reduced, weightAt } from "./attention_data.js";
 import { colourWords, inkOn } from "./colour.js";
 import { fitCanvas } from "./page.js";
-import { FONT, cellText } from "./text.js";
+import { FONT, cellText, fitting } from "./text.js";
 
 // One pixel a weight; enlarged without smoothing when it is painted.
 function pixelMap(head, theme, out) {
@@ -22,38 +22,44 @@ function pixelMap(head, theme, out) {
   return canvas;
 }
 
-export function paintHeatmap(canvas, head, theme, cell, scratch) {
-  const [width, height] = [head.nk * cell, head.nq * cell];
+export function paintHeatmap(canvas, head, theme, { cell, wide }, scratch) {
+  const [width, height] = [head.nk * wide, head.nq * cell];
   const scale = fitCanvas(canvas, width, height);
   const context = canvas.getContext("2d");
   context.imageSmoothingEnabled = false;
   context.setTransform(1, 0, 0, 1, 0, 0);
   context.drawImage(pixelMap(head, theme, scratch), 0, 0, canvas.width, canvas.height);
   context.setTransform(scale, 0, 0, scale, 0, 0);
-  if (cell >= 12) {
+  if (wide >= 12) {
     context.fillStyle = theme.paper;
-    const gap = cell >= 30 ? 2 : cell >= 18 ? 1 : 0.5;
-    for (let k = 1; k < head.nk; k++) context.fillRect(k * cell - gap / 2, 0, gap, height);
+    const gap = wide >= 30 ? 2 : wide >= 18 ? 1 : 0.5;
+    for (let k = 1; k < head.nk; k++) context.fillRect(k * wide - gap / 2, 0, gap, height);
     for (let q = 1; q < head.nq; q++) context.fillRect(0, q * cell - gap / 2, width, gap);
   }
-  if (numbersFit(head, cell)) writeNumbers(context, head, theme, cell);
+  if (numbersFit(head, wide)) writeNumbers(context, head, theme, cell, wide);
 }
 
-export const numbersFit = (head, cell) => cell >= 26 && head.nq * head.nk <= 400;
+const numbersFit = (head, cell) => cell >= 26 && head.nq * head.nk <= 400;
 // In a small cell a number is smaller and does without its zero.
-export const numberSize = (cell) => (cell >= 42 ? 16 : 12);
-export const numberIn = (weight, cell) => (cell >= 42 ? cellText(weight) : cellText(weight).replace("0.", "."));
+const numberSize = (wide, cell) => (Math.min(wide, 2 * cell) >= 42 ? (cell >= 30 ? 16 : 14) : 12);
+function numberIn(weight, wide, size) {
+  const text = cellText(weight);
+  const short = text.replace("0.", ".");
+  if (text[0] !== ">") return wide >= 36 ? text : short;
+  return fitting([text, short, "≈1"], wide - 4, size);
+}
 
-function writeNumbers(context, head, theme, cell) {
-  context.font = `${numberSize(cell)}px ${FONT}`;
+function writeNumbers(context, head, theme, cell, wide) {
+  const size = numberSize(wide, cell);
+  context.font = `${size}px ${FONT}`;
   context.textAlign = "center";
   context.textBaseline = "middle";
   for (let q = 0; q < head.nq; q++) {
     for (let k = 0; k < head.nk; k++) {
       const colour = theme.ramp[levelOf(head, head.codes[q * head.nk + k])];
       context.fillStyle = inkOn(colour);
-      const text = numberIn(weightAt(head, q, k), cell);
-      context.fillText(text, (k + 0.5) * cell, (q + 0.53) * cell);
+      const text = numberIn(weightAt(head, q, k), wide, size);
+      context.fillText(text, (k + 0.5) * wide, (q + 0.53) * cell);
     }
   }
 }

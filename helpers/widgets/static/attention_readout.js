@@ -1,6 +1,6 @@
 // What stands out in the attention view for a token, and the numbers that are read out.
 
-import { ranked, weightAt } from "./attention_data.js";
+import { ranked, strongest, weightAt } from "./attention_data.js";
 import { make } from "./page.js";
 import { cellText, digits, shorten } from "./text.js";
 
@@ -24,16 +24,17 @@ export function highlight(view) {
 }
 
 function highlightBand(view, shown) {
-  const { cell } = view.geometry;
+  const { cell, wide } = view.geometry;
   const { nq, nk } = view.map;
   view.bands.forEach((band) => (band.hidden = !shown));
   if (!shown) return;
   const row = shown.side === "query";
-  const [at, n, across] = [shown.index * cell, (row ? nq : nk) * cell, (row ? nk : nq) * cell];
+  const [size, n, across] = row ? [cell, nq, nk * wide] : [wide, nk, nq * cell];
+  const at = shown.index * size;
   const spans = [
     [0, at],
-    [at + cell, n - at - cell],
-    [at, cell],
+    [at + size, (n - 1) * size - at],
+    [at, size],
   ];
   view.bands.forEach((band, i) => {
     const [start, length] = spans[i];
@@ -52,7 +53,7 @@ function highlightLines(view, shown) {
       if (shown && each === side) {
         const [q, k] = each === "key" ? [shown.index, index] : [index, shown.index];
         const w = weightAt(view.head, q, k);
-        text = cellText(w);
+        text = view.root.hasAttribute("data-small") ? cellText(w).replace("0.", ".") : cellText(w);
       }
       option.classList.toggle("av-dimmed", Boolean(shown && each === side && !text));
       if (option.lastChild.textContent !== text) option.lastChild.textContent = text;
@@ -62,46 +63,26 @@ function highlightLines(view, shown) {
 
 function drawReadout(view, shown) {
   const { head, map } = view;
-  if (!shown) {
-    const hint = make(
-      "p",
-      { class: "av-muted" },
-      "Point at a token, or move to it with the keyboard, to read its weights. A click pins it.",
-    );
-    view.readout.replaceChildren(make("div", { class: "av-caption" }, view.title), hint);
-    return;
-  }
+  const { q, k, w } = strongest(head);
+  const words = `The largest weight here: “${shorten(map.queries[q])}” → “${shorten(map.keys[k])}”, ${digits(w)}.`;
+  const hint = `Point at a token to read its weights; a click pins it.${map.heads > 1 ? " What does the next head look at?" : ""}`;
+  view.told.replaceChildren(make("b", {}, words), make("div", { class: "av-muted" }, hint));
+  shown ||= { side: "query", index: q, other: k };
   const query = shown.side === "query";
   const [own, others] = query ? [map.queries, map.keys] : [map.keys, map.queries];
   const list = ranked(head, shown.side, shown.index);
   const name = make("bdi", { class: query ? "av-q" : "av-k" }, shorten(own[shown.index]));
   const caption = make("div", { class: "av-caption" }, name, query ? " attends to" : " is attended to by");
   const line = (label, w, more = "") => {
-    const bar = make(
-      "span",
-      { class: "av-bar-track" },
-      make("span", { class: "av-bar-fill", style: `width:${(100 * Math.min(1, w)).toFixed(1)}%` }),
-    );
-    return make(
-      "div",
-      { class: `av-line ${more}` },
-      make("bdi", { class: "av-name" }, label),
-      bar,
-      make("span", { class: "av-number" }, digits(w)),
-    );
+    const fill = make("span", { class: "av-bar-fill", style: `width:${(100 * Math.min(1, w)).toFixed(1)}%` });
+    const name = make("bdi", { class: "av-name" }, label);
+    const number = make("span", { class: "av-number" }, digits(w));
+    return make("div", { class: `av-line ${more}` }, name, make("span", { class: "av-bar-track" }, fill), number);
   };
-  const lines = list
-    .slice(0, 6)
-    .map(({ other, w }) => line(shorten(others[other]), w, other === shown.other ? "av-met" : ""));
-  const rest = list.slice(6);
-  if (rest.length)
-    lines.push(
-      line(
-        `${rest.length} more`,
-        rest.reduce((sum, { w }) => sum + w, 0),
-        "av-muted",
-      ),
-    );
+  const met = (other) => (other === shown.other ? "av-met" : "");
+  const lines = list.slice(0, 6).map(({ other, w }) => line(shorten(others[other]), w, met(other)));
+  const rest = list.slice(6).reduce((sum, { w }) => sum + w, 0);
+  if (list.length > 6) lines.push(line(`${list.length - 6} more`, rest, "av-muted"));
   const bars = make("div", { class: `av-bars av-${shown.side}` }, ...lines);
   view.readout.replaceChildren(caption, bars);
 }
@@ -117,7 +98,7 @@ function drawTip(view, shown) {
 }
 
 function tipAtToken(view, { side, index }) {
-  const { cell } = view.geometry;
+  const { cell, wide } = view.geometry;
   const { nq, nk, queries, keys } = view.map;
   const query = side === "query";
   const largest = ranked(view.head, side, index).slice(0, 3);
@@ -130,22 +111,21 @@ function tipAtToken(view, { side, index }) {
   const { scrollLeft, scrollTop } = view.scroll;
   const [x, y] = query
     ? [`left:${scrollLeft + 8}px`, (index + 1) * cell + 5]
-    : [index > nk / 2 ? `right:${(nk - index) * cell + 8}px` : `left:${(index + 1) * cell + 8}px`, scrollTop + 6];
+    : [index > nk / 2 ? `right:${(nk - index) * wide + 8}px` : `left:${(index + 1) * wide + 8}px`, scrollTop + 6];
   view.tip.style.cssText = `${x};top:${y}px`;
 }
 
 function tipAtCell(view, shown) {
-  const { cell } = view.geometry;
+  const { cell, wide } = view.geometry;
   const [q, k] = [shown.index, shown.other];
-  const { queries, keys } = view.map;
+  const { queries, keys, nk, nq } = view.map;
   view.tip.replaceChildren(
     make("bdi", { class: "av-q" }, shorten(queries[q])),
     " → ",
     make("bdi", { class: "av-k" }, shorten(keys[k])),
     make("b", {}, ` ${digits(weightAt(view.head, q, k))}`),
   );
-  const right = k > view.map.nk / 2;
-  const below = q < 2 && view.map.nq > 3;
-  const x = right ? `right:${(view.map.nk - k) * cell + 8}px` : `left:${(k + 1) * cell + 8}px`;
+  const below = q < 2 && nq > 3;
+  const x = k > nk / 2 ? `right:${(nk - k) * wide + 8}px` : `left:${(k + 1) * wide + 8}px`;
   view.tip.style.cssText = `${x};top:${(q + (below ? 1 : 0)) * cell + (below ? 6 : -34)}px`;
 }

@@ -90,11 +90,8 @@ class AttentionView {
   // ---- the frame, made once ----------------------------------------------------------------
 
   buildFrame() {
-    this.tabs = switchOf(
-      "Which attention",
-      "tab",
-      this.maps.map((map) => [map.name, map.label]),
-    );
+    const labels = this.maps.map((map) => [map.name, map.label]);
+    this.tabs = switchOf("Which attention", "tab", labels);
     this.views = switchOf("How to show it", "view", [
       ["heatmap", "Heatmap"],
       ["lines", "Lines"],
@@ -110,17 +107,11 @@ class AttentionView {
     this.live = make("div", { class: "av-hidden", role: "status", "aria-live": "polite" });
     const tabs = this.maps.length > 1 ? this.tabs : null;
     const bar = make("div", { class: "av-bar" }, tabs, this.views);
+    this.told = make("div", { class: "av-told" });
     const body = make("div", { class: "av-body" }, this.stage, this.panel);
     const foot = make("div", { class: "av-foot", title: "Shift+H and Shift+L go back" }, KEYS);
-    this.root = make(
-      "div",
-      { class: "av", role: "group", "aria-label": "Attention view" },
-      bar,
-      this.sliders,
-      body,
-      foot,
-      this.live,
-    );
+    const named = { class: "av", role: "group", "aria-label": "Attention view" };
+    this.root = make("div", named, bar, this.sliders, this.told, body, foot, this.live);
   }
 
   listen() {
@@ -203,7 +194,7 @@ class AttentionView {
     if (this.view === "lines") {
       paintLines(this.canvas, head, theme, this.shown, geometry.row, geometry.middle);
     } else {
-      paintHeatmap(this.canvas, head, theme, geometry.cell, this.scratch);
+      paintHeatmap(this.canvas, head, theme, geometry, this.scratch);
       const stops = theme.ramp
         .filter((_, i) => i % 15 === 0)
         .map(rgb)
@@ -247,9 +238,9 @@ class AttentionView {
       return option ? tokenOf(option) : null;
     }
     const box = this.field.getBoundingClientRect();
-    const { cell } = this.geometry;
+    const { cell, wide } = this.geometry;
     const index = clamp(Math.floor((clientY - box.top) / cell), 0, this.map.nq - 1);
-    const other = clamp(Math.floor((clientX - box.left) / cell), 0, this.map.nk - 1);
+    const other = clamp(Math.floor((clientX - box.left) / wide), 0, this.map.nk - 1);
     return { side: "query", index, other };
   }
 

@@ -11,7 +11,7 @@ export function digits(value, n = 3) {
 
 // A number inside a small cell; what would read 0.00 is not written.
 export function cellText(value) {
-  const text = value.toFixed(2);
+  const text = digits(value, 2);
   return Number(text) === 0 ? "" : text.replace("-", "−");
 }
 

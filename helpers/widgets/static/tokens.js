@@ -12,20 +12,12 @@ export function tokenList(side, orientation, label = SIDES[side]) {
 }
 
 export function tokenOption(side, index, token, raw = token, extra = "") {
-  return make(
-    "div",
-    {
-      class: `av-option ${extra}${isSpecial(token) ? " av-special" : ""}`,
-      role: "option",
-      tabindex: index === 0 ? 0 : -1,
-      "data-side": side,
-      "data-index": index,
-      "aria-label": `${token}, ${side} ${index + 1}`,
-      "aria-selected": "false",
-      title: raw === token ? token : `${token}  (in the vocabulary: ${raw})`,
-    },
-    make("span", { class: "av-token", dir: "auto" }, shorten(token)),
-  );
+  const place = { tabindex: index === 0 ? 0 : -1, "data-side": side, "data-index": index };
+  const named = { role: "option", "aria-label": `${token}, ${side} ${index + 1}`, "aria-selected": "false" };
+  const title = raw === token ? token : `${token}  (in the vocabulary: ${raw})`;
+  const style = `av-option ${extra}${isSpecial(token) ? " av-special" : ""}`;
+  const word = make("span", { class: "av-token", dir: "auto" }, shorten(token));
+  return make("div", { class: style, ...named, ...place, title }, word);
 }
 
 export const tokenOf = (option) => ({ side: option.dataset.side, index: Number(option.dataset.index) });
