@@ -9,8 +9,9 @@ import anywidget
 import pytest
 import torch
 import torch.nn.functional as F
-from promises import check_that_every_change_shows, check_the_still_picture, send
+from promises import check_that_every_change_shows, check_the_still_picture, clicks, send
 
+from helpers.text.subwords import BytePairs
 from helpers.transformer.losses import smooth_targets
 from helpers.transformer.masks import causal_mask
 from helpers.widgets.attention_patterns import AttentionPatterns, make_mask
@@ -41,12 +42,12 @@ CHANGES = {
                          "fourth": 3.0, "fifth": 3.0},
     ScaleExplorer: {"power": 2.0, "divide": True, "draw_number": 7, "key": 5, "push": 9.0},
     MaskBuilder: {"causal": False, "padding": 3, "cross": True, "query": 5,
-                  "flipped": (7, 8)},
+                  "allowed": (2,), "masked": (7, 8)},
     SixSteps: {"step": 2, "word": "cat", "the": "2 2 2", "cat": "1 1 1", "sleeps": "0 0 1"},
     PositionExplorer: {"width": 32, "pair": 1, "shift": 9, "position": 3},
     LossExplorer: {"target": "am", "epsilon": 0.2, "i": 2.0, "am": 2.0, "a": -2.0,
                    "student": 4.0, "eos": 1.0},
-    MergeStepper: {"sentence": "low low lower", "step": 3},
+    MergeStepper: {"sentence": "low low lower", "step": 3, "own": (1,), "unseen": "cats"},
     TokenizersSideBySide: {"text": "été  12"},
     AttentionPatterns: {"pattern": "strided", "length": 20, "width": 3, "layers": 4,
                         "causal": False},
@@ -74,14 +75,9 @@ def test_controls_move_the_state(kind):
 
 def messages(widget):
     """List what the browser can send: every target's and handle's traits, and their values."""
-    found = []
-    for kind, data in re.findall(r'data-(set|drag)="([^"]*)"', widget.svg):
-        data = json.loads(html.unescape(data))
-        if kind == "set":
-            found.append(data)
-        else:
-            found += [{one["trait"]: one[end]} for one in data for end in ("low", "high")]
-    return found
+    drags = re.findall(r'data-drag="([^"]*)"', widget.svg)
+    tracks = [one for data in drags for one in json.loads(html.unescape(data))]
+    return clicks(widget) + [{one["trait"]: one[end]} for one in tracks for end in ("low", "high")]
 
 
 @every
@@ -115,16 +111,24 @@ def test_one_message_draws_once():
     assert widget.numbers["weights"].argmax() == 1
 
 
-def test_a_clicked_cell_of_the_mask_turns_and_turns_back():
+def test_a_pressed_cell_of_the_mask_stays_what_it_was_set_to():
+    def press(query, key):
+        cells = [one for one in clicks(widget) if len(one) > 1]
+        send(widget, set=cells[6 * query + key], number=1)
+
     widget = MaskBuilder()
     before = widget.numbers["mask"].clone()
-    cell = next(one for one in messages(widget) if one.get("flipped") == [5])
-    send(widget, set=cell, number=1)
+    press(0, 5)
     assert widget.query == 1
     assert (widget.numbers["mask"] != before).nonzero().tolist() == [[0, 5]]
-    back = next(one for one in messages(widget) if one.get("flipped") == [])
-    send(widget, set=back, number=2)
+    press(0, 5)
     assert widget.numbers["mask"].equal(before)
+    press(0, 1)
+    press(2, 0)
+    for state in ({"padding": 6}, {"padding": 0, "causal": False}, {"cross": True}):
+        widget.take(state)
+        assert widget.numbers["mask"][0, 1]
+        assert not widget.numbers["mask"][2, 0]
 
 
 def test_playing_ends_at_the_last_step():
@@ -140,12 +144,8 @@ def test_says_what_can_be_set(kind):
         kind(colour="red")
 
 
-def test_a_row_with_nothing_to_see_weighs_nothing():
-    found = MaskBuilder(padding=6).numbers
-    assert found["weights"].eq(0).all()
-
-
-def test_masks_are_the_cores():
+def test_masks_are_the_cores_and_a_row_with_nothing_to_see_weighs_nothing():
+    assert MaskBuilder(padding=6).numbers["weights"].eq(0).all()
     assert MaskBuilder(padding=0).numbers["mask"].equal(causal_mask(6))
     assert MaskBuilder(padding=0, cross=True).numbers["mask"].all()
 
@@ -216,6 +216,10 @@ def test_loss_numbers_are_pytorchs():
     widget.controls["Training step"].click()
     pulled = logits - (logits.softmax(-1) - smooth_targets(torch.tensor([1]), 5, 0.1))
     torch.testing.assert_close(widget.numbers["logits"], pulled[0])
+    for state in ({}, {"am": -6.0, "a": 6.0}, {"am": -6.0, "a": 6.0, "epsilon": 0.0}):
+        widget.take(state)
+        assert widget.numbers["perplexity"] == pytest.approx(1 / widget.numbers["predicted"][1])
+        assert 28 <= float(re.search(r'<circle cx="\S+" cy="(\S+)"', widget.svg)[1]) <= 146
 
 
 def test_dot_products_and_weights_of_a_pulled_query():
@@ -233,8 +237,22 @@ def test_merges_are_counted_and_made_as_in_training():
     send(widget, set=made, number=1)
     assert widget.numbers["words"]["chat"] == [b"c", b"hat"]
     widget.step = 20  # further than there are merges
-    assert all(len(pieces) == 1 for pieces in widget.numbers["words"].values())
-    assert "No merge is left." in widget.tell()
+    made = [step["made"] for step in widget.numbers["steps"][1:]]
+    assert made == list(BytePairs.train(widget.sentence.split(), 300).ranks)
+    for word, pieces in widget.numbers["words"].items():  # and one that wasn't counted
+        assert pieces == BytePairs(made).cut(word)
+    assert "No merge is left." in widget.tell()[1]
+
+
+def test_a_rarer_pair_can_be_merged_and_its_cost_is_told():
+    widget = MergeStepper()
+    send(widget, set=clicks(widget)[2], number=1)
+    assert widget.numbers["made"] == (b"t", b"h")
+    assert widget.numbers["pieces"] == 49 - 4
+    assert "would have left 35" in widget.tell()[1]
+    widget.sentence, widget.unseen = "ab ab abc", "unbelievably"
+    assert widget.own == ()
+    assert "10 letters" in widget.controls["unseen"].error
 
 
 @pytest.mark.parametrize("typed", ["", "a b c d e f g h", "unbelievably"])
@@ -271,7 +289,7 @@ def test_the_patterns_widget_counts_what_its_mask_holds(causal):
 def test_hints_follow_what_the_hand_did():
     row, six = MaskBuilder(query=1), SixSteps(step=6)
     asked = row.tell()[1], six.tell()[1]
-    row.flipped = (0,)
+    row.masked = (0,)
     six.cat = "0, 4, 1"
     assert "nan" not in asked[0]
     assert "nan" in row.tell()[1]
@@ -283,8 +301,5 @@ def test_hints_follow_what_the_hand_did():
 def test_the_page_hears_of_an_explorer_when_it_has_a_picture(monkeypatch):
     told = []
     monkeypatch.setattr(anywidget.AnyWidget, "open", lambda self: told.append(self.get_state()))
-    widget = SoftmaxTemperature()
+    SoftmaxTemperature()
     assert [bool(state["_shown"]["drawings"]) for state in told] == [True]
-    monkeypatch.setattr(widget, "send_state", told.append)
-    send(widget)  # what a view without a picture says
-    assert told[1:] == ["_shown"]

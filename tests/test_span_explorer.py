@@ -24,7 +24,7 @@ class Words:
         place = torch.arange(len(tokens)).float()
         capital = torch.tensor([token[0].isupper() for token in tokens]).float()
         tilt = 0.1 * len(questions[0])
-        return [[Window(tokens, offsets, 3 * capital - place, 2 * capital + tilt * place, 0.0)]]
+        return [[Window(tokens, offsets, 3 * capital - place, 2 * capital + tilt * place, 4.0)]]
 
 
 def make(**state):
@@ -44,6 +44,8 @@ def test_the_marked_span_is_the_best_of_all_valid_ones():
     scores = widget.numbers["scores"]
     assert scores.isfinite().sum() == len(scores) * (len(scores) + 1) // 2
     assert widget.words_of((2, 4)) == "Bob & Eve"
+    answered = torch.tensor([best, window.no_answer]).softmax(0)[0]
+    assert f"it gets {answered:.2f}" in widget.tell()[1]
 
 
 def test_it_keeps_what_every_explorer_promises():

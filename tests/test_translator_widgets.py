@@ -86,6 +86,7 @@ def test_loss_and_translations_are_those_of_the_silenced_model(make, translator)
     assert widget.numbers["loss"] == pytest.approx(whole, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_costs_alone_are_those_of_one_silent_head(make, translator):
     widget = make(HeadSwitches, alone=True)
     costs = widget.numbers["costs"]

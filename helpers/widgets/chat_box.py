@@ -5,6 +5,7 @@ import traitlets
 from helpers.models.assistant import MARKS, chat_prompt
 from helpers.plots import BLUE, GREEN, GREY, ORANGE, PURPLE
 from helpers.widgets.sentence_explorer import SentenceExplorer
+from helpers.widgets.svg import Sheet
 from helpers.widgets.tokenizers_side_by_side import draw_labels, visible
 
 LONGEST, QUOTED = 160, 32  # characters of a message, and of a reply that is told
@@ -106,13 +107,25 @@ class ChatBox(SentenceExplorer):
         return f"“{shown}”" if shown else "nothing"
 
     def draw(self):
-        """Draw what all models read and each one's reply; under two templates, side by side."""
-        found = {WHOLE: self.numbers["whole"], self.template: self.numbers}.items()
-        read = [self._draw_pieces(f"{how}: all read", one["prompt"], GREY) for how, one in found]
-        return read + [
-            self._draw_pieces(f"{how}: {name}", one["replies"][name], PURPLE, "…")
-            for name in self._writers
-            for how, one in found
+        """Draw what all models read and each one's reply; two templates in a column each."""
+        found = {WHOLE: self.numbers["whole"], self.template: self.numbers}
+        columns = [self._draw_blocks(one) for one in found.values()]
+        if len(columns) == 1:
+            return columns[0]
+        heights = [max(block.height for block in row) for row in zip(*columns, strict=True)]
+        sheets = [Sheet(400, 34 + sum(heights)) for _ in columns]
+        for sheet, how, blocks in zip(sheets, found, columns, strict=True):
+            sheet.text(0, 18, how, BLUE if how == WHOLE else ORANGE, bold=True)
+            for i, block in enumerate(blocks):
+                sheet.put(block, 0, 34 + sum(heights[:i]))
+        return sheets
+
+    def _draw_blocks(self, one):
+        replies = one["replies"].items()
+        blocks = [(f"{name} writes", ids, PURPLE, "…") for name, ids in replies]
+        return [
+            self._draw_pieces(*block)
+            for block in (("All read; in colour: the template", one["prompt"], GREY), *blocks)
         ]
 
     def _draw_pieces(self, title, ids, colour, more=""):

@@ -10,7 +10,7 @@ from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
 from helpers.transformer import decoding
 from helpers.widgets.readable import readable
 from helpers.widgets.sentence_explorer import MOST_PIECES, TranslatedSentence
-from helpers.widgets.svg import PALE, RULE, Sheet, flow, ink_on, number, shade
+from helpers.widgets.svg import PALE, RULE, Sheet, flow, ink_on, number, shade, share
 
 SHOWN = 8  # candidates
 COLUMNS = 4  # steps of the beam's tree that are drawn
@@ -109,20 +109,13 @@ class DecodingExplorer(TranslatedSentence):
     def _release(self, *_):
         self.forced = ()
 
-    def _show_dials(self):
+    def compute(self):
+        """Translate with this method, and find what it could choose from at this step."""
         for method, dials in self._dials.items():
             for dial in dials:
                 dial.hidden = method != self.method
         self.controls["Undo choices"].disabled = not self.forced
-
-    def compute(self):
-        """Translate with this method, and find what it could choose from at this step."""
-        self._show_dials()
-        dials = (self.sentence, self.method, self.forced)
-        if self.method == "sample":
-            dials += (self.temperature, self.top_k, self.top_p, self.seed)
-        elif self.method == "beam":
-            dials += (self.beam_size, self.length_penalty)
+        dials = {**self.state, "step": None}
         known, found = self._known
         if known != dials:
             found = self._decode(self.forced)
@@ -190,7 +183,7 @@ class DecodingExplorer(TranslatedSentence):
 
     def describe(self):
         found = self.numbers
-        best = ", ".join(f"{piece} {number(p)}" for _, piece, p, _ in found["candidates"][:3])
+        best = ", ".join(f"{piece} {share(p)}" for _, piece, p, _ in found["candidates"][:3])
         return (
             f"“{self.sentence}” decoded by {self.method}: “{found['translation']}”. Step "
             f"{self.step}: likeliest are {best}. It attends most to "
@@ -201,15 +194,16 @@ class DecodingExplorer(TranslatedSentence):
         """Say how sure the model is at this step, and what the method makes of that."""
         found, t = self.numbers, self.numbers["t"]
         word, chance = found["target"][t], found["sure"][t]
-        sure = number(chance) if chance >= 0.01 else f"{chance:.1g}"
+        sure = share(chance) if chance >= 0.01 else f"{chance:.1g}"
         if found["columns"]:
-            place = self._winner()[min(self.step, len(found["ids"])) - 1] + 1
-            place = "leads" if place == 1 else f"is only number {place}"
-            headline = f"Step {self.step}: the sentence that wins in the end {place} here."
-        elif self.method == "sample" and chance < 0.1:
-            headline = (
-                f"Step {self.step}: the dice gave “{word}”, which had a probability of {sure}."
+            row, kept = (
+                self._winner()[t],
+                [number(log_prob) for *_, log_prob in found["columns"][t]],
             )
+            place = f": only number {row + 1}, the leader has {kept[0]}" if row else " and leads"
+            headline = f"Step {t + 1}: the sentence that wins has {kept[row]} here{place}."
+        elif self.method == "sample" and chance < 0.1:
+            headline = f"Step {self.step}: the dice gave “{word}”, with a probability of {sure}."
         else:
             other = next(one for one in found["candidates"] if one[0] != found["ids"][t])
             headline = (
@@ -218,10 +212,8 @@ class DecodingExplorer(TranslatedSentence):
             )
         if self.forced:
             return headline, f"Without you it wrote: {found['own']}"
-        return (
-            headline,
-            "A short bar beneath a word: the model was unsure. Force another token there.",
-        )
+        asked = "A short bar beneath a word: the model was unsure. Force another token there."
+        return headline, asked
 
     def draw(self):
         """Draw source and translation, and beside them the candidates or the beam's tree."""
@@ -266,7 +258,7 @@ class DecodingExplorer(TranslatedSentence):
             sheet.text(x + wide / 2, top + 20, word, ink, anchor="middle")
             sheet.rect(x, top + 31, wide, 6, PALE)
             sheet.rect(x, top + 31, wide * found["sure"][i], 6, colour)
-            label = f"Go to step {i + 1}, probability {number(found['sure'][i])}"
+            label = f"Go to step {i + 1}, probability {share(found['sure'][i])}"
             sheet.target(x, top, wide, 38, label, step=i + 1)
         return places[-1][1] + 38
 
@@ -283,16 +275,18 @@ class DecodingExplorer(TranslatedSentence):
             if sampling:
                 sheet.rect(106, y + 1, 124 * chance, 12, GREY, opacity=0.55)
                 sheet.rect(106, y + 14, 124 * after, 13, colour)
-                words = f"{number(chance)} → {number(after)}"
+                words = f"{share(chance)} → {share(after)}"
             else:
                 sheet.rect(106, y + 3, 124 * chance, 22, colour)
-                words = number(chance, 3)
+                words = share(chance, 3)
             sheet.text(350, y + 20, words if chance >= 0.0005 else "", GREY, anchor="end")
             forced = [*found["ids"][: found["t"]], token_id]
             sheet.target(0, y - 2, 350, 34, f"Force {piece} at step {self.step}", forced=forced)
         if sampling:
             words = f"{found['kept']:,} of {found['logits'].shape[1]:,} tokens can be drawn"
             sheet.text(0, HEIGHT - 10, words, GREY)
+        else:
+            _explain(sheet, [piece for _, piece, _, _ in found["candidates"]])
         return sheet
 
     def _draw_tree(self):
@@ -304,6 +298,11 @@ class DecodingExplorer(TranslatedSentence):
         pitch = min(NODE, (HEIGHT - TREE) / max(map(len, found["columns"])))
         tall = pitch - 4
         sheet.text(0, 18, f"Kept at steps {first + 1} to {last}: click to force", bold=True)
+        shown = [
+            self._piece(one) for column in found["columns"][first:last] for _, one, _ in column
+        ]
+        if pitch == NODE:
+            _explain(sheet, shown)
         for t in range(first, last):
             x = 104 * (t - first)
             for row, (parent, token_id, log_prob) in enumerate(found["columns"][t]):
@@ -318,11 +317,11 @@ class DecodingExplorer(TranslatedSentence):
                 colour = PURPLE if wins else ORANGE if ends else INK
                 fill, line = (PALE, 2.5) if wins else ("white", 1)
                 sheet.rect(x, y, 92, tall, fill, colour, line, round=4)
-                piece, roomy = self._piece(token_id), tall >= 40
-                at = y + (18 if roomy else tall / 2 + 6)
+                piece, roomy = self._piece(token_id), tall >= 32
+                at = y + tall / 2 + (-3 if roomy else 6)
                 sheet.text(x + 46, at, piece[:8], colour, anchor="middle", bold=wins)
                 if roomy:
-                    sheet.text(x + 46, y + 36, number(log_prob), GREY, anchor="middle")
+                    sheet.text(x + 46, at + 17, number(log_prob), GREY, anchor="middle")
                 label = f"Force {piece} at step {t + 1}; log-probability {number(log_prob)}"
                 sheet.target(x, y - 2, 92, pitch, label, forced=list(prefixes[t][row]), step=t + 1)
         return sheet
@@ -365,3 +364,10 @@ class DecodingExplorer(TranslatedSentence):
             sums = f"{number(one.log_prob)} / {number(norm)} = {number(one.score)}"
             sheet.text(396, y, sums, GREY, anchor="end")
             y += 6
+
+
+def _explain(sheet, pieces):
+    """Say at the bottom what the marks in some pieces' names mean."""
+    words = ["␣: a space"] * ("␣" in pieces)
+    words += [f"{piece}: goes on with a word" for piece in pieces if piece[:1] == "-" < piece][:1]
+    sheet.text(0, HEIGHT - 10, " · ".join(words), GREY)

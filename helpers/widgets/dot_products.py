@@ -7,10 +7,12 @@ import traitlets
 
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import BAD, PALE, Sheet, number, track
+from helpers.widgets.readable import percent
+from helpers.widgets.svg import BAD, PALE, Sheet, number, share, track
 
 FILMS = "Ghost Train", "Bear Hug"
 ARROWS = ("q", "viewer", BLUE), ("a", FILMS[0], ORANGE), ("b", FILMS[1], ORANGE)
+DASH = {"a": None, "b": "9 4"}  # of the films' shadows
 MIDDLE = 200, 178  # pixels: where the arrows begin
 
 
@@ -45,7 +47,7 @@ class DotProducts(Explorer):
         return (
             f"A viewer, the query, and two films, the keys, as arrows: funny to the right, "
             f"frightening upwards. Dot products {number(a)} and {number(b)}; the softmax gives "
-            f"{FILMS[0]} the weight {number(w_a)} and {FILMS[1]} {number(w_b)}."
+            f"{FILMS[0]} the weight {share(w_a)} and {FILMS[1]} {share(w_b)}."
         )
 
     def tell(self):
@@ -58,7 +60,7 @@ class DotProducts(Explorer):
             asked = "Both scores are below 0, and still the two weights add up to 1."
         return (
             f"Scores {number(a, 1)} and {number(b, 1)} put "
-            f"{number(100 * most, int(most > 0.99))}% of the weight on {FILMS[a < b]}.",
+            f"{percent(most)} of the weight on {FILMS[a < b]}.",
             asked,
         )
 
@@ -112,7 +114,7 @@ class DotProducts(Explorer):
         aside = side * query[1] / length, side * query[0] / length
         start, end = ((x + aside[0], y + aside[1]) for x, y in (MIDDLE, _place(*foot)))
         plane.line(*_place(*key), *end, ORANGE, 1.2, "3 4")
-        plane.path([start, end], ORANGE, 5, opacity=0.5)
+        plane.path([start, end], ORANGE, 5, dash=DASH[name])
 
     def _draw_scores(self):
         side = Sheet(400, 330)
@@ -128,9 +130,10 @@ class DotProducts(Explorer):
             shadow = number(score / (length or 1.0))
             words = f"= viewer’s length {number(length)} × shadow {shadow}"
             side.text(0, y + 52, words, GREY)
+            side.path([(352, y + 47), (396, y + 47)], ORANGE, 5, dash=DASH[name])
             side.rect(0, y + 66, 300, 26, PALE, round=4)
             side.rect(0, y + 66, 300 * weight, 26, PURPLE, round=4)
-            side.text(312, y + 85, number(weight), PURPLE, bold=True)
+            side.text(312, y + 85, share(weight), PURPLE, bold=True)
             side.text(0, y + 112, "weight, after the softmax", PURPLE)
         return side
 

@@ -48,17 +48,10 @@ class DrumRoll(Explorer):
         self._n_heads = model.layers[0].self_attention.n_heads
         super().__init__(**state)
 
-    @traitlets.validate("window")
-    def _within_windows(self, proposal):
-        return min(proposal["value"], len(self._windows) - 1)
-
-    @traitlets.validate("layer")
-    def _within_layers(self, proposal):
-        return min(proposal["value"], len(self._model.layers))
-
-    @traitlets.validate("head")
-    def _within_heads(self, proposal):
-        return min(proposal["value"], self._n_heads - 1)
+    @traitlets.validate("window", "layer", "head")
+    def _within(self, proposal):
+        last = {"window": len(self._windows) - 1, "layer": len(self._model.layers)}
+        return min(proposal.value, last.get(proposal.trait.name, self._n_heads - 1))
 
     def build(self):
         """Choose window, layer and head; a stroke or the drum to leave out is clicked."""
@@ -98,7 +91,8 @@ class DrumRoll(Explorer):
         maps = self._model.attention_maps(ids[:, :n], steps[:, :n], real[:, :n])[0, self.layer - 1]
         chosen = maps.mean(0) if self.head == MEAN else maps[self.head]
         chances = self._answer((ids, steps, real))
-        silent = self.muted != NOTHING
+        everyone = tokenized(self._windows.at([self.window]))
+        whole = chances if self.muted == NOTHING else self._answer(everyone)
         asked = (names == self.token).nonzero()  # a stroke that is left out can't be asked
         place = asked.item() + 1 if len(asked) else 0
         row = chosen[place]
@@ -111,9 +105,7 @@ class DrumRoll(Explorer):
             "beats": weight_per_beat(row, strokes[:, 0], BEATS),
             "counts": (strokes[:, 0] // 4).bincount(minlength=BEATS) / n,
             "chances": chances,
-            "whole": self._answer(tokenized(self._windows.at([self.window])))
-            if silent
-            else chances,
+            "whole": whole,
         }
 
     def _answer(self, tables):
@@ -226,7 +218,7 @@ class DrumRoll(Explorer):
             whole = 56 + 140 * self.numbers["whole"][i].item()
             sheet.line(whole, y - 2, whole, y + 24, INK, 2)
             sheet.text(250, y + 16, f"{100 * chance:.0f}%", anchor="end")
-        sheet.text(0, 174, "purple: what was played", PURPLE)
+        sheet.text(0, 174, "purple: the true genre", PURPLE)
         sheet.text(0, 196, "│ with all drums", INK)
         own = self.numbers["weights"][0].item()
         sheet.text(0, 234, "The attention comes from", INK, bold=True)

@@ -11,7 +11,7 @@ from helpers.transformer.layers import inference
 from helpers.widgets.decoding_explorer import dialled
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.readable import readable
-from helpers.widgets.svg import PALE, Sheet, number
+from helpers.widgets.svg import PALE, Sheet, share
 
 BEGINNING = "Once upon a time there was a king who"
 SHOWN = 7  # candidates
@@ -129,7 +129,7 @@ class EndlessStory(Explorer):
     def describe(self):
         """Say in words what the picture shows."""
         found = self.numbers
-        best = ", ".join(f"{name} {number(p)}" for _, name, p, _ in found["candidates"][:3])
+        best = ", ".join(f"{name} {share(p)}" for _, name, p, _ in found["candidates"][:3])
         return (
             f"A story of {self.length} pieces after “{self.prompt}”. Likeliest next: {best}. So "
             f"far {found['with cache']:,} positions were computed; without the cache it would "
@@ -174,13 +174,14 @@ class EndlessStory(Explorer):
 
     def _draw_candidates(self):
         sheet, found = Sheet(NEXT, HEIGHT, least=0.8), self.numbers
-        sheet.text(0, 18, "What comes next? Press one", bold=True)
+        sheet.text(0, 18, "Next? Press one", bold=True)
+        sheet.text(NEXT, 18, "model → dials", GREY, anchor="end")
         for i, (token_id, name, plain, chance) in enumerate(found["candidates"]):
             y = 30 + 34 * i
             sheet.text(92, y + 20, name[:9], PURPLE, anchor="end")
             sheet.rect(102, y + 1, 96 * plain, 12, GREY, opacity=0.55)
             sheet.rect(102, y + 14, 96 * chance, 13, BLUE)
-            sheet.text(NEXT, y + 20, f"{number(plain)} → {number(chance)}", GREY, anchor="end")
+            sheet.text(NEXT, y + 20, f"{share(plain)} → {share(chance)}", GREY, anchor="end")
             if (place := self.length + 1) <= self.traits()["length"].max:
                 sheet.target(0, y, NEXT, 30, f"Write {name} as piece {place}",
                              chosen=[place, token_id], length=place)  # fmt: skip

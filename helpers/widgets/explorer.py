@@ -64,13 +64,17 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
             for name, value in state.items():
                 setattr(self, name, value)
         self.build()
+        self._start = self.state
         self.observe(self._redraw, names=known)
         self.on_msg(self._receive)
         self._redraw()
         self.open()
 
     def open(self):
-        """Tell the page of itself, but not before there is a picture: a view needs one."""
+        """Tell the page of itself when there is a picture: what is sent later can be lost.
+
+        If a page takes over two seconds to load the module, anywidget handles no message.
+        """
         if self._shown:
             super().open()
 
@@ -147,10 +151,10 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
                 setattr(self, name, as_trait(known[name], value))
 
     def reset(self, *_):
-        """Go back to the state that the class starts with."""
+        """Go back to the state that the widget was made with."""
         with self.together():
-            for name, trait in self.traits(state=True).items():
-                setattr(self, name, trait.default(self))
+            for name, value in self._start.items():
+                setattr(self, name, value)
 
     @property
     def state(self):
@@ -232,8 +236,6 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
         finally:
             self._answered = content.get("number", self._answered)
             self._show()
-            if not content:  # a view that has nothing to draw
-                self.send_state("_shown")
 
     def _redraw(self, change=None):
         if self._held:

@@ -245,7 +245,7 @@ class HeadSwitches(Explorer):
             for head in range(self._n_heads):
                 self._draw_head(sheet, f"{layer}.{head + 1}", 104 + CELL * head, y, top)
         y = sheet.height - 6
-        words = "stronger: costs more" if costs else "■ on"
+        words = "deeper: costs more" if costs else "■ on"
         sheet.text(0 if costs else 106, y, words, BLUE, bold=True)
         sheet.text(215 if costs else 180, y, "× off", ORANGE, bold=True)
         return sheet

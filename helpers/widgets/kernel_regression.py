@@ -118,8 +118,9 @@ class KernelRegression(Explorer):
         plot = Plot(sheet, 34, 24, 480, 230, (LOW, HIGH), (-0.8, 5.2))
         plot.ticks(up=(0, 2, 4))
         self._draw_points(sheet, plot)
-        bars = Plot(sheet, 34, 288, 480, 76, (LOW, HIGH), (0, 1))
-        bars.ticks(across=range(7), up=(0, 1))
+        top = next(t for t in (0.05, 0.1, 0.2, 0.5, 1) if t >= self.numbers["weights"].max())
+        bars = Plot(sheet, 34, 288, 480, 76, (LOW, HIGH), (0, top))
+        bars.ticks(across=range(7), up=(0, (top, f"{top:g}".removeprefix("0"))))
         for key, weight in zip(self._keys.tolist(), self.numbers["weights"].tolist(), strict=True):
             x, y = bars.x(key), bars.y(weight)
             sheet.line(x, bars.y(0), x, y, ORANGE, 5)
@@ -153,8 +154,7 @@ class KernelRegression(Explorer):
         lines = [
             (GREEN, "● points: key x, value y", True),
             (PURPLE, f"● estimate: the context, {number(found['estimate'])}", True),
-            (ORANGE, "│ weights: softmax of", True),
-            (ORANGE, "   −(x − key)² / 2h²", False),
+            (ORANGE, "│ weight ∝ exp(−(x − key)² / 2h²)", False),
             (BLUE, f"Temperature 2h²: {found['temperature']:.3g}", True),
         ]
         for i, (colour, words, bold) in enumerate(lines):

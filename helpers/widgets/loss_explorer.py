@@ -38,10 +38,8 @@ class LossExplorer(Explorer):
 
     def _step(self, *_):
         before = number(self.numbers["cross_entropy"])
-        pulls = (self.numbers["target"] - self.numbers["predicted"]).tolist()
-        self.take(
-            {name: getattr(self, name) + pull for name, pull in zip(LOGITS, pulls, strict=True)}
-        )
+        moved = self.numbers["logits"] + self.numbers["target"] - self.numbers["predicted"]
+        self.take(dict(zip(LOGITS, moved.tolist(), strict=True)))
         self._stepped = before, self.numbers["cross_entropy"]
         self._show()
 
@@ -59,7 +57,7 @@ class LossExplorer(Explorer):
             "cross_entropy": cross,
             "entropy": own,
             "kl": cross - own,
-            "perplexity": perplexity(cross),
+            "perplexity": perplexity(F.cross_entropy(logits, right).item()),  # never smoothed
         }
 
     def describe(self):
@@ -74,11 +72,10 @@ class LossExplorer(Explorer):
         """Say where the loss comes from, and what to press."""
         found, right = self.numbers, WORDS.index(self.target)
         loss, chance = number(found["cross_entropy"]), number(found["predicted"][right], 3)
-        if not self.epsilon:
-            headline = (
-                f"“{self.target}” is right and gets {chance}: the loss is −log {chance} = {loss}."
-            )
-        else:
+        headline = (
+            f"“{self.target}” is right and gets {chance}: the loss is −log {chance} = {loss}."
+        )
+        if self.epsilon:
             headline = (
                 f"Loss {loss}, and {number(found['entropy'])} of it stays even if the prediction "
                 "equals the smoothed target."
@@ -93,9 +90,7 @@ class LossExplorer(Explorer):
 
     def draw(self):
         """Draw the logits, to be dragged, what becomes of them, and the loss."""
-        return [
-            self._draw_logits(), self._draw_shares(), self._draw_curve(), self._draw_numbers()
-        ]  # fmt: skip
+        return [self._draw_logits(), self._draw_shares(), self._draw_curve(), self._draw_numbers()]
 
     def _draw_logits(self):
         sheet, found = Sheet(400, 218), self.numbers
@@ -136,30 +131,32 @@ class LossExplorer(Explorer):
         """Draw the loss over what the right word gets, the others sharing the rest as now."""
         sheet, found, right = Sheet(400, 172), self.numbers, WORDS.index(self.target)
         sheet.text(0, 18, "Loss by what the right word gets", PURPLE, bold=True)
-        plot = Plot(sheet, 30, 28, 360, 118, (0, 1), (0, 5))
-        plot.ticks(across=(0, 0.5, 1), up=(0, 5))
-        own = torch.cat([torch.logspace(-3, -0.3, 30), 1 - torch.logspace(-0.31, -3, 30)]).double()
+        top = next(top for top in (5, 10, 15) if top >= found["cross_entropy"])
+        plot = Plot(sheet, 30, 34, 360, 112, (0, 1), (0, top))
+        plot.ticks(across=(0, 0.5, 1), up=(0, top))
+        own = torch.cat([torch.logspace(-7, -0.3, 60), 1 - torch.logspace(-0.31, -3, 30)]).double()
         rest = found["logits"].clone()
         rest[right] = -torch.inf
         others = torch.log1p(-own)[:, None] + rest.log_softmax(-1)  # log-probabilities
         others[:, right] = own.log()
         losses = -(others * found["target"]).where(found["target"] > 0, 0).sum(-1)
-        shown = losses <= 5
+        shown = losses <= top
         plot.curve(own[shown].tolist(), losses[shown].tolist(), PURPLE)
         plot.dot(found["predicted"][right].item(), found["cross_entropy"], 8, PURPLE)
         return sheet
 
     def _draw_numbers(self):
         sheet, found = Sheet(400, 172), self.numbers
+        words = found["perplexity"]
         lines = (
             ("cross-entropy, the loss", f"{number(found['cross_entropy'])} nats"),
             ("− entropy of the target", f"{number(found['entropy'])} nats"),
             ("= KL divergence", f"{number(found['kl'])} nats"),
-            ("perplexity, exp(loss)", f"{number(found['perplexity'])} words"),
+            ("perplexity, 1 / p(right)", f"{words:,.{0 if words > 99 else 2}f} words"),
         )
         for n, (name, value) in enumerate(lines):
             y = 44 + 30 * n
             sheet.text(0, y, name, GREY)
-            sheet.text(340, y, value, INK, anchor="end", bold=True)
-        sheet.line(0, 82, 340, 82, GREY, 1)
+            sheet.text(396, y, value, INK, anchor="end", bold=True)
+        sheet.line(0, 82, 396, 82, GREY, 1)
         return sheet

@@ -5,7 +5,7 @@ from collections import Counter
 import traitlets
 
 from helpers.plots import BLUE, GREY, INK, ORANGE
-from helpers.text.subwords import BYTES, BytePairs, count_pairs, merge_pair
+from helpers.text.subwords import BYTES, count_pairs, merge_pair
 from helpers.widgets.readable import width_of
 from helpers.widgets.sentence_explorer import SentenceExplorer
 from helpers.widgets.svg import PALE, Sheet
@@ -23,6 +23,26 @@ def shown(piece: bytes) -> str:
         return "".join(f"<{byte:02X}>" for byte in piece)
 
 
+def _learn(counts, unseen, plan):
+    """Merge pairs in words that occur so often (`counts`), and in an `unseen` one.
+
+    The `plan` says which pair each merge joins, 0 the most frequent. Returns a dict per step:
+    `words` in pieces, how many `pieces`, the `pairs` left, and what was `made`.
+    """
+    words = {word: [bytes([byte]) for byte in word.encode()] for word in [*counts, unseen] if word}
+    ids, steps, made = {piece: i for i, piece in enumerate(BYTES)}, [], None
+    while True:
+        found = count_pairs((words[word], counts[word]) for word in counts)
+        pairs = sorted(found.items(), key=lambda one: (-one[1], *(ids[piece] for piece in one[0])))
+        pieces = sum(counts[word] * len(words[word]) for word in counts)
+        steps.append({"words": words, "pieces": pieces, "pairs": pairs, "made": made})
+        if not pairs or len(steps) > MOST_MERGES:
+            return steps
+        made = pairs[min(plan[len(steps) - 1], len(pairs) - 1)][0]
+        words = {word: merge_pair(cut, made) for word, cut in words.items()}
+        ids.setdefault(made[0] + made[1], len(ids))
+
+
 class MergeStepper(SentenceExplorer):
     """Learn byte pairs from a few words, one merge at a time.
 
@@ -31,7 +51,8 @@ class MergeStepper(SentenceExplorer):
     sentence : str
         Words with spaces between them; a word that occurs more often counts more.
     **state : traits
-        `step`: how many merges have been made.
+        `step`: how many merges have been made. `own`: at which place among the most frequent pairs
+        each merge's pair stood, from 0. `unseen`: a word to cut that isn't learned from.
 
     Source
     ------
@@ -39,6 +60,8 @@ class MergeStepper(SentenceExplorer):
     """
 
     step = traitlets.Int(0, min=0, max=MOST_MERGES).tag(state=True)
+    own = traitlets.Tuple().tag(state=True)
+    unseen = traitlets.Unicode("thatch").tag(state=True)
     still = {"step": 2}
 
     def __init__(self, sentence=WORDS, **state):
@@ -46,10 +69,8 @@ class MergeStepper(SentenceExplorer):
 
     def problem(self, sentence):
         words = set(sentence.split())
-        if not words:
-            return "Type a few words with spaces between them."
-        if len(words) > MOST_WORDS:
-            return f"At most {MOST_WORDS} different words fit; got {len(words)}."
+        if not 1 <= len(words) <= MOST_WORDS:
+            return f"1 to {MOST_WORDS} different words fit; got {len(words)}."
         if any(len(word.encode()) > LONGEST_WORD for word in words):
             return f"At most {LONGEST_WORD} letters fit into a word."
         return ""
@@ -57,46 +78,40 @@ class MergeStepper(SentenceExplorer):
     def build(self):
         self.words("sentence", "Words", wide=True)
         self.play("step", "Merges", interval=1600)
+        self.words("unseen", "A new word")
         self.button("Start again", self.reset)
+        self.observe(lambda _: self.set_trait("own", ()), names="sentence")
 
     def compute(self):
-        """Learn all merges, and make the first of them."""
-        counts = Counter(self.sentence.split())
-        trained = BytePairs.train(self.sentence.split(), len(BYTES) + MOST_MERGES)
-        merges = list(trained.ranks)
-        self.limit("step", len(merges))
-        words = {word: [bytes([byte]) for byte in word.encode()] for word in counts}
-        rows = max(len(words), min(MOST_PAIRS, len(count_pairs((w, 1) for w in words.values()))))
-        for pair in merges[: self.step]:
-            words = {word: merge_pair(pieces, pair) for word, pieces in words.items()}
-        pairs = count_pairs((words[word], counts[word]) for word in words)
-        coming = merges[self.step] if self.step < len(merges) else None
-        ranked = sorted(pairs, key=lambda pair: (pair != coming, -pairs[pair]))
-        return {"words": words, "counts": counts, "merges": merges, "next": coming, "rows": rows,
-                "pairs": [(pair, pairs[pair]) for pair in ranked]}  # fmt: skip
+        """Make merges until no pair is left, and once more without a choice by hand."""
+        counts, plain = Counter(self.sentence.split()), [0] * (MOST_MERGES + 1)
+        plan, unseen = [*self.own, *plain], self.unseen.strip().replace(" ", "_")
+        self.controls["unseen"].error = problem = self.problem(unseen)
+        steps, best = _learn(counts, "" if problem else unseen, plan), _learn(counts, "", plain)
+        self.limit("step", len(steps) - 1)
+        rows = max(len(steps[0]["words"]), min(MOST_PAIRS, len(steps[0]["pairs"])))
+        best = best[min(self.step, len(best) - 1)]["pieces"]
+        return {"counts": counts, "steps": steps, "rows": rows, "plan": plan, "best": best,
+                **steps[self.step]}  # fmt: skip
 
     def tell(self):
-        """Say which merge was made, and which comes next."""
+        """Say which merge was made and what is left, and ask about the next."""
         found = self.numbers
-        made = "Every word is cut into its letters."
+        said = "Every word is cut into its letters."
         if self.step:
-            left, right = map(shown, found["merges"][self.step - 1])
-            made = f"Merge {self.step}: “{left}” + “{right}” became “{left}{right}”."
-            pieces = found["words"].items()
-            letters = sum(found["counts"][word] * len(word.encode()) for word, _ in pieces)
-            now = sum(found["counts"][word] * len(cut) for word, cut in pieces)
-            made += f" {letters} → {now} pieces so far."
-        if found["next"] is None:
-            return made, "No merge is left."
-        left, right = map(shown, found["next"])
-        return (
-            made,
-            f"The most frequent pair now is “{left}” + “{right}”, {_times(found['pairs'][0][1])}.",
-        )
+            left, right = map(shown, found["made"])
+            said = f"Merge {self.step}: “{left}” + “{right}” became “{left}{right}”."
+            said += f" {found['steps'][0]['pieces']} → {found['pieces']} pieces so far."
+        asked = "Press a pair: how many pieces are left then? Try a rare one, too. Guess first."
+        if found["pieces"] > found["best"]:
+            asked = f"The most frequent pairs would have left {found['best']}. Step back and try."
+        elif not found["pairs"]:
+            asked = "No merge is left. Type another new word: how many pieces will it take?"
+        return said, asked
 
     def describe(self):
         words = "; ".join(
-            f"{' · '.join(map(shown, pieces))}, {_times(self.numbers['counts'][word])}"
+            f"{self.numbers['counts'][word]} × {' · '.join(map(shown, pieces))}"
             for word, pieces in self.numbers["words"].items()
         )
         return f"Byte-pair encoding after {self.step} merges. {words}. {' '.join(self.tell())}"
@@ -108,34 +123,36 @@ class MergeStepper(SentenceExplorer):
     def _draw_words(self):
         sheet, found = Sheet(400, 44 + PITCH * self.numbers["rows"]), self.numbers
         sheet.text(0, 18, "Words, and how often", INK, bold=True)
-        made = found["merges"][self.step - 1] if self.step else None
         for row, (word, pieces) in enumerate(found["words"].items()):
             y, x = 40 + PITCH * row, 56
-            sheet.text(40, y + 20, f"{found['counts'][word]} ×", GREY, anchor="end")
+            often = f"{found['counts'][word]} ×" if found["counts"][word] else "new"
+            sheet.text(40, y + 20, often, GREY, anchor="end")
             for piece in pieces:
-                new = made is not None and piece == made[0] + made[1]
-                width = width_of(shown(piece)) + 14
-                sheet.rect(x, y, width, 28, ORANGE if new else BLUE, round=6, opacity=0.2)
-                sheet.text(x + width / 2, y + 20, shown(piece), anchor="middle", bold=new)
-                x += width + 4
+                new = found["made"] and piece == b"".join(found["made"])
+                letters = [*shown(piece)] if len(shown(piece)) == len(piece) else [shown(piece)]
+                letters += [""] * (len(piece) - len(letters))  # a tile per byte: it moves
+                for letter in letters:
+                    width = (width_of(letter) + 9) * bool(letter)
+                    tile = Sheet(width, 28)
+                    tile.rect(0, 0, width, 28, ORANGE if new else BLUE, round=3, opacity=0.25)
+                    tile.text(width / 2, 20, letter, anchor="middle", bold=new)
+                    sheet.put(tile, x, y)
+                    x += width
+                x += 14
         return sheet
 
     def _draw_pairs(self):
         sheet, found = Sheet(400, 44 + PITCH * self.numbers["rows"]), self.numbers
         sheet.text(0, 18, "Pairs of neighbours", INK, bold=True)
+        sheet.text(0, 60, "" if found["pairs"] else "No pair is left.", GREY)
         most = max([count for _, count in found["pairs"]], default=1)
         for row, (pair, count) in enumerate(found["pairs"][:MOST_PAIRS]):
-            y, first = 40 + PITCH * row, pair == found["next"]
+            y, first = 40 + PITCH * row, row == found["plan"][self.step]
             sheet.text(110, y + 20, " + ".join(map(shown, pair)), anchor="end", bold=first)
             sheet.rect(122, y, 220, 28, PALE, round=4)
-            sheet.rect(
-                122, y, 220 * count / most, 28, ORANGE if first else BLUE, round=4, opacity=0.5
-            )
+            strong = 0.8 if first else 0.35
+            sheet.rect(122, y, 220 * count / most, 28, BLUE, round=4, opacity=strong)
             sheet.text(352, y + 20, str(count), GREY)
-            if first:
-                sheet.target(0, y - 5, 400, 38, "Make this merge", step=self.step + 1)
+            merge = {"own": [*found["plan"][: self.step], row], "step": self.step + 1}
+            sheet.target(0, y - 4, 400, 36, f"Merge {shown(pair[0])} and {shown(pair[1])}", **merge)
         return sheet
-
-
-def _times(count):
-    return "once" if count == 1 else f"{count} times"

@@ -15,6 +15,7 @@ BOX, LARGE = 288, 308  # pixels of a picture's side on the page, cut and looked 
 FAINT = LinearSegmentedColormap.from_list("faint", [LIGHT["paper"], LIGHT["field"]])
 GREYS = LinearSegmentedColormap.from_list("greys", ["black", "white"])
 SIDES = 2, 4, 7, 14  # of a patch, in pixels of the picture
+IN_ROW = 12  # tokens of the row that are shown at once
 BAR, FRAME = 374, LIGHT["field"]  # of the sides to press: pixels that two take, and their edge
 AVERAGE, ROLLOUT = -1, -2  # what can stand in for a head
 
@@ -52,6 +53,12 @@ class PatchCutter(Explorer):
         self.choice("picture", "Picture", _named(self.pictures))
         self.button("Start again", self.reset)
 
+    def _there(self, side):
+        """Return which patch of another side covers the middle of the marked one."""
+        places = divmod(self.chosen - 1, SIDE // self.side)
+        row, column = ((2 * i + 1) * self.side // (2 * side) for i in places)
+        return row * (SIDE // side) + column + 1
+
     def compute(self):
         """Count tokens, the numbers in each, and the weights of one attention map."""
         n = (SIDE // self.side) ** 2
@@ -82,30 +89,48 @@ class PatchCutter(Explorer):
 
     def draw(self):
         """Draw the patches in their grid, in a row as tokens, and what each cut costs."""
-        image, side = self.pictures.images[self.picture].numpy(), self.side
-        along, gap = SIDE // side, 4 if side > 2 else 2
+        along, gap = SIDE // self.side, 4 if self.side > 2 else 2
         size = (BOX - gap * (along - 1)) / along
-        per_line = {2: 18, 4: 10, 7: 6, 14: 4}[side]
-        left, right = Sheet(BOX + 4, BOX + 34), Sheet(456, BOX + 34)
+        left = Sheet(BOX + 4, BOX + 34)
         left.text(2, 16, f"{along} × {along} = {along**2} patches", INK, bold=True)
-        right.text(0, 16, "… are read as a sentence, row by row", INK, bold=True)
-        small = right.width / per_line
-        tile = small - gap
         # On dark paper, a cut between black patches would not be seen.
         left.rect(2 - gap / 2, 28 - gap / 2, BOX + gap, BOX + gap, GREY, opacity=0.4)
         for i in range(along**2):
             row, column = divmod(i, along)
-            patch = image[row * side : (row + 1) * side, column * side : (column + 1) * side]
-            x, y = 2 + column * (size + gap), 28 + row * (size + gap)
-            left.pixels(x, y, size, size, patch, GREYS, 0, 255)
-            self._mark(left, i + 1, x, y, size)
-            line, place = divmod(i, per_line)
-            x, y = place * small, 28 - gap / 2 + line * small
-            right.rect(x, y, small, small, GREY, opacity=0.4)
-            x, y = x + gap / 2, y + gap / 2
-            right.pixels(x, y, tile, tile, patch, GREYS, 0, 255)
-            self._mark(right, i + 1, x, y, tile)
-        return [left, right, self._draw_costs((14, 7)), self._draw_costs((4, 2))]
+            place = 2 + column * (size + gap), 28 + row * (size + gap)
+            self._draw_patch(left, i + 1, *place, size)
+            left.target(*place, size, size, f"Patch {i + 1}", chosen=i + 1)
+        return [left, self._draw_row(), self._draw_costs((14, 7)), self._draw_costs((4, 2))]
+
+    def _draw_row(self):
+        """Draw the row of tokens around the marked one, and what that one is made of."""
+        sheet, n, width = Sheet(456, BOX + 34), self.numbers["tokens"], self.numbers["width"]
+        sheet.text(0, 16, "… are one row of tokens", INK, bold=True)
+        shown = min(n, IN_ROW)
+        first = min(max(self.chosen - IN_ROW // 2, 1), n - shown + 1)
+        sheet.text(456, 16, f"{first} to {first + shown - 1} of {n}", GREY, anchor="end")
+        for place in range(shown):
+            patch, x = first + place, 38 * place
+            sheet.rect(x, 28, 38, 38, GREY, opacity=0.4)
+            self._draw_patch(sheet, patch, x + 2, 30, 34)
+            on = patch == self.chosen
+            sheet.text(x + 19, 86, patch, ORANGE if on else GREY, anchor="middle", bold=on)
+        pixels = self._pixels(self.chosen)
+        sheet.pixels(0, 112, 96, 96, pixels, GREYS, 0, 255)
+        sheet.rect(0, 112, 96, 96, stroke=ORANGE, line=4)
+        sheet.text(112, 154, f"Patch {self.chosen}: {self.side} × {self.side} pixels,")
+        sheet.text(112, 178, f"{width} numbers, row by row:")
+        sheet.pixels(0, 222, 456, 24, pixels.reshape(1, -1), GREYS, 0, 255)
+        sheet.rect(0, 222, 456, 24, stroke=ORANGE, line=2)
+        sheet.text(0, 274, f"A linear layer turns these {width} numbers into")
+        sheet.text(0, 298, f"one vector: token {self.chosen} of the sentence.")
+        return sheet
+
+    def _pixels(self, patch):
+        """Cut a patch, counted from 1, out of the picture."""
+        row, column = (self.side * place for place in divmod(patch - 1, SIDE // self.side))
+        image = self.pictures.images[self.picture].numpy()
+        return image[row : row + self.side, column : column + self.side]
 
     def _draw_costs(self, sides):
         """Draw two sides to press, each with its attention map as a square; all to one scale."""
@@ -119,12 +144,12 @@ class PatchCutter(Explorer):
             left, top = x + wide - 10 - square, 63 - square
             sheet.rect(left, top, square, square, "white" if on else GREY)
             label = f"Side of {side} pixels: {tokens**2:,} weights{', pressed' if on else ''}"
-            sheet.target(x, 1, wide, 68, label, side=side)
+            sheet.target(x, 1, wide, 68, label, side=side, chosen=self._there(side))
         return sheet
 
-    def _mark(self, sheet, patch, x, y, size):
+    def _draw_patch(self, sheet, patch, x, y, size):
+        sheet.pixels(x, y, size, size, self._pixels(patch), GREYS, 0, 255)
         sheet.rect(x, y, size, size, stroke=ORANGE if patch == self.chosen else None, line=4)
-        sheet.target(x, y, size, size, f"Patch {patch}", chosen=patch)
 
 
 class PatchAttention(Explorer):
@@ -155,21 +180,10 @@ class PatchAttention(Explorer):
         self._n_layers, self._n_heads = config.n_layers, config.n_heads
         super().__init__(**state)
 
-    @traitlets.validate("layer")
-    def _within_layers(self, proposal):
-        return min(proposal["value"], self._n_layers)
-
-    @traitlets.validate("head")
-    def _within_heads(self, proposal):
-        return min(proposal["value"], self._n_heads - 1)
-
-    @traitlets.validate("picture")
-    def _within_pictures(self, proposal):
-        return min(proposal["value"], len(self.pictures.images) - 1)
-
-    @traitlets.validate("token")
-    def _within_tokens(self, proposal):
-        return min(proposal["value"], self._grid**2)
+    @traitlets.validate("layer", "head", "picture", "token")
+    def _within(self, proposal):
+        last = {"layer": self._n_layers, "head": self._n_heads - 1, "token": self._grid**2}
+        return min(proposal.value, last.get(proposal.trait.name, len(self.pictures.images) - 1))
 
     def build(self):
         """Choose picture, layer and head; the patch is clicked in the picture."""
@@ -231,13 +245,15 @@ class PatchAttention(Explorer):
 
     def tell(self):
         """Say how much of the weight lies on what is shown, and how much that means."""
-        trained, untrained = (f"{100 * self._share(self.numbers[name]):.0f}%"
-                              for name in self._models)  # fmt: skip
+        shares = [round(100 * self._share(self.numbers[name])) for name in self._models]
+        trained, untrained = (f"{share}%" for share in shares)
+        ways = "changed nothing", "moved it there", "moved it away"
+        way = ways[(shares[0] > shares[1]) - (shares[0] < shares[1])]
         where = self._where()
         return (
             f"{where[0].upper()}{where[1:]} puts {trained} of its weight on the {self._thing()}.",
-            f"Random weights put {untrained} there, and an even spread would put "
-            f"{100 * self._even():.0f}%. Press {'another' if self.token else 'a'} patch.",
+            f"Random weights: {untrained}, an even spread: {100 * self._even():.0f}%. Training "
+            f"{way}. Press {'another' if self.token else 'a'} patch.",
         )
 
     def _thing(self):

@@ -132,11 +132,14 @@ class PatchingGrid(Explorer):
         position, share, said = self._pressed()
         theirs, ours = (tokens[position] for tokens in self.numbers["grid"]["tokens"])
         where = "After layer 29" if self.layer == 30 else f"Before layer {self.layer}"
+        after, before = (_clean(each[0][0]) for each in self.numbers["grid"]["says"])
         whose = "the source’s" if theirs == ours else f"that of “{_clean(theirs)}”"
+        if math.isnan(share):
+            return f"Both sentences go on with “{after}”.", "Nothing to carry: choose another one."
         return (
             f"{where}, the vector at “{_clean(ours)}” becomes {whose}.",
             f"It {_carries(share)}, and SmolLM says “{_clean(said[0][0])}”. "
-            "Where does another row take over?",
+            f"(The difference: logit of “{after}” − “{before}”.) Where does another row take over?",
         )
 
     def describe(self):
@@ -166,11 +169,11 @@ class PatchingGrid(Explorer):
         sheet = Sheet(right + 4, bottom + 58)
         both = "".join(grid["tokens"][1][:first]).strip()
         sheet.text(0, 18, f"Both begin: {both if len(both) < 20 else '…' + both[-19:]}", GREY)
-        sheet.text(right, 18, "↔ drag", ORANGE, anchor="end", bold=True)
+        sheet.text(right, 18, "press or drag", ORANGE, anchor="end", bold=True)
         for i, (theirs, ours) in enumerate(rows[first:]):
             y, other = TOP + row * i, theirs != ours
             ink = ORANGE if other else INK
-            words = _clean(ours)[:8]
+            words = _clean(ours)[:9]
             sheet.text(LEFT - 8, y + row / 2 + 6, words, ink, anchor="end", bold=other)
             for layer, shares in enumerate(grid["share"]):
                 x, share = LEFT + CELL * layer, min(max(0.0, shares[i]), 1.0)
@@ -212,7 +215,8 @@ class PatchingGrid(Explorer):
 def _carries(share):
     if math.isnan(share):
         return "carries nothing, as both sentences go on with the same token"
-    return f"carries {share:.0%} of the difference"
+    part = "all" if 0.995 <= share < 1.05 else "none" if abs(share) < 0.005 else f"{share:.0%}"
+    return f"carries {part} of the difference"
 
 
 def _clean(token):

@@ -6,7 +6,7 @@ import torch
 import traitlets
 
 from helpers import plots
-from helpers.plots import BLUE, GREY, ORANGE, PURPLE
+from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE
 from helpers.transformer.positions import sinusoidal_positions
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import RULE, Plot, Sheet, number, track
@@ -73,7 +73,7 @@ class PositionExplorer(Explorer):
         sheet.text(0, 18, f"{N_POSITIONS} positions ↓ × {self.width} dimensions →", GREY, bold=True)
         sheet.pixels(0, 28, 400, TOP - 36, found["table"].numpy(), plots.SIGNED, -1, 1)
         cell, row = 400 / self.width, (TOP - 36) / N_POSITIONS
-        sheet.rect(2 * self.pair * cell, 26, 2 * cell, TOP - 32, stroke="black", line=2.5)
+        sheet.rect(2 * self.pair * cell, 26, 2 * cell, TOP - 32, stroke=INK, line=2.5)
         sheet.rect(-1, 28 + row * self.position - 1, 402, row + 2, stroke=PURPLE, line=2)
         down = track("y", "position", (28, TOP - 8), (0, N_POSITIONS - 1), self.position, step=1)
         last = min(15, self.width // 2 - 1)
@@ -84,9 +84,10 @@ class PositionExplorer(Explorer):
 
     def _draw_near(self):
         sheet, near = Sheet(400, TOP), self.numbers["near"][self.position]
-        sheet.text(0, 18, "Dot product of p with every position", PURPLE, bold=True)
+        sheet.text(0, 18, "Dot product of p with all", PURPLE, bold=True)
         across, limits = (0, N_POSITIONS - 1), (min(0.0, near.min().item()), self.width / 2 * 1.05)
         dots = Plot(sheet, 0, 28, 400, TOP - 36, across, limits)
+        sheet.text(400, 18, f"p · p = {number(near[self.position])}", GREY, anchor="end")
         dots.curve(range(N_POSITIONS), near.tolist(), PURPLE, 2.5)
         dots.dot(self.position, near[self.position].item(), 8, PURPLE)
         self._handle(sheet, 28, TOP - 36, "Position p")

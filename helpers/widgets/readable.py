@@ -23,7 +23,7 @@ def xml_text(text: str) -> str:
 
 def lowered(words: str, pattern: str = r"_(\w)") -> str:
     """Write words as SVG, W_Q with a lowered Q, or what else a `pattern` finds."""
-    tspan = r'<tspan font-size="75%" baseline-shift="-20%">\1</tspan>'
+    tspan = r'<tspan font-size="92%" baseline-shift="-20%">\1</tspan>'
     return re.sub(pattern, tspan, xml_text(words))
 
 

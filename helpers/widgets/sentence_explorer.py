@@ -21,7 +21,7 @@ class SentenceExplorer(Explorer):
         problem = self.problem(sentence)
         if problem:
             raise ValueError(problem)
-        self._first = self._good = " ".join(sentence.split())
+        self._good = " ".join(sentence.split())
         self._known = None, None  # what was asked last, and what was found
         super().__init__(sentence=sentence, **state)
         self.observe(self._tell_field, names="message")
@@ -43,11 +43,9 @@ class SentenceExplorer(Explorer):
 
     def reset(self, *_):
         """Go back to the first sentence and the first step."""
-        first = {"sentence": self._first}  # the class itself has no sentence to start with
         with self.together():
             self.message = ""
-            for name, trait in self.traits(state=True).items():
-                setattr(self, name, first.get(name, trait.default(self)))
+            super().reset()
 
     def limit(self, trait: str, most: int):
         """Let a slider end where the sentence does."""

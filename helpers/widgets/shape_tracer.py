@@ -176,12 +176,14 @@ class ShapeTracer(TranslatedSentence):
             for i, line in enumerate(self._words()):
                 chosen.text(0, 112 + 22 * i, line, BAD if trial else INK)
             self._draw_tensor(chosen, 0, 178, stage, tensor[0])
-        source = self._draw_list(((0, "encoder"),), 0, HALF)
         self._draw_letters(chosen, 418)
-        return [chosen, source, self._draw_list(((0, "decoder"), (101, "output")), HALF, N_STAGES)]
+        halves = (((0, "encoder"),), 0, HALF), (((0, "decoder"), (101, "output")), HALF, N_STAGES)
+        return [chosen, *(self._draw_list(*half) for half in halves)]
 
     def _draw_list(self, titles, first, last):
-        sheet = Sheet(LIST, 26 + ROW * (last - first), least=24 / ROW)
+        """Draw some tensors' names; a phone shows the list that the chosen one stands in."""
+        spare = not first < self.step <= last
+        sheet = Sheet(LIST, 26 + ROW * (last - first), least=24 / ROW, spare=spare)
         for x, words in titles:
             sheet.text(x, 18, words, COLOURS[words], bold=True)
         for i, stage in enumerate(self.numbers["stages"][first:last], first):

@@ -6,13 +6,14 @@ import traitlets
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
 from helpers.transformer.attention import scaled_dot_product_attention
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import PALE, Sheet, number
+from helpers.widgets.svg import PALE, Sheet, number, share
 
 WORDS = ("the", "cat", "sleeps")
 W_Q = torch.tensor([[1.0, 0, 1], [0, 1, 0], [1, 0, 0]])
 W_K = torch.tensor([[0.0, 1, 1], [1, 0, 0], [0, 1, 0]])
 W_V = torch.tensor([[1.0, 0, 2], [0, 3, 0], [1, 0, 0]])
-CELL = 70  # pixels of a vector's entry
+MATRICES = ("W_Q", W_Q, BLUE), ("W_K", W_K, ORANGE), ("W_V", W_V, GREEN)
+CELL, TOP, PITCH = 70, 96, 64  # pixels: a vector's entry, the first key, and from key to key
 STEPS = (
     "1 Project: a query for the word, keys and values for all words.",
     "2 Score: the dot product of the query with every key.",
@@ -56,7 +57,7 @@ class SixSteps(Explorer):
         self.play("step", "Step", interval=1500)
         self.choice("word", "Word", WORDS)
         for word in WORDS:
-            self.words(word, f"x of {word}")
+            self.words(word, f"x of {word}").second = True
         self.button("Start again", self.reset)
 
     def compute(self):
@@ -82,7 +83,7 @@ class SixSteps(Explorer):
 
     def describe(self):
         found = self.numbers
-        weights = ", ".join(number(w) for w in found["weights"])
+        weights = ", ".join(share(w) for w in found["weights"])
         context = ", ".join(number(c) for c in found["context"])
         return (
             f"Step {self.step} of six for {self.word}. Weights on the, cat, sleeps: {weights}. "
@@ -105,47 +106,65 @@ class SixSteps(Explorer):
         return [self._draw_scores(), self._draw_mixture()]
 
     def _draw_scores(self):
-        sheet, found = Sheet(480, 300), self.numbers
-        self._draw_vector(sheet, 0, 30, f"q of {self.word}", found["query"], BLUE)
+        sheet, found = Sheet(480, 326), self.numbers
+        self._draw_vector(sheet, 0, 30, f"q of {self.word} = x · W_Q", found["query"], BLUE)
         for i, word in enumerate(WORDS):
-            y = 106 + 72 * i
-            self._draw_vector(sheet, 0, y, f"k of {word}", found["keys"][i], ORANGE)
+            y = TOP + PITCH * i
+            name = f"k of {word} = x · W_K"
+            self._draw_vector(sheet, 0, y, name, found["keys"][i], ORANGE)
             if word != self.word:
-                sheet.target(0, y - 26, 3 * CELL + 2, 62, f"Take {word} as the word", word=word)
-            for x, value, step in (
-                (256, number(found["scores"][i], 1), 2),
-                (342, number(found["scores"][i] / 3**0.5), 3),
-                (432, number(found["weights"][i]), 4),
-            ):
-                colour = PURPLE if step == 4 else INK
-                words = value if self.step >= step else ""
-                sheet.text(x, y + 24, words, colour, anchor="middle", bold=step == 4)
-            weight = float(found["weights"][i]) if self.step >= 4 else 0
-            sheet.rect(390, y + 34, 84, 8, PALE)
-            sheet.rect(390, y + 34, 84 * weight, 8, PURPLE)
+                sheet.target(0, y - 22, 3 * CELL + 2, 58, f"Take {word} as the word", word=word)
+            if self.step > 1:
+                self._draw_weight(sheet, y, i)
+        if self.step == 1:
+            self._draw_matrices(sheet)
+            return sheet
         for x, head, step in ((256, "q · k", 2), (342, "/ √3", 3), (432, "weight", 4)):
-            sheet.text(x, 70, head, INK if self.step >= step else GREY, 16, "middle", bold=True)
-            sheet.target(x - 43, 38, 86, 46, f"Go to step {step}", step=step)
+            sheet.text(x, 64, head, INK if self.step >= step else GREY, 16, "middle", bold=True)
+            sheet.target(x - 43, 34, 86, 45, f"Go to step {step}", step=step)
         return sheet
 
+    def _draw_weight(self, sheet, y, i):
+        """Write the score of key `i`, and what it becomes."""
+        score, weight = self.numbers["scores"][i], self.numbers["weights"][i]
+        written = number(score, 1), number(score / 3**0.5), share(weight)
+        for step, (x, words) in enumerate(zip((256, 342, 432), written, strict=True), 2):
+            words = words if self.step >= step else ""
+            colour = PURPLE if step == 4 else INK
+            sheet.text(x, y + 24, words, colour, anchor="middle", bold=step == 4)
+        sheet.rect(390, y + 34, 84, 8, PALE)
+        sheet.rect(390, y + 34, 84 * float(weight) * (self.step >= 4), 8, PURPLE)
+
+    def _draw_matrices(self, sheet):
+        """Draw what step 1 multiplies: the words' vectors x, and the three matrices."""
+        for y, (name, matrix, colour) in zip((16, 122, 228), MATRICES, strict=True):
+            self._draw_vector(sheet, 374, y + 8, name, matrix, colour, 34, 26)
+        for i, word in enumerate(WORDS):
+            x = torch.tensor(self._good[word])
+            bold = word == self.word
+            self._draw_vector(sheet, 240, TOP + PITCH * i, f"x of {word}", x, INK, 34, 34, bold)
+
     def _draw_mixture(self):
-        sheet, found = Sheet(320, 300), self.numbers
+        sheet, found = Sheet(320, 326), self.numbers
         weighed = self.step >= 5
         for i, word in enumerate(WORDS):
-            y, weight = 106 + 72 * i, found["weights"][i]
-            words = f"{number(weight)} × v of {word}" if weighed else f"v of {word}"
+            y, weight = TOP + PITCH * i, found["weights"][i]
+            words = f"{share(weight)} × v of {word}" if weighed else f"v of {word} = x · W_V"
             values = weight * found["values"][i] if weighed else found["values"][i]
             self._draw_vector(sheet, 30, y, words, values, GREEN)
             sheet.text(10, y + 24, "+" if i and self.step >= 6 else "", INK, anchor="middle")
-        sheet.text(10, 54, "=" if self.step >= 6 else "", INK, anchor="middle")
         if self.step >= 6:
+            sheet.text(10, TOP + 3 * PITCH + 24, "=", INK, anchor="middle")
             words = f"context of {self.word}: the sum"
-            self._draw_vector(sheet, 30, 30, words, found["context"], PURPLE)
+            self._draw_vector(sheet, 30, TOP + 3 * PITCH, words, found["context"], PURPLE)
         return sheet
 
-    def _draw_vector(self, sheet, x, y, name, values, colour):
-        sheet.text(x, y - 8, name, colour)
-        for j, value in enumerate(values.tolist()):
-            sheet.rect(x + CELL * j, y, CELL, 34, "white", colour)
-            digits = 0 if float(value).is_integer() else 2
-            sheet.text(x + CELL * (j + 0.5), y + 23, number(value, digits), INK, anchor="middle")
+    def _draw_vector(self, sheet, x, y, name, values, colour, cell=CELL, high=34, bold=False):
+        """Draw a vector or a matrix, a box per number."""
+        sheet.text(x, y - 6, name, colour, bold=bold)
+        for i, row in enumerate(values.reshape(-1, 3).tolist()):
+            for j, value in enumerate(row):
+                left, digits = x + cell * j, 0 if float(value).is_integer() else 2
+                sheet.rect(left, y + high * i, cell, high, "white", colour)
+                place = left + cell / 2, y + high * i + high / 2 + 6
+                sheet.text(*place, number(value, digits), INK, anchor="middle")

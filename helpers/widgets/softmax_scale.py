@@ -8,7 +8,7 @@ import traitlets
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SIGNED
 from helpers.training.metrics import attention_entropy
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import BAD, LAPTOP, PALE, Plot, Sheet, number, track
+from helpers.widgets.svg import BAD, PALE, Plot, Sheet, number, share, track
 
 N_KEYS, N_DRAWS, MOST_POWER = 16, 200, 9  # vectors of up to 2⁹ = 512 entries
 # Where the curves are measured: at powers of 2 whose widths are whole numbers.
@@ -43,7 +43,7 @@ class SoftmaxTemperature(Explorer):
         return {"scores": scores, "weights": weights, "entropy": entropy}
 
     def describe(self):
-        weights = ", ".join(number(w) for w in self.numbers["weights"])
+        weights = ", ".join(share(w) for w in self.numbers["weights"])
         return (
             f"Bars of five weights at temperature {number(self.temperature)}: {weights}. "
             f"Entropy {number(self.numbers['entropy'])} nats of at most {number(math.log(5))}."
@@ -54,11 +54,10 @@ class SoftmaxTemperature(Explorer):
         best, second = self.numbers["scores"].sort(descending=True).values[:2].tolist()
         lead, entropy = (best - second) / self.temperature, self.numbers["entropy"]
         times = f"= {number(math.exp(lead), 1)}" if lead < 7 else "> 1,000"
-        asked = (
-            "Pull the purple line. Where does the softmax pick one, and where do all five count?"
-        )
+        asked = "Pull the purple line. Where does the softmax pick one, where do all five count?"
         if entropy < 0.05:
-            asked = "It has become a look-up: one score takes all, however small its lead."
+            lead = number(best - second, 1)
+            asked = f"It has become a look-up: a lead of {lead} is enough to take nearly all."
         elif entropy > 0.98 * math.log(len(SCORES)):
             asked = "It has become a plain mean: the scores hardly count any more."
         return (
@@ -92,16 +91,16 @@ class SoftmaxTemperature(Explorer):
             x, height = 81 * i, 138 * weight
             sheet.rect(x, 28, 74, 138, PALE, round=4)
             sheet.rect(x, 166 - height, 74, height, PURPLE)
-            sheet.text(x + 37, 186, number(weight), PURPLE, anchor="middle", bold=True)
+            sheet.text(x + 37, 186, share(weight), PURPLE, anchor="middle", bold=True)
         return sheet
 
     def _draw_temperatures(self):
         """Draw a curve per weight over the temperature, and a line that can be pulled."""
-        sheet, found = Sheet(LAPTOP, 200), self.numbers
+        sheet, found = Sheet(560, 200), self.numbers
         sheet.text(0, 18, "At every temperature", PURPLE, bold=True)
         entropy = f"entropy {number(found['entropy'])}"
-        sheet.text(LAPTOP, 18, entropy, GREY, anchor="end")
-        plot = Plot(sheet, 40, 46, 764, 124, (math.log(0.02), math.log(10)), (0, 1.03))
+        sheet.text(560, 18, entropy, GREY, anchor="end")
+        plot = Plot(sheet, 40, 46, 506, 124, (math.log(0.02), math.log(10)), (0, 1.03))
         ticks = [(math.log(t), f"{t:g}") for t in (0.1, 0.5, 1, 2, 10)]
         plot.ticks(across=ticks, up=((0, "0"), (1, "1")))
         across = torch.linspace(math.log(0.02), math.log(10), 50).double()
@@ -110,10 +109,15 @@ class SoftmaxTemperature(Explorer):
             plot.curve(across.tolist(), curves[:, i].tolist(), PURPLE, 2)
         now = math.log(self.temperature)
         sheet.line(plot.x(now), 46, plot.x(now), 170, PURPLE, 2, "4 4")
-        for weight in found["weights"].tolist():
+        pairs, above = zip(found["weights"].tolist(), found["scores"].tolist(), strict=True), 0
+        for weight, score in sorted(pairs, reverse=True):
             plot.dot(now, weight, 6, PURPLE)
-        pull = track("x", "temperature", (40, 804), (0.02, 10), self.temperature, log=True)
-        sheet.handle(40, 46, 764, 124, "Temperature, along the curves", number(self.temperature),
+            fits = plot.y(weight) - above > 24
+            words = f"score {number(score, 1)}" if fits else ""
+            sheet.text(plot.x(now) + 10, plot.y(weight) - 6, words, PURPLE, spare=True)
+            above = plot.y(weight) if fits else above
+        pull = track("x", "temperature", (40, 546), (0.02, 10), self.temperature, log=True)
+        sheet.handle(40, 46, 506, 124, "Temperature, along the curves", number(self.temperature),
                      pull)  # fmt: skip
         return sheet
 
@@ -205,8 +209,8 @@ class ScaleExplorer(Explorer):
         before = found["drawn"].softmax(-1)[i]
         return headline, (
             f"You moved key {self.key} from {number(found['drawn'][i], 1)} to "
-            f"{number(found['scores'][i], 1)}. Its weight went from {number(before, 3)} to "
-            f"{number(found['weights'][i], 3)}."
+            f"{number(found['scores'][i], 1)}. Its weight went from {share(before, 3)} to "
+            f"{share(found['weights'][i], 3)}."
         )
 
     def describe(self):
@@ -214,7 +218,7 @@ class ScaleExplorer(Explorer):
         return (
             f"{' '.join(self.tell())} Random vectors {self.draw_number}: {N_KEYS} scores with "
             f"variance {number(found['this draw']['variance'])}, largest weight "
-            f"{number(found['weights'].max())}."
+            f"{share(found['weights'].max())}."
         )
 
     def draw(self):
@@ -237,7 +241,7 @@ class ScaleExplorer(Explorer):
         sheet.handle(0, 22, 400, 44, "Entries per vector", str(width), across)
         self._draw_scores(sheet)
         sheet.text(44, 294, "Weights", PURPLE, bold=True)
-        largest = f"largest {number(found['weights'].max())}"
+        largest = f"largest {share(found['weights'].max())}"
         sheet.text(396, 294, largest, PURPLE, anchor="end")
         for i, weight in enumerate(found["weights"].tolist()):
             x = 44 + 22 * i
@@ -267,12 +271,12 @@ class ScaleExplorer(Explorer):
             limits = round(-most - drawn, 1), round(most - drawn, 1)
             pull = track("y", "push", (bottom, top), limits, self.push if on else 0.0,
                          step=most / 120)  # fmt: skip
-            words = f"{number(score, 1)}, weight {number(found['weights'][i - 1])}"
+            words = f"{number(score, 1)}, weight {share(found['weights'][i - 1])}"
             sheet.handle(x - 11, top, 22, bottom - top, f"Score of key {i}", words, pull, key=i)
 
     def _draw_gradient(self):
         sheet, found = Sheet(400, 374), self.numbers
-        sheet.text(0, 18, "Gradient left (100%: equal weights)", GREEN, bold=True)
+        sheet.text(0, 18, "Gradient of a weight by its score", GREEN, bold=True)
         plot = Plot(sheet, 56, 34, 336, 196, (0, MOST_POWER), (0, 1.05))
         widths = [(power, f"{2**power}") for power in range(0, MOST_POWER + 1, 3)]
         plot.ticks(across=widths, up=((0, "0%"), (0.5, "50%"), (1, "100%")))

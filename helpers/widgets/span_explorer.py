@@ -5,7 +5,7 @@ import traitlets
 
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS, tint
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import PALE, Sheet, number, track
+from helpers.widgets.svg import PALE, Sheet, share, track
 
 MOST_TOKENS = 60  # of the text; more could not be told apart
 MAP, WIDE, LEFT, UP = 272, 400, 90, 96  # pixels; the map's corner
@@ -46,7 +46,6 @@ class SpanExplorer(Explorer):
         self._reader, self._known = reader, {}
         if problem := self._problem(question, text):
             raise ValueError(problem)
-        self._first = {"question": question, "text": text}
         super().__init__(question=question, text=text, **state)
 
     def _window(self, question, text):
@@ -68,9 +67,8 @@ class SpanExplorer(Explorer):
         if not self.controls:  # not built yet, and looked at before
             return proposal.value
         name = proposal.trait.name
-        problem = self._problem(
-            **{"question": self.question, "text": self.text, name: proposal.value}
-        )
+        both = {"question": self.question, "text": self.text, name: proposal.value}
+        problem = self._problem(**both)
         self.controls[name].error = problem
         if problem:
             self._show()  # nothing changes, so nothing else would show what is wrong
@@ -81,8 +79,7 @@ class SpanExplorer(Explorer):
         with self.together():
             for field in ("question", "text"):
                 self.controls[field].error = ""
-            self.question, self.text = self._first["question"], self._first["text"]
-            self.start, self.end, self.apart = -1, -1, False
+            super().reset()
 
     def build(self):
         """Make the controls; any span is pointed at in the picture."""
@@ -90,11 +87,7 @@ class SpanExplorer(Explorer):
         self.words("text", "Text", wide=True)
         self.switch("apart", "Choose start and end independently")
         self.button("Start again", self.reset)
-        self.observe(self._choose_anew, names=["question", "text"])
-
-    def _choose_anew(self, _):
-        with self.together():
-            self.start = self.end = -1
+        self.observe(lambda _: self.take({"start": -1, "end": -1}), names=["question", "text"])
 
     def compute(self):
         """Score every span and choose one."""
@@ -118,6 +111,7 @@ class SpanExplorer(Explorer):
             "chosen": chosen,
             "start": window.start.softmax(-1),
             "end": window.end.softmax(-1),
+            "answered": (best.values[0] - window.no_answer).sigmoid().item(),
         }
 
     def words_of(self, span):
@@ -141,7 +135,7 @@ class SpanExplorer(Explorer):
         found = self.numbers
         words = self.words_of(found["chosen"]).rstrip(".")
         best = self.words_of(found["spans"][0]).rstrip(".")
-        choice = f"the model's choice is “{best}”: {number(found['shares'][found['spans'][0]])}."
+        choice = f"the model's choice is “{best}”: {share(found['shares'][found['spans'][0]])}."
         if self.apart:
             said = f"point at “{words}”" if words else "make no span: the end comes first"
             same = found["chosen"] == found["spans"][0]
@@ -150,14 +144,12 @@ class SpanExplorer(Explorer):
                 f"Chosen together, they point at “{best}”{' too' if same else ''}. "
                 "Ask something else about the text.",
             )
-        asked = "Tick the box: do independent ends agree with it?"
+        asked = "Press another cell, or tick the box."
         if found["chosen"] == found["spans"][0]:
-            return (
-                f"T{choice[1:]}",
-                f"Press another cell of the map. Or {asked[0].lower()}{asked[1:]}",
-            )
-        share = number(found["shares"][found["chosen"]])
-        marked = f"You marked “{words}”: {share if share != '0.00' else 'below 0.01'}"
+            headline, sure = f"T{choice[1:-1]} among all spans.", share(found["answered"])
+            return headline, f"Against “the text doesn’t say” it gets {sure}. {asked}"
+        said = share(found["shares"][found["chosen"]])
+        marked = f"You marked “{words}”: {said if said != '0.00' else 'below 0.01'}"
         if not found["valid"]:
             why = f"the end comes first; {choice}" if not words else f"above {LONGEST} tokens."
             marked, choice = "You marked no span", why
@@ -179,10 +171,10 @@ class SpanExplorer(Explorer):
         start, end = found["chosen"]
         x, y = LEFT + cell * end, UP + cell * start
         for i, token in enumerate(found["window"].tokens):  # all names, if there is room for them
-            sides = (token[:8], 0, i - start, BLUE), (token[:7], 50, i - end, ORANGE)
+            sides = (token[:8], 0, i - start, BLUE), (token[:7], 90, i - end, ORANGE)
             for name, turn, off, ink in sides:
                 along, on = cell * (i + 0.5), not off
-                place = (LEFT + along, UP - 6) if turn else (LEFT - 8, UP + along + 6)
+                place = (LEFT + along + 6, UP - 6) if turn else (LEFT - 8, UP + along + 6)
                 if on or cell >= ROOM:
                     anchor = "start" if turn else "end"
                     ink = ink if on else GREY
@@ -202,11 +194,11 @@ class SpanExplorer(Explorer):
 
     def _draw_scale(self, sheet, y):
         """Say what the colours mean: how far a score is below the best."""
-        sheet.text(LEFT - 8, y + 14, f"best − {LOWEST:.0f}", GREY, anchor="end")
+        sheet.text(LEFT - 8, y + 14, f"{LOWEST:.0f} lower", GREY, anchor="end")
         sheet.pixels(LEFT, y, 104, 18, torch.linspace(-LOWEST, 0, 60)[None], SPANS, -LOWEST, 0)
         sheet.text(LEFT + 112, y + 14, "best score", GREY)
-        sheet.pixels(LEFT + 206, y, 18, 18, [[torch.nan]], SPANS, -LOWEST, 0)
-        sheet.text(LEFT + 230, y + 14, "no span", GREY)
+        sheet.pixels(LEFT + 212, y, 18, 18, [[torch.nan]], SPANS, -LOWEST, 0)
+        sheet.text(LEFT + 234, y + 14, "no span", GREY)
 
     def _draw_text(self):
         found, x, y = self.numbers, 0.0, 44.0
@@ -237,12 +229,12 @@ class SpanExplorer(Explorer):
         found = self.numbers
         for rank, span in enumerate(found["spans"], 1):
             words, top = self.words_of(span), y + ROW * (rank - 1)
-            share = found["shares"][span].item()
-            head, tail = words[:16].rpartition(" ")[0], words[-16:].partition(" ")[2]
-            shown = words if len(words) <= 30 else f"{head or words[:14]} … {tail or words[-14:]}"
-            sheet.rect(0, top, (WIDE - 56) * share, 28, PURPLE, round=3, opacity=0.35)
+            part = found["shares"][span].item()
+            head, tail = words[:15].rpartition(" ")[0], words[-15:].partition(" ")[2]
+            shown = words if len(words) <= 28 else f"{head or words[:13]} … {tail or words[-13:]}"
+            sheet.rect(0, top, (WIDE - 56) * part, 28, PURPLE, round=3, opacity=0.35)
             sheet.text(6, top + 20, f"{rank}  {shown}", INK, bold=span == found["chosen"])
-            sheet.text(WIDE - 6, top + 20, number(share), PURPLE, anchor="end")
+            sheet.text(WIDE - 6, top + 20, share(part), PURPLE, anchor="end")
             start, end = span
             place, label = (0, top - 5, WIDE, ROW), f"Mark span {rank}: {words}"
             sheet.target(*place, label, start=start, end=end, apart=False)

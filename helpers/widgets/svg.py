@@ -41,6 +41,12 @@ def number(value, digits=2) -> str:
     return written.replace("-", "−").replace("inf", "∞")
 
 
+def share(part, digits=2) -> str:
+    """Write `part`, a share of 1, with so many `digits`: only what is all of it reads 1.00."""
+    written = number(part, digits)
+    return f">0.{'9' * digits}" if part < 0.99999 and float(written) == 1 else written
+
+
 def shade(colours, share):
     """Choose for both themes what `colours`, WEIGHTS or SIGNED, have at a share: a pair."""
     return to_hex(colours(share)), to_hex(ON_DARK[colours.name](share))
@@ -67,11 +73,11 @@ class Sheet:
     400, 16 apart, stand side by side on a laptop's and shrink together where it's narrower.
 
     `least` is how far it may shrink to stay beside another: as far as its targets stay 24 pixels
-    high.
+    high. One that is `spare` is left out on a phone.
     """
 
-    def __init__(self, width, height, least=None):
-        self.width, self.height, self.least = width, height, least
+    def __init__(self, width, height, least=None, spare=False):
+        self.width, self.height, self.least, self.spare = width, height, least, spare
         self.shapes = []
         self._targets = 0
 
@@ -80,6 +86,7 @@ class Sheet:
         named = f' role="img" aria-label="{xml_text(alt)}"' if alt else ""
         place = f' x="{x:g}" y="{y:g}"' if x or y else ""
         place += f' data-least="{self.least:.3f}"' if self.least else ""
+        place += ' class="spare"' if self.spare else ""
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:g} '
             f'{self.height:g}" width="{self.width:g}" height="{self.height:g}"{place}{named} '
@@ -131,6 +138,11 @@ class Sheet:
 
     # Shapes -----------------------------------------------------------------------------------
 
+    def put(self, other, x, y):
+        """Draw another sheet's shapes at (x, y); they glide there from where they were."""
+        place = f"transform: translate({x:.1f}px, {y:.1f}px)"
+        self.shapes.append(f'<g style="{place}">{"".join(other.shapes)}</g>')
+
     def text(self, x, y, words, colour=INK, size=TEXT, anchor="start", bold=False, turn=0,
              spare=False):  # fmt: skip
         """Write words on the base line y, risen by `turn` degrees; if `spare`, not on a phone.
@@ -143,7 +155,7 @@ class Sheet:
         extra += ' class="spare"' if spare else ""
         extra += f' transform="rotate({-turn:g} {x:.1f} {y:.1f})"' if turn else ""
         extra += f" {_filled(colour)}" if colour != INK else ""
-        words = lowered(str(words), r"(?<=\bW)_(O)\b(?!\()")  # the matrix; not a line that uses it
+        words = lowered(str(words), r"(?<=\bW)_([OQKV])\b(?!\()")  # a matrix; no line that uses it
         # Spaces that line things up stay.
         self.shapes.append(
             f'<text x="{x:.1f}" y="{y:.1f}"{extra} xml:space="preserve">{words}</text>'

@@ -1,6 +1,7 @@
 """One text under several tokenizers: each piece a coloured box, and how many there are."""
 
 import math
+import unicodedata
 
 import traitlets
 
@@ -28,6 +29,15 @@ def _bytes(text):
     return [f"{byte:02X}" for byte in text.encode()]
 
 
+def _accented(letter):
+    return len(unicodedata.normalize("NFD", letter)) > 1
+
+
+def _letters(text):
+    return [c for c in unicodedata.normalize("NFD", text.casefold()) if c.isalpha()]
+
+
+MARKS = {"capitals": str.isupper, "accents": _accented}
 # What needs no vocabulary; a lesson adds trained ones.
 PLAIN = {"words": split_words, "characters": list, "bytes": _bytes}
 
@@ -79,8 +89,12 @@ class TokenizersSideBySide(Explorer):
             known = [piece for piece in each if piece not in UNKNOWN]
             if len(known) < len(each):
                 return headline, f"What is orange is lost: “{name}” has no piece for it."
-            if any(map(str.isupper, self.text)) and not any(c.isupper() for c in "".join(known)):
-                return headline, f"“{name}” has lost the capitals: no piece says where they were."
+            kept = "".join(known)
+            lost = [f"the {marks}" for marks, has in MARKS.items()
+                    if any(map(has, self.text)) and not any(map(has, kept))]  # fmt: skip
+            if lost and _letters(kept) == _letters(self.text):  # they aren't written in bytes
+                lost = " and ".join(lost)
+                return headline, f"“{name}” has lost {lost}: no piece says where they were."
         return headline, "Press a button, or type your name. Whose count grows most?"
 
     def draw(self):

@@ -57,9 +57,18 @@ class WardRound(Explorer):
                 "odd": odd}  # fmt: skip
 
     def tell(self):
-        """Say what was changed, and what the chosen module is."""
+        """Say what was changed, and what moves in the chosen module that mustn't."""
+        moved, odd = self.numbers["moved"], self.numbers["odd"]
         place = self.numbers["path"] or "the whole model"
-        return [f"Each {self.numbers['side']} word is changed in turn: what moves in {place}?"]
+        wrong, missing = int((odd & moved).sum()), int((odd & ~moved).sum())
+        told = [f"{wrong} mustn’t"] * (wrong > 0) + [f"{missing} more should"] * (missing > 0)
+        return [
+            f"Change each {self.numbers['side']} word, and {int(moved.sum())} places move in "
+            f"{place}{'; ' * bool(told)}{', '.join(told)}.",
+            "Press the modules from the top: which is the first with orange?"
+            if told  # not every illness shows in what depends on what
+            else "Nothing odd here. Another module? Or ask examine().",
+        ]
 
     def describe(self):
         moved, may = self.numbers["moved"], self.numbers["may"]
@@ -74,30 +83,25 @@ class WardRound(Explorer):
     def draw(self):
         """Draw the list of modules, and two matrices side by side."""
         moved, may = self.numbers["moved"], self.numbers["may"]
-        size = min(17, 220 // max(moved.shape))
+        size = min(17, 187 // max(moved.shape))
         below = 30 + size * may.shape[0] + 24
         modules = self.numbers["modules"]
-        height = max(below + 50, 30 + 25 * len(modules))
-        names, grids = Sheet(290, height), Sheet(510, height)
+        names, grids = Sheet(290, 26 * len(modules), 24 / 26), Sheet(400, below + 30)
         for i, (path, _) in enumerate(modules):
-            chosen, y = path == self.numbers["path"], 22 + 25 * i
-            names.rect(0, y, 282, 22, BLUE if chosen else PALE, round=4)
+            chosen, y = path == self.numbers["path"], 1.5 + 26 * i
+            names.rect(0, y, 282, 23, BLUE if chosen else PALE, round=4)
             label = path or "the whole model"
-            names.text(8, y + 16, label, "white" if chosen else INK)
-            names.target(0, y, 282, 22, f"Show {label}", module=i)
-        grids.text(20, 16, "the output may", INK)
-        grids.text(275, 16, "this module does", INK)
-        for x, seen in ((20, may), (275, moved)):
+            names.text(8, y + 17, label, "white" if chosen else INK)
+            names.target(0, y - 1.5, 282, 26, f"Show {label}", module=i)
+        for x, words, seen in ((0, "the output may", may), (206, "this module does", moved)):
+            grids.text(x, 16, words, INK)
             for i in range(may.shape[0]):
                 for j in range(may.shape[1]):
-                    odd = x > 20 and self.numbers["odd"][i, j]
+                    odd = x and self.numbers["odd"][i, j]
                     fill = (ORANGE if odd else BLUE) if seen[i, j] else PALE
                     grids.rect(x + size * j, 30 + size * i, size - 1, size - 1, fill)
                     if odd and not seen[i, j]:
                         grids.text(x + size * j + 2, 30 + size * i + 14, "○", ORANGE)
-        grids.text(20, below, "row: an output · column: a word", GREY)
-        told = "orange: more than it may · ○: missing"
-        if not self.numbers["odd"].any():  # not every illness shows in what depends on what
-            told = "Nothing odd here. Another module? Or ask examine()."
-        grids.text(20, below + 22, told, GREY)
+        grids.text(0, below, "row: an output · column: a word", GREY)
+        grids.text(0, below + 22, "orange: more than it may · ○: missing", GREY)
         return [names, grids]

@@ -4,7 +4,7 @@ import traitlets
 
 from helpers.plots import BLUE, GREY, INK, ORANGE
 from helpers.widgets.sentence_explorer import SentenceExplorer
-from helpers.widgets.svg import PALE, Sheet, flow, number
+from helpers.widgets.svg import PALE, Sheet, flow, share
 
 MOST_WORDS = 12
 ROW, WIDE = 32, 400  # pixels: from row to row, and of the review
@@ -58,8 +58,8 @@ class WordFlipper(SentenceExplorer):
 
     def describe(self):
         words, (whole, *without) = self.numbers["words"], self.numbers["positive"]
-        parts = [f"without {w} {number(p)}" for w, p in zip(words, without, strict=True)]
-        return f"Probability of a positive review: {number(whole)}; " + ", ".join(parts) + "."
+        parts = [f"without {w} {share(p)}" for w, p in zip(words, without, strict=True)]
+        return f"Probability of a positive review: {share(whole)}; " + ", ".join(parts) + "."
 
     def _chosen(self):
         """Return the number of the word that is left out, the reading, and that of all words."""
@@ -73,7 +73,7 @@ class WordFlipper(SentenceExplorer):
         most = max(range(len(words)), key=lambda i: abs(self.numbers["positive"][i + 1] - whole))
         if not chosen:
             return (
-                f"The model calls this {_side(whole)}: probability of positive {number(whole)}.",
+                f"The model calls this {_side(whole)}: probability of positive {share(whole)}.",
                 f"Click “{words[most]}”: no other word counts for more. Then type a review that "
                 "fools the model."
                 if abs(self.numbers["positive"][most + 1] - whole) >= 0.05
@@ -82,8 +82,8 @@ class WordFlipper(SentenceExplorer):
             )
         changed = "turns" if _side(now) != _side(whole) else "stays"
         return (
-            f"Without “{words[chosen - 1]}”, the review {changed} {_side(now)}: {number(whole)} → "
-            f"{number(now)}.",
+            f"Without “{words[chosen - 1]}”, the review {changed} {_side(now)}: {share(whole)} → "
+            f"{share(now)}.",
             "Click the word again to put it back, or leave out another one.",
         )
 
@@ -95,6 +95,7 @@ class WordFlipper(SentenceExplorer):
         (chosen, now, whole), words = self._chosen(), self.numbers["words"]
         sheet = Sheet(WIDE, 0)
         sheet.text(0, 18, "Click a word to leave it out", INK, bold=True)
+        sheet.text(WIDE, 18, f"{MOST_WORDS} words at most", GREY, anchor="end", spare=True)
         for i, (x, y, wide) in enumerate(flow(words, 30, WIDE), 1):
             out = i == chosen
             push = whole - self.numbers["positive"][i]  # what this word adds
@@ -110,7 +111,7 @@ class WordFlipper(SentenceExplorer):
         sheet.text(WIDE, y, "positive", BLUE, anchor="end", bold=True)
         sheet.rect(0, y + 10, WIDE, 34, PALE, round=4)
         _bar(sheet, y + 10, 0, WIDE, now, 34)
-        x, said = min(max(WIDE * now, 92), WIDE - 92), f"P(positive) = {number(now)}"
+        x, said = min(max(WIDE * now, 92), WIDE - 92), f"P(positive) = {share(now)}"
         sheet.text(x, y + 68, said, BLUE if now > 0.5 else ORANGE, anchor="middle", bold=True)
         sheet.height = y + 80
         return sheet
@@ -125,8 +126,8 @@ class WordFlipper(SentenceExplorer):
             shown = word if len(word) <= 11 else f"{word[:10]}…"
             sheet.text(LEFT - 10, y + 16, shown, INK, anchor="end", bold=i == chosen)
             sheet.rect(LEFT, y, LONG, 22, PALE, round=3)
-            _bar(sheet, y, LEFT, LONG, chance, 22)
-            sheet.text(END, y + 16, number(chance), BLUE if chance > 0.5 else ORANGE, anchor="end",
+            _bar(sheet, y, LEFT, LONG, chance, 22, whole)
+            sheet.text(END, y + 16, share(chance), BLUE if chance > 0.5 else ORANGE, anchor="end",
                        bold=i == chosen)  # fmt: skip
             sheet.target(0, y - 5, END, ROW, f"Leave out {word}, word {i}", left_out=i)
         at, end = LEFT + LONG * whole, 26 + ROW * len(words)
@@ -140,9 +141,9 @@ def _side(chance):
     return "positive" if chance > 0.5 else "negative"
 
 
-def _bar(sheet, y, left, wide, chance, tall):
-    """Draw a bar from the middle, where the model can't tell, to a chance."""
-    middle, end = left + wide / 2, left + wide * chance
-    colour = BLUE if chance > 0.5 else ORANGE
-    sheet.rect(min(middle, end), y, abs(end - middle), tall, colour, round=2)
+def _bar(sheet, y, left, wide, chance, tall, start=0.5):
+    """Draw a bar to a chance from where it starts: the middle, where the model can't tell."""
+    begin, end, middle = left + wide * start, left + wide * chance, left + wide / 2
+    colour = BLUE if chance > start else ORANGE
+    sheet.rect(min(begin, end), y, abs(end - begin), tall, colour, round=2)
     sheet.line(middle, y, middle, y + tall, GREY)

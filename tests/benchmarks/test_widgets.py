@@ -57,7 +57,7 @@ def timing(stage, mark, change, after=""):
     }}"""
 
 
-# A slider's own event, as from a hand on it, or an arrow key on a handle in the picture.
+# A slider's own event, as from a hand on it.
 SLIDE = """slider.value = %s;
         slider.dispatchEvent(new Event('input', { bubbles: true }));"""
 HEAD = timing(
@@ -71,45 +71,21 @@ MOVE = timing(
     ".course-explorer",
     "answered",
     """const slider = stage.querySelector('input[type=range]:not([hidden])');
-        const key = i % 2 ? 'ArrowLeft' : 'ArrowRight';
-        if (slider) {
-          """
-    + SLIDE % "Number(slider.value) + (i % 2 ? -1 : 1) * Number(slider.step)"
-    + """
-        } else {
-          const handle = stage.querySelector('.handle');
-          handle.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
-        }""",
+        """
+    + SLIDE % "Number(slider.value) + (i % 2 ? -1 : 1) * Number(slider.step)",
 )
 IMPORTS = """
 from helpers.pretrained.translator import load_translator
-from helpers.pretrained.toy_models import load_toy
-from helpers.widgets.bahdanau_stepper import BahdanauStepper
 from helpers.widgets.decoding_explorer import DecodingExplorer
-from helpers.widgets.kernel_regression import KernelRegression
-from helpers.widgets.loss_explorer import LossExplorer
 from helpers.widgets.mask_builder import MaskBuilder
-from helpers.widgets.positions_explorer import PositionExplorer
-from helpers.widgets.rnn_stepper import RNNStepper
 from helpers.widgets.shape_tracer import ShapeTracer
-from helpers.widgets.six_steps import SixSteps
-from helpers.widgets.softmax_scale import ScaleExplorer, SoftmaxTemperature
-def stepper(kind, name):
-    toy = load_toy(name)
-    return kind(toy.model, toy.source, toy.target, "le chat noir voit le chien .")
+from helpers.widgets.softmax_scale import ScaleExplorer
 """
-EXPLORERS = [
-    'stepper(RNNStepper, "gru")',
-    'stepper(BahdanauStepper, "additive")',
-    "SixSteps(step=2)",
-    "SoftmaxTemperature()",
+EXPLORERS = [  # the heaviest, and a light one
     "ScaleExplorer()",
-    "KernelRegression()",
     "MaskBuilder()",
-    "PositionExplorer()",
     "ShapeTracer(load_translator())",
     'DecodingExplorer(load_translator(), method="sample")',
-    "LossExplorer()",
 ]
 
 

@@ -32,13 +32,8 @@ function slider(explorer, one) {
     explorer.ask({ set: { [one.trait]: Math.max(one.min, next) } });
   };
   if (one.log) input.addEventListener("keydown", onKey);
-  const play = one.interval
-    ? make(
-        "button",
-        { type: "button", class: "ex-button ex-first", "aria-pressed": "false", "aria-label": `Play: ${one.label}` },
-        "Play",
-      )
-    : null;
+  const named = { class: "ex-button ex-first", "aria-pressed": "false", "aria-label": `Play: ${one.label}` };
+  const play = one.interval ? make("button", { type: "button", ...named }, "Play") : null;
   play?.addEventListener("click", () => explorer.play(one, play));
   const show = (now, value) => {
     const [min, max, step] = one.log ? [0, 1000, 1] : [now.min, now.max, now.step];
@@ -86,13 +81,8 @@ function tick(explorer, one) {
 
 function words(explorer, one) {
   const id = freshId();
-  const input = make("input", {
-    type: "text",
-    id,
-    spellcheck: "false",
-    autocomplete: "off",
-    "aria-describedby": `${id}-note`,
-  });
+  const plain = { type: "text", spellcheck: "false", autocomplete: "off" };
+  const input = make("input", { ...plain, id, "aria-describedby": `${id}-note` });
   const note = make("div", { class: "ex-note", id: `${id}-note`, role: "alert" });
   const known = one.known
     ? make("details", { class: "ex-known" }, make("summary", {}, "Known words"), make("div", {}, one.known.join(" · ")))
@@ -121,11 +111,8 @@ function words(explorer, one) {
 }
 
 function button(explorer, one) {
-  const element = make(
-    "button",
-    { type: "button", class: one.quiet ? "ex-button ex-quiet" : "ex-button", title: one.tooltip },
-    one.label,
-  );
+  const kind = one.quiet ? "ex-button ex-quiet" : "ex-button";
+  const element = make("button", { type: "button", class: kind, title: one.tooltip }, one.label);
   element.addEventListener("click", () => explorer.ask({ press: one.name }));
   const show = ({ disabled, pressed }) => Object.assign(element, { disabled: Boolean(disabled), ariaPressed: pressed });
   return { row: row(one, element), show };

@@ -6,9 +6,11 @@ import { innerWidth, isDark, make, onTheme, onWidth, prefersStillness, shieldKey
 import { watchPicture } from "./explorer_hand.js";
 import { fitDrawings, patch, readDrawing } from "./explorer_picture.js";
 
+const PATIENCE = 8000; // milliseconds; where a page loads slowly, anywidget loses all that Python sends
+
 class Explorer {
   constructor(model, el) {
-    Object.assign(this, { model, sent: 0, waiting: null, parts: [], controls: {} });
+    Object.assign(this, { model, sent: 0, waiting: null, controls: {} });
     this.bar = make("div", { class: "ex-bar" });
     this.second = make("div", { class: "ex-bar ex-second" });
     const { folded } = model.get("_shown");
@@ -17,16 +19,9 @@ class Explorer {
     this.picture = make("div", { class: "ex-picture", role: "group" });
     this.sound = make("audio", { controls: "", hidden: "", "aria-label": "Listen" });
     this.live = make("div", { class: "av-hidden", role: "status", "aria-live": "polite" });
-    this.root = make(
-      "div",
-      { class: "av ex course-explorer", role: "group", "aria-label": model.get("_title") },
-      this.bar,
-      fold || this.second,
-      this.told,
-      this.picture,
-      this.sound,
-      this.live,
-    );
+    const named = { class: "av ex course-explorer", role: "group", "aria-label": model.get("_title") };
+    const parts = [this.bar, fold || this.second, this.told, this.picture, this.sound, this.live];
+    this.root = make("div", named, ...parts);
     el.classList.add("course-explorer-holder");
     el.append(this.root);
     for (const event of ["play", "seeked"]) this.sound.addEventListener(event, () => this.follow());
@@ -40,6 +35,7 @@ class Explorer {
     this.end = () => {
       model.off("change:_shown", update);
       clearTimeout(this.saying);
+      clearTimeout(this.lost);
       clearInterval(this.playing);
       for (const end of ends) end();
     };
@@ -55,6 +51,10 @@ class Explorer {
     if (!this.waiting || this.sent > this.shown.answered) return;
     this.model.send({ ...this.waiting, number: ++this.sent });
     this.waiting = null;
+    this.lost = setTimeout(() => {
+      this.told.hidden = false;
+      this.told.replaceChildren("Python hasn’t answered. If it isn’t at work, run this cell again.");
+    }, PATIENCE);
   }
   get shown() {
     return this.model.get("_shown");
@@ -65,6 +65,7 @@ class Explorer {
 
   update() {
     const { shown } = this;
+    clearTimeout(this.lost);
     // A view made anew, in another place of the page, goes on where the last one was.
     this.sent = Math.max(this.sent, shown.answered);
     this.updateControls(shown.controls);
@@ -158,17 +159,7 @@ const lowered = (line) => line.split("W_O").flatMap((part, i) => (i ? ["W", make
 
 export default {
   render({ model, el }) {
-    let explorer = null;
-    const begin = () => {
-      if (!model.get("_shown").drawings) return model.send({}); // nothing came yet: ask for it
-      model.off("change:_shown", begin);
-      explorer = new Explorer(model, el);
-    };
-    model.on("change:_shown", begin);
-    begin();
-    return () => {
-      model.off("change:_shown", begin);
-      explorer?.end();
-    };
+    const explorer = new Explorer(model, el);
+    return () => explorer.end();
   },
 };

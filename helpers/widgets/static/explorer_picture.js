@@ -15,11 +15,8 @@ export function readDrawing(svg) {
 export function fitDrawings(picture, drawings, room) {
   const sizes = drawings.map((one) => ["width", "height"].map((name) => Number(one.getAttribute(name))));
   const least = Math.max(2 / 3, ...drawings.map((one) => Number(one.dataset.least || 0)));
-  const scale = besideScale(
-    sizes.map(([width]) => width),
-    room,
-    least,
-  );
+  const widths = sizes.map(([width]) => width);
+  const scale = besideScale(widths, room, least);
   picture.style.setProperty("--scale", scale);
   picture.classList.remove("ex-scrolled");
   drawings.forEach((drawing, i) => {
