@@ -32,7 +32,7 @@ WEIGHTS = LinearSegmentedColormap.from_list(
 SIGNED = LinearSegmentedColormap.from_list("signed", LIGHT["signed"])
 
 PAGE = 100  # pixels of a page for an inch of a figure
-WIDEST = 818  # pixels: what a laptop's page has beside the file browser
+WIDEST = 806  # pixels: with its margin, what a laptop's page has beside the file browser
 TEXT, SMALLEST_TEXT = 0.72 * 13, 0.72 * 12  # points: 13 and 12 pixels on the page
 CELL = 0.44  # inches: the largest cell of a map
 MAP, END = "attention map", "a curve's name"  # by which `fit` knows them

@@ -129,11 +129,12 @@ COLUMNS = [128 + 76 * i for i in range(5)]
 
 def training_and_inference_decoder():
     """A film: the translator reads Une grande gare, above in training, below as it writes. In
-    training the inputs are bos, A, large and station. One pass predicts A, large, train and eos;
-    with the targets come the losses 0.1, 0.2, 1.8 and 0.3. The third prediction is wrong, but the
-    next input is the true token, station. In writing each pass gives one token, and a copy of it
-    moves down as the next input. The third is train, so train goes in, and the fourth is station,
-    not eos. Five passes write A, large, train, station and eos.
+    training the target, A, large, station and eos, goes in one place to the right, after bos. One
+    pass predicts A, large, train and eos; with the targets come the losses 0.1, 0.2, 1.8 and 0.3.
+    The third prediction isn't the target, but the next input is the true token, station. In writing
+    each pass gives one token, and a copy of it moves down as the next input. The third is train, so
+    train goes in, and the fourth is station, not eos. Five passes write A, large, train, station
+    and eos.
     """
     translator = load_translator()
     source = translator.encode(["Une grande gare"])
@@ -148,30 +149,31 @@ def training_and_inference_decoder():
     )
     # What is said, whether training's pass is done, the position that is meant, passes of writing.
     told = [
-        ("Training with Une grande gare.", False, None, 0),
-        ("All true tokens go in. One pass makes all predictions, each with a loss.", True, None, 0),
-        (
-            "Position 3 is wrong, so its loss is high. The true “station” goes in even so.",
-            True,
-            2,
-            0,
-        ),
+        ("Training knows the target, the translation of “Une grande gare”.", None, None, 0),
+        ("The target goes in too, one place to the right, after <bos>.", False, None, 0),
+        ("One pass makes all predictions at once, each with a loss.", True, None, 0),
+        ("Token 3 isn't the target, so its loss is high. “station” went in even so.", True, 2, 0),
         ("Writing begins with <bos> alone. The first pass gives “A”.", True, None, 1),
         ("“A” goes in, and the second pass gives “large”.", True, None, 2),
-        ("The third pass gives “train”, as in training …", True, 2, 3),
+        ("The third pass gives “train”, as before …", True, 2, 3),
         ("… but now “train” itself goes in. So the fourth token changes: “station”.", True, 3, 4),
-        ("Five tokens took five passes, one after the other. Training took one.", True, None, 5),
+        (
+            "Five tokens, five passes; training took one. And “a large train station” is right.",
+            True,
+            None,
+            5,
+        ),
     ]
     scenes = [_both(wanted, guessed, losses, own, *moment) for moment in told]
     return film(scenes, 412)
 
 
 def _both(wanted, guessed, losses, own, caption, trained, meant, passes):
-    scene = Scene(caption, 1.8, key=passes != 2)
-    _decoder(scene, "training", "query", 162, ["<bos>", *wanted[:-1]])
-    scene.text(
-        "title", 6, 18, "training: 1 pass" if trained else "training", "query", TEXT, "start", True
-    )
+    scene = Scene(caption, 1.8, key=passes != 2 and trained is not None)
+    given = ["<bos>", *wanted[:-1]]
+    _decoder(scene, "training", "query", 162, given[: 1 if trained is None else None], 4, 45)
+    title = "training: 1 pass" if trained else "training"
+    scene.text("title", 6, 18, title, "query", TEXT, "start", True)
     scene.text("target", 6, 51, "target", "query", anchor="start")
     for i, (word, loss) in enumerate(zip(wanted, losses, strict=True)):
         x, wrong = COLUMNS[i], meant == 2 and not passes and i == 2
@@ -192,6 +194,10 @@ def _written(scene, own, meant, passes):
     many = "1 pass" if passes == 1 else f"{passes} passes"
     scene.text("writing", 6, 250, f"writing: {many}", "key", anchor="start", bold=True)
     scene.text("written", 6, 281, "predicted", "key", anchor="start")
+    for i in range(passes - 1):  # behind the decoder
+        start = {"length": 0} if i == passes - 2 else {}
+        scene.arrow(f"on {i}", COLUMNS[i] + 14, 291, COLUMNS[i + 1] - 14, 357, "key", 2, 10,
+                    start=start, when=(0, 0.45))  # fmt: skip
     _decoder(scene, "writing", "key", 326, ["<bos>"], passes)
     x = COLUMNS[passes - 1]
     for i in range(passes - 1):  # each went in, below its next position
@@ -201,19 +207,19 @@ def _written(scene, own, meant, passes):
         scene.card(f"own {i}", COLUMNS[i + 1], 372, own[i], "key", 72, old and passes == 4, 30,
                    when=(0, 0.45) if old else (0, 1))  # fmt: skip
     new = passes - 1
-    scene.card(
-        f"own {new}", x, 275, own[new], "key", 72, meant == new, 30, start=(x, 326), when=(0.6, 1)
-    )
+    scene.card(f"own {new}", x, 275, own[new], "key", 72, meant == new, 30, start=(x, 326),
+               when=(0.6, 1))  # fmt: skip
 
 
-def _decoder(scene, name, colour, y, given, width=None):
-    """Draw a decoder over its inputs, as wide as it has inputs."""
-    wide = 76 * (width or len(given))
+def _decoder(scene, name, colour, y, given, width, source=None):
+    """Draw a decoder over its inputs, which come from a place to the left, at height `source`."""
+    wide = 76 * width
     scene.rect(f"{name} decoder", COLUMNS[0] - 36, y - 18, wide - 4, 36, "muted", "muted", 0.15)
     scene.text(f"{name} name", 6, y + 6, "decoder", "muted", anchor="start")
     scene.text(f"{name} inputs", 6, y + 52, "inputs", colour, anchor="start")
     for i, word in enumerate(given):
-        scene.card(f"{name} {i}", COLUMNS[i], y + 46, word, colour, 72, False, 30)
+        scene.card(f"{name} {i}", COLUMNS[i], y + 46, word, colour, 72, False, 30,
+                   start=source and (COLUMNS[max(i - 1, 0)], source))  # fmt: skip
 
 
 PICTURES = [self_attention_filling, training_and_inference_decoder]

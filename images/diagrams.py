@@ -15,7 +15,7 @@ def heads_concatenated():
     colours, heads = (BLUE, ORANGE, GREEN), [*HEADS, *[GREY] * (n - len(HEADS))]
     titles = [
         (56, "X", "(T, D)"),
-        (214, "eight W_Q, W_K, W_V", "(D, K) each"),
+        (214, "eight sets of W", "(D, K) each"),
         (410, "Q, K, V", "(T, K) each"),
         (563, "Z", "(T, K)"),
         (672, "side by side", "(T, H · K)"),

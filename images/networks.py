@@ -261,29 +261,6 @@ def three_uses_of_attention():
     return sheet
 
 
-def final_linear_softmax():
-    """The decoder's vector of D numbers is multiplied by a matrix and gives V logits; a softmax
-    makes V probabilities of them, drawn as bars; the tallest names the word.
-    """
-    sheet = Sheet(WIDE, 240)
-    box(sheet, 30, 80, 110, 60, "vector\n(D)", ORANGE, bold=True)
-    sheet.arrow(142, 110, 188, 110)
-    box(sheet, 190, 70, 120, 80, "linear\n(D, V)", GREY, bold=True)
-    sheet.arrow(312, 110, 358, 110)
-    box(sheet, 360, 80, 110, 60, "logits\n(V)", GREY, bold=True)
-    sheet.arrow(472, 110, 518, 110)
-    sheet.text(495, 64, "softmax", PURPLE, 16, "middle")
-    logits = {"a": 0.2, "am": 1.1, "i": 0.1, "red": 3.0, "coat": 1.6}
-    total = sum(2.718281828**v for v in logits.values())
-    for i, (word, value) in enumerate(logits.items()):
-        share, x = 2.718281828**value / total, 540 + 72 * i
-        sheet.rect(x, 170 - 130 * share, 52, 130 * share, PURPLE if word == "red" else PALE)
-        sheet.text(x + 26, 160 - 130 * share, f"{share:.2f}", INK, 16, "middle")
-        sheet.text(x + 26, 194, word, INK, 16, "middle", bold=word == "red")
-    sheet.text(540, 226, "V probabilities, they sum to 1", PURPLE)
-    return sheet
-
-
 def path_lengths():
     """Two words with six others between them, linked in three ways: a recurrent network takes seven
     steps, dilated convolutions with a kernel of 2 three layers, attention one.
@@ -320,6 +297,5 @@ PICTURES = [
     encoder_decoder_stacks,
     whole_architecture,
     three_uses_of_attention,
-    final_linear_softmax,
     path_lengths,
 ]

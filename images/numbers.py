@@ -1,62 +1,11 @@
-"""Still drawings whose every number is computed: positions, distributions, a tree."""
+"""Still drawings whose every number is computed: a tree, two heads."""
 
 import math
 
 import torch
 
-from helpers import plots
-from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
-from helpers.transformer.positions import sinusoidal_positions
+from helpers.plots import GREY, INK, ORANGE
 from images.kit import HEADS, PALE, WIDE, Sheet, cells, elbow, plus, token
-
-
-def sinusoids():
-    """A map of 40 positions by 64 dimensions: waves that are short on the left and long on the
-    right. Below it, three of the waves as curves over the position.
-    """
-    table = sinusoidal_positions(40, 64)
-    sheet = Sheet(WIDE, 420)
-    sheet.text(70, 28, "dimensions 0 to 63", ORANGE)
-    sheet.text(270, 28, "rows: positions 0 to 39", BLUE)
-    sheet.pixels(70, 40, 780, 200, table.numpy(), plots.SIGNED, -1, 1)
-    for position in (0, 20, 39):
-        sheet.text(62, 50 + 190 * position / 39, position, BLUE, anchor="end")
-    curves = ((0, BLUE), (16, ORANGE), (32, PURPLE))
-    for dimension, colour in curves:
-        points = [(70 + 680 * p / 39, 330 - 50 * table[p, dimension].item()) for p in range(40)]
-        sheet.path(points, colour, 2.5)
-        sheet.text(758, points[-1][1] + 6, f"dimension {dimension}", colour)
-    sheet.text(70, 408, "position 0 to 39", BLUE)
-    return sheet
-
-
-def target_and_predicted_distributions():
-    """Two grids of positions by words. Target: one full cell in each row, for i, am, a, student,
-    end. Predicted: most of each row on the right word, the rest spread over the others.
-    """
-    words, wanted = ["a", "am", "i", "thanks", "student", "<eos>"], [2, 1, 0, 4, 5]
-    generator = torch.Generator().manual_seed(3)
-    logits = torch.randn(5, 6, generator=generator)
-    logits[range(5), wanted] += 3.6
-    grids = [("target", torch.eye(6)[wanted]), ("predicted", logits.softmax(-1))]
-    sheet = Sheet(WIDE, 310)
-    for n, (name, grid) in enumerate(grids):
-        left = 60 + 440 * n
-        sheet.text(left, 28, name, INK, 18, bold=True)
-        for j, word in enumerate(words):
-            sheet.text(left + 66 * j + 33, 62, word, GREY, 16, "middle")
-        rows = grid.tolist()
-        for i, row in enumerate(rows):
-            for j, share in enumerate(row):
-                at = left + 66 * j, 74 + 42 * i
-                sheet.rect(*at, 66, 42, "white", PALE)
-                sheet.rect(*at, 66, 42, GREEN if n == 0 else PURPLE, opacity=share)
-                ink = "white" if share > 0.5 else INK
-                sheet.text(at[0] + 33, at[1] + 27, f"{share:.2f}", ink, 16, "middle")
-            if n == 0:
-                sheet.text(left - 12, 101 + 42 * i, i + 1, BLUE, 16, "end")
-    sheet.text(60, 304, "one row per position; each row sums to 1", GREY)
-    return sheet
 
 
 def beam_tree():
@@ -128,4 +77,4 @@ def heads_added():
     return sheet
 
 
-PICTURES = [sinusoids, target_and_predicted_distributions, beam_tree, heads_added]
+PICTURES = [beam_tree, heads_added]

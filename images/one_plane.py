@@ -17,9 +17,8 @@ W_Q[0, 1], W_K[0, 0], W_K[1, 1] = 4, 1, 1
 CAR, SMALL, RED = 3, 1, 2
 PLACES = [50 + 95 * i for i in range(5)]  # the middles of the words
 FOOT, UNIT = (56, 392), 48  # where the first plane's origin is, and how long a 1 is in it
-OTHER, FAR = (424, 360), 118  # likewise for the plane of what the values say
+OTHER, FAR = (430, 374), 152  # likewise for the plane of what the values say
 FORMULAS = {
-    1: ("car = (1, 0)", "small = red = (0, 1)"),
     2: ("car · small", "= 1·0 + 0·1 = 0"),
     3: ("query of car", "= car W_Q = (0, 4)"),
     4: ("key of small", "= small W_K = (0, 1)"),
@@ -30,12 +29,13 @@ FORMULAS = {
 
 
 def queries_in_one_plane():
-    """A film: "the small red car stops", and how car finds its adjectives. In a plane with nouns to
-    the right and adjectives upwards, car's arrow points right and those of small and red point up,
-    at right angles, so that their dot product is 0. The matrix W_Q turns car's arrow upwards and
-    makes it four long: its query. It meets every word's key, scores 4 with small and red, 0 with
-    the others, and a softmax makes weights of 0.46 for small and red. In a second plane, of size
-    and redness, car moves 0.46 of the way along the value of small and of the value of red.
+    """A film: "the small red car stops", and how car finds its adjectives. Their arrows go into a
+    plane with nouns to the right and adjectives upwards: car's is (1, 0), those of small and red
+    are (0, 1), at right angles to it, so that their dot product is 0. The matrix W_Q turns car's
+    arrow upwards and makes it four long: its query. It meets every word's key, scores 4 with small
+    and red, 0 with the others, and a softmax makes weights of 0.46 for small and red. In a second
+    plane, of size and redness, car moves 0.46 of the way along the value of small and of the value
+    of red.
     """
     return film(list(_scenes()), 412)
 
@@ -44,14 +44,15 @@ def _scenes():
     scores = (VECTORS @ W_K @ (VECTORS[CAR] @ W_Q)).tolist()
     weights = (VECTORS @ W_K @ (VECTORS[CAR] @ W_Q) / math.sqrt(2)).softmax(-1).tolist()
     told = [
-        ("Which words describe car?", 1),
-        ("As arrows, car is at right angles to small and red: dot product 0, no match.", 2),
+        ("Which words describe car? Compare their arrows.", 0),
+        ("In this plane, nouns point to the right and adjectives upwards.", 1),
+        ("car is at right angles to small and red, so their dot product is 0: no match.", 2),
         ("W_Q turns a noun upwards and makes it 4 long. This is the query of car.", 3),
         ("W_K leaves nouns and adjectives where they are. These are the keys, one per word.", 4),
         ("The query meets every key, one dot product each.", 5),
         ("4 for small and red, 0 for all others.", 6),
         ("Divided by √2, a softmax turns the scores into weights that sum to 1.", 7),
-        ("What does car take from them? Their values: small says smaller, red says redder.", 8),
+        ("What car takes are their values, in two other entries of a word: size and redness.", 8),
         (f"{weights[SMALL]:.2f} of the value of small flows into car …", 9),
         (f"… and {weights[RED]:.2f} of the value of red.", 10),
         ("car is still a noun. Now it's smallish and reddish too.", 11),
@@ -74,7 +75,7 @@ def _sentence(scene, moment, scores, weights):
         turn = 0.12 * i, 0.12 * i + 0.5  # one after the other
         if 4 <= moment <= 5:
             at = x + 20 if moment == 5 else x
-            scene.card(f"key {i}", at, 66, "k", "key", 34, True, 28, start=(x, 30))
+            scene.card(f"key {i}", at, 66, "k", "key", 34, True, 28, start=(x, 56))
         if moment == 5:
             scene.card(f"query {i}", x - 20, 66, "q", "query", 34, True, 28,
                        start=(PLACES[CAR], 30), when=turn)  # fmt: skip
@@ -91,56 +92,71 @@ def _sentence(scene, moment, scores, weights):
 def _plane(scene, moment):
     """Draw the plane of nouns and adjectives: words, then car's query and the keys."""
     x, y = FOOT
-    scene.line("across", [(20, y), (230, y)], "edge")
-    scene.line("up", [(x, y + 14), (x, y - 216)], "edge")
-    scene.text("noun", 230, y - 8, "noun", "muted", anchor="end")
+    for i in range(1, 5):
+        scene.line(f"level {i}", [(x, y - i * UNIT), (230, y - i * UNIT)], "edge", 1)
+        scene.text(f"height {i}", x - 20, y - i * UNIT + 6, i, "muted", anchor="end")
+        if i < 4:
+            scene.line(f"post {i}", [(x + i * UNIT, y), (x + i * UNIT, y - 206)], "edge", 1)
+    scene.arrow("across", x, y, 236, y, "muted", 2, 9, start={})
+    scene.arrow("up", x, y, x, y - 214, "muted", 2, 9, start={})
+    scene.text("noun", 242, y + 6, "noun", "muted", anchor="start")
     scene.text("adjective", x - 6, y - 222, "adjective", "muted", anchor="start")
-    turned, keys = moment >= 3, moment >= 4
+    turned, keys, apart = moment >= 3, moment >= 4, moment == 0
+    late = {"when": (0.7, 1)} if moment in (1, 3) else {}  # when the arrows are there
     colour = "key" if keys else "muted"
-    scene.arrow("adjectives", x - 5, y, x - 5, y - UNIT, colour, 5, 13)
-    words = "keys of small, red" if keys else "small, red"
-    scene.text("their name", x + 14, y - UNIT + 12, words, colour, anchor="start")
+    for i in (SMALL, RED):
+        at = (PLACES[i], 104) if apart else (x - 5, y)
+        scene.arrow(f"adjective {i}", *at, at[0], at[1] - UNIT, colour, 5, 13, start={})
+    words = "keys of small, red" if keys else "small, red (0, 1)"
+    if not apart:
+        scene.text("their name", x + 14, y - UNIT + 12, words, colour, anchor="start", **late)
     if keys:
         scene.arrow("car's key", x, y + 4, x + UNIT, y + 4, "key", 5, 13)
         scene.text("its name", x + UNIT + 10, y + 16, "key of car", "key", anchor="start")
-    end = (x + 4, y - 4 * UNIT) if turned else (x + UNIT, y)
-    scene.arrow("car's query", x + 4 if turned else x, y, *end, "query", 6, 15)
+    at = (PLACES[CAR] - UNIT / 2, 80) if apart else (x + 4 if turned else x, y)
+    end = (at[0], y - 4 * UNIT) if turned else (at[0] + UNIT, at[1])
+    scene.arrow("car's query", *at, *end, "query", 6, 15, start={})
     at = (x + 20, y - 4 * UNIT + 22) if turned else (x + UNIT + 10, y - 8)
-    words = "query of car" if turned else "car"
-    scene.text("car's name", *at, words, "query", anchor="start", bold=True)
+    if not apart:
+        words = "query of car" if turned else "car (1, 0)"
+        scene.text("car's name", *at, words, "query", anchor="start", bold=True, **late)
     if moment == 2:
         scene.line("corner", [(x, y - 18), (x + 18, y - 18), (x + 18, y)], "ink")
     for i, line in enumerate(FORMULAS.get(moment, ())):
-        scene.text(f"formula {i}", 235, 240 + 30 * i, line, "ink", 19, "start", bold=i > 0)
+        scene.text(f"formula {i}", 245, 240 + 30 * i, line, "ink", 18, "start", bold=i > 0)
 
 
 def _values(scene, moment, weights):
     """Draw the plane of size and redness: the values, and how far car has moved."""
     (x, y), small, red = OTHER, weights[SMALL] * FAR, weights[RED] * FAR
-    scene.line("size", [(x - FAR - 14, y), (x + 40, y)], "edge")
-    scene.line("redness", [(x, y + 30), (x, y - FAR - 30)], "edge")
-    scene.text("size's name", x + 40, y + 20, "size", "muted", anchor="end")
+    scene.arrow("size", x - FAR - 24, y, x + 44, y, "muted", 2, 9)
+    scene.arrow("redness", x, y, x, y - FAR - 30, "muted", 2, 9)
+    scene.text("size's name", x + 46, y + 24, "size", "muted", anchor="end")
     scene.text("redness' name", x, y - FAR - 36, "redness", "muted")
     flow = PLACES[SMALL], 172, PLACES[RED]  # below the weights
     scene.arrow("value of small", x, y, x - FAR, y, "value", 4, 12,
                 start={"x": flow[0], "y": flow[1], "length": 20})  # fmt: skip
-    scene.text("small's value", x - FAR - 8, y + 24, "value of small", "value", anchor="start")
+    scene.text("small's value", x - 6, y + 24, "value of small", "value", anchor="end")
     scene.arrow("value of red", x, y, x, y - FAR, "value", 4, 12,
                 start={"x": flow[2], "y": flow[1], "length": 20})  # fmt: skip
     scene.text("red's value", x - 8, y - FAR - 4, "value of red", "value", anchor="end")
     across, up = small if moment > 8 else 0, red if moment > 9 else 0
+    late = {"when": (0.5, 1)}  # when the weight has arrived, the value shrinks to it
     if moment > 8:
         scene.arrow("from small", x, y, x - small, y, "result", 7, 15,
-                    start={"x": PLACES[SMALL], "y": 172, "width": 40, "length": 40})  # fmt: skip
+                    start={"length": FAR, "width": 4, "fill": "value"}, **late)  # fmt: skip
     if moment > 9:
         scene.arrow("from red", x - small, y, x - small, y - red, "result", 7, 15,
-                    start={"x": PLACES[RED], "y": 172, "width": 40, "length": 40})  # fmt: skip
+                    start={"x": x, "length": FAR, "width": 4, "fill": "value"}, **late)  # fmt: skip
+    if 9 <= moment <= 10:
+        i, *at = (SMALL, x - small / 2, y - 30) if moment == 9 else (RED, x - small + 30, y - 28)
+        scene.text(f"times {i}", *at, f"{weights[i]:.2f}", "result", bold=True,
+                   start={"x": PLACES[i], "y": 149}, when=(0, 0.5))  # fmt: skip
     if moment > 10:
         scene.arrow("change", x, y, x - small, y - red, "query", 6, 15)
-    late = {"when": (0.6, 1)}  # when the flow arrives
     scene.dot("car here", x - across, y - up, 9, "query", **late)
-    name = x - across - 16, y - up - 12
-    scene.text("car's new name", *name, "car", "query", anchor="end", bold=True, **late)
+    name = (x - across - 32, y - up - 12) if moment > 8 else (x + 32, y - 12)
+    scene.text("car's new name", *name, "car", "query", bold=True, **late)
 
 
 PICTURES = [queries_in_one_plane]

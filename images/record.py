@@ -49,15 +49,8 @@ class Film:
         """Write the film, which plays twice, and the one frame for who wants no motion."""
         first, *others = self.frames
         self.still.save(path.with_name(f"{path.stem}_still.webp"), quality=70, method=6)
-        first.save(
-            path,
-            save_all=True,
-            append_images=others,
-            duration=self.lengths,
-            loop=2,
-            quality=70,
-            method=6,
-        )
+        first.save(path, save_all=True, append_images=others, duration=self.lengths, loop=2,
+                   quality=70, method=6)  # fmt: skip
 
 
 def play(page, film):

@@ -6,7 +6,7 @@ from helpers.pretrained import toy_models
 from helpers.text.tokenization import SPECIALS
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
 from helpers.widgets.svg import number
-from images.stage import MOVE, Scene, film
+from images.stage import Scene, film
 
 FRENCH = "le chat noir dort ."
 SEARCH = "un médecin cherche la lettre ."  # no adjective: lesson 02 asks later where a noun looks
@@ -36,64 +36,69 @@ def hidden_state_travelling():
     """A film: the words le chat noir dort enter a recurrent encoder one after the other. Its hidden
     state is a jar carried from word to word. Each word becomes the jar's uppermost layer, and since
     the jar never grows, the layers below shrink: that of le from all of it to 40, 23, 14, 11 and 9
-    percent. Only the last jar goes on. With the last state of the backward reader, a grey jar, it
-    is the context vector. The decoder gets a copy of both at every step and writes the black cat
-    sleeps.
+    percent. A second reader has gone backwards from eos: of its last state, le is 17 percent. Both
+    last states together are the context vector. The decoder gets a copy of it at every step and
+    writes the black cat sleeps.
 
-    A layer's height is its word's share of all that the forward state depends on: how far the state
+    A layer's height is its word's share of all that a state depends on: how far the state
     moves, on average, when the word is exchanged for each other word of the vocabulary.
     """
     read, written, _ = _trained(FRENCH)
-    return film(list(_travelling(read, written, _shares())), 384)
+    return film(list(_travelling(read, written, _shares(), _shares(slice(64, None))[0])), 384)
 
 
-def _shares():
-    """Measure how much of the state after each word depends on which word: rows sum to 1."""
-    toy, forward = toy_models.load_toy("gru"), slice(64)  # the other half reads backwards
+def _shares(half=slice(64)):
+    """Measure how much of the state at each word depends on which word: rows sum to 1.
+
+    The first `half` of a state has read forwards, the other one backwards.
+    """
+    toy = toy_models.load_toy("gru")
     ids = torch.tensor([toy.source.encode(FRENCH, eos=True)])
     words = torch.arange(len(SPECIALS), len(toy.source))
     with torch.inference_mode():
-        states = toy.model.encode(ids)[0][..., forward]  # (1, T, D)
+        states = toy.model.encode(ids)[0][..., half]  # (1, T, D)
         moved = []
         for i, word in enumerate(ids[0]):
             others = words[words != word]
             exchanged = ids.repeat(len(others), 1)
             exchanged[:, i] = others
-            other = toy.model.encode(exchanged)[0][..., forward]
+            other = toy.model.encode(exchanged)[0][..., half]
             moved.append((other - states).norm(dim=-1).mean(0))  # (T,)
-    moved = torch.stack(moved, 1).tril()  # (T, T): state, word
+    moved = torch.stack(moved, 1)  # (T, T): state, word
     return (moved / moved.sum(1, keepdim=True)).tolist()
 
 
-def _travelling(read, written, shares):
+def _travelling(read, written, shares, back):
     first = [f"{row[0]:.0%}" for row in shares]
     told = [
         "“le” goes in. So far the state depends on this word alone.",
-        f"“chat” goes in. Of the state's movement when words are replaced, “le” causes {first[1]}.",
+        f"“chat” goes in and takes room: “le” is now {first[1]} of what the state depends on.",
         f"“noir” goes in, and “le” is down to {first[2]}.",
         "“dort” goes in, and takes the most room.",
         "The full stop takes its part.",
-        f"<eos> ends the sentence. Of “le”, the first word, {first[5]} is left.",
+        f"<eos> ends it. Of “le”, the first word, {first[5]} is left in this reader's state.",
     ]
-    yield _jar(read, written, shares, 0, 0,
-               "A hidden state of fixed size.")  # fmt: skip
+    yield _jar(read, written, shares, back, 0, 0,
+               "A hidden state of fixed size. What does it keep of a sentence?")  # fmt: skip
     for seen, caption in enumerate(told, 1):
-        yield _jar(read, written, shares, seen, 0, caption, key=seen in (2, 6))
+        yield _jar(read, written, shares, back, seen, 0, caption, key=seen in (2, 6))
     told = [
-        "The last one goes on, beside that of the backward reader: together the context vector.",
+        f"A second reader came from the other end and keeps {back[0]:.0%} of “le”. "
+        "Together they are the context vector.",
         f"The decoder gets a copy of both, and writes “{written[0]}”.",
         f"The next step gets a copy too, and “{written[0]}”. It writes “{written[1]}”.",
         "So it goes on, one word per step, until <eos>.",
-        "However long the sentence is, these two are all that the decoder gets.",
+        "However long the sentence is, these two states are all that the decoder gets of it.",
     ]
     for passed, caption in enumerate(told, 1):
-        yield _jar(read, written, shares, 6, passed, caption, key=passed in (3, 5))
+        yield _jar(read, written, shares, back, 6, passed, caption, key=passed in (3, 5))
 
 
-def _jar(read, written, shares, seen, passed, caption, key=True):
+def _jar(read, written, shares, back, seen, passed, caption, key=True):
     """Draw a scene: so many words are in the jar, and so many things have happened after that."""
     scene = Scene(caption, 3.2 if passed == 4 else 1.9, key)
-    scene.text("encoder", 6, 20, "the encoder reads", "muted", anchor="start", bold=True)
+    words = "the encoder reads" + ", forwards" * (not passed)
+    scene.text("encoder", 6, 20, words, "muted", anchor="start", bold=True)
     for i, (x, word) in enumerate(zip(PLACES, read, strict=True)):
         gone = i < seen
         scene.text(f"word {i}", x, READ_AT + 6, word, COLOURS[i] if gone else "ink", bold=True,
@@ -112,6 +117,8 @@ def _jar(read, written, shares, seen, passed, caption, key=True):
             scene.text(f"in {i}", x, JAR_AT + top + high / 2 + 6, read[i], "paper", bold=True,
                        start={"x": PLACES[i], "y": READ_AT + 6, "fill": "ink"}, **new)  # fmt: skip
     scene.rect("jar", left - 3, JAR_AT - 3, WIDE + 6, HIGH + 6, "none", "ink", when=(0, 0.75))
+    for i, words in enumerate(("the thicker a layer, the more", "the state depends on its word")):
+        scene.text(f"layers {i}", 240, 322 + 26 * i, words, "muted", opacity=float(not passed))
     if not seen:
         scene.text("state", left - 3, JAR_AT + HIGH + 24, "hidden state", "muted", anchor="start")
     elif not passed:
@@ -121,18 +128,22 @@ def _jar(read, written, shares, seen, passed, caption, key=True):
     else:
         scene.text("share", x - 78, JAR_AT + HIGH - 1, f"le {shares[5][0]:.0%}", COLOURS[0], 20,
                    bold=True)  # fmt: skip
-        scene.rect("backward jar", left + BESIDE - 3, JAR_AT - 3, WIDE + 6, HIGH + 6, "muted",
-                   "ink", 0.3, when=(0.5, 1))  # fmt: skip
+        scene.text("back share", x + BESIDE + 82, JAR_AT + 20, f"le {back[0]:.0%}", COLOURS[0], 20,
+                   bold=True, when=(0.6, 1))  # fmt: skip
+        _layers(scene, "backward", back, left + BESIDE, JAR_AT, WIDE, HIGH, 1,
+                (490, JAR_AT, WIDE, HIGH), False, read, when=(0.2, 1))  # fmt: skip
+        scene.rect("backward jar", left + BESIDE - 3, JAR_AT - 3, WIDE + 6, HIGH + 6, "none",
+                   "ink", start={"x": 487}, when=(0.2, 1))  # fmt: skip
         for name, place in (("forward", x), ("backward", x + BESIDE)):
             scene.text(name, place, JAR_AT + HIGH + 26, name, "muted", when=(0.5, 1))
         scene.text("context", x + BESIDE / 2, JAR_AT - 14, "context vector", "ink", bold=True)
         scene.text("decoder", 6, 280, "the decoder writes", "muted", anchor="start", bold=True)
-        _translation(scene, written, shares[-1], left, passed)
+        _translation(scene, written, shares[-1], back, left, passed)
     return scene
 
 
-def _translation(scene, written, shares, left, passed):
-    """Draw the words written so far, and the copies of the context that the newest ones got."""
+def _translation(scene, written, shares, back, left, passed):
+    """Draw the words written so far, and the copies of the context that they got."""
     before, done = [0, 0, 1, 2, 6, 6][passed - 1 : passed + 1]
     for i, (x, word) in enumerate(zip(PLACES[:done], written, strict=False)):
         turn = max(i - before, 0) / max(done - before, 1)
@@ -140,9 +151,8 @@ def _translation(scene, written, shares, left, passed):
         middle = (turn + last) / 2
         _layers(scene, f"copy {i}", shares, x - 36, WRITE_AT - 60, 34, 38, 1,
                 (left, JAR_AT, WIDE, HIGH), when=(turn, middle))  # fmt: skip
-        jar = {"x": left + BESIDE, "y": JAR_AT, "width": WIDE, "height": HIGH}
-        scene.rect(f"back {i}", x + 2, WRITE_AT - 60, 34, 38, "muted", tint=0.3, start=jar,
-                   when=(turn, middle))  # fmt: skip
+        _layers(scene, f"second {i}", back, x + 2, WRITE_AT - 60, 34, 38, 1,
+                (left + BESIDE, JAR_AT, WIDE, HIGH), False, when=(turn, middle))  # fmt: skip
         if i and i >= before:
             scene.card(f"again {i}", x - 36, WRITE_AT - 30, written[i - 1], "ink", 62, height=26,
                        opacity=0, start=(x - 79, WRITE_AT), when=(turn, middle))  # fmt: skip
@@ -150,23 +160,25 @@ def _translation(scene, written, shares, left, passed):
                    start=(x, WRITE_AT - 24), when=(middle, last))  # fmt: skip
 
 
-def _stacked(shares, high):
-    """Return top and height of each layer, the first word's at the bottom."""
-    tops = [high * sum(shares[i + 1 :]) for i in range(len(shares))]
+def _stacked(shares, high, forward=True):
+    """Return top and height of each layer, the word that was read first at the bottom."""
+    tops = [high * sum(shares[i + 1 :] if forward else shares[:i]) for i in range(len(shares))]
     return [(top, high * share) for top, share in zip(tops, shares, strict=True) if share > 1e-4]
 
 
-def _layers(scene, name, shares, x, y, wide, high, opacity, start=None, **how):
-    """Draw a state without words; it may come from another place (x, y, width, height)."""
-    places = _stacked(shares, high)
-    for i, (top, thick) in enumerate(places):
+def _layers(scene, name, shares, x, y, wide, high, opacity, start=None, forward=True, words=(),
+            **how):  # fmt: skip
+    """Draw a state, with its words if wished; it may come from another (x, y, width, height)."""
+    for i, (top, thick) in enumerate(_stacked(shares, high, forward)):
         if start:
-            from_top, from_thick = _stacked(shares, start[3])[i]
+            from_top, from_thick = _stacked(shares, start[3], forward)[i]
             how["start"] = {"x": start[0], "y": start[1] + from_top, "width": start[2],
                             "height": from_thick}  # fmt: skip
-        scene.rect(
-            f"{name} {i}", x, y + top, wide, thick, COLOURS[i], round=1, opacity=opacity, **how
-        )
+        scene.rect(f"{name} {i}", x, y + top, wide, thick, COLOURS[i], round=1, opacity=opacity,
+                   **how)  # fmt: skip
+        if words and thick > 19:
+            scene.text(f"{name} word {i}", x + wide / 2, y + top + thick / 2 + 6, words[i], "paper",
+                       bold=True, **{**how, "start": {"x": start[0] + wide / 2}})  # fmt: skip
 
 
 # ---- lesson 02: the decoder looks back -----------------------------------------------------------
@@ -178,7 +190,8 @@ def decoder_looking_back():
     there a piece as tall as the weight comes back and fills the English word's box. A, doctor and
     looks each give most to the next French word. For shares its weight: 0.57 to cherche, 0.42 to
     la. The gives 0.71 to la, 0.26 to cherche. Letter looks at lettre, the full stop and eos both at
-    the full stop. At the end all lines are shown.
+    the full stop. At the end the words become rows and columns, and the pieces the cells of a map,
+    as dark as their weights: a diagonal with a kink at for.
     """
     read, written, weights = _trained(SEARCH)
     told = [
@@ -187,38 +200,58 @@ def decoder_looking_back():
         ((1, 2), "“doctor” and “looks” take mainly one French word each, in order."),
         ((3,), "“for” has no French word of its own. It looks at “cherche” and “la”."),
         ((4,), "“the” looks mostly at “la”, and again at “cherche”."),
-        ((5, 6, 7), "“letter” looks at “lettre”, and even <eos> at the full stop."),
-        (range(len(written)), "All weights at once: an alignment that nobody drew."),
+        ((5, 6), "“letter” looks at “lettre”, and the full stop at the full stop."),
+        ((7,), "Even <eos> looks at the full stop."),
+        (range(len(written)), "In rows and columns: a map of weights, an alignment nobody drew."),
     ]
     return film([_gaze(read, written, weights, *moment) for moment in told], 366)
 
 
 def _gaze(read, written, weights, steps, caption):
     """Draw the words, the looks of some steps, one after the other, and faintly those before."""
-    finished = len(steps) == len(written)
-    scene = Scene(caption, MOVE if finished else 1.0 + 1.6 * len(steps), key=bool(steps))
+    if len(steps) == len(written):
+        return _as_map(Scene(caption, 2.4), read, written, weights)
+    scene = Scene(caption, 1.0 + 1.6 * len(steps), key=bool(steps))
     scene.text("French", 66, 18, "read", "query", bold=True)
     scene.text("English", 414, 18, "written", "key", bold=True)
-    left = [62 + 46 * i for i in range(len(read))]
-    right = [48 + 42 * i for i in range(len(written))]
+    left = right = [48 + 42 * i for i in range(len(written))]  # French is one word shorter
     last = max(steps, default=-1)
     for i, y in enumerate(right):
-        now = i in steps and not finished
+        now = i in steps
         scene.rect(f"written {i}", 362, y - 17, 104, 34, "paper", "key" if i <= last else "edge",
                    line=3.5 if now else 2)  # fmt: skip
         if i <= last:
             turn = steps.index(i) / len(steps) if now else None
-            _look(scene, i, y, left, weights[i], turn, 1 / max(len(steps), 1), finished or now)
-    for j, (y, word) in enumerate(zip(left, read, strict=True)):
+            _look(scene, i, y, left, weights[i], turn, 1 / max(len(steps), 1), now)
+    for j, (y, word) in enumerate(zip(left, read, strict=False)):
         scene.card(f"read {j}", 66, y, word, "query", 104)
-        looks = [] if finished else [i for i in steps if weights[i][j] > SEEN]
+        looks = [i for i in steps if weights[i][j] > SEEN]
         for n, i in enumerate(looks):  # two that look at the same word: beside each other
             turn, share = steps.index(i) / len(steps), 1 / len(steps)
-            scene.text(f"weight {i} {j}", 143 + 46 * n, y - 12, f"{weights[i][j]:.2f}", "result",
+            scene.text(f"weight {n} {j}", 143 + 46 * n, y - 12, f"{weights[i][j]:.2f}", "result",
                        bold=True, start={"opacity": 0},
                        when=(turn + 0.3 * share, turn + 0.42 * share))  # fmt: skip
     for i, (y, word) in enumerate(zip(right, written, strict=True)):
         scene.text(f"word {i}", 414, y + 6, word, "ink" if i <= last else "muted", bold=True)
+    return scene
+
+
+def _as_map(scene, read, written, weights):
+    """Draw the same words as columns and rows, and the pieces as cells of the map."""
+    scene.text("English", 52, 70, "written", "key", bold=True)
+    scene.text("French", 52, 24, "read", "query", bold=True)
+    for i, word in enumerate(written):
+        y = 96 + 36 * i
+        scene.rect(f"written {i}", 6, y - 17, 92, 34, "paper", "key")
+        for j, weight in enumerate(weights[i]):
+            scene.rect(f"edge {i} {j}", 104 + 50 * j, y - 17, 48, 34, "none", "edge", line=1,
+                       when=(0.6, 1))  # fmt: skip
+            if weight > SEEN:
+                scene.rect(f"piece {i} {j}", 104 + 50 * j, y - 17, 48, 34, "result", "none",
+                           0.1 + 0.9 * weight, round=4)  # fmt: skip
+        scene.text(f"word {i}", 52, y + 6, word, "ink", bold=True)
+    for j, word in enumerate(read):  # in two heights, as words are wider than columns
+        scene.card(f"read {j}", 128 + 50 * j, 22 + 40 * (j % 2), word, "query", 88)
     return scene
 
 
@@ -237,7 +270,7 @@ def _look(scene, i, y, left, weights, turn, share, lit):
             flow = {"start": come, "when": (turn + 0.42 * share, turn + share)}
         scene.line(f"gaze {i} {j}", [(361, y), (120, left[j])], "result", round(12 * weight, 1),
                    opacity=1 if lit else 0.2, **grow)  # fmt: skip
-        scene.rect(f"piece {i} {j}", 364, low, 100, 30 * weight, "result", "paper", 0.35, line=1.5,
+        scene.rect(f"piece {i} {j}", 364, low, 100, 30 * weight, "result", "none", 0.35, line=0,
                    round=1, **flow)  # fmt: skip
         low += 30 * weight
 
@@ -286,17 +319,16 @@ def _once(step, pair, moment, caption):
         scene.text(f"h {i}", x, KEY_AT + 36, f"h{small[i]}", "query")
         if 1 <= moment <= 4:
             scene.card(f"s {i}", x, KEY_AT - 34, "s", "key", 34, True, 26,
-                       start=(x, KEY_AT - 64), when=(0.1 * i, 0.1 * i + 0.5))  # fmt: skip
+                       start=(440, 50), when=(0.1 * i, 0.1 * i + 0.5))  # fmt: skip
         if moment >= 5 or (moment == 4 and i == 2):
             rise = {"start": {"y": KEY_AT - 28}, "when": (0.5, 1)}  # the copies of s are gone
-            come = {"when": (0.75, 1)} if moment == 4 else rise
+            come = {"start": {"x": 444, "y": 370}, "when": (0.7, 1)} if moment == 4 else rise
             score = number(energies[i], 1)
             scene.text(f"score {i}", x, SCORE_AT, score, "ink", 19, bold=True, **come)
         if moment >= 6:
             high = 72 * shares[i]
-            scene.rect(
-                f"bar {i}", x - 34, 94 - high, 68, high, "result", start={"y": 94, "height": 0}
-            )
+            scene.rect(f"bar {i}", x - 34, 94 - high, 68, high, "result",
+                       start={"y": 94, "height": 0})  # fmt: skip
             scene.text(f"weight {i}", x, 86 - high, f"{shares[i]:.2f}", "result", bold=True)
         if moment >= 7 and shares[i] > 0.005:
             at = 220 if i == 2 else 104
@@ -304,15 +336,14 @@ def _once(step, pair, moment, caption):
             scene.card(f"flow {i}", at, 326, f"{shares[i]:.2f} h{small[i]}", "query", 92,
                        start=(at, KEY_AT + 62), when=(0, 0.9))  # fmt: skip
     if moment >= 6:
-        scene.text("softmax", 6, 16, "weights", "result", anchor="start")
+        scene.text("softmax", 474, 16, "weights, above their scores", "result", anchor="end")
     else:
         scene.text("so far", 6, 56, "the decoder writes", "key", anchor="start", bold=True)
         for x, word in ((240, "the"), (334, "?")):
             scene.card(f"so far {word}", x, 50, word, "key", 84)
-    if moment < 6:
-        scene.text("state", 400, BENCH + 26, "the decoder's state", "key", anchor="end")
+        scene.text("state", 474, 22, "its state", "key", anchor="end")
     if moment < 8:
-        scene.card("s", 440, BENCH + 20, "s", "key", 60, True)
+        scene.card("s", 440, BENCH + 20 if moment > 5 else 50, "s", "key", 60, True)
     if 2 <= moment <= 4:
         _opened(scene, *pair, moment - 1)
     if moment >= 7:
@@ -358,7 +389,7 @@ def _opened(scene, from_query, from_key, v, stage):
         if stage < first:
             continue
         scene.text(f"{name} name", x, 314, name, colour, bold=True, **late)
-        for i, value in enumerate(values[2:6].tolist()):
+        for i, value in enumerate(values[108:112].tolist()):
             box = x - 30, 320 + 26 * i, 60, 26
             scene.rect(f"{name} box {i}", *box, colour, colour, 0.12, **late)
             scene.text(f"{name} {i}", x, 339 + 26 * i, number(value), "ink", **late)

@@ -25,10 +25,11 @@ class Scene:
         self.caption, self.move, self.key, self.shapes = caption, move, key, {}
 
     def _add(self, name, kind, how, **shape):
-        rounded = {k: round(v, 1) if isinstance(v, float) else v for k, v in shape.items()}
+        if "start" in how:
+            how = {**how, "start": _rounded(how["start"])}
         if name in self.shapes:
             raise ValueError(f"{self.caption!r} has two shapes called {name!r}; give each its own.")
-        self.shapes[name] = {"kind": kind, **rounded, **how}
+        self.shapes[name] = {"kind": kind, **_rounded(shape), **how}
 
     def text(self, name, x, y, words, fill="ink", size=TEXT, anchor="middle", bold=False, **how):
         """Write words on the base line y; `how` is opacity, start and when, as for all shapes."""
@@ -70,6 +71,10 @@ class Scene:
                   **{**how, **ink})  # fmt: skip
 
 
+def _rounded(shape):
+    return {k: round(v, 1) if isinstance(v, float) else v for k, v in (shape or {}).items()}
+
+
 def film(scenes: list, height: int) -> dict:
     """Put scenes together; the first is there at once.
 
@@ -85,7 +90,7 @@ def _timed(scene, first):
     lead, move = (0, 0) if first else (0.4, round(max(scene.move, min(reading - 1, 2.4)), 2))
     return {
         "caption": scene.caption,
-        "seconds": round(reading if first else max(reading, lead + move) + REST, 2),
+        "seconds": round((reading if first else max(reading, lead + move)) + REST, 2),
         "lead": lead,
         "move": move,
         "key": scene.key,
