@@ -225,7 +225,7 @@ notebook.picture("context_vector")
 # numbers. Read backwards, the beginning comes last, and yet you've seen it get lost. In either direction, a word has
 # to share 64 numbers with all the others.
 #
-# Here is the forward half in motion. Its state is drawn as a jar, with one layer per word. The thicker a layer, the
+# Here they are in motion. A state is drawn as a jar, with one layer per word. The thicker a layer, the
 # more its word matters to the state. We measured that on our trained model. Put another word in a word's place, and
 # the state moves. The further it moves, on average over all other words, the thicker the layer.
 

@@ -400,7 +400,7 @@ notebook.tell(
 # ### You are here
 #
 # Here's the whole model at work. Press play, and open the attention at any word. You can now compute every score that
-# it shows.
+# it shows. While the kernel runs, a press on a weight makes the decoder look there alone. Which word does it write then?
 
 # %% tags=["nbval-ignore-output"]
 model_map(looking.trace("le chat noir voit le chien ."), written=2)

@@ -902,8 +902,8 @@ exercises.quiz("temperature_to_zero")
 # $$\hat y(x) = \sum_j \mathrm{softmax}_j\!\left(-\frac{(x - x_j)^2}{2 h^2}\right) y_j$$
 #
 # Only the score differs from ours. The width $h$ of this **kernel** does what the temperature did. Make it narrow,
-# then wide, and watch the last number on the right, which measures how far the estimate is from the true curve. At
-# what width is the error smallest?
+# then wide, and watch the number at the end of the bold line, which measures how far the estimate is from the true
+# curve. At what width is the error smallest?
 
 # %%
 KernelRegression(width=1.0)

@@ -628,10 +628,7 @@ for position in range(8):
     bits = [position >> bit & 1 for bit in (3, 2, 1, 0)]
     halves = [int(math.sin(math.pi * (position + 0.5) / 2**bit) < 0) for bit in (3, 2, 1, 0)]
     print(position, bits, halves)
-
-# %% tags=["hide-input"]
 assert bits == halves == [0, 1, 1, 1]
-notebook.picture("sinusoids")
 
 # %% [markdown]
 # ### Is it added or concatenated?

@@ -656,9 +656,8 @@ size = "nothing" if abs(moved) < 0.01 else "some" if moved < 0.1 * whole else "m
 exercises.reveal("a_sharp_head", measured=size)
 print(f"without this head the loss changes by {moved:+.3f} nats, from {whole:.3f}")
 cheap = (change < 0.1 * whole).sum().item()
-axes = plots.signed_heatmap(
-    change, x_label="head", y_label="layer", title="change in loss, nats (blue: it rises)"
-)
+_, axes = pyplot.subplots(figsize=(3.2, 3.4))
+plots.signed_heatmap(change, axes, "head", "layer", "change in loss, nats (blue: it rises)")
 axes.set_xticks(range(4), range(1, 5))
 axes.set_yticks(range(9), [f"{kind} {i % 3 + 1}" for i, (kind, _) in enumerate(layers)])
 notebook.claim(

@@ -73,7 +73,6 @@ exercises.warm_up(8)
 # %% tags=["hide-input"]
 assert model.output_proj.weight is model.tgt_embedding.weight is model.src_embedding.weight
 assert model.tgt_embedding.weight.numel() > 1_000_000
-notebook.picture("final_linear_softmax")
 
 # %% [markdown]
 # Let's stop the translator after *a large train* and look at its scores for the next token.

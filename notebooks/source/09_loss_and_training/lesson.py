@@ -141,11 +141,7 @@ exercises.warm_up(9)
 # word of its vocabulary, and we know which word is right. We could count how often the likeliest word is right. But
 # change a weight a little, and the count usually stays put, so gradient descent has nothing to go by. The
 # probability of the right word moves with every change.
-
-# %% tags=["hide-input"]
-notebook.picture("target_and_predicted_distributions")
-
-# %% [markdown]
+#
 # The probability of a sentence is the product of its tokens' probabilities. In a long sentence that's forty small
 # numbers to multiply, so we add their logarithms instead. The loss of a token is $-\log p$, where $p$ is the
 # probability of the right word. A word that the model was certain of costs nothing, and a word with an even chance
@@ -270,7 +266,7 @@ plots.labelled_lines(
 )  # fmt: skip
 for height, name in [(log_v, "log V"), (unigram, "unigram entropy")]:
     axes.axhline(height, color=plots.GREY, linestyle="--")
-    axes.text(1900, height + 0.08, name, color=plots.GREY, ha="right")
+    axes.text(1900, height + 0.15, name, color=plots.GREY, ha="right")
 print(f"first below the unigram entropy: GRU + attention at step {passed['additive']}, "
       f"Transformer at step {passed['transformer']}")  # fmt: skip
 assert abs(logs["additive"][0] - log_v) < 0.1 and first > log_v + 1

@@ -320,10 +320,8 @@ for name, label in (("pooler", "pooler"), ("cls", "[CLS]"), ("mean", "mean")):
     print(
         f"{label:>12}  {100 * at_5000[name]:.1f}%   eight draws: {100 * min(scores):.1f} to {100 * max(scores):.1f}"
     )
-print(
-    "\nMiniLM was trained so that the mean of its vectors represents a sentence (Reimers and Gurevych\n"
-    "2019). The result says nothing about the [CLS] of BERT itself."
-)
+notebook.tell("""MiniLM was trained so that the mean of its vectors represents a sentence (Reimers and Gurevych 2019). The
+result says nothing about the [CLS] of BERT itself.""")
 assert at_5000["mean"] > max(at_5000["cls"], at_5000["pooler"]) + 0.03
 
 # %% [markdown]

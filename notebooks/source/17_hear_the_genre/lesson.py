@@ -445,7 +445,7 @@ print(f"{known.float().mean():.1%} of the test windows are from performances in 
 alike = grids[train] @ grids[test[0]] / (grids[train].norm(dim=1) * grids[test[0]].norm())
 nearest = train[alike.argmax()]
 same = "the same performance" if numbers[nearest] == numbers[test[0]] else "another performance"
-print(f"Listen to one of them, and to the training window that is most like it. It's from {same}.")
+notebook.tell(f"Listen to one, and to the training window most like it, from {same}.")
 listen(windows.strokes[test[0]], windows.bpm[test[0]].item(), "From the test")
 listen(windows.strokes[nearest], windows.bpm[nearest].item(), "From the training set")
 notebook.tell("""A drummer repeats a pattern for minutes, with small changes. If we draw windows at random, nearly every test
@@ -646,7 +646,7 @@ axes.scatter(range(3), rock, marker="_", s=900, color=plots.ORANGE, label="alway
 axes.set_xticks(range(3), ["windows\ndrawn", "performances\ndrawn", "drummers\nnever heard"])
 axes.set_ylabel("accuracy")
 axes.set_ylim(0, 1)
-axes.legend(loc="upper right", ncols=3)
+axes.legend(loc="upper right", ncols=3, markerscale=0.6)
 for way in ways:
     print(f"{way:>13}: encoder {means(way):.0%}, linear model {means(way, 'linear'):.0%}, "
           f"performance seen before {numpy.mean(results['ways'][way]['seen']):.0%}")  # fmt: skip

@@ -68,12 +68,12 @@ whole = model_map(translator.trace("Un chien noir court dans la neige."))
 whole
 
 # %% [markdown]
-# With `model_map(trace, here="…")`, a lesson highlights the part that it builds and dims the rest. You can
-# also do it from Python. `whole.place`, `whole.follow` and `whole.stop` open a place, follow a token and go
-# to a step of the tour.
+# From Python, `whole.follow` follows a token, as a click does: here the row of *dog*, which writes *runs*. Look at
+# the map above. `whole.place` and `whole.stop` open a place and go to a step of the tour. With
+# `model_map(trace, here="…")`, a lesson highlights the part that it builds and dims the rest.
 
 # %% tags=["nbval-ignore-output"]
-whole.here = "cross-attention"
+whole.follow = "decoder:3"
 
 # %% [markdown]
 # The same map shows an encoder alone (`minilm.trace("…")`), a GPT that draws one token after the other
@@ -171,7 +171,8 @@ ShapeTracer(translator)
 # ## Decoding (lesson 08)
 
 # %%
-DecodingExplorer(translator, method="beam", step=4)
+station = "Des gens attendent le train dans une grande gare."
+DecodingExplorer(translator, station, method="beam", step=5)
 
 # %% [markdown]
 # ## Loss (lesson 09)
@@ -267,7 +268,9 @@ def writer(model):
 
 
 writers = {"our assistant": writer(helper.model), "story model": writer(story.model)}
-ChatBox(writers, helper.encode, story.decode, "Say wolf three times.")
+ChatBox(
+    writers, helper.encode, story.decode, "Say forehead three times.", template="the roles swapped"
+)
 
 # %% [markdown]
 # ## One vector exchanged between two sentences (lesson 20)
