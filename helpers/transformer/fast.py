@@ -158,7 +158,8 @@ def fused_attention(query, key, value, mask=None, dropout=0.0):
     """The same as ``scaled_dot_product_attention(query, key, value, mask)[0]``.
 
     PyTorch's operator goes through the keys in one pass and stores no weights. Measured, forward
-    and backward, for 16 sequences of 128 positions and six heads: two thirds of the time.
+    and backward, for 16 sequences of 128 positions and six heads: two thirds of the time. It gives
+    NaN to all queries where some, but not all of them, attend to an infinite key.
 
     Parameters
     ----------
