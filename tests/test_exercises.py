@@ -285,9 +285,12 @@ def test_nan_never_passes(name):
 @some_exercises
 def test_a_check_is_quick(name):
     exercises.check(name, EXERCISES[name].reference)
-    start = time.process_time()
-    exercises.check(name, EXERCISES[name].reference)
-    assert time.process_time() - start < SLOWEST_CHECK
+    seconds = []
+    for _ in range(3):  # into one of them may fall a whole test run's garbage
+        start = time.process_time()
+        exercises.check(name, EXERCISES[name].reference)
+        seconds.append(time.process_time() - start)
+    assert min(seconds) < SLOWEST_CHECK
 
 
 def strided(tensor):
