@@ -24,7 +24,7 @@ help:
 	@echo "make class-test             try a class on one server, for real (LEARNERS=4)"
 	@echo "make grade FOLDER=handed_in grade submitted notebooks, into a CSV file"
 	@echo "make quick                  code style, the package and the exercises: a minute"
-	@echo "make test                   everything that CI checks: six to seven minutes"
+	@echo "make test                   everything that CI checks: five to six minutes"
 	@echo "make test-all               the weekly tests too, and lessons' trainings to their end"
 	@echo "make notebooks [ONLY=03]    rebuild the changed notebooks (FORCE=1: all of them)"
 	@echo "make minutes [ONLY=03]      estimate how long each part of a lesson takes"
