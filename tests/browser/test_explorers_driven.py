@@ -70,6 +70,10 @@ def test_bars_are_dragged_tapped_and_moved_by_keys(open_notebook):
 
 def test_play_runs_to_the_end_and_refusals_stand_at_their_field(open_notebook):
     page = open_notebook([SIX], size=(1024, 768))
+    assert not page.locator("audio").count()  # nothing to be heard
+    page.get_by_role("button", name="Play: Step").click()
+    page.get_by_role("button", name="Pause: Step").wait_for()
+    page.get_by_label("Step", exact=True).press("ArrowRight")  # the hand has taken over
     page.get_by_role("button", name="Play: Step").click()
     page.locator(".ex-value", has_text="6 of 6").wait_for()
     field = page.get_by_label("x of cat")

@@ -22,7 +22,10 @@ function slider(explorer, one) {
   const input = make("input", { type: "range", id });
   const output = make("span", { class: "ex-value", "aria-hidden": "true" });
   const toValue = (at) => (one.log ? shareToLog(at / 1000, one.min, one.max) : at);
-  input.addEventListener("input", () => explorer.ask({ set: { [one.trait]: toValue(Number(input.value)) } }));
+  input.addEventListener("input", () => {
+    if (play) explorer.pause(); // the hand has taken over
+    explorer.ask({ set: { [one.trait]: toValue(Number(input.value)) } });
+  });
   // A thousandth of a logarithm is no step for a key: it takes those of the number that is shown.
   const onKey = (event) => {
     const steps = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 }[event.key];
@@ -32,7 +35,7 @@ function slider(explorer, one) {
     explorer.ask({ set: { [one.trait]: Math.max(one.min, next) } });
   };
   if (one.log) input.addEventListener("keydown", onKey);
-  const named = { class: "ex-button ex-first", "aria-pressed": "false", "aria-label": `Play: ${one.label}` };
+  const named = { class: "ex-button ex-first", "aria-label": `Play: ${one.label}` };
   const play = one.interval ? make("button", { type: "button", ...named }, "Play") : null;
   play?.addEventListener("click", () => explorer.play(one, play));
   const show = (now, value) => {

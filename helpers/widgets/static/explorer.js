@@ -17,14 +17,12 @@ class Explorer {
     const fold = folded && make("details", { class: "ex-known ex-folded" }, make("summary", {}, folded), this.second);
     this.told = make("div", { class: "ex-told" });
     this.picture = make("div", { class: "ex-picture", role: "group" });
-    this.sound = make("audio", { controls: "", hidden: "", "aria-label": "Listen" });
     this.live = make("div", { class: "av-hidden", role: "status", "aria-live": "polite" });
     const named = { class: "av ex course-explorer", role: "group", "aria-label": model.get("_title") };
-    const parts = [this.bar, fold || this.second, this.told, this.picture, this.sound, this.live];
+    const parts = [this.bar, fold || this.second, this.told, this.picture, this.live];
     this.root = make("div", named, ...parts);
     el.classList.add("course-explorer-holder");
     el.append(this.root);
-    for (const event of ["play", "seeked"]) this.sound.addEventListener(event, () => this.follow());
     const update = () => this.update();
     const theme = () => (this.root.dataset.theme = isDark() ? "dark" : "light");
     const ends = [shieldKeys(this.root), onTheme(theme), onWidth(this.root, () => this.draw())];
@@ -74,9 +72,7 @@ class Explorer {
     this.told.replaceChildren(...shown.told.map((line) => make("div", {}, ...lowered(line))));
     this.told.hidden = !shown.told.length;
     this.picture.setAttribute("aria-label", shown.alt);
-    this.sound.hidden = !shown.sound;
-    const heard = shown.sound ? `data:audio/wav;base64,${shown.sound}` : "";
-    if (heard && this.sound.src !== heard) this.sound.src = heard;
+    if (shown.sound) this.hear(`data:audio/wav;base64,${shown.sound}`);
     this.say(shown.alt);
     this.root.dataset.answered = shown.answered;
     this.flush();
@@ -119,6 +115,15 @@ class Explorer {
     }, 700);
   }
 
+  hear(heard) {
+    if (!this.sound) {
+      this.sound = make("audio", { controls: "", "aria-label": "Listen" });
+      for (const event of ["play", "seeked"]) this.sound.addEventListener(event, () => this.follow());
+      this.picture.after(this.sound);
+    }
+    if (this.sound.src !== heard) this.sound.src = heard;
+  }
+
   // A line in the picture goes with what is heard.
   follow() {
     const line = this.picture.querySelector("[data-heard]");
@@ -130,28 +135,31 @@ class Explorer {
 
   // Let time run: every tick asks Python for the next state, until nothing changes any more.
   play(one, button) {
-    if (this.playing) return this.pause(button);
-    button.textContent = "Pause";
-    button.setAttribute("aria-pressed", "true");
+    if (this.playing) return this.pause();
+    const call = (word) => {
+      button.textContent = word;
+      button.setAttribute("aria-label", `${word}: ${one.label}`);
+    };
+    call("Pause");
+    this.rest = () => call("Play");
     const { min, max } = this.shown.controls.find(({ name }) => name === one.name);
     if (this.state[one.trait] >= max) this.ask({ set: { [one.trait]: min } }); // at the end: once more
     let before = null;
     const tick = () => {
-      if (!this.root.isConnected) return this.pause(button);
+      if (!this.root.isConnected) return this.pause();
       if (this.sent > this.shown.answered) return; // Python is still at work
       const now = JSON.stringify(this.state);
-      if (now === before) return this.pause(button);
+      if (now === before) return this.pause();
       before = now;
       this.ask({ tick: one.trait });
     };
     this.playing = setInterval(tick, one.interval);
     tick();
   }
-  pause(button) {
+  pause() {
     clearInterval(this.playing);
+    if (this.playing) this.rest();
     this.playing = null;
-    button.textContent = "Play";
-    button.setAttribute("aria-pressed", "false");
   }
 }
 
