@@ -90,6 +90,21 @@ def test_multi_head_equals_pytorch(d_model, n_heads, kind):
     assert_gradients_equal(pairs)
 
 
+def test_additive_scores_by_loops():
+    torch.manual_seed(0)
+    layer = attention.AdditiveAttention(3, 4, 5).double()
+    query, keys = (torch.randn(*size, dtype=torch.float64) for size in ((2, 3), (2, 6, 4)))
+    mask = torch.rand(2, 6) < 0.7
+    w, u, v = layer.parameters()  # and no biases
+    context, weights = layer(query, keys, mask)
+    for b in range(2):
+        scores = torch.stack([v[0] @ torch.tanh(w @ query[b] + u @ key) for key in keys[b]])
+        expected = scores.masked_fill(~mask[b], -math.inf).softmax(0)
+        torch.testing.assert_close(weights[b], expected)
+        torch.testing.assert_close(context[b], expected @ keys[b])
+    torch.testing.assert_close(layer(query, keys, mask, layer.key_proj(keys))[1], weights)
+
+
 @pytest.mark.parametrize("score", ["dot", "general", "concat"])
 def test_multiplicative_scores_by_loops(score):
     torch.manual_seed(0)
@@ -109,9 +124,12 @@ def test_multiplicative_scores_by_loops(score):
                     ),
                 }[score]()
                 torch.testing.assert_close(scores[b, t, s], expected)
-    one_context, one_weights = layer(query[:, 0], keys)
-    torch.testing.assert_close(one_weights, layer(query, keys)[1][:, 0])
-    torch.testing.assert_close(one_context, layer(query, keys)[0][:, 0])
+    mask = torch.arange(5) < torch.tensor([[2], [4]])
+    context, weights = layer(query, keys, mask)
+    assert not weights.masked_select(~mask[:, None]).any()
+    one_context, one_weights = layer(query[:, 0], keys, mask)
+    torch.testing.assert_close(one_weights, weights[:, 0])
+    torch.testing.assert_close(one_context, context[:, 0])
 
 
 @pytest.mark.parametrize("need_weights", [False, True])

@@ -163,6 +163,7 @@ def test_top_k_by_hand():
     expected = torch.tensor([[-inf, 3.0, 2.0], [0.0, -inf, 5.0]])
     assert torch.equal(decoding.top_k_filter(logits, 2), expected)
     assert torch.equal(decoding.top_k_filter(logits, 9), logits)
+    assert decoding.top_k_filter(logits, 1).isfinite().sum() == 2
 
 
 def test_top_p_stops_at_exactly_p():
@@ -194,10 +195,14 @@ def test_top_p_keeps_the_fewest_that_reach_p(seed, p):
 def test_samplers_draw_from_their_distribution(options, change):
     logits = torch.tensor([0.5, 2.0, 0.0, 1.0, -1.0, 1.5])
     n = 20_000
-    ids = decoding.sample(
-        lambda prefix, rows: logits.expand(len(prefix), V), n, BOS, -1, 1,
-        generator=torch.Generator().manual_seed(0), **options,
+    ids, again = (
+        decoding.sample(
+            lambda prefix, rows: logits.expand(len(prefix), V), n, BOS, -1, 1,
+            generator=torch.Generator().manual_seed(0), **options,
+        )
+        for _ in range(2)
     )  # fmt: skip
+    assert ids == again
     frequency = torch.bincount(torch.tensor(ids).flatten(), minlength=V) / n
     torch.testing.assert_close(frequency, change(logits).softmax(-1), atol=0.012, rtol=0)
 

@@ -8,7 +8,7 @@ from torch import nn
 from twins import assert_gradients_equal, copy_weights, layer_pairs, stack_pairs
 
 from helpers.transformer import decoding, masks
-from helpers.transformer.layers import DecoderLayer, Dropout, EncoderLayer, inference
+from helpers.transformer.layers import ACTIVATIONS, DecoderLayer, Dropout, EncoderLayer, inference
 from helpers.transformer.transformer import Transformer, TransformerConfig
 
 SRC = torch.tensor([[5, 6, 7, 2], [8, 9, 2, 0], [4, 2, 0, 0]])
@@ -247,7 +247,9 @@ def test_errors():
         small(share_vocabulary=True)
     with pytest.raises(ValueError, match="activation"):
         small(activation="tanh")
-    assert small(activation="gelu")
+    gelu = small(activation="gelu")
+    for layer in (*gelu.encoder_layers, *gelu.decoder_layers):
+        assert layer.feed_forward.activation is ACTIVATIONS["gelu"]
     with pytest.raises(ValueError, match="dropout is a share"):
         small(dropout=1.0)
     with pytest.raises(TypeError, match="norm_first"):
