@@ -20,6 +20,7 @@ from helpers.pretrained.toy_models import load_toy
 from helpers.pretrained.trace import trace_encoder, trace_translation
 from helpers.pretrained.wardrobe import load_wardrobe
 from helpers.text.tokenization import BOS, EOS
+from helpers.transformer.masks import causal_mask
 from helpers.transformer.transformer import Transformer, TransformerConfig
 from helpers.widgets import map_data
 from helpers.widgets.map_data import entries, pack_recurrent, pack_trace
@@ -81,6 +82,23 @@ def small_trace(norm_first=False, n=5, tokens_of=names):
     return model, source, target, trace_translation(model, source, target, tokens_of, "small")
 
 
+@pytest.fixture
+def windowed(monkeypatch):
+    """Trace a model whose first head sees two tokens only: each one and the one before it."""
+
+    def target_mask(_, ids):
+        causal = causal_mask(ids.shape[1])
+        return torch.stack([causal.triu(-1), causal])[None]
+
+    def source_mask(_, ids):
+        causal = causal_mask(ids.shape[1])
+        return torch.stack([causal.triu(-1), causal | True])[None]
+
+    monkeypatch.setattr(Transformer, "target_mask", target_mask)
+    monkeypatch.setattr(Transformer, "source_mask", source_mask)
+    return small_trace(norm_first=True)[3]
+
+
 def parts(stack):
     return [part for layer in stack.layers for part in layer]
 
@@ -95,7 +113,6 @@ def test_a_trace_holds_what_the_model_computes(norm_first):
     with torch.no_grad():
         memory = model.encode(source[None])[0]
         logits = model(source[None], target[None, :-1])[0]
-    maps = model.attention_maps(source[None], target[None, :-1])
     torch.testing.assert_close(found.encoder.output, memory)
     for row, candidates in enumerate(found.candidates):
         best = logits[row].topk(len(candidates))
@@ -103,11 +120,32 @@ def test_a_trace_holds_what_the_model_computes(norm_first):
         assert numpy.allclose([c.logit for c in candidates], best.values, atol=1e-5)
         shares = logits[row].softmax(-1)[best.indices]
         assert numpy.allclose([c.probability for c in candidates], shares, atol=1e-6)
-    for layer in range(2):
-        own, cross, _ = found.decoder.layers[layer]
-        torch.testing.assert_close(found.encoder.layers[layer][0].heads.weights, maps[0][0, layer])
-        torch.testing.assert_close(own.heads.weights, maps[1][0, layer])
-        torch.testing.assert_close(cross.heads.weights, maps[2][0, layer])
+
+
+def test_every_head_is_traced_split_and_sent_with_its_own_mask(windowed):
+    maps = windowed.network.attention_maps(windowed.source_ids[None], windowed.target_ids[None])
+    view = model_map(windowed)
+    near = ["10000", "11000", "01100", "00110", "00011"]
+    for name, wide, kind in (
+        ("encoder", "all", "self-attention"), ("decoder", "causal", "masked-self-attention"),
+    ):  # fmt: skip
+        for layer, sublayers in enumerate(getattr(windowed, name).layers):
+            heads = sublayers[0].heads
+            torch.testing.assert_close(heads.weights, getattr(maps, name)[0, layer])
+            assert torch.equal(heads.weights > 0, heads.mask)
+            assert view._trace[name]["layers"][layer][0]["mask"] == [near, wide]
+            for head, seen in enumerate(heads.scores[:, -1]):
+                place = f"{name}/{layer}/{kind}/{head}/4,"
+                view.place = f"{place}3/why"
+                assert abs(numpy.sum(view._asked["pairs"]) - seen[3].item()) < 1e-5
+                mean = seen[heads.mask[head, -1]].mean().item()
+                assert abs(numpy.sum(view._asked["mean"]) - mean) < 1e-5
+            with pytest.raises(ValueError, match="there is no place"):
+                view.place = f"{name}/{layer}/{kind}/0/4,2/why"
+            view.place = f"{name}/{layer}/{kind}/1/4,2/why"
+    for layer, (_, cross, _) in enumerate(windowed.decoder.layers):
+        torch.testing.assert_close(cross.heads.weights, maps.cross[0, layer])
+        assert view._trace["decoder"]["layers"][layer][1]["mask"] == ["all"]
 
 
 def test_an_encoder_alone_is_traced_too():
@@ -178,7 +216,10 @@ REPLY = """
 import { entryOf, readTrace } from "MODULE";
 const model = readTrace(sent.described, bytes(sent.data));
 const found = model.stacks.flatMap((stack) => stack.layers.flat().filter((one) => one.heads).map(
-  ({ heads }) => heads.map((one) => [one.scores, one.weights, one.context].map((m) => [...m.data]))
+  ({ heads }) => heads.map((one) => [
+    ...[one.scores, one.weights, one.context].map((m) => [...m.data]),
+    [...one.scores.data.keys()].map((i) => one.allowed(Math.floor(i / one.k.rows), i % one.k.rows)),
+  ])
 ));
 const strip = model.stacks[0].entered;
 const entries = Array.from({ length: strip.cols }, (_, col) => entryOf(strip, col));
@@ -208,7 +249,7 @@ def run_in_node(script, feed):
 
 @pytest.mark.slow
 @pytest.mark.skipif(NODE is None, reason="node is not on this machine")
-@pytest.mark.parametrize("which", ["trace", "gpt", "vit"])
+@pytest.mark.parametrize("which", ["trace", "gpt", "vit", "windowed"])
 def test_the_browser_computes_the_models_own_attention(which, request):
     trace = request.getfixturevalue(which)
     answer = in_node(REPLY, trace)
@@ -217,11 +258,12 @@ def test_the_browser_computes_the_models_own_attention(which, request):
     exact = [part for stack in trace.stacks for part in parts(stack) if part.heads]
     assert len(found) == len(exact)
     for theirs, part in zip(found, exact, strict=True):
-        for h, (scores, weights, context) in enumerate(theirs):
+        for h, (scores, weights, context, allowed) in enumerate(theirs):
             heads = part.heads
             assert numpy.allclose(scores, heads.scores[h].ravel(), atol=0.02)
             assert numpy.allclose(weights, heads.weights[h].ravel(), atol=0.005)
             assert numpy.allclose(context, heads.context[h].ravel(), atol=0.02)
+            assert allowed == heads.mask[h].ravel().tolist()
 
 
 def test_at_every_temperature_the_shares_are_the_whole_vocabularys(translator, trace):
@@ -315,6 +357,7 @@ def test_the_parts_of_a_score_add_up_to_the_models_own(trace):
     for name, layer, part, kind, row, col in [
         ("encoder", 2, 0, "self-attention", 1, 2),
         ("decoder", 2, 0, "masked-self-attention", 3, 1),
+        ("decoder", 2, 0, "masked-self-attention", 11, 1),
         ("decoder", 1, 1, "cross-attention", 2, 4),
     ]:
         view.place = f"{name}/{layer}/{kind}/0/{row},{col}/why"
@@ -322,7 +365,7 @@ def test_the_parts_of_a_score_add_up_to_the_models_own(trace):
         scores = heads.scores[0, row]
         told = view._asked
         assert abs(numpy.sum(told["pairs"]) - scores[col].item()) < 1e-4
-        seen = scores[heads.mask[row]]  # what the causal mask hides is no key to compare with
+        seen = scores[heads.mask[0, row]]  # what the causal mask hides is no key to compare with
         assert len(seen) == (row + 1 if kind.startswith("masked") else 12)
         assert abs(numpy.sum(told["mean"]) - seen.mean().item()) < 1e-4
         assert numpy.shape(told["pairs"]) == (len(told["names"]), len(told["keys"]))
@@ -592,17 +635,3 @@ def test_the_recurrent_pair_looks_where_it_is_told_and_reads_another_sentence():
     assert "never saw “zèbre”" in view._refused
     view.sentence = "la reine dort ."
     assert (view.trace.written[:2], view.chosen, view._refused) == (["the", "queen"], [], "")
-
-
-def test_any_mask_and_the_models_own_weights_are_sent(trace):
-    part = next(part for part in trace.decoder.layers[0] if part.heads)
-    n = len(trace.decoder.tokens)
-    window = torch.ones(n, n).tril().bool() & torch.ones(n, n).triu(-2).bool()
-    heads = dataclasses.replace(part.heads, mask=window, weights=part.heads.weights * 0.5)
-    packer = map_data.Packer()
-    sent = map_data._sublayer(dataclasses.replace(part, heads=heads), packer)
-    assert sent["mask"][3] == "0111" + "0" * (n - 4)
-    assert sent["weights"]["shape"] == list(part.heads.weights.shape)
-    assert map_data._sublayer(part, packer)["mask"] == "causal"
-    across = next(one for one in trace.decoder.layers[0] if one.kind == "cross-attention")
-    assert map_data._sublayer(across, packer)["mask"] == "all"

@@ -15,6 +15,8 @@ from helpers.pretrained.translator import load_translator
 from helpers.text.tokenization import BOS, EOS
 from helpers.transformer import decoding
 from helpers.transformer.attention import heads_off
+from helpers.transformer.masks import causal_mask
+from helpers.transformer.transformer import Transformer
 from helpers.widgets.decoding_explorer import DecodingExplorer, dialled
 from helpers.widgets.head_switches import HeadSwitches, attention_layers
 from helpers.widgets.shape_steps import N_STAGES, stages, try_line
@@ -116,7 +118,11 @@ def test_a_head_that_is_not_there_is_refused(make):
 # Shapes -----------------------------------------------------------------------------------------
 
 
-def test_traced_tensors_end_in_the_models_own_logits(translator):
+def test_traced_tensors_end_in_the_models_own_logits(translator, monkeypatch):
+    def last_three(_, ids):  # whatever the model's mask is
+        return causal_mask(ids.shape[1]).triu(-2)[None, None]
+
+    monkeypatch.setattr(Transformer, "target_mask", last_three)
     src_ids = translator.encode([CAPTIONS[0][0]])
     tgt_ids = torch.tensor([[BOS, *translator.tokenizer.encode(CAPTIONS[0][1])]])
     found = stages(translator.model, src_ids, tgt_ids)

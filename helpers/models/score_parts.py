@@ -10,22 +10,24 @@ from functools import partial
 
 import torch
 
-from helpers.transformer.masks import causal_mask
+from helpers.transformer.attention import recorded_weights
+from helpers.transformer.layers import inference
 
 
 @torch.no_grad()
-def stream_parts(model, ids, layer, memory=None, cross=False):
+def stream_parts(model, ids, layer, target_ids=None, cross=False):
     """Split what goes into a layer into everything that was added up to there.
 
     Parameters
     ----------
     model : Transformer
         Pre-norm.
-    ids : integer Tensor of shape (1, T)
+    ids : integer Tensor of shape (1, S)
+        The source.
     layer : int
         From 0; the number of layers for what leaves the last one.
-    memory : Tensor of shape (1, S, D), default=None
-        The encoder's output, if the decoder's stream is wanted.
+    target_ids : integer Tensor of shape (1, T), default=None
+        The target, if the decoder's stream is wanted.
     cross : bool, default=False
         Split what goes into the decoder layer's cross-attention: its self-attention has written.
 
@@ -44,10 +46,16 @@ def stream_parts(model, ids, layer, memory=None, cross=False):
     """
     if not model.config.norm_first:
         raise ValueError("a post-norm stream is no plain sum; take a pre-norm model.")
-    encodes = memory is None
+    encodes = target_ids is None
     embedding = model.src_embedding if encodes else model.tgt_embedding
     blocks = model.encoder_layers if encodes else model.decoder_layers
-    mask = None if encodes else causal_mask(ids.shape[1], ids.device)
+    # The heads' weights are recorded from the model's own run, so any mask is already in them.
+    with inference(model), recorded_weights(model) as maps:
+        memory = model.encode(ids)
+        if not encodes:
+            model(ids, target_ids)
+    weights = iter(maps if encodes else maps[-2 * len(blocks) :])  # self, cross, self, …
+    ids = ids if encodes else target_ids
     token = embedding(ids)[0] * math.sqrt(model.config.d_model)  # (T, D)
     names, parts = ["token", "position"], [token, model.positions[: ids.shape[1]].to(token)]
 
@@ -61,21 +69,20 @@ def stream_parts(model, ids, layer, memory=None, cross=False):
 
     for number, block in enumerate(blocks[: layer + cross], 1):
         name = f"{number}" if encodes else f"{number}.self"
-        add(name, block.residual_1, partial(_by_heads, block.self_attention, mask, None))
+        add(name, block.residual_1, partial(_by_heads, block.self_attention, next(weights), None))
         if number > layer:
             break
         if not encodes:
-            write = partial(_by_heads, block.cross_attention, None, memory)
+            write = partial(_by_heads, block.cross_attention, next(weights), memory)
             add(f"{number}.cross", block.residual_2, write)
         residual = block.residual_2 if encodes else block.residual_3
         add(f"{number}.ff", residual, block.feed_forward)
     return names, torch.stack(parts)
 
 
-def _by_heads(attention, mask, memory, h):
+def _by_heads(attention, weights, memory, h):
     """Return what each head writes, and W_O's bias: H + 1 tensors of shape (T, D)."""
     source = h if memory is None else memory
-    weights = attention(h, source, source, mask, need_weights=True)[1]
     heads = (weights @ attention.project_key_value(source, source)[1])[0]  # (H, T, K)
     rows = attention.out_proj.weight.T.unflatten(0, (attention.n_heads, -1))  # (H, K, D)
     return [*(heads @ rows), attention.out_proj.bias.expand_as(h[0])]
@@ -104,12 +111,10 @@ def score_sides(model, ids, layer, head, target_ids=None, cross=False):
         Names as `stream_parts` says, and last "biases": what norm and projection add whatever
         comes in. The queries are divided by √K: part i times part j is what they add to a score.
     """
-    memory = None if target_ids is None else model.encode(ids)
-    blocks = model.encoder_layers if memory is None else model.decoder_layers
-    block = blocks[layer]
+    block = (model.encoder_layers if target_ids is None else model.decoder_layers)[layer]
     attention = block.cross_attention if cross else block.self_attention
     residual = block.residual_2 if cross else block.residual_1
-    own = stream_parts(model, ids if memory is None else target_ids, layer, memory, cross)
+    own = stream_parts(model, ids, layer, target_ids, cross)
     read, norm = own, residual.norm
     if cross:
         read, norm = stream_parts(model, ids, len(model.encoder_layers)), model.encoder_norm
@@ -142,7 +147,8 @@ def split_scores(model, ids, layer, head):
     names : list of str
     scores : Tensor of shape (P, P, T, T)
         Entry [i, j, t, s] is what part i of query t and part j of key s add to score (t, s). Their
-        softmax over the last dimension, summed over i and j, gives the head's weights.
+        softmax over the last dimension, summed over i and j, gives the head's weights: over the
+        keys that the mask allows.
     """
     (names, queries), (_, keys) = score_sides(model, ids, layer, head)
     return names, torch.einsum("itk,jsk->ijts", queries, keys)
@@ -172,4 +178,5 @@ def weights_without(model, ids, layer, head, removed):
         for without in (removed.get("query", ()), removed.get("key", ()))
     ]
     query, key = (block.residual_1.norm(side)[None] for side in sides)
-    return block.self_attention(query, key, key, need_weights=True)[1][0, head]
+    mask = model.source_mask(ids)
+    return block.self_attention(query, key, key, mask, need_weights=True)[1][0, head]

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
-from helpers.transformer.attention import scaled_dot_product_attention
+from helpers.transformer.attention import running, scaled_dot_product_attention
 from helpers.transformer.layers import inference
-from helpers.transformer.masks import causal_mask
 
 MOST_CANDIDATES = 10
 
@@ -23,10 +24,10 @@ class Heads:
     key, value : Tensor of shape (H, S, K)
     scores : Tensor of shape (H, T, S)
         Dot products divided by √K, before the mask.
-    mask : bool Tensor of shape (T, S)
-        True where a query is allowed to attend.
+    mask : bool Tensor of shape (H, T, S)
+        True where a query is allowed to attend; the heads' masks can differ.
     weights : Tensor of shape (H, T, S)
-        Fractions; every row sums to 1.
+        Fractions; every row sums to 1, and where the mask is False they are 0.
     context : Tensor of shape (H, T, K)
         The values mixed by the weights.
     """
@@ -107,7 +108,11 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Trace:
-    """One sentence or picture on its way through a model, with every number that the map shows.
+    """One sentence or picture on its way through a model: what it computes, recorded as it runs.
+
+    The map shows these numbers, and more that are worked out from them: scores and mixtures in the
+    browser (``static/map_trace.js``), and from the weights in `network` what lies inside norms,
+    neurons and projections, other temperatures and the parts of a score (`widgets.map_inside`).
 
     Parameters
     ----------
@@ -184,15 +189,25 @@ def trace_translation(model, src_ids, tgt_ids, tokens_of, name) -> Trace:
     name : str
         Of the model, for people.
     """
-    source, given = src_ids[None], tgt_ids[None, :-1]
-    with inference(model):
-        encoder, decoder, logits = _run(model, source, given)
+    with (
+        inference(model),
+        _recorded(model.encoder_layers, "self-attention") as encoder,
+        _recorded(model.decoder_layers, "masked-self-attention") as decoder,
+    ):
+        logits = model(src_ids[None], tgt_ids[None, :-1])[0].cpu()
+        source, target = (
+            _stack(tokens_of(ids.tolist()), model.positions[None, : len(ids)], kept, norm)
+            for ids, kept, norm in (
+                (src_ids, encoder, model.encoder_norm),
+                (tgt_ids[:-1], decoder, model.decoder_norm),
+            )
+        )
     return Trace(
         name,
         model.config.norm_first,
-        Stack(tokens_of(src_ids.tolist()), *map(_one, encoder)),
-        Stack(tokens_of(tgt_ids[:-1].tolist()), *map(_one, decoder)),
-        candidates_of(logits.cpu(), tokens_of),
+        source,
+        target,
+        candidates_of(logits, tokens_of),
         tokens_of(tgt_ids[1:].tolist()),
         network=model,
         source_ids=src_ids,
@@ -200,83 +215,51 @@ def trace_translation(model, src_ids, tgt_ids, tokens_of, name) -> Trace:
     )
 
 
-def _run(model, source, given):
-    encoder = _stack(model, source, model.src_embedding, model.encoder_layers, model.encoder_norm)
-    decoder = _stack(
-        model, given, model.tgt_embedding, model.decoder_layers, model.decoder_norm, encoder[-1]
-    )
-    return encoder, decoder, model.output_proj(decoder[-1])[0]
+@contextmanager
+def _recorded(layers, own):
+    """Record every sublayer while the model runs in a ``with`` block: the masks are its own.
 
-
-def _stack(model, ids, embedding, layers, norm, memory=None):
-    positions = model.positions[None, : ids.shape[1]]
-    entered = model.embed(ids, embedding)
-    mask = None if memory is None else causal_mask(ids.shape[1], ids.device)
-    found = run_layers(layers, entered, mask, memory)
-    return entered - positions, positions, entered, found, norm(found[-1][-1].after)
-
-
-def run_layers(layers, x, mask=None, memory=None):
-    """Run layers one after the other and keep every sublayer.
-
-    Parameters
-    ----------
-    layers : iterable of EncoderLayer or DecoderLayer
-    x : Tensor of shape (1, T, D)
-        What enters the first one.
-    mask : bool Tensor of shape (T, T), default=None
-        For the attention of the tokens to each other.
-    memory : Tensor of shape (1, S, D), default=None
-        The encoder's output, for decoder layers.
-
-    Returns
-    -------
-    kept : list of list of Sublayer
-        Their tensors keep the batch's axis of length one.
+    `own` is the kind of the layers' attention to their own tokens. What is yielded, a list of
+    Sublayers per layer, keeps the batch's axis of length one.
     """
-    kept = []
-    for layer in layers:
-        own = "self-attention" if mask is None else "masked-self-attention"
-        parts = [_attention(own, x, layer.residual_1, layer.self_attention, None, mask)]
-        if memory is not None:
-            residual, attention = layer.residual_2, layer.cross_attention
-            parts.append(
-                _attention("cross-attention", parts[-1].after, residual, attention, memory)
-            )
-        residual = layer.residual_2 if memory is None else layer.residual_3
-        parts.append(_feed_forward(parts[-1].after, residual, layer.feed_forward))
-        kept.append(parts)
-        x = parts[-1].after
-    return kept
+    kept, inside = [], {}
 
-
-def _attention(kind, x, residual, attention, memory=None, mask=None):
-    kept = {}
-
-    def attend(read):
-        source = read if memory is None else memory
+    def attend(attention, read, key, value, mask=None, **_):
         query = attention.project_query(read)
-        key, value = attention.project_key_value(source, source)
+        key, value = attention.project_key_value(key, value)
         scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
-        allowed = torch.ones_like(scores[0, 0], dtype=torch.bool) if mask is None else mask
+        allowed = torch.tensor(True, device=read.device) if mask is None else mask
         context, weights = scaled_dot_product_attention(query, key, value, allowed)
         found = attention.out_proj(attention.merge_heads(context))
-        heads = Heads(query, key, value, scores, allowed, weights, context)
-        kept.update(read=read, found=found, heads=heads)
-        return found
+        heads = Heads(query, key, value, scores, allowed.expand_as(scores), weights, context)
+        inside.update(read=read, found=found, heads=heads)
+        return found, weights
 
-    return Sublayer(kind, before=x, after=residual(x, attend), **kept)
+    def feed(network, args, found):
+        hidden = network.activation(network.linear_1(*args))
+        inside.update(read=args[0], found=found, hidden=hidden)
+
+    def keep(kind, _, args, after):
+        kept[-1].append(Sublayer(kind, before=args[0], after=after, **inside))
+        inside.clear()
+
+    with running(layers, attend), ExitStack() as hooks:
+        for layer in layers:
+            across = ["cross-attention"] if hasattr(layer, "cross_attention") else []
+            hooks.enter_context(layer.register_forward_pre_hook(lambda *_: kept.append([])))
+            hooks.enter_context(layer.feed_forward.register_forward_hook(feed))
+            for k, kind in enumerate((own, *across, "feed-forward"), 1):
+                residual = getattr(layer, f"residual_{k}")
+                hooks.enter_context(residual.register_forward_hook(partial(keep, kind)))
+        yield kept
 
 
-def _feed_forward(x, residual, network):
-    kept = {}
-
-    def widen_and_narrow(read):
-        hidden = network.activation(network.linear_1(read))
-        kept.update(read=read, found=network.linear_2(hidden), hidden=hidden)
-        return kept["found"]
-
-    return Sublayer("feed-forward", before=x, after=residual(x, widen_and_narrow), **kept)
+def _stack(tokens, positions, kept, norm, embeddings=None):
+    """Put a stack together; its embeddings are what enters without the positions, or as given."""
+    entered = kept[0][0].before
+    embeddings = entered - positions if embeddings is None else embeddings
+    parts = (embeddings, positions, entered, kept, norm(kept[-1][-1].after))
+    return Stack(tokens, *map(_one, parts))
 
 
 def _one(kept):
@@ -325,13 +308,12 @@ def trace_encoder(model, ids, tokens, name):
     trace : Trace
         Without a decoder.
     """
-    with inference(model):
-        positions = model.positions(len(ids)).reshape(1, len(ids), -1)
+    with inference(model), _recorded(model.layers, "self-attention") as kept:
+        model(ids[None])
         embeddings = model.embedding(ids[None]) + model.segments(torch.zeros_like(ids[None]))
-        entered = model.norm(embeddings + positions)
-        kept = run_layers(model.layers, entered)
-    parts = embeddings, positions, entered, kept, kept[-1][-1].after
-    return Trace(name, False, Stack(tokens, *map(_one, parts)), network=model)
+        positions = model.positions(len(ids))[None]
+        stack = _stack(tokens, positions, kept, torch.nn.Identity(), embeddings)
+    return Trace(name, False, stack, network=model)
 
 
 def trace_vision(model, images, tokens, name, picture, classes):
@@ -355,13 +337,9 @@ def trace_vision(model, images, tokens, name, picture, classes):
     trace : Trace
         With an encoder; its candidates are the classes.
     """
-    with inference(model):
-        entered = model.embed(images)
-        positions = model.positions(len(tokens))[None]
-        kept = run_layers(model.layers, entered)
-        output = model.norm(kept[-1][-1].after)
-        logits = model.head(output[:, 0]).cpu()
-    stack = Stack(tokens, *map(_one, (entered - positions, positions, entered, kept, output)))
+    with inference(model), _recorded(model.layers, "self-attention") as kept:
+        logits = model(images).cpu()
+        stack = _stack(tokens, model.positions(len(tokens))[None], kept, model.norm)
     candidates = candidates_of(logits, lambda ids: [classes[i] for i in ids])
     return Trace(name, True, stack, None, candidates, kind="ViT", image=picture, network=model)
 
@@ -387,21 +365,17 @@ def trace_gpt(model, ids, n_given, tokens_of, name):
         With a decoder that has no cross-attention.
     """
     read = ids[:-1]
-    with inference(model):
-        embeddings = model.embedding(read[None])
-        positions = torch.zeros_like(embeddings)  # rotary ones are not added
+    with inference(model), _recorded(model.layers, "masked-self-attention") as kept:
+        logits = model(read[None])[0].cpu()
+        positions = torch.zeros_like(kept[0][0].before)  # rotary ones are not added
         if model.positions is not None:
             positions = model.positions(len(read))[None]
-        entered = embeddings + positions
-        kept = run_layers(model.layers, entered, causal_mask(len(read), read.device))
-        output = model.norm(kept[-1][-1].after)
-        logits = model.output_proj(output)[0].cpu()
-    parts = map(_one, (embeddings, positions, entered, kept, output))
+        stack = _stack(tokens_of(read.tolist()), positions, kept, model.norm)
     return Trace(
         name,
         True,
         None,
-        Stack(tokens_of(read.tolist()), *parts),
+        stack,
         candidates_of(logits, tokens_of),
         tokens_of(ids[1:].tolist()),
         "GPT",

@@ -172,9 +172,20 @@ class Transformer(nn.Module):
         positions = self.positions[start : start + ids.shape[1]]
         return self.dropout(embedding(ids) * math.sqrt(self.config.d_model) + positions)
 
+    def source_mask(self, src_ids):
+        """Say where each source position is allowed to attend, broadcastable to (B, H, S, S)."""
+        return padding_mask(src_ids, self.config.pad_id)
+
+    def target_mask(self, tgt_ids):
+        """Say where each target position is allowed to attend, broadcastable to (B, H, T, T)."""
+        # The causal mask already hides padding at the end from the real tokens before it; the
+        # padding mask hides padding wherever it is.
+        causal = causal_mask(tgt_ids.shape[1], tgt_ids.device)
+        return padding_mask(tgt_ids, self.config.pad_id) & causal  # (B, 1, T, T)
+
     def encode(self, src_ids):
         """Map source ids (B, S) to the memory that the decoder attends to, (B, S, D)."""
-        mask = padding_mask(src_ids, self.config.pad_id)
+        mask = self.source_mask(src_ids)
         x = self.embed(src_ids, self.src_embedding)
         for layer in self.encoder_layers:
             x = layer(x, mask)
@@ -197,12 +208,7 @@ class Transformer(nn.Module):
         """
         start = 0 if cache is None else cache.length
         layer_caches = [None] * len(self.decoder_layers) if cache is None else cache.layers
-        # The causal mask already hides padding at the end from the real tokens before it; the
-        # padding mask hides padding wherever it is.
-        mask = padding_mask(tgt_ids, self.config.pad_id) & causal_mask(
-            tgt_ids.shape[1], tgt_ids.device
-        )  # (B, 1, T, T)
-        mask = none_if_full(mask[:, :, start:])  # one row per new position
+        mask = none_if_full(self.target_mask(tgt_ids)[:, :, start:])  # one row per new position
         x = self.embed(tgt_ids[:, start:], self.tgt_embedding, start)
         for layer, layer_cache in zip(self.decoder_layers, layer_caches, strict=True):
             x = layer(x, memory, mask, memory_mask, layer_cache)

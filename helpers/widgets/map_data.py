@@ -172,8 +172,14 @@ def _sublayer(part, packer):
     if part.heads:
         names = ("query", "key", "value", "weights")
         heads = {name: packer.add(getattr(part.heads, name)) for name in names}
-        return described | heads | {"mask": _mask(part.heads.mask)}
+        return described | heads | {"mask": _masks(part.heads.mask)}
     return described | {"hidden": _strip(part.hidden, packer, WIDE_STRIP)}
+
+
+def _masks(mask):
+    """Describe every head's mask, and one for all where they're equal."""
+    heads = [_mask(one) for one in mask]
+    return heads[:1] if all(one == heads[0] for one in heads) else heads
 
 
 def _mask(mask):

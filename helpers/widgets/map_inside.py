@@ -52,12 +52,14 @@ def asked(trace, place: str, double) -> tuple[dict, bytes]:
     """
     name, layer, kind, head, *what = [*place.split("/"), *[""] * 5][:6]
     packer, described = Packer(), {}
-    if what[1].startswith("why"):
-        cell = map(int, (what[0] + what[1].removeprefix("why")).split(","))
-        described = _why(trace, double(), name, int(layer), kind, int(head), *cell)
-    elif what[0] in LETTERS:
+    why = what[1].startswith("why")
+    if why or what[0] in LETTERS:
         layers = list(_with_modules(trace, name))
         part, (_, attention) = next(one for one in layers[int(layer)] if one[0].kind == kind)
+    if why:
+        cell = map(int, (what[0] + what[1].removeprefix("why")).split(","))
+        described = _why(trace, part, double(), name, int(layer), int(head), *cell)
+    elif what[0] in LETTERS:
         described = _projection(trace, part, attention, int(head), what[0], int(what[1]), packer)
     return (described and described | {"place": place}), packer.bytes() if packer.codes else b""
 
@@ -77,19 +79,19 @@ def _projection(trace, part, attention, head, letter, row, packer):
     }
 
 
-def _why(trace, double, name, layer, kind, head, query, key, other=None):
+def _why(trace, part, double, name, layer, head, query, key, other=None):
     """Split a score by the parts of its query and of its key; compare with another or the mean."""
     target = trace.target_ids[None] if name == "decoder" else None
     queries, keys = score_sides(
-        double, trace.source_ids[None], layer, head, target, kind == "cross-attention"
+        double, trace.source_ids[None], layer, head, target, part.kind == "cross-attention"
     )
-    allowed = query + 1 if kind == "masked-self-attention" else None
-    pairs = torch.einsum("ik,jsk->ijs", queries[1][:, query], keys[1][:, :allowed])
+    allowed = part.heads.mask[head, query]  # what the mask hides is no key to compare with
+    pairs = torch.einsum("ik,jsk->ijs", queries[1][:, query], keys[1])
     return {
         "names": queries[0],
         "keys": keys[0],
         "pairs": pairs[:, :, key].tolist(),
-        "mean": (pairs.mean(-1) if other is None else pairs[:, :, other]).tolist(),
+        "mean": (pairs[..., allowed].mean(-1) if other is None else pairs[:, :, other]).tolist(),
     }
 
 

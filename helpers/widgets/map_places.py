@@ -81,7 +81,7 @@ def _is_asked(trace, heads, kind, head, what, which):
             return False
         if not all(_is_head(heads, kind, head, cell) for cell in cells):
             return False
-        return kind != "masked-self-attention" or all(int(one) <= int(query) for one in asked)
+        return all(heads[kind].mask[int(head), int(query), int(one)] for one in asked)
     rows = heads[kind].query if what == "q" else heads[kind].key
     return what in LETTERS and _are_below([head, which], rows.shape[:2])
 

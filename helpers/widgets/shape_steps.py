@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from helpers.transformer.attention import masked_softmax
-from helpers.transformer.masks import causal_mask, padding_mask
+from helpers.transformer.masks import padding_mask
 
 SPLIT = ".unflatten(-1, (H, K)).transpose(1, 2)"
 SCORES = "q @ k.transpose(-2, -1) / sqrt(K)"
@@ -146,7 +146,7 @@ def stages(model, src_ids, tgt_ids):
     """
     encoder, decoder = model.encoder_layers[0], model.decoder_layers[0]
     memory_mask = padding_mask(src_ids, model.config.pad_id)
-    mask = padding_mask(tgt_ids, model.config.pad_id) & causal_mask(tgt_ids.shape[1])
+    mask = model.target_mask(tgt_ids)
     names = {
         "tensor": torch.tensor, "sqrt": math.sqrt, "masked_softmax": masked_softmax,
         "S": src_ids.shape[1], "T": tgt_ids.shape[1], "D": model.config.d_model,

@@ -64,7 +64,7 @@ export function packTrace(model, { encoder, decoder, written, logits, tokensOf }
     for (const name of ["query", "key", "value"]) made[name] = perHead(part[name]);
     const [queries, keys] = [part.query.length / width, part.key.length / width];
     made.weights = packer.add(part.weights, [heads, queries, keys]);
-    return { ...made, mask: part.causal && queries > 1 ? "causal" : "all" };
+    return { ...made, mask: [part.causal && queries > 1 ? "causal" : "all"] };
   };
   const stack = (one) => {
     const made = { tokens: labels(one.tokens), layers: one.layers.map((layer) => layer.map(sublayer)) };

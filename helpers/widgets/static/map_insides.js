@@ -1,6 +1,6 @@
 // The map, what lies inside its parts: read from what Python sent, where it sent any.
 
-import { matrix, numbersAt, rowOf } from "./map_trace.js";
+import { matrix, numbersAt, oneRow, rowOf } from "./map_trace.js";
 import { wholeNumbers } from "./numbers.js";
 import { clamp, textWidth } from "./text.js";
 
@@ -54,13 +54,12 @@ export function readProjection(asked, view) {
   const sums = new Float32Array(cols);
   input.forEach((x, i) => rowOf(weight, i).forEach((w, j) => (sums[j] += x * w)));
   const made = sums.map((sum, j) => sum + bias[j]);
-  const line = (data) => matrix(data, 1, data.length);
   return {
     input: matrix(input, rows, 1),
     weight,
-    bias: line(bias),
-    sums: line(sums),
-    made: line(made),
+    bias: oneRow(bias),
+    sums: oneRow(sums),
+    made: oneRow(made),
     rotated: asked.rotated,
   };
 }

@@ -46,21 +46,7 @@ export function lightsUp(one, row, col) {
 
 // One token's vector, widened and narrowed again: each token goes through alone.
 function funnel(p, x, y, wide, pitch, slope) {
-  const { context, theme } = p;
-  const [low, high] = [pitch * 0.3, pitch * 0.43];
-  context.beginPath();
-  context.moveTo(x, y - low);
-  for (const [dx, dy] of [
-    [slope, -high],
-    [wide - slope, -high],
-    [wide, -low],
-    [wide, low],
-    [wide - slope, high],
-    [slope, high],
-    [0, low],
-  ])
-    context.lineTo(x + dx, y + dy);
-  context.closePath();
-  context.fillStyle = theme.edge;
-  context.fill();
+  p.outline(x, y - pitch * 0.43, wide, pitch * 0.86, slope, pitch * 0.13);
+  p.context.fillStyle = p.theme.edge;
+  p.context.fill();
 }

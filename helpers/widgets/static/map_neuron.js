@@ -4,7 +4,7 @@ import { pickRow, signedBars } from "./map_insides.js";
 import { becomes } from "./map_moves.js";
 import { columnTurn } from "./map_rows.js";
 import { Scene, number } from "./map_scene.js";
-import { entryOf, rowOf, valueAt } from "./map_trace.js";
+import { entryOf, oneRow, rowOf, valueAt } from "./map_trace.js";
 import { fitting } from "./text.js";
 
 export function neuronScene(where, place, width, room) {
@@ -34,21 +34,16 @@ export function neuronScene(where, place, width, room) {
 
   scene.heading(`${hidden.cols} of ${hidden.width} neurons`, `for “${tokens[row]}”: press one`, left, 10, wide);
   const cell = wide / hidden.cols;
+  const shown = oneRow(rowOf(hidden, row), { most: hidden.most });
   scene.paint((p) => {
-    p.strips({ ...hidden, data: rowOf(hidden, row), rows: 1 }, left, 22, wide, 26, { height: 26 });
+    p.strips(shown, left, 22, wide, 26, { height: 26 });
     p.box(left + col * cell - 1.5, 20, cell + 3, 30, { edge: p.theme.ink, line: 2, radius: 2 });
   });
   const tell = (_, __, c) => [
     `neuron ${entryOf(hidden, c) + 1}: ${number(valueAt(hidden, row, c))}`,
     "click to see it",
   ];
-  scene.grid(
-    [left, 22, wide, 26],
-    { data: rowOf(hidden, row), rows: 1, cols: hidden.cols },
-    `Neurons for “${tokens[row]}”`,
-    tell,
-    (_, c) => to(c, row),
-  );
+  scene.grid([left, 22, wide, 26], shown, `Neurons for “${tokens[row]}”`, tell, (_, c) => to(c, row));
 
   const lit = tokens
     .map((token, t) => ({ token, value: after[t] }))
@@ -83,7 +78,7 @@ export function neuronScene(where, place, width, room) {
     );
     scene.grid(
       [left, y, wide, high],
-      { data: Float32Array.from(values), rows: 1, cols: tokens.length },
+      oneRow(values),
       `${name}, ${title.toLowerCase()}, token by token`,
       (_, __, t) => [
         `“${tokens[t]}”: ${number(before[t])}`,
@@ -112,15 +107,10 @@ export function neuronScene(where, place, width, room) {
   const written = writes.map((w) => w * own);
   const most = Math.max(...written.map(Math.abs)) || 1;
   signedBars(scene, written, left, at.writes + 22, wide, high, [-most, most]);
-  scene.grid(
-    [left, at.writes + 22, wide, high],
-    { data: Float32Array.from(written), rows: 1, cols: writes.length },
-    "What it writes",
-    (_, __, i) => [
-      `entry ${entryOf(neurons.writes, i) + 1}`,
-      `${number(own)} × ${number(writes[i])} = ${number(written[i])}`,
-    ],
-  );
+  scene.grid([left, at.writes + 22, wide, high], oneRow(written), "What it writes", (_, __, i) => [
+    `entry ${entryOf(neurons.writes, i) + 1}`,
+    `${number(own)} × ${number(writes[i])} = ${number(written[i])}`,
+  ]);
 
   const brightest = lit
     .slice(0, 3)

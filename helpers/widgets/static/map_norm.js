@@ -3,7 +3,7 @@
 import { normed, pickRow, signedBars } from "./map_insides.js";
 import { becomes } from "./map_moves.js";
 import { Scene, number } from "./map_scene.js";
-import { entryOf } from "./map_trace.js";
+import { entryOf, oneRow } from "./map_trace.js";
 import { fitting } from "./text.js";
 
 export function normScene(where, place, width, room) {
@@ -55,12 +55,7 @@ export function normScene(where, place, width, room) {
         `${number(norm.gain.data[i])} × ${number(even[i])} + ${number(norm.bias.data[i])} = ${number(after[i])}`,
       ],
     ][k];
-    scene.grid(
-      [left, y, wide, high],
-      { data: Float32Array.from(values), rows: 1, cols: values.length },
-      words[k][0],
-      tell,
-    );
+    scene.grid([left, y, wide, high], oneRow(values), words[k][0], tell);
     scene.targets[scene.targets.length - 1].marks = (p, [, i]) =>
       p.box(left + i * cell - 1.5, 20, cell + 2, at[2] + high + 4, { edge: p.theme.ink, line: 1, radius: 2 });
     // Where the mean is, and how far the deviation reaches.

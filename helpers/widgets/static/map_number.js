@@ -5,13 +5,14 @@ import { signedBars } from "./map_insides.js";
 import { along, ease } from "./map_moves.js";
 import { colourOf } from "./map_paint.js";
 import { columnTurn } from "./map_rows.js";
-import { rowOf, tellingPair, title, valueAt } from "./map_trace.js";
+import { oneRow, rowOf, tellingPair, title, valueAt } from "./map_trace.js";
 import { clamp, digits, textWidth } from "./text.js";
 
 export function numberScene(where, place, width, room) {
   const { head, query, key, keys, stack } = where;
   const names = [`“${stack.tokens[query]}”`, `“${keys[key]}”`];
-  const say = where.words || { q: "query of", k: "key of", root: `÷ √${head.q.cols}`, dot: "q · k", all: "all keys" };
+  const all = head.masked ? "allowed keys" : "all keys";
+  const say = where.words || { q: "query of", k: "key of", root: `÷ √${head.q.cols}`, dot: "q · k", all };
   if (say.name) names[0] = say.name;
   const [q, k] = [rowOf(head.q, head.q.rows > 1 ? query : 0), rowOf(head.k, key)];
   const products = Array.from(q, (value, i) => value * k[i]);
@@ -147,9 +148,13 @@ function vectors(scene, head, query, key, names, g, say) {
 function productBars(scene, products, g, q, k) {
   const { middle } = signedBars(scene, products, g.left, g.bars, g.w, g.high);
   scene.label("products", g.left - 10, middle, { size: 13, align: "right" });
-  const one = { data: Float32Array.from(products), rows: 1, cols: products.length };
   const tell = (_, _row, i) => [`entry ${i + 1}: ${number(q[i])} × ${number(k[i])} = ${number(products[i])}`];
-  scene.grid([g.left, g.q, g.w, g.bars + g.high - g.q], one, "Query, key and their products, entry by entry", tell);
+  scene.grid(
+    [g.left, g.q, g.w, g.bars + g.high - g.q],
+    oneRow(products),
+    "Query, key and their products, entry by entry",
+    tell,
+  );
   scene.targets[scene.targets.length - 1].marks = (p, [, i]) => {
     p.box(g.left + i * g.cell - 1.5, g.q - 2, g.cell + 2, g.bars + g.high - g.q + 4, {
       edge: p.theme.ink,
@@ -176,8 +181,7 @@ function running(scene, sums, g) {
     context.stroke();
   });
   scene.label("running sum", g.left - 10, g.sum + g.sumHigh / 2, { size: 13, align: "right" });
-  const one = { data: Float32Array.from(sums), rows: 1, cols: sums.length };
-  scene.grid([g.left, g.sum, g.w, g.sumHigh], one, "Running sum of the products", (_, _row, i) => [
+  scene.grid([g.left, g.sum, g.w, g.sumHigh], oneRow(sums), "Running sum of the products", (_, _row, i) => [
     `after ${i + 1} products: ${number(sums[i])}`,
   ]);
 }
@@ -187,7 +191,7 @@ function outcome(scene, { head, query, key, keys }, place, dot, names, g, say) {
   const score = valueAt(head.scores, query, key);
   const masked = !head.allowed(query, key);
   const share = valueAt(head.weights, query, key);
-  const exact = share < 0.0005 ? "under 0.001" : digits(share);
+  const exact = masked ? "0" : share < 0.0005 ? "under 0.001" : digits(share);
   const line = g.sum + g.sumHigh + 15;
   const steps = [
     `${say.dot} = ${number(dot)}`,
@@ -239,14 +243,17 @@ function outcome(scene, { head, query, key, keys }, place, dot, names, g, say) {
       color: s === key ? "ink" : "muted",
     });
   });
-  const one = { data: weights, rows: 1, cols: n, weights: true, most: 1 };
   const tell = (_, _row, s) => [
     say.name ? `“${keys[s]}”` : `${names[0]} to “${keys[s]}”`,
     head.allowed(query, s)
       ? `score ${number(valueAt(head.scores, query, s))}, weight ${percent(weights[s])}`
       : "masked out: weight 0",
   ];
-  scene.grid([g.left, g.out, g.w, g.room - g.out], one, "Weights of all keys for this query", tell, (_, s) =>
-    place.replace(/\d+$/, s),
+  scene.grid(
+    [g.left, g.out, g.w, g.room - g.out],
+    oneRow(weights),
+    "Weights of all keys for this query",
+    tell,
+    (_, s) => place.replace(/\d+$/, s),
   );
 }

@@ -160,20 +160,8 @@ export class Paint {
     context.lineWidth = 1.5;
     context.strokeStyle = color;
     context.stroke();
-    this.line(
-      [
-        [x - size * 0.5, y],
-        [x + size * 0.5, y],
-      ],
-      { color },
-    );
-    this.line(
-      [
-        [x, y - size * 0.5],
-        [x, y + size * 0.5],
-      ],
-      { color },
-    );
+    this.straight(x - size * 0.5, y, x + size * 0.5, y, { color });
+    this.straight(x, y - size * 0.5, x, y + size * 0.5, { color });
   }
 
   tick(x, y) {
@@ -182,32 +170,26 @@ export class Paint {
     context.arc(x, y, 7, 0, 2 * Math.PI);
     context.fillStyle = theme.value;
     context.fill();
-    this.line(
-      [
-        [x - 3, y],
-        [x - 1, y + 3],
-        [x + 3.5, y - 3],
-      ],
-      { color: theme.paper, width: 2, radius: 0 },
-    );
+    this.line(path(x - 3, y, x - 1, y + 3, x + 3.5, y - 3), { color: theme.paper, width: 2, radius: 0 });
   }
 
   // The feed-forward network: it widens every vector and narrows it again.
+  outline(x, y, width, height, slope, inset) {
+    const { context } = this;
+    context.beginPath();
+    context.moveTo(x, y + inset);
+    context.lineTo(x + slope, y);
+    context.lineTo(x + width - slope, y);
+    context.lineTo(x + width, y + inset);
+    context.lineTo(x + width, y + height - inset);
+    context.lineTo(x + width - slope, y + height);
+    context.lineTo(x + slope, y + height);
+    context.lineTo(x, y + height - inset);
+    context.closePath();
+  }
   lens(one, x, y, width, height, rows = one.rows) {
     const { context, theme } = this;
-    const inset = height * 0.16;
-    const outline = () => {
-      context.beginPath();
-      context.moveTo(x, y + inset);
-      context.lineTo(x + width * 0.34, y);
-      context.lineTo(x + width * 0.66, y);
-      context.lineTo(x + width, y + inset);
-      context.lineTo(x + width, y + height - inset);
-      context.lineTo(x + width * 0.66, y + height);
-      context.lineTo(x + width * 0.34, y + height);
-      context.lineTo(x, y + height - inset);
-      context.closePath();
-    };
+    const outline = () => this.outline(x, y, width, height, width * 0.34, height * 0.16);
     context.save();
     outline();
     context.clip();

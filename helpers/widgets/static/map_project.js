@@ -3,7 +3,7 @@
 import { pickRow, readProjection } from "./map_insides.js";
 import { ease, sweeps } from "./map_moves.js";
 import { NARROW, Scene, number } from "./map_scene.js";
-import { rowOf, valueAt } from "./map_trace.js";
+import { oneRow, rowOf, valueAt } from "./map_trace.js";
 import { textWidth } from "./text.js";
 
 export const LETTERS = { q: ["Q", "query"], k: ["K", "key"], v: ["V", "value"] };
@@ -20,7 +20,7 @@ export function projectScene(where, place, width, room, { asked, live }) {
   const wide = width - x - 4;
   const from =
     kind === "cross-attention" && letter !== "q" ? "the encoder’s output" : "what the layer’s attention reads";
-  const result = { data: rowOf(head[letter], row), rows: 1, cols: head[letter].cols, most: head[letter].most };
+  const result = oneRow(rowOf(head[letter], row), { most: head[letter].most });
   const found = asked && readProjection(asked.described, asked.view);
   const lines = [
     ["x · W", found?.sums],

@@ -23,8 +23,11 @@ export function purposeOf(sublayer, h, stack, keys) {
 
 function measured(head, cross, stack, keys) {
   const { rows, cols } = head.weights;
-  // The first token has no choice.
-  const all = Array.from({ length: rows }, (_, row) => row).slice(head.causal ? 1 : 0);
+  // A token that is allowed a single key, as the first one often is, has no choice.
+  const choices = (row) => keys.filter((_, key) => head.allowed(row, key)).length;
+  const every = Array.from({ length: rows }, (_, row) => row);
+  const free = every.filter((row) => choices(row) > 1);
+  const all = free.length ? free : every;
   const mean = (from, share) => (from.length ? from.reduce((sum, row) => sum + share(row), 0) / from.length : 0);
   const at = (row, key) => valueAt(head.weights, row, key);
   const found =
@@ -45,9 +48,7 @@ function measured(head, cross, stack, keys) {
   const best = found.reduce((a, b) => (b.share > a.share ? b : a), { share: 0 });
   // A share that luck doesn't give.
   const clear = Math.max(CLEAR, 1.5 / cols);
-  const largest = Array.from({ length: rows }, (_, row) =>
-    keys.reduce((most, _, key) => (at(row, key) > at(row, most) ? key : most), 0),
-  );
+  const largest = every.map((row) => keys.reduce((most, _, key) => (at(row, key) > at(row, most) ? key : most), 0));
   const single = mean(all, (row) => at(row, largest[row]));
   if (best.share >= (cross ? Math.max(clear, 0.8 * single) : clear)) return told(best);
   if (cross && single >= clear) {

@@ -8,6 +8,8 @@ export function matrix(data, rows, cols, more = {}) {
   return { data, rows, cols, most: typical(data), ...more };
 }
 
+export const oneRow = (values, more) => matrix(Float32Array.from(values), 1, values.length, more);
+
 // What the darkest colour stands for: few numbers are larger, and one huge one hides no other.
 function typical(data) {
   const sizes = Float32Array.from(data, Math.abs).sort();
@@ -36,11 +38,13 @@ export function readTrace(described, view) {
     return Array.from({ length: heads }, (_, h) => matrix(all.subarray(h * size, (h + 1) * size), rows, cols));
   };
   const sublayer = (part) => {
-    const read = { kind: part.kind, causal: part.mask === "causal" };
+    const read = { kind: part.kind };
     for (const name of ["read", "found", "after"]) read[name] = strip(part[name]);
     if (!part.query) return { ...read, hidden: strip(part.hidden) };
     const [query, key, value, weights] = ["query", "key", "value", "weights"].map((name) => perHead(part[name]));
-    return { ...read, heads: query.map((q, h) => new Head(q, key[h], value[h], weights[h], part.mask)) };
+    // One mask stands for all heads where they have the same.
+    const maskOf = (h) => part.mask[h % part.mask.length];
+    return { ...read, heads: query.map((q, h) => new Head(q, key[h], value[h], weights[h], maskOf(h))) };
   };
   const stack = (one, name) => {
     if (!one) return null;
@@ -105,8 +109,7 @@ function readRecurrent(described, codes) {
     read[name] = matrix(numbersAt(codes, described[name]), ...shape, { width });
   }
   Object.assign(read.weights, { weights: true, most: 1 });
-  const v = numbersAt(codes, described.vector);
-  read.vector = matrix(v, 1, v.length);
+  read.vector = oneRow(numbersAt(codes, described.vector));
   return read;
 }
 

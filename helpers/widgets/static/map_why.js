@@ -4,7 +4,7 @@ import { inkOn } from "./colour.js";
 import { colourOf } from "./map_paint.js";
 import { Scene, brief, number } from "./map_scene.js";
 import { nameColumns } from "./map_rows.js";
-import { matrix, rowOf, valueAt } from "./map_trace.js";
+import { matrix, oneRow, valueAt } from "./map_trace.js";
 import { clamp, digits, fitting, textWidth, wrapped } from "./text.js";
 
 // "10.2", the second head of layer 10, and its bias "10.b" belong to that layer's self-attention; in
@@ -65,7 +65,7 @@ export function grouped({ names, keys = names, pairs, mean }) {
   return { rows, cols, sums, largest, all: all.length, score: total(pairs), above: sums[m * n - 1] };
 }
 
-// What decides in a plain sentence: a part of the key or of the query, or none alone.
+// What decides in a plain sentence, a part of the key or of the query, or none alone; and the pair that adds most.
 function leadOf(found, [query, key, other] = ["the query", "the key"], little = false) {
   const { above, rows, cols } = found;
   const [ofQuery, ofKey] = partsOf(found);
@@ -84,7 +84,7 @@ function leadOf(found, [query, key, other] = ["the query", "the key"], little = 
       : `${does} mainly because of ${part}: ${of}.`;
   const { row, col, value } = strongestCell(found);
   const pair = `Largest pair, framed: the query’s ${rows[row]} with the key’s ${cols[col]}, ${number(value * Math.sign(above))}.`;
-  return `${lead} ${pair}${above > 0 && little && !other ? " Other keys score higher still." : ""}`;
+  return [lead, `${pair}${above > 0 && little && !other ? " Other keys score higher still." : ""}`];
 }
 
 // What each of the query's parts adds with all of the key's, and the other way round: [name, sum].
@@ -93,7 +93,7 @@ function partsOf({ rows, cols, sums }) {
   return [rows.map((name, i) => [name, sums[i * n + n - 1]]), cols.map((name, j) => [name, sums[rows.length * n + j]])];
 }
 
-export const sayWhy = (found) => `${leadOf(found)} ${restOf(found)}`;
+export const sayWhy = (found) => [...leadOf(found), restOf(found)].join(" ");
 
 const restOf = ({ all, above }, average = "an average key") =>
   `All ${all} pairs together: ${number(Math.abs(above))} ${above < 0 ? "below" : "above"} ${average}.`;
@@ -109,25 +109,27 @@ function strongestCell({ rows, cols, sums, above }) {
 // Height of the row of keys.
 const ROW = 118;
 
-// All keys of this query, shaded by weight: a press compares with one of them.
+// All keys that this query is allowed, shaded by weight: a press compares with one of them.
 function keysOf(scene, { head, keys, query, key, other, home }, [x, y, width]) {
-  const shown = head.causal ? keys.slice(0, query + 1) : keys;
+  const shown = [...keys.keys()].filter((k) => head.allowed(query, k));
   const cell = Math.min((width - 24) / (shown.length + 1), 60);
-  const at = (k) => x + (k + 1) * cell;
+  const at = (k) => x + (shown.indexOf(k) + 1) * cell;
   const base = y + 84;
   scene.label("compared with", x, y, { size: 13, weight: 650, color: "key" });
-  nameColumns(scene, ["average", ...shown], x, base, cell, { level: 54 });
-  const row = matrix(rowOf(head.weights, query).slice(0, shown.length), 1, shown.length, { weights: true, most: 1 });
+  const names = [fitting(["average", "mean"], cell - 4, 13), ...shown.map((k) => keys[k])];
+  nameColumns(scene, names, x, base, cell, { level: 54 });
+  const weights = shown.map((k) => valueAt(head.weights, query, k));
+  const row = oneRow(weights, { weights: true, most: 1 });
   scene.paint((p) => {
     p.box(x, base, cell, 26, { fill: p.theme.masked, radius: 0 });
-    p.matrix(row, at(0), base, cell * shown.length, 26);
+    p.matrix(row, x + cell, base, cell * shown.length, 26);
     p.box(at(key) + 1, base + 1, cell - 2, 24, { edge: p.theme.query, line: 2, radius: 2 });
     p.box(at(other) + 1, base + 1, cell - 2, 24, { edge: p.theme.key, line: 2.5, radius: 2 });
   });
-  [-1, ...shown.keys()].forEach((k) => {
-    if (k === key || (k >= 0 && !head.allowed(query, k))) return;
+  [-1, ...shown].forEach((k, i) => {
+    if (k === key) return;
     const name = k < 0 ? "the average key" : `“${keys[k]}”`;
-    const told = k < 0 ? [] : [`weight ${digits(valueAt(head.weights, query, k))}`];
+    const told = k < 0 ? [] : [`weight ${digits(weights[i - 1])}`];
     scene.button([at(k), y + 12, cell, 98], `Compare with ${name}`, { go: `${home}/why${k < 0 ? "" : `,${k}`}` }, [
       name,
       ...told,
@@ -171,7 +173,7 @@ export function whyScene(where, width, room, { asked, live }) {
     scene.hint = told;
     return scene;
   }
-  const average = other >= 0 ? `“${keys[other]}”` : head.causal ? "an average unmasked key" : "an average key";
+  const average = other >= 0 ? `“${keys[other]}”` : head.masked ? "an average unmasked key" : "an average key";
   const found = grouped(asked.described);
   const [rows, cols] = [
     [...found.rows, "all"],
@@ -238,13 +240,15 @@ export function whyScene(where, width, room, { asked, live }) {
   scene.grid([label, top, n * cell, m * high], one, `Parts of the score of ${pair}, added up by groups`, tell);
   const tokens = [`“${stack.tokens[query]}”`, `“${keys[key]}”`, other >= 0 ? average : ""];
   // On a narrow screen the lead is told, and the rest stands below the grid.
-  const lead = leadOf(found, tokens, share < 1 / keys.length);
-  const told = g.beside ? `${lead} ${restOf(found, average)}` : lead;
+  const allowed = keys.filter((_, k) => head.allowed(query, k)).length;
+  const [lead, pairs] = leadOf(found, tokens, share < 1 / allowed);
+  const rest = `${pairs} ${restOf(found, average)}`;
+  const told = g.beside ? `${lead} ${rest}` : lead;
   const x = label + n * cell + 24;
   if (live) keysOf(scene, where, g.beside ? [x, 36, width - x] : [0, 36, width]);
   const end = g.beside
-    ? besides(scene, found, lead, x, live ? 36 + ROW : 36, width)
-    : besides(scene, found, restOf(found, average), 0, top + m * high + 12, width);
+    ? besides(scene, found, `${lead} ${pairs}`, x, live ? 36 + ROW : 36, width)
+    : besides(scene, found, rest, 0, top + m * high + 12, width);
   scene.height = Math.max(scene.height, end);
   scene.beat("A query and a key are sums: of the token, its position, and all that earlier heads and networks wrote.", [
     0,

@@ -187,9 +187,9 @@ def trace(own, model, src_ids, tgt_ids, tokens_of):
         context, weights = attend(query, key, value, mask)
         scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
         allowed = torch.tensor(True) if mask is None else mask
-        mask = allowed.expand(weights.shape)[0, 0]
-        parts = (part[0] for part in (query, key, value, scores))
-        kept[-1]["heads"] = Heads(*parts, mask, weights[0], context[0])
+        mask = allowed.expand(weights.shape)
+        parts = (query, key, value, scores, mask, weights, context)
+        kept[-1]["heads"] = Heads(*(part[0] for part in parts))
         return context, weights
 
     def kept_network(x, w_1, b_1, w_2, b_2):
