@@ -22,7 +22,7 @@ from helpers.models import patients
 from helpers.pretrained.measured import store
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-import put_aside
+import unseen_patients as unseen
 
 
 class OneInput(nn.Module):
@@ -109,5 +109,5 @@ if __name__ == "__main__":
     dev = compare(patients, patients.KINDS, patients.WARD.read_text(encoding="utf-8"), 50)
     store(
         "clinic",
-        {"developed on": dev, "put aside": compare(put_aside, put_aside.KINDS, put_aside.WARD, 61)},
+        {"developed on": dev, "put aside": compare(unseen, unseen.KINDS, unseen.WARD, 61)},
     )

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from promises import check_that_every_change_shows, check_the_still_picture
+from explorer_promises import check_that_every_change_shows, check_the_still_picture
 
 from helpers.models.assistant import MARKS, chat_prompt
 from helpers.widgets.chat_box import TEMPLATES, ChatBox

@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 import healthy
-import put_aside
 import pytest
 import torch
+import unseen_patients as unseen
 from samples import once_a_week
 from torch import nn
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow  # nothing here is quick, alone or with its varian
 
 EVERYBODY = [
     *((patients, patient) for patient in patients.PATIENTS.values()),
-    *((put_aside, patient) for patient in put_aside.PATIENTS.values()),
+    *((unseen, patient) for patient in unseen.PATIENTS.values()),
 ]
 SMALL = 2.0  # seconds of one quiet core for a small model, counted as processor time
 
@@ -56,7 +56,7 @@ def test_the_way_to_the_line_is_quoted():
     """The edited line stands in the report for most: as the line, on the way to it, as a cause."""
     quoted = 0
     for house, patient in EVERYBODY:
-        healthy_text = house.WARD if house is put_aside else house.WARD.read_text(encoding="utf-8")
+        healthy_text = house.WARD if house is unseen else house.WARD.read_text(encoding="utf-8")
         text = patients.source_of(patient, healthy_text)
         changed = {line.strip() for line in text.splitlines()}
         changed -= {line.strip() for line in healthy_text.splitlines()}
@@ -83,10 +83,10 @@ def healthy_models():
             build.__name__,
             lambda build=build, kind=kind: (build(), {"kind": kind, **healthy.TEXT}),
         )
-    for name, kind in put_aside.KINDS.items():
+    for name, kind in unseen.KINDS.items():
         options = {"kind": kind, "vocab_size": 61, "pad_id": 1, "max_len": 40}
         yield name, lambda name=name, options=options: (
-            patients.run_source(put_aside.WARD, "put_aside_ward.py")[name](), options)  # fmt: skip
+            patients.run_source(unseen.WARD, "unseen_ward.py")[name](), options)  # fmt: skip
     for norm_first in (False, True):
         for batch_first in (False, True):
             options = {"kind": "encoder-decoder", "batch_first": batch_first, **healthy.TEXT}

@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from promises import check_that_every_change_shows, check_the_still_picture, clicks, send
+from explorer_promises import check_that_every_change_shows, check_the_still_picture, clicks, send
 from small_storyteller import small_storyteller
 
 from helpers.widgets.endless_story import EndlessStory, _repeated

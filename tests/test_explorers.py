@@ -9,7 +9,7 @@ import anywidget
 import pytest
 import torch
 import torch.nn.functional as F
-from promises import check_that_every_change_shows, check_the_still_picture, clicks, send
+from explorer_promises import check_that_every_change_shows, check_the_still_picture, clicks, send
 
 from helpers.text.subwords import BytePairs
 from helpers.transformer.losses import smooth_targets

@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 import torch.nn.functional as F
-from promises import check_that_every_change_shows, check_the_still_picture, clicks
+from explorer_promises import check_that_every_change_shows, check_the_still_picture, clicks
 
 from helpers import exercises
 from helpers.exercises import lessons

@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from promises import check_that_every_change_shows, check_the_still_picture, clicks, send
+from explorer_promises import check_that_every_change_shows, check_the_still_picture, clicks, send
 
 from helpers.pretrained.reader import Window
 from helpers.widgets.span_explorer import LONGEST, MOST_TOKENS, SpanExplorer

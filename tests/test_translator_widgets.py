@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import traitlets
-from promises import check_that_every_change_shows, check_the_still_picture
+from explorer_promises import check_that_every_change_shows, check_the_still_picture
 
 from helpers.data.captions import CAPTIONS
 from helpers.pretrained.translator import load_translator

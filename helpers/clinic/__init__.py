@@ -22,8 +22,8 @@ from torch import nn
 
 from . import dependence, inside, masks, training
 from .examination import Examination
+from .recorder import as_it_was
 from .report import FINDINGS, Finding, Report
-from .watching import as_it_was
 
 __all__ = ["FINDINGS", "PROBES", "Finding", "Report", "examine"]
 

@@ -4,8 +4,7 @@ import torch
 from torch import nn
 
 from .inside import after_softmax, blame_after, blame_norm
-from .report import MOVED, drawn
-from .watching import (
+from .recorder import (
     ATTENDS,
     BATCH,
     DIFFERS,
@@ -18,6 +17,7 @@ from .watching import (
     other_sentences,
     three,
 )  # fmt: skip
+from .report import MOVED, drawn
 
 POOLS = ("mean", "sum", "max", "amax", "__getitem__")  # how many vectors become one
 

@@ -5,8 +5,7 @@ import itertools
 
 import torch
 
-from .report import Finding, Report
-from .watching import (
+from .recorder import (
     BATCH,
     MASKS,
     Recorder,
@@ -21,6 +20,7 @@ from .watching import (
     three,
     unregistered,
 )  # fmt: skip
+from .report import Finding, Report
 
 
 class Examination:

@@ -5,8 +5,8 @@ import math
 import torch
 from torch import nn
 
+from .recorder import LEAVES, MASKS, RESHAPES, along, axes_of, editing, given, is_attention, tensors
 from .report import MOVED, picture
-from .watching import LEAVES, MASKS, RESHAPES, along, axes_of, editing, given, is_attention, tensors
 
 PRODUCTS = ("matmul", "bmm", "einsum", "baddbmm")
 

@@ -4,8 +4,8 @@ import torch
 
 from .examination import matrix
 from .inside import after_softmax, blame_after
+from .recorder import ATTENDS, MASKS, change_between, other_sentences
 from .report import MOVED, drawn
-from .watching import ATTENDS, MASKS, change_between, other_sentences
 
 
 def masks_like(allowed, means):

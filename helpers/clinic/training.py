@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.modules import module as every_module
 
-from .watching import (
+from .recorder import (
     ATTENDS,
     BATCH,
     DIFFERS,

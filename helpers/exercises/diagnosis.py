@@ -15,8 +15,8 @@ import torch
 
 from helpers.exercises import compare
 from helpers.exercises.edits import compiled, edited, guarded, namespace_of, source_of
+from helpers.exercises.expressions import namespace_around, tree_of
 from helpers.exercises.repairs import LEADS, Finding, Repair
-from helpers.exercises.watching import namespace_around, tree_of
 
 FRESH = (1, 2, 3)  # seeds of the inputs that no explanation is found on
 TELLS_TO = re.compile(

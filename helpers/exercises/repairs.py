@@ -18,15 +18,7 @@ import torch
 
 from helpers.exercises import compare
 from helpers.exercises.edits import compiled, guarded_tree, namespace_of, source_of
-from helpers.exercises.small_edits import (
-    BY_ENTRY,
-    KEEPDIM,
-    MISSING,
-    NOT_HIDDEN,
-    THROWN_AWAY,
-    edits_of,
-)
-from helpers.exercises.watching import (
+from helpers.exercises.expressions import (
     AT,
     Watched,
     all_equal,
@@ -34,6 +26,14 @@ from helpers.exercises.watching import (
     namespace_around,
     numbers_in,
     tree_of,
+)
+from helpers.exercises.small_edits import (
+    BY_ENTRY,
+    KEEPDIM,
+    MISSING,
+    NOT_HIDDEN,
+    THROWN_AWAY,
+    edits_of,
 )
 
 MOST_EDITS = 900  # of one answer

@@ -1,4 +1,4 @@
-"""Watching a model at work: which modules ran, on what, and which functions they called."""
+"""A recording of a model at work: which modules ran, on what, and which functions they called."""
 
 import contextlib
 import linecache
@@ -98,7 +98,7 @@ def first_float(tree):
 def calling_line():
     """Find the line outside PyTorch and this file that called a function."""
     frame = sys._getframe(1)
-    own = (__file__.removesuffix("watching.py"), torch.__path__[0])
+    own = (__file__.removesuffix("recorder.py"), torch.__path__[0])
     while frame is not None and frame.f_code.co_filename.startswith(own):
         frame = frame.f_back
     if frame is None:

@@ -1,6 +1,6 @@
 """Thirteen bugs from public reports that the clinic wasn't developed on.
 
-They were written before the clinic was run for the first time, as changes of `put_aside_ward`.
+They were written before the clinic was run for the first time, as changes of `unseen_ward`.
 """
 
 from pathlib import Path
@@ -9,7 +9,7 @@ import torch
 
 from helpers.models.patients import GITHUB, Patient, run_source, source_of
 
-WARD = Path(__file__).with_name("put_aside_ward.py").read_text(encoding="utf-8")
+WARD = Path(__file__).with_name("unseen_ward.py").read_text(encoding="utf-8")
 KINDS = {"TinyBert": "encoder", "TinyGPT": "decoder", "Seq2Seq": "encoder-decoder"}
 NO_MASK = 'bias = torch.full((t, t), float("-inf")).triu(1) if past is None else None'
 
@@ -92,7 +92,7 @@ PATIENTS = {
 def admit(name):
     """Build one of them and say with which arguments `examine` is to be called."""
     patient = PATIENTS[name]
-    names = run_source(source_of(patient, WARD), f"put_aside_{name.replace(' ', '_')}.py")
+    names = run_source(source_of(patient, WARD), f"unseen_{name.replace(' ', '_')}.py")
     torch.manual_seed(0)
     options = {"kind": KINDS[patient.model], "vocab_size": 61, "pad_id": 1, "max_len": 40}
     if patient.finding == "cache disagrees":

@@ -1,4 +1,4 @@
-"""Healthy models in another hand than `helpers.models.ward`, for the put-aside patients.
+"""Healthy models in another hand than `helpers.models.ward`, for `unseen_patients`.
 
 Pre-norm, one matrix for queries, keys and values, heads folded into the batch, an additive mask,
 a cache; einsum for cross-attention; PyTorch's own encoder.
