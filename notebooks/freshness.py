@@ -15,7 +15,8 @@ def modules_mark(source: Path, root: Path = ROOT) -> str:
 
     Of what the lesson imports, and of its own exercises and questions, every letter counts, because
     a lesson may show it. Of what these import in turn, only what Python runs counts, so that a
-    comment or a docstring deep below leaves the notebooks alone.
+    comment or a docstring deep below leaves the notebooks alone. Where the lesson checks the
+    installation, its output names what ``requirements.txt`` pins.
     """
     own = sorted(path for path in source.parent.glob("*.py") if path != source)
     named = {SET_UP}.union(*(_imported(path, root) for path in (source, *own)))
@@ -25,6 +26,8 @@ def modules_mark(source: Path, root: Path = ROOT) -> str:
         found = {_path(name, root) for name in _imported(left.pop(), root)} - reached - {None}
         reached |= found
         left += found
+    if "check_installation" in source.read_text(encoding="utf-8"):
+        shown.append(root / "requirements.txt")
     parts = [path.read_text(encoding="utf-8") for path in (*own, *shown)]
     return fingerprint("\n".join([*parts, *(_code(path) for path in sorted(reached - set(shown)))]))
 

@@ -280,7 +280,8 @@ def project(tmp_path):
         "helpers/near.py": "from helpers import far\n",
         "helpers/far.py": 'def one():\n    """Count."""\n    return 1  # one\n',
         "helpers/other.py": "",
-        "source/42_lesson/lesson.py": "def late():\n    from helpers.near import far\n",
+        "source/42_lesson/lesson.py": "def check_installation():\n    from helpers import near\n",
+        "requirements.txt": "torch==1.0\n",
         "source/42_lesson/exercises.py": "TASK = 'Add.'\n",
     }
     for name, text in files.items():
@@ -299,6 +300,7 @@ def project(tmp_path):
         ("helpers/notebook.py", "", "x = 1", True),
         ("helpers/other.py", "", "x = 1", False),
         ("source/42_lesson/exercises.py", "Add.", "Subtract.", True),
+        ("requirements.txt", "1.0", "1.1", True),  # the lesson shows what is installed
     ],
 )
 def test_a_notebook_is_stale_when_a_module_that_it_runs_changes(project, file, old, new, stale):
