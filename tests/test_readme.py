@@ -51,7 +51,11 @@ def test_every_command_that_the_readme_names_is_a_target_or_a_module():
         assert (ROOT / f"{module.replace('.', '/')}.py").is_file(), module
 
 
-def test_every_lesson_is_in_the_table():
-    listed = re.findall(r"\]\(notebooks/(\w+)\.ipynb\)", README)
-    sources = sorted(path.name for path in (ROOT / "notebooks" / "source").glob("*_*"))
-    assert listed == sources
+def test_every_lesson_is_in_the_table_and_in_lesson_00s():
+    row = r"^\| (\d\d) \| \[(.+)\]\(notebooks/(\w+)\.ipynb\) \| (.+) \|$"
+    listed = re.findall(row, README, re.MULTILINE)
+    folder = ROOT / "notebooks" / "source"
+    assert [name for *_, name, _ in listed] == sorted(path.name for path in folder.glob("*_*"))
+    told = (folder / "00_start_here" / "lesson.py").read_text(encoding="utf-8")
+    row = r"^# \| (\d\d) \| (.+?)(?: \(assignment, 2 hours\))? \| (.+) \|$"
+    assert re.findall(row, told, re.MULTILINE) == [(n, t, asked) for n, t, _, asked in listed[1:]]

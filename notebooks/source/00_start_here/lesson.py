@@ -294,10 +294,10 @@ exercises.my_parts()
 # | 20 | Look inside | Which change inside a model changes what it says? |
 # | 90 | Myths and facts | Which of these sentences are wrong, and how can you tell? |
 # | 91 | Review | What has stuck? |
-# | 92 | Widget gallery | Where was that widget I liked? |
+# | 92 | Every widget | What can I try out, and show on a projector? |
 # | 93 | Questions people bring | What does everybody ask, and where can I read more? |
 # | 94 | Elsewhere | What does a Transformer do with sounds and proteins, and what beats it? |
-# | 95 | What changed since 2017 | Is it still built this way, and what does each change gain? |
+# | 95 | What changed since 2017 | Is it still built this way, and what does each change bring? |
 # | 96 | The clinic | What is wrong with a model that runs, trains and writes rubbish? |
 #
 # </details>
