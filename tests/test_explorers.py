@@ -1,9 +1,12 @@
 """Explorers compute with the core's functions, redraw on every change, and refuse nonsense."""
 
 import html
+import importlib
 import json
 import math
+import pkgutil
 import re
+from pathlib import Path
 
 import anywidget
 import pytest
@@ -11,11 +14,13 @@ import torch
 import torch.nn.functional as F
 from explorer_promises import check_that_every_change_shows, check_the_still_picture, clicks, send
 
+from helpers import widgets
 from helpers.text.subwords import BytePairs
 from helpers.transformer.losses import smooth_targets
 from helpers.transformer.masks import causal_mask
 from helpers.widgets.attention_patterns import AttentionPatterns, make_mask
 from helpers.widgets.dot_products import DotProducts
+from helpers.widgets.explorer import Explorer
 from helpers.widgets.kernel_regression import KernelRegression
 from helpers.widgets.loss_explorer import WORDS, LossExplorer
 from helpers.widgets.mask_builder import MaskBuilder
@@ -33,6 +38,7 @@ from helpers.widgets.softmax_scale import (
 )
 from helpers.widgets.tokenizers_side_by_side import TokenizersSideBySide
 from helpers.widgets.ward_round import WardRound
+from notebooks import build
 
 CHANGES = {
     WardRound: {"patient": "no mask", "side": "source", "module": 2},
@@ -56,6 +62,23 @@ CHANGES = {
                    "layer": 25, "position": 4},
 }  # fmt: skip
 every = pytest.mark.parametrize("kind", CHANGES, ids=lambda kind: kind.__name__)
+
+
+def ends(kind):
+    """Name the course's widgets that are made from a class, those that nothing is made from."""
+    below = [one for one in kind.__subclasses__() if one.__module__.startswith("helpers.")]
+    return {name for one in below for name in ends(one)} or {kind.__name__}
+
+
+def test_every_explorer_is_held_to_the_promises_and_is_on_page_92():
+    for module in pkgutil.iter_modules(widgets.__path__):
+        importlib.import_module(f"helpers.widgets.{module.name}")
+    page = build.source_of("92_widget_gallery").read_text(encoding="utf-8")
+    files = [path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py")]
+    held = "".join(text for text in files if "check_that_every_change_shows(" in text)
+    for name in ends(Explorer):
+        assert re.search(rf"\b{name}\b", held), f"{name}: add it to CHANGES"
+        assert f"\n{name}(" in page, f"{name} isn't on page 92"
 
 
 @every
@@ -129,6 +152,13 @@ def test_a_pressed_cell_of_the_mask_stays_what_it_was_set_to():
         widget.take(state)
         assert widget.numbers["mask"][0, 1]
         assert not widget.numbers["mask"][2, 0]
+
+
+def test_a_patient_that_reads_one_sentence_has_no_choice_of_sides():
+    widget = WardRound()
+    assert not widget.controls["side"].hidden
+    widget.patient = "no mask"
+    assert widget.controls["side"].hidden
 
 
 def test_playing_ends_at_the_last_step():

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from explorer_promises import check_that_every_change_shows, check_the_still_picture
 
 from helpers.data.questions import xquad
 from helpers.data.reviews import film_reviews, product_reviews
@@ -154,13 +155,10 @@ def test_the_word_flipper_leaves_out_one_word_at_a_time(sentiment):
         atol=1e-4,
         rtol=0,
     )
-    first = widget.svg
-    widget.left_out = 3
-    assert widget.svg != first
+    check_the_still_picture(widget)
+    check_that_every_change_shows(widget, {"left_out": 3, "sentence": "bad"})
     widget.sentence = "good"
     assert widget.numbers["words"] == ["good"]
     widget.sentence = "one " * 13
     assert widget.sentence == "good"
     assert "At most 12 words fit; got 13" in widget.message
-    widget.reset()
-    assert widget.svg == first

@@ -20,15 +20,16 @@ def chart(patient, side):
     """Return what the modules' outputs depend on: a list of (path, matrix), and what is expected.
 
     The `patient` is one of `PATIENTS`. `side`, "source" or "target", says whose tokens are changed;
-    the only one there is, if the model has but one.
+    the only one there is, if the model has but one. The sides that it has come last.
     """
     model, options = admit(patient)
     report = examine(model, **options)
-    side = side if side in report.dependence else next(iter(report.dependence))
+    sides = list(report.dependence)
+    side = side if side in sides else sides[0]
     paths = report.dependence[side]
     keep = [p for p in paths if p.rpartition(".")[2] in SHOWN or p.rpartition(".")[2].isdigit()]
     keep = [p for p in keep if p and not p.startswith("layers.1.feed") and "feed." not in p]
-    return [(path, paths[path]) for path in [*keep, ""]], report.expected[side], side
+    return [(path, paths[path]) for path in [*keep, ""]], report.expected[side], side, sides
 
 
 class WardRound(Explorer):
@@ -48,7 +49,8 @@ class WardRound(Explorer):
 
     def compute(self):
         """Examine the patient, once."""
-        modules, expected, side = chart(self.patient, self.side)
+        modules, expected, side, sides = chart(self.patient, self.side)
+        self.controls["side"].hidden = len(sides) == 1
         path, matrix = modules[min(self.module, len(modules) - 1)]
         may = expected if matrix.shape == expected.shape else torch.ones(matrix.shape).bool()
         moved = matrix > MOVED
@@ -83,17 +85,17 @@ class WardRound(Explorer):
     def draw(self):
         """Draw the list of modules, and two matrices side by side."""
         moved, may = self.numbers["moved"], self.numbers["may"]
-        size = min(17, 187 // max(moved.shape))
+        size = min(17, 154 // max(moved.shape))
         below = 30 + size * may.shape[0] + 24
         modules = self.numbers["modules"]
-        names, grids = Sheet(290, 26 * len(modules), 24 / 26), Sheet(400, below + 30)
+        names, grids = Sheet(266, 26 * len(modules), 24 / 26), Sheet(316, below + 30)
         for i, (path, _) in enumerate(modules):
             chosen, y = path == self.numbers["path"], 1.5 + 26 * i
-            names.rect(0, y, 282, 23, BLUE if chosen else PALE, round=4)
+            names.rect(0, y, 262, 23, BLUE if chosen else PALE, round=4)
             label = path or "the whole model"
             names.text(8, y + 17, label, "white" if chosen else INK)
-            names.target(0, y - 1.5, 282, 26, f"Show {label}", module=i)
-        for x, words, seen in ((0, "the output may", may), (206, "this module does", moved)):
+            names.target(0, y - 1.5, 262, 26, f"Show {label}", module=i)
+        for x, words, seen in ((0, "the output may", may), (162, "this module does", moved)):
             grids.text(x, 16, words, INK)
             for i in range(may.shape[0]):
                 for j in range(may.shape[1]):
@@ -101,7 +103,7 @@ class WardRound(Explorer):
                     fill = (ORANGE if odd else BLUE) if seen[i, j] else PALE
                     grids.rect(x + size * j, 30 + size * i, size - 1, size - 1, fill)
                     if odd and not seen[i, j]:
-                        grids.text(x + size * j + 2, 30 + size * i + 14, "○", ORANGE)
+                        grids.text(x + size * j, 30 + size * i + 12, "○", ORANGE)
         grids.text(0, below, "row: an output · column: a word", GREY)
         grids.text(0, below + 22, "orange: more than it may · ○: missing", GREY)
         return [names, grids]

@@ -50,6 +50,7 @@ from helpers.widgets.six_steps import SixSteps
 from helpers.widgets.softmax_scale import ScaleExplorer, SoftmaxTemperature
 from helpers.widgets.span_explorer import SpanExplorer
 from helpers.widgets.tokenizers_side_by_side import TokenizersSideBySide
+from helpers.widgets.ward_round import WardRound
 from helpers.widgets.word_flipper import WordFlipper
 
 translator = load_translator()
@@ -280,3 +281,9 @@ ChatBox(
 
 # %% tags=["nbval-ignore-output"]
 PatchingGrid()
+
+# %% [markdown]
+# ## What a broken model depends on (page 96)
+
+# %%
+WardRound(patient="flipped", module=4)
