@@ -60,9 +60,8 @@ def _imported(path, root):
 def _code(path):
     """Write down what a file does, without comments and docstrings."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
-            node
-        ):
+        if isinstance(node, documented) and ast.get_docstring(node):
             node.body = node.body[1:]
     return ast.dump(tree)

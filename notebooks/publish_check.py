@@ -33,8 +33,7 @@ def steps(can_open=None, git=None) -> list[Step]:
     arguments: what it printed, or None if it failed.
     """
     can_open, git = can_open or _can_open, git or _git
-    where, published = build.address(), build.is_published()
-    github = where.startswith("https://github.com/")
+    where, published, github = build.address(), build.is_published(), build.on_github()
     found = [
         _step("The address is your own", published, "make notebooks ADDRESS=https://…"),
         _step("Every notebook knows it", _all_know(), "make notebooks"),

@@ -107,7 +107,5 @@ def compare(house, kinds: dict, healthy_text: str, vocab_size: int) -> list[dict
 if __name__ == "__main__":
     torch.set_num_threads(1)
     dev = compare(patients, patients.KINDS, patients.WARD.read_text(encoding="utf-8"), 50)
-    store(
-        "clinic",
-        {"developed on": dev, "put aside": compare(unseen, unseen.KINDS, unseen.WARD, 61)},
-    )
+    kept = compare(unseen, unseen.KINDS, unseen.WARD, 61)
+    store("clinic", {"developed on": dev, "put aside": kept})

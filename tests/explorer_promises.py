@@ -12,7 +12,8 @@ def check_that_every_change_shows(widget, changes):
     others = set(widget.traits(state=True)) - set(changes)
     assert all(widget.controls[name].hidden for name in others), "what is in view shows"
     for name, value in changes.items():
-        setattr(widget, name, value)
+        widget.take({name: value})  # what a hand on its control does, or in the picture
+        assert getattr(widget, name) == value
         assert widget.svg != first, name
         # A hand can move it: by a control, or in the picture.
         assert name in widget.controls or f"&quot;{name}&quot;" in widget.svg, name

@@ -23,7 +23,7 @@ from helpers.widgets.shape_steps import N_STAGES, stages, try_line
 from helpers.widgets.shape_tracer import ShapeTracer
 
 CHANGES = {
-    HeadSwitches: {"silent": ("cross 3.1", "cross 2.2"), "alone": True},
+    HeadSwitches: {"silent": ("cross 2.2", "cross 3.1"), "alone": True},
     ShapeTracer: {"step": 3, "sentence": "Un chat dort.", "lit": "D", "line": "tensor([[1]])"},
     DecodingExplorer: {"step": 3, "sentence": "Un chat dort.", "method": "beam", "forced": (9,)},
 }

@@ -1,9 +1,9 @@
 """The base of every stepper and explorer: state in traits, labelled controls, a live picture.
 
-A new one takes about forty lines; README.md beside this file has the recipe. A subclass says
-three things: its state (traits tagged ``state=True``), its controls (`build`) and how numbers and
-picture come from the state (`compute`, `draw`, `describe`). Whoever changes the state, a hand or a
-line of Python, the picture follows.
+A small one takes about a hundred lines; README.md beside this file has the recipe. A subclass says
+four things: its state (traits tagged ``state=True``), its controls (`build`), how numbers come from
+the state (`compute`), and how a picture and words come from these (`draw`, `describe`). Whoever
+changes the state, a hand or a line of Python, the picture follows.
 """
 
 import base64

@@ -27,8 +27,8 @@ def chart(patient, side):
     sides = list(report.dependence)
     side = side if side in sides else sides[0]
     paths = report.dependence[side]
-    keep = [p for p in paths if p.rpartition(".")[2] in SHOWN or p.rpartition(".")[2].isdigit()]
-    keep = [p for p in keep if p and not p.startswith("layers.1.feed") and "feed." not in p]
+    last = {path: path.rpartition(".")[2] for path in paths if "feed." not in path}
+    keep = [path for path in last if last[path] in SHOWN or last[path].isdigit()]
     return [(path, paths[path]) for path in [*keep, ""]], report.expected[side], side, sides
 
 
@@ -56,16 +56,16 @@ class WardRound(Explorer):
         moved = matrix > MOVED
         odd = moved != may if path in ("", "output") else moved & ~may  # a part may do less
         return {"modules": modules, "path": path, "moved": moved, "may": may, "side": side,
-                "odd": odd}  # fmt: skip
+                "odd": odd, "moves": int(moved.sum()), "wrong": int((odd & moved).sum()),
+                "missing": int((odd & may).sum())}  # fmt: skip
 
     def tell(self):
         """Say what was changed, and what moves in the chosen module that mustn't."""
-        moved, odd = self.numbers["moved"], self.numbers["odd"]
         place = self.numbers["path"] or "the whole model"
-        wrong, missing = int((odd & moved).sum()), int((odd & ~moved).sum())
+        moves, wrong, missing = (self.numbers[name] for name in ("moves", "wrong", "missing"))
         told = [f"{wrong} mustn’t"] * (wrong > 0) + [f"{missing} more should"] * (missing > 0)
         return [
-            f"Change each {self.numbers['side']} word, and {int(moved.sum())} places move in "
+            f"Change each {self.numbers['side']} word, and {moves} places move in "
             f"{place}{'; ' * bool(told)}{', '.join(told)}.",
             "Press the modules from the top: which is the first with orange?"
             if told  # not every illness shows in what depends on what
@@ -73,13 +73,12 @@ class WardRound(Explorer):
         ]
 
     def describe(self):
-        moved, may = self.numbers["moved"], self.numbers["may"]
-        odd = self.numbers["odd"]
-        wrong, missing = int((odd & moved).sum()), int((odd & may).sum())
+        """Say in words how many pairs the chosen module joins, and how many it mustn't."""
+        n = self.numbers
         return (
-            f"{self.numbers['path'] or 'The whole model'} of patient {self.patient}: "
-            f"{int(moved.sum())} of {moved.numel()} pairs of output and word depend on each other; "
-            f"in the model's output {wrong} of those would be forbidden and {missing} missing."
+            f"{n['path'] or 'The whole model'} of patient {self.patient}: {n['moves']} of "
+            f"{n['moved'].numel()} pairs of output and word depend on each other; in the model's "
+            f"output {n['wrong']} of those would be forbidden and {n['missing']} missing."
         )
 
     def draw(self):
