@@ -300,7 +300,7 @@ def project(tmp_path):
         ("helpers/notebook.py", "", "x = 1", True),
         ("helpers/other.py", "", "x = 1", False),
         ("source/42_lesson/exercises.py", "Add.", "Subtract.", True),
-        ("requirements.txt", "1.0", "1.1", True),  # the lesson shows what is installed
+        ("requirements.txt", "1.0", "1.1", True),
     ],
 )
 def test_a_notebook_is_stale_when_a_module_that_it_runs_changes(project, file, old, new, stale):

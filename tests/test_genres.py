@@ -156,9 +156,6 @@ def test_training_lowers_the_loss_and_repeats_exactly(windows):
     assert runs[0][-1] < runs[0][0] - 0.1
 
 
-CHANGES = {"window": 1, "layer": 2, "head": 3, "token": 4, "muted": 2}
-
-
 @pytest.fixture
 def roll(windows, model):
     return DrumRoll(model, windows, [52, 1469, 399])
@@ -166,7 +163,8 @@ def roll(windows, model):
 
 def test_every_part_of_the_roll_changes_the_picture_and_reset_brings_it_back(roll):
     assert check_the_still_picture(roll) <= 480
-    check_that_every_change_shows(roll, CHANGES)
+    changes = {"window": 1, "layer": 2, "head": 3, "token": 4, "muted": 2}
+    check_that_every_change_shows(roll, changes)
 
 
 def test_a_click_asks_from_a_stroke_and_muting_is_heard(roll):

@@ -95,8 +95,8 @@ def test_the_project_is_described_once():
     for name, wanted in groups.items():
         text = (ROOT / name).read_text(encoding="utf-8")
         assert re.findall(r"^([\w.-]+==[^\s;]+)", text, re.MULTILINE) == wanted, name
-    rooms = [ROOT / room for room in ("tests", "web", "teaching", "teaching/hub")]
-    lists = [*ROOT.glob("requirements*.txt"), *(room / "requirements.txt" for room in rooms)]
+    rooms = [ROOT / room for room in (".", "tests", "web", "teaching", "teaching/hub")]
+    lists = [path for room in rooms for path in room.glob("requirements*.txt")]
     pinned = "\n".join(path.read_text(encoding="utf-8") for path in lists)
     pins = set(re.findall(r"^([\w.-]+)==([^\s;]+)", pinned, re.MULTILINE))
     assert [pair for pair in pins if pair[1] != dict(pins)[pair[0]]] == []
