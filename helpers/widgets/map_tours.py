@@ -23,7 +23,7 @@ STEPS = {
     ),
     "whole-gpt": (
         "This is a whole GPT at work: a decoder without an encoder. It was given the first "
-        "{n_given} tokens of your text and wrote the others itself, one after the other.",
+        "{n_given} tokens and wrote the blue ones itself, one after the other.",
         {},
     ),
     "whole-vit": (

@@ -103,9 +103,9 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
     @traitlets.observe("sentence")
     def _trace_another(self, change):
         """Draw another sentence; say why if that can't be done, and keep the one that's there."""
+        self._refused = ""
         if change.new == _text_of(self.trace):
             return
-        self._refused = ""
         try:
             trace = self._first.again(change.new) if change.new.strip() else None
             self._refused = problem_with(trace) if trace else "Type a sentence into the field."

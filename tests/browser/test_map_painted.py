@@ -209,7 +209,15 @@ def test_inside_a_norm_and_a_neuron_by_keys_and_back(offline, trace):
 
 def test_a_frame_too_low_for_both_stacks_says_where_the_decoder_is(offline, trace):
     page = offline(model_map(trace), (850, 700))
-    assert page.locator(".mm-frame").evaluate("frame => frame.scrollTop") == 0  # the encoder first
+    expect(page.locator(".mm-below")).to_be_hidden()  # rows for a mouse: both are in view
+    frame = page.locator(".mm-frame")
+    assert frame.evaluate("frame => frame.scrollHeight <= frame.clientHeight")
+    page = offline(model_map(trace), (850, 700), has_touch=True)
+    frame = page.locator(".mm-frame")
+    assert frame.evaluate("frame => frame.scrollTop") == 0  # the encoder first
+    pill = page.get_by_role("button", name="↓ decoder").bounding_box()
+    box = frame.bounding_box()
+    assert pill["y"] >= box["y"] + box["height"]  # it covers nothing
     page.get_by_role("button", name="↓ decoder").focus()
     page.keyboard.press("Enter")
     page.get_by_role("button", name="↑ encoder").click()
@@ -700,7 +708,7 @@ def test_in_jupyterlab_the_map_and_python_talk(open_notebook):
 
 @pytest.mark.parametrize("size", once_a_week([(390, 844), (700, 800), (880, 800)], [(390, 844)]))
 def test_where_it_is_narrow_picture_words_and_buttons_are_in_view_together(offline, trace, size):
-    page = offline(model_map(trace, tour="00"), size)
+    page = offline(model_map(trace, tour="00"), size, has_touch=True)
     whole = page.locator(".mm").bounding_box()
     assert whole["height"] <= size[1]
     names = page.get_by_role("button", name=re.compile("^(Source|Target) token"))

@@ -2,7 +2,7 @@
 
 import { brief, percent } from "./map_scene.js";
 import { likeliest } from "./map_trace.js";
-import { clamp, fitting, marksIn, shorten, spelt, textWidth } from "./text.js";
+import { clamp, marksIn, shorten, spelt, textWidth } from "./text.js";
 
 // The line of words above a stack.
 const ABOVE = 22;
@@ -81,40 +81,55 @@ export function answer(scene, model, stack, m, rows, row) {
     { go: `${stack.name}/output` },
     tip,
   );
-  const below = first + found.length * pitch + 26;
-  if (model.stacks.length === 1 && !m.narrow && top + height - below > 102)
-    legend(scene, left, below, width, top + height - below);
 }
 
-// What the colours mean; other words may take its place.
-export function legend(scene, x, y, width, room) {
-  if (width < 74) return;
-  const bar = Math.min(width, 110);
-  const scale = (p, name, colours, at, words) => {
-    p.text(name, x, at - 10, { size: 12, color: p.theme.muted, most: width });
-    for (let i = 0; i < bar; i++) {
-      const [r, g, b] = p.theme[colours][Math.round((255 * i) / bar)];
-      p.context.fillStyle = `rgb(${r},${g},${b})`;
-      p.context.fillRect(x + i, at, 1.5, 9);
-    }
-    words.forEach((word, i) =>
-      p.text(word, x + (bar * i) / (words.length - 1), at + 20, {
-        size: 12,
-        color: p.theme.muted,
-        align: ["left", words.length > 2 ? "center" : "right", "right"][i],
-      }),
-    );
-  };
-  scene.legend = (p) => {
-    p.text("each colour:", x, y + 1, { size: 12, color: p.theme.muted, most: width });
-    scale(p, "one number", "signed", y + 26, ["−", "0", "+"]);
-    scale(p, "attention", "ramp", y + 80, ["0", "max"]);
-    if (room < 140) return;
-    p.plus(x + 6, y + 126, 5, p.theme.muted);
-    p.text(fitting(["add & norm", "add"], width - 12, 12), x + 15, y + 126, {
-      size: 12,
-      color: p.theme.muted,
-      most: width,
-    });
+// What colours and signs mean, in lines below the picture: its height, and what draws it.
+export function keyOf(model, width) {
+  const { entered } = model.stacks[0];
+  const small = { size: 12 };
+  const words = (said) => [
+    textWidth(said, 12),
+    (p, x, y) => p.text(said, x, y + 0.5, { ...small, color: p.theme.muted }),
+  ];
+  const scale = (colours) => [
+    44,
+    (p, x, y) => {
+      for (let i = 0; i < 44; i++)
+        p.box(x + i, y - 4, 1.5, 8, { fill: `rgb(${p.theme[colours][Math.floor(i * 5.8)]})`, radius: 0 });
+    },
+  ];
+  const band = (colour) => [
+    18,
+    (p, x, y) => p.straight(x + 2, y, x + 16, y, { color: p.theme[colour], width: 5, alpha: 0.8 }),
+  ];
+  const groups = [
+    [
+      [30, (p, x, y) => p.row(entered, 0, x, y - 5, 30, 10)],
+      words(`a vector: ${entered.cols === model.width ? "its" : `${entered.cols} of its`} ${model.width} numbers, −`),
+      scale("signed"),
+      words("+"),
+    ],
+    [words("attention, 0"), scale("ramp"), words("max")],
+    [[12, (p, x, y) => p.plus(x + 6, y, 5, p.theme.muted)], words("add")],
+    model.stacks.length > 1 ? [band("query"), words("masked")] : [band("query"), words("attention, all heads")],
+    ...(model.stacks.length > 1 ? [[band("key"), words("cross")]] : []),
+  ];
+  let [at, line] = [0, 0];
+  const placed = groups.flatMap((group) => {
+    const wide = group.reduce((sum, [one]) => sum + one + 5, 0);
+    if (at && at + wide > width) [at, line] = [0, line + 1];
+    const from = at;
+    at += wide + 14;
+    return group.map(([, draw], i) => ({
+      draw,
+      line,
+      x: from + group.slice(0, i).reduce((sum, [one]) => sum + one + 5, 0),
+    }));
+  });
+  return {
+    height: 18 * (line + 1),
+    draw: (p, top) => {
+      for (const { draw, line, x } of placed) draw(p, x, top + 18 * line + 9);
+    },
   };
 }

@@ -201,8 +201,12 @@ export class Bars {
       const from = this.view.scrolls ? "top" : "left";
       const start = `Start at the ${from}: each token becomes a vector (a striped bar, one colour per number), and every layer adds to it.`;
       if (!candidates.length) return start;
-      const [best] = likeliest(this.view.trace, decoder ? this.view.rows - 1 : 0, 1);
-      const what = `${decoder ? "the model is about to write" : "the model sees"} “${best.token}”.`;
+      const all = likeliest(this.view.trace, decoder ? this.view.rows - 1 : 0, Infinity);
+      const [best] = all;
+      const drawn = kind === "GPT" && all.find((one) => one.drawn);
+      const what = drawn
+        ? `the model drew “${drawn.token}” (${percent(drawn.share)})${drawn.token === best.token ? ", the likeliest token" : `; likeliest: “${best.token}” (${percent(best.share)})`}.`
+        : `${decoder ? "the model is about to write" : "the model sees"} “${best.token}”.`;
       if (from === "top") return `${start} Below, ${what}`;
       return `Start at the blue frame: ${what} Bands show where that comes from; press a token to follow it. Each striped bar is a vector, one colour per number.`;
     }

@@ -2,7 +2,7 @@
 
 import { make, prefersStillness } from "./page.js";
 
-// Puts the words into the view's frame; returns what shows or hides them.
+// The words, which have a place below the view's frame, and what shows or hides them.
 export function belowOf(view) {
   const { frame } = view;
   const both = () => view.trace.encoder && view.trace.decoder;
@@ -18,13 +18,13 @@ export function belowOf(view) {
   const below = make("button", { type: "button", class: "mm-below", onclick: scroll });
   const show = () => {
     const { beat, stop } = view; // what plays, and the tour, scroll by themselves
-    below.hidden = beat >= 0 || stop >= 0 || end() < 40 || (!long() && !top());
+    below.hidden = !view.scrolls || (!long() && !top());
+    below.style.visibility = beat >= 0 || stop >= 0 ? "hidden" : "";
     const words = long() ? ["↓ more", "↑ back up"] : both() ? ["↓ decoder", "↑ encoder"] : ["↓ answer", "↑ tokens"];
     below.textContent = words[Number(low())];
   };
   // The first touch of a map scrolls it; this press scrolls by itself.
   below.addEventListener("pointerdown", (event) => event.stopPropagation());
-  frame.append(below);
   frame.addEventListener("scroll", show);
-  return show;
+  return { below, show };
 }

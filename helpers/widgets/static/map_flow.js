@@ -239,45 +239,56 @@ export function followed(scene, model, follow, reach = Infinity) {
       const mean = meanWeights(sublayer);
       const [x, , width] = sublayer.box;
       const cross = sublayer.kind === "cross-attention";
-      // Narrow: the memory is a screen away.
-      if ((cross && m.narrow) || x + width > reach) continue;
+      if (x + width > reach) continue;
       if (cross) shares = Array.from({ length: mean.cols }, (_, key) => valueAt(mean, row, key));
       const named = [];
       for (let key = 0; key < mean.cols; key++) {
         const weight = valueAt(mean, row, key);
         if (weight < 0.02 || (!cross && key === row)) continue;
-        const start = cross ? [model.encoder.memory[0] - 4, model.encoder.y(key)] : [x - 4, stack.y(key, i + 1)];
-        ribbons.push({ start, end: [x + width + 1, stack.y(row, i + 1)], weight, cross });
+        named.push({ token: (cross ? model.encoder : stack).tokens[key], weight });
+        // Narrow: the memory is a screen away.
+        if (cross && m.narrow) continue;
+        const end = [x + width + (cross ? -4 : 1), stack.y(row, i + 1)];
+        const way = cross
+          ? [...sublayer.way(key), [sublayer.enters, end[1]], end]
+          : [[x - 4, stack.y(key, i + 1)], end];
+        ribbons.push({ way, weight, cross });
         if (cross) continue;
         if (!stack.image && (m.narrow || !i)) lit.push(stack.nameRects[m.narrow ? i + 1 : 0](key));
-        named.push({ token: stack.tokens[key], weight });
       }
-      if (cross || stack.image || m.narrow) continue;
-      const block = stack.blocks[i + 1];
+      if (stack.image || (m.narrow && !cross)) continue;
+      const { x: from, top } = stack.blocks[i + 1];
       const pipe = sublayers.find(({ enters }) => enters)?.enters;
-      const left = pipe ? pipe + 6 : block.x + 10 + 1.08 * textWidth(`Layer ${i + 1}`, 13);
-      words.push([named, [left, block.top - 12, sublayers.end]]);
+      const end = sublayers.end + 2;
+      // Beside the memory's line, beside the layer's name, or above it where there is no other stack.
+      if (m.narrow) words.push([named, "key", [pipe + 5, top - 12, m.width]]);
+      else if (cross) words.push([named, "key", [pipe + 6, top - 38, pipe + m.module - 10]]);
+      else if (pipe) words.push([named, "query", [pipe + 6, top - 12, end]]);
+      else if (m.above > 30) words.push([named, "query", [from, top - 26, end]]);
+      else words.push([named, "query", [from + 10 + 1.08 * textWidth(`Layer ${i + 1}`, 13), top - 12, end]]);
     }
   });
   if (stack.answers && (name === "decoder" || !row)) lit.push(...scene.parts.loss, ...(scene.parts.memory || []));
-  if (stack.image) lit.push(scene.picture.rect);
+  if (stack.image) lit.push(...scene.pictures.map(([rect]) => rect));
   const flows = (p) => {
-    for (const { start, end, weight, cross } of ribbons) {
-      p.ribbon(...start, ...end, 1 + 9 * weight, cross ? p.theme.key : p.theme.query, 0.25 + 0.6 * weight);
+    for (const { way, weight, cross } of ribbons) {
+      const [width, alpha] = [1 + 9 * weight, 0.25 + 0.6 * weight];
+      if (cross) p.line(way, { width, alpha, color: p.theme.key, radius: 8 });
+      else p.ribbon(...way.flat(), width, p.theme.query, alpha);
     }
-    if (stack.image)
-      return void overPicture(p, scene.picture, meanWeights(stack.layers[stack.layers.length - 1][0]), row);
+    for (const [rect, layer] of scene.pictures || []) overPicture(p, rect, stack, layer, row);
   };
   const named = (p) => {
-    for (const [each, place] of words) namedBands(p, each, p.theme.query, place);
+    for (const [each, colour, place] of words) namedBands(p, each, p.theme[colour], place);
+    if (stack.image) scene.saysOf(p, stack.tokens[row]);
     if (shares.length) memoryNames(p, scene, model, shares);
-    else if (scene.legend) scene.legend(p);
   };
   return { lit, flows, named };
 }
 
-// Over the picture, how much a token collects from each patch in the last layer; its own is framed.
-function overPicture(p, { rect: [x, y, size], along }, mean, row) {
+// Over the picture, how much a token collects from each patch in a layer; its own is framed.
+function overPicture(p, [x, y, size], { layers, image: { along } }, layer, row) {
+  const mean = meanWeights(layers[layer][0]);
   const cell = size / along;
   const shares = Array.from({ length: along * along }, (_, i) => valueAt(mean, row, i + 1));
   const most = Math.max(...shares);

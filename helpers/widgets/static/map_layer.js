@@ -73,7 +73,7 @@ function layerSizes(model, width, room, stack, sublayers) {
   const top = 82;
   // On a phone every sublayer is a block of its own, and the blocks stand below each other.
   const across = width < NARROW;
-  const pitch = across ? 16 : clamp((room - top - 46) / stack.n, 3, 34);
+  const pitch = across ? 16 : clamp((room - top - 46) / stack.n, 3, 44);
   const label = stack.image ? 56 : clamp(namesWidth(stack.tokens, pitch, 14) + 10, 40, Math.max(96, width * 0.16));
   const gap = clamp(width / 80, 3, 14);
   // Units of width: a strip 1, heads 2.6, hidden 2; what the gaps leave is shared out.
@@ -189,7 +189,7 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from, before)
   const room = end - start;
   // The last one has the margin too.
   const most = sublayer.heads ? 0.88 * room : scene.width - start;
-  const size = room > 185 ? 15 : most > 110 ? 13 : 12;
+  const size = g.across || g.strip > 27 ? 15 : g.strip > 14 ? 13 : 12;
   const kind = fitting([KINDS[sublayer.kind], BRIEF[sublayer.kind]], most / 1.1, size);
   scene.label(kind, start, g.top - 68, { size, weight: 650, most });
   scene.label(does(sublayer, model, room), start, g.top - 48, { size: 13, color: "muted" });
@@ -215,25 +215,28 @@ function heads(scene, where, place, g, sublayer, x, wide) {
   scene.paint((p) => p.box(x, g.top - 3, wide, height + 6, { fill: stackTint(where, p.theme), edge: p.theme.edge }));
   const shape = sublayer.heads[0].weights;
   const keys = sublayer.kind === "cross-attention";
-  const source = keys ? scene.sources : where.stack.tokens;
-  const purposes = sublayer.heads.map((_head, h) => purposeOf(sublayer, h, where.stack, source));
-  // All heads are named in the fullest way for which every one of them has the room.
-  const full = purposes.map(({ short }, h) => [
+  const sourceOf = ({ kind }) => (kind === "cross-attention" ? scene.sources : where.stack.tokens);
+  const source = sourceOf(sublayer);
+  const purposesOf = (one) => one.heads.map((_head, h) => purposeOf(one, h, where.stack, sourceOf(one)));
+  const waysOf = ({ short }, h) => [
     `head ${h + 1}: ${short}`,
     `${h + 1}: ${short}`,
     `${h + 1}: ${short.split(" ").slice(0, -1).join(" ")}`,
     `head ${h + 1}`,
     `${h + 1}`,
-  ]);
+  ];
+  // All heads of the layer are named in the fullest way for which every one of them has the room.
+  const all = where.sublayers.filter((one) => one.heads).flatMap((one) => purposesOf(one).map(waysOf));
   const way =
-    [0, 1, 2, 3].find((i) => full.every((ways) => textWidth(ways[i], 12) <= (cols > 1 ? size : wide - 6))) ?? 4;
+    [0, 1, 2, 3].find((i) => all.every((ways) => textWidth(ways[i], 12) <= (cols > 1 ? size : wide - 6))) ?? 4;
+  const purposes = purposesOf(sublayer);
   sublayer.heads.forEach((head, h) => {
     const tx = left + (h % cols) * (size + 5);
     const ty = g.top + Math.floor(h / cols) * step + (step - size + 14) / 2;
     scene.paint((p) => p.matrix(head.weights, tx, ty, size, size));
     const does = purposes[h];
     const from = cols > 1 ? tx : x + 4;
-    scene.label(full[h][way], from, ty - 9, { size: 12, color: "muted" });
+    scene.label(waysOf(does, h)[way], from, ty - 9, { size: 12, color: "muted" });
     const name = `${KINDS[sublayer.kind]}, head ${h + 1}`;
     const told = tellCell(name, where.stack.tokens, source, head, () => does.words, "click to open it");
     scene.peek([tx, ty, size, size], head.weights, `Cells of head ${h + 1}, ${sublayer.kind}`, told, {

@@ -13,7 +13,9 @@ const TOGETHER = {
 };
 
 export function lightOf(view) {
-  return { ...litOf(view), marks: view.place ? null : marksOf(view) };
+  // What is still to come isn't there yet while the whole model plays.
+  const veil = view.beat >= 0 && !view.place ? "paper" : "veil";
+  return { ...litOf(view), veil, marks: view.place ? null : marksOf(view) };
 }
 
 const rectsOf = (scene, part) => (TOGETHER[part] || [part]).flatMap((name) => scene.parts[name] || []);
@@ -43,15 +45,14 @@ export function framedOf({ stop, tour, trace }) {
 function litOf(view) {
   const { scene, trace, place } = view;
   if (view.beat >= 0 && scene.beats.length) return playedTo(view);
-  // At first, where all is in view, bands show what the answer comes from.
-  if (view.fresh && scene.start && !view.scrolls)
+  // At rest, where all is in view, bands show what the answer comes from.
+  if (view.rests && scene.start && !view.scrolls)
     return { ...followed(scene, trace, trace.decoder ? `decoder:${view.current}` : "encoder:0"), lit: null };
   const stop = view.tour[view.stop];
   if (view.follow && !place) return followed(scene, trace, view.follow);
   const parts = (stop ? stop.parts : view.here && !place ? [view.here] : []) || [];
   const lit = parts.flatMap((part) => rectsOf(scene, part));
-  const named =
-    !place && parts.some((part) => ["memory", "cross-attention"].includes(part)) && trace.encoder && trace.decoder;
+  const named = !place && trace.encoder && trace.decoder;
   return { lit: lit.length ? lit : null, flows: null, named: named ? (p) => memoryNames(p, scene, trace) : null };
 }
 

@@ -1,7 +1,8 @@
 // The map, words in their places: which tokens a row takes from, each with its share.
 
 import { brief, percent } from "./map_scene.js";
-import { textWidth } from "./text.js";
+import { LEAST } from "./map_rows.js";
+import { fitting, textWidth } from "./text.js";
 
 // The share from which a word is named.
 const NAMED = 0.1;
@@ -27,31 +28,26 @@ export function tag(p, words, x, y, style = {}) {
 // Above a layer, beside its name: the token from which the row takes most there, and its share.
 export function namedBands(p, words, color, [x, y, end]) {
   const [{ token, weight } = { weight: 0 }] = words.toSorted((a, b) => b.weight - a.weight);
-  const said = [`${token} ${percent(weight)}`, percent(weight)].find((said) => textWidth(said, 12) + 6 <= end - x);
+  const said = [`${token} ${percent(weight)}`, token].find((said) => 1.08 * textWidth(said, 12) + 6 <= end - x);
   if (weight >= NAMED && said) tag(p, said, x, y, { color });
 }
 
 // Beside the memory every source token has its name, and its share where it has one.
 export function memoryNames(p, scene, { encoder }, shares = []) {
   if (!encoder.memory || scene.measures.narrow) return;
-  const [x, top, width, height] = encoder.memory;
+  const [x, , width] = encoder.memory;
   const words = encoder.tokens.map((token, s) => ({
     token,
     weight: shares[s] || 0,
     y: encoder.y(s, encoder.blocks.length - 1),
   }));
-  for (const { token, weight, y } of apart(words, 12.5)) {
+  for (const { token, weight, y } of apart(words, LEAST)) {
     const strong = weight >= NAMED;
     const style = strong ? { weight: 650, color: p.theme.key } : { color: p.theme.muted };
-    p.text(strong ? `${token} ${percent(weight)}` : token, x + width + 10, y + 0.5, {
-      size: 13,
-      most: scene.width - x - width - 12,
-      ...style,
-    });
+    const most = scene.width - x - width - 10;
+    const said = strong ? fitting([`${token} ${percent(weight)}`, token], most / 1.1) : token;
+    p.text(said, x + width + 8, y + 0.5, { size: 13, most, ...style });
   }
-  if (!shares.length) return;
-  p.text("blue: masked", x + width + 10, top + height + 15, { size: 12, color: p.theme.query });
-  p.text("orange: cross", x + width + 10, top + height + 30, { size: 12, color: p.theme.key });
 }
 
 export function memoryName(p, { width: all, measures: { narrow } }, { tokens, memory, blocks, y }, key, share) {

@@ -1,26 +1,46 @@
 // The map, the picture that a ViT reads: cut into patches, and each patch beside its own row.
 
-// The picture with its seams, in the column of the tokens' names; where it lies is returned.
-export function picture(scene, stack, top, side) {
-  const { image } = stack;
-  scene.paint((p) => {
-    p.grey(image, 0, 0, image.cols, image.rows, 0, top, side, side);
-    p.seams(image.along, image.along, 0, top, side / image.along);
-    p.box(-0.5, top - 0.5, side + 1, side + 1, { edge: p.theme.edge, radius: 1 });
+import { fitting } from "./text.js";
+
+// The picture with its seams, in the column of the tokens' names, for the last layer, and below it a
+// small one per layer. Where they lie, each with its layer, is left in the scene.
+export function picture(scene, stack, top, { side, narrow }) {
+  const { image, layers, tokens } = stack;
+  const { along } = image;
+  const last = layers.length - 1;
+  const muted = { size: 12, color: "muted" };
+  const small = (side - 24) / 4;
+  scene.pictures = [[[0, top, side, side], last]];
+  layers.forEach((_, i) => {
+    if (narrow) return;
+    const [x, y] = [(i % 4) * (small + 8), top + side + 46 + Math.floor(i / 4) * (small + 24)];
+    scene.pictures.push([[x, y, small, small], i]);
+    scene.label(`layer ${i + 1}`, x + small / 2, y + small + 9, { ...muted, align: "center" });
+    scene.button([x, y, small, small + 16], `Layer ${i + 1} on the picture: open it`, { go: `${stack.name}/${i}` });
   });
-  const pixels = image.rows / image.along;
-  scene.label(`${image.along ** 2} patches of`, 0, top + side + 14, { size: 12, color: "muted" });
-  scene.label(`${pixels} × ${pixels} pixels`, 0, top + side + 30, { size: 12, color: "muted" });
+  scene.paint((p) => {
+    for (const [[x, y, size]] of scene.pictures) {
+      p.grey(image, 0, 0, image.cols, image.rows, x, y, size, size);
+      if (!x && y === top) p.seams(along, along, x, y, size / along);
+      p.box(x - 0.5, y - 0.5, size + 1, size + 1, { edge: p.theme.edge, radius: 1 });
+    }
+  });
+  const pixels = image.rows / along;
+  const patches = `${along ** 2} patches`;
+  scene.label(fitting([`${patches} of ${pixels} × ${pixels} pixels`, patches], side), 0, top + side + 14, muted);
+  scene.saysOf = (p, token) => {
+    const words = fitting([`blue: what ${token} takes, layer ${last + 1}`, `blue: layer ${last + 1}`], side);
+    p.text(words, 0, top + side + 30, { size: 12, color: p.theme.query });
+  };
   scene.part("embeddings", 0, top, side, side);
-  const cell = side / image.along;
-  stack.tokens.slice(1).forEach((token, i) => {
-    const rect = [(i % image.along) * cell, top + Math.floor(i / image.along) * cell, cell, cell];
+  const cell = side / along;
+  tokens.slice(1).forEach((token, i) => {
+    const rect = [(i % along) * cell, top + Math.floor(i / along) * cell, cell, cell];
     scene.button(rect, `Patch ${token} in the picture`, { follow: `${stack.name}:${i + 1}` }, [
       `patch ${token}: row, column`,
       "click to follow it",
     ]);
   });
-  return { rect: [0, top, side, side], along: image.along };
 }
 
 // One patch as a small picture that ends at `right`, at the height of its row.

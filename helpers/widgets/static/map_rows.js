@@ -7,7 +7,9 @@ import { clamp, textWidth } from "./text.js";
 const LINE = 11.5;
 // Between two names on a line, each on a ground of its own.
 const SPACE = 9;
-export const perLine = (pitch) => Math.max(1, Math.ceil(LINE / pitch));
+// As thin as a row may be that still has a name of its own.
+export const LEAST = 10;
+export const perLine = (pitch) => (pitch >= LEAST ? 1 : Math.ceil(LINE / pitch));
 
 // How wide the names are, a line at a time, with a little room behind them.
 export function namesWidth(tokens, pitch, size = 13) {

@@ -12,7 +12,7 @@ export const FINGER = 24;
 export class Scene {
   constructor(width, height, title) {
     Object.assign(this, { width, height, title });
-    Object.assign(this, { painters: [], labels: [], tops: [], targets: [], parts: {}, beats: [], legend: null });
+    Object.assign(this, { painters: [], labels: [], tops: [], targets: [], parts: {}, beats: [] });
   }
 
   // Painted under the veil that dims what is not lit; labels stay above it.

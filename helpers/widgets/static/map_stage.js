@@ -39,8 +39,12 @@ export class Stage {
   // ---- painting ----------------------------------------------------------------------------
 
   // Show a scene. `lit`: rectangles that stay in full colour, or null for all of it.
-  show(scene, theme, { lit = null, flows = null, named = null, marks = null, height = scene.height } = {}) {
-    Object.assign(this, { scene, theme, lit, flows, named, marks, height });
+  show(
+    scene,
+    theme,
+    { lit = null, flows = null, named = null, marks = null, veil = "veil", height = scene.height } = {},
+  ) {
+    Object.assign(this, { scene, theme, lit, flows, named, marks, veil, height });
     this.root.style.height = `${height}px`;
     this.root.setAttribute("aria-label", scene.title);
     this.slot.hidden = !scene.slot;
@@ -66,7 +70,7 @@ export class Stage {
     const { context } = p;
     context.drawImage(this.full, 0, 0, scene.width, height);
     if (lit) {
-      context.fillStyle = theme.veil;
+      context.fillStyle = theme[this.veil];
       context.fillRect(0, 0, scene.width, height);
       for (const rect of lit) {
         const [x, y, w, h] = this.onCanvas(rect);
@@ -78,7 +82,7 @@ export class Stage {
     for (const { rect, work } of scene.tops) work(p, any(rect));
     if (flows) flows(p);
     for (const label of scene.labels) label(p);
-    for (const work of [this.named || scene.legend, this.marks]) if (work) work(p);
+    for (const work of [this.named, this.marks]) if (work) work(p);
     this.paintPointed();
     this.root.dataset.painted = String(Number(this.root.dataset.painted || 0) + 1);
   }

@@ -12,7 +12,7 @@ import { ROOM, sceneOf } from "./map_depths.js";
 import { NARROW, SLIM } from "./map_scene.js";
 import { Stage } from "./map_stage.js";
 import { readInsides } from "./map_insides.js";
-import { clamp } from "./text.js";
+import { clamp, shorten } from "./text.js";
 import { playing } from "./map_player.js";
 import { deeper, readPlace, readTrace, trail } from "./map_trace.js";
 
@@ -39,7 +39,7 @@ class MapView {
     });
     this.bars = new Bars(this);
     this.frame = make("div", { class: "mm-frame" }, this.stage.root);
-    this.showBelow = belowOf(this);
+    this.below = belowOf(this);
     this.live = make("div", { class: "mm-hidden", role: "status", "aria-live": "polite" });
     const { head, foot, dials } = this.bars;
     this.stage.slot.append(dials);
@@ -48,6 +48,7 @@ class MapView {
       { class: "mm", role: "group", tabindex: -1, "aria-label": "Map of the model" },
       head,
       this.frame,
+      this.below.below,
       foot,
       this.live,
     );
@@ -61,7 +62,11 @@ class MapView {
     const renew = () => this.renew();
     const refuse = () => {
       this.choosing = false;
-      this.hear(model.get("_refused"));
+      const [words, asked] = [model.get("_refused"), model.get("sentence").trim()];
+      // An empty field says again what the picture shows; what was typed stays there to be mended.
+      if (!asked) this.bars.input.value = this.reads;
+      const other = words && asked && this.reads && asked !== this.reads;
+      this.hear(other ? `${words} The picture still shows “${shorten(this.reads, 60)}”` : words);
     };
     model.on("change:_data", renew);
     // What was asked for by key takes the focus once it's there.
@@ -99,11 +104,13 @@ class MapView {
   get here() {
     return this.model.get("everything") ? "" : this.model.get("here");
   }
-  // Nothing was touched yet, and all of the model is lit: the picture says where to begin.
+  // All of the model is lit, and nothing of it told.
+  get rests() {
+    return !this.here && !this.place && !this.follow && this.beat < 0 && this.stop < 0;
+  }
+  // Nothing was touched yet: the picture says where to begin.
   get fresh() {
-    return Boolean(
-      !this.touched && this.tour.length && !this.here && !this.place && !this.follow && this.beat < 0 && this.stop < 0,
-    );
+    return Boolean(!this.touched && this.tour.length && this.rests);
   }
   touch() {
     if (!this.touched) this.redraw();
@@ -189,6 +196,7 @@ class MapView {
   read() {
     const { model } = this;
     this.trace = readTrace(model.get("_trace"), model.get("_data"));
+    this.reads = model.get("_refused") ? "" : model.get("sentence");
     this.trace.chosen = model.get("chosen").map(([row]) => row);
     readInsides(this.trace, model.get("_inside"), model.get("_inside_data"));
     this.tour = model.get("_tour");
@@ -247,31 +255,35 @@ class MapView {
     const width = rows ? this.frame.clientWidth : Math.floor(inner); // without the scrollbar
     this.root.classList.toggle("mm-narrow", width < NARROW + 100);
     this.root.classList.toggle("mm-fresh", this.fresh);
-    const free = window.innerHeight - 340;
-    const room = rows ? ROOM - 30 : clamp(free, ROOM, 640);
+    const high = window.innerHeight;
+    const free = width < NARROW ? high - 380 : high - 290;
+    const even = rows ? Math.max(high - 366, Math.min(410, free)) : high - 340;
+    const room = width < NARROW ? ROOM - 30 : clamp(even, rows ? 240 : ROOM, 640);
     const { current } = this;
     // Every depth is as high as the whole model, so that the page stays where it is.
     if (this.measured !== `${width} ${room}`) {
-      this.wholeHeight = Math.max(room, sceneOf(this.trace, "", width, 1, { height: room }).height);
+      this.wholeHeight = Math.max(room, sceneOf(this.trace, "", width, 1, { height: room, spare: free - room }).height);
       this.measured = `${width} ${room}`;
     }
     // Picture, words and buttons are in view together; a part, where that is readable, without scrolling.
     const seen = clamp(free, 240, 760);
-    this.height = rows && this.place ? clamp(seen, 390, 560) : this.wholeHeight;
-    this.frame.style.maxHeight = rows ? `${seen}px` : "";
+    this.height = rows && this.place ? clamp(Math.min(seen, this.wholeHeight), 390, 560) : this.wholeHeight;
     this.scene = sceneOf(this.trace, this.place, width, this.rows, {
       current,
       height: this.place ? this.height : room,
+      spare: free - room,
       dials: this.bars.setDials(),
       more: this.more(),
     });
     this.theme = THEMES[dark ? "dark" : "light"];
     const height = Math.max(this.height, this.scene.height);
     this.scrolls = rows && height > seen + 30;
+    // Below it there's a line that says what is out of sight.
+    this.frame.style.maxHeight = rows ? `${seen - (this.scrolls ? 28 : 0)}px` : "";
     const light = lightOf(this);
     this.stage.show(this.scene, this.theme, { ...light, height });
     this.bars.show();
-    this.showBelow();
+    this.below.show();
     const { drawn } = this;
     this.drawn = null;
     if (drawn) drawn();
@@ -291,9 +303,13 @@ class MapView {
     const [rect] = now || (rects.length ? rects : (this.stop >= 0 && (framedOf(this) || lit)) || []);
     const middle = rect ? rect[1] + Math.min(rect[3], this.frame.clientHeight) / 2 : 0;
     const [stack, row] = this.place ? [] : this.follow.split(":");
-    // A followed row stands low, with room for what flows into it from above.
+    // A followed row stands low, with room for what flows into it from above. A target token's words
+    // speak of the last layer.
+    const { measures } = this.scene;
+    const { encoder, decoder } = this.trace;
+    const block = !measures?.narrow ? 0 : encoder && stack === "decoder" ? decoder.layers.length : 1;
     const top = stack
-      ? this.trace[stack].y(Number(row), this.scene.measures.narrow ? 1 : 0) + 44 - this.frame.clientHeight
+      ? this.trace[stack].y(Number(row), block) + 44 - this.frame.clientHeight
       : middle - this.frame.clientHeight / 2;
     this.frame.scrollTo({ top, behavior: prefersStillness() ? "instant" : "smooth" });
   }

@@ -1,21 +1,19 @@
 // The map, first depth: the whole model, from the source's tokens to the next one.
 
-import { answer, legend } from "./map_answer.js";
+import { answer, keyOf } from "./map_answer.js";
 import { FINGER, NARROW, SLIM, Scene, tellVector, nVectors } from "./map_scene.js";
 import { tiles } from "./map_tiles.js";
 import { wholeBeats } from "./map_flow.js";
 import { KINDS } from "./map_trace.js";
 import { path } from "./map_paint.js";
 import { classRow, patchRow, picture } from "./map_patches.js";
-import { brackets, namePlaces, namesWidth, perLine } from "./map_rows.js";
+import { LEAST, brackets, namePlaces, namesWidth, perLine } from "./map_rows.js";
 import { clamp, marksIn, textWidth } from "./text.js";
 
 // Room for a line of words above a stack.
 const HEAD = 22;
 // Between encoder and decoder, where the memory's line runs.
 const GAP = 62;
-// Side of the picture beside a ViT's patches.
-const PICTURE = 98;
 // Room for the names of a layer's parts, below it.
 const UNDER = 20;
 // What the likeliest tokens need beside the last layer.
@@ -23,25 +21,31 @@ const ANSWER = 84;
 
 // Sizes that both stacks share, so that their layers stand below each other. On a narrow screen
 // every part is a block of its own, and the blocks stand below each other.
-function measures(model, width, room) {
+function measures(model, width, room, spare) {
   const narrow = width < NARROW;
   const two = model.stacks.length > 1;
-  const free = room - HEAD - UNDER - 7 - (two ? GAP + HEAD : 0);
+  // Of many slim layers the names stand on lines of their own.
+  const [above, under] = two || narrow ? [HEAD, UNDER] : [HEAD + 14, UNDER + 20];
+  const key = keyOf(model, width);
+  const free = room - above - under - 7 - (two ? GAP + HEAD : 0) - key.height;
   const rows = model.stacks.reduce((sum, one) => sum + one.n, 0);
   const even = Math.min(free / rows, two ? (free - ANSWER) / model.encoder.n : free);
-  // On a laptop the whole model is in view; a small window's rows are for fingers, and it scrolls.
-  const least = width < SLIM && !(globalThis.innerWidth >= 1000) ? FINGER : 2.5;
-  const pitch = narrow ? FINGER : clamp(Math.floor(4 * even) / 4, least, two ? 26 : 38);
+  // The whole model is in view, and takes what is to spare for its names; rows for fingers scroll.
+  const coarse = globalThis.matchMedia?.("(pointer: coarse)").matches;
+  const named = Math.min(11.5, (free + Math.max(0, spare)) / rows);
+  const least = width < SLIM && coarse ? FINGER : even < LEAST && named >= LEAST && !model.image ? named : 2.5;
+  const pitch = narrow ? FINGER : clamp(Math.floor(4 * even) / 4, least, two ? 26 : 46);
   // Several names share a line.
   const close = !model.image && perLine(pitch) > 1;
   const names = Math.max(...model.stacks.map(({ tokens }) => namesWidth(tokens, model.image ? 14 : pitch))) + 8;
   // A decoder's row says what it reads and what it writes, where there is room: "a → stick".
   const both = two && width >= 860 && !close;
+  const side = narrow ? 98 : clamp(width * 0.25, 98, 280);
   const widest = (list) => Math.ceil(Math.max(...list.map((word) => textWidth(word, 13)))) + 8;
   // The current one is bold, and wider.
   const next = both ? Math.min(96, Math.ceil(1.12 * widest(model.written.map((word) => `→ ${word}`)))) : 0;
   const label = model.image
-    ? PICTURE + pitch + 12
+    ? side + pitch + 12
     : close
       ? clamp(names, 74, Math.max(146, width * 0.18))
       : clamp(
@@ -50,15 +54,17 @@ function measures(model, width, room) {
           both ? 180 : width < 760 ? 74 : 96,
         );
   if (model.decoder) model.decoder.arrow = both ? label - next : 0;
-  const gap = narrow ? 22 : 15;
+  const gap = narrow ? 22 : model.image ? 11 : 15;
   const strip = narrow
     ? Math.floor((width - label - 2 * gap - 6) / 3)
-    : clamp(Math.round((width - 460) / 12), 13, close ? 30 : 44);
+    : clamp(Math.round((width - 460) / 12), 13, model.image ? 22 : close ? 30 : 44);
   const left = narrow ? label + 4 : label + 3 * strip + 2 * gap + 12;
-  const right = model.candidates.length ? clamp(width * 0.17, 112, 190) : strip + (width < 760 ? 14 : 110);
+  const right = model.candidates.length
+    ? clamp(width * 0.12 + (model.image ? 58 : 43), 112, 190)
+    : strip + (width < 760 ? 14 : 110);
   const layers = Math.max(...model.stacks.map((one) => one.layers.length));
   const module = narrow ? width - left : (width - left - right) / layers;
-  return { narrow, close, width, pitch, label, strip, left, module, layers, gap };
+  return { narrow, close, width, pitch, label, strip, left, module, layers, gap, above, under, key, side };
 }
 
 // Where a stack's parts begin: the embedding, every layer, and what comes out.
@@ -73,12 +79,12 @@ function blocks(stack, m, top) {
   stack.pitch = m.pitch;
 }
 
-export function wholeScene(model, width, room, rows, current = rows - 1) {
-  const m = measures(model, width, room);
+export function wholeScene(model, width, room, rows, current = rows - 1, spare = 0) {
+  const m = measures(model, width, room, spare);
   const { encoder, decoder } = model;
   const scene = new Scene(width, 0, "The whole model");
   scene.measures = Object.assign(m, { current });
-  let top = HEAD;
+  let top = m.above;
   for (const stack of model.stacks) {
     const n = stack === decoder ? rows : stack.n;
     blocks(stack, m, top);
@@ -86,10 +92,13 @@ export function wholeScene(model, width, room, rows, current = rows - 1) {
     if (stack === encoder && !stack.answers) memory(scene, model, m);
     if (stack === decoder && encoder) pipes(scene, model, m);
     if (stack.answers) answer(scene, model, stack, m, n, current);
-    scene.height = Math.max(scene.height, stack.bottom + UNDER + 7);
+    scene.height = Math.max(scene.height, stack.bottom + m.under + 7);
     top = stack.bottom + GAP + HEAD;
   }
   wholeBeats(scene, model);
+  const below = Math.max(scene.height, room - m.key.height);
+  scene.labels.push((p) => m.key.draw(p, below));
+  scene.height = below + m.key.height;
   return scene;
 }
 
@@ -108,7 +117,7 @@ function stackScene(scene, model, stack, m, rows) {
     });
     tokens(scene, model, stack, m, top, rows, i);
   });
-  if (stack.image) scene.picture = picture(scene, stack, stack.blocks[0].top + m.pitch + 4, PICTURE);
+  if (stack.image) picture(scene, stack, stack.blocks[0].top + m.pitch + 4, m);
   embedding(scene, model, stack, m, rows);
   stack.layers.forEach((sublayers, i) => layerBox(scene, model, stack, sublayers, i, m, rows));
   for (const { top } of m.narrow ? stack.blocks : stack.blocks.slice(0, 1))
@@ -160,7 +169,7 @@ function tokens(scene, model, stack, { pitch, label, current, close }, top, rows
 const COLUMNS = [
   ["embeddings", "embedding", "embeddings"],
   ["positions", "position", "positions"],
-  ["entered", "embedding plus position", ["embeddings", "positions"]],
+  ["entered", "embedding plus position", "positions"],
 ];
 
 function embedding(scene, model, stack, { label, strip, gap, pitch }, rows) {
@@ -217,7 +226,7 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
   const attentions = sublayers.filter((one) => one.heads);
   // Heads stand below each other where that costs little size; what they leave is the network's.
   const free = width - pad * (attentions.length + 2);
-  const widest = (free - clamp(width * 0.2, 10, 40)) / attentions.length;
+  const widest = (free - clamp(width * 0.24, 12, 40)) / attentions.length;
   const grid = tileGrid(attentions[0].heads.length, widest, height - 8);
   const column = Math.min(widest, Math.max(grid.width, widest * 0.5));
   const lens = Math.min(free - column * attentions.length, 120);
@@ -254,7 +263,8 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
     left = plus + 1.5;
     at += wide + pad;
   }
-  namesBelow(scene, sublayers, top + height + 12, [x, x + m.module - 6]);
+  const lines = m.under > UNDER ? 3 : stack.answers ? 2 : 1;
+  namesBelow(scene, sublayers, top + height + 12, [x, x + m.module - 6], lines);
   // Short where the memory's line comes down beside it.
   const cross = sublayers.find((one) => one.kind === "cross-attention");
   const long = !cross || textWidth(`Layer ${i + 1}`, 13) + 8 < cross.box[0] + cross.box[2] / 2 - x;
@@ -275,15 +285,16 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
 
 // Every part's whole name if they all fit below the layer, else shorter ones, the same everywhere.
 const NAMES = {
-  "self-attention": ["self-attention", "self-attention", "self-attention", "self-attention"],
-  "masked-self-attention": ["masked self-attention", "masked", "masked", "masked"],
-  "cross-attention": ["cross-attention", "cross", "cross", "cross"],
-  // On two lines, or left to the pointer.
-  "feed-forward": ["feed-forward", "feed-forward", "feed-|forward", ""],
+  "self-attention": ["self-attention", "self-attention", "self-attention", "self-|attention", "self-attention"],
+  "masked-self-attention": ["masked self-attention", "masked", "masked", "masked", "masked"],
+  "cross-attention": ["cross-attention", "cross", "cross", "cross", "cross"],
+  // On two lines; in the end on lines of its own, or left to the pointer.
+  "feed-forward": ["feed-forward", "feed-forward", "feed-|forward", "feed-|forward", ""],
 };
 
-function namesBelow(scene, sublayers, y, [from, to]) {
-  for (const size of [0, 1, 2, 3]) {
+// `lines`: how many of them there is room for.
+function namesBelow(scene, sublayers, y, [from, to], lines) {
+  for (const size of lines > 2 ? [0, 1, 4] : [0, 1, 2, 3, 4]) {
     const words = sublayers
       .map(({ kind, box }) => {
         const lines = NAMES[kind][size].split("|");
@@ -295,6 +306,11 @@ function namesBelow(scene, sublayers, y, [from, to]) {
     words.reduce((end, one) => (one.x = Math.max(one.x, end)) + one.wide + 8, from);
     words.reduceRight((end, one) => (one.x = Math.min(one.x, end - one.wide)) - 8, to);
     if (words[0].x < from) continue;
+    const network = textWidth("feed-forward", 12) < to - from - 2 ? ["feed-forward"] : ["feed-", "forward"];
+    if (size === 4 && network.length < lines)
+      network.forEach((line, i) => {
+        scene.label(line, to + 2, y + 13 + 12 * i, { size: 12, color: "muted", align: "right" });
+      });
     return words.forEach(({ lines, wide, x }) =>
       lines.forEach((line, i) => {
         scene.label(line, x + wide / 2, y + 12 * i - 4 * (lines.length - 1), {
@@ -321,7 +337,7 @@ function memory(scene, model, m) {
   const { encoder } = model;
   const block = encoder.blocks[encoder.blocks.length - 1];
   const [x, top, width, height] = [
-    block.x + 4,
+    block.x + (m.narrow || !model.decoder ? 4 : 14),
     block.top,
     m.narrow ? m.width - block.x - 12 : m.strip,
     encoder.n * m.pitch,
@@ -343,14 +359,13 @@ function memory(scene, model, m) {
     `The encoder's output: ${nVectors(encoder.n)}`,
     tellVector(encoder.tokens, "in the encoder's output"),
   );
-  if (!m.narrow) legend(scene, x + width + 14, top + 6, m.width - x - width - 16, height);
 }
 
 // The memory goes to the cross-attention of every decoder layer.
 function pipes(scene, model, m) {
   const { encoder, decoder } = model;
   const [left, , width] = encoder.memory;
-  const [x, y] = [left + width / 2, encoder.bottom + UNDER + 7];
+  const [x, y] = [left + width / 2, encoder.bottom + UNDER + 13];
   decoder.layers.forEach((sublayers) => {
     const cross = sublayers.find((one) => one.kind === "cross-attention");
     const [end, top] = [cross.box[0] + cross.box[2] / 2, cross.box[1]];
@@ -358,11 +373,12 @@ function pipes(scene, model, m) {
     scene.paint((p) => p.line(path(...way, end, top - 3), { color: p.theme.key, width: 2, radius: 8, arrow: true }));
     if (m.narrow) scene.label("memory", end + 8, top - 12, { size: 12, color: "key" });
     else scene.part("cross-attention", end - 6, y - 3, 12, top - y + 3);
+    // What flows in from a row of the memory runs beside it, and then along the same line.
     cross.enters = end;
+    cross.way = (key) => path(left - 4, encoder.y(key), left - 9, encoder.y(key), left - 9, y, end, y, end, top - 3);
   });
   if (m.narrow) return;
-  const first = decoder.layers[0].find((one) => one.kind === "cross-attention").enters;
-  const apart = m.module - 18 > textWidth("keys and values", 12);
-  scene.label(apart ? "keys and values" : "memory", first + 9, y + 15, { size: 12, color: "key" });
+  const first = decoder.layers[0].find((one) => one.enters).enters;
+  scene.label("keys and values", first - 9, y + 13, { size: 12, color: "key", align: "right" });
   scene.part("cross-attention", first - 6, encoder.bottom + 3, x - first + 12, UNDER + 8);
 }
