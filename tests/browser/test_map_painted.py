@@ -247,6 +247,40 @@ def test_a_followed_row_names_what_it_takes_from_and_with_which_share(offline, t
     assert max(found) == found[most]  # its share stands there too
 
 
+@pytest.mark.parametrize("text", [SENTENCE, "Le prêtre mange une pomme rouge dans l'église."])
+def test_bands_run_beside_the_names_and_the_future_is_not_there_yet(offline, translator, text):
+    page = offline(model_map(translator.trace(text), tour="00"), (868, 800))
+
+    def orange(x, y, width, height):
+        red, _, blue, _ = pixels(page, x, y, width, height).T.astype(int)
+        return (red - blue > 60).sum()
+
+    layers = page.get_by_role("button", name=re.compile("layer 3: open it$")).all()
+    encoder, decoder = sorted((one.bounding_box() for one in layers), key=lambda box: box["y"])
+    below = encoder["y"] + encoder["height"]
+    assert not orange(encoder["x"], below + 4, encoder["width"], 20)
+    assert not orange(decoder["x"], decoder["y"], 44, 16)
+    names = page.get_by_role("button", name=re.compile("^Source token")).all()
+    tops = [name.bounding_box()["y"] for name in names]
+    assert min(b - a for a, b in zip(tops, tops[1:], strict=False)) >= 10  # a line for each
+    between = encoder["x"], below + 25, encoder["width"], 18
+    bands = orange(*between)
+    stage = page.locator(".mm-stage").bounding_box()
+    low = stage["y"] + stage["height"] - 10
+    for stop in ("", "Take the tour"):
+        page.get_by_role("button", name=stop).first.click() if stop else page.keyboard.press(
+            "Escape"
+        )
+        page.locator(".mm").dispatch_event("pointerdown")
+        page.wait_for_timeout(100)
+        assert (orange(*between) < 0.8 * bands) == bool(stop)
+        assert ink(page, stage["x"], low, 200, 18)  # the key stays
+    page.get_by_label("Step of the computation").fill("0", force=True)
+    page.wait_for_timeout(100)
+    box = page.get_by_role("button", name=re.compile("^Next token")).bounding_box()
+    assert not ink(page, box["x"], box["y"] + 60, box["width"], 60)
+
+
 def test_a_click_during_the_tour_leaves_a_way_back(offline, trace):
     page = offline(model_map(trace, tour="00"))
     page.get_by_role("button", name="Take the tour: 12 steps").click()
@@ -498,6 +532,7 @@ def test_a_gpt_draws_one_token_after_the_other(offline):
     trace = gpt()
     page = offline(model_map(trace, tour="14"), reduced_motion="reduce")
     expect_at(page, "The model: GPT, a decoder only")
+    expect(page.locator(".mm-words")).to_contain_text("the model drew “")
     slider = page.get_by_label("Step of the computation")
     token = page.get_by_role("button", name=re.compile(r"^Token \d+:"))
     expect(token).to_have_count(len(trace.decoder.tokens))
@@ -570,6 +605,10 @@ def test_in_jupyterlab_the_map_takes_another_sentence(open_notebook):
     field.fill("")
     field.press("Enter")
     expect(page.locator(".mm-words")).to_have_text("Type a sentence into the field.")
+    expect(field).to_have_value(SENTENCE)  # what the picture shows
+    field.fill("Он спит.")
+    field.press("Enter")
+    expect(page.locator(".mm-words")).to_contain_text(f"The picture still shows “{SENTENCE}”")
     field.fill("Two cats sleep on the sofa.")
     field.press("Enter")
     expect(page.locator(".mm-words")).to_contain_text("That looks like English")
@@ -724,6 +763,9 @@ def test_where_it_is_narrow_picture_words_and_buttons_are_in_view_together(offli
     page.wait_for_function(seen, arg=[frame["y"], frame["height"]])
     page.get_by_label("Step of the computation").fill("0")
     page.wait_for_function("document.querySelector('.mm-frame').scrollTop < 60")
+    page = offline(model_map(trace, tour=["follow-target"]), size, has_touch=True)
+    page.get_by_role("button", name="Take the tour").click()  # it tells of the last layer
+    page.wait_for_function(seen.replace("layer 2", "layer 3"), arg=[frame["y"], frame["height"]])
 
 
 def test_after_its_cell_has_run_the_whole_map_is_in_view(open_notebook):

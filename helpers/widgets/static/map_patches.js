@@ -15,7 +15,10 @@ export function picture(scene, stack, top, { side, narrow }) {
     if (narrow) return;
     const [x, y] = [(i % 4) * (small + 8), top + side + 46 + Math.floor(i / 4) * (small + 24)];
     scene.pictures.push([[x, y, small, small], i]);
-    scene.label(`layer ${i + 1}`, x + small / 2, y + small + 9, { ...muted, align: "center" });
+    scene.label(fitting([`layer ${i + 1}`, `${i + 1}`], small + 4, 12), x + small / 2, y + small + 9, {
+      ...muted,
+      align: "center",
+    });
     scene.button([x, y, small, small + 16], `Layer ${i + 1} on the picture: open it`, { go: `${stack.name}/${i}` });
   });
   scene.paint((p) => {

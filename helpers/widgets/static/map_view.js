@@ -300,7 +300,7 @@ class MapView {
     if (told === this.sought) return;
     this.sought = told;
     const { rects = [], now } = this.beat >= 0 ? this.scene.beats[this.shown] : {};
-    const [rect] = now || (rects.length ? rects : (this.stop >= 0 && (framedOf(this) || lit)) || []);
+    const [rect] = now || (rects.length ? rects.slice(-1) : (this.stop >= 0 && (framedOf(this) || lit)) || []);
     const middle = rect ? rect[1] + Math.min(rect[3], this.frame.clientHeight) / 2 : 0;
     const [stack, row] = this.place ? [] : this.follow.split(":");
     // A followed row stands low, with room for what flows into it from above. A target token's words

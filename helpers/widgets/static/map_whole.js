@@ -152,7 +152,7 @@ function tokens(scene, model, stack, { pitch, label, current, close }, top, rows
       const blue = { weight: 650, color: p.theme.query };
       p.text(words, x, y + 0.5, {
         ...style,
-        ...(own || (close && row === current && stack === model.decoder) ? blue : {}),
+        ...(own ? blue : close && row === current && stack === model.decoder ? { color: p.theme.query } : {}),
       });
       if (stack.arrow)
         p.text(`→ ${model.written[row]}`, stack.arrow + 1, y + 0.5, {
@@ -380,5 +380,5 @@ function pipes(scene, model, m) {
   if (m.narrow) return;
   const first = decoder.layers[0].find((one) => one.enters).enters;
   scene.label("keys and values", first - 9, y + 13, { size: 12, color: "key", align: "right" });
-  scene.part("cross-attention", first - 6, encoder.bottom + 3, x - first + 12, UNDER + 8);
+  scene.part("cross-attention", first - 6, encoder.bottom + 3, x - first + 12, UNDER + 14);
 }
