@@ -334,19 +334,27 @@ def _drawn_words(trace):
     if trace.kind == "ViT":
         best = trace.candidates[0][0]
         return {"next": best.token, "next_share": percent(best.probability)}
-    written = _tokens(trace.written)
-    shares = [
+    written, shares = _tokens(trace.written), _shares(trace)
+    rows = [i for i in range(trace.given - 1, len(written)) if _is_word(written[i])]
+    row = max(rows or [len(written) - 1], key=lambda i: shares[i])
+    return _next_words(trace, row, written[row], shares[row])
+
+
+def _shares(trace):
+    """Tell how likely each written token was, 0 where it isn't among the likeliest."""
+    return [
         next((one.probability for one in found if one.token == token), 0)
         for found, token in zip(trace.candidates, trace.written, strict=True)
     ]
-    rows = [i for i in range(trace.given - 1, len(written)) if _is_word(written[i])]
-    row = max(rows or [len(written) - 1], key=lambda i: shares[i])
+
+
+def _next_words(trace, row, token, share):
     return {
         "read": _tokens(trace.decoder.tokens)[row],
-        "next": written[row],
-        "next_share": percent(shares[row]),
-        "next_probability": f"{shares[row]:.3f}",
-        "next_loss": f"{-math.log(shares[row] or 1):.3f}",
+        "next": token,
+        "next_share": percent(share),
+        "next_probability": f"{share:.3f}",
+        "next_loss": f"{-math.log(share or 1):.3f}",
         "written": row,
     }
 
@@ -358,31 +366,22 @@ def _target_words(trace, source):
     written = _tokens(trace.written)
     rows = [i for i, token in enumerate(written) if _is_word(token)] or [0]
     words = [i for i, token in enumerate(source) if _is_word(token)] or [0]
-    found = [
-        next((one.probability for one in likeliest if one.token == token), 0)
-        for likeliest, token in zip(trace.candidates, trace.written, strict=True)
-    ]
+    found = _shares(trace)
     shares = [
-        share or likeliest[0].probability
-        for share, likeliest in zip(found, trace.candidates, strict=True)
+        share or best[0].probability for share, best in zip(found, trace.candidates, strict=True)
     ]
     # A weight and a probability that look equal would be taken for one number.
     differ = [i for i in rows if percent(mean[i].max().item()) != percent(shares[i])]
     row = max(differ or rows, key=lambda i: mean[i, words].max().item())
     key = mean[row].argmax().item()
     head = cross.heads.weights[:, row, key].argmax().item()
-    return {
-        "read": _tokens(trace.decoder.tokens)[row],
+    token = written[row] if found[row] else _tokens([trace.candidates[row][0].token])[0]
+    return _next_words(trace, row, token, shares[row]) | {
         "looked_at": source[key],
         "looked_share": percent(mean[row, key].item()),
         "cross_head": head + 1,
         "cross_number": f"decoder/{layer}/cross-attention/{head}/{row},{key}",
-        "next": written[row] if found[row] else _tokens([trace.candidates[row][0].token])[0],
-        "next_share": percent(shares[row]),
-        "next_probability": f"{shares[row]:.3f}",
-        "next_loss": f"{-math.log(shares[row]):.3f}",
         "follow_target": f"decoder:{row}",
-        "written": row,
     }
 
 

@@ -86,50 +86,43 @@ export function answer(scene, model, stack, m, rows, row) {
 // What colours and signs mean, in lines below the picture: its height, and what draws it.
 export function keyOf(model, width) {
   const { entered } = model.stacks[0];
-  const small = { size: 12 };
   const words = (said) => [
     textWidth(said, 12),
-    (p, x, y) => p.text(said, x, y + 0.5, { ...small, color: p.theme.muted }),
+    (p, x, y) => p.text(said, x, y + 0.5, { size: 12, color: p.theme.muted }),
   ];
-  const scale = (colours) => [
-    44,
-    (p, x, y) => {
-      for (let i = 0; i < 44; i++)
-        p.box(x + i, y - 4, 1.5, 8, { fill: `rgb(${p.theme[colours][Math.floor(i * 5.8)]})`, radius: 0 });
-    },
-  ];
+  const scale = (weights) => {
+    const data = Float32Array.from({ length: 44 }, (_, i) => (weights ? i / 43 : (2 * i) / 43 - 1));
+    return [44, (p, x, y) => p.row({ data, rows: 1, cols: 44, most: 1, weights }, 0, x, y - 4, 44, 8)];
+  };
   const band = (colour) => [
     18,
     (p, x, y) => p.straight(x + 2, y, x + 16, y, { color: p.theme[colour], width: 5, alpha: 0.8 }),
   ];
+  const shown = entered.cols < model.width ? `${entered.cols} of its` : "its";
+  const bands = model.stacks.length > 1 ? { query: "masked", key: "cross" } : { query: "attention, all heads" };
   const groups = [
     [
       [30, (p, x, y) => p.row(entered, 0, x, y - 5, 30, 10)],
-      words(`a vector: ${entered.cols === model.width ? "its" : `${entered.cols} of its`} ${model.width} numbers, −`),
-      scale("signed"),
+      words(`a vector: ${shown} ${model.width} numbers, −`),
+      scale(false),
       words("+"),
     ],
-    [words("attention, 0"), scale("ramp"), words("max")],
+    [words("attention, 0"), scale(true), words("max")],
     [[12, (p, x, y) => p.plus(x + 6, y, 5, p.theme.muted)], words("add")],
-    model.stacks.length > 1 ? [band("query"), words("masked")] : [band("query"), words("attention, all heads")],
-    ...(model.stacks.length > 1 ? [[band("key"), words("cross")]] : []),
+    ...Object.entries(bands).map(([colour, said]) => [band(colour), words(said)]),
   ];
   let [at, line] = [0, 0];
-  const placed = groups.flatMap((group) => {
-    const wide = group.reduce((sum, [one]) => sum + one + 5, 0);
-    if (at && at + wide > width) [at, line] = [0, line + 1];
-    const from = at;
-    at += wide + 14;
-    return group.map(([, draw], i) => ({
-      draw,
-      line,
-      x: from + group.slice(0, i).reduce((sum, [one]) => sum + one + 5, 0),
-    }));
-  });
+  const placed = [];
+  for (const group of groups) {
+    if (at && at + group.reduce((sum, [wide]) => sum + wide + 5, 0) > width) [at, line] = [0, line + 1];
+    for (const [wide, draw] of group) {
+      placed.push([draw, at, 18 * line + 9]);
+      at += wide + 5;
+    }
+    at += 14;
+  }
   return {
     height: 18 * (line + 1),
-    draw: (p, top) => {
-      for (const { draw, line, x } of placed) draw(p, x, top + 18 * line + 9);
-    },
+    draw: (p, top) => placed.forEach(([draw, x, y]) => draw(p, x, top + y)),
   };
 }

@@ -29,12 +29,8 @@ export class Bars {
     const translate = () => view.translate(this.input.value.trim());
     // JupyterLab keeps a form from hearing it.
     this.input.addEventListener("keydown", (event) => event.key === "Enter" && translate());
-    this.ask = make(
-      "div",
-      { class: "mm-ask" },
-      this.input,
-      make("button", { type: "button", onclick: translate }, "Translate"),
-    );
+    const ask = make("button", { type: "button", onclick: translate }, "Translate");
+    this.ask = make("div", { class: "mm-ask" }, this.input, ask);
     this.head = make("div", { class: "mm-head" }, this.trail, this.ask, this.yours, this.badge, this.depths);
 
     this.heat = make("input", { type: "range", min: 0.1, max: 2, step: 0.1, "aria-label": "Temperature" });
@@ -55,15 +51,8 @@ export class Bars {
       view.set({ beat: Number(this.slider.value), follow: "", stop: -1 });
     });
     this.moment = make("span", { class: "mm-moment", "aria-hidden": "true" });
-    const player = make(
-      "div",
-      { class: "mm-player", role: "group", "aria-label": "Play" },
-      this.stepBack,
-      this.playing,
-      this.stepOn,
-      this.slider,
-      this.moment,
-    );
+    const player = make("div", { class: "mm-player", role: "group", "aria-label": "Play" });
+    player.append(this.stepBack, this.playing, this.stepOn, this.slider, this.moment);
     this.words = make("div", { class: "mm-words" });
     this.tour = make("div", { class: "mm-tour", role: "group", "aria-label": "Tour" });
     this.foot = make("div", { class: "mm-foot" }, player, this.words, this.tour);
@@ -232,11 +221,8 @@ export class Bars {
 const named = (here) =>
   here
     .replaceAll("-", " ")
-    .replace("multi head", "multi-head")
-    .replace("self attention", "self-attention")
-    .replace("cross attention", "cross-attention")
-    .replace("add and norm", "add & norm")
-    .replace("feed forward", "feed-forward");
+    .replace(/(multi|self|cross|feed) /, "$1-")
+    .replace("and", "&");
 
 // What the bands show, with the largest in words.
 function followWords({ follow, trace }) {

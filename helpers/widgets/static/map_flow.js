@@ -8,6 +8,10 @@ import { percent } from "./map_scene.js";
 import { KINDS, likeliest, meanWeights, rowOf, sentenceOf, valueAt } from "./map_trace.js";
 import { clamp, shorten, textWidth } from "./text.js";
 
+const CUT = {
+  ViT: "picture is cut into patches, and the class token comes first",
+  GPT: "given text is cut into tokens",
+};
 const BEATS = {
   "masked-self-attention": "every token attends to itself and to the tokens before it",
   "self-attention": "every token attends to every token, and adds what it collects",
@@ -48,13 +52,7 @@ export function wholeBeats(scene, model) {
   const [{ top }] = stack.blocks;
   // A GPT's own tokens aren't painted before it writes them.
   const height = stack.n * m.pitch + 6;
-  const what =
-    model.kind === "ViT"
-      ? "picture is cut into patches, and the class token comes first"
-      : model.kind === "GPT"
-        ? "given text is cut into tokens"
-        : "sentence is cut into tokens";
-  scene.beat(`The ${what}.`, [0, top - 3, m.label + 3, height]);
+  scene.beat(`The ${CUT[model.kind] || "sentence is cut into tokens"}.`, [0, top - 3, m.label + 3, height]);
   if (!model.image && !m.narrow) scene.moves(cutUp(stack, scene.width));
   const more = model.positions ? ", plus a vector for its position" : ". Positions will rotate its queries and keys";
   scene.beat(`Every ${model.image ? "patch becomes a vector" : "token gets its embedding"}${more}.`, [
@@ -263,9 +261,8 @@ export function followed(scene, model, follow, reach = Infinity) {
       // Beside the memory's line, beside the layer's name, or above it where there is no other stack.
       if (m.narrow) words.push([named, "key", [pipe + 5, top - 12, m.width]]);
       else if (cross) words.push([named, "key", [pipe + 6, top - 38, pipe + m.module - 10]]);
-      else if (pipe) words.push([named, "query", [pipe + 6, top - 12, end]]);
       else if (m.above > 30) words.push([named, "query", [from, top - 26, end]]);
-      else words.push([named, "query", [from + 10 + 1.08 * textWidth(`Layer ${i + 1}`, 13), top - 12, end]]);
+      else words.push([named, "query", [pipe ? pipe + 6 : from + 62, top - 12, end]]);
     }
   });
   if (stack.answers && (name === "decoder" || !row)) lit.push(...scene.parts.loss, ...(scene.parts.memory || []));

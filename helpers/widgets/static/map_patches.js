@@ -7,10 +7,9 @@ import { fitting } from "./text.js";
 export function picture(scene, stack, top, { side, narrow }) {
   const { image, layers, tokens } = stack;
   const { along } = image;
-  const last = layers.length - 1;
   const muted = { size: 12, color: "muted" };
   const small = (side - 24) / 4;
-  scene.pictures = [[[0, top, side, side], last]];
+  scene.pictures = [[[0, top, side, side], layers.length - 1]];
   layers.forEach((_, i) => {
     if (narrow) return;
     const [x, y] = [(i % 4) * (small + 8), top + side + 46 + Math.floor(i / 4) * (small + 24)];
@@ -28,13 +27,11 @@ export function picture(scene, stack, top, { side, narrow }) {
       p.box(x - 0.5, y - 0.5, size + 1, size + 1, { edge: p.theme.edge, radius: 1 });
     }
   });
-  const pixels = image.rows / along;
-  const patches = `${along ** 2} patches`;
+  const [pixels, patches] = [image.rows / along, `${along ** 2} patches`];
   scene.label(fitting([`${patches} of ${pixels} × ${pixels} pixels`, patches], side), 0, top + side + 14, muted);
-  scene.saysOf = (p, token) => {
-    const words = fitting([`blue: what ${token} takes, layer ${last + 1}`, `blue: layer ${last + 1}`], side);
-    p.text(words, 0, top + side + 30, { size: 12, color: p.theme.query });
-  };
+  const blue = (p, words) => p.text(fitting(words, side), 0, top + side + 30, { size: 12, color: p.theme.query });
+  const layer = `layer ${layers.length}`;
+  scene.saysOf = (p, token) => blue(p, [`blue: what ${token} takes, ${layer}`, `blue: ${layer}`]);
   scene.part("embeddings", 0, top, side, side);
   const cell = side / along;
   tokens.slice(1).forEach((token, i) => {

@@ -71,10 +71,8 @@ function measured(head, cross, stack, keys) {
       short: "nearby",
     });
   if (stack.image) {
-    const [row, ...others] = all.map((row) =>
-      Math.exp(-keys.reduce((sum, _, key) => sum + at(row, key) * Math.log(at(row, key) || 1), 0)),
-    );
-    const about = Math.round(others.reduce((a, b) => a + b, row) / all.length);
+    const entropy = (row) => keys.reduce((sum, _, key) => sum - at(row, key) * Math.log(at(row, key) || 1), 0);
+    const about = Math.round(mean(all, (row) => Math.exp(entropy(row))));
     return { share: 0, words: `spreads its weight over about ${about} patches`, short: `≈ ${about} patches` };
   }
   return { share: 0, words: `mixes many tokens, and the largest share is ${percent(single)}`, short: "many tokens" };

@@ -19,15 +19,8 @@ export class Stage {
     this.tip = make("div", { class: "mm-tip", "aria-hidden": "true", hidden: "" });
     // What a scene asks for that a page has already: a slider.
     this.slot = make("div", { class: "mm-slot", onclick: (event) => event.stopPropagation() });
-    this.root = make(
-      "div",
-      { class: "mm-stage", role: "group" },
-      this.base,
-      this.over,
-      this.targets,
-      this.slot,
-      this.tip,
-    );
+    this.root = make("div", { class: "mm-stage", role: "group" });
+    this.root.append(this.base, this.over, this.targets, this.slot, this.tip);
     this.root.addEventListener("pointermove", (event) => this.onPoint(event));
     this.root.addEventListener("pointerleave", () => this.point(null));
     this.root.addEventListener("click", (event) => this.onClick(event));
@@ -268,11 +261,7 @@ export class Stage {
 
   // To the nearest target in that direction.
   moveFocus(from, [down, right]) {
-    const centre = ({
-      target: {
-        rect: [x, y, w, h],
-      },
-    }) => [x + w / 2, y + h / 2];
+    const centre = ({ target }) => [0, 1].map((i) => target.rect[i] + target.rect[i + 2] / 2);
     const [x, y] = centre(from);
     let best = null;
     let least = Infinity;

@@ -43,21 +43,12 @@ class MapView {
     this.live = make("div", { class: "mm-hidden", role: "status", "aria-live": "polite" });
     const { head, foot, dials } = this.bars;
     this.stage.slot.append(dials);
-    this.root = make(
-      "div",
-      { class: "mm", role: "group", tabindex: -1, "aria-label": "Map of the model" },
-      head,
-      this.frame,
-      this.below.below,
-      foot,
-      this.live,
-    );
+    this.root = make("div", { class: "mm", role: "group", tabindex: -1, "aria-label": "Map of the model" });
+    this.root.append(head, this.frame, this.below.below, foot, this.live);
     el.append(this.root);
     this.redraw = eachFrame(() => this.draw());
     this.root.addEventListener("keydown", (event) => this.onKey(event));
     this.root.addEventListener("pointerdown", () => this.touch());
-    const changes = TRAITS.map((name) => `change:${name}`).join(" ");
-    model.on(changes, this.redraw);
     const ends = [onTheme(this.redraw), onWidth(this.root, () => this.draw()), shieldKeys(this.root)];
     const renew = () => this.renew();
     const refuse = () => {
@@ -68,19 +59,16 @@ class MapView {
       const other = words && asked && this.reads && asked !== this.reads;
       this.hear(other ? `${words} The picture still shows “${shorten(this.reads, 60)}”` : words);
     };
-    model.on("change:_data", renew);
     // What was asked for by key takes the focus once it's there.
     const answered = () => {
       if (document.activeElement === this.root) this.drawn = () => this.stage.focus(this.place);
       this.redraw();
     };
-    model.on("change:_asked", answered);
-    model.on("change:_refused", refuse);
+    const heard = { _data: renew, _asked: answered, _refused: refuse };
+    for (const name of TRAITS) heard[name] = this.redraw;
+    for (const [name, act] of Object.entries(heard)) model.on(`change:${name}`, act);
     this.end = () => {
-      model.off(changes, this.redraw);
-      model.off("change:_data", renew);
-      model.off("change:_asked", answered);
-      model.off("change:_refused", refuse);
+      for (const [name, act] of Object.entries(heard)) model.off(`change:${name}`, act);
       this.pause();
       clearTimeout(this.saying);
       for (const end of ends) end();
@@ -89,18 +77,6 @@ class MapView {
 
   // ---- state: the traits, read anew each time ----------------------------------------------
 
-  get place() {
-    return this.model.get("place");
-  }
-  get follow() {
-    return this.model.get("follow");
-  }
-  get beat() {
-    return this.model.get("beat");
-  }
-  get stop() {
-    return this.model.get("stop");
-  }
   get here() {
     return this.model.get("everything") ? "" : this.model.get("here");
   }
@@ -152,13 +128,8 @@ class MapView {
     this.pause();
     const from = this.place;
     if (this.stage.root.contains(document.activeElement)) {
-      const back = from.startsWith(place)
-        ? from
-            .split("/")
-            .slice(0, place ? 4 : 2)
-            .join("/")
-        : place;
-      this.drawn = () => this.stage.focus(back);
+      const above = from.split("/").slice(0, place ? 4 : 2);
+      this.drawn = () => this.stage.focus(from.startsWith(place) ? above.join("/") : place);
     }
     // Logits are those of the row that was shown.
     const written = place.endsWith("decoder/output") ? this.current : this.model.get("written");
@@ -341,6 +312,12 @@ class MapView {
   }
 }
 
+for (const trait of ["place", "follow", "beat", "stop"])
+  Object.defineProperty(MapView.prototype, trait, {
+    get() {
+      return this.model.get(trait);
+    },
+  });
 Object.assign(MapView.prototype, playing, choosing);
 
 export default {
