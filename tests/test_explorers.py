@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from explorer_promises import check_that_every_change_shows, check_the_still_picture, clicks, send
 
+from helpers.models.patients import PATIENTS
 from helpers.text.subwords import BytePairs
 from helpers.transformer.losses import smooth_targets
 from helpers.transformer.masks import causal_mask
@@ -34,11 +35,11 @@ from helpers.widgets.softmax_scale import (
     scale_measurements,
 )
 from helpers.widgets.tokenizers_side_by_side import TokenizersSideBySide
-from helpers.widgets.ward_round import WardRound
+from helpers.widgets.ward_round import VISIBLE, WardRound, chart
 from notebooks import build
 
 CHANGES = {
-    WardRound: {"patient": "no mask", "side": "source", "module": 2},
+    WardRound: {"patient": "no mask", "module": 2},
     DotProducts: {"q_x": -1.0, "q_y": 2.0, "a_x": 0.0, "a_y": -2.0, "b_x": 3.0, "b_y": 1.0},
     KernelRegression: {"query": 4.0, "width": 1.0, "curve": False},
     SoftmaxTemperature: {"temperature": 0.1, "first": -1.0, "second": 3.0, "third": 3.0,
@@ -46,7 +47,8 @@ CHANGES = {
     ScaleExplorer: {"power": 2.0, "divide": True, "draw_number": 7, "key": 5, "push": 9.0},
     MaskBuilder: {"causal": False, "padding": 3, "cross": True, "query": 5,
                   "allowed": (2,), "masked": (7, 8)},
-    SixSteps: {"step": 2, "word": "cat", "the": "2 2 2", "cat": "1 1 1", "sleeps": "0 0 1"},
+    SixSteps: {"step": 2, "word": "cat", "pressed": "v cat 1", "the": "2 2 2", "cat": "1 1 1",
+               "sleeps": "0 0 1"},
     PositionExplorer: {"width": 32, "pair": 1, "shift": 9, "position": 3},
     LossExplorer: {"target": "am", "epsilon": 0.2, "i": 2.0, "am": 2.0, "a": -2.0,
                    "student": 4.0, "eos": 1.0},
@@ -171,6 +173,8 @@ def test_six_steps_equal_the_fused_operator():
     x = torch.tensor([[1.0, 0, 1], [3, -1, 0.5], [1, 1, 0]])
     fused = F.scaled_dot_product_attention((x @ W_Q)[None], (x @ W_K)[None], (x @ W_V)[None])
     torch.testing.assert_close(widget.numbers["context"], fused[0, 2])
+    drawn = SixSteps(pressed="score cat").svg
+    assert re.findall(r">([=+] [^<]+)</text>", drawn) == ["= 2·2", "+ 0·1", "+ 1·0", "= 4"]
 
 
 @pytest.mark.parametrize("typed", ["1 2", "one two three", "", "1 2 3 4", "nan 1 1", "1e9 0 0"])
@@ -220,7 +224,19 @@ def test_the_gradient_is_autograds_and_a_dragged_score_moves_its_weight_alone():
 
 @pytest.mark.parametrize("shift", [0, 1, 13, 32])
 def test_moving_on_is_one_rotation(shift):
-    assert PositionExplorer(shift=shift, pair=3).numbers["error"] < 1e-5
+    widget = PositionExplorer(shift=shift, pair=3)
+    sine, cosine = widget.numbers["two"].T
+    turned = torch.atan2(sine, cosine)[:64] + widget.angle(3)
+    torch.testing.assert_close(sine[shift : shift + 64], turned.sin())
+    torch.testing.assert_close(cosine[shift : shift + 64], turned.cos())
+
+
+def test_every_pair_can_be_chosen_and_the_slowest_still_turns():
+    widget = PositionExplorer(shift=32)
+    for width, last, turn in (32, 15, "0.33"), (64, 31, "0.24"), (128, 63, "0.21"):
+        widget.take({"width": width, "pair": 63})
+        assert {"pair": last} in messages(widget)  # the right edge of the map
+        assert f"pair {last} turns by {turn}°" in widget.tell()[0]
 
 
 def test_loss_numbers_are_pytorchs():
@@ -300,6 +316,17 @@ def test_the_patterns_widget_counts_what_its_mask_holds(causal):
         ways = torch.linalg.matrix_power(mask.double(), found["meet"][pattern]) > 0
         assert torch.equal(ways, causal_mask(30) if causal else torch.ones_like(mask))
     assert "Some pairs never meet" in AttentionPatterns(width=1).describe()
+
+
+def test_the_ward_round_offers_the_patients_that_it_can_diagnose_and_marks_the_place():
+    assert tuple(p for p in PATIENTS if chart(p)[1] is not None) == VISIBLE
+    widget, mark = WardRound(), 'width="10.0" height="23.0"'
+    for module, marked in (8, 0), (1, 1), (0, 1):  # once found, it stays marked
+        widget.module = module
+        assert widget.svg.count(mark) == marked
+        assert ("The first with orange" in widget.tell()[1]) == (module == 1)
+    assert widget.tell()[0] == "Change each word, and 11 places move here."
+    assert widget.numbers["may"].equal(torch.eye(11).bool())  # as an embedding does
 
 
 def test_hints_follow_what_the_hand_did():

@@ -17,13 +17,13 @@ TINY = wardrobe_config(d_model=8, n_heads=2, n_layers=2, d_ff=8, patch_size=7)
 @pytest.fixture(scope="module")
 def models():
     torch.manual_seed(0)
-    return Wardrobe(VisionTransformer(TINY)), VisionTransformer(TINY).eval()
+    return [Wardrobe(VisionTransformer(TINY)) for _ in range(2)]
 
 
 @pytest.fixture
 def make(models):
     """Give a function that makes the widget."""
-    return lambda **state: PatchAttention(*models, clothes("test", 3), **state)
+    return lambda **state: PatchAttention(models[1], clothes("test", 3), **state)
 
 
 def test_it_keeps_what_every_explorer_promises(make):
@@ -32,9 +32,9 @@ def test_it_keeps_what_every_explorer_promises(make):
 
 
 def test_the_rows_are_those_of_the_two_models(make, models):
-    wardrobe, untrained = models
+    untrained, wardrobe = models
     image = clothes("test", 3).images[1][None]
-    maps, theirs = wardrobe.attend(image)[0], Wardrobe(untrained).attend(image)[0]
+    maps, theirs = wardrobe.attend(image)[0], untrained.attend(image)[0]
     widget = make(picture=1, layer=2, head=1, token=3)
     torch.testing.assert_close(widget.numbers["trained"], maps[1, 1, 3])
     torch.testing.assert_close(widget.numbers["random weights"], theirs[1, 1, 3])
@@ -44,6 +44,15 @@ def test_the_rows_are_those_of_the_two_models(make, models):
     torch.testing.assert_close(widget.numbers["trained"], attention_rollout(maps)[3])
     widget.layer = 1
     torch.testing.assert_close(widget.numbers["trained"], attention_rollout(maps[:1])[3])
+
+
+def test_only_what_is_outside_the_band_of_random_models_counts_as_a_difference(make):
+    widget = make()
+    low, high = widget.numbers["band"]
+    for part, said in (low - 0.01, "moved it away"), (low, "No clear"), (high + 0.01, "it there"):
+        widget._share = lambda row, part=part: part
+        assert said in widget.tell()[0]
+    assert make().numbers["band"] == (low, high)  # seeded
 
 
 def test_a_patch_can_be_clicked_and_the_class_token_asked_again(make):

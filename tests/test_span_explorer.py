@@ -16,6 +16,8 @@ QUESTION, TEXT = "Who?", "Ada met Bob & Eve in Rome ."
 class Words:
     """Reads words as tokens; capitals may start an answer and, two words later, one may end."""
 
+    none = 4.0
+
     def read(self, questions, texts):
         if not questions[0].strip() or not texts[0].strip():
             raise ValueError("expected a text that is not empty")
@@ -23,8 +25,8 @@ class Words:
         tokens, offsets = zip(*found, strict=True)
         place = torch.arange(len(tokens)).float()
         capital = torch.tensor([token[0].isupper() for token in tokens]).float()
-        tilt = 0.1 * len(questions[0])
-        return [[Window(tokens, offsets, 3 * capital - place, 2 * capital + tilt * place, 4.0)]]
+        end = 2 * capital + 0.1 * len(questions[0]) * place
+        return [[Window(tokens, offsets, 3 * capital - place, end, self.none)]]
 
 
 def make(**state):
@@ -44,8 +46,19 @@ def test_the_marked_span_is_the_best_of_all_valid_ones():
     scores = widget.numbers["scores"]
     assert scores.isfinite().sum() == len(scores) * (len(scores) + 1) // 2
     assert widget.words_of((2, 4)) == "Bob & Eve"
-    answered = torch.tensor([best, window.no_answer]).softmax(0)[0]
-    assert f"it gets {answered:.2f}" in widget.tell()[1]
+    every = torch.tensor([*scores[scores.isfinite()], window.no_answer]).softmax(0)
+    assert widget.tell()[0] == f"The model answers “Ada met Bob & Eve in Rome”: {every.max():.2f}."
+    assert f"“not in the text” gets {every[-1]:.2f}" in widget.tell()[1]
+
+
+def test_where_the_text_has_no_answer_the_model_says_so_and_has_a_bar_for_it():
+    words = Words()
+    words.none = 30.0
+    widget = SpanExplorer(words, QUESTION, TEXT)
+    assert widget.tell()[0] == "The model answers “not in the text”: 1.00."
+    assert widget.tell()[1].startswith("Its best span, “Ada met Bob & Eve in Rome”, gets 0.00")
+    bars = re.findall(r'width="([\d.]+)" height="28.0"', widget.svg)
+    assert [round(float(wide)) for wide in bars] == [344, 0, 0, 0, 0]
 
 
 def test_it_keeps_what_every_explorer_promises():
@@ -96,7 +109,7 @@ def test_a_click_on_a_candidate_or_any_cell_marks_it():
     send(widget, set={"start": 2, "end": 4}, number=2)
     assert "You marked “Bob & Eve”" in widget.tell()[0]
     send(widget, set={"start": 4, "end": 2}, number=3)
-    assert "no span; the end comes first" in widget.tell()[0]
+    assert "no span: the end comes first" in widget.tell()[0]
     widget.text = "Bob ran"
     assert widget.numbers["chosen"] == widget.numbers["spans"][0]
 

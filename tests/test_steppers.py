@@ -12,7 +12,7 @@ from helpers.pretrained.recurrent_trace import greedy_trace
 from helpers.text.tokenization import BOS, EOS, WordVocabulary
 from helpers.transformer import decoding
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
-from helpers.widgets.rnn_stepper import MOST, RNNStepper
+from helpers.widgets.rnn_stepper import MOST, RNNStepper, losses
 
 PAIRS = toy_corpus(60, lengths=(4, 8))
 SOURCE = WordVocabulary.build(p.source for p in PAIRS)
@@ -104,8 +104,8 @@ def test_a_word_told_gets_all_weight_at_that_step_and_the_translation_goes_on_fr
     read = torch.cat([word, found["encoder"][1]])[None, None]
     _, state = w._model.decoder.rnn(read, found["state"][None, None])
     torch.testing.assert_close(found["states"][2], state[0, 0])
-    w.take({"forced": -1})
-    assert w.numbers["target"] == own
+    w.take({"output_step": 3})  # what was told was for one step, so the map has its own row again
+    assert (w.forced, w.numbers["target"]) == (-1, own)
 
 
 def test_it_opens_where_the_look_is_about_to_go_back():
@@ -120,15 +120,18 @@ def test_it_opens_where_the_look_is_about_to_go_back():
 def test_a_squeezed_context_keeps_its_largest_numbers_and_nothing_else():
     w = rnn()
     whole = w.numbers
-    assert (w.kept, whole["target"]) == (20, whole["whole"])
-    w.kept = 5
+    assert (w.kept, whole["lost"], whole["new"]) == (20, [], set())
+    w.step = 3
+    w.kept = 5  # what is lost is seen at the end
+    assert w.step == w.controls["step"].max
     last = w.numbers["last"]
     assert int((last != 0).sum()) == 5
     assert last[last != 0].abs().min() >= whole["last"][last == 0].abs().max()
     torch.testing.assert_close(last[last != 0], whole["last"][last != 0])
     start = w._model.decoder.begin(last[None])[0, 0]
     torch.testing.assert_close(w.numbers["states"][0], start)
-    assert w.numbers["whole"] == whole["target"]
+    was, now = list("the cat"), list("he cut!")  # only one letter stands where it was
+    assert losses(was, now) == ([(0, "t"), (4, "a")], {4, 6})
 
 
 @pytest.mark.parametrize("make", [rnn, bahdanau])

@@ -15,31 +15,6 @@ COLUMN = 26  # of the alignment map
 OWN = -1  # nobody told the model where to look
 
 
-@torch.no_grad()
-def look(attention, state, states):
-    """Look once at the encoder's states, and keep the energies too.
-
-    Parameters
-    ----------
-    attention : AdditiveAttention
-    state : Tensor of shape (D_h,)
-        The decoder's state before the step.
-    states : Tensor of shape (S, D_h)
-
-    Returns
-    -------
-    energies, weights : Tensor of shape (S,)
-    context : Tensor of shape (D_h,)
-
-    Source
-    ------
-    Bahdanau et al. (2015), section 3.1, eq. (5) and (6).
-    """
-    hidden = torch.tanh(attention.query_proj(state) + attention.key_proj(states))
-    context, weights = attention(state[None], states[None])
-    return attention.energy(hidden)[:, 0], weights[0], context[0]
-
-
 class BahdanauStepper(SentenceStepper):
     """Watch the decoder look back before it writes a token, or make it look elsewhere.
 
@@ -79,6 +54,7 @@ class BahdanauStepper(SentenceStepper):
     def build(self):
         self.words("sentence", "Sentence", wide=True, known=self.known_words())
         self.play("output_step", "Output step", interval=1500)
+        self.observe(lambda _: self.set_trait("forced", OWN), names="output_step")
         self.button("Start again", self.reset)
 
     def compute(self):
@@ -91,11 +67,9 @@ class BahdanauStepper(SentenceStepper):
         found = dict(self.trace(**told))
         found["told"], found["whole"] = bool(told), whole
         found["state"] = found["states"][t]
-        found["energies"], found["alpha"], _ = look(
-            self._model.decoder.attention, found["state"], found["encoder"]
-        )
-        if told:
-            found["alpha"] = found["weights"][t]
+        found["alpha"], layer = found["weights"][t], self._model.decoder.attention
+        hidden = torch.tanh(layer.query_proj(found["state"]) + layer.key_proj(found["encoder"]))
+        found["energies"] = layer.energy(hidden)[:, 0].detach()  # eq. (6) of the paper
         found["context"] = found["alpha"] @ found["encoder"]
         chances, ids = found["probabilities"][t].topk(min(3, len(self._target)))
         found["candidates"] = list(zip(self._target.tokens(ids), chances.tolist(), strict=True))
@@ -149,11 +123,11 @@ class BahdanauStepper(SentenceStepper):
             sheet.text(138, y + 6, energy, GREY, anchor="end")
             label = "Let the model look for itself" if chosen else f"Look at {word} alone"
             sheet.target(0, y - 15, 210, PITCH, label, forced=OWN if chosen else i)
-            sheet.text(154, y + 6, share(weight) if weight >= 0.005 else "", INK)
+            sheet.text(150, y + 6, share(weight) if weight >= 0.005 else "", INK)
             if weight < 0.005:
                 continue
             bend = [(3 * s * s - 2 * s**3, s) for s in (k / 12 for k in range(13))]
-            points = [(196 + 66 * s, y + (middle - y) * up) for up, s in bend]
+            points = [(206 + 56 * s, y + (middle - y) * up) for up, s in bend]
             sheet.path(points, BLUE, max(1, 20 * weight))
         ends = torch.cat([half[:4] for half in found["context"].chunk(2)])  # of both directions
         draw_cells(sheet, 262, middle - 22, ends, PURPLE, (17, 22), 4)
@@ -172,7 +146,7 @@ class BahdanauStepper(SentenceStepper):
         sheet, found = Sheet(WIDE, HEIGHT, LEAST), self.numbers
         sheet.text(0, 18, "All steps: press one to see it", INK, bold=True)
         for i, word in enumerate(found["source"]):
-            sheet.text(94 + COLUMN * (i + 0.4), 92, word.strip("<>")[:8], BLUE, turn=50)
+            sheet.text(94 + COLUMN * (i + 0.4), 92, word[:8], BLUE, turn=50)
         for t, word in enumerate(found["target"]):
             self._draw_row(sheet, t, word, 98 + PITCH * t)
         y, wide = 97 + PITCH * (self.output_step - 1), COLUMN * len(found["source"]) + 1

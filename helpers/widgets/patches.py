@@ -5,7 +5,7 @@ import traitlets
 from matplotlib.colors import LinearSegmentedColormap
 
 from helpers.data.clothes import CLASSES, SIDE, clothes
-from helpers.models.vit import attention_rollout
+from helpers.models.vit import VisionTransformer, attention_rollout
 from helpers.plots import BLUE, GREY, INK, ORANGE
 from helpers.widgets.colours import LIGHT
 from helpers.widgets.explorer import Explorer
@@ -18,6 +18,7 @@ SIDES = 2, 4, 7, 14  # of a patch, in pixels of the picture
 IN_ROW = 12  # tokens of the row that are shown at once
 BAR, FRAME = 374, LIGHT["field"]  # of the sides to press: pixels that two take, and their edge
 AVERAGE, ROLLOUT = -1, -2  # what can stand in for a head
+RANDOM = 20  # models with random weights, to compare with
 
 
 def _named(pictures):
@@ -153,13 +154,11 @@ class PatchCutter(Explorer):
 
 
 class PatchAttention(Explorer):
-    """Click a patch and see where it attends, over the picture; beside it, random weights.
+    """Click a patch and see where it attends; beside it, the first of 20 models never trained.
 
     Parameters
     ----------
     wardrobe : Wardrobe
-    untrained : VisionTransformer
-        Of the same sizes, for comparison.
     pictures : Pictures
         The ones to choose from.
     **state : traits
@@ -172,10 +171,13 @@ class PatchAttention(Explorer):
     head = traitlets.Int(AVERAGE, min=ROLLOUT).tag(state=True)
     token = traitlets.Int(0, min=0).tag(state=True)
 
-    def __init__(self, wardrobe, untrained, pictures, **state):
-        self._models = {"trained": wardrobe.model, "random weights": untrained}
+    def __init__(self, wardrobe, pictures, **state):
         self.wardrobe, self.pictures, self._known = wardrobe, pictures, {}
-        config = wardrobe.model.config
+        config, self._models = wardrobe.model.config, {"trained": wardrobe}
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            for i in range(RANDOM):
+                self._models[f"random {i}"] = type(wardrobe)(VisionTransformer(config))
         self._grid = config.grid
         self._n_layers, self._n_heads = config.n_layers, config.n_heads
         super().__init__(**state)
@@ -202,16 +204,17 @@ class PatchAttention(Explorer):
         image = self.pictures.images[self.picture]
         size = SIDE // self._grid
         bright = image.float().unfold(0, size, size).unfold(1, size, size).mean((2, 3)).flatten()
-        return {name: self._row(name) for name in self._models} | {
-            "label": self.wardrobe.names(image[None])[0],
-            "shown": bright > 0.1 * bright.max(),  # patches in which there is something
-        }
+        shown = bright > 0.1 * bright.max()  # patches in which there is something
+        trained, *random = (self._row(name) for name in self._models)
+        shares = [row[1:][shown].sum().item() for row in random]
+        return {"trained": trained, "random weights": random[0], "band": (min(shares), max(shares)),
+                "label": self.wardrobe.names(image[None])[0], "shown": shown}  # fmt: skip
 
     def _maps(self, name):
         key = name, self.picture
         if key not in self._known:
             images = self.pictures.images[self.picture][None]
-            self._known[key] = type(self.wardrobe)(self._models[name]).attend(images)[0]
+            self._known[key] = self._models[name].attend(images)[0]
         return self._known[key]
 
     def _row(self, name):
@@ -235,7 +238,7 @@ class PatchAttention(Explorer):
 
     def describe(self):
         """Say in words what the picture shows."""
-        rows = [self.numbers[name] for name in self._models]
+        rows = self.numbers["trained"], self.numbers["random weights"]
         shares = [f"{number(100 * row[0], 0)}%" for row in rows]
         return (
             f"Where {self._where()} attends, {self._what()}, drawn over a picture that the model "
@@ -245,15 +248,15 @@ class PatchAttention(Explorer):
 
     def tell(self):
         """Say how much of the weight lies on what is shown, and how much that means."""
-        shares = [round(100 * self._share(self.numbers[name])) for name in self._models]
-        trained, untrained = (f"{share}%" for share in shares)
-        ways = "changed nothing", "moved it there", "moved it away"
-        way = ways[(shares[0] > shares[1]) - (shares[0] < shares[1])]
-        where = self._where()
+        part, (low, high) = self._share(self.numbers["trained"]), self.numbers["band"]
+        where, way = self._where(), "No clear difference"
+        if not low <= part <= high:
+            way = f"Training moved it {'there' if part > high else 'away'}"
         return (
-            f"{where[0].upper()}{where[1:]} puts {trained} of its weight on the {self._thing()}.",
-            f"Random weights: {untrained}, an even spread: {100 * self._even():.0f}%. Training "
-            f"{way}. Press {'another' if self.token else 'a'} patch.",
+            f"{where[0].upper()}{where[1:]} puts {100 * part:.0f}% of its weight on the "
+            f"{self._thing()}. {way}.",
+            f"In {RANDOM} models with random weights it puts {100 * low:.0f} to {100 * high:.0f}% "
+            f"there. Press {'another' if self.token else 'a'} patch.",
         )
 
     def _thing(self):
@@ -263,12 +266,9 @@ class PatchAttention(Explorer):
         """Add up what lies on the patches in which there is something."""
         return row[1:][self.numbers["shown"]].sum().item()
 
-    def _even(self):
-        return self._share(torch.full((self._grid**2 + 1,), 1 / (self._grid**2 + 1)))
-
     def draw(self):
-        """Draw the weights of both models over the picture, which can be clicked."""
-        return [self._weights(name) for name in self._models]
+        """Draw the weights of two models over the picture, which can be clicked."""
+        return [self._weights(name) for name in ("trained", "random weights")]
 
     def _weights(self, name):
         """Lay a square over each patch, the larger the more weight; blue where there is cloth."""
@@ -280,7 +280,8 @@ class PatchAttention(Explorer):
         sheet.pixels(0, 28, LARGE, LARGE, image, FAINT, 0, 540)  # at most half of it
         sheet.rect(0, 28, LARGE, LARGE, stroke=PALE)
         # One scale for both, so that the small squares are those of the one that attends less.
-        top = max(*(self.numbers[each][1:].max().item() for each in self._models), 1e-9)
+        both = torch.stack([self.numbers["trained"], self.numbers["random weights"]])
+        top = max(both[:, 1:].max().item(), 1e-9)
         even = 1 / len(row)
 
         def square(x, y, weight, *look, **more):
@@ -302,15 +303,11 @@ class PatchAttention(Explorer):
             square(LARGE + 12, y, weight, *look)
             sheet.text(LARGE + 12, y + size + 18, words, GREY)
             sheet.text(LARGE + 12, y + size + 38, number(weight), GREY)
-        self._draw_share(sheet, self._share(row), LARGE + 40)
-        return sheet
-
-    def _draw_share(self, sheet, share, y):
-        """Draw how much lies on the cloth, and where an even spread would end."""
-        even = LARGE * self._even()
+        y, share, (low, high) = LARGE + 40, self._share(row), self.numbers["band"]
         sheet.rect(0, y, LARGE, 20, PALE)
         sheet.rect(0, y, LARGE * share, 20, BLUE)
-        sheet.line(even, y - 3, even, y + 23, INK, 3)
+        sheet.rect(LARGE * low, y + 14, LARGE * (high - low), 6, ORANGE)
         sheet.text(LARGE + 12, y + 16, f"{100 * share:.0f}%", BLUE, bold=True)
         sheet.text(0, y + 42, f"on the {self._thing()}", BLUE)
-        sheet.text(LARGE, y + 42, "│ even spread", INK, anchor="end")
+        sheet.text(400, y + 42, f"▬ {RANDOM} random models", ORANGE, anchor="end")
+        return sheet

@@ -1,6 +1,6 @@
 """A recurrent translator that squeezes a sentence through one vector; the learner sets how wide."""
 
-from itertools import zip_longest
+from difflib import SequenceMatcher
 
 import traitlets
 
@@ -10,7 +10,9 @@ from helpers.widgets.sentence_explorer import SentenceExplorer
 from helpers.widgets.svg import PALE, Sheet, shade, share
 
 MOST = 9  # tokens on one side, the end included; more would not be legible side by side
+LAST = 2 * MOST + 1  # step
 WIDE, TOP, PITCH = 330, 62, 30  # pixels: a drawing, its first row, and to the next
+NECK, BOX = 124, (80, 128)  # a bottleneck's drawing, and the vector in it
 LEAST = 24 / PITCH  # how far it may shrink: until that is the height of a target
 EACH = 8  # numbers of each direction's state that are drawn
 
@@ -23,6 +25,16 @@ def draw_cells(sheet, x, y, values, frame, size, columns=EACH):
         sheet.rect(*place, across, down, shade(SIGNED, (value + 1) / 2), "white", 0.7)
     rows = -(-len(values) // columns)
     sheet.rect(x, y, across * min(columns, len(values)), down * rows, "none", frame, 2)
+
+
+def losses(whole, written):
+    """Align two translations: give a list (place, token) of what is lost, and the new places."""
+    lost, new = [], set()
+    for kind, i1, i2, j1, j2 in SequenceMatcher(None, whole, written, False).get_opcodes():
+        if kind != "equal":
+            lost += [(min(j1 + i - i1, max(j2 - 1, j1)), whole[i]) for i in range(i1, i2)]
+            new |= set(range(j1, j2))
+    return [one for one in lost if one[1] != "<eos>"], new
 
 
 class SentenceStepper(SentenceExplorer):
@@ -109,12 +121,12 @@ class RNNStepper(SentenceStepper):
     Cho et al. (2014), "Learning Phrase Representations using RNN Encoder-Decoder", section 2.
     """
 
-    step = traitlets.Int(2 * MOST + 1, min=1, max=2 * MOST + 1).tag(state=True)
+    step = traitlets.Int(LAST, min=1, max=LAST).tag(state=True)
     kept = traitlets.Int(1024, min=0, max=1024).tag(state=True)
 
     def build(self):
         self.words("sentence", "Sentence", wide=True, known=self.known_words())
-        self.observe(lambda _: self.set_trait("step", 2 * MOST + 1), names="sentence")
+        self.observe(lambda _: self.set_trait("step", LAST), names=["sentence", "kept"])
         self.slider("kept", "Numbers let through")
         self.play("step", "Step", interval=1100)
         self.button("Start again", self.reset)
@@ -126,7 +138,7 @@ class RNNStepper(SentenceStepper):
         found = dict(self.trace(kept=self.kept))
         n_source = len(found["source"])
         self.limit("step", n_source + 1 + len(found["target"]))
-        found["whole"] = whole["target"]
+        found["lost"], found["new"] = losses(whole["target"], found["target"])
         found["n_read"] = min(self.step, n_source)
         found["n_written"] = max(self.step - n_source - 1, 0)
         return found
@@ -166,24 +178,22 @@ class RNNStepper(SentenceStepper):
                 "Let fewer of them through. Which word is lost first?",
             )
         through = f"With {self.kept} of {size} numbers"
-        pairs = list(zip_longest(target, found["whole"], fillvalue="nothing"))
-        other = [(now, was) for now, was in pairs if now != was]
-        if not other:
-            return f"{through}, the translation is still the same.", "Let fewer of them through."
-        n = len(other)
-        differ = f"{n} tokens differ; the first" if n > 1 else "1 token differs: it"
-        return (
-            f"{through}, {differ} is “{other[0][0]}”, not “{other[0][1]}”.",
-            "The largest numbers get through, and the others are 0.",
-        )
+        lost, new = found["lost"], found["new"]
+        if not lost:
+            kept = f"“{target[min(new)]}” is too much" if new else "the translation is the same"
+            return f"{through}, {kept}.", "Let fewer of them through."
+        place, word = lost[0]
+        instead = f"It writes “{target[place]}”." if place in new else "Nothing takes its place."
+        first = f"{through}, the first word lost is “{word}”. {instead}"
+        return first, f"Words lost: {len(lost)}. The largest numbers get through."
 
     def draw(self):
-        """Draw the encoder with the context vector, and the decoder, as far as the step is."""
-        return [self._draw_encoder(), self._draw_decoder()]
+        """Draw the encoder, the context vector and the decoder, as far as the step is."""
+        return [self._draw_encoder(), self._draw_neck(), self._draw_decoder()]
 
     def _draw_encoder(self):
-        """Draw the two directions, one going down and one going up, and what remains of both."""
-        sheet, found = Sheet(WIDE, 448, LEAST), self.numbers
+        """Draw the two directions, one going down and one going up."""
+        sheet, found = Sheet(WIDE, TOP + PITCH * MOST, LEAST), self.numbers
         n, read, step = len(found["source"]), found["n_read"], self.step
         sheet.text(0, 18, "The encoder reads", BLUE, bold=True)
         sheet.text(94, 48, "downwards ↓", GREY)
@@ -203,35 +213,44 @@ class RNNStepper(SentenceStepper):
                 else:
                     sheet.line(x, y + 10, x + 112, y + 10, PALE, 3)
             sheet.target(0, y - 5, WIDE, PITCH, f"Go to step {i + 1}, {word}", step=i + 1)
-        y = TOP + PITCH * MOST + 24
-        words = f"{self.kept} of {len(found['last'])} numbers" if step > n else "when all is read"
-        sheet.text(0, y - 8, f"context: {words}", PURPLE, bold=True)
-        if step > n:
-            draw_cells(sheet, 0, y, found["last"], PURPLE, (10, 22), 32)
-        else:
-            sheet.rect(0, y, 320, 88, "none", PURPLE, 2)
-        sheet.target(0, y - 26, WIDE, 116, "Go to the context vector", step=n + 1)
+        return sheet
+
+    def _draw_neck(self):
+        """Draw what remains of both directions, between the two networks: a bottleneck."""
+        sheet, found = Sheet(NECK, TOP + PITCH * MOST + 30, LEAST), self.numbers
+        n, (wide, high), size = len(found["source"]), BOX, len(found["last"])
+        x, y, out = (NECK - wide) / 2, TOP + (PITCH * n - high) / 2, (high - PITCH * n) / 2
+        for edge, inner in (0, x - 4), (NECK, NECK - x + 4):  # wide at a network, then narrow
+            ends = (inner, y), (edge, y + out), (edge, y + high - out), (inner, y + high)
+            sheet.path(ends, PURPLE, 0, fill=PURPLE, opacity=0.15)
+        sheet.text(NECK / 2, 18, "context", PURPLE, anchor="middle", bold=True)
+        if self.step > n:
+            draw_cells(sheet, x, y, found["last"], PURPLE, (wide / EACH, EACH * high / size))
+        sheet.rect(x, y, wide, high, "none", PURPLE, 2)
+        words = f"{self.kept} of {size}" if self.step > n else "not yet"
+        sheet.text(NECK / 2, TOP + PITCH * n + 24, words, PURPLE, anchor="middle")
+        sheet.target(0, 0, NECK, sheet.height, "Go to the context vector", step=n + 1)
         return sheet
 
     def _draw_decoder(self):
         """Draw what is written, how sure the decoder is, and what stood there with all numbers."""
-        sheet, found = Sheet(WIDE, 362, LEAST), self.numbers
-        n, done, whole = len(found["source"]), found["n_written"], found["whole"]
+        sheet, found = Sheet(WIDE, TOP + PITCH * MOST + 30, LEAST), self.numbers
+        n, done = len(found["source"]), found["n_written"]
         sheet.text(0, 18, "The decoder writes", ORANGE, bold=True)
         sheet.text(106, 48, "probability" if done else "nothing yet", GREY)
-        changed = found["target"] != whole
-        sheet.text(244, 48, "instead of" if changed else "", GREY)
+        sheet.text(250, 48, "lost" if found["lost"] else "", GREY)
         for t, word in enumerate(found["target"]):
             y, step = TOP + PITCH * t, n + 2 + t
-            there, was = t < done, whole[t] if t < len(whole) else ""
-            other, chance = changed and word != was, float(found["probabilities"][t].max())
+            there, other = t < done, t in found["new"]
+            lost = " ".join(was for place, was in found["lost"] if place == t)
+            chance = float(found["probabilities"][t].max())
             colour = ORANGE if other or step == self.step else INK
             sheet.text(96, y + 16, word if there else "·", colour if there else GREY,
                        anchor="end", bold=there and (other or step == self.step))  # fmt: skip
             sheet.rect(106, y, 80, 20, PALE)
             sheet.rect(106, y, 80 * chance if there else 0, 20, ORANGE if other else PURPLE)
             sheet.text(194, y + 16, share(chance) if there else "", GREY)
-            sheet.text(244, y + 16, was if there and other else "", GREY)
+            sheet.text(250, y + 16, lost if there else "", GREY)
             sheet.target(0, y - 5, WIDE, PITCH, f"Go to step {step}: token {t + 1}", step=step)
         cut = self.cut(found["target"]) if done == len(found["target"]) else ""
         sheet.text(0, TOP + PITCH * MOST + 20, cut, GREY)

@@ -13,7 +13,11 @@ W_Q = torch.tensor([[1.0, 0, 1], [0, 1, 0], [1, 0, 0]])
 W_K = torch.tensor([[0.0, 1, 1], [1, 0, 0], [0, 1, 0]])
 W_V = torch.tensor([[1.0, 0, 2], [0, 3, 0], [1, 0, 0]])
 MATRICES = ("W_Q", W_Q, BLUE), ("W_K", W_K, ORANGE), ("W_V", W_V, GREEN)
-CELL, TOP, PITCH = 70, 96, 64  # pixels: a vector's entry, the first key, and from key to key
+CELL, TOP, PITCH = 64, 96, 64  # pixels: a vector's entry, the first key, and from key to key
+COLUMNS = 236, 306, 372  # pixels: where scores, scaled scores and weights stand
+# What can be pressed: an entry of a vector, such as "v cat 0", or a word's score.
+PARTS = ("q", *(f"{part} {word}" for part in "kv" for word in WORDS), "context")
+PRESSED = (*(f"{part} {i}" for part in PARTS for i in range(3)), *(f"score {w}" for w in WORDS))
 STEPS = (
     "1 Project: a query for the word, keys and values for all words.",
     "2 Score: the dot product of the query with every key.",
@@ -41,12 +45,13 @@ def read_vector(text: str) -> list[float]:
 class SixSteps(Explorer):
     """Walk through the six steps for one of three words.
 
-    State: `step` (1 to 6), `word` (whose context is computed) and `the`, `cat`, `sleeps`: the
-    words' vectors, as text.
+    State: `step` (1 to 6), `word` (whose context is computed), `pressed` (one of `PRESSED`, whose
+    product is shown) and `the`, `cat`, `sleeps`: the words' vectors, as text.
     """
 
     step = traitlets.Int(3, min=1, max=6).tag(state=True)
     word = traitlets.Enum(WORDS, "the").tag(state=True)
+    pressed = traitlets.Enum(PRESSED, "q 0").tag(state=True)
     the = traitlets.Unicode("1 0 1").tag(state=True)
     cat = traitlets.Unicode("0 2 1").tag(state=True)
     sleeps = traitlets.Unicode("1 1 0").tag(state=True)
@@ -106,65 +111,84 @@ class SixSteps(Explorer):
         return [self._draw_scores(), self._draw_mixture()]
 
     def _draw_scores(self):
-        sheet, found = Sheet(480, 326), self.numbers
-        self._draw_vector(sheet, 0, 30, f"q of {self.word} = x · W_Q", found["query"], BLUE)
+        sheet, found = Sheet(404, 394), self.numbers
+        self._draw_vector(sheet, 0, 30, f"q of “{self.word}” = x · W_Q", found["query"], BLUE, "q")
         for i, word in enumerate(WORDS):
             y = TOP + PITCH * i
-            name = f"k of {word} = x · W_K"
-            self._draw_vector(sheet, 0, y, name, found["keys"][i], ORANGE)
-            if word != self.word:
-                sheet.target(0, y - 22, 3 * CELL + 2, 58, f"Take {word} as the word", word=word)
+            name = f"k of “{word}” = x · W_K"
+            self._draw_vector(sheet, 0, y, name, found["keys"][i], ORANGE, f"k {word}")
             if self.step > 1:
                 self._draw_weight(sheet, y, i)
-        if self.step == 1:
-            self._draw_matrices(sheet)
-            return sheet
-        for x, head, step in ((256, "q · k", 2), (342, "/ √3", 3), (432, "weight", 4)):
+        self._draw_product(sheet, 310)
+        for x, head, step in zip(COLUMNS, ("q · k", "/ √3", "weight"), (2, 3, 4), strict=True):
             sheet.text(x, 64, head, INK if self.step >= step else GREY, 16, "middle", bold=True)
-            sheet.target(x - 43, 34, 86, 45, f"Go to step {step}", step=step)
+            sheet.target(x - 34, 34, 68, 45, f"Go to step {step}", step=step)
         return sheet
 
     def _draw_weight(self, sheet, y, i):
         """Write the score of key `i`, and what it becomes."""
         score, weight = self.numbers["scores"][i], self.numbers["weights"][i]
         written = number(score, 1), number(score / 3**0.5), share(weight)
-        for step, (x, words) in enumerate(zip((256, 342, 432), written, strict=True), 2):
+        for step, (x, words) in enumerate(zip(COLUMNS, written, strict=True), 2):
             words = words if self.step >= step else ""
             colour = PURPLE if step == 4 else INK
             sheet.text(x, y + 24, words, colour, anchor="middle", bold=step == 4)
-        sheet.rect(390, y + 34, 84, 8, PALE)
-        sheet.rect(390, y + 34, 84 * float(weight) * (self.step >= 4), 8, PURPLE)
+        named = f"score {WORDS[i]}"
+        sheet.target(COLUMNS[0] - 34, y, 68, 34, f"How is {named} made?", pressed=named)
+        sheet.rect(342, y + 34, 60, 8, PALE)
+        sheet.rect(342, y + 34, 60 * float(weight) * (self.step >= 4), 8, PURPLE)
 
-    def _draw_matrices(self, sheet):
-        """Draw what step 1 multiplies: the words' vectors x, and the three matrices."""
-        for y, (name, matrix, colour) in zip((16, 122, 228), MATRICES, strict=True):
-            self._draw_vector(sheet, 374, y + 8, name, matrix, colour, 34, 26)
-        for i, word in enumerate(WORDS):
-            x = torch.tensor(self._good[word])
-            bold = word == self.word
-            self._draw_vector(sheet, 240, TOP + PITCH * i, f"x of {word}", x, INK, 34, 34, bold)
+    def _product(self):
+        """Return how the pressed number is made: a row, columns, which of them, and their names."""
+        found, (part, *rest) = self.numbers, self.pressed.split()
+        if part == "score":
+            key = found["keys"][WORDS.index(rest[0])][:, None]
+            return found["query"], key, 0, f"q of “{self.word}”", f"k of “{rest[0]}”", ORANGE
+        if part == "context":
+            return found["weights"], found["values"], int(rest[0]), "weights", "all v", GREEN
+        word, (name, matrix, colour) = (rest[:-1] or [self.word])[0], MATRICES["qkv".index(part)]
+        return torch.tensor(self._good[word]), matrix, int(rest[-1]), f"x of “{word}”", name, colour
+
+    def _draw_product(self, sheet, y):
+        """Draw the product that the pressed number comes from, its entries lit, and write it."""
+        row, matrix, j, left, right, colour = self._product()
+        n, column = matrix.shape[1], matrix[:, j]
+        sheet.text(0, y - 20, "press a number", GREY)
+        self._draw_vector(sheet, 0, y + 26, f"{left} ·", row, INK, wide=46, lit=range(3))
+        self._draw_vector(sheet, 162, y, right, matrix, colour, "", 46, range(j, 3 * n, n), 26)
+        terms = [f"{_short(a)}·{_short(b)}" for a, b in zip(row, column, strict=True)]
+        written = zip("=++=", [*terms, _short(row @ column)], strict=True)
+        for i, (sign, words) in enumerate(written):
+            sheet.text(172 + 46 * n, y + 18 + 22 * i, f"{sign} {words}", bold=i == 3)
 
     def _draw_mixture(self):
-        sheet, found = Sheet(320, 326), self.numbers
+        sheet, found = Sheet(300, 326), self.numbers
         weighed = self.step >= 5
         for i, word in enumerate(WORDS):
             y, weight = TOP + PITCH * i, found["weights"][i]
-            words = f"{share(weight)} × v of {word}" if weighed else f"v of {word} = x · W_V"
+            words = f"{share(weight)} × v of “{word}”" if weighed else f"v of “{word}” = x · W_V"
             values = weight * found["values"][i] if weighed else found["values"][i]
-            self._draw_vector(sheet, 30, y, words, values, GREEN)
+            self._draw_vector(sheet, 30, y, words, values, GREEN, "" if weighed else f"v {word}")
             sheet.text(10, y + 24, "+" if i and self.step >= 6 else "", INK, anchor="middle")
         if self.step >= 6:
             sheet.text(10, TOP + 3 * PITCH + 24, "=", INK, anchor="middle")
-            words = f"context of {self.word}: the sum"
-            self._draw_vector(sheet, 30, TOP + 3 * PITCH, words, found["context"], PURPLE)
+            words, y = f"context of “{self.word}”: the sum", TOP + 3 * PITCH
+            self._draw_vector(sheet, 30, y, words, found["context"], PURPLE, "context")
         return sheet
 
-    def _draw_vector(self, sheet, x, y, name, values, colour, cell=CELL, high=34, bold=False):
-        """Draw a vector or a matrix, a box per number."""
-        sheet.text(x, y - 6, name, colour, bold=bold)
-        for i, row in enumerate(values.reshape(-1, 3).tolist()):
-            for j, value in enumerate(row):
-                left, digits = x + cell * j, 0 if float(value).is_integer() else 2
-                sheet.rect(left, y + high * i, cell, high, "white", colour)
-                place = left + cell / 2, y + high * i + high / 2 + 6
-                sheet.text(*place, number(value, digits), INK, anchor="middle")
+    def _draw_vector(self, sheet, x, y, name, values, colour, press="", wide=CELL, lit=(), high=34):
+        """Draw a vector or a matrix, a box per number; they're called what is to `press`."""
+        sheet.text(x, y - 6, name, colour)
+        values = values.reshape(-1, values.shape[-1])
+        for n, value in enumerate(values.flatten()):
+            i, j = divmod(n, values.shape[1])
+            place, named = (x + wide * j, y + high * i, wide, high), f"{press} {j}"
+            sheet.rect(*place, "white", colour)
+            sheet.rect(*place, colour, opacity=0.25 * (n in lit or named == self.pressed))
+            sheet.text(place[0] + wide / 2, place[1] + high / 2 + 6, _short(value), anchor="middle")
+            if press:
+                sheet.target(*place, f"How is {named} made?", pressed=named)
+
+
+def _short(value):
+    return number(value, 0 if float(value).is_integer() else 2)

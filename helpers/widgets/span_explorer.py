@@ -9,12 +9,13 @@ from helpers.widgets.svg import PALE, Sheet, share, track
 
 MOST_TOKENS = 60  # of the text; more could not be told apart
 MAP, WIDE, LEFT, UP = 272, 400, 90, 96  # pixels; the map's corner
-ROW = 38  # pixels of a candidate's line
+ROW = 36  # pixels of a candidate's line
 ROOM = 15  # pixels of a cell that can be named beside its neighbours
 LETTER = 10.6  # pixels, roughly, of a letter of the text
 LONGEST = 20  # tokens of an answer
 CANDIDATES = 4
 LOWEST = 12.0  # a span this far below the best is as pale as can be
+NOWHERE = "not in the text"
 SPANS = WEIGHTS.with_extremes(bad=tint(GREY, 0.25))
 
 
@@ -102,16 +103,17 @@ class SpanExplorer(Explorer):
         chosen = tuple(min(mine, len(scores) - 1) if mine >= 0 else its for mine, its in hand)
         if self.apart:
             chosen = window.start.argmax().item(), window.end.argmax().item()
+        every = torch.cat([scores.flatten(), torch.tensor([window.no_answer])]).softmax(0)
         return {
             "window": window,
             "scores": scores,
             "spans": spans,
-            "shares": scores.flatten().softmax(0).view_as(scores),
+            "shares": every[:-1].view_as(scores),
+            "none": every[-1].item(),
             "valid": bool(valid[chosen]),
             "chosen": chosen,
             "start": window.start.softmax(-1),
             "end": window.end.softmax(-1),
-            "answered": (best.values[0] - window.no_answer).sigmoid().item(),
         }
 
     def words_of(self, span):
@@ -131,11 +133,11 @@ class SpanExplorer(Explorer):
         )
 
     def tell(self):
-        """Say which span is marked, and what to try."""
+        """Say what the model answers, which span is marked, and what to try."""
         found = self.numbers
         words = self.words_of(found["chosen"]).rstrip(".")
         best = self.words_of(found["spans"][0]).rstrip(".")
-        choice = f"the model's choice is “{best}”: {share(found['shares'][found['spans'][0]])}."
+        sure, none = found["shares"][found["spans"][0]].item(), found["none"]
         if self.apart:
             said = f"point at “{words}”" if words else "make no span: the end comes first"
             same = found["chosen"] == found["spans"][0]
@@ -145,15 +147,18 @@ class SpanExplorer(Explorer):
                 "Ask something else about the text.",
             )
         asked = "Press another cell, or tick the box."
+        answer, other = f"“{best}”: {share(sure)}", f"“{NOWHERE}” gets {share(none)}"
+        if none > sure:
+            answer = f"“{NOWHERE}”: {share(none)}"
+            other = f"Its best span, “{best}”, gets {share(sure)}"
         if found["chosen"] == found["spans"][0]:
-            headline, sure = f"T{choice[1:-1]} among all spans.", share(found["answered"])
-            return headline, f"Against “the text doesn’t say” it gets {sure}. {asked}"
+            return f"The model answers {answer}.", f"{other}. {asked}"
         said = share(found["shares"][found["chosen"]])
-        marked = f"You marked “{words}”: {said if said != '0.00' else 'below 0.01'}"
+        marked = f"You marked “{words}”: {said if said != '0.00' else 'below 0.01'}."
         if not found["valid"]:
-            why = f"the end comes first; {choice}" if not words else f"above {LONGEST} tokens."
-            marked, choice = "You marked no span", why
-        return f"{marked}; {choice}", asked
+            why = "the end comes first" if not words else f"above {LONGEST} tokens"
+            marked = f"You marked no span: {why}."
+        return marked, f"The model answers {answer}. {asked}"
 
     def draw(self):
         """Draw the map of spans, and beside it the text with the best spans below."""
@@ -222,19 +227,23 @@ class SpanExplorer(Explorer):
         sheet.text(0, y, "▬ starts here", BLUE)
         sheet.text(150, y, "▬ ends here", ORANGE)
         self._draw_spans(sheet, y + 20)
-        sheet.height = y + 34 + ROW * len(found["spans"])
+        sheet.height = y + 34 + ROW * (len(found["spans"]) + 1)
         return sheet
 
     def _draw_spans(self, sheet, y):
+        """Draw the best spans and “not in the text”, a bar each, the likeliest first."""
         found = self.numbers
-        for rank, span in enumerate(found["spans"], 1):
-            words, top = self.words_of(span), y + ROW * (rank - 1)
-            part = found["shares"][span].item()
+        every = [(found["shares"][span].item(), span) for span in found["spans"]]
+        top = y - ROW
+        for part, span in sorted([*every, (found["none"], None)], key=lambda one: -one[0]):
+            top += ROW
+            words = self.words_of(span) if span else NOWHERE
             head, tail = words[:15].rpartition(" ")[0], words[-15:].partition(" ")[2]
             shown = words if len(words) <= 28 else f"{head or words[:13]} … {tail or words[-13:]}"
-            sheet.rect(0, top, (WIDE - 56) * part, 28, PURPLE, round=3, opacity=0.35)
-            sheet.text(6, top + 20, f"{rank}  {shown}", INK, bold=span == found["chosen"])
-            sheet.text(WIDE - 6, top + 20, share(part), PURPLE, anchor="end")
-            start, end = span
-            place, label = (0, top - 5, WIDE, ROW), f"Mark span {rank}: {words}"
-            sheet.target(*place, label, start=start, end=end, apart=False)
+            ink = PURPLE if span else GREY
+            sheet.rect(0, top, (WIDE - 56) * part, 28, ink, round=3, opacity=0.35)
+            sheet.text(6, top + 20, shown, bold=span == found["chosen"])
+            sheet.text(WIDE - 6, top + 20, share(part), ink, anchor="end")
+            if span:
+                ends = {"start": span[0], "end": span[1]}
+                sheet.target(0, top - 4, WIDE, ROW, f"Mark a span: {words}", **ends, apart=False)

@@ -357,8 +357,8 @@ notebook.tell(
 # rotations therefore moves *any* position by $k$. A model that has learned this matrix can attend to "the word
 # before" from anywhere in the text.
 #
-# **Try:** set the shift to the pair's wavelength. By what angle does the hand turn? Then choose pair 15. How far does
-# its hand move?
+# **Try:** set the shift to the pair's wavelength. By what angle does the hand turn? Then choose the last
+# pair, 31. How far does its hand move?
 
 # %%
 PositionExplorer()

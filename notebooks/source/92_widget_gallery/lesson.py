@@ -26,7 +26,7 @@ from helpers.pretrained.reader import load_reader
 from helpers.pretrained.sentiment import load_sentiment
 from helpers.pretrained.storyteller import load_storyteller
 from helpers.pretrained.translator import load_translator
-from helpers.pretrained.wardrobe import load_wardrobe, untrained_pair
+from helpers.pretrained.wardrobe import load_wardrobe
 from helpers.widgets.attention_patterns import AttentionPatterns
 from helpers.widgets.attention_view import attention_view
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
@@ -210,7 +210,7 @@ WordFlipper(load_sentiment(), "the plot barely works")
 
 # %% tags=["nbval-ignore-output"]
 made = "Jim Henson made puppets in London, and Frank Oz made his in New York."
-SpanExplorer(load_reader(), "Who made puppets?", made)
+SpanExplorer(load_reader(), "Which people made puppets?", made)
 
 # %% [markdown]
 # ## An endless story (lesson 14)
@@ -229,7 +229,7 @@ PatchCutter()
 
 # %% tags=["nbval-ignore-output"]
 wardrobe = load_wardrobe()
-PatchAttention(wardrobe, untrained_pair()[0], clothes("test", 12), layer=2)
+PatchAttention(wardrobe, clothes("test", 12), picture=8, layer=3)
 
 # %% [markdown]
 # ## Patterns of attention (lesson 16)

@@ -144,10 +144,11 @@ with torch.no_grad():
 # the change upwards from module to module. Stop at the first one that's given what it should be given, and returns
 # something that it shouldn't.
 #
-# The widget below changes every word of a sentence in turn, and shows which positions of each module's output move.
-# Each row stands for an output position, and each column for the word that was changed. Pick a patient, click on
-# modules in the list, and find the first matrix that doesn't look as it should. In an encoder, a word is allowed to
-# move every position. In a decoder, it's allowed to move only its own position and later ones.
+# The widget below changes every word of a sentence in turn, and shows which positions of each module's output move,
+# beside those that move in a healthy model. Each row stands for an output position, and each column for the word that
+# was changed. In a decoder, a word is allowed to move only its own position and later ones. Four of this page's twelve
+# patients give themselves away like this. Pick one, press the modules from the top, and find the first matrix that
+# doesn't look as it should. The other eight move only what they should.
 
 # %%
 WardRound(patient="no mask")
