@@ -144,11 +144,6 @@ def test_a_pressed_cell_of_the_mask_stays_what_it_was_set_to():
         assert not widget.numbers["mask"][2, 0]
 
 
-def test_a_patient_that_reads_one_sentence_has_no_choice_of_sides():
-    sides = [WardRound(patient=name).controls["side"] for name in ("heads", "no mask")]
-    assert [side.hidden for side in sides] == [False, True]
-
-
 def test_playing_ends_at_the_last_step():
     widget = SixSteps(step=5)
     for _ in range(4):

@@ -28,7 +28,7 @@ def draw_cells(sheet, x, y, values, frame, size, columns=EACH):
 
 
 def losses(whole, written):
-    """Align two translations: give a list (place, token) of what is lost, and the new places."""
+    """Give what of a `whole` translation isn't `written`, as (place, token), and the new places."""
     lost, new = [], set()
     for kind, i1, i2, j1, j2 in SequenceMatcher(None, whole, written, False).get_opcodes():
         if kind != "equal":
