@@ -13,8 +13,8 @@ const TOGETHER = {
 };
 
 export function lightOf(view) {
-  // What is still to come isn't there yet while the whole model plays.
-  const veil = view.beat >= 0 && !view.place ? "paper" : "veil";
+  // What is still to come isn't there yet while it plays.
+  const veil = view.beat >= 0 ? "paper" : "veil";
   return { ...litOf(view), veil, marks: view.place ? null : marksOf(view) };
 }
 

@@ -317,7 +317,7 @@ function stepMoves(model, g) {
 // The encoder's beat, then for each step: compare, weigh, mix, write (STEP in map_flow.js).
 function recurrentBeats(scene, model, g) {
   const { under, y, from, to, at } = g.asks;
-  const column = (i) => [g.x[i] - g.gap / 2, 0, g.part + g.gap, under + 4];
+  const column = (i) => [g.x[i] - g.gap - 2, 0, g.part + g.gap, under + 4];
   const past = [0, y - 8, g.label + (g.step * (g.width - g.label)) / model.tokens.length - 8, 72];
   scene.beat(
     "The encoder reads the sentence in both directions and keeps a state per token.",
