@@ -18,7 +18,7 @@ W_K = torch.tensor([[0.0, 1, 1], [1, 0, 0], [0, 1, 0]])
 W_V = torch.tensor([[1.0, 0, 2], [0, 3, 0], [1, 0, 0]])
 ACROSS, DOWN = (146, 240, 334), (108, 176, 244)  # the middles of columns and rows
 CELL, TALL = 88, 60
-VALUE_AT, OUT = 322, 388  # where the values are, and where the contexts begin
+VALUE_AT, OUT, BAR = 322, 390, 56  # where values are, and contexts begin; how high their bars are
 OWN = ("value", "result", "second")  # each value has a colour
 
 
@@ -26,23 +26,23 @@ def self_attention_filling():
     """A film: a map of attention over the cat sleeps. The query of the walks over the three keys,
     and at each their dot product stays behind as a score: 1, 4 and 3. A softmax turns the row into
     weights, 0.10, 0.58 and 0.32, drawn as columns. The three values, a colour each, rise into the
-    row, shrink to their weights and join into one bar, the context of the. Then the queries of cat
+    row, shrink to their weights and join into one bar beside what they sum to, the context of the:
+    1.10, 4.42, 0.85. Then the queries of cat
     and sleeps walk at the same time, and each row mixes the same values in its own shares.
     """
     query, key, value = X @ W_Q, X @ W_K, X @ W_V
     scores = query @ key.T
     weights = (scores / 3**0.5).softmax(-1)
-    context = ", ".join(number(one) for one in weights[0] @ value)
     best = WORDS[weights[0].argmax()]
     told = [
         "“the” asks with its query.",
         "The query meets the first word's key. Their dot product is a score.",
         "On to the next key: a larger score, so a better match.",
         "And the last one. Now the first row is full.",
-        "Divided by √3, a softmax makes weights of the scores. They sum to 1.",
+        "Divide the scores by √3, and a softmax turns them into weights that sum to 1.",
         "Every word also has a value. The weights say how much of it is taken.",
         "Each value shrinks to its weight …",
-        f"… and together they are the context of “the”, ({context}): mostly “{best}”.",
+        f"… and together they are the context of “the”. It's mostly the value of “{best}”.",
         "“cat” and “sleeps” don't wait: one product, Q Kᵀ, lets all queries walk at once.",
         "The softmax works along each row, never down a column.",
         "Each row takes the same three values, in its own shares.",
@@ -60,7 +60,7 @@ def _filling(query, key, scores, weights, value, moment, caption):
     for j, (x, word) in enumerate(zip(ACROSS, WORDS, strict=True)):
         scene.card(f"key {j}", x, 36, word, "key", CELL, full=moment == j + 1)
     for i in range(3):
-        _row(scene, i, scores[i], weights[i], moment)
+        _row(scene, i, scores[i], weights[i], value, moment)
         scene.card(f"query {i}", 52, DOWN[i], WORDS[i], "query", CELL, opacity=_seen(i, moment))
         if moment >= (8 if i else 1) and moment < (10 if i else 5):  # it walks over the keys
             x = ACROSS[2 if i else min(moment, 3) - 1] if moment < (9 if i else 4) else 52
@@ -69,7 +69,7 @@ def _filling(query, key, scores, weights, value, moment, caption):
     if 1 <= moment <= 3:
         _product(scene, query[0], key[moment - 1], scores[0][moment - 1])
     if moment >= 7:
-        scene.text("contexts", OUT + 42, 76, "contexts", "ink", bold=True)
+        scene.text("contexts", 476, 76, "contexts", "ink", anchor="end", bold=True, room=88)
     if moment >= 5:
         scene.text("values", 52, VALUE_AT + 6, "values", "muted", bold=True)
         for j, (x, word) in enumerate(zip(ACROSS, WORDS, strict=True)):
@@ -84,32 +84,35 @@ def _seen(i, moment):
     return 1.0 if moment >= 8 or not i else 0.35
 
 
-def _row(scene, i, scores, weights, moment):
-    """Draw a row: its cells, their scores or weights, and the shares of the values."""
+def _row(scene, i, scores, weights, values, moment):
+    """Draw a row: its cells, their scores or weights, the shares of the values and their sum."""
     begun, weighed, mixed = (8, 9, 10) if i else (1, 4, 7)
-    y, left = DOWN[i], OUT
+    y, top = DOWN[i], DOWN[i] - BAR / 2
     for j, (x, weight) in enumerate(zip(ACROSS, weights, strict=True)):
         low, known = y + TALL / 2, moment - begun >= (0 if i else j)
         scene.rect(f"cell {i} {j}", x - CELL / 2, y - TALL / 2, CELL, TALL, "none", "edge",
                    opacity=_seen(i, moment))  # fmt: skip
-        high = TALL * weight if moment >= weighed else 0
+        high = (TALL - 24) * weight if moment >= weighed else 0  # below the number
         scene.rect(f"share {i} {j}", x - CELL / 2 + 2, low - high, CELL - 4, high, OWN[j], tint=0.4)
         if known:
             there = moment < weighed and j == (2 if i else moment - begun)  # below the query
             words = number(scores[j], 0) if moment < weighed else f"{weight:.2f}"
             when = (0.42 + 0.14 * j, 0.57 + 0.14 * j) if i and moment == begun else (0.4, 1)
-            at = y + (22 if there else -8 if moment == 6 and not i else 7)
-            when = (0, 0.3) if moment == 6 else when
+            at = y + (22 if there else 7 if moment < weighed else -11)
             scene.text(f"in {i} {j}", x, at, words, "ink", 20, bold=True, when=when)
-        wide = (CELL - 4) * weight
+        wide, thick = (CELL - 4) * weight, BAR * weight
         if moment >= mixed or (not i and moment == 6):
-            at = (left, y - 20, wide, 40) if moment >= mixed else (x - wide / 2, y + 1, wide, 26)
+            at = (OUT, top, 24, thick) if moment >= mixed else (x - wide / 2, y + 1, wide, 26)
             come = {"x": x - CELL / 2, "y": VALUE_AT - 17, "width": CELL, "height": 34}
             when = (0.15 * j, 0.15 * j + 0.7) if moment in (6, 7, 10) else (0, 1)
             scene.rect(f"part {i} {j}", *at, OWN[j], start=come, round=2, line=0, when=when)
-            left += wide
+            top += thick
     if moment >= mixed:
-        scene.rect(f"context {i}", OUT - 2, y - 22, CELL, 44, "none", "ink", when=(0.7, 1))
+        scene.rect(f"context {i}", OUT - 2, y - BAR / 2 - 2, 28, BAR + 4, "none", "ink",
+                   when=(0.7, 1))  # fmt: skip
+        for k, entry in enumerate((torch.tensor(weights) @ torch.tensor(values)).tolist()):
+            scene.text(f"entry {i} {k}", 476, y - 13 + 19 * k, number(entry), anchor="end",
+                       room=50, when=(0.7, 1))  # fmt: skip
 
 
 def _product(scene, query, key, score):
@@ -131,10 +134,11 @@ def training_and_inference_decoder():
     """A film: the translator reads Une grande gare, above in training, below as it writes. In
     training the target, A, large, station and eos, goes in one place to the right, after bos. One
     pass predicts A, large, train and eos; with the targets come the losses 0.1, 0.2, 1.8 and 0.3.
-    The third prediction isn't the target, but the next input is the true token, station. In writing
-    each pass gives one token, and a copy of it moves down as the next input. The third is train, so
-    train goes in, and the fourth is station, not eos. Five passes write A, large, train, station
-    and eos.
+    Lines in the decoder lead from each token to the inputs up to its place, so that the third can't
+    see station. Its prediction isn't the target, but the next input is the true token, station. In
+    writing each pass gives one token, which goes round the decoder and in as the next input. The
+    third is train, so train goes in, and the fourth is station, not eos. Five passes write A,
+    large, train, station and eos.
     """
     translator = load_translator()
     source = translator.encode(["Une grande gare"])
@@ -147,79 +151,81 @@ def training_and_inference_decoder():
         [word.replace("▁", "") for word in translator.tokenizer.tokens(ids)]
         for ids in (target, logits.argmax(-1).tolist(), written)
     )
-    # What is said, whether training's pass is done, the position that is meant, passes of writing.
+    # What is said, whether training's pass is done, the token that is meant, the one whose inputs
+    # are lit, and passes of writing.
     told = [
-        ("Training knows the target, the translation of “Une grande gare”.", None, None, 0),
-        ("The target goes in too, one place to the right, after <bos>.", False, None, 0),
-        ("One pass makes all predictions at once, each with a loss.", True, None, 0),
-        ("Token 3 isn't the target, so its loss is high. “station” went in even so.", True, 2, 0),
-        ("Writing begins with <bos> alone. The first pass gives “A”.", True, None, 1),
-        ("“A” goes in, and the second pass gives “large”.", True, None, 2),
-        ("The third pass gives “train”, as before …", True, 2, 3),
-        ("… but now “train” itself goes in. So the fourth token changes: “station”.", True, 3, 4),
-        (
-            "Five tokens, five passes; training took one. And “a large train station” is right.",
-            True,
-            None,
-            5,
-        ),
-    ]
+        ("Training knows the target, the translation of “Une grande gare”.", None, None, None, 0),
+        ("The target goes in too, one place to the right, after <bos>.", False, None, None, 0),
+        ("One pass makes all predictions at once, each with a loss.", True, None, None, 0),
+        ("The causal mask: token 3 sees three inputs, but not “station”, its answer.",
+         True, None, 2, 0),
+        ("Token 3 isn't the target, so its loss is high. Token 4 sees “station” even so.",
+         True, 2, 3, 0),
+        ("Writing begins with <bos> alone. The first pass gives “A”.", True, None, None, 1),
+        ("“A” goes in, and the second pass gives “large”.", True, None, None, 2),
+        ("The third pass gives “train”, as before …", True, 2, None, 3),
+        ("… but now “train” itself goes in. So the fourth token changes: “station”.",
+         True, 3, None, 4),
+        ("Five tokens, five passes; training took one. And “a large train station” is right.",
+         True, None, None, 5),
+    ]  # fmt: skip
     scenes = [_both(wanted, guessed, losses, own, *moment) for moment in told]
-    return film(scenes, 412)
+    return film(scenes, 396)
 
 
-def _both(wanted, guessed, losses, own, caption, trained, meant, passes):
-    scene = Scene(caption, 1.8, key=passes != 2 and trained is not None)
-    given = ["<bos>", *wanted[:-1]]
-    _decoder(scene, "training", "query", 162, given[: 1 if trained is None else None], 4, 45)
-    title = "training: 1 pass" if trained else "training"
-    scene.text("title", 6, 18, title, "query", TEXT, "start", True)
-    scene.text("target", 6, 51, "target", "query", anchor="start")
+def _both(wanted, guessed, losses, own, caption, trained, meant, lit, passes):
+    scene = Scene(caption, 1.8, key=passes not in (2, 3) and trained is not None)
+    scene.text("title", 6, 18, "training: 1 pass" if trained else "training", "query", TEXT,
+               "start", True)  # fmt: skip
+    scene.text("target", 6, 51, "target", "query", anchor="start", room=82)
+    if trained is not None:
+        _decoder(scene, "training", "query", 164, 4, lit, when=(0.6, 1))
+        for i, word in enumerate(["<bos>", *wanted[:-1]]):
+            scene.card(f"training {i}", COLUMNS[i], 212, word, "query", 72, height=30,
+                       start=i and (COLUMNS[i - 1], 45), when=(0, 0.6))  # fmt: skip
     for i, (word, loss) in enumerate(zip(wanted, losses, strict=True)):
         x, wrong = COLUMNS[i], meant == 2 and not passes and i == 2
         scene.card(f"target {i}", x, 45, word, "query", 72, wrong, 30)
         if trained:
             scene.card(f"guess {i}", x, 116, guessed[i], "key", 72, wrong, 30, start=(x, 162))
             scene.dot(f"loss {i}", x - 20, 81, 10 * loss**0.5, "result", start={"r": 0})
-            scene.text(f"loss of {i}", x + 16, 87, f"{loss:.1f}", "result", bold=True)
+            scene.text(f"loss of {i}", x + 16, 87, f"{loss:.1f}", "result", bold=True, room=40)
     if trained:
-        scene.text("guesses", 6, 122, "predicted", "key", anchor="start")
-        scene.text("losses", 6, 87, "loss", "result", anchor="start")
+        scene.text("guesses", 6, 122, "predicted", "key", anchor="start", room=82)
+        scene.text("losses", 6, 87, "loss", "result", anchor="start", room=82)
     if passes:
         _written(scene, own, meant, passes)
     return scene
 
 
 def _written(scene, own, meant, passes):
+    """Draw the passes so far; the last word goes round the decoder, and then that gets wider."""
     many = "1 pass" if passes == 1 else f"{passes} passes"
     scene.text("writing", 6, 250, f"writing: {many}", "key", anchor="start", bold=True)
-    scene.text("written", 6, 281, "predicted", "key", anchor="start")
-    for i in range(passes - 1):  # behind the decoder
-        start = {"length": 0} if i == passes - 2 else {}
-        scene.arrow(f"on {i}", COLUMNS[i] + 14, 291, COLUMNS[i + 1] - 14, 357, "key", 2, 10,
-                    start=start, when=(0, 0.45))  # fmt: skip
-    _decoder(scene, "writing", "key", 326, ["<bos>"], passes)
-    x = COLUMNS[passes - 1]
-    for i in range(passes - 1):  # each went in, below its next position
-        old = i == passes - 2
-        scene.card(f"said {i}", COLUMNS[i], 275, own[i], "key", 72, height=30,
-                   start=(COLUMNS[i], 275))  # fmt: skip
-        scene.card(f"own {i}", COLUMNS[i + 1], 372, own[i], "key", 72, old and passes == 4, 30,
-                   when=(0, 0.45) if old else (0, 1))  # fmt: skip
-    new = passes - 1
-    scene.card(f"own {new}", x, 275, own[new], "key", 72, meant == new, 30, start=(x, 326),
-               when=(0.6, 1))  # fmt: skip
+    scene.text("written", 6, 283, "predicted", "key", anchor="start", room=82)
+    _decoder(scene, "writing", "key", 325, passes, passes - 1, when=(0.5, 0.65))
+    for i, word in enumerate(["<bos>", *own[: passes - 1]]):
+        new, x = i == passes - 1 and i > 0, COLUMNS[i]
+        scene.card(f"given {i}", x, 373, word, "key", 72, new and passes == 4, 30,
+                   start=i and (x, 277), when=(0.25, 0.5))  # fmt: skip
+        if new:
+            scene.card(f"turn {i}", x, 277, word, "key", 72, height=30, opacity=0,
+                       start=(COLUMNS[i - 1], 277), when=(0, 0.25))  # fmt: skip
+        scene.card(f"own {i}", x, 277, own[i], "key", 72, meant == i == passes - 1, 30,
+                   start=(x, 325), when=(0.65, 1))  # fmt: skip
 
 
-def _decoder(scene, name, colour, y, given, width, source=None):
-    """Draw a decoder over its inputs, which come from a place to the left, at height `source`."""
-    wide = 76 * width
-    scene.rect(f"{name} decoder", COLUMNS[0] - 36, y - 18, wide - 4, 36, "muted", "muted", 0.15)
-    scene.text(f"{name} name", 6, y + 6, "decoder", "muted", anchor="start")
-    scene.text(f"{name} inputs", 6, y + 52, "inputs", colour, anchor="start")
-    for i, word in enumerate(given):
-        scene.card(f"{name} {i}", COLUMNS[i], y + 46, word, colour, 72, False, 30,
-                   start=source and (COLUMNS[max(i - 1, 0)], source))  # fmt: skip
+def _decoder(scene, name, colour, y, width, lit, **how):
+    """Draw a decoder: which inputs, below it, each of its tokens sees, those of one token `lit`."""
+    scene.rect(f"{name} decoder", COLUMNS[0] - 36, y - 24, 76 * width - 4, 48, "muted", "muted",
+               0.15, **how)  # fmt: skip
+    scene.text(f"{name} name", 6, y + 6, "decoder", "muted", anchor="start", room=82)
+    scene.text(f"{name} inputs", 6, y + 54, "inputs", colour, anchor="start", room=82)
+    for i in range(width):
+        strong = {"stroke": colour, "line": 4} if i == lit else {"opacity": 0.45}
+        for j in range(i + 1):
+            ends = [(COLUMNS[j], y + 22), (COLUMNS[i], y - 22)]
+            scene.line(f"{name} sees {i} {j}", ends, **strong, **how)
 
 
 PICTURES = [self_attention_filling, training_and_inference_decoder]

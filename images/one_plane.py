@@ -16,8 +16,8 @@ W_Q, W_K = torch.zeros(2, 5, 2)
 W_Q[0, 1], W_K[0, 0], W_K[1, 1] = 4, 1, 1
 CAR, SMALL, RED = 3, 1, 2
 PLACES = [50 + 95 * i for i in range(5)]  # the middles of the words
-FOOT, UNIT = (56, 392), 48  # where the first plane's origin is, and how long a 1 is in it
-OTHER, FAR = (430, 374), 152  # likewise for the plane of what the values say
+FOOT, UNIT = (56, 400), 48  # where the first plane's origin is, and how long a 1 is in it
+OTHER, FAR = (430, 380), 152  # likewise for the plane of what the values say
 FORMULAS = {
     2: ("car · small", "= 1·0 + 0·1 = 0"),
     3: ("query of car", "= car W_Q = (0, 4)"),
@@ -31,27 +31,28 @@ FORMULAS = {
 def queries_in_one_plane():
     """A film: "the small red car stops", and how car finds its adjectives. Their arrows go into a
     plane with nouns to the right and adjectives upwards: car's is (1, 0), those of small and red
-    are (0, 1), at right angles to it, so that their dot product is 0. The matrix W_Q turns car's
+    are (0, 1), at right angles to it, so that their dot product is 0; the and stops are at (0, 0).
+    The matrix W_Q turns car's
     arrow upwards and makes it four long: its query. It meets every word's key, scores 4 with small
     and red, 0 with the others, and a softmax makes weights of 0.46 for small and red. In a second
     plane, of size and redness, car moves 0.46 of the way along the value of small and of the value
     of red.
     """
-    return film(list(_scenes()), 412)
+    return film(list(_scenes()), 436)
 
 
 def _scenes():
     scores = (VECTORS @ W_K @ (VECTORS[CAR] @ W_Q)).tolist()
     weights = (VECTORS @ W_K @ (VECTORS[CAR] @ W_Q) / math.sqrt(2)).softmax(-1).tolist()
     told = [
-        ("Which words describe car? Compare their arrows.", 0),
+        ("Which words describe car? Compare their vectors.", 0),
         ("In this plane, nouns point to the right and adjectives upwards.", 1),
         ("car is at right angles to small and red, so their dot product is 0: no match.", 2),
         ("W_Q turns a noun upwards and makes it 4 long. This is the query of car.", 3),
         ("W_K leaves nouns and adjectives where they are. These are the keys, one per word.", 4),
         ("The query meets every key, one dot product each.", 5),
         ("4 for small and red, 0 for all others.", 6),
-        ("Divided by √2, a softmax turns the scores into weights that sum to 1.", 7),
+        ("Divide the scores by √2, and a softmax turns them into weights that sum to 1.", 7),
         ("What car takes are their values, in two other entries of a word: size and redness.", 8),
         (f"{weights[SMALL]:.2f} of the value of small flows into car …", 9),
         (f"… and {weights[RED]:.2f} of the value of red.", 10),
@@ -83,10 +84,13 @@ def _sentence(scene, moment, scores, weights):
             scene.text(f"score {i}", x, 73, number(scores[i], 0), "ink", 20, bold=True,
                        start={"size": 4, "opacity": 0}, when=turn)  # fmt: skip
         if moment >= 7:
-            high = 96 * weights[i]
-            scene.rect(f"bar {i}", x - 30, 130 - high, 60, high, "result",
-                       start={"y": 130, "height": 0})  # fmt: skip
-            scene.text(f"weight {i}", x, 149, f"{weights[i]:.2f}", "result", bold=True)
+            high = 80 * weights[i]
+            scene.rect(f"bar {i}", x - 30, 122 - high, 60, high, "result",
+                       start={"y": 122, "height": 0})  # fmt: skip
+            scene.text(f"weight {i}", x, 141, f"{weights[i]:.2f}", "result", bold=True)
+        if moment >= 8:
+            value = ", ".join(number(one, 0) for one in VECTORS[i, 3:])
+            scene.text(f"value {i}", x, 164, f"({value})", "value")
 
 
 def _plane(scene, moment):
@@ -99,24 +103,32 @@ def _plane(scene, moment):
             scene.line(f"post {i}", [(x + i * UNIT, y), (x + i * UNIT, y - 206)], "edge", 1)
     scene.arrow("across", x, y, 236, y, "muted", 2, 9, start={})
     scene.arrow("up", x, y, x, y - 214, "muted", 2, 9, start={})
-    scene.text("noun", 242, y + 6, "noun", "muted", anchor="start")
-    scene.text("adjective", x - 6, y - 222, "adjective", "muted", anchor="start")
+    scene.text("noun", 236, y - 5, "noun", "muted", anchor="end")
+    scene.text("adjective", x + 14, y - 204, "adjective", "muted", anchor="start")
     turned, keys, apart = moment >= 3, moment >= 4, moment == 0
     late = {"when": (0.7, 1)} if moment in (1, 3) else {}  # when the arrows are there
     colour = "key" if keys else "muted"
+    for i in range(len(WORDS)):
+        vector = tuple(VECTORS[i, :2].int().tolist())
+        if apart:
+            scene.text(f"vector {i}", PLACES[i], 138, vector, "query" if i == CAR else "muted")
+        if vector == (0, 0) and moment < 3:
+            scene.dot(f"dot {i}", *((PLACES[i], 104) if apart else (x, y)), 5, "muted")
+    if moment in (1, 2):
+        scene.text("nothing", 6, 424, "the, stops (0, 0)", "muted", anchor="start", **late)
     for i in (SMALL, RED):
         at = (PLACES[i], 104) if apart else (x - 5, y)
         scene.arrow(f"adjective {i}", *at, at[0], at[1] - UNIT, colour, 5, 13, start={})
     words = "keys of small, red" if keys else "small, red (0, 1)"
     if not apart:
-        scene.text("their name", x + 14, y - UNIT + 12, words, colour, anchor="start", **late)
+        scene.text("their name", x + 14, y - UNIT - 2, words, colour, anchor="start", **late)
     if keys:
         scene.arrow("car's key", x, y + 4, x + UNIT, y + 4, "key", 5, 13)
         scene.text("its name", x + UNIT + 10, y + 16, "key of car", "key", anchor="start")
     at = (PLACES[CAR] - UNIT / 2, 80) if apart else (x + 4 if turned else x, y)
     end = (at[0], y - 4 * UNIT) if turned else (at[0] + UNIT, at[1])
     scene.arrow("car's query", *at, *end, "query", 6, 15, start={})
-    at = (x + 20, y - 4 * UNIT + 22) if turned else (x + UNIT + 10, y - 8)
+    at = (x + 20, y - 4 * UNIT + 22) if turned else (x + UNIT + 10, y - 22)
     if not apart:
         words = "query of car" if turned else "car (1, 0)"
         scene.text("car's name", *at, words, "query", anchor="start", bold=True, **late)
@@ -133,10 +145,16 @@ def _values(scene, moment, weights):
     scene.arrow("redness", x, y, x, y - FAR - 30, "muted", 2, 9)
     scene.text("size's name", x + 46, y + 24, "size", "muted", anchor="end")
     scene.text("redness' name", x, y - FAR - 36, "redness", "muted")
-    flow = PLACES[SMALL], 172, PLACES[RED]  # below the weights
+    for share in (0.5, 1):
+        across, up = x - share * FAR, y - share * FAR
+        scene.line(f"tick {share}", [(across, y - 5), (across, y + 5)])
+        scene.line(f"level of {share}", [(x - 5, up), (x + 5, up)])
+        scene.text(f"size {share}", across, y + 24, f"−{share}", "muted")
+        scene.text(f"redness {share}", x + 10, up + 6, share, "muted", anchor="start")
+    flow = PLACES[SMALL], 172, PLACES[RED]  # below the values
     scene.arrow("value of small", x, y, x - FAR, y, "value", 4, 12,
                 start={"x": flow[0], "y": flow[1], "length": 20})  # fmt: skip
-    scene.text("small's value", x - 6, y + 24, "value of small", "value", anchor="end")
+    scene.text("small's value", x - 6, y + 46, "value of small", "value", anchor="end")
     scene.arrow("value of red", x, y, x, y - FAR, "value", 4, 12,
                 start={"x": flow[2], "y": flow[1], "length": 20})  # fmt: skip
     scene.text("red's value", x - 8, y - FAR - 4, "value of red", "value", anchor="end")
@@ -151,7 +169,7 @@ def _values(scene, moment, weights):
     if 9 <= moment <= 10:
         i, *at = (SMALL, x - small / 2, y - 30) if moment == 9 else (RED, x - small + 30, y - 28)
         scene.text(f"times {i}", *at, f"{weights[i]:.2f}", "result", bold=True,
-                   start={"x": PLACES[i], "y": 149}, when=(0, 0.5))  # fmt: skip
+                   start={"x": PLACES[i], "y": 141}, when=(0, 0.5))  # fmt: skip
     if moment > 10:
         scene.arrow("change", x, y, x - small, y - red, "query", 6, 15)
     scene.dot("car here", x - across, y - up, 9, "query", **late)

@@ -27,8 +27,10 @@ def _trained(french):
 # ---- lesson 01: the hidden state travels ---------------------------------------------------------
 
 PLACES = [44 + 79 * i for i in range(6)]  # the middles of the words
-READ_AT, JAR_AT, WRITE_AT = 48, 100, 354  # the heights of the rows: words, state, translation
-WIDE, HIGH, BESIDE = 70, 152, 88  # the state as a jar of layers; from it to the backward one
+READ_AT, JAR_AT, COPY_AT, STATE_AT, WRITE_AT = 48, 100, 270, 338, 386  # the heights of the rows
+WIDE, HIGH = 70, 152  # a state as a jar of layers
+ASIDE = 422, 286, 35, 76  # where the first reader's jar waits for the second one
+PAIR = (309, JAR_AT, WIDE, HIGH), (221, JAR_AT, WIDE, HIGH)  # both readers' jars in the end
 COLOURS = ("query", "key", "value", "result", "second", "muted")
 
 
@@ -36,15 +38,15 @@ def hidden_state_travelling():
     """A film: the words le chat noir dort enter a recurrent encoder one after the other. Its hidden
     state is a jar carried from word to word. Each word becomes the jar's uppermost layer, and since
     the jar never grows, the layers below shrink: that of le from all of it to 40, 23, 14, 11 and 9
-    percent. A second reader has gone backwards from eos: of its last state, le is 17 percent. Both
-    last states together are the context vector. The decoder gets a copy of it at every step and
-    writes the black cat sleeps.
+    percent. A second reader goes backwards from eos: of its last state, le is 17 percent. Both
+    last states together are the context vector. The decoder carries a state of its own from step
+    to step, gets a copy of the context at every step and writes the black cat sleeps.
 
     A layer's height is its word's share of all that a state depends on: how far the state
     moves, on average, when the word is exchanged for each other word of the vocabulary.
     """
     read, written, _ = _trained(FRENCH)
-    return film(list(_travelling(read, written, _shares(), _shares(slice(64, None))[0])), 384)
+    return film(list(_travelling(read, written, _shares(), _shares(slice(64, None)))), 432)
 
 
 def _shares(half=slice(64)):
@@ -68,117 +70,142 @@ def _shares(half=slice(64)):
     return (moved / moved.sum(1, keepdim=True)).tolist()
 
 
-def _travelling(read, written, shares, back):
-    first = [f"{row[0]:.0%}" for row in shares]
+def _travelling(read, written, *readers):
+    first = [f"{row[0]:.0%}" for row in readers[0]]
     told = [
-        "“le” goes in. So far the state depends on this word alone.",
-        f"“chat” goes in and takes room: “le” is now {first[1]} of what the state depends on.",
-        f"“noir” goes in, and “le” is down to {first[2]}.",
-        "“dort” goes in, and takes the most room.",
-        "The full stop takes its part.",
-        f"<eos> ends it. Of “le”, the first word, {first[5]} is left in this reader's state.",
-    ]
-    yield _jar(read, written, shares, back, 0, 0,
-               "A hidden state of fixed size. What does it keep of a sentence?")  # fmt: skip
-    for seen, caption in enumerate(told, 1):
-        yield _jar(read, written, shares, back, seen, 0, caption, key=seen in (2, 6))
-    told = [
-        f"A second reader came from the other end and keeps {back[0]:.0%} of “le”. "
-        "Together they are the context vector.",
-        f"The decoder gets a copy of both, and writes “{written[0]}”.",
-        f"The next step gets a copy too, and “{written[0]}”. It writes “{written[1]}”.",
-        "So it goes on, one word per step, until <eos>.",
-        "However long the sentence is, these two states are all that the decoder gets of it.",
-    ]
-    for passed, caption in enumerate(told, 1):
-        yield _jar(read, written, shares, back, 6, passed, caption, key=passed in (3, 5))
+        # What is said, how much both have read, steps after that.
+        ("A hidden state of fixed size. What does it keep of a sentence?", 0, 0, 0),
+        ("“le” goes in. So far the state depends on this word alone.", 1, 0, 0),
+        (f"“chat” goes in and takes room: “le” is now {first[1]} of what the state depends on.",
+         2, 0, 0),
+        (f"“noir” goes in, and “le” is down to {first[2]}.", 3, 0, 0),
+        ("“dort” goes in, and takes the most room.", 4, 0, 0),
+        ("The full stop takes its part.", 5, 0, 0),
+        (f"<eos> ends it. Of “le”, the first word, {first[5]} is left in this reader's state.",
+         6, 0, 0),
+        ("A second reader starts from the other end, with <eos> …", 6, 1, 0),
+        ("… then the full stop …", 6, 2, 0),
+        ("… “dort” …", 6, 3, 0),
+        ("… “noir” …", 6, 4, 0),
+        ("… “chat” …", 6, 5, 0),
+        (f"… and “le” last of all. It is {readers[1][0][0]:.0%} of this state.", 6, 6, 0),
+        ("The two last states together are the context vector.", 6, 6, 1),
+        ("The decoder starts a state of its own, s₁, from a copy of both. "
+         f"It writes “{written[0]}”.", 6, 6, 2),
+        (f"State, copy and “{written[0]}” make the next state, which writes “{written[1]}”.",
+         6, 6, 3),
+        ("So it goes on, one word per step, until <eos>.", 6, 6, 4),
+        ("However long the sentence is, these two jars are all that the decoder gets of it.",
+         6, 6, 5),
+    ]  # fmt: skip
+    for caption, seen, back, passed in told:
+        move = 3.2 if passed == 4 else 1.1 if 1 < back < 6 else 1.9
+        key = (seen, back) in ((2, 0), (6, 0)) or passed in (1, 3, 5)
+        scene = Scene(caption, move, key)
+        _encoder(scene, read, readers, seen, back, passed)
+        if passed > 1:
+            _translation(scene, written, (readers[0][-1], readers[1][0]), passed)
+        yield scene
 
 
-def _jar(read, written, shares, back, seen, passed, caption, key=True):
-    """Draw a scene: so many words are in the jar, and so many things have happened after that."""
-    scene = Scene(caption, 3.2 if passed == 4 else 1.9, key)
-    words = "the encoder reads" + ", forwards" * (not passed)
-    scene.text("encoder", 6, 20, words, "muted", anchor="start", bold=True)
+def _encoder(scene, read, readers, seen, back, passed):
+    """Draw the sentence and its readers: the first has read so many words, then the second."""
+    way = "" if passed else ", backwards" if back else ", forwards"
+    scene.text("encoder", 6, 20, "the encoder reads" + way, "muted", anchor="start", bold=True)
+    left = range(6 - back) if back else range(seen, 6)  # to be read
     for i, (x, word) in enumerate(zip(PLACES, read, strict=True)):
-        gone = i < seen
-        scene.text(f"word {i}", x, READ_AT + 6, word, COLOURS[i] if gone else "ink", bold=True,
-                   opacity=0.55 if gone else 1)  # fmt: skip
-        if not gone:
-            scene.rect(f"layer {i}", x - 37, READ_AT - 17, 74, 34, COLOURS[i], COLOURS[i], 0.1)
-        if i < seen - 1 and not passed:  # where the jar was; it fades as the jar is carried on
-            _layers(scene, f"was {i}", shares[i], x - WIDE / 2, JAR_AT, WIDE, HIGH, 0.22)
-    x = PLACES[max(seen - 1, 0)] if not passed else 256
-    left = x - WIDE / 2
-    for i, (top, high) in enumerate(_stacked(shares[seen - 1], HIGH) if seen else []):
-        new = {"when": (0.4, 1)} if i == seen - 1 and not passed else {"when": (0, 0.75)}
-        scene.rect(f"layer {i}", left, JAR_AT + top, WIDE, high, COLOURS[i], COLOURS[i], round=1,
-                   line=0, **new)  # fmt: skip
-        if high > 19:
-            scene.text(f"in {i}", x, JAR_AT + top + high / 2 + 6, read[i], "paper", bold=True,
-                       start={"x": PLACES[i], "y": READ_AT + 6, "fill": "ink"}, **new)  # fmt: skip
-    scene.rect("jar", left - 3, JAR_AT - 3, WIDE + 6, HIGH + 6, "none", "ink", when=(0, 0.75))
-    for i, words in enumerate(("the thicker a layer, the more", "the state depends on its word")):
-        scene.text(f"layers {i}", 240, 322 + 26 * i, words, "muted", opacity=float(not passed))
+        scene.text(f"word {i}", x, READ_AT + 6, word, "ink" if i in left else COLOURS[i], bold=True,
+                   opacity=1 if i in left else 0.55)  # fmt: skip
+    walks = [PLACES[max(seen - 1, 0)], PLACES[6 - max(back, 1)]]
+    boxes = PAIR if passed else [(x - WIDE / 2, JAR_AT, WIDE, HIGH) for x in walks]
+    if back and not passed:
+        boxes[0] = ASIDE
+    _reader(scene, "layer", read, readers[0], range(seen), boxes[0], not back)
+    share = f"le {readers[0][max(seen - 1, 0)][0]:.0%}"
+    x, y = (420, JAR_AT + HIGH - 1) if passed else (439, 388) if back else (max(walks[0], 50), 278)
     if not seen:
-        scene.text("state", left - 3, JAR_AT + HIGH + 24, "hidden state", "muted", anchor="start")
+        scene.text("state", PLACES[0] - 38, 276, "hidden state", "muted", anchor="start")
+    elif passed < 2:
+        scene.text("share", x, y, share, COLOURS[0], 20, bold=True, when=(0.2, 1))
+    if back:
+        _reader(scene, "back", read, readers[1], range(5, 5 - back, -1), boxes[1], not passed)
+    if back == 6 and passed < 2:
+        x, y = (174, JAR_AT + 20) if passed else (50, 278)
+        scene.text("back share", x, y, f"le {readers[1][0][0]:.0%}", COLOURS[0], 20, bold=True,
+                   when=(0.6, 1))  # fmt: skip
+    if passed:
+        scene.text("context", 300, JAR_AT - 14, "context vector", "ink", bold=True)
+    if passed == 1:
+        for x, words in ((344, "forward"), (256, "backward")):
+            scene.text(words, x, 278, words, "muted", room=80)
     elif not passed:
-        words = f"le {shares[seen - 1][0]:.0%}"
-        scene.text("share", max(x, 50), JAR_AT + HIGH + 26, words, COLOURS[0], 20, bold=True,
-                   when=(0.2, 1))  # fmt: skip
-    else:
-        scene.text("share", x - 78, JAR_AT + HIGH - 1, f"le {shares[5][0]:.0%}", COLOURS[0], 20,
-                   bold=True)  # fmt: skip
-        scene.text("back share", x + BESIDE + 82, JAR_AT + 20, f"le {back[0]:.0%}", COLOURS[0], 20,
-                   bold=True, when=(0.6, 1))  # fmt: skip
-        _layers(scene, "backward", back, left + BESIDE, JAR_AT, WIDE, HIGH, 1,
-                (490, JAR_AT, WIDE, HIGH), False, read, when=(0.2, 1))  # fmt: skip
-        scene.rect("backward jar", left + BESIDE - 3, JAR_AT - 3, WIDE + 6, HIGH + 6, "none",
-                   "ink", start={"x": 487}, when=(0.2, 1))  # fmt: skip
-        for name, place in (("forward", x), ("backward", x + BESIDE)):
-            scene.text(name, place, JAR_AT + HIGH + 26, name, "muted", when=(0.5, 1))
-        scene.text("context", x + BESIDE / 2, JAR_AT - 14, "context vector", "ink", bold=True)
-        scene.text("decoder", 6, 280, "the decoder writes", "muted", anchor="start", bold=True)
-        _translation(scene, written, shares[-1], back, left, passed)
-    return scene
+        for i, words in enumerate(
+            ("the thicker a layer, the more", "the state depends on its word")
+        ):
+            scene.text(f"layers {i}", 220, 326 + 26 * i, words, "muted")
 
 
-def _translation(scene, written, shares, back, left, passed):
-    """Draw the words written so far, and the copies of the context that they got."""
-    before, done = [0, 0, 1, 2, 6, 6][passed - 1 : passed + 1]
+def _reader(scene, name, read, states, gone, box, walking):
+    """Draw the words a reader has still to read, its state, and pale where that has been."""
+    x, y, wide, high = box
+    forward = name == "layer"
+    for i in set(range(6)) - set(gone) if walking else ():
+        scene.rect(f"{name} {i}", PLACES[i] - 37, READ_AT - 17, 74, 34, COLOURS[i], COLOURS[i], 0.1)
+    for i in gone[:-1] if walking else ():
+        _layers(scene, f"{name} was {i}", states[i], PLACES[i] - WIDE / 2, JAR_AT, WIDE, HIGH,
+                forward, opacity=0.22)  # fmt: skip
+    for i, top, thick in _stacked(states[gone[-1]], high, forward) if gone else ():
+        new = walking and i == gone[-1]
+        how = {"when": (0.4, 1) if new else (0, 0.75)}
+        come = {"start": {"x": PLACES[i], "y": READ_AT + 6, "fill": "ink"}} if new else {}
+        card = {"start": {"x": PLACES[i] - 37, "y": READ_AT - 17, "width": 74, "height": 34}}
+        scene.rect(f"{name} {i}", x, y + top, wide, thick, COLOURS[i], COLOURS[i], round=1, line=0,
+                   **card, **how)  # fmt: skip
+        if thick > 19 and wide == WIDE:
+            scene.text(f"{name} word {i}", x + wide / 2, y + top + thick / 2 + 6, read[i], "paper",
+                       bold=True, room=WIDE - 4, **how, **come)  # fmt: skip
+    scene.rect(f"{name} jar", x - 3, y - 3, wide + 6, high + 6, "none", "ink", when=(0, 0.75))
+
+
+def _translation(scene, written, contexts, passed):
+    """Draw the decoder: at each step a copy of the context, its state, and the word it writes."""
+    before, done = [0, 1, 2, 6, 6][passed - 2 : passed] if passed > 2 else (0, 1)
+    scene.text("decoder", 6, 424, "the decoder writes", "muted", anchor="start", bold=True)
     for i, (x, word) in enumerate(zip(PLACES[:done], written, strict=False)):
         turn = max(i - before, 0) / max(done - before, 1)
-        last = turn + 1 / max(done - before, 1)
-        middle = (turn + last) / 2
-        _layers(scene, f"copy {i}", shares, x - 36, WRITE_AT - 60, 34, 38, 1,
-                (left, JAR_AT, WIDE, HIGH), when=(turn, middle))  # fmt: skip
-        _layers(scene, f"second {i}", back, x + 2, WRITE_AT - 60, 34, 38, 1,
-                (left + BESIDE, JAR_AT, WIDE, HIGH), False, when=(turn, middle))  # fmt: skip
+        part = 1 / max(done - before, 1)
+        copied, made = turn + 0.45 * part, turn + 0.7 * part
+        for n, (state, box) in enumerate(zip(contexts, PAIR, strict=True)):
+            _layers(scene, f"copy {n} {i}", state, x + 2 - 38 * n, COPY_AT, 34, 38, not n, box,
+                    when=(turn, copied))  # fmt: skip
         if i and i >= before:
-            scene.card(f"again {i}", x - 36, WRITE_AT - 30, written[i - 1], "ink", 62, height=26,
-                       opacity=0, start=(x - 79, WRITE_AT), when=(turn, middle))  # fmt: skip
+            scene.card(f"again {i}", x - 36, STATE_AT, written[i - 1], "ink", 62, height=26,
+                       opacity=0, start=(x - 79, WRITE_AT), when=(turn, copied))  # fmt: skip
+        if i:
+            scene.arrow(f"on {i}", x - 58, STATE_AT, x - 22, STATE_AT, "ink", 3, 10,
+                        when=(turn, copied))  # fmt: skip
+        scene.arrow(f"in {i}", x, COPY_AT + 40, x, STATE_AT - 14, "ink", 2, 8, when=(turn, copied))
+        scene.card(f"state {i}", x, STATE_AT, f"s{'₁₂₃₄₅₆'[i]}", "ink", 40, height=26,
+                   start=(x, STATE_AT - 20), when=(copied, made))  # fmt: skip
         scene.card(f"written {i}", x, WRITE_AT, word, "ink", 74, full=i == done - 1,
-                   start=(x, WRITE_AT - 24), when=(middle, last))  # fmt: skip
+                   start=(x, STATE_AT), when=(made, turn + part))  # fmt: skip
 
 
-def _stacked(shares, high, forward=True):
-    """Return top and height of each layer, the word that was read first at the bottom."""
+def _stacked(shares, high, forward):
+    """Return number, top and height of each layer, the word that was read first at the bottom."""
     tops = [high * sum(shares[i + 1 :] if forward else shares[:i]) for i in range(len(shares))]
-    return [(top, high * share) for top, share in zip(tops, shares, strict=True) if share > 1e-4]
+    layers = zip(range(len(shares)), tops, shares, strict=True)
+    return [(i, top, high * share) for i, top, share in layers if share > 1e-4]
 
 
-def _layers(scene, name, shares, x, y, wide, high, opacity, start=None, forward=True, words=(),
-            **how):  # fmt: skip
-    """Draw a state, with its words if wished; it may come from another (x, y, width, height)."""
-    for i, (top, thick) in enumerate(_stacked(shares, high, forward)):
+def _layers(scene, name, shares, x, y, wide, high, forward, start=None, **how):
+    """Draw a state; it may come from another box (x, y, width, height)."""
+    for i, top, thick in _stacked(shares, high, forward):
         if start:
-            from_top, from_thick = _stacked(shares, start[3], forward)[i]
-            how["start"] = {"x": start[0], "y": start[1] + from_top, "width": start[2],
-                            "height": from_thick}  # fmt: skip
-        scene.rect(f"{name} {i}", x, y + top, wide, thick, COLOURS[i], round=1, opacity=opacity,
-                   **how)  # fmt: skip
-        if words and thick > 19:
-            scene.text(f"{name} word {i}", x + wide / 2, y + top + thick / 2 + 6, words[i], "paper",
-                       bold=True, **{**how, "start": {"x": start[0] + wide / 2}})  # fmt: skip
+            rise = start[3] / high
+            how["start"] = {"x": start[0], "y": start[1] + rise * top, "width": start[2],
+                            "height": rise * thick}  # fmt: skip
+        scene.rect(f"{name} {i}", x, y + top, wide, thick, COLOURS[i], round=1, **how)
 
 
 # ---- lesson 02: the decoder looks back -----------------------------------------------------------
@@ -213,26 +240,20 @@ def _gaze(read, written, weights, steps, caption):
         return _as_map(Scene(caption, 2.4), read, written, weights)
     scene = Scene(caption, 1.0 + 1.6 * len(steps), key=bool(steps))
     scene.text("French", 66, 18, "read", "query", bold=True)
-    scene.text("English", 414, 18, "written", "key", bold=True)
+    scene.text("English", 356, 18, "written", "key", bold=True)
     left = right = [48 + 42 * i for i in range(len(written))]  # French is one word shorter
     last = max(steps, default=-1)
     for i, y in enumerate(right):
         now = i in steps
-        scene.rect(f"written {i}", 362, y - 17, 104, 34, "paper", "key" if i <= last else "edge",
+        scene.rect(f"written {i}", 304, y - 17, 104, 34, "paper", "key" if i <= last else "edge",
                    line=3.5 if now else 2)  # fmt: skip
         if i <= last:
             turn = steps.index(i) / len(steps) if now else None
             _look(scene, i, y, left, weights[i], turn, 1 / max(len(steps), 1), now)
     for j, (y, word) in enumerate(zip(left, read, strict=False)):
         scene.card(f"read {j}", 66, y, word, "query", 104)
-        looks = [i for i in steps if weights[i][j] > SEEN]
-        for n, i in enumerate(looks):  # two that look at the same word: beside each other
-            turn, share = steps.index(i) / len(steps), 1 / len(steps)
-            scene.text(f"weight {n} {j}", 143 + 46 * n, y - 12, f"{weights[i][j]:.2f}", "result",
-                       bold=True, start={"opacity": 0},
-                       when=(turn + 0.3 * share, turn + 0.42 * share))  # fmt: skip
     for i, (y, word) in enumerate(zip(right, written, strict=True)):
-        scene.text(f"word {i}", 414, y + 6, word, "ink" if i <= last else "muted", bold=True)
+        scene.text(f"word {i}", 356, y + 6, word, "ink" if i <= last else "muted", bold=True)
     return scene
 
 
@@ -256,38 +277,42 @@ def _as_map(scene, read, written, weights):
 
 
 def _look(scene, i, y, left, weights, turn, share, lit):
-    """Draw the lines of English word i, and the pieces that came back along them into its box.
+    """Draw the lines of English word i, and the pieces that came back along them into its box,
+    with their weights beside it.
 
     If it is its turn, lines grow first, then pieces flow; `turn` is when, `share` for how long.
     """
     shown = [(j, weight) for j, weight in enumerate(weights) if weight > SEEN]
-    low = y + 15 - 30 * sum(weight for _, weight in shown)
-    for j, weight in shown:
-        grow, flow = {}, {}
+    low, lines = y + 15 - 30 * sum(weight for _, weight in shown), 20 * len(shown)
+    for n, (j, weight) in enumerate(shown):
+        grow, flow, come = {}, {}, {}
         if turn is not None:
-            grow = {"start": {"points": [361, y] * 2}, "when": (turn, turn + 0.3 * share)}
-            come = {"x": 16, "y": left[j] - 15 * weight}
-            flow = {"start": come, "when": (turn + 0.42 * share, turn + share)}
-        scene.line(f"gaze {i} {j}", [(361, y), (120, left[j])], "result", round(12 * weight, 1),
+            grow = {"start": {"points": [303, y] * 2}, "when": (turn, turn + 0.3 * share)}
+            when = {"when": (turn + 0.42 * share, turn + share)}
+            flow = {"start": {"x": 16, "y": left[j] - 15 * weight}, **when}
+            come = {"start": {"x": 118, "y": left[j] - 12}, **when}
+        scene.line(f"gaze {i} {j}", [(303, y), (120, left[j])], "result", round(12 * weight, 1),
                    opacity=1 if lit else 0.2, **grow)  # fmt: skip
-        scene.rect(f"piece {i} {j}", 364, low, 100, 30 * weight, "result", "none", 0.35, line=0,
+        scene.rect(f"piece {i} {j}", 306, low, 100, 30 * weight, "result", "none", 0.35, line=0,
                    round=1, **flow)  # fmt: skip
+        scene.text(f"weight {i} {j}", 416, y + 16 - lines / 2 + 20 * n, f"{weight:.2f}", "result",
+                   anchor="start", bold=True, **come)  # fmt: skip
         low += 30 * weight
 
 
 # ---- lesson 02: one step of attention, in numbers ------------------------------------------------
 
-SCORE_AT, KEY_AT, BENCH = 122, 196, 254  # heights: scores, encoder states, and what is worked out
+WRITTEN_AT, BAR_AT, SCORE_AT, KEY_AT = 24, 116, 138, 204  # heights; a bar's foot
 
 
 def bahdanau_step():
     """A film of one decoding step: a trained model has written the, and is about to write black.
     Copies of its state s go to the encoder states of le, chat, noir, dort, the full stop and eos,
     and each pair gets a score by v times tanh of W s plus U h. For noir this is shown in numbers,
-    four of 128 entries: the sum, its tanh, the dot product with v, which gives 12.1. A softmax
-    turns the scores into weights, 0.15 for chat and 0.85 for noir. The states flow into the
-    context, each times its weight. The context, the state and the previous word give the next
-    state, which writes black.
+    four of 128 entries: the sum, its tanh, the dot product with v, which gives 0.6 from these four
+    and 12.1 with the others. A softmax turns the scores into weights, 0.15 for chat and 0.85 for
+    noir. The states flow into the context, each times its weight. The context, the state and the
+    previous word give the next state, which writes black where the question mark was.
     """
     toy = toy_models.load_toy("additive")
     step = BahdanauStepper(toy.model, toy.source, toy.target, FRENCH, output_step=2).numbers
@@ -319,31 +344,28 @@ def _once(step, pair, moment, caption):
         scene.text(f"h {i}", x, KEY_AT + 36, f"h{small[i]}", "query")
         if 1 <= moment <= 4:
             scene.card(f"s {i}", x, KEY_AT - 34, "s", "key", 34, True, 26,
-                       start=(440, 50), when=(0.1 * i, 0.1 * i + 0.5))  # fmt: skip
+                       start=(432, WRITTEN_AT), when=(0.1 * i, 0.1 * i + 0.5))  # fmt: skip
         if moment >= 5 or (moment == 4 and i == 2):
             rise = {"start": {"y": KEY_AT - 28}, "when": (0.5, 1)}  # the copies of s are gone
-            come = {"start": {"x": 444, "y": 370}, "when": (0.7, 1)} if moment == 4 else rise
+            come = {"start": {"x": 374, "y": 424}, "when": (0.7, 1)} if moment == 4 else rise
             score = number(energies[i], 1)
             scene.text(f"score {i}", x, SCORE_AT, score, "ink", 19, bold=True, **come)
         if moment >= 6:
-            high = 72 * shares[i]
-            scene.rect(f"bar {i}", x - 34, 94 - high, 68, high, "result",
-                       start={"y": 94, "height": 0})  # fmt: skip
-            scene.text(f"weight {i}", x, 86 - high, f"{shares[i]:.2f}", "result", bold=True)
+            high = 48 * shares[i]
+            scene.rect(f"bar {i}", x - 34, BAR_AT - high, 68, high, "result",
+                       start={"y": BAR_AT, "height": 0})  # fmt: skip
+            scene.text(f"weight {i}", x, BAR_AT - 6 - high, f"{shares[i]:.2f}", "result", bold=True)
         if moment >= 7 and shares[i] > 0.005:
             at = 220 if i == 2 else 104
             scene.arrow(f"into {i}", x, KEY_AT + 42, at, 306, "result", max(2, 14 * shares[i]), 15)
             scene.card(f"flow {i}", at, 326, f"{shares[i]:.2f} h{small[i]}", "query", 92,
                        start=(at, KEY_AT + 62), when=(0, 0.9))  # fmt: skip
-    if moment >= 6:
-        scene.text("softmax", 474, 16, "weights, above their scores", "result", anchor="end")
-    else:
-        scene.text("so far", 6, 56, "the decoder writes", "key", anchor="start", bold=True)
-        for x, word in ((240, "the"), (334, "?")):
-            scene.card(f"so far {word}", x, 50, word, "key", 84)
-        scene.text("state", 474, 22, "its state", "key", anchor="end")
-    if moment < 8:
-        scene.card("s", 440, BENCH + 20 if moment > 5 else 50, "s", "key", 60, True)
+    scene.text("writes", 6, WRITTEN_AT + 6, "the decoder writes", "key", anchor="start", bold=True,
+               room=180)  # fmt: skip
+    scene.card("so far", 240, WRITTEN_AT, "the", "key", 84)
+    gap = ("black", "key", 84, True) if moment == 8 else ("?", "key", 84)
+    scene.card("gap", 330, WRITTEN_AT, *gap, when=(0.8, 1))
+    scene.card("s", 432, WRITTEN_AT, "state s", "key", 84, True)
     if 2 <= moment <= 4:
         _opened(scene, *pair, moment - 1)
     if moment >= 7:
@@ -357,7 +379,7 @@ def _once(step, pair, moment, caption):
 
 def _next(scene):
     """Draw what gives the next state, and the word that this writes."""
-    scene.card("s", 424, 326, "state s", "key", 84, True, when=(0, 0.35))
+    scene.card("state", 424, 326, "state s", "key", 84, True, when=(0, 0.35))
     scene.text("previous name", 322, 298, "previous word", "key", when=(0.05, 0.35))
     scene.card("previous", 322, 326, "the", "key", 72, when=(0.05, 0.35))
     for name, x, y, to_x, to_y, when in (
@@ -372,7 +394,7 @@ def _next(scene):
     scene.card("black", 432, 392, "black", "key", 80, when=(0.8, 1))
 
 
-SIGNS = ((75, "+", 1), (157, "=", 1), (239, "→", 2), (321, "·", 3), (402, "=", 3))
+SIGNS = ((75, "+", 1), (157, "=", 1), (239, "→", 2), (321, "·", 3))
 
 
 def _opened(scene, from_query, from_key, v, stage):
@@ -384,19 +406,23 @@ def _opened(scene, from_query, from_key, v, stage):
     late = {"when": (0, 0.45)} if stage == 3 else {}  # only then the number they give
     for x, sign, first in SIGNS:
         if stage >= first:
-            scene.text(f"sign {x}", x, 370, sign, "ink", 20, bold=True, **late)
+            scene.text(f"sign {x}", x, 340, sign, "ink", 20, bold=True, **late)
     for name, colour, values, first, x in strips:
         if stage < first:
             continue
-        scene.text(f"{name} name", x, 314, name, colour, bold=True, **late)
+        scene.text(f"{name} name", x, 284, name, colour, bold=True, **late)
         for i, value in enumerate(values[108:112].tolist()):
-            box = x - 30, 320 + 26 * i, 60, 26
+            box = x - 30, 290 + 26 * i, 60, 26
             scene.rect(f"{name} box {i}", *box, colour, colour, 0.12, **late)
-            scene.text(f"{name} {i}", x, 339 + 26 * i, number(value), "ink", **late)
+            scene.text(f"{name} {i}", x, 309 + 26 * i, number(value), "ink", room=56, **late)
     if stage == 3:
-        score = number((total.tanh() @ v).item(), 1)
-        scene.text("sum of all", 444, 370, score, "ink", 20, bold=True, when=(0.45, 0.7))
-        scene.text("of how many", 474, 314, f"4 of {len(v)}", "muted", anchor="end", **late)
+        parts = total.tanh() * v
+        four = parts[108:112].sum().item()
+        rest = number(parts.sum().item() - four, 1)
+        sums = f"these 4: {number(four, 1)}  +  {len(v) - 4} more: {rest}  ="
+        scene.text("sums", 346, 424, sums, "muted", anchor="end", **late)
+        scene.text("score", 374, 424, number(parts.sum().item(), 1), "ink", 20, bold=True,
+                   when=(0.45, 0.7))  # fmt: skip
 
 
 PICTURES = [hidden_state_travelling, decoder_looking_back, bahdanau_step]

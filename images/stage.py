@@ -1,8 +1,9 @@
 """What films are made of: scenes of named shapes. A shape that keeps its name moves.
 
-The stage is narrow, so that a letter on a phone is no smaller than 12 pixels. The player
-(`helpers.widgets.film`) lets every shape go from its place in one scene to its place in the next;
-a new one fades in, or comes from its `start`; `when` says in which part of the movement it goes.
+The stage is narrow, and on a phone its letters become larger, so that none is under 12 pixels. The
+player (`helpers.widgets.film`) lets every shape go from its place in one scene to its place in the
+next; a new one fades in, or comes from its `start`; `when` says in which part of the movement it
+goes.
 """
 
 import math
@@ -32,7 +33,10 @@ class Scene:
         self.shapes[name] = {"kind": kind, **_rounded(shape), **how}
 
     def text(self, name, x, y, words, fill="ink", size=TEXT, anchor="middle", bold=False, **how):
-        """Write words on the base line y; `how` is opacity, start and when, as for all shapes."""
+        """Write words on the base line y; `how` is opacity, start and when, as for all shapes.
+
+        A phone's letters are larger for the stage; `room` says how wide the words may become.
+        """
         self._add(name, "text", how, x=x, y=y, text=str(words), fill=fill, size=size,
                   anchor=anchor, bold=bold)  # fmt: skip
 
@@ -68,7 +72,7 @@ class Scene:
         self.rect(name, x - width / 2, y - height / 2, width, height, colour if full else "paper",
                   colour, **{**how, **box})  # fmt: skip
         self.text(f"{name}.text", x, y + 6, words, "paper" if full else "ink", bold=True,
-                  **{**how, **ink})  # fmt: skip
+                  room=width - 6, **{**how, **ink})  # fmt: skip
 
 
 def _rounded(shape):

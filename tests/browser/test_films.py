@@ -9,16 +9,38 @@ from helpers.widgets.film import frame_svg
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 NAME = "queries_in_one_plane"
+FILMS = [NAME, *sorted({path.stem for path in notebook.IMAGES.glob("*.json")} - {NAME})]
 STEP = "document.querySelector('.film-count').textContent"
 TIME = "Number(document.querySelector('.film-bar input').value)"
 PLACE = "document.querySelector('.film-player path').getAttribute('transform')"
+# At a moment of film n: how high the smallest letter is, the words that leave the stage, and pairs
+# of words that run into each other.
+WORDS = """([n, moment]) => {
+  const player = document.querySelectorAll('.film-player')[n];
+  const slider = player.querySelector('input');
+  Object.assign(slider, { step: 'any', value: moment }).oninput();
+  const stage = player.querySelector('svg[role]').getBoundingClientRect();
+  const seen = [...player.querySelectorAll('text')].filter((text) => text.style.opacity > 0.5);
+  const words = seen.map((text) => {
+    const high = parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a;
+    const { left, right, top, bottom } = text.getBoundingClientRect();
+    const room = high / 4; // for accents
+    return { said: text.textContent, high, left, right, top: top + room, bottom: bottom - room };
+  });
+  const out = words.filter(({ left, right, bottom }) =>
+    left < stage.left - 1 || right > stage.right + 1 || bottom > stage.bottom + 1);
+  const met = words.flatMap((a, i) => words.slice(i + 1).filter((b) =>
+    a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom && b.top < a.bottom)
+    .map((b) => a.said + '/' + b.said));
+  return [Math.min(...words.map(({ high }) => high)), out.map(({ said }) => said), met];
+}"""
 
 
 @pytest.fixture
 def film(chromium, tmp_path):
-    """Give a function that shows two films in a bare page."""
+    """Give a function that shows all films in a bare page."""
     path, contexts = tmp_path / "film.html", []
-    shown = [notebook.picture(name)._repr_html_() for name in (NAME, "decoder_looking_back")]
+    shown = [notebook.picture(name)._repr_html_() for name in FILMS]
     path.write_text(f"<meta charset=utf-8><body>{''.join(shown)}", encoding="utf-8")
 
     def open_(**options):
@@ -97,11 +119,15 @@ def test_on_a_phone_everything_can_be_read_and_hit(film, dark):
     for control in page.locator(".film-player :is(button, input, select)").all():
         box = control.bounding_box()
         assert min(box["width"], box["height"]) >= 24
-    smallest = page.evaluate(
-        """() => Math.min(...[...document.querySelectorAll('.film-player text')].map(
-              text => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a))"""
-    )
-    assert smallest >= 12
+    page.evaluate("document.body.style.margin = '0 62px'")  # what JupyterLab leaves a film
+    page.wait_for_timeout(300)
+    for n, name in enumerate(FILMS):
+        start = 0
+        for scene in notebook.picture(name).data["scenes"]:
+            smallest, *faults = page.evaluate(WORDS, [n, start + scene["lead"] + scene["move"]])
+            assert smallest >= 11.99, name
+            assert faults == [[], []], (name, scene["caption"])
+            start += scene["seconds"]
     names = [
         control.get_attribute("aria-label")
         for control in page.locator(".film-player :is(button, input, select, svg[role])").all()
@@ -109,6 +135,15 @@ def test_on_a_phone_everything_can_be_read_and_hit(film, dark):
     assert all(names)
     ground = page.locator(".film-player").first.evaluate("e => getComputedStyle(e).backgroundColor")
     assert ground == ("rgb(18, 24, 31)" if dark else "rgb(255, 255, 255)")
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (900, 700)])
+def test_a_film_with_its_caption_and_controls_fits_into_the_window(film, width, height):
+    page = film(viewport={"width": width, "height": height})
+    for player in page.locator(".film-player").all():
+        box = player.bounding_box()
+        assert box["height"] <= height - 112  # what JupyterLab's bars leave
+        assert box["width"] >= 400
 
 
 def test_without_scripts_and_in_print_the_key_frames_stand(film):

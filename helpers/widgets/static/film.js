@@ -10,6 +10,7 @@ const ICONS = {
   again: ["Play again", "M12 5V1L6 6.5 12 12V8a5 5 0 1 1-5 5H4a8 8 0 1 0 8-8z"],
   on: ["Forward one step", "M16 4h3v16h-3zM4 4l11 8-11 8z"],
 };
+const SMALLEST = 12; // pixels on the page: the height of letters in the picture
 const STILL = "(prefers-reduced-motion: reduce)";
 
 const made = (tag, attributes, ...children) => filled(document.createElement(tag), attributes, children);
@@ -46,7 +47,7 @@ class Player {
     for (const scene of film.scenes) this.end += scene.seconds;
     const box = `0 0 ${film.width} ${film.height}`;
     const svg = drawn("svg", { viewBox: box, role: "img", "aria-label": film.alt, tabindex: 0 });
-    this.stage = new Stage(svg, film.scenes);
+    this.stage = new Stage(svg, film);
     this.caption = made("span", { "aria-live": "polite" });
     // The longest caption decides how much room all have, so that nothing jumps.
     const room = film.scenes.map((scene) =>
@@ -62,8 +63,15 @@ class Player {
       this.button.focus({ preventScroll: true }); // for the keys
     });
     document.addEventListener("course-film", (event) => event.detail !== this && this.pause());
+    this.root.style.setProperty("--shape", film.width / film.height);
+    // A frame is often as high as what it shows, so that only the screen says what can be seen.
+    if (window.top !== window) this.root.style.setProperty("--high", `${screen.availHeight}px`);
     place.append(this.root);
     this.show(0);
+    new ResizeObserver(() => {
+      this.stage.least = (SMALLEST * film.width) / svg.clientWidth;
+      this.show(this.time);
+    }).observe(svg);
   }
 
   bar() {

@@ -100,25 +100,37 @@ const PUT = {
     if (s.tint !== undefined) el.style.fillOpacity = s.tint;
     el.style.strokeWidth = s.line;
   },
-  text(el, s) {
+  // On a small stage letters stay as large as the page's smallest. Where that makes words longer than
+  // their room, they become narrower, and do without bold.
+  text(el, s, { least, width }) {
+    const size = Math.max(s.size, least);
     el.setAttribute("x", s.x);
-    el.setAttribute("y", s.y);
+    el.setAttribute("y", s.y + 0.35 * (size - s.size)); // about the same middle
     if (el.said !== s.text) el.replaceChildren(...lowered((el.said = s.text), sub));
-    el.style.cssText = `font-size: ${s.size}px; font-weight: ${s.bold ? 700 : 400}; text-anchor: ${s.anchor}`;
+    el.style.cssText = `font-size: ${size}px; font-weight: ${s.bold ? 700 : 400}; text-anchor: ${s.anchor}`;
+    el.removeAttribute("textLength");
+    if (size === s.size) return;
+    const room = s.room ?? { start: width - s.x, end: s.x, middle: 2 * Math.min(s.x, width - s.x) }[s.anchor] - 4;
+    if (el.getComputedTextLength() <= room) return;
+    el.style.fontWeight = 400;
+    if (el.getComputedTextLength() <= room) return;
+    el.setAttribute("textLength", room);
+    el.setAttribute("lengthAdjust", "spacingAndGlyphs");
   },
 };
 
-function put(el, state) {
-  PUT[state.kind](el, state);
+function put(el, state, stage) {
+  PUT[state.kind](el, state, stage);
   el.style.fill = paint(state.fill);
   el.style.stroke = paint(state.stroke || "none");
   el.style.opacity = state.opacity ?? 1;
 }
 
-// Draws moments of a film: scene `index`, and how far its movement has gone.
+// Draws moments of a film: scene `index`, and how far its movement has gone. No letter is smaller
+// than `least`, in the stage's pixels, of which it is `width` wide.
 export class Stage {
-  constructor(svg, scenes) {
-    Object.assign(this, { svg, scenes, shown: -1, ways: [] });
+  constructor(svg, { scenes, width }) {
+    Object.assign(this, { svg, scenes, width, least: 0, shown: -1, ways: [] });
   }
   draw(index, share) {
     if (index !== this.shown) {
@@ -129,7 +141,7 @@ export class Stage {
       this.shown = index;
     }
     for (const { el, from, to, fade, born, when = [0, 1] } of this.ways) {
-      put(el, between(from, to, eased(clamped((share - when[0]) / (when[1] - when[0]))), fade));
+      put(el, between(from, to, eased(clamped((share - when[0]) / (when[1] - when[0]))), fade), this);
       if (born && share <= when[0]) el.style.opacity = 0; // not before its turn
     }
   }
