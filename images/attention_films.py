@@ -27,8 +27,8 @@ def self_attention_filling():
     and at each their dot product stays behind as a score: 1, 4 and 3. A softmax turns the row into
     weights, 0.10, 0.58 and 0.32, drawn as columns. The three values, a colour each, rise into the
     row, shrink to their weights and join into one bar beside what they sum to, the context of the:
-    1.10, 4.42, 0.85. Then the queries of cat
-    and sleeps walk at the same time, and each row mixes the same values in its own shares.
+    1.10, 4.42, 0.85. Then the queries of cat and sleeps walk at the same time, and each row mixes
+    the same values in its own shares.
     """
     query, key, value = X @ W_Q, X @ W_K, X @ W_V
     scores = query @ key.T
@@ -151,34 +151,29 @@ def training_and_inference_decoder():
         [word.replace("▁", "") for word in translator.tokenizer.tokens(ids)]
         for ids in (target, logits.argmax(-1).tolist(), written)
     )
-    # What is said, whether training's pass is done, the token that is meant, the one whose inputs
-    # are lit, and passes of writing.
     told = [
-        ("Training knows the target, the translation of “Une grande gare”.", None, None, None, 0),
-        ("The target goes in too, one place to the right, after <bos>.", False, None, None, 0),
-        ("One pass makes all predictions at once, each with a loss.", True, None, None, 0),
-        ("The causal mask: token 3 sees three inputs, but not “station”, its answer.",
-         True, None, 2, 0),
-        ("Token 3 isn't the target, so its loss is high. Token 4 sees “station” even so.",
-         True, 2, 3, 0),
-        ("Writing begins with <bos> alone. The first pass gives “A”.", True, None, None, 1),
-        ("“A” goes in, and the second pass gives “large”.", True, None, None, 2),
-        ("The third pass gives “train”, as before …", True, 2, None, 3),
-        ("… but now “train” itself goes in. So the fourth token changes: “station”.",
-         True, 3, None, 4),
-        ("Five tokens, five passes; training took one. And “a large train station” is right.",
-         True, None, None, 5),
-    ]  # fmt: skip
-    scenes = [_both(wanted, guessed, losses, own, *moment) for moment in told]
-    return film(scenes, 396)
+        "Training knows the target, the translation of “Une grande gare”.",
+        "The target goes in too, one place to the right, after <bos>.",
+        "One pass makes all predictions at once, each with a loss.",
+        "The causal mask: token 3 sees three inputs, but not “station”, its answer.",
+        "Token 3 isn't the target, so its loss is high. Token 4 sees “station” even so.",
+        "Writing begins with <bos> alone. The first pass gives “A”.",
+        "“A” goes in, and the second pass gives “large”.",
+        "The third pass gives “train”, as before …",
+        "… but now “train” itself goes in. So the fourth token changes: “station”.",
+        "Five tokens, five passes; training took one. And “a large train station” is right.",
+    ]
+    return film([_both(wanted, guessed, losses, own, *moment) for moment in enumerate(told)], 396)
 
 
-def _both(wanted, guessed, losses, own, caption, trained, meant, lit, passes):
-    scene = Scene(caption, 1.8, key=passes not in (2, 3) and trained is not None)
-    scene.text("title", 6, 18, "training: 1 pass" if trained else "training", "query", TEXT,
-               "start", True)  # fmt: skip
+def _both(wanted, guessed, losses, own, moment, caption):
+    scene = Scene(caption, 1.8, key=moment not in (0, 6, 7))
+    trained, passes, meant = moment > 1, max(moment - 4, 0), {4: 2, 7: 2, 8: 3}.get(moment)
+    title = "training: 1 pass" if trained else "training"
+    scene.text("title", 6, 18, title, "query", TEXT, "start", True)
     scene.text("target", 6, 51, "target", "query", anchor="start", room=82)
-    if trained is not None:
+    if moment:
+        lit = moment - 1 if moment in (3, 4) else None  # the token whose inputs are meant
         _decoder(scene, "training", "query", 164, 4, lit, when=(0.6, 1))
         for i, word in enumerate(["<bos>", *wanted[:-1]]):
             scene.card(f"training {i}", COLUMNS[i], 212, word, "query", 72, height=30,

@@ -65,10 +65,9 @@ def residual_and_norm():
             if part == "+":
                 sheet.arrow(x, 130, x + 32, 130)
                 plus(sheet, x + 46, 130)
-                elbow(
-                    sheet, [(skip_from, 130), (skip_from, 210), (x + 46, 210), (x + 46, 145)], BLUE
-                )
-                sheet.text((skip_from + x + 46) / 2, 236, "x itself", BLUE, 16, "middle")
+                end = x + 46
+                elbow(sheet, [(skip_from, 130), (skip_from, 210), (end, 210), (end, 145)], BLUE)
+                sheet.text((skip_from + end) / 2, 236, "x itself", BLUE, 16, "middle")
                 x += 60
             else:
                 colour = GREY if part == "LayerNorm" else ORANGE

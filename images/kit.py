@@ -28,15 +28,7 @@ def box(sheet: Sheet, x, y, width, height, words="", colour=GREY, bold=False, si
         sheet.text(x + width / 2, first + i * LINE, line, INK, size, "middle", bold)
 
 
-def token(
-    sheet: Sheet,
-    x: float,
-    y: float,
-    word: str,
-    colour: str = GREY,
-    width: float = 96,
-    height: float = 34,
-):
+def token(sheet: Sheet, x, y, word, colour=GREY, width=96, height=34):
     """Draw a word on a small card whose middle is (x, y)."""
     sheet.rect(x - width / 2, y - height / 2, width, height, "white", colour, 2, 6)
     sheet.text(x, y + 6, word, INK, TEXT, "middle", bold=True)

@@ -189,11 +189,7 @@ def whole_architecture():
     """
     sheet = Sheet(WIDE, 650)
     encoder = [("self-attention", BLUE), ("feed-forward", GREEN)]
-    decoder = [
-        ("masked self-attention", ORANGE),
-        ("cross-attention", PURPLE),
-        ("feed-forward", GREEN),
-    ]
+    decoder = [("masked self-attention", ORANGE), ("cross-attention", PURPLE), encoder[1]]
     stacks = [
         (150, "encoder layer", BLUE, encoder, 126, "je suis étudiant"),
         (540, "decoder layer", ORANGE, decoder, 794, "<bos> i am a"),
@@ -236,17 +232,11 @@ def three_uses_of_attention():
     from the target; cross-attention, queries from the target, keys and values from the memory.
     """
     sheet = Sheet(WIDE, 270)
+    cross = ["target", "memory", "memory"]
     uses = [
         ("encoder", "self-attention", BLUE, ["source"] * 3, "padding", "(B, H, S, S)"),
         ("decoder", "self-attention", ORANGE, ["target"] * 3, "causal + padding", "(B, H, T, T)"),
-        (
-            "decoder",
-            "cross-attention",
-            PURPLE,
-            ["target", "memory", "memory"],
-            "padding of the source",
-            "(B, H, T, S)",
-        ),
+        ("decoder", "cross-attention", PURPLE, cross, "padding of the source", "(B, H, T, S)"),
     ]
     for n, (place, name, colour, sources, mask, shape) in enumerate(uses):
         left = 20 + 305 * n
@@ -288,14 +278,5 @@ def path_lengths():
     return sheet
 
 
-PICTURES = [
-    unrolled_rnn,
-    bidirectional_encoder,
-    context_vector,
-    lstm_cell,
-    dilated_convolutions,
-    encoder_decoder_stacks,
-    whole_architecture,
-    three_uses_of_attention,
-    path_lengths,
-]
+PICTURES = [unrolled_rnn, bidirectional_encoder, context_vector, lstm_cell, dilated_convolutions]
+PICTURES += [encoder_decoder_stacks, whole_architecture, three_uses_of_attention, path_lengths]

@@ -32,11 +32,10 @@ def queries_in_one_plane():
     """A film: "the small red car stops", and how car finds its adjectives. Their arrows go into a
     plane with nouns to the right and adjectives upwards: car's is (1, 0), those of small and red
     are (0, 1), at right angles to it, so that their dot product is 0; the and stops are at (0, 0).
-    The matrix W_Q turns car's
-    arrow upwards and makes it four long: its query. It meets every word's key, scores 4 with small
-    and red, 0 with the others, and a softmax makes weights of 0.46 for small and red. In a second
-    plane, of size and redness, car moves 0.46 of the way along the value of small and of the value
-    of red.
+    The matrix W_Q turns car's arrow upwards and makes it four long: its query. It meets every
+    word's key, scores 4 with small and red, 0 with the others, and a softmax makes weights of 0.46
+    for small and red. In a second plane, of size and redness, car moves 0.46 of the way along the
+    value of small and of the value of red.
     """
     return film(list(_scenes()), 436)
 
@@ -114,8 +113,6 @@ def _plane(scene, moment):
             scene.text(f"vector {i}", PLACES[i], 138, vector, "query" if i == CAR else "muted")
         if vector == (0, 0) and moment < 3:
             scene.dot(f"dot {i}", *((PLACES[i], 104) if apart else (x, y)), 5, "muted")
-    if moment in (1, 2):
-        scene.text("nothing", 6, 424, "the, stops (0, 0)", "muted", anchor="start", **late)
     for i in (SMALL, RED):
         at = (PLACES[i], 104) if apart else (x - 5, y)
         scene.arrow(f"adjective {i}", *at, at[0], at[1] - UNIT, colour, 5, 13, start={})

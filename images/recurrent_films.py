@@ -38,9 +38,9 @@ def hidden_state_travelling():
     """A film: the words le chat noir dort enter a recurrent encoder one after the other. Its hidden
     state is a jar carried from word to word. Each word becomes the jar's uppermost layer, and since
     the jar never grows, the layers below shrink: that of le from all of it to 40, 23, 14, 11 and 9
-    percent. A second reader goes backwards from eos: of its last state, le is 17 percent. Both
-    last states together are the context vector. The decoder carries a state of its own from step
-    to step, gets a copy of the context at every step and writes the black cat sleeps.
+    percent. A second reader goes backwards from eos: of its last state, le is 17 percent. Both last
+    states together are the context vector. The decoder carries a state of its own from step to
+    step, gets a copy of the context at every step and writes the black cat sleeps.
 
     A layer's height is its word's share of all that a state depends on: how far the state
     moves, on average, when the word is exchanged for each other word of the vocabulary.
@@ -73,35 +73,27 @@ def _shares(half=slice(64)):
 def _travelling(read, written, *readers):
     first = [f"{row[0]:.0%}" for row in readers[0]]
     told = [
-        # What is said, how much both have read, steps after that.
-        ("A hidden state of fixed size. What does it keep of a sentence?", 0, 0, 0),
-        ("“le” goes in. So far the state depends on this word alone.", 1, 0, 0),
-        (f"“chat” goes in and takes room: “le” is now {first[1]} of what the state depends on.",
-         2, 0, 0),
-        (f"“noir” goes in, and “le” is down to {first[2]}.", 3, 0, 0),
-        ("“dort” goes in, and takes the most room.", 4, 0, 0),
-        ("The full stop takes its part.", 5, 0, 0),
-        (f"<eos> ends it. Of “le”, the first word, {first[5]} is left in this reader's state.",
-         6, 0, 0),
-        ("A second reader starts from the other end, with <eos> …", 6, 1, 0),
-        ("… then the full stop …", 6, 2, 0),
-        ("… “dort” …", 6, 3, 0),
-        ("… “noir” …", 6, 4, 0),
-        ("… “chat” …", 6, 5, 0),
-        (f"… and “le” last of all. It is {readers[1][0][0]:.0%} of this state.", 6, 6, 0),
-        ("The two last states together are the context vector.", 6, 6, 1),
-        ("The decoder starts a state of its own, s₁, from a copy of both. "
-         f"It writes “{written[0]}”.", 6, 6, 2),
-        (f"State, copy and “{written[0]}” make the next state, which writes “{written[1]}”.",
-         6, 6, 3),
-        ("So it goes on, one word per step, until <eos>.", 6, 6, 4),
-        ("However long the sentence is, these two jars are all that the decoder gets of it.",
-         6, 6, 5),
-    ]  # fmt: skip
-    for caption, seen, back, passed in told:
-        move = 3.2 if passed == 4 else 1.1 if 1 < back < 6 else 1.9
-        key = (seen, back) in ((2, 0), (6, 0)) or passed in (1, 3, 5)
-        scene = Scene(caption, move, key)
+        "A hidden state of fixed size. What does it keep of a sentence?",
+        "“le” goes in. So far the state depends on this word alone.",
+        f"“chat” goes in and takes room: “le” is now {first[1]} of what the state depends on.",
+        f"“noir” goes in, and “le” is down to {first[2]}.",
+        "“dort” goes in, and takes the most room.",
+        "The full stop takes its part.",
+        f"<eos> ends it. Of “le”, the first word, {first[5]} is left in this reader's state.",
+        "A second reader starts from the other end, with <eos> …",
+        "… then the full stop …",
+        *(f"… “{word}” …" for word in read[3:0:-1]),
+        f"… and “le” last of all. It is {readers[1][0][0]:.0%} of this state.",
+        "The two last states together are the context vector.",
+        f"The decoder starts a state, s₁, from a copy of both, and writes “{written[0]}”.",
+        f"State, copy and “{written[0]}” make the next state, which writes “{written[1]}”.",
+        "So it goes on, one word per step, until <eos>.",
+        "However long the sentence is, these two jars are all that the decoder gets of it.",
+    ]
+    for moment, caption in enumerate(told):
+        seen, back, passed = min(moment, 6), min(max(moment - 6, 0), 6), max(moment - 12, 0)
+        move = 3.2 if passed == 4 else 1.1 if 7 < moment < 12 else 1.9
+        scene = Scene(caption, move, key=moment in (2, 6, 13, 15, 17))
         _encoder(scene, read, readers, seen, back, passed)
         if passed > 1:
             _translation(scene, written, (readers[0][-1], readers[1][0]), passed)
@@ -116,33 +108,29 @@ def _encoder(scene, read, readers, seen, back, passed):
     for i, (x, word) in enumerate(zip(PLACES, read, strict=True)):
         scene.text(f"word {i}", x, READ_AT + 6, word, "ink" if i in left else COLOURS[i], bold=True,
                    opacity=1 if i in left else 0.55)  # fmt: skip
-    walks = [PLACES[max(seen - 1, 0)], PLACES[6 - max(back, 1)]]
-    boxes = PAIR if passed else [(x - WIDE / 2, JAR_AT, WIDE, HIGH) for x in walks]
-    if back and not passed:
-        boxes[0] = ASIDE
+    x, y = PLACES[max(seen - 1, 0)], JAR_AT
+    first = ASIDE if back else (x - WIDE / 2, y, WIDE, HIGH)
+    boxes = PAIR if passed else (first, (PLACES[6 - max(back, 1)] - WIDE / 2, y, WIDE, HIGH))
     _reader(scene, "layer", read, readers[0], range(seen), boxes[0], not back)
-    share = f"le {readers[0][max(seen - 1, 0)][0]:.0%}"
-    x, y = (420, JAR_AT + HIGH - 1) if passed else (439, 388) if back else (max(walks[0], 50), 278)
     if not seen:
         scene.text("state", PLACES[0] - 38, 276, "hidden state", "muted", anchor="start")
     elif passed < 2:
-        scene.text("share", x, y, share, COLOURS[0], 20, bold=True, when=(0.2, 1))
+        at = (420, y + HIGH - 1) if passed else (439, 388) if back else (max(x, 50), 278)
+        share = f"le {readers[0][seen - 1][0]:.0%}"
+        scene.text("share", *at, share, COLOURS[0], 20, bold=True, when=(0.2, 1))
     if back:
         _reader(scene, "back", read, readers[1], range(5, 5 - back, -1), boxes[1], not passed)
     if back == 6 and passed < 2:
-        x, y = (174, JAR_AT + 20) if passed else (50, 278)
-        scene.text("back share", x, y, f"le {readers[1][0][0]:.0%}", COLOURS[0], 20, bold=True,
-                   when=(0.6, 1))  # fmt: skip
+        at, share = (174, y + 20) if passed else (50, 278), f"le {readers[1][0][0]:.0%}"
+        scene.text("back share", *at, share, COLOURS[0], 20, bold=True, when=(0.6, 1))
     if passed:
-        scene.text("context", 300, JAR_AT - 14, "context vector", "ink", bold=True)
+        scene.text("context", 300, y - 14, "context vector", "ink", bold=True)
     if passed == 1:
         for x, words in ((344, "forward"), (256, "backward")):
             scene.text(words, x, 278, words, "muted", room=80)
     elif not passed:
-        for i, words in enumerate(
-            ("the thicker a layer, the more", "the state depends on its word")
-        ):
-            scene.text(f"layers {i}", 220, 326 + 26 * i, words, "muted")
+        scene.text("layers", 220, 326, "the thicker a layer, the more", "muted")
+        scene.text("layers too", 220, 352, "the state depends on its word", "muted")
 
 
 def _reader(scene, name, read, states, gone, box, walking):
@@ -155,15 +143,14 @@ def _reader(scene, name, read, states, gone, box, walking):
         _layers(scene, f"{name} was {i}", states[i], PLACES[i] - WIDE / 2, JAR_AT, WIDE, HIGH,
                 forward, opacity=0.22)  # fmt: skip
     for i, top, thick in _stacked(states[gone[-1]], high, forward) if gone else ():
-        new = walking and i == gone[-1]
-        how = {"when": (0.4, 1) if new else (0, 0.75)}
-        come = {"start": {"x": PLACES[i], "y": READ_AT + 6, "fill": "ink"}} if new else {}
-        card = {"start": {"x": PLACES[i] - 37, "y": READ_AT - 17, "width": 74, "height": 34}}
+        how, new = {"when": (0, 0.75)}, walking and i == gone[-1]
+        if new:  # its card has been there, from which it comes
+            how = {"when": (0.4, 1), "start": {"x": PLACES[i], "y": READ_AT + 6, "fill": "ink"}}
         scene.rect(f"{name} {i}", x, y + top, wide, thick, COLOURS[i], COLOURS[i], round=1, line=0,
-                   **card, **how)  # fmt: skip
+                   when=how["when"])  # fmt: skip
         if thick > 19 and wide == WIDE:
             scene.text(f"{name} word {i}", x + wide / 2, y + top + thick / 2 + 6, read[i], "paper",
-                       bold=True, room=WIDE - 4, **how, **come)  # fmt: skip
+                       bold=True, room=WIDE - 4, **how)  # fmt: skip
     scene.rect(f"{name} jar", x - 3, y - 3, wide + 6, high + 6, "none", "ink", when=(0, 0.75))
 
 
@@ -172,19 +159,19 @@ def _translation(scene, written, contexts, passed):
     before, done = [0, 1, 2, 6, 6][passed - 2 : passed] if passed > 2 else (0, 1)
     scene.text("decoder", 6, 424, "the decoder writes", "muted", anchor="start", bold=True)
     for i, (x, word) in enumerate(zip(PLACES[:done], written, strict=False)):
-        turn = max(i - before, 0) / max(done - before, 1)
         part = 1 / max(done - before, 1)
+        turn = max(i - before, 0) * part
         copied, made = turn + 0.45 * part, turn + 0.7 * part
+        fly = {"when": (turn, copied)}
         for n, (state, box) in enumerate(zip(contexts, PAIR, strict=True)):
-            _layers(scene, f"copy {n} {i}", state, x + 2 - 38 * n, COPY_AT, 34, 38, not n, box,
-                    when=(turn, copied))  # fmt: skip
+            at = x + 2 - 38 * n, COPY_AT, 34, 38
+            _layers(scene, f"copy {n} {i}", state, *at, not n, box, **fly)
         if i and i >= before:
             scene.card(f"again {i}", x - 36, STATE_AT, written[i - 1], "ink", 62, height=26,
-                       opacity=0, start=(x - 79, WRITE_AT), when=(turn, copied))  # fmt: skip
+                       opacity=0, start=(x - 79, WRITE_AT), **fly)  # fmt: skip
         if i:
-            scene.arrow(f"on {i}", x - 58, STATE_AT, x - 22, STATE_AT, "ink", 3, 10,
-                        when=(turn, copied))  # fmt: skip
-        scene.arrow(f"in {i}", x, COPY_AT + 40, x, STATE_AT - 14, "ink", 2, 8, when=(turn, copied))
+            scene.arrow(f"on {i}", x - 58, STATE_AT, x - 22, STATE_AT, "ink", 2, 9, **fly)
+        scene.arrow(f"in {i}", x, COPY_AT + 40, x, STATE_AT - 14, "ink", 2, 9, **fly)
         scene.card(f"state {i}", x, STATE_AT, f"s{'₁₂₃₄₅₆'[i]}", "ink", 40, height=26,
                    start=(x, STATE_AT - 20), when=(copied, made))  # fmt: skip
         scene.card(f"written {i}", x, WRITE_AT, word, "ink", 74, full=i == done - 1,

@@ -1,9 +1,8 @@
 """What films are made of: scenes of named shapes. A shape that keeps its name moves.
 
-The stage is narrow, and on a phone its letters become larger, so that none is under 12 pixels. The
-player (`helpers.widgets.film`) lets every shape go from its place in one scene to its place in the
-next; a new one fades in, or comes from its `start`; `when` says in which part of the movement it
-goes.
+The stage is narrow; on a phone its letters become larger, so that none is under 12 pixels. The
+player (`helpers.widgets.film`) lets every shape go from its place in one scene to the next one's;
+a new one fades in, or comes from its `start`; `when` says in which part of the movement it goes.
 """
 
 import math
@@ -33,10 +32,7 @@ class Scene:
         self.shapes[name] = {"kind": kind, **_rounded(shape), **how}
 
     def text(self, name, x, y, words, fill="ink", size=TEXT, anchor="middle", bold=False, **how):
-        """Write words on the base line y; `how` is opacity, start and when, as for all shapes.
-
-        A phone's letters are larger for the stage; `room` says how wide the words may become.
-        """
+        """Write words on the base line y; `how` is opacity, start, when, and room to grow on phones."""
         self._add(name, "text", how, x=x, y=y, text=str(words), fill=fill, size=size,
                   anchor=anchor, bold=bold)  # fmt: skip
 

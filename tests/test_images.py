@@ -67,6 +67,7 @@ def test_in_every_film_things_keep_who_they_are_and_move(name):
     for before, after in zip(scenes, scenes[1:], strict=False):
         both = before["shapes"].keys() & after["shapes"].keys()
         assert len(both) >= len(before["shapes"]) / 4
+        assert all(before["shapes"][key]["kind"] == after["shapes"][key]["kind"] for key in both)
         moved += sum(after["shapes"][key] != before["shapes"][key] for key in both)
     assert moved > 20
 

@@ -164,11 +164,11 @@ def test_an_encoder_alone_is_traced_too():
 
 
 def test_the_translators_trace_is_that_of_its_own_translation(translator, trace):
-    maps = translator.attend(SENTENCE).maps
+    attended = translator.attend(SENTENCE)
     found = torch.stack([layer[1].heads.weights for layer in trace.decoder.layers])
-    torch.testing.assert_close(found, maps["cross"][0])
-    assert trace.written == maps["cross"][1]
-    assert trace.decoder.tokens == ["<bos>", *trace.written[:-1]]
+    torch.testing.assert_close(found, attended.maps["cross"][0])
+    assert trace.written == attended.target_tokens
+    assert trace.decoder.tokens == attended.maps["cross"][1] == ["<bos>", *trace.written[:-1]]
     assert [row[0].token for row in trace.candidates] == trace.written  # greedy
     other = translator.trace(SENTENCE, "A dog.")
     assert other.written == ["▁A", "▁dog", ".", "<eos>"]

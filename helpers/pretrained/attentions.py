@@ -16,8 +16,8 @@ class Attention:
         What the encoder read.
     target_tokens : list of str
         What the decoder wrote; empty where there is no decoder. Row t of "decoder" and "cross" was
-        computed when token t was written, so "cross" carries these tokens on its rows. At that
-        moment the decoder's newest *input* was the token before; "decoder" carries those.
+        computed when token t was written. Its query is the decoder's newest *input* at that
+        moment, the token before, and that is what both maps carry on their rows.
     """
 
     maps: dict

@@ -190,7 +190,7 @@ class Translator:
             maps={
                 "encoder": (encoder, source, source),
                 "decoder": (decoder, read, read),
-                "cross": (cross, written, source),
+                "cross": (cross, read, source),
             },
             source_tokens=source,
             target_tokens=written,

@@ -1,6 +1,6 @@
 """What the attention view accepts, checked; and how its weights travel to the browser."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy
 
@@ -16,13 +16,14 @@ class Map:
     """One kind of attention of one model, with the tokens on both sides as they came.
 
     Its `name` is its key, for instance ``"encoder"``; empty if there is only one. The weights have
-    shape (layers, heads, queries, keys).
+    shape (layers, heads, queries, keys). A translator's decoder writes a token at every query.
     """
 
     name: str
     weights: numpy.ndarray
     raw_queries: list
     raw_keys: list
+    raw_writes: list = ()
 
     @property
     def label(self):
@@ -39,6 +40,17 @@ class Map:
         """The key tokens, readable."""
         return readable(self.raw_keys)
 
+    @property
+    def rows(self):
+        """The names of the rows: the queries and, where that is known, what is written at each."""
+        pairs = zip(self.queries, readable(self.raw_writes), strict=False)
+        return [f"{read} → {written}" for read, written in pairs] or self.queries
+
+    @property
+    def causal(self):
+        """Whether a decoder's mask keeps every query from the keys after it."""
+        return self.name == "decoder" and not numpy.triu(self.weights, 1).any()
+
 
 def read_maps(weights, query_tokens=None, key_tokens=None) -> list[Map]:
     """Turn what was given, arguments as in `attention_view`, into checked maps.
@@ -49,12 +61,12 @@ def read_maps(weights, query_tokens=None, key_tokens=None) -> list[Map]:
     if isinstance(maps, dict):
         if query_tokens is not None or key_tokens is not None:
             raise ValueError("these weights bring their own tokens: leave the other arguments out")
-        return [_one_of_several(name, entry) for name, entry in maps.items()] or _refuse_nothing()
+        if not maps:
+            raise ValueError("there is no attention in here: the dict of maps is empty")
+        read = [_one_of_several(name, entry) for name, entry in maps.items()]
+        written = getattr(weights, "target_tokens", ()) if "cross" in maps else ()
+        return [replace(one, raw_writes=written) if one.name != "encoder" else one for one in read]
     return [_checked("", weights, query_tokens, key_tokens)]
-
-
-def _refuse_nothing():
-    raise ValueError("there is no attention in here: the dict of maps is empty")
 
 
 def _one_of_several(name, entry):

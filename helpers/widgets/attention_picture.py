@@ -8,7 +8,7 @@ from helpers.widgets.stills import STEPS, as_image, drawing, palette, pixels, te
 from helpers.widgets.svg import share
 
 MUTED, QUERY, KEY = (LIGHT[n] for n in ("muted", "query", "key"))
-RAMP = palette(LIGHT["weights"], (0.0, 0.68, 1.0))
+RAMP = palette(LIGHT["weights"], (0.0, 0.68, 1.0)) + bytes.fromhex(LIGHT["masked"][1:])
 LONGEST = 18  # characters of a label
 MOST_TILES = 16  # pixels of one head in the overview
 
@@ -20,14 +20,16 @@ def picture(one, layer, head, selected=None, side="query") -> str:
     says whether it's a "query" or a "key".
     """
     weights = one.weights[layer, head]
-    queries, keys = [_short(t) for t in one.queries], [_short(t) for t in one.keys]
+    queries, keys = [_short(t) for t in one.rows], [_short(t) for t in one.keys]
     cell = max(8, min(40, 620 // max(weights.shape)))
     left = 24 + max(width_of(t) for t in queries)
     top = 52 + max(width_of(t) for t in keys)
     parts = [text(16, 30, title(one, layer, head), weight=600)]
     parts += _labels(queries, keys, cell, left, top)
     size = cell * len(keys), cell * len(queries)
-    parts.append(pixels(_levels(weights), RAMP, left, top, *size))
+    levels = _levels(weights)
+    levels[numpy.triu_indices(len(keys) * one.causal, 1)] = STEPS + 1
+    parts.append(pixels(levels, RAMP, left, top, *size))
     if selected is not None:
         parts.append(_frame(selected, side, weights.shape, cell, left, top))
     width, height = left + cell * len(keys) + 24, top + cell * len(queries) + 20
@@ -52,7 +54,7 @@ def alt_text(one, layer, head, most=12) -> str:
     weights = one.weights[layer, head]
     rows = [
         f"{query} to {one.keys[row.argmax()]} ({share(row.max())})"
-        for query, row in zip(one.queries[:most], weights, strict=False)
+        for query, row in zip(one.rows[:most], weights, strict=False)
     ]
     more = f"; and {len(weights) - most} more" if len(weights) > most else ""
     return (

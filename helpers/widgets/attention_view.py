@@ -139,6 +139,8 @@ def _described(one, scale):
         "heads": heads,
         "queries": one.queries,
         "keys": one.keys,
+        "rows": one.rows,
+        "causal": one.causal,
         "raw_queries": one.raw_queries,
         "raw_keys": one.raw_keys,
         "scale": scale,

@@ -145,7 +145,7 @@ def test_pointing_reads_weights_out_and_a_click_pins(page):
     assert readout(page)[0] == "<eos> is attended to by"
     box = page.locator(CELL).bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.9)
-    assert page.locator(".av-tip").inner_text() == "<eos> → قطة 0.050"
+    assert page.locator(".av-tip").inner_text() == "<eos> to قطة 0.050"
 
     rows.nth(2).click()
     expect_told(page, "encoder 0 0 heatmap 2 query")
@@ -156,6 +156,17 @@ def test_pointing_reads_weights_out_and_a_click_pins(page):
     expect_told(page, "encoder 0 0 heatmap None query")
     page.locator(".av-key [role=option]").nth(3).click()
     expect_told(page, "encoder 0 0 heatmap 3 key")
+
+
+def test_on_a_phone_the_map_comes_first_and_what_is_pinned_keeps_its_numbers(open_notebook):
+    page = open_notebook([FORETOLD], size=(390, 844))
+    page.locator(".av[data-small] .av-query [role=option]").nth(0).click()
+    page.mouse.move(5, 5)
+    assert page.locator(".av-tip").inner_text() == "to The 0.80, <script>alert(1)<… 0.05 …"
+    tops = [
+        page.locator(f".av-{name}").bounding_box()["y"] for name in ("sliders", "stage", "told")
+    ]
+    assert tops == sorted(tops)
 
 
 def test_the_keyboard_alone_and_the_summary_for_screen_readers(page):

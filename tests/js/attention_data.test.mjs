@@ -12,7 +12,7 @@ function packed(codes) {
 const modelOf = (maps, codes) => ({ get: (name) => ({ _maps: maps, _data: packed(codes) })[name] });
 
 const words = ["il", "dort"];
-const one = (codes, more = {}) => readMaps(modelOf([{ layers: 1, heads: 1, queries: words, keys: words, scale: 1000, ...more }], codes))[0];
+const one = (codes, more = {}) => readMaps(modelOf([{ layers: 1, heads: 1, queries: words, rows: words, keys: words, scale: 1000, ...more }], codes))[0];
 
 test("several maps share one buffer, each with its own part", () => {
   const shape = { layers: 1, heads: 1, queries: words, scale: 1000 };
@@ -45,6 +45,13 @@ test("a sentence for screen readers names the largest and sums up the rest", () 
   const head = headOf(one([250, 750, 500, 500]), 0, 0);
   assert.equal(describe(head, "query", 0), "il attends to dort 0.750, il 0.250.");
   assert.equal(describe(head, "query", 0, 1), "il attends to dort 0.750; 1 others together 0.250.");
+});
+
+test("what a decoder's mask hides is no zero, and a row says what is read and written", () => {
+  const head = headOf(one([1000, 0, 300, 700], { causal: true, rows: ["il → a", "dort → b"] }), 0, 0);
+  assert.deepEqual(ranked(head, "query", 0), [{ other: 0, w: 1 }]);
+  assert.equal(describe(head, "query", 0), "il → a attends to il 1.000; 1 masked out.");
+  assert.deepEqual(ranked(head, "key", 1).map(({ other }) => other), [1]);
 });
 
 test("a map made small keeps the largest weight of each part", () => {

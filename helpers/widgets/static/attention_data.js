@@ -28,17 +28,21 @@ export function headOf(map, layer, head) {
   return { map, codes, nq: map.nq, nk: map.nk, darkest: Math.max(largest, even), largest, most };
 }
 
+// A decoder's query sees no key after it.
+export const isMasked = ({ map }, query, key) => Boolean(map.causal) && key > query;
+
 export function weightAt(head, query, key) {
   return head.codes[query * head.nk + key] / head.map.scale;
 }
 
-// A row of the map for a query, a column for a key: what the token gives to or gets from whom.
+// A row of the map for a query, a column for a key: what the token gives to or gets from whom. What
+// is masked out isn't among them.
 export function ranked(head, side, index) {
   const found = [];
   const n = side === "query" ? head.nk : head.nq;
   for (let other = 0; other < n; other++) {
-    const w = side === "query" ? weightAt(head, index, other) : weightAt(head, other, index);
-    found.push({ other, w });
+    const [q, k] = side === "query" ? [index, other] : [other, index];
+    if (!isMasked(head, q, k)) found.push({ other, w: weightAt(head, q, k) });
   }
   return found.sort((a, b) => b.w - a.w || a.other - b.other);
 }
@@ -50,15 +54,16 @@ export function strongest(head) {
 }
 
 export function describe(head, side, index, top = 5) {
-  const own = side === "query" ? head.map.queries : head.map.keys;
-  const others = side === "query" ? head.map.keys : head.map.queries;
+  const { rows, keys } = head.map;
+  const [own, others] = side === "query" ? [rows, keys] : [keys, rows];
   const list = ranked(head, side, index);
+  const masked = others.length - list.length;
   const named = list.slice(0, top).map(({ other, w }) => `${others[other]} ${digits(w)}`);
   const rest = list.slice(top);
   const left = rest.reduce((sum, { w }) => sum + w, 0);
   const verb = side === "query" ? "attends to" : "is attended to by";
   const tail = rest.length ? `; ${rest.length} others together ${digits(left)}` : "";
-  return `${own[index]} ${verb} ${named.join(", ")}${tail}.`;
+  return `${own[index]} ${verb} ${named.join(", ")}${tail}${masked ? `; ${masked} masked out` : ""}.`;
 }
 
 // Which of the ramp's 256 colours a weight has in this head.
@@ -89,16 +94,8 @@ function linesOf(head) {
   const most = mostLines(head);
   head.lines = [];
   for (let q = 0; q < head.nq; q++) {
-    const strongest = [];
-    for (let k = 0; k < head.nk; k++) {
-      const w = weightAt(head, q, k);
-      if (w >= faintest) strongest.push({ q, k, w });
-    }
-    if (strongest.length > most) {
-      strongest.sort((a, b) => b.w - a.w);
-      strongest.length = most;
-    }
-    head.lines.push(...strongest);
+    const strongest = ranked(head, "query", q).slice(0, most);
+    for (const { other, w } of strongest) if (w >= faintest) head.lines.push({ q, k: other, w });
   }
   return head.lines;
 }

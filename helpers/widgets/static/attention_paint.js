@@ -1,9 +1,11 @@
 // The attention view's painting on canvases. Nothing here knows of the page around them.
 
-import { levelOf, lineOpacity, lineWidth, headOf, linesFor, reduced, weightAt } from "./attention_data.js";
+import { isMasked, levelOf, lineOpacity, lineWidth, headOf, linesFor, reduced, weightAt } from "./attention_data.js";
 import { colourWords, inkOn } from "./colour.js";
 import { fitCanvas } from "./page.js";
 import { FONT, cellText, fitting } from "./text.js";
+
+const hexOf = (colour) => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16));
 
 // One pixel a weight; enlarged without smoothing when it is painted.
 function pixelMap(head, theme, out) {
@@ -13,10 +15,11 @@ function pixelMap(head, theme, out) {
   const context = canvas.getContext("2d");
   const image = context.createImageData(head.nk, head.nq);
   const words = new Uint32Array(image.data.buffer);
-  const colours = theme.words || (theme.words = colourWords(theme.ramp));
+  const colours = theme.words || (theme.words = colourWords([...theme.ramp, hexOf(theme.masked)]));
   const factor = 255 / (head.map.scale * head.darkest);
   for (let i = 0; i < words.length; i++) {
-    words[i] = colours[Math.min(255, Math.round(head.codes[i] * factor))];
+    const masked = isMasked(head, Math.floor(i / head.nk), i % head.nk);
+    words[i] = masked ? colours[256] : colours[Math.min(255, Math.round(head.codes[i] * factor))];
   }
   context.putImageData(image, 0, 0);
   return canvas;

@@ -1,6 +1,6 @@
 // What stands out in the attention view for a token, and the numbers that are read out.
 
-import { ranked, strongest, weightAt } from "./attention_data.js";
+import { isMasked, ranked, strongest, weightAt } from "./attention_data.js";
 import { make } from "./page.js";
 import { cellText, digits, shorten } from "./text.js";
 
@@ -31,13 +31,9 @@ function highlightBand(view, shown) {
   const row = shown.side === "query";
   const [size, n, across] = row ? [cell, nq, nk * wide] : [wide, nk, nq * cell];
   const at = shown.index * size;
-  const spans = [
-    [0, at],
-    [at + size, (n - 1) * size - at],
-    [at, size],
-  ];
+  const spans = [0, at, at + size, (n - 1) * size - at, at, size];
   view.bands.forEach((band, i) => {
-    const [start, length] = spans[i];
+    const [start, length] = spans.slice(2 * i);
     band.style.cssText = row
       ? `left:0;width:${across}px;top:${start}px;height:${length}px`
       : `top:0;height:${across}px;left:${start}px;width:${length}px`;
@@ -64,12 +60,12 @@ function highlightLines(view, shown) {
 function drawReadout(view, shown) {
   const { head, map } = view;
   const { q, k, w } = strongest(head);
-  const words = `The largest weight here: “${shorten(map.queries[q])}” → “${shorten(map.keys[k])}”, ${digits(w)}.`;
+  const words = `The largest weight here: “${shorten(map.rows[q])}” to “${shorten(map.keys[k])}”, ${digits(w)}.`;
   const hint = `Point at a token to read its weights; a click pins it.${map.heads > 1 ? " What does the next head look at?" : ""}`;
   view.told.replaceChildren(make("b", {}, words), make("div", { class: "av-muted" }, hint));
   shown ||= { side: "query", index: q, other: k };
   const query = shown.side === "query";
-  const [own, others] = query ? [map.queries, map.keys] : [map.keys, map.queries];
+  const [own, others] = query ? [map.rows, map.keys] : [map.keys, map.rows];
   const list = ranked(head, shown.side, shown.index);
   const name = make("bdi", { class: query ? "av-q" : "av-k" }, shorten(own[shown.index]));
   const caption = make("div", { class: "av-caption" }, name, query ? " attends to" : " is attended to by");
@@ -83,6 +79,8 @@ function drawReadout(view, shown) {
   const lines = list.slice(0, 6).map(({ other, w }) => line(shorten(others[other]), w, met(other)));
   const rest = list.slice(6).reduce((sum, { w }) => sum + w, 0);
   if (list.length > 6) lines.push(line(`${list.length - 6} more`, rest, "av-muted"));
+  const masked = others.length - list.length;
+  if (masked) lines.push(make("div", { class: "av-muted" }, `${masked} ${query ? "later" : "earlier"}: masked out`));
   const bars = make("div", { class: `av-bars av-${shown.side}` }, ...lines);
   view.readout.replaceChildren(caption, bars);
 }
@@ -91,7 +89,9 @@ function drawTip(view, shown) {
   const heatmap = view.view !== "lines";
   const cellMet = Boolean(heatmap && shown && shown.other !== undefined);
   // With a wide map the numbers stand far below it: the largest ones come to the token.
-  const far = Boolean(heatmap && (view.hover || view.focused) && view.root.dataset.layout === "below");
+  // In a small one no numbers fit into the cells, so that there they stay as long as the pin.
+  const pointed = view.hover || view.focused || (view.root.hasAttribute("data-small") && view.pinned);
+  const far = Boolean(heatmap && pointed && view.root.dataset.layout === "below");
   view.tip.hidden = !cellMet && !far;
   if (cellMet) tipAtCell(view, shown);
   else if (far) tipAtToken(view, shown);
@@ -99,18 +99,19 @@ function drawTip(view, shown) {
 
 function tipAtToken(view, { side, index }) {
   const { cell, wide } = view.geometry;
-  const { nq, nk, queries, keys } = view.map;
+  const { nq, nk, rows, keys } = view.map;
   const query = side === "query";
-  const largest = ranked(view.head, side, index).slice(0, 3);
+  const [many, places] = view.root.hasAttribute("data-small") ? [2, 2] : [3, 3];
+  const largest = ranked(view.head, side, index).slice(0, many);
   const parts = largest.flatMap(({ other, w }, i) => [
     i ? ", " : "",
-    make("bdi", { class: query ? "av-k" : "av-q" }, shorten((query ? keys : queries)[other])),
-    make("b", {}, ` ${digits(w)}`),
+    make("bdi", { class: query ? "av-k" : "av-q" }, shorten(query ? keys[other] : rows[other])),
+    make("b", {}, ` ${digits(w, places)}`),
   ]);
-  view.tip.replaceChildren(query ? "→ " : "← ", ...parts, (query ? nk : nq) > 3 ? " …" : "");
+  view.tip.replaceChildren(query ? "to " : "from ", ...parts, (query ? nk : nq) > many ? " …" : "");
   const { scrollLeft, scrollTop } = view.scroll;
   const [x, y] = query
-    ? [`left:${scrollLeft + 8}px`, (index + 1) * cell + 5]
+    ? [`left:${scrollLeft + (many < 3 ? -40 : 8)}px`, (index + 1) * cell + 5]
     : [index > nk / 2 ? `right:${(nk - index) * wide + 8}px` : `left:${(index + 1) * wide + 8}px`, scrollTop + 6];
   view.tip.style.cssText = `${x};top:${y}px`;
 }
@@ -118,12 +119,12 @@ function tipAtToken(view, { side, index }) {
 function tipAtCell(view, shown) {
   const { cell, wide } = view.geometry;
   const [q, k] = [shown.index, shown.other];
-  const { queries, keys, nk, nq } = view.map;
+  const { rows, keys, nk, nq } = view.map;
   view.tip.replaceChildren(
-    make("bdi", { class: "av-q" }, shorten(queries[q])),
-    " → ",
+    make("bdi", { class: "av-q" }, shorten(rows[q])),
+    " to ",
     make("bdi", { class: "av-k" }, shorten(keys[k])),
-    make("b", {}, ` ${digits(weightAt(view.head, q, k))}`),
+    make("b", {}, isMasked(view.head, q, k) ? ": masked out" : ` ${digits(weightAt(view.head, q, k))}`),
   );
   const below = q < 2 && nq > 3;
   const x = k > nk / 2 ? `right:${(nk - k) * wide + 8}px` : `left:${(k + 1) * wide + 8}px`;

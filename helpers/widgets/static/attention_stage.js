@@ -6,11 +6,14 @@ import { tokenList, tokenOption } from "./tokens.js";
 
 function addToken(view, side, index, extra = "") {
   const { map } = view;
-  const [names, raws] = side === "query" ? [map.queries, map.raw_queries] : [map.keys, map.raw_keys];
+  const [names, raws] = side === "query" ? [rowsOf(view), map.raw_queries] : [map.keys, map.raw_keys];
   const element = tokenOption(side, index, names[index], raws[index], extra);
   view.options[side].push(element);
   return element;
 }
+
+// Where room is scarce a row says only what was read.
+const rowsOf = ({ map, root }) => (root.hasAttribute("data-small") ? map.queries : map.rows);
 
 const HIGH = 376; // most that rows take, so that all of the view is on a laptop's screen
 const TALL = 450; // most that rows and the names of the columns take
@@ -20,7 +23,7 @@ const gapOf = (width) => (width < 700 ? 16 : 24);
 function heatGeometry(view) {
   const { map, width } = view;
   const small = view.root.toggleAttribute("data-small", width < 420); // its letters are 14 pixels high
-  const names = widest([...map.queries, "queries ↓"]);
+  const names = widest([...rowsOf(view), "queries ↓"]);
   const left = small ? Math.ceil((names * 14) / 16) + 14 : names + 22;
   const n = Math.max(map.nq, map.nk);
   const keyWidth = widest(map.keys);
@@ -92,7 +95,8 @@ export function buildHeatmap(view) {
   view.scale = make("span", { class: "av-ramp", "aria-hidden": "true" });
   view.scaleEnd = make("span", {});
   const said = make("span", { class: "av-muted" }, "weight");
-  const legend = make("div", { class: "av-legend" }, make("span", {}, "0"), view.scale, view.scaleEnd, said);
+  const masked = map.causal ? [make("span", { class: "av-masked" }, "masked")] : [];
+  const legend = make("div", { class: "av-legend" }, make("span", {}, "0"), view.scale, view.scaleEnd, said, ...masked);
   view.stage.append(view.scroll, legend);
 }
 
@@ -100,7 +104,7 @@ export function buildLines(view) {
   const { map, width } = view;
   const small = view.root.toggleAttribute("data-small", width < 420);
   const [room, letters] = small ? [48, 14 / 16] : [84, 1];
-  const [left, right] = [map.queries, map.keys].map((names) => Math.ceil(widest(names) * letters) + room);
+  const [left, right] = [rowsOf(view), map.keys].map((names) => Math.ceil(widest(names) * letters) + room);
   const [panel, gap] = [panelOf(width), gapOf(width)];
   const beside = width - panel - gap >= left + right + 80;
   const between = (beside ? width - panel - gap : width) - left - right - (small ? 2 : 20);

@@ -92,10 +92,8 @@ class AttentionView {
   buildFrame() {
     const labels = this.maps.map((map) => [map.name, map.label]);
     this.tabs = switchOf("Which attention", "tab", labels);
-    this.views = switchOf("How to show it", "view", [
-      ["heatmap", "Heatmap"],
-      ["lines", "Lines"],
-    ]);
+    const views = Object.entries({ heatmap: "Heatmap", lines: "Lines" });
+    this.views = switchOf("How to show it", "view", views);
     this.layerSlider = sliderOf("Layer", (layer) => this.set({ layer }));
     this.headSlider = sliderOf("Head", (head) => this.set({ head }));
     this.sliders = make("div", { class: "av-sliders" }, this.layerSlider.row, this.headSlider.row);

@@ -81,13 +81,8 @@ class Player {
     this.back.onclick = () => this.step(-1);
     this.button.onclick = () => this.toggle();
     this.on.onclick = () => this.step(1);
-    this.slider = made("input", {
-      type: "range",
-      min: 0,
-      max: this.end.toFixed(2),
-      step: 0.05,
-      "aria-label": "Moment of the film",
-    });
+    const range = { type: "range", min: 0, max: this.end.toFixed(2), step: 0.05 };
+    this.slider = made("input", { ...range, "aria-label": "Moment of the film" });
     this.slider.oninput = () => this.pause(Number(this.slider.value));
     this.count = made("span", { class: "film-count", "aria-hidden": "true" });
     this.speed = made("select", { "aria-label": "Speed" });

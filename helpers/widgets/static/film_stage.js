@@ -46,24 +46,13 @@ export function waysBetween(before, after) {
   for (const [name, shape] of Object.entries(after)) {
     const { start, when, ...to } = shape;
     const old = before[name];
-    if (!old)
-      ways.push({
-        from: { ...to, ...GONE, ...start },
-        to,
-        when,
-        fade: start && (to.opacity === 0 ? [0.7, 1] : [0, 0.1]),
-        born: true,
-      });
-    else if (old.kind === to.kind && old.text === to.text) ways.push({ from: old, to, when });
+    if (!old) {
+      const fade = start && (to.opacity === 0 ? [0.7, 1] : [0, 0.1]);
+      ways.push({ from: { ...to, ...GONE, ...start }, to, when, fade, born: true });
+    } else if (old.text === to.text) ways.push({ from: old, to, when });
     else {
-      const geometry = { ...to, text: old.text, ...GONE };
-      ways.push({ from: old, to: old.kind === to.kind ? geometry : { ...old, ...GONE }, when, fade: [0, 0.5] });
-      ways.push({
-        from: old.kind === to.kind ? { ...old, text: to.text, ...GONE } : { ...to, ...GONE },
-        to,
-        when,
-        fade: [0.5, 1],
-      });
+      ways.push({ from: old, to: { ...to, text: old.text, ...GONE }, when, fade: [0, 0.5] });
+      ways.push({ from: { ...old, text: to.text, ...GONE }, to, when, fade: [0.5, 1] });
     }
   }
   return ways;
@@ -86,12 +75,7 @@ const PUT = {
     el.style.strokeWidth = s.line;
   },
   dot(el, s) {
-    for (const [key, value] of [
-      ["cx", s.x],
-      ["cy", s.y],
-      ["r", s.r],
-    ])
-      el.setAttribute(key, value);
+    for (const [key, value] of Object.entries({ cx: s.x, cy: s.y, r: s.r })) el.setAttribute(key, value);
     el.style.strokeWidth = s.line;
   },
   rect(el, s) {
@@ -113,8 +97,7 @@ const PUT = {
     const room = s.room ?? { start: width - s.x, end: s.x, middle: 2 * Math.min(s.x, width - s.x) }[s.anchor] - 4;
     if (el.getComputedTextLength() <= room) return;
     el.style.fontWeight = 400;
-    if (el.getComputedTextLength() <= room) return;
-    el.setAttribute("textLength", room);
+    el.setAttribute("textLength", Math.min(room, el.getComputedTextLength()));
     el.setAttribute("lengthAdjust", "spacingAndGlyphs");
   },
 };

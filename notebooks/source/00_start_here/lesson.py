@@ -95,7 +95,9 @@ exercises.predict("where_an_article_looks")
 
 # %% tags=["hide-input"]
 # The weights of the last layer.
-weights, written, read = translator.attend(sentence).maps["cross"]  # (layers, heads, T, S)
+attended = translator.attend(sentence)
+weights, _, read = attended.maps["cross"]  # (layers, heads, T, S)
+written = attended.target_tokens
 last = weights[-1].mean(0)  # (T, S): the last layer, averaged over its heads
 words = {token.strip("▁"): i for i, token in enumerate(written)}
 source = {token.strip("▁"): i for i, token in enumerate(read)}
@@ -155,7 +157,8 @@ assert read[looked_at[words["red"]]] == "▁rouge" and read[looked_at[words["coa
 # Nobody ever told the model which word translates which.
 #
 # The map above is an average. The layer has four **heads**, each with learned numbers and a map of its own. Change
-# the layer and the head below, and find a head in which most words *don't* look at their translation.
+# the layer and the head below, and find a head in which most words *don't* look at their translation. A row is named
+# after both tokens now, the one just read and the one then written.
 #
 # <details><summary>Where do the pieces come from? (optional)</summary>
 #

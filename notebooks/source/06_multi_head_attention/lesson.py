@@ -630,8 +630,9 @@ sharpness = torch.cat(
 row, head = divmod(
     (sharpness * (change.abs() < 0.006))[6:].argmax().item(), 4
 )  # rows 6 to 8: cross
-cross, written, read = attentions[0].maps["cross"]
-written, read = ([piece.strip("▁") for piece in side] for side in (written, read))
+cross, _, read = attentions[0].maps["cross"]
+sides = attentions[0].target_tokens, read
+written, read = ([piece.strip("▁") for piece in side] for side in sides)
 axes = plots.attention_heatmap(
     cross[row, head], written, read, title=f"cross-attention, layer {row + 1}, head {head + 1}"
 )
