@@ -22,7 +22,6 @@ FAMILIES = (
     [f"When Mary and John went to the store, {name} gave a drink to" for name in ("John", "Mary")],
     [f"My {who} is tired, so I told" for who in ("uncle", "aunt")],
     [f"The {what} to the old wooden cabinet" for what in ("key", "keys")],
-    ["Monday, Tuesday, Wednesday,", "Friday, Saturday, Sunday,"],
 )
 
 # Heads are found on the first eight, two and two, and silenced in all ten.

@@ -51,9 +51,14 @@ def test_what_is_read_is_the_template_and_what_is_left_of_it():
 def test_it_says_what_was_cut_and_what_that_changed():
     assert "Of the 11 tokens that echo reads, 3 are" in chat_box().tell()[0]
     same, other = (chat_box(template=one).tell() for one in ("no end token", "no template"))
-    assert same[0] == "Without <|end|>, echo still writes “Sa”."
+    assert same[0] == "Without <|end|>, echo still gives the same answer."
     assert "<|assistant|>, echo writes “ay”, not “Sa”." in other[0]
-    assert "8 tokens; with the template, 11" in other[1]
+    assert "a bare line" in other[1]
+    long = chat_box(template="no template")
+    long._writers["echo"] = lambda ids: ids[-30:]
+    long.controls["Who?"].click()
+    assert "Who is the fisherman?" in long.sentence
+    assert "echo gives another answer." in long.tell()[0]
 
 
 def test_a_reply_that_was_cut_off_says_so_and_all_of_it_is_drawn():

@@ -1,6 +1,7 @@
 """Explorers compute with the core's functions, redraw on every change, and refuse nonsense."""
 
 import html
+import itertools
 import json
 import math
 import re
@@ -138,10 +139,12 @@ def test_a_pressed_cell_of_the_mask_stays_what_it_was_set_to():
     assert widget.numbers["mask"].equal(before)
     press(0, 1)
     press(2, 0)
-    for state in ({"padding": 6}, {"padding": 0, "causal": False}, {"cross": True}):
+    for state in ({"padding": 6}, {"padding": 0, "causal": False}):
         widget.take(state)
         assert widget.numbers["mask"][0, 1]
         assert not widget.numbers["mask"][2, 0]
+    widget.take({"cross": True})  # other words
+    assert widget.numbers["mask"].all()
 
 
 def test_playing_ends_at_the_last_step():
@@ -185,6 +188,8 @@ def test_what_cannot_be_read_keeps_the_last_good_vector(typed):
 
 def test_temperature_ends_in_a_look_up_and_in_a_mixture():
     assert SoftmaxTemperature(temperature=0.02).numbers["weights"].max() > 0.999
+    assert "The best two scores are equal" in SoftmaxTemperature(second=2.0).tell()[0]
+    assert "<0.01" in html.unescape(SoftmaxTemperature(fifth=-4.0).svg)
     assert SoftmaxTemperature(temperature=10).numbers["entropy"] > 0.98 * math.log(5)
 
 
@@ -245,6 +250,7 @@ def test_loss_numbers_are_pytorchs():
     torch.testing.assert_close(widget.numbers["logits"], pulled[0])
     for state in ({}, {"am": -6.0, "a": 6.0}, {"am": -6.0, "a": 6.0, "epsilon": 0.0}):
         widget.take(state)
+        assert "−log 0.000" not in widget.tell()[0]
         assert widget.numbers["perplexity"] == pytest.approx(1 / widget.numbers["predicted"][1])
         assert 28 <= float(re.search(r'<circle cx="\S+" cy="(\S+)"', widget.svg)[1]) <= 146
 
@@ -254,6 +260,13 @@ def test_dot_products_and_weights_of_a_pulled_query():
     send(widget, set={"q_x": 0.0, "q_y": 3.0}, number=1)
     assert widget.numbers["scores"].tolist() == [3 * widget.a_y, 3 * widget.b_y]
     torch.testing.assert_close(widget.numbers["weights"].sum(), torch.tensor(1.0))
+    for x, y in itertools.product((-3.0, 0.8, 3.0), repeat=2):  # names in the plane, and apart
+        plane = DotProducts(q_x=x, q_y=y, a_x=1.0, b_x=x, b_y=-y).draw()[0].to_svg()
+        names = re.findall(r'<rect x="(\S+)" y="(\S+)" width="(\S+)" height="22.0"', plane)
+        boxes = [tuple(map(float, name)) for name in names]
+        assert all(left >= 2 and left + wide <= 398 and top >= 30 for left, top, wide in boxes)
+        for (a, b, c), (u, v, w) in itertools.combinations(boxes, 2):
+            assert abs(b - v) >= 22 or a + c < u or u + w < a
 
 
 def test_merges_are_counted_and_made_as_in_training():
@@ -296,6 +309,11 @@ def test_every_piece_is_drawn_and_counted():
         "words": 3, "characters": 11, "bytes": 14,
     }  # fmt: skip
     assert widget.svg.count("␣") >= 4
+    widget.text = "x" * 101
+    assert "the first 100 characters" in widget.tell()[1]
+    tied = TokenizersSideBySide({"one": lambda text: ["<E2>"], "two": lambda text: ["a"]})
+    assert "1 pieces, whoever" in tied.tell()[0]
+    assert "&lt;E2&gt;: a byte" in tied.svg
     widget.text = ""
     assert "0 pieces" in widget.describe()
 
@@ -311,6 +329,7 @@ def test_the_patterns_widget_counts_what_its_mask_holds(causal):
         ways = torch.linalg.matrix_power(mask.double(), found["meet"][pattern]) > 0
         assert torch.equal(ways, causal_mask(30) if causal else torch.ones_like(mask))
     assert "Some pairs never meet" in AttentionPatterns(width=1).describe()
+    assert "has met" not in AttentionPatterns(layers=1).svg
 
 
 def test_the_ward_round_offers_the_patients_that_it_can_diagnose_and_marks_the_place():
@@ -333,7 +352,10 @@ def test_hints_follow_what_the_hand_did():
     assert "nan" in row.tell()[1]
     assert six.tell()[1] != asked[1]
     assert "orange" not in TokenizersSideBySide().tell()[1]  # nothing of its own is unknown
-    assert "orange" in TokenizersSideBySide({"one": lambda text: ["[UNK]"]}).tell()[1]
+    lossy = TokenizersSideBySide({"one": lambda text: ["zoe", "[UNK]"]}, text="Zoë 🙂").tell()[1]
+    assert "lost the capitals and the accents and what is orange" in lossy
+    at = (0.08, "Pull h down"), (0.33, "this is the best"), (0.02, "Hardly more than one")
+    assert all(said in KernelRegression(width=h).tell()[1] for h, said in at)
 
 
 def test_the_page_hears_of_an_explorer_when_it_has_a_picture(monkeypatch):

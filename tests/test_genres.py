@@ -180,6 +180,7 @@ def test_a_click_asks_from_a_stroke_and_muting_is_heard(roll):
     assert roll.sound() != everything
     assert not torch.equal(roll.numbers["chances"], before)
     assert roll._shown["sound"]
+    assert sorted(roll.numbers["without"]) == [-1, *played]
     roll.window = 1
     assert "Without" not in roll.tell()[0]
 

@@ -82,6 +82,9 @@ def test_what_is_out_of_reach_is_brought_within_it(make):
 )
 def test_a_side_is_pressed_in_a_cell_of_its_own_and_compared(side, said):
     widget = PatchCutter()
+    widget.picture = 3
+    assert widget._pixels(widget.chosen).any()  # not one of the black ones
+    widget.reset()
     send(widget, set={"side": side}, number=1)
     assert widget.tell()[1] == f"Against side 7: {said}"
     bars = widget.draw()[2:]

@@ -159,6 +159,7 @@ def test_the_word_flipper_leaves_out_one_word_at_a_time(sentiment):
     check_that_every_change_shows(widget, {"left_out": 3, "sentence": "bad"})
     widget.sentence = "good"
     assert widget.numbers["words"] == ["good"]
+    assert "Type a few more words." in widget.tell()[1]
     widget.sentence = "one " * 13
     assert widget.sentence == "good"
     assert "At most 12 words fit; got 13" in widget.message

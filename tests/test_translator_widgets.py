@@ -93,7 +93,9 @@ def test_costs_alone_are_those_of_one_silent_head(make, translator):
     widget = make(HeadSwitches, alone=True)
     costs = widget.numbers["costs"]
     assert list(costs) == widget.names()
+    shown = re.findall(r">0\.\d\d<", widget.svg)
     widget.silent = ("cross 2.2",)
+    assert re.findall(r">0\.\d\d<", widget.svg) == shown  # a silent head's cost stays
     cost = widget.numbers["loss"] - widget.numbers["whole"]
     assert costs["cross 2.2"] == pytest.approx(cost, abs=1e-4)  # stored
     other = HeadSwitches(translator, CAPTIONS[4:6], silent=("cross 2.2",), alone=True).numbers
@@ -213,6 +215,8 @@ def test_a_line_is_broken_mended_and_left_behind_with_its_step(make):
     assert "q @ k.transpose" in own
     widget.controls["Break it"].click()
     assert "64 isn't 11" in widget.describe()
+    assert "layer 1: this line fails." in widget.tell()[0]
+    assert "Which letters clash?" in widget.tell()[1]
     assert widget.controls["Break it"].hidden
     widget.controls["Mend it"].click()
     assert widget.line == own
@@ -220,6 +224,9 @@ def test_a_line_is_broken_mended_and_left_behind_with_its_step(make):
     assert "Your line is right as well" in widget.describe()
     widget.line = "weights = (q @ k.mT).softmax(-1)"
     assert "numbers differ" in widget.describe()
+    assert "What does your line do otherwise?" in widget.tell()[1]
+    widget.step = 28
+    assert all(f">{piece}<" in widget.svg for piece in ("woman", "blue", "is", "a", "stage"))
     widget.step = 8
     assert widget.line == "context = weights @ v"
     widget.line = " "
@@ -245,6 +252,11 @@ def test_beams_are_the_cores(make, translator):
         step = translator.model.decoder_step(translator.encode([widget.sentence]))
         wanted = decoding.beam(step, 1, BOS, EOS, 24, 3, 1.0)[0]
     assert widget.numbers["finished"] == wanted
+    sums = re.findall(r"([−\d.]+) / ([\d.]+) = ([−\d.]+)<", widget.svg)
+    assert len(sums) > 1  # who lost, too
+    for sum_ in sums:
+        total, norm, score = (float(one.replace("−", "-")) for one in sum_)
+        assert total / norm == pytest.approx(score, abs=1e-3)
     path = widget._winner()
     ids = [widget.numbers["columns"][t][row][1] for t, row in sorted(path.items())]
     assert ids == wanted[0].ids

@@ -106,7 +106,7 @@ class AttentionPatterns(Explorer):
         sheet.pixels(70, 28, 328, 328, shade.numpy(), CELLS, 0, 2)
         sheet.rect(70, 28, 328, 328, stroke=GREY)
         sheet.text(0, 384, "■ attends", BLUE, bold=True)
-        words = f"■ has met it after {self._layers()}"
+        words = f"■ has met it after {self._layers()}" if self.layers > 1 else ""
         sheet.text(112, 384, words, PURPLE, bold=True)
         return sheet
 

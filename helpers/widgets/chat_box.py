@@ -8,7 +8,7 @@ from helpers.widgets.sentence_explorer import SentenceExplorer
 from helpers.widgets.svg import Sheet
 from helpers.widgets.tokenizers_side_by_side import draw_labels, visible
 
-LONGEST, QUOTED = 160, 32  # characters of a message, and of a reply that is told
+LONGEST, QUOTED = 160, 24  # characters of a message, and of a reply that is told
 WHOLE = "the whole template"
 TEMPLATES = {
     WHOLE: lambda ids: ids,
@@ -16,6 +16,19 @@ TEMPLATES = {
     "the reply isn't opened": lambda ids: ids[:-1],
     "the roles swapped": lambda ids: [MARKS.assistant, *ids[1:-1], MARKS.user],
     "no template": lambda ids: ids[1:-2],
+}
+MEANS = {
+    "no end token": "No token says that the message is over.",
+    "the reply isn't opened": "No token says whose turn it is now.",
+    "the roles swapped": "It takes your words for its own, and answers as you.",
+    "no template": "It reads a bare line, as from a story.",
+}
+# What our assistant has learned to do; how much of the template does each of them need?
+EXAMPLES = {
+    "Repeat": "Say wolf three times.",
+    "Copy": "Say: least crowns cloak waggoner.",
+    "Choose": "Choose two of these: servant, cloak, monkey, stone, dog.",
+    "Who?": "In Oakton live the king Eltin and the fisherman Ulna. Who is the fisherman?",
 }
 ROLES = {MARKS.user: BLUE, MARKS.assistant: GREEN, MARKS.end: ORANGE, MARKS.pad: GREY}
 
@@ -53,6 +66,7 @@ class ChatBox(SentenceExplorer):
         """Make the controls."""
         self.words("sentence", "Message", wide=True)
         self.choice("template", "Template", list(TEMPLATES))
+        self.examples("sentence", EXAMPLES)
         self.button("Start again", self.reset)
 
     def compute(self):
@@ -80,13 +94,12 @@ class ChatBox(SentenceExplorer):
         """Say what the first model read, what was cut, and what that changed in its answer."""
         found, whole = self.numbers, self.numbers["whole"]
         name, ids = next(iter(found["replies"].items()))
-        n, all_of_it = len(found["prompt"]), len(whole["prompt"])
         if self.template == WHOLE:
             special = sum(i in ROLES for i in found["prompt"])
             ends = "" if ids and ids[-1] == MARKS.end else ", and hasn’t stopped by then"
             return (
-                f"Of the {n} tokens that {name} reads, {special} are the template’s. It answers "
-                f"in {len(ids)}{ends}.",
+                f"Of the {len(found['prompt'])} tokens that {name} reads, {special} are the "
+                f"template’s. It answers in {len(ids)}{ends}.",
                 "Take something away from the template. Does the answer survive?",
             )
         cut = [
@@ -94,17 +107,16 @@ class ChatBox(SentenceExplorer):
         ]
         how = f"Without {' '.join(cut)}" if cut else f"With {self.template}"
         now, before = self._said(ids), self._said(whole["replies"][name])
-        did = f"still writes {now}" if now == before else f"writes {now}, not {before}"
-        return (
-            f"{how}, {name} {did}.",
-            f"It reads {n} tokens; with the template, {all_of_it}. Does another message survive?",
-        )
+        did = f"writes {f'“{now}”' if now else 'nothing'}, not “{before}”"
+        if now == before:
+            did = "still gives the same answer"
+        elif max(len(now), len(before)) > QUOTED:
+            did = "gives another answer"
+        return f"{how}, {name} {did}.", f"{MEANS[self.template]} Does another message survive?"
 
     def _said(self, ids):
-        """Quote the beginning of a reply."""
-        words = self._decode([i for i in ids if i not in ROLES]).strip().rstrip(".")
-        shown = words if len(words) <= QUOTED else f"{words[:QUOTED]}…"
-        return f"“{shown}”" if shown else "nothing"
+        """Return the words of a reply."""
+        return self._decode([i for i in ids if i not in ROLES]).strip()
 
     def draw(self):
         """Draw what all models read and each one's reply; two templates in a column each."""
@@ -121,12 +133,9 @@ class ChatBox(SentenceExplorer):
         return sheets
 
     def _draw_blocks(self, one):
-        replies = one["replies"].items()
-        blocks = [(f"{name} writes", ids, PURPLE, "…") for name, ids in replies]
-        return [
-            self._draw_pieces(*block)
-            for block in (("All read; in colour: the template", one["prompt"], GREY), *blocks)
-        ]
+        blocks = [("All read; in colour: the template", one["prompt"], GREY)]
+        blocks += [(f"{name} writes", ids, PURPLE, "…") for name, ids in one["replies"].items()]
+        return [self._draw_pieces(*block) for block in blocks]
 
     def _draw_pieces(self, title, ids, colour, more=""):
         labels = [(visible(self._decode([i])), ROLES.get(i, colour), i in ROLES) for i in ids]

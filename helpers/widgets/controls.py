@@ -18,7 +18,6 @@ class Control:
         self._act, self._down, self._options = act, down, options
         self.hidden = self.disabled = False
         self.second = False  # in a row of its own below the others, whose height stays
-        self.spare = False  # left out where a mouse has room to do the same in the picture
         self.error = ""
 
     @property
@@ -54,7 +53,6 @@ class Control:
             "label": self.label,
             "hidden": self.hidden,
             "second": self.second,
-            "spare": self.spare,
             "disabled": self.disabled,
             "error": self.error,
             "pressed": self._down() if self._down else None,

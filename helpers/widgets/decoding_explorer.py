@@ -15,8 +15,9 @@ from helpers.widgets.svg import PALE, RULE, Sheet, flow, ink_on, number, shade, 
 SHOWN = 8  # candidates
 COLUMNS = 4  # steps of the beam's tree that are drawn
 TREE, NODE = 34, 52  # pixels: top of the tree, and at most from one node to the next
-HEIGHT = 350  # pixels, whatever the method
+HEIGHT = 360  # pixels, whatever the method
 METHODS = ("greedy", "sample", "beam")
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
 def dialled(logits, temperature, top_k, top_p):
@@ -200,8 +201,8 @@ class DecodingExplorer(TranslatedSentence):
                 self._winner()[t],
                 [number(log_prob) for *_, log_prob in found["columns"][t]],
             )
-            place = f": only number {row + 1}, the leader has {kept[0]}" if row else " and leads"
-            headline = f"Step {t + 1}: the sentence that wins has {kept[row]} here{place}."
+            place = f"only {ORDINALS[row]} here: {kept[row]} against" if row else "in the lead, at"
+            headline = f"Step {t + 1}: the sentence that wins is {place} {kept[0]}."
         elif self.method == "sample" and chance < 0.1:
             headline = f"Step {self.step}: the dice gave “{word}”, with a probability of {sure}."
         else:
@@ -221,7 +222,7 @@ class DecodingExplorer(TranslatedSentence):
         y = self._draw_source(left)
         y = self._draw_written(left, y + 30)
         if not self.numbers["columns"]:
-            for line in wrap(self.numbers["translation"], 40):
+            for line in wrap(self.numbers["translation"], 36):
                 left.text(0, y + 30, line, PURPLE, bold=True)
                 y += 24
             return [left, self._draw_candidates()]
@@ -295,14 +296,13 @@ class DecodingExplorer(TranslatedSentence):
         last = self.step
         first = max(0, last - COLUMNS)
         best, prefixes = self._winner(), self._prefixes()
-        pitch = min(NODE, (HEIGHT - TREE) / max(map(len, found["columns"])))
+        pitch = min(NODE, (HEIGHT - TREE - 30) / max(map(len, found["columns"])))
         tall = pitch - 4
         sheet.text(0, 18, f"Kept at steps {first + 1} to {last}: click to force", bold=True)
         shown = [
             self._piece(one) for column in found["columns"][first:last] for _, one, _ in column
         ]
-        if pitch == NODE:
-            _explain(sheet, shown)
+        _explain(sheet, shown)
         for t in range(first, last):
             x = 104 * (t - first)
             for row, (parent, token_id, log_prob) in enumerate(found["columns"][t]):
@@ -351,23 +351,23 @@ class DecodingExplorer(TranslatedSentence):
     def _draw_finished(self, sheet, y):
         """Write the finished sentences with their scores."""
         sheet.text(0, y, "Finished", INK, bold=True)
-        sheet.text(396, y, "log-probability / penalty = score", GREY, anchor="end")
+        sheet.text(396, y, "log-prob. / penalty = score", GREY, anchor="end")
         for i, one in enumerate(self.numbers["finished"]):
-            lines = wrap(self._translator.tokenizer.decode(one.ids), 36) or ["(nothing)"]
-            lines += [""] * (len(lines) == 1 or len(lines[-1]) > 16)  # the sums stand in the last
+            lines = wrap(self._translator.tokenizer.decode(one.ids), 40) or ["(nothing)"]
+            lines = lines if i else ["the winner"]
+            lines += [""] * (len(lines[-1]) > 13)  # the sums stand in the last
             if i and y + 24 * len(lines) > HEIGHT:
                 break
             for line in lines:
                 y += 24
                 sheet.text(0, y, line, PURPLE if i == 0 else INK, bold=i == 0)
             norm = decoding.length_norm(len(one.ids), self.length_penalty)
-            sums = f"{number(one.log_prob)} / {number(norm)} = {number(one.score)}"
+            sums = f"{number(one.log_prob, 3)} / {number(norm, 3)} = {number(one.score, 3)}"
             sheet.text(396, y, sums, GREY, anchor="end")
-            y += 6
 
 
 def _explain(sheet, pieces):
     """Say at the bottom what the marks in some pieces' names mean."""
-    words = ["␣: a space"] * ("␣" in pieces)
+    words = ["␣: a space"] * ("␣" in pieces) + ["orange: finished"] * ("<eos>" in pieces)
     words += [f"{piece}: goes on with a word" for piece in pieces if piece[:1] == "-" < piece][:1]
     sheet.text(0, HEIGHT - 10, " · ".join(words), GREY)

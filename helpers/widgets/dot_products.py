@@ -84,13 +84,29 @@ class DotProducts(Explorer):
             x, y = _place(*values)
             plane.arrow(*MIDDLE, x, y, colour, 3)
             plane.dot(x, y, 8, colour)
-            aside, anchor = (-12, "end") if 100 < x < 200 else (12, "start")
-            plane.text(x + aside, y - 8, words, colour, anchor=anchor, bold=True)
             across = track("x", f"{name}_x", (50, 350), (-3, 3), values[0], step=0.1)
             up = track("y", f"{name}_y", (328, 28), (-3, 3), values[1], step=0.1)
             where = f"{number(values[0], 1)}, {number(values[1], 1)}"
             plane.handle(x - 19, y - 19, 38, 38, words, where, across, up)
+        self._draw_names(plane)
         return plane
+
+    def _draw_names(self, plane):
+        """Name each arrow at its end, on the side that keeps it in the plane and off the others."""
+        ends = [_place(self.state[f"{name}_x"], self.state[f"{name}_y"]) for name, *_ in ARROWS]
+        taken = [(x - 9, y - 11, 18) for x, y in ends] + [(320, MIDDLE[1] - 24, 80), (70, 30, 122)]
+        for (_, words, colour), (x, y) in zip(ARROWS, ends, strict=True):
+            wide = 11 * len(words) + 4
+            across = x + 12, x - 12 - wide, x - wide / 2
+            for left, top in ((u, y + v) for v in (-22, 2, -38, 14, -62, 40) for u in across):
+                inside = 2 <= left <= 398 - wide and 30 <= top <= 306
+                met = (abs(top - v) < 22 and u - wide <= left <= u + w for u, v, w in taken)
+                if inside and not any(met):
+                    break
+            left, top = min(max(left, 2), 398 - wide), min(max(top, 30), 306)
+            taken.append((left, top, wide))
+            plane.rect(left, top, wide, 22, "white", round=4, opacity=0.8)
+            plane.text(left + wide / 2, top + 16, words, colour, anchor="middle", bold=True)
 
     def _below_zero(self):
         """Outline the half of the plane whose arrows have a negative dot product."""
@@ -130,7 +146,7 @@ class DotProducts(Explorer):
             shadow = number(score / (length or 1.0))
             words = f"= viewer’s length {number(length)} × shadow {shadow}"
             side.text(0, y + 52, words, GREY)
-            side.path([(352, y + 47), (396, y + 47)], ORANGE, 5, dash=DASH[name])
+            side.path([(352, y - 6), (396, y - 6)], ORANGE, 5, dash=DASH[name])
             side.rect(0, y + 66, 300, 26, PALE, round=4)
             side.rect(0, y + 66, 300 * weight, 26, PURPLE, round=4)
             side.text(312, y + 85, share(weight), PURPLE, bold=True)

@@ -11,7 +11,7 @@ from helpers.training.genres import GENRES, LONGEST, N_STEPS, tokenized, weight_
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import PALE, Sheet, number, shade
 
-LEFT, STEP, TALL = 106, 11.8, 225  # pixels: where the roll begins, of a step, of all voices
+LEFT, STEP, TALL = 108, 10.9, 206  # pixels: where the roll begins, of a step, of all voices
 BEATS = N_STEPS // 4
 MEAN, NOTHING = -1, -1
 RATE = 11_025  # samples a second
@@ -63,7 +63,7 @@ class DrumRoll(Explorer):
         self.choice("head", "Head", [("mean", MEAN), *heads])
         ask = "Ask from the class token"
         self.button("Class token", lambda _: self.take({"token": 0}), ask, lambda: not self.token)
-        self.slider("token", "Stroke").spare = True
+        self.slider("token", "Stroke")
         self.observe(self._ask_anew, names="window")
 
     def _ask_anew(self, _):
@@ -71,46 +71,49 @@ class DrumRoll(Explorer):
         with self.together():
             self.token, self.muted = 0, NOTHING
 
-    def _strokes(self):
+    def _strokes(self, muted):
         """Return what is left of the window, and the number of each stroke in the whole window."""
         strokes = self._windows.strokes[self.window][:LONGEST]
-        kept = (strokes[:, 1] != self.muted).nonzero()[:, 0]
+        kept = (strokes[:, 1] != muted).nonzero()[:, 0]
         if not len(kept):
             kept = torch.tensor([0])  # a window of nothing has no genre
         return strokes[kept], kept + 1
 
     def compute(self):
         """Ask the model, and take the chosen token's row out of the chosen map."""
-        one = self._windows.at([self.window])
-        everything = one.strokes[0][:LONGEST]
-        strokes, names = self._strokes()
-        one.strokes[0] = strokes
-        self.controls["token"].max = min(len(one.strokes[0]), LONGEST)
-        ids, steps, real = tokenized(one)
+        played = self._windows.strokes[self.window][:LONGEST, 1].unique().tolist()
+        strokes, names = self._strokes(self.muted)
         n = len(strokes)
+        self.controls["token"].max = n
+        ids, steps, real = self._tables(self.muted)
         maps = self._model.attention_maps(ids[:, :n], steps[:, :n], real[:, :n])[0, self.layer - 1]
         chosen = maps.mean(0) if self.head == MEAN else maps[self.head]
-        chances = self._answer((ids, steps, real))
-        everyone = tokenized(self._windows.at([self.window]))
-        whole = chances if self.muted == NOTHING else self._answer(everyone)
         asked = (names == self.token).nonzero()  # a stroke that is left out can't be asked
         place = asked.item() + 1 if len(asked) else 0
         row = chosen[place]
+        ways = {NOTHING, self.muted, *(played if self.muted != NOTHING else ())}
         return {
             "strokes": strokes,
             "names": names,
             "asked": place,
             "weights": row,
-            "played": everything[:, 1].unique().tolist(),
+            "played": played,
             "beats": weight_per_beat(row, strokes[:, 0], BEATS),
             "counts": (strokes[:, 0] // 4).bincount(minlength=BEATS) / n,
-            "chances": chances,
-            "whole": whole,
+            "without": (without := {voice: self._answer(voice) for voice in sorted(ways)}),
+            "chances": without[self.muted],
+            "whole": without[NOTHING],
         }
 
-    def _answer(self, tables):
-        """Return the genres' probabilities for a window, tokenized."""
-        return logits_of(self._model, tables, torch.arange(1))[0].softmax(-1)
+    def _tables(self, muted):
+        """Tokenize the window without one of its voices."""
+        one = self._windows.at([self.window])
+        one.strokes[0] = self._strokes(muted)[0]
+        return tokenized(one)
+
+    def _answer(self, muted):
+        """Return the genres' probabilities without one of the voices."""
+        return logits_of(self._model, self._tables(muted), torch.arange(1))[0].softmax(-1)
 
     def sound(self):
         bpm = self._windows.bpm[self.window].item()
@@ -144,17 +147,19 @@ class DrumRoll(Explorer):
             now = found["chances"].argmax().item()
             share = 100 * found["chances"][now].item()
             turned = f": the answer is now {GENRES[now]} ({share:.0f}%)" if now != best else ""
-            return (
-                f"Without the {VOICES[self.muted]}, {GENRES[best]} goes from {before} to {after}"
-                f"{turned}.",
-                "Press the name again to put the drum back. Listen below.",
-            )
+            went = f"stays at {after}" if after == before else f"goes from {before} to {after}"
+            headline = f"Without the {VOICES[self.muted]}, {GENRES[best]} {went}{turned}."
+            most = min(found["without"], key=lambda voice: found["without"][voice][best])
+            if most in (NOTHING, self.muted):
+                return headline, "The answer hangs on no other drum as much. Listen below."
+            worst = f"falls to {100 * found['without'][most][best].item():.0f}%."
+            return headline, f"Without the {VOICES[most]}, {GENRES[best]} {worst} Listen below."
         strokes = found["weights"][1:]
         step, voice = found["strokes"][strokes.argmax(), :2].tolist()
         return (
             f"T{' '.join(self._where())[1:]} gives {100 * strokes.max():.0f}% to one of "
             f"{len(strokes)} strokes: the {VOICES[voice]} on {_beat(step // 4)}.",
-            "Press a drum's name to leave it out. Which drum does the answer hang on?",
+            f"Does the answer hang on the {VOICES[voice]}? Press a drum’s name to leave it out.",
         )
 
     def draw(self):
@@ -162,14 +167,14 @@ class DrumRoll(Explorer):
         return [self._draw_roll(), self._draw_answer()]
 
     def _draw_roll(self):
-        sheet, found = Sheet(486, 368), self.numbers
+        sheet, found = Sheet(458, TALL + 142), self.numbers
         played, bottom, right = found["played"], 30 + TALL, LEFT + STEP * N_STEPS
         high = TALL / len(played)  # of a voice; one that this window doesn't play has none
         sheet.text(LEFT - 8, 18, "beat", GREY, anchor="end")
         for place, i in enumerate(played):
             name, y, out = VOICES[i], 30 + high * place, i == self.muted
             ink, short = ORANGE if out else INK, name.replace("hi-hat", "hat")
-            sheet.text(LEFT - 8, y + high / 2 + 6, short, ink, anchor="end", bold=out)
+            sheet.text(LEFT - 8, y + high / 2 + 6, short, ink, anchor="end")
             sheet.line(LEFT, y + high, right, y + high, PALE, 1)
             label = f"{'Put back' if out else 'Leave out'} the {name}"
             sheet.target(0, y, LEFT - 4, high, label, muted=NOTHING if out else i)
@@ -197,14 +202,14 @@ class DrumRoll(Explorer):
     def _draw_beats(self, sheet, bottom):
         beats, counts = self.numbers["beats"].tolist(), self.numbers["counts"].tolist()
         tallest, foot = max(*beats, *counts, 1e-9), bottom + 82
-        sheet.text(LEFT, foot + 24, "the taller a stroke, the louder it is", GREY)
+        sheet.text(0, foot + 24, "the taller a stroke, the louder it is", GREY)
         sheet.text(LEFT - 8, bottom + 40, "attention", BLUE, anchor="end", bold=True)
         sheet.text(LEFT - 8, bottom + 62, "strokes", GREY, anchor="end")
         for i, (weight, count) in enumerate(zip(beats, counts, strict=True)):
             x = LEFT + 4 * STEP * i
-            for offset, share, colour in ((6, weight, BLUE), (25, count, GREY)):
+            for offset, share, colour in ((5, weight, BLUE), (22, count, GREY)):
                 height = 64 * share / tallest
-                sheet.rect(x + offset, foot - height, 17, height, colour)
+                sheet.rect(x + offset, foot - height, 16, height, colour)
 
     def _draw_answer(self):
         sheet, chances = Sheet(254, 350), self.numbers["chances"].tolist()

@@ -15,9 +15,9 @@ from helpers.widgets.svg import PALE, Sheet, share
 
 BEGINNING = "Once upon a time there was a king who"
 SHOWN = 7  # candidates
-LINES, LETTERS = 14, 40  # of the story's end; letters per line
+LINES, LETTERS = 13, 40  # of the story's end; letters per line
 HEIGHT, NEXT = 384, 310  # pixels, of both sheets, and the width of what comes next
-RUN = 4  # pieces in a row that count as said before
+RUN, LOOP = 4, 80  # pieces in a row that count as said before, and how many show a loop
 SEEDS = 10_000  # place i of a story is drawn with the seed times this, plus i
 
 
@@ -111,6 +111,7 @@ class EndlessStory(Explorer):
             "vocabulary": len(chances),
             "read": windows[-1],
             "repeated": _repeated(self._prompt_ids + self._written),
+            "looping": _repeated((self._prompt_ids + self._written)[-LOOP:]) > 0.5,
             "forgotten": teller.decode((self._prompt_ids + self._written)[: -windows[-1]]),
             "without cache": sum(windows),
             # A new piece alone, but for the times when the model goes on from its last half.
@@ -142,15 +143,17 @@ class EndlessStory(Explorer):
         n = len(self._prompt_ids) + len(self._written)
         if gone := n - found["read"]:
             rest = found["story"][len(found["forgotten"]) :].strip(" .,;:!?'")
-            first = " ".join(rest.split()[:5])
+            first = " ".join(rest.split()[:3])
             headline = f"The first {gone} pieces are forgotten: the window begins at “{first} …”."
         else:
             headline = f"The model still reads all {n} pieces; its window holds {most}."
         share = f"{found['repeated']:.0%} of its runs of {RUN} pieces repeat an earlier one."
-        asked = "Set the temperature to 0 and press Play."
-        if self.temperature == 0:
-            looping = found["repeated"] > 0.3
-            asked = "Which temperature ends the loop?" if looping else "Does Play end in a loop?"
+        if found["looping"]:
+            headline = f"The story goes round in circles: {share}"
+            return headline, "Move the temperature and press Play. At which one does the loop end?"
+        asked = "Does Play end in a loop?"
+        if self.temperature > 0:
+            asked = "Set the temperature to 0 and press Play."
         return headline, f"{share} {asked}"
 
     def draw(self):
@@ -170,6 +173,11 @@ class EndlessStory(Explorer):
             newest = i == len(lines[-LINES:]) - 1
             ink = GREY if forgotten else INK
             sheet.text(0, 50 + 24 * i, line.strip() + (" ▌" if newest else ""), ink)
+        n = len(self._prompt_ids) + len(self._written)
+        left = 400 * (1 - found["read"] / n)
+        sheet.text(0, HEIGHT - 20, f"■ the model still reads {found['read']} of {n}", BLUE)
+        sheet.rect(0, HEIGHT - 12, 400, 12, GREY, opacity=0.4)
+        sheet.rect(left, HEIGHT - 12, 400 - left, 12, BLUE)
         return sheet
 
     def _draw_candidates(self):

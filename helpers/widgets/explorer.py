@@ -206,6 +206,11 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
         """
         return self._add("words", trait, label, wide=wide, known=known)
 
+    def examples(self, trait, texts):
+        """Add a button for each of the `texts` that a field can hold, by what stands on it."""
+        for label, text in texts.items():
+            self.button(label, lambda _, text=text: self.take({trait: text}), text)
+
     def button(self, label, act, tooltip=None, down=None) -> Control:
         """Add a button that calls `act` with itself; its `tooltip` says at greater length what.
 

@@ -16,22 +16,12 @@ from helpers.widgets.svg import PALE, Sheet, ink_on, number, shade
 
 KINDS = ("encoder", "decoder", "cross")
 TOP, ROW = 54, 36  # pixels: top of the map of heads, and from one of its rows to the next
-CELL, LINE = 47, 23  # pixels: a head's width, a line of text
+CELL, LINE = 60, 23  # pixels: a head's width, a line of text
 WIDE, MOST_LETTERS = 400, 40  # of the sentences: pixels, and letters in one line, on a phone too
 
 
 def attention_layers(model):
-    """List every attention of a Transformer, with the name it has in the picture.
-
-    Parameters
-    ----------
-    model : Transformer
-
-    Returns
-    -------
-    layers : dict of str to MultiHeadAttention
-        "encoder 1", …, "decoder 1", …, "cross 1", …
-    """
+    """List every attention of a Transformer by its name: "encoder 1", …, "cross 1", …"""
     places = (
         [layer.self_attention for layer in model.encoder_layers],
         [layer.self_attention for layer in model.decoder_layers],
@@ -42,26 +32,6 @@ def attention_layers(model):
         for kind, layers in zip(KINDS, places, strict=True)
         for i, layer in enumerate(layers, 1)
     }
-
-
-@torch.no_grad()
-def pairs_loss(translator, src_ids, tgt_ids):
-    """Compute the cross-entropy of given translations.
-
-    Parameters
-    ----------
-    translator : Translator
-    src_ids, tgt_ids : integer Tensor of shape (B, S) and (B, T)
-        The target begins with the begin-of-sentence token.
-
-    Returns
-    -------
-    loss : float
-        Nats per token, padding left out.
-    """
-    logits = translator.model(src_ids, tgt_ids[:, :-1])
-    wanted, pad_id = tgt_ids[:, 1:], translator.model.config.pad_id
-    return F.cross_entropy(logits.flatten(0, 1), wanted.flatten(), ignore_index=pad_id).item()
 
 
 class HeadSwitches(Explorer):
@@ -134,27 +104,31 @@ class HeadSwitches(Explorer):
     def _cross_off(self, button):
         self.silent = tuple(name for name in self.names() if name.startswith("cross"))
 
-    def _measure(self, silent):
-        """Return the loss and the translations with some heads silent."""
-        with ExitStack() as stack:
-            self._mute(stack, silent)
-            loss = pairs_loss(self._translator, self._src_ids, self._tgt_ids)
-            return loss, self._translator.translate(self._sentences)
-
-    def _mute(self, stack, silent):
+    def _muted(self, silent):
+        """Switch some heads off inside a with block."""
+        stack = ExitStack()
         for layer, module in self._layers.items():
             heads = [int(n.rsplit(".", 1)[1]) - 1 for n in silent if n.rsplit(".", 1)[0] == layer]
             stack.enter_context(heads_off(module, heads))
+        return stack
+
+    @torch.no_grad()
+    def _loss(self):
+        """Compute the cross-entropy of the pairs' translations, in nats per token."""
+        model = self._translator.model
+        logits = model(self._src_ids, self._tgt_ids[:, :-1]).flatten(0, 1)
+        wanted = self._tgt_ids[:, 1:].flatten()
+        return F.cross_entropy(logits, wanted, ignore_index=model.config.pad_id).item()
+
+    def _measure(self, silent):
+        """Return the loss and the translations with some heads silent."""
+        with self._muted(silent):
+            return self._loss(), self._translator.translate(self._sentences)
 
     def costs(self):
-        """Say by how much the loss rises when one head alone is silent.
+        """Say by how much the loss rises when one head alone is silent, in nats per token.
 
         For the pairs of `recipes.head_costs` that is stored, because it takes seconds.
-
-        Returns
-        -------
-        costs : dict of str to float
-            Nats per token.
         """
         if self._costs is None:
             stored = measured("head_costs")
@@ -167,20 +141,20 @@ class HeadSwitches(Explorer):
         """Measure what `costs` says."""
         costs = {}
         for name in self.names():
-            with ExitStack() as stack:
-                self._mute(stack, [name])
-                loss = pairs_loss(self._translator, self._src_ids, self._tgt_ids)
-            costs[name] = loss - self._whole[0]
+            with self._muted([name]):
+                costs[name] = self._loss() - self._whole[0]
         return costs
 
     def compute(self):
         """Measure with the heads that are silent now."""
         loss, translations = self._measure(self.silent)
+        whole, before = self._whole
         return {
             "loss": loss,
-            "whole": self._whole[0],
+            "whole": whole,
             "translations": translations,
-            "before": self._whole[1],
+            "before": before,
+            "changed": sum(map(str.__ne__, before, translations)),
             "costs": self.costs() if self.alone else None,
         }
 
@@ -188,10 +162,9 @@ class HeadSwitches(Explorer):
         """Say in words what the picture shows."""
         found = self.numbers
         names = ", ".join(self.silent) if self.silent else "none"
-        changed = sum(a != b for a, b in zip(found["before"], found["translations"], strict=True))
         return (
             f"Heads of the translator on and off. Silent: {names}. Loss {number(found['loss'])} "
-            f"nats per token, {number(found['whole'])} with all heads; {changed} of "
+            f"nats per token, {number(found['whole'])} with all heads; {found['changed']} of "
             f"{len(self._sentences)} translations changed."
         )
 
@@ -203,12 +176,11 @@ class HeadSwitches(Explorer):
                 f"All {len(self.names())} heads are on.",
                 "Press a head. Does any translation change?",
             )
-        changed = sum(a != b for a, b in zip(found["before"], found["translations"], strict=True))
         return (
-            f"{n} {'head is' if n == 1 else 'heads are'} silent, and {changed} of "
+            f"{n} {'head is' if n == 1 else 'heads are'} silent, and {found['changed']} of "
             f"{len(self._sentences)} translations changed.",
             "How many can you silence before the first one changes?"
-            if not changed
+            if not found["changed"]
             else "Switch some on again. Which of them brings the old translation back?",
         )
 
@@ -232,7 +204,8 @@ class HeadSwitches(Explorer):
         sheet.line(whole * scale, 26, whole * scale, 56, INK, 2.5)
 
     def _draw_map(self):
-        sheet, costs = Sheet(292, TOP + ROW * len(self._layers) + 30), self.numbers["costs"]
+        costs, wide = self.numbers["costs"], 104 + CELL * self._n_heads
+        sheet = Sheet(wide, TOP + ROW * len(self._layers) + 54)
         top = max(costs.values()) if costs else 1.0
         title = "Cost of each head alone, in nats" if costs else "Press a head to switch it off"
         sheet.text(0, 18, title, INK, bold=True)
@@ -244,10 +217,11 @@ class HeadSwitches(Explorer):
             sheet.text(96, y + 24, layer, INK, anchor="end")
             for head in range(self._n_heads):
                 self._draw_head(sheet, f"{layer}.{head + 1}", 104 + CELL * head, y, top)
-        y = sheet.height - 6
+        y = sheet.height - 30
         words = "deeper: costs more" if costs else "■ on"
-        sheet.text(0 if costs else 106, y, words, BLUE, bold=True)
-        sheet.text(215 if costs else 180, y, "× off", ORANGE, bold=True)
+        sheet.text(0, y, words, BLUE, bold=True)
+        sheet.text(0, y + 24, "blank: less than 0.01" if costs else "", GREY)
+        sheet.text(sheet.width - 4, y, "× off", ORANGE, anchor="end", bold=True)
         return sheet
 
     def _draw_head(self, sheet, name, x, y, top):
@@ -255,21 +229,20 @@ class HeadSwitches(Explorer):
         share = max(costs[name], 0) / top if costs else 0.0
         fill = shade(WEIGHTS, share) if costs else BLUE
         sheet.rect(x, y + 1, CELL - 2, ROW - 4, PALE if off else fill, round=4)
-        words = "×" if off else number(costs[name]) if costs and costs[name] >= 0.005 else ""
-        colour = ORANGE if off else ink_on(share)
-        sheet.text(x + CELL / 2 - 1, y + 24, words, colour, 20 if off else 16, "middle", bold=off)
+        cost = number(costs[name]) if costs and costs[name] >= 0.005 else ""
+        at, size = (x + 3, 16) if cost else (x + CELL / 2 - 7, 20)
+        sheet.text(at, y + 24, "×" if off else "", ORANGE, size, bold=True)
+        at, colour = (x + CELL - 4, INK) if off else (x + CELL - 10, ink_on(share))
+        sheet.text(at, y + 24, cost, colour, anchor="end")
         others = [one for one in self.silent if one != name]
         label = f"{name}: {'off, switch it on' if off else 'on, switch it off'}"
         sheet.target(x, y, CELL - 2, ROW - 2, label, silent=others if off else [*others, name])
 
     def _draw_sentence(self, sheet, i, y):
-        """Write a sentence and its translation, or that and what it has become; return the end."""
+        """Write a sentence, its translation, and what that has become; return the end."""
         before, now = self.numbers["before"][i], self.numbers["translations"][i]
-        changed = now != before
-        for words, colour in (
-            (before if changed else self._sentences[i], GREY),
-            (f"→ {now or '(nothing)'}" if changed else before, ORANGE if changed else INK),
-        ):
+        new = f"→ {now or '(nothing)'}" if now != before else ""
+        for words, colour in ((self._sentences[i], GREY), (before, INK), (new, ORANGE)):
             for line in wrap(words, MOST_LETTERS):
                 sheet.text(0, y, line, colour)
                 y += LINE

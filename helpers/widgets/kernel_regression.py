@@ -27,36 +27,13 @@ def true_curve(x):
 
 
 def kernel_regression(queries, keys, values, width):
-    """Estimate a value at each query: an average of the values, the near ones counting most.
+    """Average the values, (S,), at each query, (T,): the nearer a key, the more its value counts.
 
-    It is attention with the score −(query − key)² / (2 width²).
-
-    Parameters
-    ----------
-    queries : Tensor of shape (T,)
-    keys, values : Tensor of shape (S,)
-    width : float
-        Of the Gaussian kernel, in units of the keys.
-
-    Returns
-    -------
-    estimates : Tensor of shape (T,)
-    weights : Tensor of shape (T, S)
-        Every row sums to 1.
-
-    Raises
-    ------
-    ValueError
-        If the width is not positive.
-
-    Source
-    ------
-    Nadaraya (1964), "On Estimating Regression"; Watson (1964), "Smooth Regression Analysis".
+    It is attention with the score −(query − key)² / (2 width²); returns the estimates, (T,), and
+    the weights, (T, S). Source: Nadaraya (1964), "On Estimating Regression"; Watson (1964), "Smooth
+    Regression Analysis".
     """
-    if width <= 0:
-        raise ValueError(f"a kernel needs a width above 0; got {width}.")
-    scores = -((queries[:, None] - keys) ** 2) / (2 * width**2)
-    weights = masked_softmax(scores)
+    weights = masked_softmax(-((queries[:, None] - keys) ** 2) / (2 * width**2))
     return weights @ values, weights
 
 
@@ -77,17 +54,22 @@ class KernelRegression(Explorer):
         self.switch("curve", "Show the true curve")
         self.button("Start again", self.reset)
 
+    def _fit(self, width):
+        """Estimate the whole curve, and say how far off that is."""
+        estimates, _ = kernel_regression(self._grid, self._keys, self._values, width)
+        return estimates, (estimates - true_curve(self._grid)).square().mean().sqrt().item()
+
     def compute(self):
         """Weigh the points for the query, and estimate the whole curve."""
         query = torch.tensor([self.query], dtype=torch.float64)
         estimate, weights = kernel_regression(query, self._keys, self._values, self.width)
-        estimates, _ = kernel_regression(self._grid, self._keys, self._values, self.width)
+        estimates, error = self._fit(self.width)
         return {
             "weights": weights[0],
             "estimate": estimate.item(),
             "estimates": estimates,
             "effective": attention_entropy(weights).exp().item(),
-            "error": (estimates - true_curve(self._grid)).square().mean().sqrt().item(),
+            "error": error,
             "temperature": 2 * self.width**2,
         }
 
@@ -104,8 +86,10 @@ class KernelRegression(Explorer):
         """Say how many points count and how far off the curve is, and what to try."""
         found, h = self.numbers, number(self.width)
         asked = "Pull h down: when does the curve begin to jump from point to point?"
-        if found["effective"] < 2:
+        if found["effective"] < 1.5:
             asked = "Hardly more than one point has weight. Pull h up: when is the curve flat?"
+        elif found["error"] <= min(self._fit(self.width * f)[1] for f in (0.95, 1.05)):
+            asked = "No other h brings the estimate closer to the true curve: this is the best."
         return (
             f"At h = {h}, the query averages about {number(found['effective'], 1)} points; "
             f"the curve is typically off by {number(found['error'])}.",
@@ -115,18 +99,18 @@ class KernelRegression(Explorer):
     def draw(self):
         """Draw points, estimate and, below, every point's weight; numbers beside them."""
         sheet = Sheet(530, 400)
-        plot = Plot(sheet, 34, 24, 480, 230, (LOW, HIGH), (-0.8, 5.2))
+        plot = Plot(sheet, 42, 24, 472, 230, (LOW, HIGH), (-0.8, 5.2))
         plot.ticks(up=(0, 2, 4))
         self._draw_points(sheet, plot)
-        top = next(t for t in (0.05, 0.1, 0.2, 0.5, 1) if t >= self.numbers["weights"].max())
-        bars = Plot(sheet, 34, 288, 480, 76, (LOW, HIGH), (0, top))
-        bars.ticks(across=range(7), up=(0, (top, f"{top:g}".removeprefix("0"))))
+        top = next(t for t in (0.1, 0.2, 0.5, 1) if t >= self.numbers["weights"].max())
+        bars = Plot(sheet, 42, 288, 472, 76, (LOW, HIGH), (0, top))
+        bars.ticks(across=range(7), up=(0, top))
         for key, weight in zip(self._keys.tolist(), self.numbers["weights"].tolist(), strict=True):
             x, y = bars.x(key), bars.y(weight)
             sheet.line(x, bars.y(0), x, y, ORANGE, 5)
-        sheet.text(44, 282, "weight of each point", ORANGE)
-        drag = track("x", "query", (34, 514), (LOW, HIGH), self.query, step=0.05)
-        sheet.handle(34, 0, 480, 364, "Query", number(self.query), drag)
+        sheet.text(52, 282, "weight of each point", ORANGE)
+        drag = track("x", "query", (42, 514), (LOW, HIGH), self.query, step=0.05)
+        sheet.handle(42, 0, 472, 364, "Query", number(self.query), drag)
         return [sheet, self._draw_numbers()]
 
     def _draw_points(self, sheet, plot):

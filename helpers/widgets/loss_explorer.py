@@ -23,11 +23,10 @@ class LossExplorer(Explorer):
 
     target = traitlets.Enum(WORDS, "student").tag(state=True)
     epsilon = traitlets.Float(0.0, min=0.0, max=0.5).tag(state=True)
-    i = traitlets.Float(0.0, min=-6.0, max=6.0).tag(state=True)
-    am = traitlets.Float(0.0, min=-6.0, max=6.0).tag(state=True)
-    a = traitlets.Float(1.0, min=-6.0, max=6.0).tag(state=True)
-    student = traitlets.Float(1.5, min=-6.0, max=6.0).tag(state=True)
-    eos = traitlets.Float(0.0, min=-6.0, max=6.0).tag(state=True)
+    i, am, a, student, eos = (
+        traitlets.Float(start, min=-6.0, max=6.0).tag(state=True)
+        for start in (0.0, 0.0, 1.0, 1.5, 0.0)
+    )
 
     def build(self):
         """Make the controls; logits are dragged and the right word is pressed in the picture."""
@@ -71,7 +70,8 @@ class LossExplorer(Explorer):
     def tell(self):
         """Say where the loss comes from, and what to press."""
         found, right = self.numbers, WORDS.index(self.target)
-        loss, chance = number(found["cross_entropy"]), number(found["predicted"][right], 3)
+        loss, chance = number(found["cross_entropy"]), found["predicted"][right].item()
+        chance = number(chance, 3) if chance >= 0.001 else f"{chance:.2g}"
         headline = (
             f"“{self.target}” is right and gets {chance}: the loss is −log {chance} = {loss}."
         )

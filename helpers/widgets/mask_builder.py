@@ -34,6 +34,7 @@ class MaskBuilder(Explorer):
         self.switch("causal", "Causal: no looking ahead")
         self.switch("cross", "Cross-attention: keys from another sentence")
         self.button("Start again", self.reset)
+        self.observe(lambda _: self.take({"allowed": (), "masked": ()}), names="cross")
 
     def compute(self):
         """Put the masks together; weigh every row."""
@@ -91,8 +92,10 @@ class MaskBuilder(Explorer):
                 self._draw_cell(sheet, i, j, may)
         y = 78 + 40 * (self.query - 1)
         sheet.rect(88, y, 312, 40, stroke=BLUE, line=3, round=3)
-        sheet.text(88, 342, "✓ True: allowed", GREEN)
-        words = "▢ set by hand" if self.allowed or self.masked else ""
+        sheet.text(0, 342, "✓ allowed", GREEN)
+        sheet.text(104, 342, "■ padding", GREY)
+        sheet.text(214, 342, "" if self.cross else "□ later", INK)
+        words = "▢ by hand" if self.allowed or self.masked else ""
         sheet.text(400, 342, words, anchor="end")
         return sheet
 

@@ -53,6 +53,13 @@ class PatchCutter(Explorer):
         self.pictures = clothes("test", 12)
         self.choice("picture", "Picture", _named(self.pictures))
         self.button("Start again", self.reset)
+        self.observe(self._mark, names="picture")
+
+    def _mark(self, _):
+        """Mark the patch of a new picture in which there's most to see."""
+        if self.picture != self._start["picture"]:
+            patches = range(1, (SIDE // self.side) ** 2 + 1)
+            self.chosen = max(patches, key=lambda patch: self._pixels(patch).std())
 
     def _there(self, side):
         """Return which patch of another side covers the middle of the marked one."""
@@ -81,8 +88,8 @@ class PatchCutter(Explorer):
         patches = _against(n["tokens"] / first, "patches")
         weights = _against(n["weights"] / (first + 1) ** 2, "weights")
         return (
-            f"{n['tokens']} patches of {n['width']} numbers. With the class token, one map has "
-            f"{n['tokens'] + 1}² weights.",
+            f"{n['tokens']} patches of {n['width']} numbers. With the class token, one attention "
+            f"map has {n['tokens'] + 1}² weights.",
             "Press a smaller side below. The patches grow in number, and what grows faster?"
             if self.side == 7
             else f"Against side 7: {patches}, {weights}.",

@@ -23,19 +23,11 @@ def stored():
 
 
 def measure_grid(smol, source, target):
-    """Patch every vector of `source` into the run on `target`.
+    """Patch every vector of `source` into SmolLM's run on `target`.
 
-    Parameters
-    ----------
-    smol : SmolLM
-    source, target : str
-        Of equally many tokens; else a ValueError says how many they have.
-
-    Returns
-    -------
-    grid : dict
-        `tokens` of both, `says`: the next tokens of both, and from the `first` position at which
-        they differ, `share` and `said`: what each patched vector carries and what is said then.
+    If they don't have equally many tokens, a ValueError says how many they have. Gives `tokens` of
+    both, `says`: the next tokens of both, and from the `first` position at which they differ,
+    `share` and `said`: what each patched vector carries and what is said then.
     """
     ids = [smol.encode(text) for text in (source, target)]
     logits = patched_logits(smol.model, *ids)  # (L + 1, T, V)
@@ -137,9 +129,10 @@ class PatchingGrid(Explorer):
         if math.isnan(share):
             return f"Both sentences go on with “{after}”.", "Nothing to carry: choose another one."
         return (
-            f"{where}, the vector at “{_clean(ours)}” becomes {whose}.",
-            f"It {_carries(share)}, and SmolLM says “{_clean(said[0][0])}”. "
-            f"(The difference: logit of “{after}” − “{before}”.) Where does another row take over?",
+            f"{where}, the vector at “{_clean(ours)}” becomes {whose}: SmolLM says "
+            f"“{_clean(said[0][0])}”.",
+            f"It {_carries(share)}, logit of “{after}” − “{before}”. Where does another row take "
+            "over?",
         )
 
     def describe(self):
@@ -182,7 +175,12 @@ class PatchingGrid(Explorer):
         for layer in range(0, 31, 5):
             x = LEFT + CELL * layer + CELL / 2
             sheet.text(x, bottom + 20, layer, GREY, anchor="middle")
-        sheet.text(right, bottom + 46, "before layer … (30: the output)", GREY, anchor="end")
+        sheet.text(right, bottom + 46, "before layer …", GREY, anchor="end")
+        sheet.text(0, bottom + 46, "0%", GREY)
+        sheet.text(118, bottom + 46, "100%", BLUE)
+        for i in range(6):
+            sheet.rect(32 + 14 * i, bottom + 33, 13, 15, PALE, round=2)
+            sheet.rect(32 + 14 * i, bottom + 33, 13, 15, BLUE, round=2, opacity=i / 5)
         at, share, _ = self._pressed()
         x, y = LEFT + CELL * self.layer, TOP + row * (at - first)
         sheet.rect(x - 2, y - 2, CELL + 3, row + 2, stroke=ORANGE, line=4)

@@ -13,7 +13,7 @@ from helpers.widgets.shape_steps import N_STAGES, stages, try_line
 from helpers.widgets.svg import BAD, PALE, Sheet, number, shade
 
 # Pixels from one line of the lists to the next, lines of the first list, pixels of a list's width.
-ROW, HALF, LIST = 28, 13, 194
+ROW, HALF, LIST = 26, 13, 194
 LETTER = 12  # pixels from one letter of a shape to the next
 SENTENCE = "Une femme en robe bleue danse sur une scène."  # English needs two pieces more
 COLOURS = {"encoder": BLUE, "decoder": ORANGE, "output": PURPLE}
@@ -154,29 +154,30 @@ class ShapeTracer(TranslatedSentence):
 
     def tell(self):
         """Say which tensor it is, and what to try."""
-        stage, broken = self.numbers["stage"], self.numbers["trial"]
-        return (
-            f"Tensor {self.step} of {N_STAGES}, {stage.name}: {tuple(stage.tensor.shape)}.",
-            "Which letters clash? Mend the line yourself, or press “Mend it”."
-            if broken
-            else "Press “Break it”: the line gets a typical mistake. Will PyTorch notice?",
-        )
+        stage, trial = self.numbers["stage"], self.numbers["trial"]
+        shape, asked = f"{tuple(stage.tensor.shape)}.", "Mend it yourself, or press “Mend it”."
+        if not trial:
+            asked = "Press “Break it”: the line gets a typical mistake. Will PyTorch notice?"
+        elif trial.tensor is None:
+            clash = "Which letters clash? " if trial.operands else ""
+            shape, asked = "this line fails.", clash + asked
+        elif not trial.tensor.equal(stage.tensor):
+            asked = f"What does your line do otherwise? {asked}"
+        return f"Tensor {self.step} of {N_STAGES}, {stage.name}: {shape}", asked
 
     def draw(self):
         """Draw the chosen tensor, and beside it the list of all of them, to be clicked."""
-        chosen, trial = Sheet(390, 454), self.numbers["trial"]
+        chosen, trial = Sheet(390, 416), self.numbers["trial"]
         stage = self.numbers["stage"]
-        title = f"{self.step}  {stage.name}"
-        chosen.text(0, 18, title, COLOURS[stage.part], bold=True)
         if trial and trial.tensor is None:
             self._draw_clash(chosen, trial)
         else:
             tensor = trial.tensor if trial else stage.tensor
-            self._draw_shape(chosen, 30, tensor.shape, COLOURS[stage.part], stage.letters.split())
+            self._draw_shape(chosen, 2, tensor.shape, COLOURS[stage.part], stage.letters.split())
             for i, line in enumerate(self._words()):
-                chosen.text(0, 112 + 22 * i, line, BAD if trial else INK)
-            self._draw_tensor(chosen, 0, 178, stage, tensor[0])
-        self._draw_letters(chosen, 418)
+                chosen.text(0, 84 + 22 * i, line, BAD if trial else INK)
+            self._draw_tensor(chosen, 0, 146, stage, tensor[0])
+        self._draw_letters(chosen, 380)
         halves = (((0, "encoder"),), 0, HALF), (((0, "decoder"), (101, "output")), HALF, N_STAGES)
         return [chosen, *(self._draw_list(*half) for half in halves)]
 
@@ -193,11 +194,11 @@ class ShapeTracer(TranslatedSentence):
             sheet.rect(0, y, LIST, ROW - 2, colour if now else "none", opacity=0.18, round=4)
             sheet.rect(0, y, 5, ROW - 2, colour)
             name = SHORT.get(stage.name, stage.name.removesuffix(", layer 1"))
-            sheet.text(11, y + 19, name, GREY if off else INK)
+            sheet.text(11, y + 18, name, GREY if off else INK)
             for place, letter in enumerate(reversed(letters)):
                 at, on = LIST - 8 - LETTER * place, letter == self.lit
-                sheet.rect(at - 6, y + 3, LETTER, 20, colour if on else "none", round=3)
-                sheet.text(at, y + 19, letter, "white" if on else GREY if off else colour,
+                sheet.rect(at - 6, y + 2, LETTER, 20, colour if on else "none", round=3)
+                sheet.text(at, y + 18, letter, "white" if on else GREY if off else colour,
                            anchor="middle", bold=now or on)  # fmt: skip
             label = f"Tensor {i + 1}, {stage.part}: {stage.name}, {stage.letters}"
             sheet.target(0, y - 1, LIST, ROW, label, step=i + 1)
@@ -233,7 +234,7 @@ class ShapeTracer(TranslatedSentence):
 
     def _draw_clash(self, sheet, trial):
         """Draw what the failing operation was given, the clash marked, and the reason."""
-        y = 30
+        y = 0
         for words, shape, bad in trial.operands:
             sheet.text(0, y + 14, words if len(words) < 42 else f"{words[:40]}…", INK, bold=True)
             self._draw_shape(sheet, y + 22, shape, GREY, bad=bad)
@@ -260,9 +261,11 @@ class ShapeTracer(TranslatedSentence):
                      0 if parts else -span, span)  # fmt: skip
         sheet.rect(left, y + 6, width, row * len(tokens), stroke=GREY, line=1)
         every = math.ceil(17 / row)
-        for i in range(0, len(tokens), every):
-            at = y + 6 + row * (i + 0.5) + 6
-            sheet.text(left - 8, at, tokens[i][:9], GREY, anchor="end")
+        for i, token in enumerate(tokens):
+            at = y + 6 + row * (i + 0.5)
+            sheet.line(left - 8, at, left - 2, at)
+            if i % every == 0:
+                sheet.text(left - 12, at + 6, token[:9], GREY, anchor="end")
         shown = f"{row_letter} down, {column_letter} across"
         shown += f" (the first {picture.shape[1]})" if picture.shape[1] < values.shape[1] else ""
         shown += "; head 1" if tensor.dim() == 3 else ""
@@ -273,12 +276,11 @@ class ShapeTracer(TranslatedSentence):
         """Write the ids and their pieces."""
         pieces = readable(self._translator.tokenizer.tokens(ids.tolist()))
         sheet.text(x, y - 6, f"{letter} down", GREY)
-        step = min(24, 190 / len(pieces))
-        every = math.ceil(17 / step)
-        for i in range(0, len(pieces), every):
-            at = y + 18 + step * i
-            sheet.text(x + 70, at, ids[i].item(), GREY, anchor="end")
-            sheet.text(x + 90, at, pieces[i], INK)
+        for i, piece in enumerate(pieces):
+            column, place = divmod(i, 9)
+            at = y + 18 + 22 * place
+            sheet.text(x + 44 + 130 * column, at, ids[i].item(), GREY, anchor="end")
+            sheet.text(x + 52 + 130 * column, at, piece[:8], INK)
 
     def _draw_key(self, sheet, x, y, span, parts):
         low = 0 if parts else -span

@@ -15,6 +15,7 @@ N_KEYS, N_DRAWS, MOST_POWER = 16, 200, 9  # vectors of up to 2⁹ = 512 entries
 STOPS = sorted({math.log2(round(2 ** (i / 4))) for i in range(4 * MOST_POWER + 1)})
 EVEN = (1 - 1 / N_KEYS) / N_KEYS  # gradient of a weight by its own score where all are equal
 SCORES = ("first", "second", "third", "fourth", "fifth")
+COLOURS = BLUE, ORANGE, GREEN, PURPLE, INK  # of each score, its weight and its curve
 
 
 class SoftmaxTemperature(Explorer):
@@ -24,11 +25,10 @@ class SoftmaxTemperature(Explorer):
     """
 
     temperature = traitlets.Float(1.0, min=0.02, max=10.0).tag(state=True)
-    first = traitlets.Float(2.0, min=-4.0, max=4.0).tag(state=True)
-    second = traitlets.Float(1.0, min=-4.0, max=4.0).tag(state=True)
-    third = traitlets.Float(0.5, min=-4.0, max=4.0).tag(state=True)
-    fourth = traitlets.Float(0.0, min=-4.0, max=4.0).tag(state=True)
-    fifth = traitlets.Float(-1.0, min=-4.0, max=4.0).tag(state=True)
+    first, second, third, fourth, fifth = (
+        traitlets.Float(start, min=-4.0, max=4.0).tag(state=True)
+        for start in (2.0, 1.0, 0.5, 0.0, -1.0)
+    )
 
     def build(self):
         """Make the controls; the scores are dragged in the picture."""
@@ -54,17 +54,21 @@ class SoftmaxTemperature(Explorer):
         best, second = self.numbers["scores"].sort(descending=True).values[:2].tolist()
         lead, entropy = (best - second) / self.temperature, self.numbers["entropy"]
         times = f"= {number(math.exp(lead), 1)}" if lead < 7 else "> 1,000"
-        asked = "Pull the purple line. Where does the softmax pick one, where do all five count?"
+        headline = (
+            f"The best score leads by {number(best - second, 1)}, so it weighs exp("
+            f"{number(best - second, 1)} / {number(self.temperature)}) {times} times the next."
+        )
+        if best - second < 0.05:
+            tied = int((best - self.numbers["scores"] < 0.05).sum())
+            many = ("two", "three", "four", "five")[tied - 2]
+            headline = f"The best {many} scores are equal, and so are their weights."
+        asked = "Pull the dashed line. Where does the softmax pick one, where do all five count?"
         if entropy < 0.05:
             lead = number(best - second, 1)
             asked = f"It has become a look-up: a lead of {lead} is enough to take nearly all."
         elif entropy > 0.98 * math.log(len(SCORES)):
             asked = "It has become a plain mean: the scores hardly count any more."
-        return (
-            f"The best score leads by {number(best - second, 1)}, so it weighs exp("
-            f"{number(best - second, 1)} / {number(self.temperature)}) {times} times the next.",
-            asked,
-        )
+        return headline, asked
 
     def draw(self):
         """Draw the scores, the weights that they become, and those at every temperature."""
@@ -72,32 +76,32 @@ class SoftmaxTemperature(Explorer):
 
     def _draw_scores(self):
         sheet = Sheet(400, 190)
-        sheet.text(0, 18, "Scores: drag them up and down", ORANGE, bold=True)
+        sheet.text(0, 18, "Scores: drag them up and down", bold=True)
         sheet.line(0, 97, 400, 97, GREY)
         for i, (name, score) in enumerate(zip(SCORES, self.numbers["scores"], strict=True)):
-            x, y = 81 * i, 97 - 17 * float(score)
+            x, y, colour = 81 * i, 97 - 17 * float(score), COLOURS[i]
             sheet.rect(x, 28, 74, 138, PALE, round=4)
-            sheet.rect(x, min(y, 97), 74, abs(y - 97), ORANGE)
-            sheet.rect(x + 17, y - 4, 40, 8, "white", ORANGE, 2.5, round=4)
-            sheet.text(x + 37, 186, number(score, 1), ORANGE, anchor="middle", bold=True)
+            sheet.rect(x, min(y, 97), 74, abs(y - 97), colour)
+            sheet.rect(x + 17, y - 4, 40, 8, "white", colour, 2.5, round=4)
+            sheet.text(x + 37, 186, number(score, 1), colour, anchor="middle", bold=True)
             drag = track("y", name, (165, 29), (-4, 4), float(score), step=0.1)
             sheet.handle(x, 28, 74, 138, f"The {name} score", number(score, 1), drag)
         return sheet
 
     def _draw_weights(self):
         sheet = Sheet(400, 190)
-        sheet.text(0, 18, "Weights: softmax(score / temperature)", PURPLE, bold=True)
+        sheet.text(0, 18, "Weights: softmax(score / temp.)", bold=True)
         for i, weight in enumerate(self.numbers["weights"].tolist()):
             x, height = 81 * i, 138 * weight
             sheet.rect(x, 28, 74, 138, PALE, round=4)
-            sheet.rect(x, 166 - height, 74, height, PURPLE)
-            sheet.text(x + 37, 186, share(weight), PURPLE, anchor="middle", bold=True)
+            sheet.rect(x, 166 - height, 74, height, COLOURS[i])
+            sheet.text(x + 37, 186, share(weight), COLOURS[i], anchor="middle", bold=True)
         return sheet
 
     def _draw_temperatures(self):
         """Draw a curve per weight over the temperature, and a line that can be pulled."""
         sheet, found = Sheet(560, 200), self.numbers
-        sheet.text(0, 18, "At every temperature", PURPLE, bold=True)
+        sheet.text(0, 18, "Weight by temperature →", bold=True)
         entropy = f"entropy {number(found['entropy'])}"
         sheet.text(560, 18, entropy, GREY, anchor="end")
         plot = Plot(sheet, 40, 46, 506, 124, (math.log(0.02), math.log(10)), (0, 1.03))
@@ -105,17 +109,12 @@ class SoftmaxTemperature(Explorer):
         plot.ticks(across=ticks, up=((0, "0"), (1, "1")))
         across = torch.linspace(math.log(0.02), math.log(10), 50).double()
         curves = (found["scores"] / across.exp()[:, None]).softmax(-1)
-        for i in range(len(SCORES)):
-            plot.curve(across.tolist(), curves[:, i].tolist(), PURPLE, 2)
+        for i, colour in enumerate(COLOURS):
+            plot.curve(across.tolist(), curves[:, i].tolist(), colour, 2)
         now = math.log(self.temperature)
-        sheet.line(plot.x(now), 46, plot.x(now), 170, PURPLE, 2, "4 4")
-        pairs, above = zip(found["weights"].tolist(), found["scores"].tolist(), strict=True), 0
-        for weight, score in sorted(pairs, reverse=True):
-            plot.dot(now, weight, 6, PURPLE)
-            fits = plot.y(weight) - above > 24
-            words = f"score {number(score, 1)}" if fits else ""
-            sheet.text(plot.x(now) + 10, plot.y(weight) - 6, words, PURPLE, spare=True)
-            above = plot.y(weight) if fits else above
+        sheet.line(plot.x(now), 46, plot.x(now), 170, INK, 2, "4 4")
+        for weight, colour in sorted(zip(found["weights"].tolist(), COLOURS, strict=True)):
+            plot.dot(now, weight, 6, colour)
         pull = track("x", "temperature", (40, 546), (0.02, 10), self.temperature, log=True)
         sheet.handle(40, 46, 506, 124, "Temperature, along the curves", number(self.temperature),
                      pull)  # fmt: skip
@@ -200,8 +199,8 @@ class ScaleExplorer(Explorer):
         mean = found[f"mean of {N_DRAWS}"]
         how = "divided" if self.divide else "not divided"
         headline = (
-            f"dₖ = {found['width']}, {how}: the top key gets {mean['strongest']:.0%} on average, "
-            f"and {mean['gradient']:.0%} of the gradient is left."
+            f"dₖ = {found['width']}, {how}: the top key gets {mean['strongest']:.0%}, "
+            f"and a weight keeps {mean['gradient']:.0%} of its gradient."
         )
         if not self.push:
             return headline, "Pull the vectors' end, or drag any dot: does its weight follow?"
@@ -226,7 +225,7 @@ class ScaleExplorer(Explorer):
         return [self._draw_keys(), self._draw_gradient()]
 
     def _draw_keys(self):
-        sheet, found = Sheet(400, 374), self.numbers
+        sheet, found = Sheet(428, 374, least=1), self.numbers  # its targets are 24 wide
         width, i = found["width"], self.key - 1
         end = 24 + 350 * self.power / MOST_POWER
         title = "entry" if width == 1 else "entries"
@@ -242,11 +241,11 @@ class ScaleExplorer(Explorer):
         self._draw_scores(sheet)
         sheet.text(44, 294, "Weights", PURPLE, bold=True)
         largest = f"largest {share(found['weights'].max())}"
-        sheet.text(396, 294, largest, PURPLE, anchor="end")
+        sheet.text(426, 294, largest, PURPLE, anchor="end")
         for i, weight in enumerate(found["weights"].tolist()):
-            x = 44 + 22 * i
-            sheet.rect(x, 302, 20, 70, PALE)
-            sheet.rect(x, 372 - 70 * weight, 20, 70 * weight, PURPLE)
+            x = 44 + 24 * i
+            sheet.rect(x, 302, 22, 70, PALE)
+            sheet.rect(x, 372 - 70 * weight, 22, 70 * weight, PURPLE)
         return sheet
 
     def _draw_scores(self, sheet):
@@ -256,31 +255,31 @@ class ScaleExplorer(Explorer):
         typical = 1 if self.divide else math.sqrt(found["width"])
         formula = "q · k / √dₖ" if self.divide else "q · k"
         sheet.text(44, 88, f"Scores {formula}", ORANGE, bold=True)
-        sheet.text(396, 88, f"typically ±{number(typical, 1)}", ORANGE, anchor="end")
+        sheet.text(426, 88, f"typically ±{number(typical, 1)}", ORANGE, anchor="end")
         for value in (most, 0, -most):
             sheet.text(36, middle - unit * value + 6, number(value, 0), GREY, anchor="end")
         for i in range(N_KEYS):
-            sheet.rect(44 + 22 * i, top, 20, bottom - top, PALE)
-        sheet.rect(44, middle - unit * typical, 350, 2 * unit * typical, ORANGE, opacity=0.2)
+            sheet.rect(44 + 24 * i, top, 22, bottom - top, PALE)
+        sheet.rect(44, middle - unit * typical, 382, 2 * unit * typical, ORANGE, opacity=0.2)
         pairs = zip(found["drawn"].tolist(), found["scores"].tolist(), strict=True)
         for i, (drawn, score) in enumerate(pairs, 1):
-            x, on = 32 + 22 * i, i == self.key
-            sheet.rect(x - 10, middle - unit * drawn - 1, 20, 2 if on else 0, INK)
+            x, on = 31 + 24 * i, i == self.key
+            sheet.rect(x - 11, middle - unit * drawn - 1, 22, 2 if on else 0, INK)
             y = middle - unit * max(-most, min(most, score))
             sheet.dot(x, y, 8, ORANGE, INK if on else "white", 3 if on else 1.5)
             limits = round(-most - drawn, 1), round(most - drawn, 1)
             pull = track("y", "push", (bottom, top), limits, self.push if on else 0.0,
                          step=most / 120)  # fmt: skip
             words = f"{number(score, 1)}, weight {share(found['weights'][i - 1])}"
-            sheet.handle(x - 11, top, 22, bottom - top, f"Score of key {i}", words, pull, key=i)
+            sheet.handle(x - 12, top, 24, bottom - top, f"Score of key {i}", words, pull, key=i)
 
     def _draw_gradient(self):
-        sheet, found = Sheet(400, 374), self.numbers
-        sheet.text(0, 18, "Gradient of a weight by its score", GREEN, bold=True)
-        plot = Plot(sheet, 56, 34, 336, 196, (0, MOST_POWER), (0, 1.05))
-        widths = [(power, f"{2**power}") for power in range(0, MOST_POWER + 1, 3)]
+        sheet, found = Sheet(372, 374), self.numbers
+        sheet.text(0, 18, "A weight’s gradient (100%: all even)", GREEN, bold=True)
+        plot = Plot(sheet, 56, 34, 306, 196, (0, MOST_POWER), (0, 1.05))
+        widths = [(0, "dₖ = 1"), *((power, f"{2**power}") for power in range(3, MOST_POWER + 1, 3))]
         plot.ticks(across=widths, up=((0, "0%"), (0.5, "50%"), (1, "100%")))
-        sheet.rect(56, plot.y(0.1), 336, plot.y(0) - plot.y(0.1), BAD, opacity=0.15)
+        sheet.rect(56, plot.y(0.1), 306, plot.y(0) - plot.y(0.1), BAD, opacity=0.15)
         sheet.text(64, plot.y(0) - 4, "saturated: under 10%", BAD)
         for divide in (True, False):
             on = divide == self.divide
@@ -293,21 +292,21 @@ class ScaleExplorer(Explorer):
         names = "this draw", f"mean of {N_DRAWS}"
         own, mean = (found[name] for name in names)
         at = math.log2(found["width"])
+        plot.dot(at, mean["gradient"], 9, GREEN)
         plot.dot(at, min(own["gradient"], 1.05), 5, ORANGE)
-        plot.dot(at, mean["gradient"], 8, GREEN)
-        across = track("x", "power", (56, 392), (0, MOST_POWER), self.power, step=0.25)
-        sheet.handle(56, 34, 336, 196, "Entries per vector, along the curve", str(found["width"]),
+        across = track("x", "power", (56, 362), (0, MOST_POWER), self.power, step=0.25)
+        sheet.handle(56, 34, 306, 196, "Entries per vector, along the curve", str(found["width"]),
                      across)  # fmt: skip
-        for x, name, colour in ((250, names[0], ORANGE), (396, names[1], GREEN)):
+        for x, name, colour in ((240, names[0], ORANGE), (370, names[1], GREEN)):
             sheet.text(x, 286, name, colour, anchor="end", bold=True)
         rows = (
-            ("variance of the scores", "variance", "{:.3g}"),
+            ("scores’ variance", "variance", "{:.3g}"),
             ("strongest weight", "strongest", "{:.0%}"),
-            ("gradient left", "gradient", "{:.0%}"),
+            ("a weight’s gradient", "gradient", "{:.0%}"),
         )
         for i, (words, name, form) in enumerate(rows):
             y = 314 + 26 * i
             sheet.text(0, y, words)
-            sheet.text(250, y, form.format(own[name]), anchor="end")
-            sheet.text(396, y, form.format(mean[name]), anchor="end", bold=True)
+            sheet.text(240, y, form.format(own[name]), anchor="end")
+            sheet.text(370, y, form.format(mean[name]), anchor="end", bold=True)
         return sheet

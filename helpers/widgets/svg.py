@@ -42,8 +42,10 @@ def number(value, digits=2) -> str:
 
 
 def share(part, digits=2) -> str:
-    """Write `part`, a share of 1, with so many `digits`: only what is all of it reads 1.00."""
+    """Write `part`, a share of 1, with so many `digits`: what isn't none or all never reads so."""
     written = number(part, digits)
+    if part > 0 and float(written) == 0:
+        return f"<{10**-digits:.{digits}f}"
     return f">0.{'9' * digits}" if part < 0.99999 and float(written) == 1 else written
 
 

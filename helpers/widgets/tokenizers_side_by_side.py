@@ -61,9 +61,7 @@ class TokenizersSideBySide(Explorer):
 
     def build(self):
         self.words("text", "Text", wide=True)
-        for words, text in EXAMPLES.items():
-            press = self.button(words, lambda _, text=text: self.take({"text": text}), text)
-            press.second = True
+        self.examples("text", EXAMPLES)
         self.button("Start again", self.reset)
 
     def compute(self):
@@ -85,16 +83,22 @@ class TokenizersSideBySide(Explorer):
         counts = {name: len(each) for name, each in pieces.items()}
         least, most = min(counts, key=counts.get), max(counts, key=counts.get)
         headline = f"One text: {counts[least]} pieces for “{least}”, {counts[most]} for “{most}”."
+        if counts[least] == counts[most]:
+            headline = f"One text: {counts[most]} pieces, whoever cuts it."
+        if len(self.text) == LONGEST:
+            return headline, f"No more than the first {LONGEST} characters are cut."
         for name, each in pieces.items():
             known = [piece for piece in each if piece not in UNKNOWN]
-            if len(known) < len(each):
-                return headline, f"What is orange is lost: “{name}” has no piece for it."
             kept = "".join(known)
             lost = [f"the {marks}" for marks, has in MARKS.items()
                     if any(map(has, self.text)) and not any(map(has, kept))]  # fmt: skip
-            if lost and _letters(kept) == _letters(self.text):  # they aren't written in bytes
+            if _letters(kept) != _letters(self.text):  # they're written in bytes, or are unknown
+                lost = []
+            if len(known) < len(each):
+                lost.append("what is orange")
+            if lost:
                 lost = " and ".join(lost)
-                return headline, f"“{name}” has lost {lost}: no piece says where they were."
+                return headline, f"“{name}” has lost {lost}: no piece of it says what was there."
         return headline, "Press a button, or type your name. Whose count grows most?"
 
     def draw(self):
@@ -105,10 +109,11 @@ class TokenizersSideBySide(Explorer):
         colours = [ORANGE if p in UNKNOWN else (BLUE, GREEN, PURPLE)[i % 3]
                    for i, p in enumerate(pieces)]  # fmt: skip
         labels = [(visible(p), colour, False) for p, colour in zip(pieces, colours, strict=True)]
-        sheet = draw_labels(f"{name}: {len(pieces)}", labels, lines=LINES)
+        byte = [f"{p}: a byte" for p in pieces if p[:1] == "<" and p[3:] == ">"]
+        sheet = draw_labels(f"{name}: {len(pieces)}", labels, "".join(byte[:1]), LINES)
         most = max(map(len, self.numbers["pieces"].values())) or 1
-        sheet.rect(150, 6, 250, 14, PALE, round=3)
-        sheet.rect(150, 6, 250 * len(pieces) / most, 14, GREY, round=3, opacity=0.6)
+        sheet.rect(190, 6, 210, 14, PALE, round=3)
+        sheet.rect(190, 6, 210 * len(pieces) / most, 14, GREY, round=3, opacity=0.6)
         return sheet
 
 
@@ -122,6 +127,7 @@ def draw_labels(title, labels, more="", lines=math.inf):
     sheet.text(0, 18, title, INK, bold=True)
     for i, (label, colour, marked) in enumerate(labels):
         width, last = width_of(label) + 12, y == 30 + ROW * (lines - 1)
+        width += 2 * len(label) * (label[:1] == "<")  # a mark's letters are wider
         rest = sum(width_of(each) + 15 for each, _, _ in labels[i:])
         if last and x + width > WIDTH - MORE and x + rest > WIDTH:
             more = f"… {len(labels) - i} more"
@@ -131,6 +137,8 @@ def draw_labels(title, labels, more="", lines=math.inf):
         sheet.rect(x, y, width, 28, colour, round=6, opacity=0.5 if marked else 0.36)
         sheet.text(x + width / 2, y + 20, label, anchor="middle", bold=marked)
         x += width + 3
+    if x + 4 + width_of(more) > WIDTH:
+        x, y = 0, y + ROW
     sheet.text(x + 4, y + 20, more, GREY, bold=True)
     sheet.height = y + ROW + 8
     return sheet

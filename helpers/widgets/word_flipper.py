@@ -72,14 +72,15 @@ class WordFlipper(SentenceExplorer):
         (chosen, now, whole), words = self._chosen(), self.numbers["words"]
         most = max(range(len(words)), key=lambda i: abs(self.numbers["positive"][i + 1] - whole))
         if not chosen:
-            return (
-                f"The model calls this {_side(whole)}: probability of positive {share(whole)}.",
-                f"Click “{words[most]}”: no other word counts for more. Then type a review that "
-                "fools the model."
-                if abs(self.numbers["positive"][most + 1] - whole) >= 0.05
-                else "Leave out any one word: hardly anything changes. Type a review that hangs on "
-                "a single word.",
+            asked = (
+                f"Click “{words[most]}”: no other word counts for more. Then type another review."
             )
+            if len(words) == 1:
+                asked = "Type a few more words. Which of them does the model go by?"
+            elif abs(self.numbers["positive"][most + 1] - whole) < 0.05:
+                asked = "No word alone changes much. Type a review that hangs on a single word."
+            verdict = f"{_side(whole)}: probability of positive {share(whole)}."
+            return f"The model calls this {verdict}", asked
         changed = "turns" if _side(now) != _side(whole) else "stays"
         return (
             f"Without “{words[chosen - 1]}”, the review {changed} {_side(now)}: {share(whole)} → "
@@ -95,7 +96,6 @@ class WordFlipper(SentenceExplorer):
         (chosen, now, whole), words = self._chosen(), self.numbers["words"]
         sheet = Sheet(WIDE, 0)
         sheet.text(0, 18, "Click a word to leave it out", INK, bold=True)
-        sheet.text(WIDE, 18, f"{MOST_WORDS} words at most", GREY, anchor="end", spare=True)
         for i, (x, y, wide) in enumerate(flow(words, 30, WIDE), 1):
             out = i == chosen
             push = whole - self.numbers["positive"][i]  # what this word adds
@@ -107,12 +107,12 @@ class WordFlipper(SentenceExplorer):
             label = f"{'Put back' if out else 'Leave out'} {words[i - 1]}"
             sheet.target(x, y - 3, wide, 36, label, left_out=0 if out else i)
         y += 62
-        sheet.text(0, y, "negative", ORANGE, bold=True)
-        sheet.text(WIDE, y, "positive", BLUE, anchor="end", bold=True)
+        sheet.text(0, y, "■ to negative", ORANGE, bold=True)
+        sheet.text(WIDE, y, "to positive ■", BLUE, anchor="end", bold=True)
         sheet.rect(0, y + 10, WIDE, 34, PALE, round=4)
         _bar(sheet, y + 10, 0, WIDE, now, 34)
         x, said = min(max(WIDE * now, 92), WIDE - 92), f"P(positive) = {share(now)}"
-        sheet.text(x, y + 68, said, BLUE if now > 0.5 else ORANGE, anchor="middle", bold=True)
+        sheet.text(x, y + 68, said, INK, anchor="middle", bold=True)
         sheet.height = y + 80
         return sheet
 
@@ -127,8 +127,7 @@ class WordFlipper(SentenceExplorer):
             sheet.text(LEFT - 10, y + 16, shown, INK, anchor="end", bold=i == chosen)
             sheet.rect(LEFT, y, LONG, 22, PALE, round=3)
             _bar(sheet, y, LEFT, LONG, chance, 22, whole)
-            sheet.text(END, y + 16, share(chance), BLUE if chance > 0.5 else ORANGE, anchor="end",
-                       bold=i == chosen)  # fmt: skip
+            sheet.text(END, y + 16, share(chance), INK, anchor="end", bold=i == chosen)
             sheet.target(0, y - 5, END, ROW, f"Leave out {word}, word {i}", left_out=i)
         at, end = LEFT + LONG * whole, 26 + ROW * len(words)
         sheet.line(at, 24, at, end, INK, 2)

@@ -14,7 +14,7 @@ export function control(explorer, one) {
 }
 
 function row(one, ...parts) {
-  return make("div", { class: `ex-control ex-a-${one.kind}${one.spare ? " ex-spare" : ""}` }, ...parts);
+  return make("div", { class: `ex-control ex-a-${one.kind}` }, ...parts);
 }
 
 function slider(explorer, one) {
@@ -22,10 +22,7 @@ function slider(explorer, one) {
   const input = make("input", { type: "range", id });
   const output = make("span", { class: "ex-value", "aria-hidden": "true" });
   const toValue = (at) => (one.log ? shareToLog(at / 1000, one.min, one.max) : at);
-  input.addEventListener("input", () => {
-    if (play) explorer.pause(); // the hand has taken over
-    explorer.ask({ set: { [one.trait]: toValue(Number(input.value)) } });
-  });
+  input.addEventListener("input", () => explorer.ask({ set: { [one.trait]: toValue(Number(input.value)) } }));
   // A thousandth of a logarithm is no step for a key: it takes those of the number that is shown.
   const onKey = (event) => {
     const steps = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 }[event.key];

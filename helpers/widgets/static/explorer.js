@@ -13,16 +13,19 @@ class Explorer {
     Object.assign(this, { model, sent: 0, waiting: null, controls: {} });
     this.bar = make("div", { class: "ex-bar" });
     this.second = make("div", { class: "ex-bar ex-second" });
-    const { folded } = model.get("_shown");
+    const { folded, sound } = model.get("_shown");
     const fold = folded && make("details", { class: "ex-known ex-folded" }, make("summary", {}, folded), this.second);
     this.told = make("div", { class: "ex-told" });
     this.picture = make("div", { class: "ex-picture", role: "group" });
+    this.sound = make("audio", { controls: "", "aria-label": "Listen" });
     this.live = make("div", { class: "av-hidden", role: "status", "aria-live": "polite" });
     const named = { class: "av ex course-explorer", role: "group", "aria-label": model.get("_title") };
-    const parts = [this.bar, fold || this.second, this.told, this.picture, this.live];
-    this.root = make("div", named, ...parts);
+    const parts = [this.bar, fold || this.second, this.told, this.picture];
+    if (sound) parts.push(this.sound);
+    this.root = make("div", named, ...parts, this.live);
     el.classList.add("course-explorer-holder");
     el.append(this.root);
+    for (const event of ["play", "seeked"]) this.sound.addEventListener(event, () => this.follow());
     const update = () => this.update();
     const theme = () => (this.root.dataset.theme = isDark() ? "dark" : "light");
     const ends = [shieldKeys(this.root), onTheme(theme), onWidth(this.root, () => this.draw())];
@@ -72,7 +75,8 @@ class Explorer {
     this.told.replaceChildren(...shown.told.map((line) => make("div", {}, ...lowered(line))));
     this.told.hidden = !shown.told.length;
     this.picture.setAttribute("aria-label", shown.alt);
-    if (shown.sound) this.hear(`data:audio/wav;base64,${shown.sound}`);
+    const heard = shown.sound ? `data:audio/wav;base64,${shown.sound}` : "";
+    if (heard && this.sound.src !== heard) this.sound.src = heard;
     this.say(shown.alt);
     this.root.dataset.answered = shown.answered;
     this.flush();
@@ -115,15 +119,6 @@ class Explorer {
     }, 700);
   }
 
-  hear(heard) {
-    if (!this.sound) {
-      this.sound = make("audio", { controls: "", "aria-label": "Listen" });
-      for (const event of ["play", "seeked"]) this.sound.addEventListener(event, () => this.follow());
-      this.picture.after(this.sound);
-    }
-    if (this.sound.src !== heard) this.sound.src = heard;
-  }
-
   // A line in the picture goes with what is heard.
   follow() {
     const line = this.picture.querySelector("[data-heard]");
@@ -136,11 +131,10 @@ class Explorer {
   // Let time run: every tick asks Python for the next state, until nothing changes any more.
   play(one, button) {
     if (this.playing) return this.pause();
-    const call = (word) => {
-      button.textContent = word;
-      button.setAttribute("aria-label", `${word}: ${one.label}`);
-    };
+    const call = (word) => Object.assign(button, { textContent: word, ariaLabel: `${word}: ${one.label}` });
     call("Pause");
+    const slider = button.parentElement.querySelector("input");
+    slider.addEventListener("input", () => this.pause(), { once: true }); // the hand takes over
     this.rest = () => call("Play");
     const { min, max } = this.shown.controls.find(({ name }) => name === one.name);
     if (this.state[one.trait] >= max) this.ask({ set: { [one.trait]: min } }); // at the end: once more

@@ -130,7 +130,7 @@ SoftmaxTemperature()
 # ## Attention as kernel regression (lesson 03)
 
 # %%
-KernelRegression(width=0.3)
+KernelRegression(width=1.0)
 
 # %% [markdown]
 # ## Six steps for one word (lesson 03)
@@ -216,7 +216,7 @@ SpanExplorer(load_reader(), "Which people made puppets?", made)
 # ## An endless story (lesson 14)
 
 # %% tags=["nbval-ignore-output"]
-EndlessStory(load_storyteller())
+EndlessStory(load_storyteller(), length=250, temperature=0.0)
 
 # %% [markdown]
 # ## A picture as a row of patches (lesson 15)
@@ -269,9 +269,8 @@ def writer(model):
 
 
 writers = {"our assistant": writer(helper.model), "story model": writer(story.model)}
-ChatBox(
-    writers, helper.encode, story.decode, "Say forehead three times.", template="the roles swapped"
-)
+asked = "Say wolf three times."
+ChatBox(writers, helper.encode, story.decode, asked, template="the reply isn't opened")
 
 # %% [markdown]
 # ## One vector exchanged between two sentences (lesson 20)
@@ -280,7 +279,8 @@ ChatBox(
 # own=(…, …))` measures two sentences of your own.
 
 # %% tags=["nbval-ignore-output"]
-PatchingGrid()
+about = [f"My {who} is tired, so I told" for who in ("uncle", "aunt")]
+PatchingGrid(source=about[0], target=about[1], layer=26, position=1)
 
 # %% [markdown]
 # ## What a broken model depends on (page 96)
