@@ -21,7 +21,7 @@ WIDE, MOST_LETTERS = 400, 40  # of the sentences: pixels, and letters in one lin
 
 
 def attention_layers(model):
-    """List every attention of a Transformer by its name: "encoder 1", …, "cross 1", …"""
+    """List every attention of a `model` by its name: "encoder 1", …, "cross 1", …"""
     places = (
         [layer.self_attention for layer in model.encoder_layers],
         [layer.self_attention for layer in model.decoder_layers],

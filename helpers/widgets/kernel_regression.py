@@ -27,9 +27,9 @@ def true_curve(x):
 
 
 def kernel_regression(queries, keys, values, width):
-    """Average the values, (S,), at each query, (T,): the nearer a key, the more its value counts.
+    """Average the `values`, (S,), for each of the `queries`, (T,): those of near `keys` count most.
 
-    It is attention with the score −(query − key)² / (2 width²); returns the estimates, (T,), and
+    It is attention with the score −(query − key)² / (2 `width`²); returns the estimates, (T,), and
     the weights, (T, S). Source: Nadaraya (1964), "On Estimating Regression"; Watson (1964), "Smooth
     Regression Analysis".
     """

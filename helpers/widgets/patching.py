@@ -23,7 +23,7 @@ def stored():
 
 
 def measure_grid(smol, source, target):
-    """Patch every vector of `source` into SmolLM's run on `target`.
+    """Patch every vector of `source` into the run of `smol` on `target`.
 
     If they don't have equally many tokens, a ValueError says how many they have. Gives `tokens` of
     both, `says`: the next tokens of both, and from the `first` position at which they differ,
