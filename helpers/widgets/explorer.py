@@ -15,7 +15,7 @@ import traitlets
 from helpers.widgets import modules
 from helpers.widgets.controls import Control, as_trait, slider_options
 from helpers.widgets.fallback import StaticFallback
-from helpers.widgets.stills import as_image
+from helpers.widgets.stills import DRAWING, as_image
 from helpers.widgets.svg import lines_of_text, side_by_side
 
 
@@ -45,6 +45,7 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
     _css = modules.styles("view.css", "explorer.css")
 
     still = {}
+    _look = DRAWING  # the still picture's
     _folded = ""  # what the controls of the second row are called, if they're folded at first
     _title = traitlets.Unicode().tag(sync=True)
     _shown = traitlets.Dict().tag(sync=True)
@@ -172,7 +173,7 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
             self.numbers = self.compute()
             alt = self.describe()
             drawing = side_by_side([*lines_of_text(self.tell()), *self._draw()], alt)
-        return as_image(drawing, alt)
+        return as_image(drawing, alt, self._look)
 
     # Controls ---------------------------------------------------------------------------------
 

@@ -17,16 +17,19 @@ import weakref
 from IPython import get_ipython
 from IPython.display import display
 
+from helpers.notebook import ON_DARK
+
 LIVE_VIEW = "application/vnd.jupyter.widget-view+json"
-# After a restart the cell alone would miss what the first one imports.
-TO_PLAY = "<p>To play, run the notebook's first code cell, then this one.</p>"
+# After a restart the cell alone would miss what those above import and load.
+TO_PLAY = "<p>To play, run the cells above first (in the Run menu, “Run All Above Selected Cell”), then this one.</p>"  # noqa: E501
 STYLE = """<style>
 .course-still > p { margin: 2px 0 6px; font-style: italic; }
 .jp-NotebookPanel .course-still { animation: course-still 1.2s step-end; }
 @keyframes course-still { from { visibility: hidden; } }
 .jp-OutputArea-child:has(.course-still):has(+ .jp-OutputArea-child > .jp-OutputArea-output.lm-Panel > *),
 .jp-OutputArea-child:has(.course-still) + .jp-OutputArea-child:has(> .jp-OutputArea-output.lm-Panel):not(:has(> .jp-OutputArea-output > *)) { display: none; }
-</style>"""  # noqa: E501
+@on-dark
+</style>""".replace("@on-dark", ON_DARK)  # noqa: E501
 
 
 class StaticFallback:

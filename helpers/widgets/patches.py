@@ -44,6 +44,7 @@ class PatchCutter(Explorer):
         `chosen` (int, from 1: which patch is marked in both pictures).
     """
 
+    _look = 'style="max-width: 100%"'  # a photograph is no negative on a dark page
     picture = traitlets.Int(9, min=0, max=11).tag(state=True)
     side = traitlets.Enum(SIDES, default_value=7).tag(state=True)
     chosen = traitlets.Int(7, min=1, max=196).tag(state=True)
@@ -298,8 +299,8 @@ class PatchAttention(Explorer):
         for i, weight in enumerate(row[1:].tolist()):
             x, y = i % self._grid * size, 28 + i // self._grid * size
             square(x, y, weight, BLUE if self.numbers["shown"][i] else GREY)
-            label = f"Row {i // self._grid + 1}, column {i % self._grid + 1}"
-            sheet.target(x, y, size, size, f"{label}: weight {number(weight, 3)}", token=i + 1)
+            label = f"{name}: row {i // self._grid + 1}, column {i % self._grid + 1}"
+            sheet.target(x, y, size, size, f"{label}, weight {number(weight, 3)}", token=i + 1)
         if self.token:
             r, c = divmod(self.token - 1, self._grid)
             sheet.rect(c * size + 1, 29 + r * size, size - 2, size - 2, stroke=ORANGE, line=4)

@@ -15,10 +15,12 @@ from helpers.widgets.readable import xml_text
 FONT = "system-ui,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',sans-serif"
 # Isolated, so that a right-to-left token keeps its place.
 STYLE = "text{unicode-bidi:isolate;white-space:pre}image{image-rendering:pixelated}"
+# White paper that turns dark with the page.
+DRAWING = 'class="course-drawing" style="max-width: 100%"'
 STEPS = 32  # colours of a palette: enough to the eye, and few compress well
 
 
-def as_image(svg: str, alt: str, how='style="max-width: 100%"') -> str:
+def as_image(svg: str, alt: str, how=DRAWING) -> str:
     """Wrap a drawing as an image, which no front end takes away; `how` are its attributes."""
     data = base64.b64encode(svg.encode("utf-8")).decode("ascii")
     return f'<img alt="{xml_text(alt)}" {how} src="data:image/svg+xml;base64,{data}">'

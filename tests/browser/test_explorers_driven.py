@@ -59,6 +59,10 @@ def test_bars_are_dragged_tapped_and_moved_by_keys(open_notebook):
     page.keyboard.press("ArrowDown")
     wait_for(page, [1.9, 4, 0.5, 0, -1])
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "The first score"
+    page.keyboard.press("End")
+    wait_for(page, [4, 4, 0.5, 0, -1])
+    page.keyboard.press("Home")
+    wait_for(page, [-4, 4, 0.5, 0, -1])
     for key in "xb":
         page.keyboard.press(key)  # JupyterLab would cut the cell, or insert one
     assert page.evaluate("jupyterapp.shell.currentWidget.content.widgets.length") == 1
@@ -114,8 +118,14 @@ def test_the_next_day_there_is_a_picture_and_no_error(open_notebook):
     page.wait_for_function("() => window.jupyterapp && document.querySelector('.course-still')")
     page.locator(".course-still .av-stage[data-painted]").wait_for()  # this one needs no kernel
     assert page.locator(".course-still > p").all_inner_texts() == [
-        "To play, run the notebook's first code cell, then this one."
+        "To play, run the cells above first (in the Run menu, “Run All Above Selected Cell”), "
+        "then this one."
     ]
+    page.evaluate(
+        "jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Dark' })"
+    )
+    dark = "getComputedStyle(document.querySelector('.course-still img')).filter !== 'none'"
+    page.wait_for_function(dark)
     assert page.get_by_text("model not found").filter(visible=True).count() == 0
 
 

@@ -43,6 +43,7 @@ function keyOnToken(view, option, key) {
 
 function keyOnHead(view, key) {
   const moves = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+  Object.assign(moves, { Home: [0, -Infinity], End: [0, Infinity] });
   if (!moves[key]) return false;
   const layer = clamp(view.layer + moves[key][0], 0, view.map.layers - 1);
   const head = clamp(view.headIndex + moves[key][1], 0, view.map.heads - 1);
