@@ -410,11 +410,13 @@ def test_you_are_here_dims_what_is_not_built_yet(offline, trace):
     page = offline(model_map(trace, here="cross-attention", tour=["cross"]))
     expect(page.get_by_role("button", name="Take the tour: 1 step", exact=True)).to_be_visible()
     assert "cross-attention" in page.locator(".mm-badge").inner_text()
-    dim = colours(page, "^Source token 2", (0.8, 0.5))
+    dim, name = colours(page, "^Encoder, embedding:"), colours(page, "^Source token 2", (0.8, 0.5))
+    assert name > 765 - 3 * 0x94  # 3 to 1 against the paper: it can be pressed all the same
     page.locator(".mm-badge").click()
     page.mouse.move(2, 2)
     page.wait_for_timeout(60)
-    assert colours(page, "^Source token 2", (0.8, 0.5)) > 2 * dim
+    assert colours(page, "^Encoder, embedding:") > 2 * dim
+    assert colours(page, "^Source token 2", (0.8, 0.5)) > 1.5 * name
 
 
 def check_it_fits(page, size):
@@ -762,6 +764,13 @@ def test_where_it_is_narrow_picture_words_and_buttons_are_in_view_together(offli
     page.wait_for_function(seen, arg=[frame["y"], frame["height"]])
     page.get_by_label("Step of the computation").fill("0")
     page.wait_for_function("document.querySelector('.mm-frame').scrollTop < 60")
+    # And to what the keys go to.
+    page.locator(".mm-hit[tabindex='0']").focus()
+    for key in [*["ArrowDown"] * 5, "End", "ArrowUp", "Home"]:
+        page.keyboard.press(key)
+        box = page.locator(".mm-hit:focus").bounding_box()
+        assert frame["y"] <= box["y"] < frame["y"] + frame["height"] - 24
+    assert page.locator(".mm-hit:focus").get_attribute("aria-label") == "Source token 1: Un"
     page = offline(model_map(trace, tour=["follow-target"]), size, has_touch=True)
     page.get_by_role("button", name="Take the tour").click()  # it tells of the last layer
     page.wait_for_function(seen.replace("layer 2", "layer 3"), arg=[frame["y"], frame["height"]])

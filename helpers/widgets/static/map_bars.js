@@ -55,7 +55,7 @@ export class Bars {
     player.append(this.stepBack, this.playing, this.stepOn, this.slider, this.moment);
     this.words = make("div", { class: "mm-words" });
     this.tour = make("div", { class: "mm-tour", role: "group", "aria-label": "Tour" });
-    this.foot = make("div", { class: "mm-foot" }, player, this.words, this.tour);
+    this.foot = make("div", { class: "mm-foot" }, this.tour, player, this.words);
   }
 
   toggleHere() {

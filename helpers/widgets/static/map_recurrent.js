@@ -133,7 +133,7 @@ function bars(scene, model, g) {
     const act = undo ? "press to undo it" : "press: this step looks only there";
     scene.button(
       [g.x[2] - 2, g.y(row) - pitch / 2, part + 4, pitch],
-      `Step ${step + 1} to ${token}: ${act}`,
+      `Step ${step + 1} to source token ${row + 1}, ${token}: ${act}`,
       { choose: row },
       [`“${token}”: ${digits(weights[row])}`, act],
     );

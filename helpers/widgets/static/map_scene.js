@@ -30,7 +30,7 @@ export class Scene {
     if (used + textWidth(more, 13) < room) this.label(more, x + used, y, { size: 13, color: "muted" });
   }
 
-  // Above the veil: work(paint, lit) is told whether any of `rect` is lit, so that nothing is half.
+  // Above the veil: work(paint, lit, veil) is told whether any of `rect` is lit, so that nothing is half.
   top(rect, work) {
     this.tops.push({ rect, work });
   }

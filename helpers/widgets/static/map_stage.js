@@ -8,6 +8,10 @@ import { clamp } from "./text.js";
 const acts = (one) =>
   Boolean(one.follow || one.go !== undefined || one.open || one.choose !== undefined || one.write !== undefined);
 
+// By how many rows and columns a key moves; Home and End go to the first and the last.
+const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+Object.assign(MOVES, { Home: [0, -Infinity], End: [0, Infinity] });
+
 export class Stage {
   // `acts`: open(place), follow(token), choose(rank of a token), write(up to a row), say(text)
   constructor(acts) {
@@ -72,7 +76,7 @@ export class Stage {
     }
     const any = ([x, y, w, h]) =>
       !lit || lit.some(([left, top, wide, high]) => x < left + wide && left < x + w && y < top + high && top < y + h);
-    for (const { rect, work } of scene.tops) work(p, any(rect));
+    for (const { rect, work } of scene.tops) work(p, any(rect), this.veil);
     if (flows) flows(p);
     for (const label of scene.labels) label(p);
     for (const work of [this.named, this.marks]) if (work) work(p);
@@ -127,17 +131,17 @@ export class Stage {
     });
     this.list = list;
     const home = this.hits.find((hit) => hit.tabIndex === 0 && !hit.hidden);
-    if (!home) this.setHome(this.first());
+    if (!home) this.setHome(this.inOrder()[0]);
     if (this.pointed) this.pointed = this.scene.targets.includes(this.pointed.target) ? this.pointed : null;
     if (!this.pointed) this.tip.hidden = true;
     this.cursor = null;
   }
 
   // Reading order: from the left, then from the top.
-  first() {
+  inOrder() {
     return this.hits
       .filter((hit) => !hit.hidden)
-      .sort((a, b) => a.target.rect[0] - b.target.rect[0] || a.target.rect[1] - b.target.rect[1])[0];
+      .sort((a, b) => a.target.rect[0] - b.target.rect[0] || a.target.rect[1] - b.target.rect[1]);
   }
 
   setHome(chosen) {
@@ -146,7 +150,7 @@ export class Stage {
 
   // After a step deeper or back: what was left, or the first thing there is.
   focus(place) {
-    const hit = this.hits.find((one) => !one.hidden && place && one.target.go === place) || this.first();
+    const hit = this.hits.find((one) => !one.hidden && place && one.target.go === place) || this.inOrder()[0];
     if (!hit) return; // a page with nothing to press: the view itself takes the focus
     this.setHome(hit);
     hit.focus({ preventScroll: true });
@@ -243,7 +247,7 @@ export class Stage {
 
   onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const move = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+    const move = MOVES[event.key];
     const hit = event.target.closest(".mm-hit");
     if (!hit) return;
     if (event.key === "Escape" && this.cursor) {
@@ -259,7 +263,7 @@ export class Stage {
     event.stopPropagation();
   }
 
-  // To the nearest target in that direction.
+  // To the nearest target in that direction; it scrolls into view.
   moveFocus(from, [down, right]) {
     const centre = ({ target }) => [0, 1].map((i) => target.rect[i] + target.rect[i + 2] / 2);
     const [x, y] = centre(from);
@@ -274,6 +278,8 @@ export class Stage {
       const far = ahead + 2.5 * aside;
       if (far < least) [best, least] = [hit, far];
     }
-    if (best) best.focus({ preventScroll: true });
+    if (!Number.isFinite(right)) best = this.inOrder().at(right < 0 ? 0 : -1);
+    best?.focus({ preventScroll: true });
+    best?.scrollIntoView({ block: "nearest" });
   }
 }

@@ -250,7 +250,7 @@ class MapView {
     const height = Math.max(this.height, this.scene.height);
     this.scrolls = rows && height > seen + 30;
     // Below it there's a line that says what is out of sight.
-    this.frame.style.maxHeight = rows ? `${seen - (this.scrolls ? 28 : 0)}px` : "";
+    this.frame.style.maxHeight = this.scrolls ? `${seen - 28}px` : "";
     const light = lightOf(this);
     this.stage.show(this.scene, this.theme, { ...light, height });
     this.bars.show();
@@ -271,7 +271,9 @@ class MapView {
     if (told === this.sought) return;
     this.sought = told;
     const { rects = [], now } = this.beat >= 0 ? this.scene.beats[this.shown] : {};
-    const [rect] = now || (rects.length ? rects.slice(-1) : (this.stop >= 0 && (framedOf(this) || lit)) || []);
+    const { target: held } = document.activeElement; // of the stage's buttons, the one with the focus
+    const known = (this.stop >= 0 && (framedOf(this) || lit)) || (this.stage.list.includes(held) ? [held.rect] : []);
+    const [rect] = now || (rects.length ? rects.slice(-1) : known);
     const middle = rect ? rect[1] + Math.min(rect[3], this.frame.clientHeight) / 2 : 0;
     const [stack, row] = this.place ? [] : this.follow.split(":");
     // A followed row stands low, with room for what flows into it from above. A target token's words

@@ -148,18 +148,21 @@ function tokens(scene, model, stack, { pitch, label, current, close }, top, rows
     const { words, x, y, style } = places[row];
     // Written by the model itself.
     const own = model.kind === "GPT" && row >= model.given;
-    scene.paint((p) => {
-      const blue = { weight: 650, color: p.theme.query };
-      p.text(words, x, y + 0.5, {
-        ...style,
-        ...(own ? blue : close && row === current && stack === model.decoder ? { color: p.theme.query } : {}),
+    // Dimmed, a name can still be read and pressed; what is still to come isn't there.
+    const name = (left, paint) =>
+      scene.top([left, y - 1, 2, 2], (p, lit, veil) => {
+        if (lit || veil !== "paper") paint(p, (color) => ({ color: lit ? color : p.theme.field }));
       });
-      if (stack.arrow)
-        p.text(`→ ${model.written[row]}`, stack.arrow + 1, y + 0.5, {
-          size: style.size,
-          most: label - stack.arrow - 2,
-          ...(row === current || model.chosen?.includes(row) ? blue : { color: p.theme.muted }),
-        });
+    name(x + (style.align ? -3 : 1), (p, ink) => {
+      const blue = own || (close && row === current && stack === model.decoder);
+      const look = { ...style, ...ink(blue ? p.theme.query : p.theme.ink), weight: own ? 650 : 400 };
+      p.text(words, x, y + 0.5, look);
+    });
+    if (!stack.arrow) return;
+    name(stack.arrow + 3, (p, ink) => {
+      const blue = row === current || model.chosen?.includes(row);
+      const look = { ...ink(blue ? p.theme.query : p.theme.muted), weight: blue ? 650 : 400, size: style.size };
+      p.text(`→ ${model.written[row]}`, stack.arrow + 1, y + 0.5, { ...look, most: label - stack.arrow - 2 });
     });
   });
   if (stack.arrow)
