@@ -44,6 +44,16 @@ def rich(text: str) -> str:
     return "".join(parts)
 
 
+def bare(text: str) -> str:
+    """Return text as `rich` shows it, without its look: a name for those who hear the page."""
+    return html.unescape(re.sub("<[^>]*>", "", rich(text)))
+
+
+def folded(words: str, body: str) -> str:
+    """Fold some HTML under words that are high enough for a finger."""
+    return f'<details><summary style="padding: 1px 0">{words}</summary>{body}</details>'
+
+
 def number_line(marks: list[str]) -> str:
     """Draw a line for marks that `mark` made."""
     line = (
@@ -103,14 +113,11 @@ def heading(exercise):
         f"{exercise.minutes} min · difficulty {dots(exercise.difficulty)} ({exercise.difficulty}/5) "
         f"· importance {dots(exercise.importance)} ({exercise.importance}/5)"
     )
-    needed = (
-        f"<details><summary>The PyTorch you need here</summary>{rich(exercise.pytorch)}</details>"
-        if exercise.pytorch
-        else ""
-    )
+    needed = exercise.pytorch and folded("The PyTorch you need here", rich(exercise.pytorch))
     return (
         f'<div style="font-size: 15px; line-height: 1.45; max-width: 760px">'
-        f'<h4 style="margin: 8px 0 2px">Exercise: {html.escape(exercise.title)}</h4>'
+        f'<h3 style="margin: 8px 0 2px; font: 600 16px system-ui, sans-serif">'
+        f"Exercise: {html.escape(exercise.title)}</h3>"
         f'<span style="opacity: 0.75">{figures}</span><br>{rich(exercise.task)}{needed}</div>'
     )
 

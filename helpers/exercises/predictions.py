@@ -252,8 +252,7 @@ class Revealed:
         line = "" if self.prediction.options else self._line()
         told = [*self._mine(), *self._explanations()]
         told, more = map(_written, (told, self._others()))
-        fold = f"<details><summary>Each answer, explained</summary>{more}</details>"
-        body = line + told + fold * bool(more)
+        body = line + told + (more and panels.folded("Each answer, explained", more))
         return panels.panel(look, body, f"Measured: {panels.rich(self._write(self.measured))}")
 
     def _write(self, answer):

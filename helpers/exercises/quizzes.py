@@ -19,7 +19,7 @@ NO_CHOICE = "choose …"
 WRAP = """<style>
 .course-quiz .widget-radio-box { height: auto; }
 .course-quiz .widget-radio-box label { display: flex; align-items: flex-start; gap: 8px;
-  height: auto; line-height: 1.4; margin: 3px 0; white-space: normal; font-size: 15px; }
+  height: auto; line-height: 1.4; padding: 3px 0; margin: 0; white-space: normal; font-size: 15px; }
 /* ipywidgets puts the button after its text; it belongs in front, in one column. */
 .course-quiz .widget-radio-box label input { flex: none; order: -1; margin: 0; }
 .course-quiz .widget-checkbox, .course-quiz .widget-label-basic { height: auto; }
@@ -34,6 +34,7 @@ WRAP = """<style>
   width: auto; overflow: hidden; }
 .course-quiz .mod-primary { background: #accent; color: white; border-radius: 8px; height: 36px; width: auto;
   padding: 0 20px; font: 600 15px system-ui, sans-serif; margin: 8px 0 0; align-self: flex-end; }
+.course-quiz :focus-visible { outline: 2.5px solid #accent !important; outline-offset: 1px; }
 </style>""".replace("#accent", LIGHT["query"])
 
 
@@ -74,7 +75,7 @@ class Quiz(StaticFallback, widgets.VBox):
         self.button = widgets.Button(description=self.button_text, button_style="primary")
         self.button.on_click(lambda _: self.mark())
         prompt = widgets.HTML(WRAP + self.prompt_html(), layout=_wide())
-        shield = KeyShield(box=".course-quiz")
+        shield = KeyShield(box=".course-quiz", label=panels.bare(question.prompt))
         super().__init__([prompt, *self.controls(), self.button, self.said, shield])
         self.add_class("course-quiz")
 
@@ -335,10 +336,6 @@ class Open(Quiz):
 
     instruction = "Write your own answer first, then compare. This works well in pairs."
     button_text = "Compare with a model answer"
-
-    def __init__(self, question):
-        super().__init__(question)
-        self.button.layout = widgets.Layout(width="260px")
 
     def controls(self):
         """Offer room to write."""

@@ -6,7 +6,7 @@ themselves (`shieldKeys` in `static/page.js`); a box of ipywidgets gets the shie
 children::
 
     self.add_class("course-quiz")
-    self.children = (*parts, KeyShield(box=".course-quiz", label="Answers"))
+    self.children = (*parts, KeyShield(box=".course-quiz", label="How many heads are there?"))
 """
 
 import anywidget
@@ -18,13 +18,13 @@ from helpers.widgets import modules
 class KeyShield(anywidget.AnyWidget):
     """An invisible child that shields the keys of the box around it.
 
-    Its groups of radio buttons get a role and a name too, which ipywidgets does not give them. The
-    `box` is a CSS selector, for instance ``".course-quiz"``; the nearest one around is meant.
-    `label` names a group of radio buttons that has no description of its own.
+    Its groups of radio buttons get a role too, which ipywidgets doesn't give them, and all of its
+    controls a name that says what is asked. The `box` is a CSS selector, for instance
+    ``".course-quiz"``; the nearest one around is meant. `label` is the question.
     """
 
     _esm = modules.module("key_shield.js")
     _css = modules.styles()
 
     box = traitlets.Unicode().tag(sync=True)
-    label = traitlets.Unicode("Answers").tag(sync=True)
+    label = traitlets.Unicode().tag(sync=True)
