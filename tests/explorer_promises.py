@@ -28,6 +28,8 @@ def check_the_still_picture(widget):
     assert min(map(float, re.findall(r'font-size="([\d.]+)"', widget.svg)), default=16) >= 16
     assert "nan" not in re.sub(r"base64,[^\"]+", "", widget.svg)
     ElementTree.fromstring(widget.svg)
+    names = re.findall(r'aria-label="([^"]*)" data-set', widget.svg)
+    assert sorted(set(names)) == sorted(names), "who hears them knows which is which"
     return float(re.search(r'viewBox="0 0 \S+ ([\d.]+)"', widget.svg)[1])
 
 

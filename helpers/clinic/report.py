@@ -103,7 +103,7 @@ class Report:
 
     def _repr_html_(self):
         grids = [
-            f"<div><b>{title}</b><br>{grid_html(moved, self.expected.get(side), seen)}</div>"
+            f"<div><b>{title}</b><br>{grid_html(moved, self.expected.get(side), seen, title)}</div>"
             for side, paths in self.dependence.items()
             if (moved := paths.get("")) is not None
             for title, seen in ((f"{side}: expected", False), (f"{side}: what is", True))
@@ -132,8 +132,11 @@ def drawn(moved, may=None, by="token"):
     return f"outputs (rows) that move with each {by} (columns):\n{picture(moved, may)}"
 
 
-def grid_html(moved, may, seen):
-    """Draw one matrix as SVG: what `may` be, or if `seen`, what `moved`, with faults in orange."""
+def grid_html(moved, may, seen, name):
+    """Draw one matrix as SVG: what `may` be, or if `seen`, what `moved`, with faults in orange.
+
+    Its `name` is for those who cannot see it.
+    """
     may = torch.ones(moved.shape, dtype=torch.bool) if may is None else may
     colours = {"■": "#4a7ebb", "·": "#e6e6e6", "×": "#d9601a", "○": "#f5c9a3"}
     squares = []
@@ -150,5 +153,4 @@ def grid_html(moved, may, seen):
                 f'font-size="12">{sign}</text>'
             )
     size = f'width="{14 * moved.shape[1]}" height="{14 * moved.shape[0]}"'
-    word = "what depends on what" if seen else "what may depend on what"
-    return f'<svg {size} role="img" aria-label="{word}">{"".join(squares)}</svg>'
+    return f'<svg {size} role="img" aria-label="{name}">{"".join(squares)}</svg>'

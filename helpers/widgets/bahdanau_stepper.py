@@ -121,7 +121,7 @@ class BahdanauStepper(SentenceStepper):
             sheet.text(80, y + 6, word, BLUE, anchor="end", bold=chosen)
             energy = "" if found["told"] else number(found["energies"][i])
             sheet.text(138, y + 6, energy, GREY, anchor="end")
-            label = "Let the model look for itself" if chosen else f"Look at {word} alone"
+            label = "Let the model look for itself" if chosen else f"Look at {word} ({i + 1}) alone"
             sheet.target(0, y - 15, 210, PITCH, label, forced=OWN if chosen else i)
             sheet.text(150, y + 6, share(weight) if weight >= 0.005 else "", INK)
             if weight < 0.005:

@@ -191,7 +191,7 @@ class EndlessStory(Explorer):
             sheet.rect(102, y + 14, 96 * chance, 13, BLUE)
             sheet.text(NEXT, y + 20, f"{share(plain)} → {share(chance)}", GREY, anchor="end")
             if (place := self.length + 1) <= self.traits()["length"].max:
-                sheet.target(0, y, NEXT, 30, f"Write {name} as piece {place}",
+                sheet.target(0, y, NEXT, 30, f"{i + 1}: write {name} as piece {place}",
                              chosen=[place, token_id], length=place)  # fmt: skip
         y = 30 + 34 * SHOWN + 18
         drawable, of_all = found["drawable"], found["vocabulary"]

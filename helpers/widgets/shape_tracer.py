@@ -228,7 +228,7 @@ class ShapeTracer(TranslatedSentence):
             sheet.text(left + width / 2, y + 28, n, INK, 24, "middle", bold=True)
             sheet.text(left + width / 2, y + 50, letter, shade, 16, "middle", bold=True)
             if letter:
-                label = f"Light up {letter}, which is {n} here"
+                label = f"Light up {letter}, {n} in dimension {i + 1} here"
                 lit = "" if letter == self.lit else letter
                 sheet.target(left, y, width, 58, label, lit=lit)
 

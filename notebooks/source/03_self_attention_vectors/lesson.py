@@ -751,7 +751,7 @@ for word in ["bank", "red", "small", "monday"]:
         near.append(", ".join(minilm.tokenizer.id_to_token(i) for i in cosines.topk(3).indices))
     rows.append([f"*{word}*", *near])
 assert "banks" in rows[0][2] and "blue" in rows[1][2] and "tuesday" in rows[3][2]
-notebook.table(rows, ["", "random table", "trained table"])
+notebook.table(rows, ["nearest to", "random table", "trained table"])
 
 # %% [markdown]
 # A table can also be trained on its own. **word2vec** (2013) learns vectors that predict a word's neighbours in a

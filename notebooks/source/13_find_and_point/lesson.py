@@ -172,7 +172,7 @@ found_by = {
 }
 notebook.table(
     [[name, f"{recall(s, 1):.1%}", f"{recall(s, 5):.1%}"] for name, s in found_by.items()],
-    ["", "right paragraph first", "right paragraph in the first five"],
+    ["search", "right paragraph first", "right paragraph in the first five"],
 )
 missed = {
     name: set((ranks(s, right) > 0).nonzero().flatten().tolist()) for name, s in found_by.items()

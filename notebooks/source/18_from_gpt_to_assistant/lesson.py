@@ -865,7 +865,7 @@ notebook.table(
         ["judged by", "the rule that made the data", "people, and tests that the training doesn't know"],
         ["window", "512 tokens", "128,000 (Llama 3.1)"],
     ],
-    ["", "ours", "published"],
+    ["what", "ours", "published"],
 )  # fmt: skip
 for request in ("Why is the sky blue?", "Write a poem.", "Translate cat into French."):
     print(f"{request:28} {helper.reply(request, max_tokens=40)}")

@@ -373,7 +373,7 @@ for group, rows in compared.items():
     notebook.table(
         [
             [
-                f"[{row['finding']}]({row['report']})",
+                f"[{row['finding']} ({row['report'].split('/')[3]})]({row['report']})",
                 "named" if row["named"] else "missed",
                 f"`{row['place'] or 'forward'}`",
                 "a check fails" if row["torchtest"] else "",
