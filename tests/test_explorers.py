@@ -188,7 +188,7 @@ def test_what_cannot_be_read_keeps_the_last_good_vector(typed):
 
 def test_temperature_ends_in_a_look_up_and_in_a_mixture():
     assert SoftmaxTemperature(temperature=0.02).numbers["weights"].max() > 0.999
-    assert "The best two scores are equal" in SoftmaxTemperature(second=2.0).tell()[0]
+    assert "The best scores are equal" in SoftmaxTemperature(second=2.0).tell()[0]
     assert "<0.01" in html.unescape(SoftmaxTemperature(fifth=-4.0).svg)
     assert SoftmaxTemperature(temperature=10).numbers["entropy"] > 0.98 * math.log(5)
 

@@ -59,9 +59,7 @@ class SoftmaxTemperature(Explorer):
             f"{number(best - second, 1)} / {number(self.temperature)}) {times} times the next."
         )
         if best - second < 0.05:
-            tied = int((best - self.numbers["scores"] < 0.05).sum())
-            many = ("two", "three", "four", "five")[tied - 2]
-            headline = f"The best {many} scores are equal, and so are their weights."
+            headline = "The best scores are equal, and so are their weights."
         asked = "Pull the dashed line. Where does the softmax pick one, where do all five count?"
         if entropy < 0.05:
             lead = number(best - second, 1)
@@ -102,8 +100,7 @@ class SoftmaxTemperature(Explorer):
         """Draw a curve per weight over the temperature, and a line that can be pulled."""
         sheet, found = Sheet(560, 200), self.numbers
         sheet.text(0, 18, "Weight by temperature →", bold=True)
-        entropy = f"entropy {number(found['entropy'])}"
-        sheet.text(560, 18, entropy, GREY, anchor="end")
+        sheet.text(560, 18, f"entropy {number(found['entropy'])}", GREY, anchor="end")
         plot = Plot(sheet, 40, 46, 506, 124, (math.log(0.02), math.log(10)), (0, 1.03))
         ticks = [(math.log(t), f"{t:g}") for t in (0.1, 0.5, 1, 2, 10)]
         plot.ticks(across=ticks, up=((0, "0"), (1, "1")))
@@ -240,8 +237,7 @@ class ScaleExplorer(Explorer):
         sheet.handle(0, 22, 400, 44, "Entries per vector", str(width), across)
         self._draw_scores(sheet)
         sheet.text(44, 294, "Weights", PURPLE, bold=True)
-        largest = f"largest {share(found['weights'].max())}"
-        sheet.text(426, 294, largest, PURPLE, anchor="end")
+        sheet.text(426, 294, f"largest {share(found['weights'].max())}", PURPLE, anchor="end")
         for i, weight in enumerate(found["weights"].tolist()):
             x = 44 + 24 * i
             sheet.rect(x, 302, 22, 70, PALE)

@@ -133,8 +133,7 @@ class Explorer {
     if (this.playing) return this.pause();
     const call = (word) => Object.assign(button, { textContent: word, ariaLabel: `${word}: ${one.label}` });
     call("Pause");
-    const slider = button.parentElement.querySelector("input");
-    slider.addEventListener("input", () => this.pause(), { once: true }); // the hand takes over
+    button.parentElement.querySelector("input").addEventListener("input", () => this.pause(), { once: true });
     this.rest = () => call("Play");
     const { min, max } = this.shown.controls.find(({ name }) => name === one.name);
     if (this.state[one.trait] >= max) this.ask({ set: { [one.trait]: min } }); // at the end: once more
