@@ -12,6 +12,7 @@ import types
 import warnings
 from dataclasses import replace
 
+import numpy
 import torch
 
 from helpers.exercises import advice, compare, diagnosis, own_file, panels
@@ -52,7 +53,7 @@ def check(name, answer):
 
 def _what_mends(name, answer):
     found = diagnosis.search(find(name)).repair(answer, [])
-    return f" {found.stages[-1]}" if found else ""
+    return f" {found.stages[0]} {found.mend}" if found and found.mend else ""
 
 
 def judge(name, answer, here=True):
@@ -101,8 +102,12 @@ def _check(exercise, answer):
         for case, parts in zip(cases, wanted, strict=True)
     ]
     if all(map(compare.same, got, wanted)):
-        for g, w in zip(got, wanted, strict=True):
-            _demand_whole_numbers(g, w)
+        if not all(map(compare.whole, got, wanted)):
+            _fail(
+                "wrong type",
+                "The numbers are right, but they are floats. Ids and places are whole numbers, and "
+                "nn.Embedding refuses anything else; torch.full_like, for one, keeps the type.",
+            )
         for case, w in search.fresh:
             if not compare.same(g := _run(exercise, answer, case, search.form, w), w):
                 return _smallest_difference(exercise, answer, case, g, w, "")
@@ -130,42 +135,55 @@ def _check(exercise, answer):
 
 
 def _demand_gradient(exercise, answer):
-    """Fail if something that is trained later stops it."""
-    case = _case_with_gradient(exercise.name) if exercise.trained else None
-    if case is None:
-        return
-    try:
-        stops = not _gradient_flows(answer, case)
-    except Exception as error:
-        stops = "requires grad" in str(error)
-    if stops:
-        _fail(
-            "no gradient",
-            "The numbers are right, but no gradient can flow back through them, so a model with "
-            "this part in it couldn't learn. NumPy, .detach(), .item(), .tolist() and "
-            "torch.no_grad() all cut the way back. Stay with PyTorch from the inputs to the result.",
-        )
+    """Fail if something that is trained later stops the gradient, or a part of it."""
+    for case, wanted in _gradients(exercise.name) if exercise.trained else ():
+        try:
+            got = _gradient(answer, case)
+        except Exception as error:
+            got = [] if "requires grad" in str(error) else wanted
+        flows = "no gradient can flow back through them, so a model with this part in it couldn't"
+        if got:
+            flows = (
+                "only a part of the gradient flows back, so a model with this part in it wouldn't"
+            )
+        if not got or not all(map(_alike_where_finite, got, wanted)):
+            _fail(
+                "gradient cut" if got else "no gradient",
+                f"The numbers are right, but {flows} learn. NumPy, .detach(), .item(), .tolist() and "
+                f"torch.no_grad() all cut the way back. Stay with PyTorch from the inputs to the "
+                f"result.",
+            )
 
 
 @functools.cache
-def _case_with_gradient(name):
-    """Find an input from which a gradient flows through the tested version; None without one."""
+def _gradients(name):
+    """List the inputs from which a gradient flows through the tested version, with that gradient."""
     exercise = find(name)
     tested = exercise.as_function(exercise.tested)
     with contextlib.suppress(ValueError):  # a model's optimiser takes no results for parameters
         cases = diagnosis.search(exercise).cases
-        return next((case for case in cases if _gradient_flows(tested, case)), None)
-    return None
+        return [(case, found) for case in cases if (found := _gradient(tested, case))]
+    return []
 
 
-def _gradient_flows(function, case):
+def _gradient(function, case):
+    """List the gradients by the inputs, each number of the result weighed differently; [] if cut."""
     # Times 1, because what is no leaf may be changed in place.
     one = torch.ones((), requires_grad=True)
     given = [x * one.to(x.dtype) if _is_float(x) else x for x in compare.copy(case)]
     with torch.enable_grad(), compare.time_limit():
         result = function(*given)
-    parts = result if isinstance(result, tuple | list) else (result,)
-    return any(_is_float(part) and part.requires_grad for part in parts)
+        parts = result if isinstance(result, tuple | list) else (result,)
+        parts = [part.flatten() for part in parts if _is_float(part) and part.requires_grad]
+        total = sum((part * torch.arange(len(part)).cos()).sum() for part in parts)
+    by = [x for x in given if _is_float(x)]
+    found = torch.autograd.grad(total, by, allow_unused=True) if parts else ()
+    zeros = [torch.zeros_like(x) if g is None else g for g, x in zip(found, by, strict=False)]
+    return zeros if any(g is not None for g in found) else []
+
+
+def _alike_where_finite(got, wanted):
+    return compare.close(got.where(wanted.isfinite(), wanted), wanted)
 
 
 def _is_float(x):
@@ -286,12 +304,21 @@ def _read(exercise, result, form, wanted):
             "in .indices. amax gives the numbers alone, argmax the places.",
         )
     for right, given in zip(_each(form), _each(compare.like(result, form)), strict=False):
-        if isinstance(given, list) and isinstance(right, torch.Tensor) and right.dim():
+        kind = {list: "list", numpy.ndarray: "NumPy array"}.get(type(given))
+        if kind == "NumPy array" and exercise.trained:
+            continue  # what it does to the gradient is worse
+        if kind and isinstance(right, torch.Tensor) and right.dim():
             _fail(
                 "wrong type",
-                "A list came, and a tensor is expected. torch.tensor makes one of numbers, torch.stack "
-                "of tensors.",
+                f"A {kind} came, and a tensor is expected. torch.tensor makes one of numbers, "
+                f"torch.stack of tensors.",
             )
+    plain = isinstance(form, list) and not any(isinstance(x, torch.Tensor) for x in form)
+    if plain and isinstance(result, list) and any(isinstance(x, torch.Tensor) for x in result):
+        _fail(
+            "wrong type",
+            "The list holds tensors, and plain numbers are expected. x.item() makes one of a tensor.",
+        )
     if len(parts) != len(wanted):
         _fail(
             "wrong type",
@@ -352,18 +379,6 @@ def _source(answer):
         return inspect.getsource(answer)
     except (OSError, TypeError):
         return ""
-
-
-def _demand_whole_numbers(got, wanted):
-    for a, b in zip(wanted, got, strict=True):
-        # A single number may well be 3.0; what indexes an embedding may not.
-        whole = a.dim() and not a.is_floating_point() and a.dtype != torch.bool
-        if whole and b.is_floating_point():
-            _fail(
-                "wrong type",
-                "The numbers are right, but they are floats. Ids and places are whole numbers, and "
-                "nn.Embedding refuses anything else; torch.full_like, for one, keeps the type.",
-            )
 
 
 def _demand_shape(exercise, answer, case, got, wanted):

@@ -209,6 +209,14 @@ def same(got, wanted):
     )
 
 
+def whole(got, wanted):
+    """Say whether ids and places are whole numbers; a single number may well be 3.0."""
+    return not any(
+        w.dim() and not w.is_floating_point() and w.dtype != torch.bool and g.is_floating_point()
+        for g, w in zip(got, wanted, strict=True)
+    )
+
+
 def describe(value):
     """Name a value's kind and shape in a few words; whatever it is, this does not raise."""
     try:

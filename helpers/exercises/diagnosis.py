@@ -19,6 +19,7 @@ from helpers.exercises.expressions import namespace_around, tree_of
 from helpers.exercises.repairs import LEADS, Finding, Repair
 
 FRESH = (1, 2, 3)  # seeds of the inputs that no explanation is found on
+FURTHER = (4, 5)  # and of more, for repairs: among hundreds of edits one may fit by chance
 TELLS_TO = re.compile(
     r"(?:Add|Append|Apply|Ask|Average|Begin|Combine|Compare|Copy|Count|Cut|Divide|Draw|"
     r"Drop|Fill|Flatten|Give|Go|Invert|Join|Keep|Leave|Look|Make|Mask|Move|Multiply|"
@@ -58,7 +59,10 @@ class Search:
     @functools.cached_property
     def fresh(self):
         """Inputs that were drawn anew, with the right results."""
-        drawn = [case for seed in FRESH for case in cases_of(self.exercise, seed)]
+        return self._drawn(FRESH)
+
+    def _drawn(self, seeds):
+        drawn = [case for seed in seeds for case in cases_of(self.exercise, seed)]
         return [(case, self._right(case)) for case in drawn]
 
     @property
@@ -87,7 +91,7 @@ class Search:
 
     def repair(self, answer, got):
         """Look for what is wrong in an answer's own code; None if it can't be told."""
-        inputs = self.inputs
+        inputs = [*self.inputs, *self._drawn(FURTHER)]
         try:
             return Repair(answer, self.exercise.solution, inputs, self.form, got).find()
         except (Exception, SystemExit, KeyboardInterrupt):
@@ -173,7 +177,7 @@ def _staged(whys, name, repair=None):
     if any(why.endswith("?") for why in whys):  # it asks the learner to look
         return Finding(name, (whole,), whole)
     where = f"Look at the line `{repair.line}`." if repair and repair.line else ""
-    mend = repair.stages[-1].removeprefix(repair.stages[0]).strip() if where else ""
+    mend = repair.mend if where else ""
     told = zip(*map(_without_repair, whys), strict=True)
     happens, cause = (" ".join(filter(None, parts)) for parts in told)
     cause = cause if cause != happens else whole

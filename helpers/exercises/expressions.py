@@ -124,7 +124,8 @@ class Watched:
                         self.assigned.setdefault(name.id, []).append(getattr(part, "value", None))
         self.given = {a.arg for a in tree.body[0].args.args}
         self.values, self.replaced, self.place = {}, None, None
-        self.function = compiled(changed, {**namespace, AT: self._at})
+        self.tree, self.namespace = changed, {**namespace, AT: self._at}
+        self.function = compiled(changed, self.namespace)
 
     def _at(self, number, value):
         if self.place is None:
@@ -153,10 +154,16 @@ class Watched:
             self.function(*compare.copy(case))
         return self.values
 
-    def with_other(self, number, values, case):
-        """Run on one input with other values of one expression."""
+    def with_other(self, number, values, given):
+        """Run with other values of one expression."""
         self.place, self.replaced = number, list(values)
-        return self.function(*compare.copy(case))
+        return self.function(*given)
+
+    def with_code(self, number, text):
+        """Make the function that has other code in place of one expression."""
+        new = ast.parse(text, mode="eval").body
+        tree = _Bare({number: new}).visit(copy.deepcopy(self.tree))
+        return compiled(ast.fix_missing_locations(tree), self.namespace)
 
 
 def numbers_in(node):
@@ -185,13 +192,17 @@ def all_equal(first, second):
 
 
 class _Bare(ast.NodeTransformer):
-    """Takes the watching out again, to quote the code."""
+    """Takes the watching out again; puts other code in place of some numbers' expressions."""
+
+    def __init__(self, others=()):
+        self.others = dict(others)
 
     def visit_Call(self, node):
-        node = self.generic_visit(node)
-        return node.args[1] if getattr(node.func, "id", "") == AT else node
+        if getattr(node.func, "id", "") != AT:
+            return self.generic_visit(node)
+        return self.others.get(node.args[0].value) or self.visit(node.args[1])
 
 
 def bare(node):
-    """Return a piece of code as it was before it was watched."""
+    """Return a piece of code as it was before it was watched, to quote it."""
     return _Bare().visit(copy.deepcopy(node))

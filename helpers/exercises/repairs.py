@@ -1,16 +1,19 @@
 """Where a learner's own code goes wrong: the one edit that mends it, or the step that does.
 
-Nothing is guessed from numbers. An edit of the learner's code counts if the result is then right on
-every input, also on those drawn anew; a step counts if, with the solution's value put in its place
-while the code runs, the result is right on all of them.
+Nothing is guessed from numbers. An edit of the learner's code counts if it then passes all that the
+check demands, on inputs that it wasn't found on, too. A step counts if, with the solution's value
+put in its place while the code runs, the result is right on every input; to name the solution's code
+as the repair, that text has to mend the learner's as any edit does.
 """
 
 import ast
 import builtins
 import contextlib
 import copy
+import functools
 import io
 import linecache
+import re
 import warnings
 from dataclasses import dataclass
 
@@ -28,11 +31,13 @@ from helpers.exercises.expressions import (
     tree_of,
 )
 from helpers.exercises.small_edits import (
+    ANOTHER_STEP,
     BY_ENTRY,
     KEEPDIM,
     MISSING,
     NOT_HIDDEN,
     THROWN_AWAY,
+    UNDO,
     edits_of,
 )
 
@@ -40,6 +45,7 @@ MOST_EDITS = 900  # of one answer
 MOST_CALLS = 250_000  # of functions, in running all of these
 PATIENCE = 3.0  # seconds for the whole search, in case an edited answer doesn't end
 LONGEST = 70  # characters of a piece of code that is quoted
+NTH = ("first", "second", "third", "fourth", "fifth", "sixth")
 LEADS = {  # a kind of edit that says what went wrong: its name, and the sentence
     THROWN_AWAY: (
         "result thrown away",
@@ -66,13 +72,14 @@ class Finding:
     """What went wrong, named in two or three words.
 
     `stages` are what to say at the first failure, at the second, at the third, and `message` is all
-    of it. `line` is the learner's where it is, if that's known; `numbers` are what a step should
-    be, and what it is.
+    of it; `mend` is the part that tells the repair. `line` is the learner's, if with this repair it
+    takes a step of the solution's; `numbers` are what a step should be, and what it is.
     """
 
     name: str
     stages: tuple
     message: str
+    mend: str = ""
     line: str = ""
     numbers: tuple = ()
 
@@ -90,6 +97,7 @@ class Repair:
         self.inputs, self.form = inputs, form
         self.namespace = namespace_around(answer) if self.tree else {}
         self.lines = linecache.getlines(answer.__code__.co_filename) if self.tree else []
+        self.raised = not got
         wrong = [i for i, g in enumerate(got) if not compare.same(g, inputs[i][1])]
         self.order = [*wrong, *(i for i in range(len(inputs)) if i not in wrong)]
 
@@ -112,15 +120,23 @@ class Repair:
         except compare.TooLong:
             return None
 
+    @functools.cached_property
+    def theirs(self):
+        """The solution, and the values of its expressions on each input."""
+        watched = Watched(ast.parse(source_of(self.solution)), namespace_of(self.solution))
+        return watched, [watched.look(case) for case, _ in self.inputs]
+
     def _right(self, run):
-        """Say whether a run of this kind gives the right result on all inputs, wrong ones first."""
+        """Say whether a run does all that the check demands, on all inputs, wrong ones first."""
         for i in self.order:
             case, wanted = self.inputs[i]
+            given = compare.copy(case)
             try:
-                parts = compare.parts(compare.like(run(i, case), self.form))
+                parts = compare.parts(compare.like(run(i, given), self.form))
             except (Exception, SystemExit, KeyboardInterrupt):
                 return False
-            if not compare.same(parts, wanted):
+            right = compare.same(parts, wanted) and compare.whole(parts, wanted)
+            if not right or not all(map(compare.unchanged, case, given)):
                 return False
         return True
 
@@ -128,16 +144,45 @@ class Repair:
         calls = sum(len(values) for values in self.seen[0].values()) + 1
         most = min(MOST_EDITS, MOST_CALLS // calls)
         tree = guarded_tree(copy.deepcopy(self.tree))
-        scope = self._scope()
+        scope, found, late = self._scope(), [], []
         for _, edit in zip(range(most), edits_of(tree.body[0], scope, self.solution), strict=False):
             with edit.made():
                 try:
                     function = compiled(tree, self.namespace)
                 except (SyntaxError, ValueError, TypeError):
                     continue
-                if self._right(lambda _, case, f=function: f(*compare.copy(case))):
-                    return self._told_edit(edit)
-        return None
+                if not self._right(lambda _, given, f=function: f(*given)):
+                    continue
+                sure, right = self._leads_to_the_solution(edit, tree)
+            if edit.kind in (ANOTHER_STEP, MISSING) and (sure or right):
+                late.append((edit, True))
+            elif sure or edit.kind in LEADS:
+                return self._told_edit(edit, True)
+            elif right or self.raised or edit.kind not in UNDO:
+                found.append((edit, right))
+        return self._told_edit(*(found + late)[0]) if found or late else None
+
+    def _leads_to_the_solution(self, edit, tree):
+        """Say whether what was edited, or what it is part of, is now a step of the solution.
+
+        And whether it is the whole result, which any edit that mends leads to in the end.
+        """
+        old, new = edit.old_node, edit.new_node
+        if isinstance(new, ast.Pass) or any(part is new for part in ast.walk(old)):
+            return True, False  # something was done that nobody needs
+        own = Watched(tree, self.namespace)
+        seen = [own.look(case) for case, _ in self.inputs]
+        trivial = isinstance(new, ast.Name | ast.Constant) and isinstance(edit.owner, ast.expr)
+        right = False
+        for number, node in enumerate(own.nodes):
+            itself = ast.unparse(bare(node)) == edit.new
+            if not _covers(node, old) or (trivial if itself else edit.kind in UNDO):
+                continue
+            if self._in_the_solution(number, seen):
+                if not self._is_result(seen[self.order[0]][number][-1], self.order[0]):
+                    return True, False
+                right = right or itself
+        return False, right
 
     def _scope(self):
         """What each name of the answer held on the first input that it gets wrong."""
@@ -150,23 +195,33 @@ class Repair:
                 scope[node.id] = values[-1]
         return scope
 
-    def _told_edit(self, edit):
+    def _told_edit(self, edit, sure=False):
         line, old, new = self._line(edit.line), edit.old, edit.new
-        mended = f"With `{new}` in place of `{old}`" if new else f"Without `{old}`"
+        this = self._which(edit.old_node, old)
+        mended = f"With `{new}` in place of {this}" if new else f"Without {this}"
+        mended = f"{mended}, {ALL_RIGHT}"
         if edit.kind == MISSING:  # where it's missing, more than one place may do
-            return _told("one step missing", "", "One step is missing.", f"{mended}, {ALL_RIGHT}")
-        where = self._where(line)
+            return _told("one step missing", "One step is missing.", "", mended)
+        where, sure = self._where(line), line if sure else ""
         if edit.kind in LEADS:
             name, why = LEADS[edit.kind]
             shown = old if len(old) <= LONGEST else "This step"
             told = why.replace("`{old}`", "{old}") if shown != old else why
             first = f"{told.format(old=shown)} {where}".rstrip()
-            return _told(name, line, first, "", f"{mended}, {ALL_RIGHT}")
+            return _told(name, first, "", mended, sure)
         if max(len(old), len(new)) > LONGEST:
             where = where or "One step is wrong."
-            return _told("one slip", line, where, f"It's about {edit.kind} there.")
-        about = f"All is right but `{old}`." if old != line else "All is right but this line."
-        return _told("one slip", line, where, about, f"{mended}, {ALL_RIGHT}")
+            return _told("one slip", where, f"It's about {edit.kind} there.", "", sure)
+        about = f"All is right but {this}." if old != line else "All is right but this line."
+        return _told("one slip", where, about, mended, sure)
+
+    def _which(self, node, quoted):
+        """Quote code, and tell it apart from what looks the same in its line: the second `0`."""
+        line = "".join(self.lines[node.lineno - 1 : node.lineno])
+        found = re.finditer(rf"(?<![\w.]){re.escape(quoted)}(?!\w|\.\d)", line)
+        starts = [len(line[: match.start()].encode()) for match in found]
+        several = len(starts) > 1 and node.col_offset in starts[: len(NTH)]
+        return f"the {NTH[starts.index(node.col_offset)]} `{quoted}`" if several else f"`{quoted}`"
 
     def _where(self, line):
         """Point to a line, unless the answer has no other."""
@@ -181,14 +236,12 @@ class Repair:
         return text if len(text) <= 100 else ""
 
     def _step(self):
-        theirs = Watched(ast.parse(source_of(self.solution)), namespace_of(self.solution))
-        right = [theirs.look(case) for case, _ in self.inputs]
-        first = self.order[0]
+        right, first = self.theirs[1], self.order[0]
         for number in self.seen[first]:  # in the order in which they were computed
             node, mine = self.own.nodes[number], self.seen[first][number]
             if isinstance(node, ast.Name | ast.Attribute):
                 continue  # nothing is computed there
-            if self._in_the_solution(number, right):
+            if self._in_the_solution(number, self.seen):
                 continue  # it's right
             tried = []
             for other, values in right[first].items():
@@ -198,40 +251,42 @@ class Repair:
                 if self._is_result(values[-1], first):
                     continue  # that the right result is right says nothing
                 if self._right(
-                    lambda i, case, n=number, o=other: self.own.with_other(
-                        n, right[i].get(o, []), case
+                    lambda i, given, n=number, o=other: self.own.with_other(
+                        n, right[i].get(o, []), given
                     )
                 ):
-                    sound = self._sound_inside(node, right, theirs.numbers_into(other))
-                    return self._told_step(node, theirs.nodes[other], sound, mine, values)
+                    return self._told_step(number, other, mine, values)
         return None
 
     def _is_result(self, value, index):
-        wanted = self.inputs[index][1]
-        return len(wanted) == 1 and compare.alike(_as_parts(value), wanted)
+        return compare.alike(_as_parts(value), self.inputs[index][1])
 
-    def _sound_inside(self, node, right, into):
+    def _sound_inside(self, node, into):
         """Say whether all that goes into an expression goes into the solution's step, too.
 
         `into` are the numbers of what does.
         """
-        given = {a.arg for a in self.tree.body[0].args.args}
+        arguments = self._arguments().items()  # unless the solution gives the name another value
+        given = {mine for theirs, mine in arguments if theirs not in self.theirs[0].assigned}
         good = given | self.namespace.keys() | vars(builtins).keys()
         good -= self.own.assigned.keys()  # a notebook may have a name of its own like a local one
         for number in numbers_in(node):
-            if self._in_the_solution(number, right, into):
+            if self._in_the_solution(number, self.seen, into):
                 good |= {n.id for n in ast.walk(self.own.nodes[number]) if isinstance(n, ast.Name)}
         return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} <= good | {AT}
 
-    def _in_the_solution(self, number, right, steps=None):
-        """Say whether an expression is, on every input, what one of the solution's `steps` is."""
-        mine = [seen.get(number, []) for seen in self.seen]
-        return any(
-            all(all_equal(m, r.get(theirs, [])) for m, r in zip(mine, right, strict=True))
-            for theirs in (right[0] if steps is None else steps)
+    def _in_the_solution(self, number, seen, steps=None):
+        """Say whether an expression is, wherever it has a value, what one of the solution's `steps` is."""
+        pairs = zip(seen, self.theirs[1], strict=True)
+        met = [(mine[number], right) for mine, right in pairs if number in mine]
+        return bool(met) and any(
+            all(all_equal(mine, right.get(theirs, [])) for mine, right in met)
+            for theirs in (met[0][1] if steps is None else steps)
         )
 
-    def _told_step(self, node, theirs, sound, mine, values):
+    def _told_step(self, number, other, mine, values):
+        node, theirs = self.own.nodes[number], self.theirs[0]
+        sound = self._sound_inside(node, theirs.numbers_into(other))
         quoted = ast.unparse(bare(node))
         line = self._line(node.lineno)
         what = f"`{quoted}`" if len(quoted) <= LONGEST else "what it computes"
@@ -245,21 +300,24 @@ class Repair:
             first = f"{at}: what you do with {what} is right, but its values are wrong."
             first += _other_shape(mine[-1], values[-1])
         numbers = (values[-1], mine[-1]) if isinstance(mine[-1], torch.Tensor) else ()
-        repair = self._in_own_words(theirs)
-        repair = f"With the solution's `{repair}` in place of it, {ALL_RIGHT}" if repair else ""
-        known = line if sound else ""
+        mend = len(quoted) <= LONGEST and self._in_own_words(theirs.nodes[other])
+        function = self.own.with_code(number, mend) if mend else None
+        if function and self._right(lambda _, given: function(*given)):
+            mend = f"With `{mend}` in place of {self._which(node, quoted)}, {ALL_RIGHT}"
+        else:
+            mend = ""
         relation = _relation(mine[-1], values[-1]) if numbers or not sound else ""
-        return _told("one step", known, first, relation, repair, numbers)
+        return _told("one step", first, relation, mend, line if sound and mend else "", numbers)
+
+    def _arguments(self):
+        """What the answer calls each of the solution's arguments."""
+        trees = ast.parse(source_of(self.solution)), self.tree
+        theirs, mine = ([a.arg for a in tree.body[0].args.args] for tree in trees)
+        return dict(zip(theirs, mine, strict=False))
 
     def _in_own_words(self, node):
         """Write a piece of the solution with the names of the answer; "" if one has no counterpart."""
-        names = dict(
-            zip(
-                [a.arg for a in ast.parse(source_of(self.solution)).body[0].args.args],
-                [a.arg for a in self.tree.body[0].args.args],
-                strict=False,
-            )
-        )
+        names = self._arguments()
         node = copy.deepcopy(bare(node))
         for part in ast.walk(node):
             if isinstance(part, ast.Name):
@@ -272,6 +330,15 @@ class Repair:
 
 
 ALL_RIGHT = "your result is right on every input that we tried."
+
+
+def _covers(node, part):
+    """Say whether a piece of code lies where a part of it does."""
+    begins = (node.lineno, node.col_offset) <= (part.lineno, part.col_offset)
+    return begins and (node.end_lineno, node.end_col_offset) >= (
+        part.end_lineno,
+        part.end_col_offset,
+    )
 
 
 def _could_be(mine, values):
@@ -296,11 +363,11 @@ def _as_parts(value):
         return []
 
 
-def _told(name, line, first, second, third="", numbers=()):
+def _told(name, first, second, mend, line="", numbers=()):
     """Make a finding whose stages grow, and leave out those with nothing to say."""
-    said = [part for part in (first, second, third) if part]
+    said = [part for part in (first, second, mend) if part]
     stages = tuple(" ".join(said[: n + 1]) for n in range(len(said)))
-    return Finding(name, stages, stages[-1], line, numbers)
+    return Finding(name, stages, stages[-1], mend, line, numbers)
 
 
 def _other_shape(got, wanted):

@@ -25,7 +25,11 @@ FAMILIES = [
     ("max", "min"), ("argmax", "argmin"), ("ceil", "floor"), ("tril", "triu"), ("zeros", "ones"),
     ("cat", "stack"), ("append", "extend"), ("argmax", "max"), ("median", "mean"),
 ]  # fmt: skip
-MISSING = "a missing step"
+MISSING, ANOTHER_STEP = "a missing step", "another step"
+FACTOR, TRANSPOSE, DIMENSION = "a factor", "a transpose", "the dimension"
+# Two wrongs make a right: these may undo elsewhere what went wrong, so they have to lead to a step
+# of the solution.
+UNDO = (MISSING, ANOTHER_STEP, FACTOR, TRANSPOSE, DIMENSION)
 # Edits whose kind says what went wrong, not only where; `repairs` has a sentence for each.
 THROWN_AWAY, KEEPDIM = "a result that is thrown away", "`keepdim`"
 BY_ENTRY, NOT_HIDDEN = "a product entry by entry", "what a hidden score is"
@@ -54,21 +58,22 @@ class Edit:
     def made(self):
         """Make the change while the block runs."""
         new = self.new_node
-        if self.index is not None:
-            before = [*getattr(self.owner, self.field)]
-            new = new if isinstance(new, list) else [new]
-            after = [*before[: self.index], *new, *before[self.index + 1 :]]
+        if isinstance(new, list):  # the body of an if, which has places of its own
+            new = [node if hasattr(node, "lineno") else self._placed(node) for node in new]
         else:
-            before, after = getattr(self.owner, self.field), new
-        for node in new if isinstance(new, list) else [new]:
-            if not isinstance(self.new_node, list) or not hasattr(node, "lineno"):
-                ast.copy_location(node, self.old_node)  # the body of an if has places of its own
-            ast.fix_missing_locations(node)
+            new = [self._placed(new)]
+        before, after = getattr(self.owner, self.field), new[0]
+        if self.index is not None:
+            after = [*before[: self.index], *new, *before[self.index + 1 :]]
         setattr(self.owner, self.field, after)
         try:
             yield
         finally:
             setattr(self.owner, self.field, before)
+
+    def _placed(self, node):
+        """Copy a node, which may be a part of the old one, to where the old one is."""
+        return ast.fix_missing_locations(ast.copy_location(copy.copy(node), self.old_node))
 
     @property
     def line(self):
@@ -114,7 +119,7 @@ def edits_of(function, scope, solution):
         for node, parent, name, i in _expressions(statement):
             if isinstance(node, ast.BinOp | ast.Call | ast.Name) and node is not statement:
                 for new in _scaled(node, scope, sizes):
-                    yield Edit(parent, name, i, node, new, "a factor", statement)
+                    yield Edit(parent, name, i, node, new, FACTOR, statement)
 
 
 def _steps(source):
@@ -179,7 +184,7 @@ def _statement_changed(statement):
     call = getattr(statement, "value", None) if isinstance(statement, ast.Expr) else None
     kept = getattr(getattr(call, "func", None), "value", None)  # x in x.masked_fill(...)
     if isinstance(kept, ast.Name):
-        yield THROWN_AWAY, ast.Assign([ast.Name(kept.id, ast.Store())], call)
+        yield THROWN_AWAY, ast.Assign([ast.Name(kept.id, ast.Store())], call, lineno=1)
     needed = "whether this step is needed"
     if isinstance(statement, ast.Assign | ast.AugAssign | ast.Expr):
         yield needed, ast.Pass()
@@ -221,14 +226,23 @@ def _changed(node, scope, steps):
         yield from _name(node, scope)
     elif isinstance(node, ast.Subscript):
         yield from _subscript(node)
+    elif isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
+        yield TRANSPOSE, node.value
     elif isinstance(node, ast.Tuple | ast.List):
-        for i, j in itertools.combinations(range(min(len(node.elts), 6)), 2):
-            parts = [*node.elts]
-            parts[i], parts[j] = parts[j], parts[i]
+        for parts in _in_another_order(node.elts):
             yield "the order of the parts", type(node)(parts, ast.Load())
+    if isinstance(node, ast.Call) and (subject := _subject(node)) and number(subject) is None:
+        yield from ((ANOTHER_STEP, _parse(f"({ast.unparse(subject)}).{s}")) for s in steps)
     if isinstance(node, ast.BinOp | ast.Call | ast.Name | ast.Subscript) and value is None:
         text = ast.unparse(node)
         yield from ((MISSING, _parse(f"({text}).{step}")) for step in steps)
+
+
+def _in_another_order(nodes):
+    for i, j in itertools.combinations(range(min(len(nodes), 6)), 2):
+        other = [*nodes]
+        other[i], other[j] = other[j], other[i]
+        yield other
 
 
 def _number(value, scope):
@@ -285,13 +299,20 @@ def _binary(node):
         yield "the brackets", ast.BinOp(inner, node.right.op, node.right.right)
 
 
+def _of_module(call):
+    return getattr(getattr(call.func, "value", None), "id", "") in ("torch", "math", "F", "np")
+
+
+def _subject(call):
+    """What a function or a method is called with, or of; None if there is nothing."""
+    method = isinstance(call.func, ast.Attribute) and not _of_module(call)
+    return call.func.value if method else (call.args or [None])[0]
+
+
 def _call(node):
     method = isinstance(node.func, ast.Attribute)
     name = node.func.attr if method else getattr(node.func, "id", "")
-    of_module = method and isinstance(node.func.value, ast.Name) and node.func.value.id in (
-        "torch", "math", "F", "np",
-    )  # fmt: skip
-    subject = node.func.value if method and not of_module else (node.args or [None])[0]
+    of_module, subject = _of_module(node), _subject(node)
     if subject is not None and name not in ("range", "len", "list", "append"):
         yield "a step", subject
     for family in FAMILIES:
@@ -313,8 +334,7 @@ def _call(node):
     if drops and "keepdim" not in given:
         keepdim = ast.keyword("keepdim", ast.Constant(True))
         yield KEEPDIM, ast.Call(node.func, node.args, [*node.keywords, keepdim])
-    for i in range(len(node.args) - 1):
-        args = [*node.args[:i], node.args[i + 1], node.args[i], *node.args[i + 2 :]]
+    for args in _in_another_order(node.args):
         yield "the order of the arguments", ast.Call(node.func, args, node.keywords)
     for i, keyword in enumerate(node.keywords):
         others = [*node.keywords[:i], *node.keywords[i + 1 :]]
@@ -336,11 +356,11 @@ def _other_dim(node):
                     ast.keyword("dim", ast.Constant(axis)),
                     *node.keywords[i + 1 :],
                 ]
-                yield "the dimension", ast.Call(node.func, node.args, new)
+                yield DIMENSION, ast.Call(node.func, node.args, new)
             return
     for axis in (-1, -2, 0, 1):
         dim = ast.keyword("dim", ast.Constant(axis))
-        yield "the dimension", ast.Call(node.func, node.args, [*node.keywords, dim])
+        yield DIMENSION, ast.Call(node.func, node.args, [*node.keywords, dim])
 
 
 def _kind(value):
@@ -363,7 +383,7 @@ def _name(node, scope):
         if value.dtype == torch.bool:
             yield "what is True", _parse(f"~{node.id}")
         if value.dim() >= 2:
-            yield "a transpose", _parse(f"{node.id}.transpose(-2, -1)")
+            yield TRANSPOSE, _parse(f"{node.id}.transpose(-2, -1)")
     elif isinstance(value, bool):
         yield "what is True", _parse(f"not {node.id}")
 

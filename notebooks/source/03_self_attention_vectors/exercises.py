@@ -169,7 +169,7 @@ EXERCISES = [
     Exercise(
         name="attend", title="one query, steps 2 to 6",
         task="Look one query up among keys and values: score, divide by √d_k, softmax, weight, sum. Return the context and the weights.",
-        trained=True, minutes=8, difficulty=2, importance=5,
+        minutes=8, difficulty=2, importance=5,
         reference=attend, draw=normal("k, s k, s v", (3, 2, 2), (3, 4, 3), (8, 5, 2)),
         mistakes=[
             Mistake("no scaling", " / math.sqrt(query.shape[-1])", "",

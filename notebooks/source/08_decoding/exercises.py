@@ -122,6 +122,7 @@ def _draw_top_k(generator):
         (torch.randn(2, 6, generator=generator), 3),
         (torch.randn(2, 3, 7, generator=generator), 1),
         (torch.randn(3, 5, generator=generator) - 4, 4),
+        (torch.randn(2, 4, generator=generator), 4),  # all of them
     ]
 
 

@@ -33,8 +33,11 @@ def _takes_attention(cls):
             layer = _loaded(cls(x.shape[-1], n_heads), weights)
             if not with_cache:
                 return layer(x, source, mask)
-            rows, cache = x.split(1, dim=1), {}
-            return torch.cat([layer(row, row, None, cache) for row in rows], dim=1)
+            steps, cache = [], {}
+            for t, row in enumerate(x.split(1, dim=1)):
+                # A known mistake keeps nothing, and a mask wouldn't fit what it has.
+                steps.append(layer(row, row, mask[..., : t + 1] if cache else None, cache))
+            return torch.cat(steps, dim=1)
 
     return attention
 
@@ -114,7 +117,7 @@ def _draw_attention(generator):
         (4, 2, 3, 3, causal_mask(3), False),
         (6, 3, 3, 3, padding_mask(_ids([4, 7, 0], [3, 0, 0]), 0), False),
         (8, 2, 3, 5, None, False),
-        (6, 2, 4, 4, None, True),
+        (6, 2, 4, 4, padding_mask(_ids([4, 0, 7, 5]), 0), True),
     ]:
         weights = _weights(own.MultiHeadAttention(width, heads), generator)
         batch = 1 if mask is None or mask.dim() < 4 else len(mask)

@@ -88,7 +88,7 @@ def likeliest_cut(word, log_probs):
 
 def _draw_look_up(generator):
     first = {"the": 7, "fox": 4, "sees": 9, "a": 5, "hen": 11}
-    other = {"a": 12, "the": 3, "hen": 8, "owl": 6, "sees": 4, "fox": 10}
+    other = {"a": 0, "the": 3, "hen": 8, "owl": 6, "sees": 4, "fox": 10}
     return [
         (["the", "emu", "sees", "the", "fox"], first, 2),
         (["a", "gnu", "sees", "an", "owl", "a"], other, 1),

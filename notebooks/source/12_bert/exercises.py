@@ -69,6 +69,7 @@ def draw_masking(generator):
         uniform = torch.rand(shape, generator=generator) * 0.7 + 0.05
         uniform[:, :4] = torch.tensor([0.4, 0.85, 0.95, 0.85])
         uniform[:, 4:6] = torch.tensor([0.3, 0.93])
+        uniform[0, 1], uniform[-1, 2] = 0.8, 0.9  # the limits themselves
         cases.append(
             (ids, chosen, uniform, torch.randint(110, 190, shape, generator=generator), mask_id)
         )

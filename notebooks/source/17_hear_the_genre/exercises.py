@@ -63,7 +63,8 @@ def _draw_windows(generator):
         for n in sizes:
             ids = torch.randint(36, (n,), generator=generator)
             ids[0] = 0  # the softest stroke of the bass drum is a token, too
-            steps = 1 + torch.randint(31, (n,), generator=generator).sort().values
+            steps = torch.randint(32, (n,), generator=generator).sort().values
+            steps[0] = 0  # and it may come at once
             windows.append(torch.stack([ids, steps], dim=1))
         found.append((windows, longest))
     return found

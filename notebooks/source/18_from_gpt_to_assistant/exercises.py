@@ -73,7 +73,8 @@ def policy_loss(gain, kl, counted, beta):
 
 def _draw_rewards(generator):
     cases = [torch.rand(p, g, generator=generator) for p, g in ((1, 3), (2, 4), (3, 5))]
-    cases.append(torch.tensor([[1.0, 0, 0, 1], [1, 1, 1, 1], [0, 0, 0, 1]]))  # one group agrees
+    # One group agrees, and one nearly.
+    cases.append(torch.tensor([[1.0, 0, 0, 1], [1, 1, 1, 1], [0, 0, 0, 1], [0, 0.001, 0, 0.002]]))
     return [(rewards,) for rewards in cases]
 
 
@@ -179,6 +180,7 @@ def _draw_answers(generator):
         ([8, 30, 15, 15, 30, 8],),
         ([-1, 0, 7, 0, 7, 0],),
         ([-5, 3, -5, -1, -1, -1, -1],),
+        ([],),
     ]
 
 

@@ -96,7 +96,7 @@ def _draw_norm(generator):
             torch.randn(shape[-1], generator=generator),
         )
         for shape, size in [((1, 2), 1.0), ((2, 3), 0.01), ((2, 3, 4), 1.0)]
-    ]
+    ] + [(torch.randn(2, 3, generator=generator), torch.ones(3), 0.1)]
 
 
 def _halves_paired(x, base=10000.0):
