@@ -134,8 +134,13 @@ def _untensored(source):
 
 
 def _missing(line, variables):
-    names = [node.id for node in _nodes(line) if isinstance(node, ast.Name)]
-    return next((name for name in names if name in variables and variables[name] is None), "")
+    """Name what is None in a line; "" if a None that is handed on may be what was meant."""
+    nodes = _nodes(line)
+    given = [arg for node in nodes if isinstance(node, ast.Call) for arg in node.args]
+    names = [node.id for node in nodes if isinstance(node, ast.Name) and node.id in variables]
+    found = [name for name in names if variables[name] is None]
+    handed_on = any(isinstance(arg, ast.Constant) and arg.value is None for arg in given)
+    return found[0] if found and not handed_on else ""
 
 
 def _plain_number(error_text):

@@ -21,6 +21,10 @@ from helpers.exercises.progress import record
 from helpers.exercises.verdicts import Failed, Verdict, at_its_stage
 from helpers.exercises.verdicts import fail as _fail
 
+FLOATS = (
+    "The numbers are right, but they are floats. Ids and places are whole numbers, and nn.Embedding "
+    "refuses anything else; torch.full_like, for one, keeps the type."
+)
 NO_STEPS = ("RESUME", "NOP", "CACHE")
 
 
@@ -103,11 +107,7 @@ def _check(exercise, answer):
     ]
     if all(map(compare.same, got, wanted)):
         if not all(map(compare.whole, got, wanted)):
-            _fail(
-                "wrong type",
-                "The numbers are right, but they are floats. Ids and places are whole numbers, and "
-                "nn.Embedding refuses anything else; torch.full_like, for one, keeps the type.",
-            )
+            _fail("wrong type", FLOATS)
         for case, w in search.fresh:
             if not compare.same(g := _run(exercise, answer, case, search.form, w), w):
                 return _smallest_difference(exercise, answer, case, g, w, "")
@@ -141,15 +141,14 @@ def _demand_gradient(exercise, answer):
             got = _gradient(answer, case)
         except Exception as error:
             got = [] if "requires grad" in str(error) else wanted
-        flows = "no gradient can flow back through them, so a model with this part in it couldn't"
-        if got:
-            flows = (
-                "only a part of the gradient flows back, so a model with this part in it wouldn't"
-            )
-        if not got or not all(map(_alike_where_finite, got, wanted)):
+        finite = [g.isfinite() & w.isfinite() for g, w in zip(got, wanted, strict=False)]
+        pairs = [(g[f], w[f]) for g, w, f in zip(got, wanted, finite, strict=False)]
+        if not got or not all(compare.close(*pair) for pair in pairs):
+            flows, well = ("only a part of the", " properly") if got else ("no", "")
             _fail(
                 "gradient cut" if got else "no gradient",
-                f"The numbers are right, but {flows} learn. NumPy, .detach(), .item(), .tolist() and "
+                f"The numbers are right, but {flows} gradient can flow back through them, so a model "
+                f"with this part in it couldn't learn{well}. NumPy, .detach(), .item(), .tolist() and "
                 f"torch.no_grad() all cut the way back. Stay with PyTorch from the inputs to the "
                 f"result.",
             )
@@ -180,10 +179,6 @@ def _gradient(function, case):
     found = torch.autograd.grad(total, by, allow_unused=True) if parts else ()
     zeros = [torch.zeros_like(x) if g is None else g for g, x in zip(found, by, strict=False)]
     return zeros if any(g is not None for g in found) else []
-
-
-def _alike_where_finite(got, wanted):
-    return compare.close(got.where(wanted.isfinite(), wanted), wanted)
 
 
 def _is_float(x):
@@ -303,22 +298,7 @@ def _read(exercise, result, form, wanted):
             "A call such as x.max(dim=-1) gives two tensors: the numbers in .values, and their places "
             "in .indices. amax gives the numbers alone, argmax the places.",
         )
-    for right, given in zip(_each(form), _each(compare.like(result, form)), strict=False):
-        kind = {list: "list", numpy.ndarray: "NumPy array"}.get(type(given))
-        if kind == "NumPy array" and exercise.trained:
-            continue  # what it does to the gradient is worse
-        if kind and isinstance(right, torch.Tensor) and right.dim():
-            _fail(
-                "wrong type",
-                f"A {kind} came, and a tensor is expected. torch.tensor makes one of numbers, "
-                f"torch.stack of tensors.",
-            )
-    plain = isinstance(form, list) and not any(isinstance(x, torch.Tensor) for x in form)
-    if plain and isinstance(result, list) and any(isinstance(x, torch.Tensor) for x in result):
-        _fail(
-            "wrong type",
-            "The list holds tensors, and plain numbers are expected. x.item() makes one of a tensor.",
-        )
+    _demand_kinds(exercise, result, form)
     if len(parts) != len(wanted):
         _fail(
             "wrong type",
@@ -333,6 +313,25 @@ def _read(exercise, result, form, wanted):
                 f". A comparison gives booleans; .bool() turns 0 and 1 into them.",
             )
     return parts
+
+
+def _demand_kinds(exercise, result, form):
+    """Demand tensors where tensors are asked for, and plain numbers where they are."""
+    kinds = {list: "list"} if exercise.trained else {list: "list", numpy.ndarray: "NumPy array"}
+    for right, given in zip(_each(form), _each(compare.like(result, form)), strict=False):
+        kind = kinds.get(type(given))  # an array that stops a gradient has a verdict of its own
+        if kind and isinstance(right, torch.Tensor) and right.dim():
+            _fail(
+                "wrong type",
+                f"A {kind} came, and a tensor is expected. torch.tensor makes one of numbers, "
+                f"torch.stack of tensors.",
+            )
+    plain = isinstance(form, list) and not any(isinstance(x, torch.Tensor) for x in form)
+    if plain and isinstance(result, list) and any(isinstance(x, torch.Tensor) for x in result):
+        _fail(
+            "wrong type",
+            "The list holds tensors, and plain numbers are expected: x.item() makes one of x.",
+        )
 
 
 def _each(result):

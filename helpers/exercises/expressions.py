@@ -161,8 +161,8 @@ class Watched:
 
     def with_code(self, number, text):
         """Make the function that has other code in place of one expression."""
-        new = ast.parse(text, mode="eval").body
-        tree = _Bare({number: new}).visit(copy.deepcopy(self.tree))
+        others = {number: ast.parse(text, mode="eval").body}
+        tree = _Bare(others).visit(copy.deepcopy(self.tree))
         return compiled(ast.fix_missing_locations(tree), self.namespace)
 
 

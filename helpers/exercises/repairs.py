@@ -49,15 +49,15 @@ NTH = ("first", "second", "third", "fourth", "fifth", "sixth")
 LEADS = {  # a kind of edit that says what went wrong: its name, and the sentence
     THROWN_AWAY: (
         "result thrown away",
-        "`{old}` makes a new tensor and leaves the old one as it was, but nothing keeps the new one.",
+        "{} makes a new tensor and leaves the old one as it was, but nothing keeps the new one.",
     ),
     KEEPDIM: (
         "keepdim missing",
-        "`{old}` drops the dimension it runs over, and what is left lines up with another one.",
+        "{} drops the dimension it runs over, and what is left lines up with another one.",
     ),
     BY_ENTRY: (
         "entry by entry",
-        "`{old}` multiplies entry by entry. A dot product also adds up what it has multiplied.",
+        "{} multiplies entry by entry. A dot product also adds up what it has multiplied.",
     ),
     NOT_HIDDEN: (
         "hidden with a number",
@@ -205,10 +205,8 @@ class Repair:
         where, sure = self._where(line), line if sure else ""
         if edit.kind in LEADS:
             name, why = LEADS[edit.kind]
-            shown = old if len(old) <= LONGEST else "This step"
-            told = why.replace("`{old}`", "{old}") if shown != old else why
-            first = f"{told.format(old=shown)} {where}".rstrip()
-            return _told(name, first, "", mended, sure)
+            what = f"{this[0].upper()}{this[1:]}" if len(old) <= LONGEST else "This step"
+            return _told(name, f"{why.format(what)} {where}".rstrip(), "", mended, sure)
         if max(len(old), len(new)) > LONGEST:
             where = where or "One step is wrong."
             return _told("one slip", where, f"It's about {edit.kind} there.", "", sure)
@@ -333,12 +331,10 @@ ALL_RIGHT = "your result is right on every input that we tried."
 
 
 def _covers(node, part):
-    """Say whether a piece of code lies where a part of it does."""
+    """Say whether a piece of code lies around another, or where it is."""
     begins = (node.lineno, node.col_offset) <= (part.lineno, part.col_offset)
-    return begins and (node.end_lineno, node.end_col_offset) >= (
-        part.end_lineno,
-        part.end_col_offset,
-    )
+    ends = (node.end_lineno, node.end_col_offset) >= (part.end_lineno, part.end_col_offset)
+    return begins and ends
 
 
 def _could_be(mine, values):

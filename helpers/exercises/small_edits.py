@@ -95,7 +95,9 @@ class Edit:
 
 
 def _code(node):
-    return ast.unparse(node).split("\n")[0].removeprefix(f"{GUARD}() and ")
+    text = ast.unparse(node).split("\n")[0].removeprefix(f"{GUARD}() and ")
+    slices = isinstance(node, ast.Tuple) and any(isinstance(e, ast.Slice) for e in node.elts)
+    return text[1:-1] if slices else text  # x[:, None] has no brackets of its own
 
 
 def edits_of(function, scope, solution):
@@ -348,19 +350,10 @@ def _call(node):
 
 def _other_dim(node):
     """Let a function run along another dimension; a number that is there is changed elsewhere."""
-    for i, keyword in enumerate(node.keywords):
-        if keyword.arg == "dim":
-            for axis in (-1, -2, 0, 1):
-                new = [
-                    *node.keywords[:i],
-                    ast.keyword("dim", ast.Constant(axis)),
-                    *node.keywords[i + 1 :],
-                ]
-                yield DIMENSION, ast.Call(node.func, node.args, new)
-            return
+    others = [keyword for keyword in node.keywords if keyword.arg != "dim"]
     for axis in (-1, -2, 0, 1):
         dim = ast.keyword("dim", ast.Constant(axis))
-        yield DIMENSION, ast.Call(node.func, node.args, [*node.keywords, dim])
+        yield DIMENSION, ast.Call(node.func, node.args, [dim, *others])
 
 
 def _kind(value):
