@@ -207,6 +207,8 @@ EXERCISES = [
                     "Word i attends to itself alone. Keys and values come from all rows of x."),
             Mistake("root of the number of keys", "query.shape[-1]", "len(keys)", OTHER_SIZE),
             Mistake("root of d_model", "query.shape[-1]", "x.shape[-1]", OTHER_SIZE),
+            Mistake("earlier words only", "x @ w_k", "x[: i + 1] @ w_k",
+                    "Word i attends only to the words up to i. Nothing is hidden here: keys and values come from all rows of x.", also=(("x @ w_v", "x[: i + 1] @ w_v"),)),
             Mistake("no scaling", " / query.shape[-1] ** 0.5", "",
                     "The scores aren't divided by the square root of the query's width."),
             Mistake("keys instead of values", "weights @ values", "weights @ keys",

@@ -161,6 +161,8 @@ EXERCISES = [
                     "The i in 2i/D counts pairs, from 0 to D/2 − 1, but you used the column's number. Columns 2i and 2i+1 share the exponent 2i/D."),
             Mistake("cosine slower than its sine", _by_column_number(1),
                     "Columns 2i and 2i+1 share one frequency. In your table the cosine has a slower frequency of its own."),
+            Mistake("sine and cosine exchanged", "angle.sin(), angle.cos()", "angle.cos(), angle.sin()",
+                    "Sine and cosine have changed places, so position 0 begins with a 1. Put the sines into columns 0, 2, 4, … and the cosines beside them."),
             Mistake("not interleaved", "return", "torch.cat([first, second], dim=1)",
                     "All sines are on the left and all cosines on the right. The exercise asks for them alternately: sine, cosine, sine, cosine. (Both layouts are in use; a model only has to stick to one.)"),
             Mistake("exponent i/D", "torch.arange(0, d_model, 2) / d_model", "torch.arange(0, d_model, 2) / d_model / 2",

@@ -282,6 +282,8 @@ EXERCISES = [
         reference=multi_head_attention, plain=_layer, draw=_draw_layer,
         then="The next cell puts your layer into the translator and draws where it attends.",
         mistakes=[
+            Mistake("matrices transposed", "x @ w_q", "x @ w_q.T",
+                    "All four matrices are transposed, as nn.Linear stores its own. Here rows are multiplied by matrices: x @ w_q.", also=(("x @ w_k", "x @ w_k.T"), ("x @ w_v", "x @ w_v.T"), ("merged @ w_o", "merged @ w_o.T"))),
             Mistake("no scaling", " / math.sqrt(query.shape[-1])", "",
                     "The scores aren't divided by √d_k, the square root of a head's width."),
             *(Mistake(f"root of {what}", "math.sqrt(query.shape[-1])", f"math.sqrt({size})",

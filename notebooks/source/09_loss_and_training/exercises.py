@@ -266,6 +266,8 @@ EXERCISES = [
         then="The next reveal uses it to find out how low a loss with smoothed targets can get.",
         reference=losses.smooth_targets, plain=_smooth, draw=_draw_targets,
         mistakes=[
+            Mistake("no share for the right class", PLACE, "return kept + (1 - one_hot) * share",
+                    "The right class has 1 − ε, so the rows sum to less than 1. It gets its share of ε, too: ε / vocab_size."),
             Mistake("not smoothed", PLACE, "return one_hot.float()",
                     "These are the plain targets, all on the right class. Take ε away from it and spread it."),
             Mistake("rows sum to more than 1", "epsilon / vocab_size", "epsilon / (vocab_size - 1)",

@@ -305,6 +305,7 @@ EXERCISES = [
             ("no W_O", [("self.w_o(merge_heads(context))", "merge_heads(context)")], "The heads are concatenated and returned. Without `w_o`, no head's output reaches another head's coordinates."),
             ("no heads", [("split_heads(part, self.n_heads)", "part[:, None]")], "This is a single attention over the whole width. Split queries, keys and values into `n_heads` first."),
             ("values not projected", [("self.w_v(source)", "source")], "The values are the source itself. They have a projection too: `w_v`."),
+            ("new keys first", [("zip(old, (key, value))", "zip((key, value), old)")], "New keys and values come in front of the old ones, so a mask hides the wrong positions. The order in the cache is that of the text."),
             ("cache not kept", [("key, value = cache[self] =", "key, value =")], "All is right without a cache, but you have no cache yet, or nothing stays in it. Step by step, each token then sees only itself. Keep the longer keys and values in `cache[self]`."),
         ),
         also_right=[
@@ -330,6 +331,7 @@ EXERCISES = [
             ("reads what is not normalised", [("self.attention(h, h, mask)", "self.attention(x, x, mask)")], "The lambda is given the normalised `h`, but attends to `x`. Which of the two does a pre-norm sublayer read?"),
             ("keys not normalised", [("self.attention(h, h, mask)", "self.attention(h, x, mask)")], "The queries are normalised, and the keys and values aren't. In self-attention both come from `h`."),
             ("network first", [("x = residual_pre_norm(x, lambda h: self.attention(h, h, mask), self.norm_1)\n        return residual_pre_norm(x, self.network, self.norm_2)", "x = residual_pre_norm(x, self.network, self.norm_2)\n        return residual_pre_norm(x, lambda h: self.attention(h, h, mask), self.norm_1)")], "The feed-forward network comes first here. Words exchange information first, and then each is processed by itself."),
+            ("both post-norm", [("x = residual_pre_norm(", "x = residual_post_norm("), ("return residual_pre_norm(", "return residual_post_norm(")], "Both sublayers are post-norm: the sum is normalised, and not what a sublayer reads. This model normalises first: `residual_pre_norm`."),
             ("post-norm", [("residual_pre_norm(x, self.network", "residual_post_norm(x, self.network")], "The second sublayer is post-norm. This model normalises what a sublayer reads: `residual_pre_norm`."),
         ),
         also_right=[
@@ -355,6 +357,7 @@ EXERCISES = [
             ("no causal mask", [("self.attention(h, h, mask, cache)", "self.attention(h, h, None, cache)")], "Self-attention doesn't get `mask`, so every position sees the tokens that it should predict."),
             ("no cross-attention", [("self.across(h, memory, memory_mask)", "self.across(h, h)")], "The second attention reads the target once more. Its keys and values come from the memory."),
             ("two norms exchanged", [("memory_mask), self.norm_2)", "memory_mask), self.norm_3)"), ("self.network, self.norm_3", "self.network, self.norm_2")], "`norm_2` belongs to cross-attention and `norm_3` to the network; here they've changed places."),
+            ("cross-attention first", [("self.attention(h, h, mask, cache), self.norm_1)", "self.across(h, memory, memory_mask), self.norm_2)"), ("h, memory, memory_mask), self.norm_2)\n        return", "h, h, mask, cache), self.norm_1)\n        return"), ("self.across(h, h, mask, cache)", "self.attention(h, h, mask, cache)")], "Cross-attention comes first here. The target's tokens exchange information among themselves before they read the memory."),
             ("cache for both", [("memory, memory_mask)", "memory, memory_mask, cache)")], "Cross-attention is given the cache too, so every step appends the whole memory once more, and `memory_mask` no longer fits. Only self-attention gets the cache."),
             ("cache left out", [("self.attention(h, h, mask, cache)", "self.attention(h, h, mask)")], "Self-attention isn't given the cache. Step by step, each new token then sees only itself."),
         ),
@@ -402,6 +405,7 @@ EXERCISES = [
         mistakes=_mistakes(_takes_train, own.train,
             ("not shifted", [("tgt_ids[:, :-1]", "tgt_ids[:, 1:]")], "Each position reads the very token that it should predict. Which tokens go in, and which are the targets?"),
             ("targets not shifted", [("tgt_ids[:, 1:]", "tgt_ids[:, :-1]")], "The targets are the inputs themselves. Position t should predict token t + 1."),
+            ("nothing shifted", [("tgt_ids[:, :-1]", "tgt_ids"), ("tgt_ids[:, 1:]", "tgt_ids")], "Inputs and targets are the same tokens, so each position is asked for what it has just read. Position t should predict token t + 1."),
             ("gradients pile up", [("        optimizer.zero_grad()\n", "")], "The gradients of all earlier batches are still there and add up. What clears them?"),
             ("no step", [("        optimizer.step()\n", "")], "Nothing moves: the gradients are computed, but the optimiser never takes its step."),
             ("rate without its factor", [("0.2 * warmup_rate", "warmup_rate")], "The learning rate is five times too large: 0.2 times `warmup_rate`."),

@@ -312,6 +312,8 @@ EXERCISES = [
         mistakes=[
             Mistake("right piece kept", "i += 2", "i += 1",
                     "After a merge your loop looks at the right-hand id once more, so that id stays in the list. A merge uses up both ids, so move on by two."),
+            Mistake("overlapping pairs", "i += 2", "i += 1 + (tuple(ids[i + 1 : i + 3]) != pair)",
+                    "In 7 7 7 both pairs (7, 7) are merged, although they share an id. Once an id has been merged, it can't be part of another pair."),
             Mistake("only the first", "            i += 2", "            return merged + ids[i + 2 :]",
                     "Only the first occurrence is merged. Go on until the end of the list."),
             Mistake("either order", "tuple(ids[i : i + 2]) == pair", "sorted(ids[i : i + 2]) == sorted(pair)",

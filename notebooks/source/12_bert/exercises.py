@@ -160,6 +160,8 @@ EXERCISES = [
         mistakes=[
             Mistake("all positions", "right[chosen]", "right",
                     "All positions count. The model sees the tokens that weren't hidden, so it could reach a low loss just by copying them. Use the chosen positions only."),
+            Mistake("all but the chosen", "right[chosen]", "right[~chosen]",
+                    "Only the tokens that nobody hid count here. The loss is about the chosen ones."),
             Mistake("id 0 ignored", "right[chosen]", "right[chosen & (token_ids != 0)]",
                     "Chosen tokens whose id is 0 don't count. With ignore_index=0 the id 0 marks what to leave out, but here it's a token like any other."),
             Mistake("all but id 0", "right[chosen]", "right[token_ids != 0]",

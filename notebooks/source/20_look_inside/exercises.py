@@ -130,6 +130,8 @@ EXERCISES = [
                     "The gain is missing. The model scales some features down before the output, and here they stay too large."),
             Mistake("layer norm", "root = (stream**2)", "stream = stream - stream.mean(-1, keepdim=True)\n    root = (stream**2)",
                     "The mean was subtracted: that's LayerNorm. SmolLM's last norm is an RMSNorm."),
+            Mistake("gain without the norm", "stream / root * gain", "stream * gain",
+                    "The gain is there, but nothing has been normalised. An RMSNorm divides each vector by the root of its mean square first."),
             Mistake("no mean", ".mean(-1, keepdim=True)", ".sum(-1, keepdim=True)",
                     "The squares were added up, not averaged, so the logits come out too small."),
             Mistake("gain first", "root = (stream**2)", "stream = stream * gain\n    root = (stream**2)",
