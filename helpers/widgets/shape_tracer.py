@@ -13,7 +13,7 @@ from helpers.widgets.shape_steps import N_STAGES, stages, try_line
 from helpers.widgets.svg import BAD, PALE, Sheet, number, shade
 
 # Pixels from one line of the lists to the next, lines of the first list, pixels of a list's width.
-ROW, HALF, LIST = 26, 13, 194
+ROW, HALF, LIST = 28, 13, 194
 LETTER = 12  # pixels from one letter of a shape to the next
 SENTENCE = "Une femme en robe bleue danse sur une scène."  # English needs two pieces more
 COLOURS = {"encoder": BLUE, "decoder": ORANGE, "output": PURPLE}
@@ -167,7 +167,7 @@ class ShapeTracer(TranslatedSentence):
 
     def draw(self):
         """Draw the chosen tensor, and beside it the list of all of them, to be clicked."""
-        chosen, trial = Sheet(390, 416), self.numbers["trial"]
+        chosen, trial = Sheet(390, 446), self.numbers["trial"]
         stage = self.numbers["stage"]
         if trial and trial.tensor is None:
             self._draw_clash(chosen, trial)
@@ -177,7 +177,7 @@ class ShapeTracer(TranslatedSentence):
             for i, line in enumerate(self._words()):
                 chosen.text(0, 84 + 22 * i, line, BAD if trial else INK)
             self._draw_tensor(chosen, 0, 146, stage, tensor[0])
-        self._draw_letters(chosen, 380)
+        self._draw_letters(chosen, 410)
         halves = (((0, "encoder"),), 0, HALF), (((0, "decoder"), (101, "output")), HALF, N_STAGES)
         return [chosen, *(self._draw_list(*half) for half in halves)]
 
@@ -194,11 +194,11 @@ class ShapeTracer(TranslatedSentence):
             sheet.rect(0, y, LIST, ROW - 2, colour if now else "none", opacity=0.18, round=4)
             sheet.rect(0, y, 5, ROW - 2, colour)
             name = SHORT.get(stage.name, stage.name.removesuffix(", layer 1"))
-            sheet.text(11, y + 18, name, GREY if off else INK)
+            sheet.text(11, y + 19, name, GREY if off else INK)
             for place, letter in enumerate(reversed(letters)):
                 at, on = LIST - 8 - LETTER * place, letter == self.lit
-                sheet.rect(at - 6, y + 2, LETTER, 20, colour if on else "none", round=3)
-                sheet.text(at, y + 18, letter, "white" if on else GREY if off else colour,
+                sheet.rect(at - 6, y + 3, LETTER, 20, colour if on else "none", round=3)
+                sheet.text(at, y + 19, letter, "white" if on else GREY if off else colour,
                            anchor="middle", bold=now or on)  # fmt: skip
             label = f"Tensor {i + 1}, {stage.part}: {stage.name}, {stage.letters}"
             sheet.target(0, y - 1, LIST, ROW, label, step=i + 1)
@@ -252,7 +252,7 @@ class ShapeTracer(TranslatedSentence):
         values = tensor[0] if tensor.dim() == 3 else tensor
         row_letter, column_letter = letters[-2:]
         tokens = self.numbers[row_letter]
-        row = min(20, 170 / len(tokens))
+        row = min(20, 200 / len(tokens))
         width, left = 290, x + 96
         parts = column_letter in "ST" or stage.name == "probabilities"
         span = 1.0 if parts else max(values.abs().max().item(), 1e-6)
