@@ -115,7 +115,6 @@ class ChatBox(SentenceExplorer):
         return f"{how}, {name} {did}.", f"{MEANS[self.template]} Does another message survive?"
 
     def _said(self, ids):
-        """Return the words of a reply."""
         return self._decode([i for i in ids if i not in ROLES]).strip()
 
     def draw(self):

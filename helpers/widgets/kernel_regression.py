@@ -55,7 +55,6 @@ class KernelRegression(Explorer):
         self.button("Start again", self.reset)
 
     def _fit(self, width):
-        """Estimate the whole curve, and say how far off that is."""
         estimates, _ = kernel_regression(self._grid, self._keys, self._values, width)
         return estimates, (estimates - true_curve(self._grid)).square().mean().sqrt().item()
 
