@@ -149,7 +149,7 @@ class Single(Quiz):
         return option.right, [option.why]
 
 
-class Multiple(Quiz):
+class Multiple(Single):
     """Any number of options may be right."""
 
     instruction = "Several can be right."
@@ -162,9 +162,6 @@ class Multiple(Quiz):
             for option in self.options
         ]
         return self.boxes
-
-    def choices(self):
-        return [option.text for option in self.options]
 
     def verdict(self):
         """Explain every option that is ticked wrongly or missing; all of them when right."""
@@ -179,11 +176,11 @@ class Multiple(Quiz):
 class Number(Quiz):
     """A number, within a tolerance."""
 
-    instruction = "Type a number."
+    instruction, asked = "Type a number.", "answer"
 
     def controls(self):
         self.field = widgets.Text(
-            description="answer", layout=widgets.Layout(width="320px", max_width="98%")
+            description=self.asked, layout=widgets.Layout(width="320px", max_width="98%")
         )
         return [self.field]
 
@@ -215,16 +212,10 @@ class Number(Quiz):
         return abs(number - wanted) <= max(self.question.tolerance * abs(wanted), 1e-9)
 
 
-class Shape(Quiz):
+class Shape(Number):
     """The shape of a tensor, in the letters of the course or in numbers."""
 
-    instruction = "Type a shape, for example (B, T, D) or (2, 64)."
-
-    def controls(self):
-        self.field = widgets.Text(
-            description="shape", layout=widgets.Layout(width="320px", max_width="98%")
-        )
-        return [self.field]
+    instruction, asked = "Type a shape, for example (B, T, D) or (2, 64).", "shape"
 
     def verdict(self):
         """Compare axis by axis; a known wrong shape gets its own explanation."""

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { besideScale, stepped, valueAt } from "../../helpers/widgets/static/scales.js";
+import { besideScale, stepped, valueOn } from "../../helpers/widgets/static/scales.js";
 
 test("drawings that are side by side on a laptop stay so on a narrower page, smaller", () => {
   assert.equal(besideScale([400, 400], 826), 1);
@@ -20,8 +20,8 @@ test("drawings too wide for that stand below each other, at their own size", () 
 
 test("a hand's place is a value within the limits, in steps", () => {
   const track = { from: 200, to: 40, low: -4, high: 4, step: 0.5 };
-  assert.equal(valueAt(120, track), 0);
-  assert.equal(valueAt(-500, track), 4);
-  assert.equal(valueAt(127, track), -0.5);
+  assert.equal(valueOn(120, track), 0);
+  assert.equal(valueOn(-500, track), 4);
+  assert.equal(valueOn(127, track), -0.5);
   assert.equal(stepped(3.9, 3, track), 4);
 });

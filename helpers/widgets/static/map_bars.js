@@ -159,18 +159,12 @@ export class Bars {
     const button = (words, to, by, more = {}) =>
       make("button", { type: "button", "data-by": by, onclick: () => this.view.goTo(to), ...more }, words);
     if (!tour.length) this.tour.replaceChildren();
-    else if (stop < 0 && this.left >= 0)
-      this.tour.replaceChildren(
-        button(`Back to the tour: step ${this.left + 1}`, this.left, "on", { class: "mm-main" }),
-      );
-    else if (stop < 0)
-      this.tour.replaceChildren(
-        button("Take the tour", 0, "on", {
-          class: "mm-main",
-          "data-steps": `: ${tour.length} step${tour.length > 1 ? "s" : ""}`,
-        }),
-      );
-    else {
+    else if (stop < 0) {
+      const words = this.left < 0 ? "Take the tour" : `Back to the tour: step ${this.left + 1}`;
+      const steps = this.left < 0 ? `: ${tour.length} step${tour.length > 1 ? "s" : ""}` : null;
+      const look = { class: "mm-main", "data-steps": steps };
+      this.tour.replaceChildren(button(words, Math.max(0, this.left), "on", look));
+    } else {
       const last = stop === tour.length - 1;
       this.tour.replaceChildren(
         make("span", { class: "mm-count" }, `${stop + 1} of ${tour.length}`),

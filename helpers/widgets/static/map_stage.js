@@ -3,6 +3,7 @@
 import { fitCanvas, make } from "./page.js";
 import { Paint } from "./map_paint.js";
 import { cellAt, cellRect } from "./map_scene.js";
+import { nearest } from "./scales.js";
 import { clamp } from "./text.js";
 
 const acts = (one) =>
@@ -265,20 +266,11 @@ export class Stage {
 
   // To the nearest target in that direction; it scrolls into view.
   moveFocus(from, [down, right]) {
-    const centre = ({ target }) => [0, 1].map((i) => target.rect[i] + target.rect[i + 2] / 2);
-    const [x, y] = centre(from);
-    let best = null;
-    let least = Infinity;
-    for (const hit of this.hits) {
-      if (hit.hidden || hit === from) continue;
-      const [dx, dy] = centre(hit).map((value, i) => value - [x, y][i]);
-      const ahead = dx * right + dy * down;
-      const aside = Math.abs(dx * down) + Math.abs(dy * right);
-      if (ahead < 2) continue;
-      const far = ahead + 2.5 * aside;
-      if (far < least) [best, least] = [hit, far];
-    }
-    if (!Number.isFinite(right)) best = this.inOrder().at(right < 0 ? 0 : -1);
+    const centre = ({ target: { rect } }) => ({ x: rect[0] + rect[2] / 2, y: rect[1] + rect[3] / 2 });
+    const others = this.hits.filter((hit) => !hit.hidden && hit !== from);
+    const best = Number.isFinite(right)
+      ? others[nearest(others.map(centre), centre(from), [right, down], 2.5)]
+      : this.inOrder().at(right < 0 ? 0 : -1);
     best?.focus({ preventScroll: true });
     best?.scrollIntoView({ block: "nearest" });
   }

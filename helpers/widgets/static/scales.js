@@ -5,7 +5,7 @@ export const shareToLog = (share, min, max) => min * (max / min) ** share;
 export const logToShare = (value, min, max) => Math.log(value / min) / Math.log(max / min);
 
 // Where the hand is on a handle's track: `track` holds pixels at both ends and the numbers there.
-export function valueAt(place, { from, to, low, high, step, log }) {
+export function valueOn(place, { from, to, low, high, step, log }) {
   const share = Math.max(0, Math.min(1, (place - from) / (to - from)));
   if (log) return shareToLog(share, low, high);
   return toStep(low + share * (high - low), low, step);
@@ -24,14 +24,14 @@ export function stepped(value, steps, { low, high, step, log }) {
 }
 
 // Of places on the page, the nearest in a direction; -1 if there is none. Places off the line
-// count as further away, so that an arrow stays in its row or column where it can.
-export function nearest(places, at, [dx, dy]) {
+// count as further away, `aside` times, so that an arrow stays in its row or column where it can.
+export function nearest(places, at, [dx, dy], aside = 4) {
   let best = -1;
   let least = Infinity;
   places.forEach(({ x, y }, i) => {
     const along = (x - at.x) * dx + (y - at.y) * dy;
     const off = Math.abs((x - at.x) * dy) + Math.abs((y - at.y) * dx);
-    const cost = along + 4 * off;
+    const cost = along + aside * off;
     if (along > 1 && cost < least) [best, least] = [i, cost];
   });
   return best;
