@@ -139,8 +139,7 @@ def side_by_side(wanted, got) -> str:
         f'{left[0]}<g transform="translate({left[1] + 40} 0)">{right[0]}</g></svg>'
     )
     alt = f"Expected {_words(a)}; got {_words(b)}."
-    look = 'class="course-drawing" style="max-width: 100%; margin-top: 6px"'
-    return f"<br>{as_image(svg, alt, look)}<style>{ON_DARK}</style>"
+    return f"<br>{as_image(svg, alt)}<style>{ON_DARK}</style>"
 
 
 def _matrices(wanted, got, same):

@@ -72,8 +72,7 @@ def test_nothing_that_our_cells_show_shuts_anybody_out(open_notebook, dark):
     names = buttons.evaluate_all("all => all.map((one) => one.ariaLabel)")
     assert len(set(names)) == len(names) > 12
     seen = page.add_style_tag(content=SEEN)
-    height = page.evaluate(UNROLL)
-    page.set_viewport_size({"width": 1280, "height": height})
+    page.set_viewport_size({"width": 1280, "height": page.evaluate(UNROLL)})
     page.wait_for_timeout(500)
     found = barriers(page, **({"runOnly": OF_COLOURS} if dark else {}))
     seen.evaluate("style => style.remove()")

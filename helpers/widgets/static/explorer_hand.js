@@ -8,7 +8,7 @@
 import { nearest, stepped, valueOn } from "./scales.js";
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-const ENDS = { Home: -Infinity, End: Infinity };
+Object.assign(ARROWS, { Home: [-Infinity, 0], End: [Infinity, 0] });
 
 export function watchPicture(explorer) {
   const { picture } = explorer;
@@ -59,13 +59,13 @@ function startDrag(explorer, event) {
 
 function onKey(explorer, event) {
   const { target, key } = event;
-  const [arrow, end] = [ARROWS[key], ENDS[key]];
-  if (target.matches("[data-drag]") && (arrow || end)) {
+  const arrow = ARROWS[key];
+  if (target.matches("[data-drag]") && arrow) {
     const tracks = JSON.parse(target.dataset.drag);
-    const along = tracks.find(({ axis }) => (axis === "x") === Boolean(end || arrow[0])) || tracks[0];
+    const along = tracks.find(({ axis }) => (axis === "x") === Boolean(arrow[0])) || tracks[0];
     // Right and up are more, unless the track runs the other way: it moves as the arrow points.
     const way = along.axis === "y" && along.to > along.from === along.high > along.low ? -1 : 1;
-    const steps = end || (event.shiftKey ? 10 : 1) * (arrow[0] - way * arrow[1]);
+    const steps = (event.shiftKey ? 10 : 1) * (arrow[0] - way * arrow[1]);
     const also = alsoSet(target);
     const held = Object.entries(also).every(([name, value]) => explorer.state[name] === value);
     const now = held ? explorer.state[along.trait] : along.now; // the trait was another handle's
@@ -77,14 +77,15 @@ function onKey(explorer, event) {
     setFrom(explorer, target);
     return true;
   }
-  if (!arrow && !end) return false;
+  if (!arrow) return false;
   const others = [...explorer.picture.querySelectorAll("[data-set]")].filter((one) => one !== target);
   const middle = (one) => {
     const { left, top, width, height } = one.getBoundingClientRect();
     return { x: left + width / 2, y: top + height / 2 };
   };
-  const ends = target.ownerSVGElement.querySelectorAll("[data-set]");
-  const next = end ? ends[end < 0 ? 0 : ends.length - 1] : others[nearest(others.map(middle), middle(target), arrow)];
+  const ends = [...target.ownerSVGElement.querySelectorAll("[data-set]")];
+  const far = Math.abs(arrow[0]) > 1;
+  const next = far ? ends.at(arrow[0] < 0 ? 0 : -1) : others[nearest(others.map(middle), middle(target), arrow)];
   if (next) {
     for (const one of [target, ...others]) one.setAttribute("tabindex", one === next ? 0 : -1);
     next.focus();

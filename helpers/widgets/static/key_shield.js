@@ -11,13 +11,11 @@ export default {
     const box = () => el.closest(model.get("box")) || el;
     const nameControls = () => {
       const asked = model.get("label");
-      for (const group of box().querySelectorAll(".widget-radio-box")) {
-        group.setAttribute("role", "radiogroup");
-        group.setAttribute("aria-label", asked);
-      }
+      for (const group of box().querySelectorAll(".widget-radio-box"))
+        Object.assign(group, { role: "radiogroup", ariaLabel: asked });
       for (const one of box().querySelectorAll("button, input[type=text], textarea")) {
         const words = one.textContent || one.closest(".widget-text")?.innerText.trim() || one.placeholder;
-        one.setAttribute("aria-label", `${words}: ${shorten(asked, 50)}`);
+        one.ariaLabel = `${words}: ${shorten(asked, 50)}`;
       }
     };
     const waiting = setTimeout(nameControls, 0);
