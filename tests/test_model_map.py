@@ -35,7 +35,7 @@ GOOD_PLACES = [
     "decoder/0/masked-self-attention/1/0,0", "encoder/embedding", "decoder/output", "",
     "encoder/0/self-attention/norm/3", "decoder/2/feed-forward/norm/0",
     "encoder/0/feed-forward/neuron/14,11", "decoder/0/cross-attention/1/v/11",
-    "encoder/2/self-attention/0/1,2/why",
+    "encoder/2/self-attention/0/1,2/why", "encoder/2/self-attention/0/1,2/pairs,0",
 ]  # fmt: skip
 BAD_PLACES = [
     "encoder/3", "middle/0", "encoder/0/cross-attention/0", "encoder/0/self-attention",
@@ -284,10 +284,11 @@ import { normed, readInsides } from "INSIDES";
 const model = readTrace(sent.described, bytes(sent.data));
 readInsides(model, sent.inside, bytes(sent.more));
 const all = model.stacks.flatMap((stack) => stack.layers.flat().map((one) => [one, stack.n]));
-console.log(JSON.stringify(all.map(([{ norm, neurons }, n]) => ({
+console.log(JSON.stringify(all.map(([{ norm, neurons, hidden }, n]) => ({
   norm: norm && Array.from({ length: n }, (_, row) => normed(norm, row).leaves),
   before: neurons && [...neurons.before.data],
   writes: neurons && [...neurons.writes.data],
+  after: neurons && [...hidden.data],
 }))));
 """
 
@@ -315,6 +316,8 @@ def test_the_browser_shows_the_models_own_norms_and_neurons(which, request):
         which = entries(part.hidden.shape[-1], 64)
         before = torch.tensor(theirs["before"]).view(len(part.hidden), -1)
         assert torch.allclose(network.activation(before), part.hidden[:, which], atol=0.01)
+        after = torch.tensor(theirs["after"]).view_as(before)
+        assert part.hidden.min() < 0 or torch.equal(after, before.relu())  # to the last digit
         writes = network.linear_2.weight.detach().T[which][:, some]
         assert numpy.allclose(theirs["writes"], writes.ravel(), atol=0.002)
 
@@ -372,6 +375,8 @@ def test_the_parts_of_a_score_add_up_to_the_models_own(trace):
         view.place += ",0"  # compared with another key
         assert abs(numpy.sum(view._asked["mean"]) - scores[0].item()) < 1e-4
         assert view._asked["pairs"] == told["pairs"]
+        view.place = view.place.replace("why", "pairs")  # the same, drawn in full
+        assert view._asked["place"].endswith("why,0")
     assert view._double.cache_info().misses == 1  # the model is copied once
     for cell in ("1,2/why", "1,0/why,2", "1,0/why,0", "1,0/why0"):
         with pytest.raises(ValueError, match="there is no place"):
@@ -469,7 +474,8 @@ def test_every_tour_is_filled_in_and_leads_to_places_that_exist(trace, tour):
         assert len(text) <= 200, text
         view.place = step.get("place", "")
         view.follow = step.get("follow", "")
-        assert set(step) <= {"text", "place", "follow", "written", "beat", "parts", "habit"}
+        known = {"text", "place", "follow", "written", "beat", "parts", "habit", "answer"}
+        assert set(step) <= known
 
 
 def test_the_tour_speaks_of_this_trace(trace):

@@ -34,6 +34,7 @@ def pack_insides(trace) -> tuple[dict, bytes]:
                 ]
         if trace.decoder is not None:
             described |= {"temperatures": TEMPERATURES, "sums": _sums(trace)}
+            described |= {"vocabulary": len(trace.network.output_proj.weight)}
     return described, packer.bytes()
 
 
@@ -50,6 +51,7 @@ def asked(trace, place: str, double) -> tuple[dict, bytes]:
     with "why,1" above those of key 1; for other places nothing is computed. The function `double`
     gives the traced model in double precision. Described are the place and its arrays.
     """
+    place = place.replace("/pairs", "/why")  # the same numbers, drawn in full
     name, layer, kind, head, *what = [*place.split("/"), *[""] * 5][:6]
     packer, described = Packer(), {}
     why = what[1].startswith("why")

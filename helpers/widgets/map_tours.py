@@ -9,7 +9,8 @@ LONGEST = 18  # characters of a token inside a sentence
 STRIP = 32  # entries of a vector in a colour strip: `map_data.entries` chooses them
 
 # A step is a sentence and what the picture shows with it. Words in braces come from the trace. With
-# `habit`, the page adds what the open head does on this sentence, or the clearest head does.
+# `habit`, the page adds what the open head does on this sentence, or the clearest head does. With
+# `answer`, a press on a decoder's head opens it, its first weight is framed, and the answer told.
 STEPS = {
     "whole": (
         "This is a whole Transformer at work on one sentence. The encoder above reads it. The "
@@ -97,8 +98,11 @@ STEPS = {
         "The decoder's own attention is masked. A token is allowed to attend to itself and "
         "earlier tokens only: the later ones aren't written yet. Which weight must be 1? "
         "Guess, then press a square.",
-        {"parts": ["masked-self-attention"]},
-    ),
+        {
+            "parts": ["masked-self-attention"],
+            "answer": "The framed weight is 1.00: “<bos>” has nothing else to attend to.",
+        },
+    ),  # fmt: skip
     "masked-gpt": (
         "Masked self-attention lets a token attend to itself and earlier tokens, so the weights "
         "above each diagonal are 0.",
@@ -177,9 +181,9 @@ STEPS = {
         {"place": "{head}", "beat": 5},
     ),
     "its-number": (
-        "Why does “{looked_at}” get so much? In head {cross_head}, what “{read}” is looking for "
-        "(its query) fits what “{looked_at}” offers (its key), so {d_head} products add up to a "
-        "large score.",
+        "Why does “{looked_at}” get so much? In the last layer, head {cross_head}, what “{read}” "
+        "is looking for (its query) fits what “{looked_at}” offers (its key), so {d_head} "
+        "products add up to a large score.",
         {"place": "{cross_number}", "written": "{written}"},
     ),
     "one-number": (

@@ -291,6 +291,39 @@ def test_a_click_during_the_tour_leaves_a_way_back(offline, trace):
     expect_at(page, "The model")
     page.get_by_role("button", name="Leave").click()
     expect(page.get_by_role("button", name="Take the tour: 12 steps")).to_be_visible()
+    page = offline(model_map(trace, tour="00", stop=7))
+    open_(page, "^Decoder layer 2: open")  # the step asks for a weight of a masked head
+    expect_at(page, "Masked self-attention, head 2", "Head")  # the square in its middle
+    expect(page.locator(".mm-words")).to_contain_text("The framed weight is 1.00")
+    box = page.get_by_role("button", name=re.compile("^Weights")).bounding_box()
+    assert in_colour(page, box, "#b25a06") > 20
+    first = {"x": box["x"] + 5, "y": box["y"] + 5}
+    box = page.get_by_role("button", name=re.compile("^Mixture")).bounding_box()
+    page.mouse.move(box["x"] + 5, box["y"] + 5)
+    told = page.locator(".mm-tip").inner_text()
+    assert "“<bos>” collects 1.00 × “<bos>”\n" in told  # and nothing of what is masked out
+    page.mouse.click(**first)
+    expect_at(page, "“<bos>” to “<bos>”", "One number")
+    expect(page.get_by_role("button", name="Why this weight?")).to_have_count(0)  # no other key
+
+
+def test_each_row_of_a_norm_has_its_scale_and_a_step_shows_no_later_number(offline, trace):
+    page = offline(model_map(trace, place="decoder/1/masked-self-attention/norm/5"))
+    for name in ("^Before: mean", "^Minus", "^After: ×"):
+        box = page.get_by_role("button", name=re.compile(name)).bounding_box()
+        ends = (3, box["height"] - 3)
+        assert max(ink(page, box["x"], box["y"] + y, box["width"], 4) for y in ends) > 0
+    page = offline(model_map(trace, place="decoder/2/cross-attention/0/7,7", beat=2))
+    above, below = (
+        page.get_by_role("button", name=re.compile(name)).bounding_box()
+        for name in ("^Running sum", "^Weights of all keys")
+    )
+    top = above["y"] + above["height"] + 3
+    line = {**above, "y": top, "height": below["y"] - top}
+    assert not in_colour(page, line, "#1f6fb2")  # only the sum is told
+    page.get_by_label("Step of the computation").fill("3")
+    page.wait_for_timeout(100)
+    assert in_colour(page, line, "#1f6fb2")
 
 
 def test_the_keyboard_alone(offline, trace):
@@ -640,11 +673,12 @@ def test_in_jupyterlab_a_heads_matrix_and_a_scores_parts_are_sent_when_asked_for
     page.get_by_role("button", name=re.compile("^Q: queries")).focus()
     for key in ("Enter", "ArrowDown", "Enter"):
         page.keyboard.press(key)
-    expect_at(page, "W_Q on “chien”")
+    expect_at(page, "WQ on “chien”")  # with a lowered Q
+    expect(page.locator(".mm-trail sub")).to_have_text("Q")
     matrix = page.get_by_role("button", name=re.compile("^The matrix W_Q, 256 by 64"))
     expect(matrix).to_have_count(1)
     page.get_by_role("button", name="Token 4: court, show it").click()
-    expect_at(page, "W_Q on “court”")
+    expect_at(page, "WQ on “court”")
     expect(matrix).to_have_count(1)
     page.keyboard.press("Escape")
     expect_at(page, "Self-attention, head 1", "Head")
@@ -652,15 +686,18 @@ def test_in_jupyterlab_a_heads_matrix_and_a_scores_parts_are_sent_when_asked_for
     for key in ("Enter", "ArrowDown", "ArrowRight", "ArrowRight", "Enter"):
         page.keyboard.press(key)
     expect_at(page, "“chien” to “noir”", "One number")
-    why = page.get_by_role("button", name="Why this weight? Split its score")
+    why = page.get_by_role("button", name="Why this weight?")
     assert why.bounding_box()["height"] >= 24
     why.click()
     expect_at(page, "Why this weight?")
-    expect(page.get_by_role("button", name=re.compile("^Parts of the score"))).to_have_count(1)
-    page.get_by_label("Step of the computation").fill("2")
+    grid = page.get_by_role("button", name=re.compile("^Parts of the score"))
+    expect(grid).to_have_count(0)  # first the answer
+    page.get_by_role("button", name="Show all pairs").click()
+    expect(grid).to_have_count(1)
     expect(page.locator(".mm-words")).to_contain_text(
         "All 225 pairs together: 5.55 above an average key"
     )
+    page.keyboard.press("Escape")
     compared = page.get_by_role("button", name="Compare with “court”")
     assert compared.bounding_box()["height"] >= 24
     compared.click()
@@ -675,7 +712,7 @@ def test_without_a_kernel_the_map_says_what_stays_there(offline, trace):
     page.get_by_role("button", name=re.compile("^V: values")).focus()
     for key in ("Enter", "Enter"):
         page.keyboard.press(key)
-    expect_at(page, "W_V on “Un”")
+    expect_at(page, "WV on “Un”")
     made = page.get_by_role("button", name=re.compile("^The value of “Un”, 1 by 64"))
     expect(made).to_have_count(1)  # what the matrix makes is there all the same
     expect(page.get_by_role("button", name=re.compile("^The matrix"))).to_have_count(0)

@@ -2,7 +2,7 @@
 // goes to Python as {set: {trait: value}}; Python answers with the state and new drawings.
 
 import { control } from "./controls.js";
-import { innerWidth, isDark, make, onTheme, onWidth, prefersStillness, shieldKeys } from "./page.js";
+import { innerWidth, isDark, lowered, make, onTheme, onWidth, prefersStillness, shieldKeys } from "./page.js";
 import { watchPicture } from "./explorer_hand.js";
 import { fitDrawings, patch, readDrawing } from "./explorer_picture.js";
 
@@ -155,8 +155,6 @@ class Explorer {
     this.playing = null;
   }
 }
-
-const lowered = (line) => line.split("W_O").flatMap((part, i) => (i ? ["W", make("sub", {}, "O"), part] : [part]));
 
 export default {
   render({ model, el }) {

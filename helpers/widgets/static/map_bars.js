@@ -1,6 +1,6 @@
 // The map, its bars: where one is and how deep above the picture; playing and the tour below it.
 
-import { make } from "./page.js";
+import { lowered, make } from "./page.js";
 import { clearestHead } from "./map_purpose.js";
 import { percent } from "./map_scene.js";
 import { likeliest, meanWeights, readPlace, rowOf, sentenceOf, trail } from "./map_trace.js";
@@ -119,7 +119,7 @@ export class Bars {
         const step = make(
           "button",
           { type: "button", "aria-current": last ? "location" : null, onclick: () => view.open(place) },
-          words,
+          ...lowered(words),
         );
         return i ? [make("span", { "aria-hidden": "true" }, "›"), step] : [step];
       }),
@@ -207,7 +207,8 @@ export class Bars {
     if (stop >= 0)
       words = `${tour[stop].text}${tour[stop].habit ? ` ${scene.does || clearestHead(this.view.trace.stacks[0])}` : ""}`;
     if (this.view.said) words = this.view.said;
-    if (this.words.textContent !== words) this.words.textContent = words || "";
+    if (this.told !== words) this.words.replaceChildren(make("span", {}, ...lowered(words)));
+    this.told = words;
     this.foot.classList.toggle("mm-touring", stop >= 0);
   }
 }

@@ -108,10 +108,14 @@ export function outputScene(model, where, width, room, row, dials) {
   const head = dials ? 38 : 0;
   if (dials) scene.slot = [Math.min(left - 6, 4), 4, width - 8];
   const top = 56 + head;
-  const pitch = clamp((room - top - 8) / found.length, 16, 40);
+  // Below the likeliest one bar for all the others, as far as their sum is known.
+  const sum = found.reduce((a, { share }) => a + share, 0);
+  const others = dials ? `${(model.vocabulary - found.length).toLocaleString("en")} others` : "";
+  const pitch = clamp((room - top - 8) / (found.length + (others ? 1 : 0)), 16, 40);
   // Room for a ring to press.
   const ring = dials?.choose ? 18 : 0;
-  const token = clamp(Math.max(...found.map((one) => textWidth(spelt(one.token), 15))) + 16 + ring, 60, 150);
+  const names = [others, ...found.map((one) => spelt(one.token))];
+  const token = clamp(Math.max(...names.map((name) => textWidth(name, 15))) + 16 + ring, 60, 150);
   const room2 = (width - left - token - 150) / 2;
   const [x1, x2] = slim ? [width - 120, width - 78] : [left + token, left + token + room2 + 90];
   const high = Math.max(...found.map(({ logit }) => logit));
@@ -129,31 +133,36 @@ export function outputScene(model, where, width, room, row, dials) {
     p.context.clip();
     p.strips(stack.output, 0, y0 - 13 - row * 26, strip, 26, { height: 26 });
     p.context.restore();
-    found.forEach(({ token: word, logit, share, drawn, mark }, i) => {
+    const last = others ? [{ token: others, share: Math.max(0, 1 - sum) }] : [];
+    [...found, ...last].forEach(({ token: word, logit, share, drawn, mark }, i) => {
       const y = top + (i + 0.5) * pitch;
       const own = i === model.drawn[row];
-      if (ring)
+      const listed = i < found.length;
+      const fill = listed ? p.theme.query : p.theme.muted;
+      if (ring && listed)
         p.box(left, y - 6, 12, 12, { radius: 6, edge: own ? p.theme.query : p.theme.muted, line: own ? 4 : 1.5 });
       const bar = clamp(pitch * 0.5, 8, 18);
-      p.ribbon(strip + 3, y0, left - 5, y, 1 + 4 * share, p.theme.query, 0.3 + 0.7 * share);
+      if (listed) p.ribbon(strip + 3, y0, left - 5, y, 1 + 4 * share, p.theme.query, 0.3 + 0.7 * share);
       const weight = i === chosen ? 650 : 400;
       const told = `${percent(share)}${drawn ? ` ${mark}` : ""}`;
       if (slim) {
         const wide = width - left - ring - 4;
-        const color = drawn ? p.theme.query : p.theme.ink;
-        p.text(spelt(word), left + ring, y - 6, { size: 14, weight, color, most: x1 - left - ring - 4 });
-        p.text(number(logit), x2, y - 6, { size: 13, align: "right", color: p.theme.muted });
+        const color = drawn ? p.theme.query : listed ? p.theme.ink : p.theme.muted;
+        const most = listed ? x1 - left - ring - 4 : wide - 56;
+        p.text(spelt(word), left + ring, y - 6, { size: 14, weight, color, most });
+        p.text(listed ? number(logit) : "", x2, y - 6, { size: 13, align: "right", color: p.theme.muted });
         p.text(brief(share), width - 4, y - 6, { size: 13, align: "right", weight });
         p.box(left + ring, y + 6, wide, 6, { fill: p.theme.masked, radius: 3 });
-        p.box(left + ring, y + 6, Math.max(2, wide * share), 6, { fill: p.theme.query, radius: 3 });
+        p.box(left + ring, y + 6, Math.max(2, wide * share), 6, { fill, radius: 3 });
         return;
       }
       p.text(spelt(word), left + ring, y, { size: 15, weight, most: token - ring - 8 });
+      p.box(x2, y - bar / 2, Math.max(2, room2 * share), bar, { fill, radius: 3 });
+      p.text(told, x2 + Math.max(2, room2 * share) + 6, y, { size: 13, weight });
+      if (!listed) return;
       const size = Math.max(2, (room2 * (logit - low)) / (high - low || 1));
       p.box(x1, y - bar / 2, size, bar, { fill: p.theme.lane, radius: 3 });
       p.text(number(logit), x1 + size + 6, y, { size: 13, color: p.theme.muted });
-      p.box(x2, y - bar / 2, Math.max(2, room2 * share), bar, { fill: p.theme.query, radius: 3 });
-      p.text(told, x2 + Math.max(2, room2 * share) + 6, y, { size: 13, weight });
     });
   });
   const among = classes ? "class" : "token of the vocabulary";
@@ -164,7 +173,6 @@ export function outputScene(model, where, width, room, row, dials) {
     most: left - 20,
   });
   const hot = dials && dials.temperature !== 1;
-  const sum = percent(found.reduce((a, { share }) => a + share, 0));
   const size = slim ? 14 : 16;
   const align = slim ? "right" : "left";
   scene.label("Logits", slim ? x2 : x1, head + (slim ? 36 : 14), { size, weight: 650, align });
@@ -177,11 +185,7 @@ export function outputScene(model, where, width, room, row, dials) {
   const divided = hot ? `Softmax of logits ÷ ${dials.temperature.toFixed(1)}` : "Softmax";
   const heading = 1.1 * textWidth(divided, 16) < width - x2 ? divided : "Softmax";
   scene.label(heading, slim ? width - 4 : x2, head + (slim ? 36 : 14), { size, weight: 650, align });
-  const sums =
-    [`probabilities: these ${found.length} sum to ${sum}`, `these ${found.length}: ${sum}`].find(
-      (words) => textWidth(words, 13) < width - x2,
-    ) || "";
-  scene.label(slim ? "" : dials ? sums : "probabilities: they sum to 1", x2, head + 36, {
+  scene.label(slim ? "" : fitting(["probabilities: they sum to 1", "they sum to 1"], width - x2), x2, head + 36, {
     size: 13,
     color: "muted",
     most: width - x2,

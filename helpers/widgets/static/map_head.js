@@ -1,7 +1,7 @@
 // The map, third depth: one head. Queries on the left, keys above the scores, values above the
 // mixture: every matrix product stands where its rows meet its columns.
 
-import { NARROW, Scene, number, tellVector, tellWeight } from "./map_scene.js";
+import { NARROW, Scene, number, tellVector } from "./map_scene.js";
 import { mixes, rowsGo, sweeps } from "./map_moves.js";
 import { colourOf, path } from "./map_paint.js";
 import { columnLevels, nameColumns, nameRows, namesWidth } from "./map_rows.js";
@@ -36,38 +36,25 @@ export function headScene(where, place, width, room) {
   draw(head.context, x3, g.top2, wide, tall);
 
   headLabels(scene, where, g, queries, keys);
+  scene.first = [x2, g.top2, cell, high];
   const from = kind === "cross-attention" ? "the encoder’s output" : "this layer’s normalised input";
   const here = place.split("/").slice(0, 4).join("/");
   const makes = (letter, of) => (where.opens ? (row, col) => `${here}/${letter}/${of(row, col)}` : null);
   const told = (tell) => (where.opens ? (...cell) => [...tell(...cell), "click to see how it’s made"] : tell);
-  scene.grid(
-    [left, top, wide, tall],
-    head.q,
-    "Q: queries",
-    told(tellVector(queries, "query, made from this layer’s input")),
-    makes("q", (row) => row),
-  );
+  const tellQuery = tellVector(queries, "query, made from this layer’s input");
+  const tellValue = tellVector(keys, `value, made from ${from}`);
+  const own = (row) => row;
+  scene.grid([left, top, wide, tall], head.q, "Q: queries", told(tellQuery), makes("q", own));
   const tellKey = (one, row, col) => [
     `“${keys[col]}” key, made from ${from}`,
     `entry ${row + 1}: ${number(valueAt(one, row, col))}`,
   ];
-  scene.grid(
-    [x1, g.head, broad, g.up],
-    keysUp,
-    "K: keys, one a column",
-    told(tellKey),
-    makes("k", (_, col) => col),
-  );
-  scene.grid(
-    [x3, g.head2, wide, g.up],
-    head.v,
-    "V: values",
-    told(tellVector(keys, `value, made from ${from}`)),
-    makes("v", (row) => row),
-  );
+  const keysMade = makes("k", (_, col) => col);
+  scene.grid([x1, g.head, broad, g.up], keysUp, "K: keys, one a column", told(tellKey), keysMade);
+  scene.grid([x3, g.head2, wide, g.up], head.v, "V: values", told(tellValue), makes("v", own));
   const open = (row, col) => `${here}/${row},${col}`;
   scene.grid([x1, top, broad, tall], head.scores, "Scores", tellScore(head, queries, keys), open);
-  scene.grid([x2, g.top2, broad, tall], head.weights, "Weights", tellWeight(queries, keys), open);
+  scene.grid([x2, g.top2, broad, tall], head.weights, "Weights", tellScore(head, queries, keys), open);
   scene.grid([x3, g.top2, wide, tall], head.context, "Mixture of the values", tellMixture(head, queries, keys));
   const marks = [
     (p, [row, key]) => [markRow(p, g, row, wide, broad), markKey(p, g, key)],
@@ -81,39 +68,24 @@ export function headScene(where, place, width, room) {
   const end2 = top2 + tall + 24;
   const dots = `Every query meets every key in a dot product, divided by √${head.q.cols}${head.causal ? ". Later tokens are masked out" : head.masked ? ". Some are masked out" : ""}.`;
   scene.beat("Each token’s vector is multiplied by W_Q. The result is its query.", [0, top - 30, x1 - 14, tall + 54]);
-  scene.beat("Each token’s vector is also multiplied by W_K, which gives its key.", [
-    x1 - 24,
-    0,
-    broad + 36,
-    g.head + g.up + 2,
-  ]);
+  const atKeys = [x1 - 24, 0, broad + 36, g.head + g.up + 2];
+  scene.beat("Each token’s vector is also multiplied by W_K, which gives its key.", atKeys);
   scene.beat(dots, [x1 - 14, g.head + g.up + 2, broad + 28, end - g.head - g.up - 2]);
   scene.moves(
     sweeps(queries.length, keys.length, (p, [row, key]) => {
-      p.box(left - 1, top + row * high - 1, wide + 2, high + 2, { edge: p.theme.query, line: 2, radius: 2 });
-      p.box(x1 + key * cell - 1, top + row * high - 1, cell + 2, high + 2, { edge: p.theme.ink, line: 2, radius: 2 });
+      p.frame(left - 1, top + row * high - 1, wide + 2, high + 2, p.theme.query);
+      p.frame(x1 + key * cell - 1, top + row * high - 1, cell + 2, high + 2);
       markKey(p, g, key);
     }),
   );
-  scene.beat("A softmax turns every row of scores into weights that sum to 1.", [
-    x2 - (g.narrow ? x2 : 30),
-    top2 - 56,
-    broad + 36 + (g.narrow ? x2 - 30 : 0),
-    end2 - top2 + 56,
-  ]);
+  const [from2, more] = g.narrow ? [0, x2 - 30] : [x2 - 30, 0];
+  const atWeights = [from2, top2 - 56, broad + 36 + more, end2 - top2 + 56];
+  scene.beat("A softmax turns every row of scores into weights that sum to 1.", atWeights);
   scene.moves(rowsGo(head.weights, [x1, top, broad, tall], [x2, top2, broad, tall]));
-  scene.beat("W_V gives the values. Each row of weights says how to mix them.", [
-    x3 - 24,
-    head2 - 24,
-    wide + 30,
-    g.up + 26,
-  ]);
-  scene.beat("The mixtures of all heads, side by side, go through W_O and are added to the stream.", [
-    x3 - 20,
-    top2 - 30,
-    wide + 24,
-    end2 - top2 + 30,
-  ]);
+  const atValues = [x3 - 24, head2 - 24, wide + 30, g.up + 26];
+  scene.beat("W_V gives the values. Each row of weights says how to mix them.", atValues);
+  const atMixture = [x3 - 20, top2 - 30, wide + 24, end2 - top2 + 30];
+  scene.beat("The mixtures of all heads, side by side, go through W_O and are added to the stream.", atMixture);
   scene.moves(mixes(head, [x3, head2, wide, g.up], [x3, top2, wide, tall]));
   scene.hint = `${saysAbove(g) ? "" : `${does} `}Press a score${where.opens ? ", Q, K or V" : ""} to see how it’s made.`;
   return scene;
@@ -281,13 +253,13 @@ function markRow(p, { left, high, top, top2, x1, x2, x3 }, row, wide, broad) {
     [x2, top2, broad],
     [x3, top2, wide],
   ]) {
-    p.box(x - 1, top_ + row * high - 1, w + 2, high + 2, { edge: p.theme.query, line: 2, radius: 2 });
+    p.frame(x - 1, top_ + row * high - 1, w + 2, high + 2, p.theme.query);
   }
 }
 const markKey = (p, { x1, cell, head, up }, key) =>
-  p.box(x1 + key * cell - 1, head - 1, cell + 2, up + 2, { edge: p.theme.key, line: 2, radius: 2 });
+  p.frame(x1 + key * cell - 1, head - 1, cell + 2, up + 2, p.theme.key);
 const markValue = (p, { x3, head2, up, rows }, key, wide) =>
-  p.box(x3 - 1, head2 + (key * up) / rows - 1, wide + 2, up / rows + 2, { edge: p.theme.value, line: 2, radius: 2 });
+  p.frame(x3 - 1, head2 + (key * up) / rows - 1, wide + 2, up / rows + 2, p.theme.value);
 
 const tellScore = (head, queries, keys) => (_one, row, col) => {
   const pair = `“${queries[row]}” to “${keys[col]}”`;
@@ -305,9 +277,12 @@ const tellScore = (head, queries, keys) => (_one, row, col) => {
 
 const tellMixture = (head, queries, keys) => (one, row, col) => {
   const parts = keys
-    .map((key, s) => ({ key, w: valueAt(head.weights, row, s) }))
-    .sort((a, b) => b.w - a.w)
-    .slice(0, 3);
-  const sum = parts.map(({ key, w }) => `${digits(w, 2)} × “${key}”`).join(" + ");
-  return [`“${queries[row]}” collects ${sum} + …`, `entry ${col + 1}: ${number(valueAt(one, row, col))}`];
+    .map((key, s) => ({ key, w: valueAt(head.weights, row, s), s }))
+    .filter(({ s }) => head.allowed(row, s))
+    .sort((a, b) => b.w - a.w);
+  const sum = parts.slice(0, 3).map(({ key, w }) => `${digits(w, 2)} × “${key}”`);
+  return [
+    `“${queries[row]}” collects ${sum.join(" + ")}${parts.length > 3 ? " + …" : ""}`,
+    `entry ${col + 1}: ${number(valueAt(one, row, col))}`,
+  ];
 };

@@ -32,6 +32,9 @@ export function readInsides(trace, inside, view) {
             before: strip(neurons.before, { width: sublayer.hidden.width }),
             writes: strip(neurons.writes, { width }),
           };
+        if (neurons && trace.activation === "ReLU")
+          // what it lets through is the number before it, to the last digit
+          sublayer.hidden.data = sublayer.neurons.before.data.map((value) => Math.max(0, value));
       }),
     );
   }
@@ -40,6 +43,7 @@ export function readInsides(trace, inside, view) {
     splits: inside.splits,
     chooses: inside.chooses,
     sums: inside.sums,
+    vocabulary: inside.vocabulary,
     temperatures: inside.temperatures,
   });
 }

@@ -15,7 +15,9 @@ const TOGETHER = {
 export function lightOf(view) {
   // What is still to come isn't there yet while it plays.
   const veil = view.beat >= 0 ? "paper" : "veil";
-  return { ...litOf(view), veil, marks: view.place ? null : marksOf(view) };
+  // The weight that answers what the tour asked.
+  const first = view.answered && ((p) => p.frame(...view.scene.first, p.theme.key, 3));
+  return { ...litOf(view), veil, marks: view.place ? first : marksOf(view) };
 }
 
 const rectsOf = (scene, part) => (TOGETHER[part] || [part]).flatMap((name) => scene.parts[name] || []);

@@ -37,7 +37,7 @@ export function neuronScene(where, place, width, room) {
   const shown = oneRow(rowOf(hidden, row), { most: hidden.most });
   scene.paint((p) => {
     p.strips(shown, left, 22, wide, 26, { height: 26 });
-    p.box(left + col * cell - 1.5, 20, cell + 3, 30, { edge: p.theme.ink, line: 2, radius: 2 });
+    p.frame(left + col * cell - 1.5, 20, cell + 3, 30);
   });
   const tell = (_, __, c) => [
     `neuron ${entryOf(hidden, c) + 1}: ${number(valueAt(hidden, row, c))}`,

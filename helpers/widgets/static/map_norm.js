@@ -15,13 +15,12 @@ export function normScene(where, place, width, room) {
   const scene = new Scene(width, room, `Layer norm: the vector of “${stack.tokens[row]}” before and after`);
   const base = place.split("/").slice(0, 4).join("/");
   const left = pickRow(scene, stack.tokens, row, room, (other) => `${base}/${other}`) + 18;
-  const wide = width - left - 30;
+  const wide = width - left - 44;
   const cell = wide / norm.before.cols;
   const [mean, deviation] = [norm.mean[row], norm.deviation[row]];
   const { came: before, even, leaves: after } = normed(norm, row);
   const high = (room - 152) / 3;
   const at = [0, high + 24, 2 * high + 124];
-  const most = Math.max(1, ...[before, even, after].flat().map(Math.abs));
   const entry = (i) => `entry ${entryOf(norm.before, i) + 1}`;
   const all = norm.before.width;
   const fits = (...options) => fitting(options, wide / 1.14, 14);
@@ -36,14 +35,14 @@ export function normScene(where, place, width, room) {
   ];
   const bars = [before, even, after].map((values, k) => {
     const y = at[k] + 22;
+    const most = Math.max(...values.map(Math.abs)) || 1;
     const { middle, unit } = signedBars(scene, values, left, y, wide, high, [-most, most]);
+    const tick = roundBelow(most);
     scene.paint((p) =>
-      [1, -1].forEach((one) => {
-        p.text(number(one, 0), left + wide + 11, middle - one * unit, { size: 12, color: p.theme.muted });
-        p.straight(left + wide, middle - one * unit, left + wide + 5, middle - one * unit, {
-          color: p.theme.muted,
-          width: 1,
-        });
+      [tick, -tick].forEach((one) => {
+        const [x, to, color] = [left + wide, middle - one * unit, p.theme.muted];
+        p.text(one.toString().replace("-", "−"), x + 10, to, { size: 12, color });
+        p.straight(x, to, x + 5, to, { color, width: 1 });
       }),
     );
     scene.heading(...words[k], left, at[k] + 10, wide);
@@ -57,7 +56,7 @@ export function normScene(where, place, width, room) {
     ][k];
     scene.grid([left, y, wide, high], oneRow(values), words[k][0], tell);
     scene.targets[scene.targets.length - 1].marks = (p, [, i]) =>
-      p.box(left + i * cell - 1.5, 20, cell + 2, at[2] + high + 4, { edge: p.theme.ink, line: 1, radius: 2 });
+      p.frame(left + i * cell - 1.5, 20, cell + 2, at[2] + high + 4, p.theme.ink, 1);
     // Where the mean is, and how far the deviation reaches.
     if (!k)
       scene.paint((p) =>
@@ -69,23 +68,17 @@ export function normScene(where, place, width, room) {
       );
     return { values, middle, unit };
   });
-  [
-    ["gain", "gain"],
-    ["bias", "bias"],
-  ].forEach(([name, what], k) => {
+  ["gain", "bias"].forEach((name, k) => {
     const y = at[1] + high + 32 + 32 * k;
-    scene.label(`${k ? "+" : "×"} ${what}`, left, y + 1, { size: 13, color: "muted" });
+    const range = [Math.min, Math.max].map((end) => number(end(...norm[name].data))).join(" to ");
+    scene.label(`${k ? "+" : "×"} ${name}, ${range}`, left, y + 1, { size: 13, color: "muted" });
     scene.paint((p) => p.strips(norm[name], left, y + 8, wide, 16, { height: 16 }));
-    scene.grid([left, y + 8, wide, 16], norm[name], `The norm’s ${what}`, (one, _, i) => [
-      `${entry(i)}: ${what} ${number(one.data[i])}`,
+    scene.grid([left, y + 8, wide, 16], norm[name], `The norm’s ${name}`, (one, _, i) => [
+      `${entry(i)}: ${name} ${number(one.data[i])}`,
     ]);
   });
-  scene.beat(`A vector arrives. Its entries have mean ${number(mean)} and standard deviation ${number(deviation)}.`, [
-    0,
-    0,
-    width,
-    at[1] - 2,
-  ]);
+  const arrives = `A vector arrives. Its entries have mean ${number(mean)} and standard deviation ${number(deviation)}.`;
+  scene.beat(arrives, [0, 0, width, at[1] - 2]);
   scene.beat("Subtract the mean, divide by the standard deviation: now every token’s vector has the same size.", [
     0,
     at[1] - 2,
@@ -100,6 +93,12 @@ export function normScene(where, place, width, room) {
     room,
   ]);
   scene.moves(becomes(bars[1], bars[2], left, wide));
-  scene.hint = `The blue line is the mean, the grey ones are one standard deviation away. ${norm.before.cols} of ${all} entries are shown. Press another token to compare.`;
+  scene.hint = `The blue line is the mean, the grey ones are one standard deviation away. ${norm.before.cols} of ${all} entries are shown, each row on a scale of its own. Press another token to compare.`;
   return scene;
+}
+
+// The largest of … 0.5, 1, 2, 5, 10 … that isn't above a number.
+function roundBelow(most) {
+  const power = 10 ** Math.floor(Math.log10(most));
+  return Number((power * [5, 2, 1].find((one) => one * power <= most)).toPrecision(1));
 }

@@ -20,26 +20,21 @@ export function numberScene(where, place, width, room) {
   const sums = products.map((one) => (sum += one));
   const scene = new Scene(width, room, `One score: ${say.q} ${names[0]} and ${say.k} ${names[1]}, product by product`);
   const g = layout(width, room, q.length, where.splits ? 8 : 0);
-  if (where.splits) whyButton(scene, place, width);
+  if (where.splits)
+    cornerButton(scene, "Why this weight?", `${place.split("/").slice(0, 5).join("/")}/why`, [
+      "what wrote the query and the key",
+    ]);
   vectors(scene, head, query, key, names, g, say);
   productBars(scene, products, g, q, k);
   running(scene, sums, g);
   // An energy is the model's own, rounded once.
   const total = where.words ? valueAt(head.scores, query, key) : sums[sums.length - 1];
-  outcome(scene, where, place, total, names, g, say);
+  const [told, later] = outcome(scene, where, place, total, names, g, say);
 
-  scene.beat(`${title(say.q)} ${names[0]}, and ${say.k} ${names[1]}: ${q.length} numbers each.`, [
-    0,
-    0,
-    width,
-    g.bars - 6,
-  ]);
-  scene.beat("Multiply entry by entry. Same sign gives a positive product, opposite signs a negative one.", [
-    0,
-    g.bars - 6,
-    width,
-    g.sum - g.bars,
-  ]);
+  const above = [0, 0, width, g.bars - 6];
+  const among = [0, g.bars - 6, width, g.sum - g.bars];
+  scene.beat(`${title(say.q)} ${names[0]}, and ${say.k} ${names[1]}: ${q.length} numbers each.`, above);
+  scene.beat("Multiply entry by entry. Same sign gives a positive product, opposite signs a negative one.", among);
   // The query's numbers come down to the key's, and both become their product.
   scene.moves((p, t) =>
     [
@@ -55,7 +50,7 @@ export function numberScene(where, place, width, room) {
       p.context.globalAlpha = 1;
     }),
   );
-  scene.beat(`Add the products up: ${number(total)}.`, [0, g.sum - 6, width, g.out - g.sum]);
+  scene.beat(`Add the products up: ${number(total)}.`, [0, g.sum - 6, width, g.sumHigh + 8], told);
   const [low, high] = [Math.min(...sums, 0), Math.max(...sums, 0)];
   scene.moves((p, t) => {
     const i = Math.min(sums.length - 1, Math.floor(t * sums.length));
@@ -65,6 +60,7 @@ export function numberScene(where, place, width, room) {
   });
   scene.beat(
     `${say.root ? `Divide by √${q.length}, then compare` : "Compare"} with the other scores in a softmax, and that is the weight.`,
+    later,
     [0, g.out - 10, width, room - g.out + 10],
   );
   const most = tellingPair(where);
@@ -87,15 +83,13 @@ export function numberScene(where, place, width, room) {
   return scene;
 }
 
-function whyButton(scene, place, width) {
-  const words = "Why this weight?";
+// A button at the right edge, most often in the corner.
+export function cornerButton(scene, words, go, tip, y = 0) {
   const wide = 1.1 * textWidth(words, 13) + 20;
-  const x = width - wide - 8;
-  scene.paint((p) => p.box(x, 0.5, wide, 24, { fill: p.theme.box, edge: p.theme.edge, radius: 6 }));
-  scene.label(words, x + wide / 2, 13, { size: 13, weight: 600, align: "center" });
-  scene.button([x, 0, wide, 25], `${words} Split its score`, { go: `${place.split("/").slice(0, 5).join("/")}/why` }, [
-    "what wrote the query and the key",
-  ]);
+  const x = scene.width - wide - 8;
+  scene.paint((p) => p.box(x, y + 0.5, wide, 24, { fill: p.theme.box, edge: p.theme.edge, radius: 6 }));
+  scene.label(words, x + wide / 2, y + 13, { size: 13, weight: 600, align: "center" });
+  scene.button([x, y, wide, 25], words, { go }, tip);
 }
 
 function layout(width, room, n, down) {
@@ -109,21 +103,8 @@ function layout(width, room, n, down) {
   const high = slim ? 56 : clamp(room * 0.2, 70, 120);
   const sum = bars + high + 20;
   const sumHigh = slim ? 40 : clamp(room * 0.14, 50, 80);
-  return {
-    width,
-    left,
-    w,
-    cell: w / n,
-    strip,
-    q,
-    k,
-    bars,
-    high,
-    sum,
-    sumHigh,
-    out: sum + sumHigh + (slim ? 74 : 38),
-    room,
-  };
+  const out = sum + sumHigh + (slim ? 74 : 38);
+  return { width, left, w, cell: w / n, strip, q, k, bars, high, sum, sumHigh, out, room };
 }
 
 function vectors(scene, head, query, key, names, g, say) {
@@ -156,11 +137,7 @@ function productBars(scene, products, g, q, k) {
     tell,
   );
   scene.targets[scene.targets.length - 1].marks = (p, [, i]) => {
-    p.box(g.left + i * g.cell - 1.5, g.q - 2, g.cell + 2, g.bars + g.high - g.q + 4, {
-      edge: p.theme.ink,
-      line: 1.5,
-      radius: 2,
-    });
+    p.frame(g.left + i * g.cell - 1.5, g.q - 2, g.cell + 2, g.bars + g.high - g.q + 4);
   };
 }
 
@@ -186,7 +163,7 @@ function running(scene, sums, g) {
   ]);
 }
 
-// Sum, scaling, and the softmax over all keys of this query.
+// Sum, scaling, and the softmax over all keys of this query. Returns where the sum is, and what comes after it.
 function outcome(scene, { head, query, key, keys }, place, dot, names, g, say) {
   const score = valueAt(head.scores, query, key);
   const masked = !head.allowed(query, key);
@@ -202,13 +179,15 @@ function outcome(scene, { head, query, key, keys }, place, dot, names, g, say) {
   const fits = steps.every((words) => 1.12 * textWidth(words, 16) < g.w / 3 - 6);
   const [from, each] = fits ? [g.left, g.w / 3] : [4, (g.width - 8) / 3];
   const stacked = g.width < NARROW;
-  steps.forEach((words, i) =>
-    scene.label(words, stacked ? g.left : from + i * each, line + (stacked ? 18 * i : 0), {
-      size: fits ? 16 : 13,
-      weight: 650,
-      color: ["ink", "query", "query"][i],
-      most: stacked ? g.w : each - 6,
-    }),
+  scene.paint((p) =>
+    steps.forEach((words, i) =>
+      p.text(words, stacked ? g.left : from + i * each, line + (stacked ? 18 * i : 0), {
+        size: fits ? 16 : 13,
+        weight: 650,
+        color: [p.theme.ink, p.theme.query, p.theme.query][i],
+        most: stacked ? g.w : each - 6,
+      }),
+    ),
   );
   const n = keys.length;
   const pitch = g.w / n;
@@ -256,4 +235,6 @@ function outcome(scene, { head, query, key, keys }, place, dot, names, g, say) {
     tell,
     (_, s) => place.replace(/\d+$/, s),
   );
+  const told = [0, line - 12, stacked ? g.width : from + each - 4, 21];
+  return [told, stacked ? [0, line + 9, g.width, 38] : [told[2], line - 12, g.width, 21]];
 }

@@ -90,6 +90,11 @@ export class Paint {
     for (let r = 1; r < rows; r++) context.fillRect(x, y + r * high - 0.5, cols * cell, 1);
   }
 
+  // What is meant, framed.
+  frame(x, y, width, height, edge = this.theme.ink, line = 2) {
+    this.box(x, y, width, height, { edge, line, radius: 2 });
+  }
+
   box(x, y, width, height, { fill, edge, radius = 7, line = 1, dash = [] } = {}) {
     const { context } = this;
     context.beginPath();

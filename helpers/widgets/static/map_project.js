@@ -31,13 +31,8 @@ export function projectScene(where, place, width, room, { asked, live }) {
   const top = 24;
   const high = room - top - 28 - 30 * lines.length;
   const bottom = top + high + 20;
-  scene.heading(
-    `W_${big}`,
-    found ? `${found.weight.rows} × ${found.weight.cols}, this head’s columns` : "",
-    x,
-    11,
-    wide,
-  );
+  scene.label(big, x + 1.14 * textWidth("W", 14), 15, { size: 11, weight: 650 });
+  scene.heading("W  ", found ? `${found.weight.rows} × ${found.weight.cols}, this head’s columns` : "", x, 11, wide);
   scene.label("x", left + 24, 11, { size: 14, weight: 650, align: "center" });
   if (found) {
     const { input, weight, bias, made } = found;
@@ -55,16 +50,9 @@ export function projectScene(where, place, width, room, { asked, live }) {
       `the column adds up to ${number(made.data[j] - bias.data[j])}`,
     ]);
     scene.targets[scene.targets.length - 1].marks = (p, [i, j]) => {
-      p.box(left - 1, top + (i * high) / weight.rows - 1, wide + x - left + 2, Math.max(4, high / weight.rows + 2), {
-        edge: p.theme.ink,
-        line: 1,
-        radius: 1,
-      });
-      p.box(x + (j * wide) / weight.cols - 1, top - 1, wide / weight.cols + 2, bottom - top + 30 * lines.length - 6, {
-        edge: p.theme.query,
-        line: 1.5,
-        radius: 2,
-      });
+      const [row, col] = [top + (i * high) / weight.rows - 1, x + (j * wide) / weight.cols - 1];
+      p.frame(left - 1, row, wide + x - left + 2, Math.max(4, high / weight.rows + 2), p.theme.ink, 1);
+      p.frame(col, top - 1, wide / weight.cols + 2, bottom - top + 30 * lines.length - 6, p.theme.query, 1.5);
     };
     // One column is followed from the start.
     const sums = Array.from(found.sums.data, Math.abs);
@@ -72,10 +60,9 @@ export function projectScene(where, place, width, room, { asked, live }) {
     const each = wide / weight.cols;
     const dot = `${width < NARROW ? "" : "x · "}column ${j + 1} = ${number(found.sums.data[j])}`;
     const half = 0.56 * textWidth(dot, 13) + 5;
-    scene.top([x + j * each, top, each, high], (p) =>
-      p.box(x + j * each - 1, top - 1, each + 2, bottom - top + 24, { edge: p.theme.ink, line: 2, radius: 2 }),
-    );
-    scene.paint((p) => p.box(left - 1, top - 1, 50, high + 2, { edge: p.theme.ink, line: 2, radius: 2 }));
+    const column = [x + j * each - 1, top - 1, each + 2, bottom - top + 24];
+    scene.top([x + j * each, top, each, high], (p) => p.frame(...column));
+    scene.paint((p) => p.frame(left - 1, top - 1, 50, high + 2));
     const after = x + (j + 1) * each + half;
     scene.label(dot, after + half < width ? after : x + j * each - half, bottom - 9, {
       size: 13,
@@ -112,11 +99,7 @@ export function projectScene(where, place, width, room, { asked, live }) {
   if (found)
     scene.moves(
       sweeps(found.weight.rows, 1, (p, [i]) =>
-        p.box(left - 1, top + (i * high) / found.weight.rows - 2, wide + x - left + 2, 5, {
-          edge: p.theme.ink,
-          line: 1.5,
-          radius: 2,
-        }),
+        p.frame(left - 1, top + (i * high) / found.weight.rows - 2, wide + x - left + 2, 5),
       ),
     );
   const turned = found?.rotated ? ", and rotated by its position" : "";

@@ -1,7 +1,7 @@
 // The map, a scene: what one depth consists of. It is painted, pointed at, lit in parts and played.
 
 import { entryOf, valueAt } from "./map_trace.js";
-import { digits, textWidth } from "./text.js";
+import { textWidth } from "./text.js";
 
 // Below this width, in pixels, parts stand below each other.
 export const NARROW = 540;
@@ -118,10 +118,4 @@ export const nVectors = (n) => `${n} vector${n === 1 ? "" : "s"}`;
 export const tellVector = (tokens, what) => (one, row, col) => [
   `“${tokens[row]}” ${what}`,
   `entry ${entryOf(one, col) + 1}: ${number(valueAt(one, row, col))}`,
-];
-
-// Words for a weight: who attends to whom, and how much.
-export const tellWeight = (queries, keys) => (one, row, col) => [
-  `“${queries[row]}” to “${keys[col]}”`,
-  `weight ${digits(valueAt(one, row, col))}`,
 ];

@@ -1,6 +1,6 @@
 // The map, the stage: a scene on a canvas, what is lit, what is pointed at, by hand or by keys.
 
-import { fitCanvas, make } from "./page.js";
+import { fitCanvas, lowered, make } from "./page.js";
 import { Paint } from "./map_paint.js";
 import { cellAt, cellRect } from "./map_scene.js";
 import { nearest } from "./scales.js";
@@ -193,7 +193,7 @@ export class Stage {
     const words = this.pointed ? this.words() : [];
     this.tip.hidden = !words.length;
     if (!words.length) return;
-    this.tip.replaceChildren(...words.map((line, i) => make("div", { class: i ? "mm-more" : "" }, line)));
+    this.tip.replaceChildren(...words.map((line, i) => make("div", { class: i ? "mm-more" : "" }, ...lowered(line))));
     const { target, cell } = this.pointed;
     const [x, y, w, h] = target.grid ? cellRect(target, cell) : target.rect;
     const { offsetWidth: wide, offsetHeight: high } = this.tip;
@@ -220,17 +220,17 @@ export class Stage {
     // What is only there to be read lets the press through to what lies around it.
     const found = this.scene.targetsAt(x, y);
     const target = found.find(acts);
-    if (target) return this.act(target, target.grid ? cellAt(target, x, y) : null);
     const [read] = found;
+    if (target) return this.act(target, target.grid ? cellAt(target, x, y) : null, read.head);
     this.acts.tell(read && (read.grid ? read.tell(read.one, ...cellAt(read, x, y)).join(", ") : read.tip().join(" ")));
   }
 
-  act(target, cell) {
+  act(target, cell, head) {
     if (!target) return;
     if (target.follow) this.acts.follow(target.follow);
     else if (target.choose !== undefined) this.acts.choose(target.choose);
     else if (target.write !== undefined) this.acts.write(target.write);
-    else if (target.go !== undefined) this.acts.open(target.go);
+    else if (target.go !== undefined) this.acts.open(target.go, head);
     else if (target.open && cell) this.acts.open(target.open(...cell));
     else if (target.grid && !cell) this.enterGrid(target);
   }

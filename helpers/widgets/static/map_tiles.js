@@ -51,7 +51,7 @@ export function tiles(scene, model, stack, sublayer, layer, [x, y, width, height
     };
     const [left, top, across] = sublayer.tiles[h];
     const high = (across * shown) / head.q.rows;
-    scene.peek([left, top, across, high], head.weights, name, tell, { marks, rows: shown });
+    scene.peek([left, top, across, high], head.weights, name, tell, { marks, rows: shown, head: h });
   });
 }
 

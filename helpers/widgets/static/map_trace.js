@@ -210,11 +210,19 @@ export function readPlace(text, model) {
   }
   const [query, key] = (cell || "").split(",").map(Number);
   if (!cell || !(query < place.head.q.rows) || !(key < place.head.k.rows)) return place;
-  const splits = model.splits && place.head.allowed(query, key);
+  // Where there is no other key, nothing decides.
+  const others = place.keys.some((_, k) => k !== key && place.head.allowed(query, k));
+  const splits = model.splits && others && place.head.allowed(query, key);
   const number = { ...place, depth: 3, query, key, splits };
   const [why, other = "-1"] = (last || "").split(",");
-  if (!splits || why !== "why") return number;
-  return { ...number, inside: "why", home: text.split("/").slice(0, 5).join("/"), other: Number(other) };
+  if (!splits || !["why", "pairs"].includes(why)) return number;
+  return {
+    ...number,
+    inside: "why",
+    pairs: why === "pairs",
+    home: text.split("/").slice(0, 5).join("/"),
+    other: Number(other),
+  };
 }
 
 // Inside a sublayer: ".../norm/3" for token 3, ".../neuron/17,3" for neuron 17 and token 3.
@@ -296,8 +304,11 @@ export function trail(text, model) {
       place: parts.slice(0, 5).join("/"),
       words: `“${place.stack.tokens[place.query]}” to “${place.keys[place.key]}”`,
     });
-  if (place.inside)
-    steps.push({ place: text, words: place.other < 0 ? "Why this weight?" : `Why not “${place.keys[place.other]}”?` });
+  if (place.inside) {
+    const words = place.other < 0 ? "Why this weight?" : `Why not “${place.keys[place.other]}”?`;
+    steps.push({ place: text.replace("/pairs", "/why"), words });
+  }
+  if (place.pairs) steps.push({ place: text, words: "All pairs" });
   return steps;
 }
 

@@ -23,7 +23,7 @@ class MapView {
     this.model = model;
     this.read();
     this.stage = new Stage({
-      open: (place) => this.open(place),
+      open: (place, head) => this.open(place, head),
       follow: (token) => {
         this.set({ follow: this.follow === token ? "" : token, beat: -1, everything: true });
         if (this.follow) this.drawn = () => this.say(this.bars.words.textContent);
@@ -106,8 +106,8 @@ class MapView {
   // What Python sends once its place is open.
   more() {
     const described = this.model.get("_asked");
-    const asked =
-      this.place && described?.place === this.place ? { described, view: this.model.get("_asked_data") } : null;
+    const here = this.place && described?.place === this.place.replace("/pairs", "/why");
+    const asked = here ? { described, view: this.model.get("_asked_data") } : null;
     return { asked, live: Boolean(this.model.send) };
   }
   // The decoder's row that answers.
@@ -124,8 +124,11 @@ class MapView {
     this.redraw();
   }
 
-  open(place) {
+  open(place, head = 0) {
     this.pause();
+    // What a step of the tour asks is answered where the pressed square opens.
+    this.answer = /^decoder\/\d+$/.test(place) && this.tour[this.stop]?.answer;
+    if (this.answer) place += `/masked-self-attention/${head}`;
     const from = this.place;
     if (this.stage.root.contains(document.activeElement)) {
       const above = from.split("/").slice(0, place ? 4 : 2);
@@ -135,6 +138,10 @@ class MapView {
     const written = place.endsWith("decoder/output") ? this.current : this.model.get("written");
     this.set({ place, written, beat: -1, stop: -1, everything: true, ...(place ? { follow: "" } : {}) });
     this.say(trail(place, this.trace).pop().words);
+    if (this.answer) this.hear(this.answer);
+  }
+  get answered() {
+    return Boolean(this.said) && this.said === this.answer;
   }
   back() {
     const steps = trail(this.place, this.trace);
@@ -197,7 +204,7 @@ class MapView {
     if (stop < 0 || stop >= this.tour.length) this.bars.left = -1;
     if (stop < 0 || stop >= this.tour.length)
       return this.set({ stop: -1, place: "", follow: "", beat: -1, everything: true });
-    const { text, parts, habit, ...state } = this.tour[stop];
+    const { text, parts, habit, answer, ...state } = this.tour[stop];
     const written = state.written === undefined ? this.model.get("written") : state.written;
     this.set({ place: "", follow: "", beat: -1, everything: true, ...state, written, stop });
     this.say(text);
@@ -238,7 +245,7 @@ class MapView {
     }
     // Picture, words and buttons are in view together; a part, where that is readable, without scrolling.
     const seen = clamp(free, 240, 760);
-    this.height = rows && this.place ? clamp(Math.min(seen, this.wholeHeight), 390, 560) : this.wholeHeight;
+    this.height = rows && this.place ? clamp(Math.min(seen, this.wholeHeight), 360, 560) : this.wholeHeight;
     this.scene = sceneOf(this.trace, this.place, width, this.rows, {
       current,
       height: this.place ? this.height : room,
@@ -272,8 +279,9 @@ class MapView {
     this.sought = told;
     const { rects = [], now } = this.beat >= 0 ? this.scene.beats[this.shown] : {};
     const { target: held } = document.activeElement; // of the stage's buttons, the one with the focus
-    const known = (this.stop >= 0 && (framedOf(this) || lit)) || (this.stage.list.includes(held) ? [held.rect] : []);
-    const [rect] = now || (rects.length ? rects.slice(-1) : known);
+    const known = this.stop >= 0 ? framedOf(this) || lit : this.answered && [this.scene.first];
+    const other = known || (this.stage.list.includes(held) ? [held.rect] : []);
+    const [rect] = now || (rects.length ? rects.slice(-1) : other);
     const middle = rect ? rect[1] + Math.min(rect[3], this.frame.clientHeight) / 2 : 0;
     const [stack, row] = this.place ? [] : this.follow.split(":");
     // A followed row stands low, with room for what flows into it from above. A target token's words

@@ -1,17 +1,16 @@
 // The map, why a weight: its score, split exactly by what wrote the query and what wrote the key.
 
 import { inkOn } from "./colour.js";
+import { cornerButton } from "./map_number.js";
 import { colourOf } from "./map_paint.js";
-import { Scene, brief, number } from "./map_scene.js";
-import { nameColumns } from "./map_rows.js";
+import { NARROW, Scene, brief, number, percent } from "./map_scene.js";
+import { columnLevels, columnTurn, nameColumns } from "./map_rows.js";
 import { matrix, oneRow, valueAt } from "./map_trace.js";
 import { clamp, digits, fitting, textWidth, wrapped } from "./text.js";
 
 // "10.2", the second head of layer 10, and its bias "10.b" belong to that layer's self-attention; in
 // a decoder "1.self.2" and "1.cross.2". "1.ff" is a feed-forward network, "token" just that.
 const SHAPE = /^(\d+)\.(?:(self|cross)\.)?(\d+|b|ff)$/;
-// A part that adds less of the whole than this doesn't decide.
-const DECIDES = 2 / 3;
 const ASK = "Why this key and not another? Press one of the row to compare the two.";
 
 function groupOf(name) {
@@ -61,30 +60,25 @@ export function grouped({ names, keys = names, pairs, mean }) {
       if (Math.abs(pair.value) > Math.abs(largest[at].value)) largest[at] = pair;
     }
   }
-  const total = (all) => all.flat().reduce((a, b) => a + b, 0);
-  return { rows, cols, sums, largest, all: all.length, score: total(pairs), above: sums[m * n - 1] };
+  return { rows, cols, sums, largest, all: all.length, above: sums[m * n - 1] };
 }
 
-// What decides in a plain sentence, a part of the key or of the query, or none alone; and the pair that adds most.
-function leadOf(found, [query, key, other] = ["the query", "the key"], little = false) {
-  const { above, rows, cols } = found;
+// What decides in a plain sentence: a part of the key or of the query, or none alone.
+export function sayWhy(found, [query, key, other] = ["the query", "the key"], little = false) {
+  const { above } = found;
   const [ofQuery, ofKey] = partsOf(found);
-  const all = [
-    ...ofKey.map(([name, sum]) => [plainly(name, key, "key"), sum]),
-    ...ofQuery.map(([name, sum]) => [plainly(name, query, "query"), sum]),
-  ];
+  const told = (parts, token, side) => parts.map(([name, sum]) => [plainly(name, token, side), sum]);
+  const all = [...told(ofKey, key, "key"), ...told(ofQuery, query, "query")];
   const [part, sum] = all.reduce((a, b) => ((b[1] - a[1]) * above > 0 ? b : a));
-  const back = `${number(sum)}, of which the others take back ${number(Math.abs(sum - above))}`;
+  const looks = above < 0 ? "looks less at" : other ? "looks more at" : little ? "favours" : "looks at";
+  const does = `${query} ${looks} ${key}${other ? ` than at ${other}` : ""}`;
+  const still = looks === "favours" ? ", though other keys score higher still" : "";
+  const share = sum / above;
+  if (share <= 0.5)
+    return `No single part decides why ${does}: the largest share (${percent(share)}) comes from ${part}${still}.`;
+  const back = `${number(sum)}, of which the other parts take back ${number(Math.abs(sum - above))}`;
   const of = Math.abs(sum) > Math.abs(above) + 0.005 ? back : `${number(sum)} of ${number(above)}`;
-  const looks = other ? (above < 0 ? "looks less at" : "looks more at") : above < 0 ? "looks less at" : "looks at";
-  const does = `${query} ${little && above > 0 && !other ? "favours" : looks} ${key}${other ? ` than at ${other}` : ""}`;
-  const lead =
-    sum / above < DECIDES
-      ? `No single part decides why ${does}. Most comes from ${part}: ${of}.`
-      : `${does} mainly because of ${part}: ${of}.`;
-  const { row, col, value } = strongestCell(found);
-  const pair = `Largest pair, framed: the query’s ${rows[row]} with the key’s ${cols[col]}, ${number(value * Math.sign(above))}.`;
-  return [lead, `${pair}${above > 0 && little && !other ? " Other keys score higher still." : ""}`];
+  return `${does} mainly because of ${part}: ${of}${still}.`;
 }
 
 // What each of the query's parts adds with all of the key's, and the other way round: [name, sum].
@@ -92,11 +86,6 @@ function partsOf({ rows, cols, sums }) {
   const n = cols.length + 1;
   return [rows.map((name, i) => [name, sums[i * n + n - 1]]), cols.map((name, j) => [name, sums[rows.length * n + j]])];
 }
-
-export const sayWhy = (found) => [...leadOf(found), restOf(found)].join(" ");
-
-const restOf = ({ all, above }, average = "an average key") =>
-  `All ${all} pairs together: ${number(Math.abs(above))} ${above < 0 ? "below" : "above"} ${average}.`;
 
 // The cell that does most for what the pairs add up to.
 function strongestCell({ rows, cols, sums, above }) {
@@ -106,59 +95,8 @@ function strongestCell({ rows, cols, sums, above }) {
   return cells.reduce((a, b) => (b.value > a.value ? b : a));
 }
 
-// Height of the row of keys.
-const ROW = 118;
-
-// All keys that this query is allowed, shaded by weight: a press compares with one of them.
-function keysOf(scene, { head, keys, query, key, other, home }, [x, y, width]) {
-  const shown = [...keys.keys()].filter((k) => head.allowed(query, k));
-  const cell = Math.min((width - 24) / (shown.length + 1), 60);
-  const at = (k) => x + (shown.indexOf(k) + 1) * cell;
-  const base = y + 84;
-  scene.label("compared with", x, y, { size: 13, weight: 650, color: "key" });
-  const names = [fitting(["average", "mean"], cell - 4, 13), ...shown.map((k) => keys[k])];
-  nameColumns(scene, names, x, base, cell, { level: 54 });
-  const weights = shown.map((k) => valueAt(head.weights, query, k));
-  const row = oneRow(weights, { weights: true, most: 1 });
-  scene.paint((p) => {
-    p.box(x, base, cell, 26, { fill: p.theme.masked, radius: 0 });
-    p.matrix(row, x + cell, base, cell * shown.length, 26);
-    p.box(at(key) + 1, base + 1, cell - 2, 24, { edge: p.theme.query, line: 2, radius: 2 });
-    p.box(at(other) + 1, base + 1, cell - 2, 24, { edge: p.theme.key, line: 2.5, radius: 2 });
-  });
-  [-1, ...shown].forEach((k, i) => {
-    if (k === key) return;
-    const name = k < 0 ? "the average key" : `“${keys[k]}”`;
-    const told = k < 0 ? [] : [`weight ${digits(weights[i - 1])}`];
-    scene.button([at(k), y + 12, cell, 98], `Compare with ${name}`, { go: `${home}/why${k < 0 ? "" : `,${k}`}` }, [
-      name,
-      ...told,
-      "press to compare with it",
-    ]);
-  });
-}
-
-// A name in two lines where it has two parts.
-const linesOf = (name) => name.split(/(?<=-)/);
-const widestLabel = (names) => Math.max(...names.map((name) => textWidth(name, 13)));
-
-function whySizes(width, room, rows, cols, asks) {
-  const slim = width < 500;
-  const label = Math.ceil(widestLabel(slim ? rows.flatMap(linesOf) : rows)) + (slim ? 8 : 14);
-  const beside = width >= 700 ? clamp(width * 0.3, 220, 340) : 0;
-  const cell = Math.min((width - label - beside - 8) / cols.length, 96);
-  const turned = cell < widestLabel(cols.flatMap(linesOf)) + 8;
-  // Steeper where nothing is beside the grid, so that the last names end on the canvas.
-  const turn = beside ? Math.PI / 4 : 1.2;
-  // Where nothing is beside the grid, the row of keys lies above it.
-  const start = asks && !beside ? ROW : 0;
-  const top = start + 44 + (turned ? Math.sin(turn) * widestLabel(cols) + 14 : 40);
-  const high = Math.max(slim ? 34 : 20, Math.min((room - top - 6) / rows.length, 64));
-  return { slim, label, beside, cell, turned, turn, start, top, high };
-}
-
 export function whyScene(where, width, room, { asked, live }) {
-  const { stack, keys, query, key, other, head, kind } = where;
+  const { stack, keys, query, key, other, head, home, pairs } = where;
   const pair = `“${stack.tokens[query]}” to “${keys[key]}”`;
   const title = `Why this weight: the score of ${pair}, split by what wrote the query and the key`;
   const scene = new Scene(width, room, title);
@@ -173,63 +111,177 @@ export function whyScene(where, width, room, { asked, live }) {
     scene.hint = told;
     return scene;
   }
-  const average = other >= 0 ? `“${keys[other]}”` : head.masked ? "an average unmasked key" : "an average key";
   const found = grouped(asked.described);
-  const [rows, cols] = [
-    [...found.rows, "all"],
-    [...found.cols, "all"],
-  ];
-  const [m, n] = [rows.length, cols.length];
-  const g = whySizes(width, room, rows, cols, live);
-  const { label, top, cell, high } = g;
-  scene.height = Math.max(room, top + m * high + 6);
-  const one = { ...matrix(shades(found.sums, m, n), m, n), most: 1 };
+  const average = other >= 0 ? `“${keys[other]}”` : head.masked ? "an average unmasked key" : "an average key";
+  const above = `${number(Math.abs(found.above))} ${found.above < 0 ? "below" : "above"} ${average}`;
+  const slim = width < NARROW;
   const share = valueAt(head.weights, query, key);
-  const weight = `${pair}: weight ${brief(share)}`;
-  const above = `${number(Math.abs(found.above))} ${found.above < 0 ? "below" : "above"} that of ${average}`;
-  const score = `score ${number(found.score)}, ${above}`;
-  const more = [`${score}, which makes the weight ${times(found.above)} as large`, score, above];
-  scene.heading(weight, fitting(more, width - 1.14 * textWidth(weight, 14) - 20, 13), 0, 12, width - 2);
-  scene.label(fitting(["query’s parts ↓", "query ↓"], label, 12), 0, top - 12, { size: 12, color: "query" });
-  const from = kind === "cross-attention" ? "key’s parts, from the encoder →" : "key’s parts →";
-  scene.label(fitting([from, "key’s parts →"], width - label - 4, 12), label, g.start + 36, { size: 12, color: "key" });
-  scene.paint((p) => {
-    p.matrix(one, label, top, n * cell, m * high);
-    p.seams(m, n, label, top, cell, high);
-    p.box(label, top + (m - 1) * high - 2, n * cell, 4, { fill: p.theme.paper, radius: 0 });
-    p.box(label + (n - 1) * cell - 2, top, 4, m * high, { fill: p.theme.paper, radius: 0 });
-    const { row, col } = strongestCell(found);
-    p.box(label + col * cell, top + row * high, cell, high, { edge: p.theme.ink, line: 2.5, radius: 2 });
-    if (cell < 24) return;
-    found.sums.forEach((value, i) => {
-      const style = {
-        size: cell < 40 ? 12 : 13,
-        align: "center",
-        color: inkOn(colourOf(one, one.data[i], p.theme)),
-        weight: i === m * n - 1 ? 650 : 400,
-      };
-      p.text(
-        cell < 40 ? number(value, 1).replace(/^(−?)0\./, "$1.") : number(value),
-        label + ((i % n) + 0.5) * cell,
-        top + (Math.floor(i / n) + 0.5) * high,
-        style,
-      );
+  const weight = fitting([`${pair}: weight ${brief(share)}`, `${pair}: ${brief(share)}`], width / 1.2, 14);
+  const more = [`score ${number(valueAt(head.scores, query, key))}, ${above}`, above];
+  const free = pairs || slim ? width : width - 140; // beside the button
+  scene.heading(weight, fitting(more, free - 1.14 * textWidth(weight, 14) - 20, 13), 0, 13, free);
+  const told = `All ${found.all} pairs together: ${above}.`;
+  if (pairs) return pairsOf(scene, found, told, where.kind === "cross-attention");
+  const tokens = [`“${stack.tokens[query]}”`, `“${keys[key]}”`, other >= 0 ? average : ""];
+  const lead = sayWhy(found, tokens, share < 1 / keysFor(where).length);
+  const [size, line] = slim ? [15, 19] : [16, 21];
+  const lines = wrapped(lead, (width - 6) / 1.16, size);
+  lines.forEach((words, i) => scene.label(words, 0, 42 + line * i, { size, weight: 600 }));
+  const top = 40 + line * lines.length;
+  const end = room - (live ? keysHigh(where, width) : 0);
+  // Both splits are as long as the lead, so they share a scale.
+  const wide = slim ? width : (width - 28) / 2;
+  const most = slim ? (end - top - 90) / 38 : (end - top) / 18 - 3;
+  const [ofQuery, ofKey] = partsOf(found).map((parts) => ranked(parts, most));
+  const pitch = slim ? 19 : clamp((end - top - 34) / Math.max(ofQuery.ends.length, ofKey.ends.length), 17, 36);
+  const scale = { pitch, wide, range: [...ofQuery.ends, ...ofKey.ends] };
+  const same = number(found.above);
+  const below = addsUp(scene, ["The key’s parts"], ofKey, "key", [0, top], scale);
+  scene.beat(
+    `A key is a sum: of the token, its position, and all that earlier heads and networks wrote. Each part adds to the difference from ${average}.`,
+    [0, top, wide + 14, below - top],
+  );
+  const at = slim ? [0, below + 8] : [wide + 28, top];
+  const words = [`The query’s parts: another split of the same ${same}`, `The query’s parts: the same ${same}`];
+  const bottom = addsUp(scene, words, ofQuery, "query", at, scale);
+  scene.beat("So is the query. Its parts split the same difference in another way.", [...at, wide, bottom - at[1]]);
+  scene.beat(told, [0, 0, width, room]);
+  const row = Math.max(below, bottom, end);
+  if (live) keysOf(scene, where, row, width);
+  const go = `${home}/pairs${other < 0 ? "" : `,${other}`}`;
+  cornerButton(scene, "Show all pairs", go, ["part by part"], slim ? row : 0);
+  scene.height = Math.max(room, row + (live ? keysHigh(where, width) : slim ? 26 : 0));
+  scene.hint = `${live ? `${ASK} ` : ""}The parts add up to the whole difference; they don’t say what would happen without one, because each norm’s divisor is kept as it was.`;
+  return scene;
+}
+
+// ---- the parts, ranked ---------------------------------------------------------------------------
+
+// The largest first, and where each ends when it begins where the one before ended; the small ones
+// that find no room are one.
+function ranked(parts, most) {
+  const sorted = parts.toSorted(([, a], [, b]) => Math.abs(b) - Math.abs(a));
+  const n = sorted.length > most ? Math.max(2, Math.floor(most) - 1) : sorted.length;
+  const rest = sorted.slice(n).reduce((sum, [, value]) => sum + value, 0);
+  const shown = n < sorted.length ? [...sorted.slice(0, n), [`${sorted.length - n} others`, rest]] : sorted;
+  const ends = [0];
+  for (const [, value] of shown) ends.push(ends.at(-1) + value);
+  return { shown, ends };
+}
+
+// One bar per part, and below them their sum; returns where they end.
+function addsUp(scene, words, { shown, ends }, color, [x, y], { pitch, wide: width, range }) {
+  const [low, high] = [Math.min(...range), Math.max(...range)];
+  const [left, wide] = [x + 122, width - 122 - 46];
+  const at = (value) => left + (wide * (value - low)) / (high - low || 1);
+  const thick = Math.max(12, 0.45 * pitch);
+  scene.label(fitting(words, width / 1.1), x, y + 8, { size: 13, weight: 650, color });
+  [...shown, ["together", ends.at(-1)]].forEach(([name, value], i) => {
+    const sum = i === shown.length;
+    const middle = y + 22 + pitch * (i + 0.5);
+    const style = { size: 13, align: "right", weight: sum ? 650 : 400 };
+    scene.label(name, left - 8, middle, { ...style, most: 114 });
+    scene.label(number(value), x + width, middle, style);
+    scene.paint((p) => {
+      const [from, to] = sum ? [at(0), at(value)] : [at(ends[i]), at(ends[i + 1])];
+      p.box(Math.min(from, to), middle - thick / 2, Math.max(1, Math.abs(to - from)), thick, {
+        fill: sum ? p.theme.ink : value < 0 ? p.theme.muted : p.theme[color],
+        radius: 2,
+      });
+      if (!sum) p.box(to - 0.5, middle + thick / 2, 1, pitch - thick, { fill: p.theme.muted, radius: 0 });
     });
   });
-  const strong = (i, last) => (i === last ? { weight: 650 } : {});
-  const names = (name, x, y, style) =>
-    linesOf(name).forEach((line, i, all) =>
-      scene.label(line, x, y + 14 * (i - (all.length - 1) / 2), { size: 13, ...style }),
-    );
+  const end = y + 22 + pitch * (shown.length + 1);
+  scene.paint((p) => p.box(at(0) - 0.5, y + 20, 1, end - y - 20, { fill: p.theme.edge, radius: 0 }));
+  return end;
+}
+
+// The keys that this query can attend to, and how high and wide they are drawn.
+const keysFor = ({ head, keys, query }) => [...keys.keys()].filter((k) => head.allowed(query, k));
+const cellFor = (where, width) => Math.min((width - 74) / keysFor(where).length, 80);
+const keysHigh = (where, width) => {
+  const cell = cellFor(where, width);
+  return 48 + (columnTurn(cell) ? 56 * columnLevels(cell) : 20);
+};
+
+// They are shaded by weight, after the average: a press compares with one of them.
+function keysOf(scene, where, y, width) {
+  const { head, keys, query, key, other, home } = where;
+  const shown = keysFor(where);
+  const cell = cellFor(where, width);
+  const base = y + keysHigh(where, width) - 30;
+  const place = (k) => (k < 0 ? [0, base, 62, 26] : [62 + shown.indexOf(k) * cell, base, cell, 26]);
+  scene.label("compared with", 0, y + 10, { size: 13, weight: 650, color: "key" });
+  nameColumns(scene, ["average"], 0, base, 62);
+  const names = shown.map((k) => keys[k]);
+  nameColumns(scene, names, 62, base, cell, { level: 54 });
+  const weights = shown.map((k) => valueAt(head.weights, query, k));
+  const one = oneRow(weights, { weights: true, most: 1 });
+  scene.paint((p) => {
+    p.box(...place(-1), { fill: p.theme.masked, radius: 0 });
+    p.matrix(one, 62, base, cell * shown.length, 26);
+    [key, other].forEach((k, i) => {
+      const [x, top, w, h] = place(k);
+      p.frame(x + 1, top + 1, w - 2, h - 2, i ? p.theme.key : p.theme.query, 2.5);
+    });
+  });
+  for (const k of [-1, ...shown]) {
+    if (k === key) continue;
+    const name = k < 0 ? "the average key" : `“${keys[k]}”`;
+    const weight = k < 0 ? [] : [`weight ${digits(valueAt(head.weights, query, k))}`];
+    const go = `${home}/why${k < 0 ? "" : `,${k}`}`;
+    scene.button(place(k), `Compare with ${name}`, { go }, [name, ...weight, "press to compare with it"]);
+  }
+}
+
+// ---- all pairs -----------------------------------------------------------------------------------
+
+// A row per part of the query, a column per part of the key, and their sums.
+function pairsOf(scene, found, told, cross) {
+  const { width, height: room } = scene;
+  const [rows, cols] = [found.rows, found.cols].map((names) => [...names, "all"]);
+  const [m, n] = [rows.length, cols.length];
+  const widest = (names) => Math.max(...names.map((name) => textWidth(name, 13)));
+  // On a narrow page a row's name stands above its cells, so that there is room for numbers.
+  const slim = width < NARROW;
+  const [label, above, turn] = slim ? [0, 16, 1.2] : [Math.ceil(widest(rows)) + 14, 0, Math.PI / 4];
+  const cell = Math.min((width - label - 8) / n, 110);
+  const top = 58 + Math.sin(turn) * widest(cols);
+  const high = slim ? 38 : clamp((room - top - 6) / m, 20, 64);
+  scene.height = Math.max(room, top + m * high + 6);
+  const inner = found.sums.map((value, i) => (i % n < n - 1 && i < (m - 1) * n ? value : 0));
+  const one = matrix(inner, m, n, { most: Math.max(...inner.map(Math.abs)) || 1 });
+  const strongest = strongestCell(found);
+  const { row, col } = strongest;
+  scene.label("query’s parts ↓", 0, slim ? 36 : top - 12, { size: 12, color: "query" });
+  const from = cross && !slim ? "key’s parts, from the encoder →" : "key’s parts →";
+  scene.label(from, slim ? width - 8 : label, 36, { size: 12, color: "key", align: slim ? "right" : "left" });
+  scene.paint((p) => {
+    rows.forEach((_, i) => {
+      const y = top + i * high + above;
+      p.row(one, i, label, y, n * cell, high - above - 1);
+      p.seams(1, n, label, y, cell, high - above);
+    });
+    p.frame(label + col * cell, top + row * high + above, cell, high - above, p.theme.ink, 2.5);
+    found.sums.forEach((value, i) => {
+      const weight = i % n < n - 1 && i < (m - 1) * n ? 400 : 650;
+      const color = inkOn(colourOf(one, inner[i], p.theme));
+      const words = cell < 40 ? number(value, 1).replace(/^(−?)0\./, "$1.") : number(value);
+      const [x, y] = [label + ((i % n) + 0.5) * cell, top + Math.floor(i / n) * high + (high + above) / 2];
+      p.text(words, x, y, { size: cell < 40 ? 12 : 13, align: "center", weight, color });
+    });
+  });
   rows.forEach((name, i) => {
-    const show = g.slim ? names : (...args) => scene.label(...args);
-    show(name, label - 6, top + (i + 0.5) * high, { size: 13, align: "right", ...strong(i, m - 1) });
+    const [x, y] = slim ? [0, 8] : [label - 6, high / 2];
+    scene.label(name, x, top + i * high + y, {
+      size: 13,
+      align: slim ? "left" : "right",
+      weight: i < m - 1 ? 400 : 650,
+    });
   });
-  cols.forEach((name, i) => {
-    const x = label + (i + 0.5) * cell;
-    if (!g.turned) names(name, x, top - 18, { align: "center", ...strong(i, n - 1) });
-    else scene.label(name, x - 2, top - 8, { size: 13, turn: -g.turn, ...strong(i, n - 1) });
-  });
+  cols.forEach((name, i) =>
+    scene.label(name, label + (i + 0.5) * cell - 2, top - 8, { size: 13, turn: -turn, weight: i < n - 1 ? 400 : 650 }),
+  );
   const tell = (_, i, j) => {
     const { value, words } = found.largest[i * n + j];
     return [
@@ -237,84 +289,13 @@ export function whyScene(where, width, room, { asked, live }) {
       ...(words ? [`largest in it: ${words}, ${number(value)}`] : []),
     ];
   };
-  scene.grid([label, top, n * cell, m * high], one, `Parts of the score of ${pair}, added up by groups`, tell);
-  const tokens = [`“${stack.tokens[query]}”`, `“${keys[key]}”`, other >= 0 ? average : ""];
-  // On a narrow screen the lead is told, and the rest stands below the grid.
-  const allowed = keys.filter((_, k) => head.allowed(query, k)).length;
-  const [lead, pairs] = leadOf(found, tokens, share < 1 / allowed);
-  const rest = `${pairs} ${restOf(found, average)}`;
-  const told = g.beside ? `${lead} ${rest}` : lead;
-  const x = label + n * cell + 24;
-  if (live) keysOf(scene, where, g.beside ? [x, 36, width - x] : [0, 36, width]);
-  const end = g.beside
-    ? besides(scene, found, `${lead} ${pairs}`, x, live ? 36 + ROW : 36, width)
-    : besides(scene, found, rest, 0, top + m * high + 12, width);
-  scene.height = Math.max(scene.height, end);
-  scene.beat("A query and a key are sums: of the token, its position, and all that earlier heads and networks wrote.", [
-    0,
-    0,
-    label,
-    room,
-  ]);
+  scene.grid([label, top, n * cell, m * high], one, "Parts of the score, added up by groups", tell);
   scene.beat(
-    "So their score is a sum over pairs of parts, here added up by groups. What all keys share is left out, because a softmax doesn’t see it.",
+    "A score is a sum over pairs of parts, here added up by groups. What all keys share is left out, because a softmax doesn’t see it.",
     [label, 0, (n - 1) * cell, top + (m - 1) * high - 2],
   );
-  scene.beat(told, [0, 0, width, scene.height]);
-  scene.hint = g.beside
-    ? `${live ? `${ASK} ` : ""}The parts add up to the whole difference; they don’t say what would happen without one, because each norm’s divisor is kept as it was.`
-    : told;
+  const value = number(strongest.value * Math.sign(found.above));
+  scene.hint = `${told} Largest pair, framed: the query’s ${rows[row]} with the key’s ${cols[col]}, ${value}.`;
+  scene.beat(scene.hint, [0, 0, width, scene.height]);
   return scene;
-}
-
-// What a softmax makes of a score that is so much higher, or lower.
-function times(above) {
-  const most = Math.exp(Math.abs(above));
-  const words = most > 1e6 ? "a million" : Number(most.toPrecision(2)).toLocaleString("en");
-  return `${most > 1e6 ? (above < 0 ? "under" : "over") : "about"} ${above < 0 ? `1/${words}` : `${words} times`}`;
-}
-
-// How dark the cells are: inner ones and sums have a scale each, so that the sums outshine nothing.
-function shades(sums, m, n) {
-  const inner = (i) => i % n < n - 1 && i < (m - 1) * n;
-  const strongest = (which) => Math.max(...sums.map((value, i) => (which(i) ? Math.abs(value) : 0))) || 1;
-  const [cells, totals] = [strongest(inner), strongest((i) => !inner(i) && i < m * n - 1)];
-  return Float32Array.from(sums, (value, i) => Math.max(-1, Math.min(1, value / (inner(i) ? cells : totals))));
-}
-
-// Beside or below the grid: what it says in words, and how the parts add up; returns where they end.
-function besides(scene, found, words, x, top, width) {
-  const lines = wrapped(words, width - x - 6, 15);
-  lines.forEach((line, i) => scene.label(line, x, top + 10 + 21 * i, { size: 15 }));
-  const y = top + 30 + 21 * lines.length;
-  const [ofQuery, ofKey] = partsOf(found);
-  const next = addsUp(scene, "What the query’s parts add", ofQuery, "query", [x, y, width - x]);
-  return addsUp(scene, "What the key’s parts add", ofKey, "key", [x, next + 14, width - x]);
-}
-
-// Bars, each from where the one above ended, from nothing to the sum; small ones are one bar.
-function addsUp(scene, words, parts, color, [x, y, width]) {
-  const sorted = parts.toSorted(([, a], [, b]) => Math.abs(b) - Math.abs(a));
-  const rest = sorted.slice(4).reduce((sum, [, value]) => sum + value, 0);
-  const shown = sorted.length > 5 ? [...sorted.slice(0, 4), ["all the others", rest]] : sorted;
-  const ends = [0];
-  for (const [, value] of shown) ends.push(ends.at(-1) + value);
-  const [low, high] = [Math.min(...ends), Math.max(...ends)];
-  const [left, wide] = [x + 116, width - 116 - 48];
-  const at = (value) => left + (wide * (value - low)) / (high - low || 1);
-  scene.label(words, x, y, { size: 13, weight: 650, color });
-  shown.forEach(([name, value], i) => {
-    const middle = y + 20 + 18 * i;
-    scene.label(name, x, middle, { size: 13, most: 112 });
-    scene.label(number(value), x + width - 2, middle, { size: 13, align: "right" });
-    scene.paint((p) => {
-      const [from, to] = [at(ends[i]), at(ends[i + 1])];
-      p.box(Math.min(from, to), middle - 6, Math.max(1, Math.abs(to - from)), 12, {
-        fill: value < 0 ? p.theme.edge : p.theme[color],
-        radius: 2,
-      });
-      if (i < shown.length - 1) p.box(to - 0.5, middle + 6, 1, 6, { fill: p.theme.muted, radius: 0 });
-    });
-  });
-  return y + 20 + 18 * shown.length;
 }

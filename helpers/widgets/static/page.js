@@ -20,6 +20,10 @@ function fill(element, properties, children) {
   return element;
 }
 
+// Words with subscripts: W_Q is W and a lowered Q.
+export const lowered = (words) =>
+  words.split(/(?<=W)_([QKVO])/).map((part, i) => (i % 2 ? make("sub", {}, part) : part));
+
 // JupyterLab, Notebook 7 and exported HTML; VS Code; Colab; else what the system prefers.
 export function isDark() {
   const { body, documentElement: page } = document;
