@@ -251,8 +251,7 @@ function pairsOf(scene, found, told, cross) {
   scene.height = Math.max(room, top + m * high + 6);
   const inner = found.sums.map((value, i) => (i % n < n - 1 && i < (m - 1) * n ? value : 0));
   const one = matrix(inner, m, n, { most: Math.max(...inner.map(Math.abs)) || 1 });
-  const strongest = strongestCell(found);
-  const { row, col } = strongest;
+  const { row, col, value: most } = strongestCell(found);
   scene.label("query’s parts ↓", 0, slim ? 36 : top - 12, { size: 12, color: "query" });
   const from = cross && !slim ? "key’s parts, from the encoder →" : "key’s parts →";
   scene.label(from, slim ? width - 8 : label, 36, { size: 12, color: "key", align: slim ? "right" : "left" });
@@ -294,7 +293,7 @@ function pairsOf(scene, found, told, cross) {
     "A score is a sum over pairs of parts, here added up by groups. What all keys share is left out, because a softmax doesn’t see it.",
     [label, 0, (n - 1) * cell, top + (m - 1) * high - 2],
   );
-  const value = number(strongest.value * Math.sign(found.above));
+  const value = number(most * Math.sign(found.above));
   scene.hint = `${told} Largest pair, framed: the query’s ${rows[row]} with the key’s ${cols[col]}, ${value}.`;
   scene.beat(scene.hint, [0, 0, width, scene.height]);
   return scene;
