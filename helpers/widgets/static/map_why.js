@@ -131,7 +131,7 @@ export function whyScene(where, width, room, { asked, live }) {
   const end = room - (live ? keysHigh(where, width) : 0);
   // Both splits are as long as the lead, so they share a scale.
   const wide = slim ? width : (width - 28) / 2;
-  const most = slim ? (end - top - 90) / 38 : (end - top) / 18 - 3;
+  const most = slim ? 6 : (end - top) / 18 - 3;
   const [ofQuery, ofKey] = partsOf(found).map((parts) => ranked(parts, most));
   const pitch = slim ? 19 : clamp((end - top - 34) / Math.max(ofQuery.ends.length, ofKey.ends.length), 17, 36);
   const scale = { pitch, wide, range: [...ofQuery.ends, ...ofKey.ends] };
