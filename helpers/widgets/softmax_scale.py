@@ -222,7 +222,7 @@ class ScaleExplorer(Explorer):
         return [self._draw_keys(), self._draw_gradient()]
 
     def _draw_keys(self):
-        sheet, found = Sheet(428, 374, least=1), self.numbers  # its targets are 24 wide
+        sheet, found = Sheet(428, 374), self.numbers
         width, i = found["width"], self.key - 1
         end = 24 + 350 * self.power / MOST_POWER
         title = "entry" if width == 1 else "entries"

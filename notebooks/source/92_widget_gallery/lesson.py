@@ -65,11 +65,11 @@ sentence = CAPTIONS[0][0]
 # make the model write another token, see a head's matrices, and ask a score "Why this weight?".
 
 # %% tags=["nbval-ignore-output"]
-whole = model_map(translator.trace("Un chien noir court dans la neige."))
+whole = model_map(translator.trace("Un chien noir court."))
 whole
 
 # %% [markdown]
-# From Python, `whole.follow` follows a token, as a click does: here the row of *dog*, which writes *runs*. Look at
+# From Python, `whole.follow` follows a token, as a click does: here the row of *dog*, which writes *is*. Look at
 # the map above. `whole.place` and `whole.stop` open a place and go to a step of the tour. With
 # `model_map(trace, here="…")`, a lesson highlights the part that it builds and dims the rest.
 
