@@ -178,7 +178,7 @@ class SixSteps(Explorer):
 
     def _draw_vector(self, sheet, x, y, name, values, colour, press="", wide=CELL, lit=(), high=34):
         """Draw a vector or a matrix, a box per number; they're called what is to `press`."""
-        sheet.text(x, y - 6, name, colour)
+        sheet.text(x, y - 9, name, colour)  # room for a Q below the line
         values = values.reshape(-1, values.shape[-1])
         for n, value in enumerate(values.flatten()):
             i, j = divmod(n, values.shape[1])
