@@ -225,20 +225,16 @@ def test_top_p_of_the_likeliest_equals_sorting_all(spread):
     ("able", "pays"),
     [({"amx_bf16": True}, True), ({"avx512_bf16": True}, True), ({"avx512_f": True}, False)],
 )
-def test_bf16_pays_on_a_processor_that_multiplies_it(monkeypatch, able, pays):
+def test_bf16_pays_on_a_processor_or_gpu_that_multiplies_it(monkeypatch, able, pays):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: able, raising=False)
     assert fast.bf16_pays(torch.device("cpu")) is pays
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: pays)
+    assert fast.bf16_pays(torch.device("cuda")) is pays
 
 
 def test_no_number_depends_on_a_clock_or_a_private_operator():
     source = inspect.getsource(fast)
     assert not re.search(r"perf_counter|process_time|monotonic|torch\.ops|torch\.(\w+\.)*_", source)
-
-
-@pytest.mark.parametrize("has_it", [True, False])
-def test_bf16_pays_on_a_gpu_that_has_it(monkeypatch, has_it):
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: has_it)
-    assert fast.bf16_pays(torch.device("cuda")) is has_it
 
 
 def test_in_sixteen_bits_a_model_computes_nearly_the_same_and_shares_the_rest():
