@@ -6,6 +6,7 @@ import sys
 import textwrap
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -60,11 +61,8 @@ def test_threads_do_not_write_into_each_others_partial_file(tmp_path):
             partial.write_text(letter * 1000)
             together.wait()
 
-    threads = [threading.Thread(target=write_slowly, args=[letter]) for letter in "abcdefgh"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        assert len([*pool.map(write_slowly, "abcdefgh")]) == 8
     assert len(path.read_text()) == 1000
     assert len(set(path.read_text())) == 1
     assert names(tmp_path) == ["file"]

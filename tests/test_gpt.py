@@ -9,6 +9,7 @@ from helpers.transformer.attention import MultiHeadAttention
 from helpers.transformer.decoding import greedy
 
 SMALL = {"vocab_size": 50, "d_model": 24, "n_heads": 4, "n_layers": 3, "max_len": 32}
+SIZES = {"vocab_size": 50, "n_embd": 24, "n_head": 4, "n_layer": 3}  # as Hugging Face names them
 
 
 def make(**changed):
@@ -28,8 +29,8 @@ def scrambled(model):
 def test_it_equals_gpt_2():
     from transformers import GPT2Config, GPT2LMHeadModel  # here: it takes seconds
 
-    model, sizes = scrambled(make()), {"vocab_size": 50, "n_embd": 24, "n_head": 4, "n_layer": 3}
-    config = GPT2Config(**sizes, n_positions=32, attn_pdrop=0, embd_pdrop=0)
+    model = scrambled(make())
+    config = GPT2Config(**SIZES, n_positions=32, attn_pdrop=0, embd_pdrop=0)
     theirs = GPT2LMHeadModel(config).double().eval()
     theirs.load_state_dict(gpt2_state(model))
     ids = torch.randint(50, (3, 17))

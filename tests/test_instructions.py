@@ -60,50 +60,29 @@ def test_what_is_no_part_or_kind_is_refused():
 @pytest.mark.parametrize(
     ("kind", "facts", "right", "wrong"),
     [
-        (
-            "repeat",
-            {"word": "fox", "times": 2},
-            ["fox fox", "Fox, fox.", " fox\nfox"],
-            ["fox", "fox fox fox", "fox cat", ""],
-        ),
-        (
-            "copy",
-            {"words": ["old", "fox"]},
-            ["old fox", "Old fox."],
-            ["fox old", "old", "old fox fox", ""],
-        ),
-        (
-            "choose",
-            {"options": ["fox", "ring", "hill"], "length": 2},
-            ["fox and hill", "ring, fox", "Hill, ring."],
-            ["fox", "fox and fox", "fox, ring and hill", "fox and cat"],
-        ),
-        (
-            "who",
-            {"right": "gorina", "others": ["barsa", "elric"]},
-            ["The queen Gorina.", "gorina"],
-            ["The queen Elric.", "The queen Gorina and the king Barsa.", "The queen.", ""],
-        ),
-        (
-            "begin",
-            {"start": "The old fox"},
-            ["The old fox ran into the wood."],
-            ["The old fox", "An old fox ran away.", "The old fox ran. He came back."],
-        ),
-        (
-            "sentence",
-            {"word": "fox"},
-            ["The fox ran away.", "There were two foxs here!"],
-            ["The cat ran away.", "The fox ran. He came back.", "The fox ran away", "A fox."],
-        ),
-        (
-            "story",
-            {"word": "fox"},
-            ["The fox ran away. He came back.", "Once there was a fox!"],
-            ["Once there was a cat.", "Once there was a fox and", "A fox.", ""],
-        ),
+        ("repeat", {"word": "fox", "times": 2},
+         ["fox fox", "Fox, fox.", " fox\nfox"],
+         ["fox", "fox fox fox", "fox cat", ""]),
+        ("copy", {"words": ["old", "fox"]},
+         ["old fox", "Old fox."],
+         ["fox old", "old", "old fox fox", ""]),
+        ("choose", {"options": ["fox", "ring", "hill"], "length": 2},
+         ["fox and hill", "ring, fox", "Hill, ring."],
+         ["fox", "fox and fox", "fox, ring and hill", "fox and cat"]),
+        ("who", {"right": "gorina", "others": ["barsa", "elric"]},
+         ["The queen Gorina.", "gorina"],
+         ["The queen Elric.", "The queen Gorina and the king Barsa.", "The queen.", ""]),
+        ("begin", {"start": "The old fox"},
+         ["The old fox ran into the wood."],
+         ["The old fox", "An old fox ran away.", "The old fox ran. He came back."]),
+        ("sentence", {"word": "fox"},
+         ["The fox ran away.", "There were two foxs here!"],
+         ["The cat ran away.", "The fox ran. He came back.", "The fox ran away", "A fox."]),
+        ("story", {"word": "fox"},
+         ["The fox ran away. He came back.", "Once there was a fox!"],
+         ["Once there was a cat.", "Once there was a fox and", "A fox.", ""]),
     ],
-)
+)  # fmt: skip
 def test_the_rules_know_right_from_wrong(kind, facts, right, wrong):
     one = Instruction("?", "", kind, facts)
     assert [text for text in right if not one.followed_by(text)] == []

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from test_gpt import SMALL, make, scrambled
+from test_gpt import SIZES, SMALL, make, scrambled
 from torch import nn
 from twins import llama_twin
 
@@ -72,16 +72,7 @@ def test_none_of_them_equals_the_first_gpt():
 
     model = scrambled(make(norm_first=False))
     theirs = OpenAIGPTLMHeadModel(
-        OpenAIGPTConfig(
-            vocab_size=50,
-            n_positions=32,
-            n_embd=24,
-            n_layer=3,
-            n_head=4,
-            resid_pdrop=0.0,
-            embd_pdrop=0.0,
-            attn_pdrop=0.0,
-        )  # fmt: skip
+        OpenAIGPTConfig(**SIZES, n_positions=32, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)
     ).double()
     last, model.norm = model.norm, nn.LayerNorm(24)  # so that its names can be read as GPT-2's
     renamed = {}

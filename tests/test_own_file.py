@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -372,14 +372,12 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path, monkeypatch):
 
 def test_two_kernels_lose_nothing():
     functions = {name: cell(f"def {name}(x):\n    return x\n")[name] for name in PARTS}
-    threads = [
-        threading.Thread(target=lambda n=names: [own_file.keep(one, functions[one]) for one in n])
-        for names in (IN_LESSONS[:18][::2], IN_LESSONS[:18][1::2])
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+
+    def keep_all(names):
+        return [own_file.keep(one, functions[one]) for one in names]
+
+    with ThreadPoolExecutor(2) as pool:
+        assert len([*pool.map(keep_all, (IN_LESSONS[:18][::2], IN_LESSONS[:18][1::2]))]) == 2
     assert set(IN_LESSONS[:18]) <= set(own_file.parts_of(text()))
 
 

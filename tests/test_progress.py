@@ -3,7 +3,7 @@
 import json
 import multiprocessing
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -194,11 +194,8 @@ def test_eight_threads_lose_nothing():
         for i in range(30):
             progress.record("questions", f"{n}_{i}", False)
 
-    threads = [threading.Thread(target=work, args=[n]) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        assert len([*pool.map(work, range(8))]) == 8
     assert len(progress.load()["questions"]) == 240
 
 

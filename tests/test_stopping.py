@@ -3,7 +3,7 @@
 import errno
 import os
 import signal
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -221,15 +221,9 @@ def test_a_second_press_between_trainings_is_an_interrupt():
 
 
 def test_it_trains_in_another_thread_where_there_are_no_signals():
-    histories = []
-    thread = threading.Thread(
-        target=lambda: histories.append(
-            train(small_model(), copy_task(20), [], quick(), progress=False)
-        )
-    )
-    thread.start()
-    thread.join()
-    assert len(histories[0].scores) == 3
+    with ThreadPoolExecutor(1) as pool:
+        history = pool.submit(train, small_model(), copy_task(20), [], quick(), progress=False)
+    assert len(history.result().scores) == 3
 
 
 def test_damaged_checkpoint_is_refused(tmp_path):

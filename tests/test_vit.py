@@ -52,20 +52,13 @@ def twin(ours, attention):
     c = ours.config
     theirs = ViTModel(
         ViTConfig(
-            image_size=c.image_size,
-            patch_size=c.patch_size,
-            num_channels=c.n_channels,
-            hidden_size=c.d_model,
-            num_hidden_layers=c.n_layers,
-            num_attention_heads=c.n_heads,
-            intermediate_size=c.d_ff,
-            hidden_act="gelu",
-            layer_norm_eps=c.norm_eps,
+            image_size=c.image_size, patch_size=c.patch_size, num_channels=c.n_channels,
+            hidden_size=c.d_model, num_hidden_layers=c.n_layers, num_attention_heads=c.n_heads,
+            intermediate_size=c.d_ff, hidden_act="gelu", layer_norm_eps=c.norm_eps,
             attn_implementation=attention,
         ),
         add_pooling_layer=False,
-    )
-    theirs = theirs.double().eval()
+    ).double().eval()  # fmt: skip
     state = {
         "embeddings.cls_token": ours.class_token[None, None],
         "embeddings.position_embeddings": ours.positions.table[None],

@@ -75,24 +75,14 @@ def bart():
     torch.manual_seed(0)
     return BartForConditionalGeneration(
         BartConfig(
-            vocab_size=VOCABULARY,
-            max_position_embeddings=64,
-            d_model=D_MODEL,
-            encoder_layers=N_LAYERS,
-            decoder_layers=N_LAYERS,
-            encoder_attention_heads=N_HEADS,
-            decoder_attention_heads=N_HEADS,
-            encoder_ffn_dim=D_FF,
-            decoder_ffn_dim=D_FF,
-            dropout=DROPOUT,
-            attention_dropout=0.0,  # as ours, and to BART's advantage
-            pad_token_id=PAD,
-            bos_token_id=BOS,
-            eos_token_id=EOS,
-            decoder_start_token_id=BOS,
+            vocab_size=VOCABULARY, max_position_embeddings=64, d_model=D_MODEL,
+            encoder_layers=N_LAYERS, encoder_attention_heads=N_HEADS, encoder_ffn_dim=D_FF,
+            decoder_layers=N_LAYERS, decoder_attention_heads=N_HEADS, decoder_ffn_dim=D_FF,
+            dropout=DROPOUT, attention_dropout=0.0,  # as ours, and to BART's advantage
+            pad_token_id=PAD, bos_token_id=BOS, eos_token_id=EOS, decoder_start_token_id=BOS,
             forced_eos_token_id=None,
         )
-    )
+    )  # fmt: skip
 
 
 def sentences(padded=False):
