@@ -97,17 +97,16 @@ def test_a_split_keeps_apart_what_it_says(windows, way, seed):
 def test_padding_and_the_order_of_the_list_change_nothing(windows, model):
     ids, steps, real = genres.tokenized(windows.at([52]))
     n = int(real.sum())
-    alone = genre_training.logits_of(
-        model, (ids[:, :n], steps[:, :n], real[:, :n]), torch.arange(1)
-    )
-    padded = genre_training.logits_of(model, (ids, steps, real), torch.arange(1))
+
+    def logits_of(*tables):
+        return genre_training.logits_of(model, tables, torch.arange(1))
+
+    alone, padded = logits_of(ids[:, :n], steps[:, :n], real[:, :n]), logits_of(ids, steps, real)
     torch.testing.assert_close(alone, padded)
     order = torch.randperm(n)
-    mixed = genre_training.logits_of(
-        model, (ids[:, order], steps[:, order], real[:, order]), torch.arange(1)
-    )
+    mixed = logits_of(ids[:, order], steps[:, order], real[:, order])
     torch.testing.assert_close(alone, mixed)
-    later = genre_training.logits_of(model, (ids, (steps + 1) % 32, real), torch.arange(1))
+    later = logits_of(ids, (steps + 1) % 32, real)
     assert (later - padded).abs().max() > 1e-3
 
 

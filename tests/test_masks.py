@@ -17,10 +17,6 @@ def test_padding_mask_by_hand():
     assert mask[:, 0, 0].tolist() == [[True, True, False], [True, False, False]]
 
 
-def test_padding_mask_asks_for_the_pad_id_it_was_given():
-    assert masks.padding_mask(torch.tensor([[0, 9]]), pad_id=9).tolist() == [[[[True, False]]]]
-
-
 def test_masks_of_length_nothing_and_one():
     assert masks.causal_mask(0).shape == (0, 0)
     assert masks.causal_mask(1).tolist() == [[True]]

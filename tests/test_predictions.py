@@ -70,14 +70,8 @@ def test_a_locked_option_is_named_and_its_own_explanation_given(capsys):
     assert "A third adjective" in text
     assert "The weights sum to 1." not in text
     assert "≠" in page_of(OPTIONS, "falls")
-    assert progress.load()["predictions"] == {
-        "shiny": {
-            "guess": "stays",
-            "confidence": "sure",
-            "why": "colour is untouched",
-            "right": False,
-        }
-    }
+    kept = {"guess": "stays", "confidence": "sure", "why": "colour is untouched", "right": False}
+    assert progress.load()["predictions"] == {"shiny": kept}
 
 
 @pytest.mark.parametrize(
@@ -352,12 +346,8 @@ def test_a_warm_up_stays_until_it_is_answered_and_then_asks_something_else():
     answer(again.quizzes[1], right=True, sure="guess")
     answer(again.quizzes[2], right=True, sure="sure")
     kept = progress.load()["questions"]
-    assert kept[warm.asked[0]]["recalled"] == "wrong"
-    assert kept[warm.asked[0]]["state"] == "done"
-    assert (kept[warm.asked[1]]["recalled"], kept[warm.asked[1]]["confidence"]) == (
-        "right",
-        "guess",
-    )
+    assert kept[warm.asked[0]].items() >= {"recalled": "wrong", "state": "done"}.items()
+    assert kept[warm.asked[1]].items() >= {"recalled": "right", "confidence": "guess"}.items()
     later = exercises.warm_up(5).asked
     assert later[:2] == warm.asked[:2], "missed, then guessed"
     assert warm.asked[2] not in later

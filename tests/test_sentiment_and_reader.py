@@ -142,19 +142,10 @@ def test_the_reader_answers_questions_on_articles_it_has_never_seen(reader):
 
 def test_the_word_flipper_leaves_out_one_word_at_a_time(sentiment):
     widget = WordFlipper(sentiment, "a truly awful film")
-    expected = [
-        "a truly awful film",
-        "truly awful film",
-        "a awful film",
-        "a truly film",
-        "a truly awful",
-    ]
-    torch.testing.assert_close(
-        torch.tensor(widget.numbers["positive"]),
-        sentiment.probabilities(expected),
-        atol=1e-4,
-        rtol=0,
-    )
+    texts = ["a truly awful film", "truly awful film", "a awful film", "a truly film"]
+    expected = sentiment.probabilities([*texts, "a truly awful"])
+    found = torch.tensor(widget.numbers["positive"])
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=0)
     check_the_still_picture(widget)
     check_that_every_change_shows(widget, {"left_out": 3, "sentence": "bad"})
     widget.sentence = "good"

@@ -16,14 +16,8 @@ TGT = torch.tensor([[1, 5, 9], [1, 7, 0], [1, 0, 0]])
 def small(norm_first=True, dropout=0.0, **changes):
     torch.manual_seed(0)
     sizes = {"src_vocab_size": 12, "tgt_vocab_size": 11, "d_model": 8, "n_heads": 2, "n_layers": 2}
-    config = TransformerConfig(
-        **(
-            sizes
-            | {"norm_first": norm_first, "dropout": dropout, "max_len": 16, "d_ff": 16}
-            | changes
-        )
-    )
-    return Transformer(config).double().eval()
+    sizes |= {"norm_first": norm_first, "dropout": dropout, "max_len": 16, "d_ff": 16}
+    return Transformer(TransformerConfig(**(sizes | changes))).double().eval()
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
