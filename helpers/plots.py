@@ -326,19 +326,9 @@ def fit(fig, width: int | None = None):
 
 
 def tint(colour, strength=0.15):
-    """Mix a colour with white, for areas behind text.
+    """Mix a `colour` that matplotlib knows with white, for areas behind text; as ``#rrggbb``.
 
-    Parameters
-    ----------
-    colour : str
-        Any colour that matplotlib knows.
-    strength : float, default=0.15
-        Share of the colour: 0 is white, 1 the colour itself.
-
-    Returns
-    -------
-    tint : str
-        As ``#rrggbb``.
+    `strength` is the share of the colour: 0 is white, 1 the colour itself.
     """
     mixed = [1 - strength * (1 - part) for part in to_rgb(colour)]
     return matplotlib.colors.to_hex(mixed)

@@ -39,12 +39,8 @@ MEAN, SPREAD = 72.9, 90.1  # of a pixel of the first 20,000 training pictures
 class Pictures(NamedTuple):
     """Pictures with their classes.
 
-    Parameters
-    ----------
-    images : uint8 Tensor of shape (N, 28, 28)
-        0 is black, the background; 255 is white.
-    labels : integer Tensor of shape (N,)
-        Places in `CLASSES`.
+    `images`, uint8 (N, 28, 28), go from 0, the black background, to 255, white; `labels`, integers
+    (N,), are places in `CLASSES`.
     """
 
     images: torch.Tensor
@@ -121,14 +117,8 @@ def _demand_published(split, images, labels, source):
 
 
 def as_input(images):
-    """Turn pixels into what a model reads: one channel, mean about 0, spread about 1.
+    """Turn `images`, uint8 (N, 28, 28), into what a model reads, floats (N, 1, 28, 28).
 
-    Parameters
-    ----------
-    images : uint8 Tensor of shape (N, 28, 28)
-
-    Returns
-    -------
-    inputs : float Tensor of shape (N, 1, 28, 28)
+    That's one channel with a mean of about 0 and a spread of about 1.
     """
     return (images[:, None].float() - MEAN) / SPREAD

@@ -244,11 +244,7 @@ def _as_written(tokens):
 def toy_splits(n_train, n_validation, n_test, seed=0, lengths=(4, 40), source="fr") -> Splits:
     """Write toy pairs for training, validation and test; no sentence is in two of them.
 
-    Parameters
-    ----------
-    n_train, n_validation, n_test : int
-    seed, lengths, source
-        As in `toy_corpus`.
+    There are `n_train`, `n_validation` and `n_test`; the other arguments are as in `toy_corpus`.
     """
     pairs = toy_corpus(n_train + n_validation + n_test, seed, lengths, source)
     middle = n_train + n_validation

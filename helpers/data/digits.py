@@ -16,14 +16,9 @@ FILE = Path(__file__).parent / "real" / "digits.npz"
 
 @dataclass(frozen=True)
 class Clip:
-    """One spoken digit.
+    """One spoken digit: its `frames` (time, BANDS), which `digit` it is, and the `speaker`'s name.
 
-    Parameters
-    ----------
-    frames : array of shape (time, BANDS)
-        Logarithms of power, rounded to STEPS steps.
-    digit : int
-    speaker : str
+    The frames hold logarithms of power, rounded to STEPS steps.
     """
 
     frames: numpy.ndarray

@@ -24,19 +24,9 @@ SOUNDS = {
 
 
 def sound(voice, rate=RATE):
-    """Make one stroke of one voice.
+    """Make one stroke of a `voice`, one of `drums.VOICES`: an array (n,) from -1 to 1.
 
-    Parameters
-    ----------
-    voice : str
-        One of `drums.VOICES`.
-    rate : int, default=22050
-        Samples a second.
-
-    Returns
-    -------
-    samples : array of shape (n,)
-        Between -1 and 1.
+    `rate` is in samples a second.
     """
     high, low, tone, band, fade = SOUNDS[voice]
     time = numpy.arange(int(2 * fade * rate)) / rate
@@ -84,14 +74,7 @@ def listen(strokes, bpm, rate=RATE):
 
 
 def as_wav(samples, rate=RATE) -> bytes:
-    """Write sound as a WAV file of 16 bits a sample.
-
-    Parameters
-    ----------
-    samples : array of shape (n,)
-        Between -1 and 1.
-    rate : int, default=22050
-    """
+    """Write `samples` (n,) from -1 to 1, `rate` a second, as a WAV file of 16 bits a sample."""
     memory = io.BytesIO()
     with wave.open(memory, "wb") as file:
         file.setnchannels(1)

@@ -34,15 +34,9 @@ LONGEST = 20  # words of a sentence in an answer
 
 @dataclass(frozen=True)
 class Instruction:
-    """What is asked, one right answer, and what a rule needs to check any other.
+    """What is asked, `prompt`, one right `answer`, and what a rule needs to check any other.
 
-    Parameters
-    ----------
-    prompt, answer : str
-    kind : str
-        One of `KINDS`.
-    facts : dict
-        What the rule of this kind compares with.
+    The `kind` is one of `KINDS`, and `facts` are what the rule of this kind compares with.
     """
 
     prompt: str
@@ -194,15 +188,10 @@ class Fact(NamedTuple):
 
 
 def facts(part="unseen", n=100) -> list[Fact]:
-    """Make up texts, each about another village, with one question each.
+    """Make up `n` texts, each about another village, with one question each.
 
-    Only the text can know the answer, so they show what a finder adds to a generator.
-
-    Parameters
-    ----------
-    part : {"train", "unseen"}, default="unseen"
-    n : int, default=100
-        Up to 120, as many as there are names of villages.
+    Only the text can know the answer, so they show what a finder adds to a generator. The `part` is
+    "train" or "unseen", and there are up to 120, as many as there are names of villages.
     """
     draw, found = seeded("facts", part, 1), []
     villages = [a + b for a in FIRST_HALVES.split() for b in SECOND_HALVES.split()]

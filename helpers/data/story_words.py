@@ -35,13 +35,10 @@ SENTENCE = re.compile(r"(?:^|(?<=[.!?] ))[A-Z][^.!?'\"‘’“”()\[\]_*;:\n]{
 
 
 def category(name, part="all") -> list[str]:
-    """List the words of a category.
+    """List the words of a category; its `name` is "animals", "people", "things" or "places".
 
-    Parameters
-    ----------
-    name : {"animals", "people", "things", "places"}
-    part : {"all", "train", "unseen"}, default="all"
-        Every fifth word is unseen: no instruction of the training part contains it.
+    Every fifth word is unseen: no instruction of the training part contains it. The `part` is
+    "all", "train" or "unseen".
     """
     words = CATEGORIES[name].split()
     unseen = words[EVERY - 1 :: EVERY]
@@ -60,12 +57,9 @@ def mentions(text, word):
 
 @functools.cache
 def sentences():
-    """Find the simple sentences of the fairy tales, each a list with what follows it.
+    """Find the simple sentences of the fairy tales, each with what follows it.
 
-    Returns
-    -------
-    runs : tuple of tuples of str
-        A sentence and up to three more that follow it directly in its paragraph.
+    Each is a tuple: the sentence, and up to three more that follow it directly in its paragraph.
     """
     runs = []
     for paragraph in stories("train").split("\n"):

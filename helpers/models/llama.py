@@ -117,17 +117,9 @@ def build_llama(facts, weights):
 
 
 def llama_state(model):
-    """Name a GPT's weights as Hugging Face's `LlamaForCausalLM` does.
+    """Name a GPT's weights as Hugging Face's `LlamaForCausalLM` does, for its ``load_state_dict``.
 
-    Parameters
-    ----------
-    model : GPT
-        With rotary positions, RMSNorm in pre-norm and SwiGLU.
-
-    Returns
-    -------
-    state : dict of str to Tensor
-        For ``LlamaForCausalLM.load_state_dict``.
+    The `model` has rotary positions, RMSNorm in pre-norm and SwiGLU.
     """
     state = {
         "model.embed_tokens.weight": model.embedding.weight,

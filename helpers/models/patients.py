@@ -164,11 +164,9 @@ def source_of(patient, healthy=None):
 
 
 def run_source(text, filename):
-    """Execute a module's text and return its names; tracebacks and the clinic can quote its lines.
+    """Execute a module's `text` and return its names.
 
-    Parameters
-    ----------
-    text, filename : str
+    Under the `filename`, tracebacks and the clinic can quote its lines.
     """
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     names = {"__name__": filename}
@@ -177,19 +175,7 @@ def run_source(text, filename):
 
 
 def admit(name):
-    """Build a patient.
-
-    Parameters
-    ----------
-    name : str
-        One of `PATIENTS`.
-
-    Returns
-    -------
-    model : nn.Module
-    options : dict
-        The arguments with which `examine` is to be called.
-    """
+    """Build the patient of a `name` in `PATIENTS`, and the arguments with which to `examine` it."""
     import torch  # here, so that questions about patients need no torch
 
     patient = PATIENTS[name]

@@ -14,11 +14,8 @@ from torch.nn import functional as F
 class Attention(nn.Module):
     """Multi-head attention from `query` (B, T, D) to `key` and `value` (B, S, D).
 
-    Parameters
-    ----------
-    d_model, n_heads : int
-    dropout : float
-        Share of the weights that is set to zero while training.
+    D is `d_model`, shared by `n_heads`; `dropout` is the share of the weights that is set to zero
+    while training.
     """
 
     def __init__(self, d_model, n_heads, dropout):
@@ -55,9 +52,7 @@ class Attention(nn.Module):
 class Embedding(nn.Module):
     """Token vectors plus a learned vector per position.
 
-    Parameters
-    ----------
-    vocab_size, d_model, max_len : int
+    They have a width of `d_model`, for `vocab_size` tokens and up to `max_len` positions.
     """
 
     def __init__(self, vocab_size, d_model, max_len):
@@ -74,11 +69,7 @@ class Embedding(nn.Module):
 class Layer(nn.Module):
     """Self-attention, cross-attention if there is a memory, feed-forward; post-norm.
 
-    Parameters
-    ----------
-    d_model, n_heads : int
-    dropout : float
-    cross : bool, default=False
+    The sizes are as in `Attention`; `cross` makes room for a memory.
     """
 
     def __init__(self, d_model, n_heads, dropout, cross=False):
@@ -106,10 +97,7 @@ class Layer(nn.Module):
 class Reader(nn.Module):
     """An encoder: ids (B, T) to vectors (B, T, D); 0 is padding.
 
-    Parameters
-    ----------
-    vocab_size, d_model, n_heads, n_layers, max_len : int
-    dropout : float
+    The sizes are as in `Embedding` and `Layer`, of which there are `n_layers`.
     """
 
     def __init__(self, vocab_size=50, d_model=32, n_heads=4, n_layers=2, dropout=0.1, max_len=64):
@@ -127,13 +115,7 @@ class Reader(nn.Module):
 
 
 class Writer(nn.Module):
-    """A decoder alone: ids (B, T) to logits of the next token (B, T, V).
-
-    Parameters
-    ----------
-    vocab_size, d_model, n_heads, n_layers, max_len : int
-    dropout : float
-    """
+    """A decoder alone: ids (B, T) to logits of the next token (B, T, V); sizes as in `Reader`."""
 
     def __init__(self, vocab_size=50, d_model=32, n_heads=4, n_layers=2, dropout=0.1, max_len=64):
         super().__init__()
@@ -155,10 +137,7 @@ class Writer(nn.Module):
 class Translator(nn.Module):
     """Encoder and decoder: source (B, S), shifted target (B, T) to logits (B, T, V); 0 is padding.
 
-    Parameters
-    ----------
-    vocab_size, d_model, n_heads, n_layers, max_len : int
-    dropout : float
+    The sizes are as in `Reader`.
     """
 
     def __init__(self, vocab_size=50, d_model=32, n_heads=4, n_layers=2, dropout=0.1, max_len=64):

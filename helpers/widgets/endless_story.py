@@ -214,12 +214,7 @@ def _repeated(ids):
 
 
 class _Reader:
-    """A GPT that remembers what it read last, and reads on from there.
-
-    Parameters
-    ----------
-    model : GPT
-    """
+    """A GPT, the `model`, that remembers what it read last, and reads on from there."""
 
     def __init__(self, model):
         self.model, self._ids, self._logits = model, [], None
