@@ -27,11 +27,7 @@ def load_adder():
 def load_under_way():
     """Load the adder after the first `STEPS_DONE` steps of a stored run with GRPO.
 
-    Returns
-    -------
-    model : GPT
-    rewards : list of float
-        Shares of right answers in each step of that run, to its end.
+    With it comes a list of that run's shares of right answers, step by step, to its end.
     """
     model, about = _load(UNDER_WAY)
     return model, json.loads(about["rewards"])

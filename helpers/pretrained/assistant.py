@@ -20,13 +20,8 @@ RECIPE = "python -m recipes.assistant"
 class Assistant:
     """A GPT that answers: a question or a conversation in, a text out.
 
-    Parameters
-    ----------
-    model : GPT
-    teller : Storyteller
-        For its tokenizer.
-    card : dict, default=None
-        What is known of the training.
+    Beside the `model` it needs its `teller`, a Storyteller, for the tokenizer. The `card`, a dict,
+    says what is known of the training.
     """
 
     def __init__(self, model, teller, card=None):

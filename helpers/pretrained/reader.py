@@ -21,15 +21,10 @@ LONGEST = 20  # tokens of an answer, chosen on validation
 
 @dataclass(frozen=True)
 class Answer:
-    """A part of a text: ``text[start:end]``, as the reader was given it.
+    """A part of a text: ``text[start:end]``, as the reader was given it; in characters.
 
-    Parameters
-    ----------
-    text : str
-    start, end : int
-        In characters.
-    score : float
-        From 0 to 1: a softmax over this answer and "the text has none", so 0.5 is undecided.
+    The `score` goes from 0 to 1: a softmax over this answer and "the text has none", so 0.5 is
+    undecided.
     """
 
     text: str
@@ -142,12 +137,9 @@ class Reader:
         return found
 
     def attend(self, question, text):
-        """Show where every head of every layer looked while reading; an `Attention`.
+        """Show where every head looked while reading a `question` and a `text`; an `Attention`.
 
-        Parameters
-        ----------
-        question, text : str
-            Only the first window of a long text.
+        Of a long text only the first window is read.
         """
         encoding = self._encode([question], [text])[0][0]
         ids, segments = _batch([encoding])

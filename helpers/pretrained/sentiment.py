@@ -13,15 +13,9 @@ RANK, ALPHA = 16, 32.0
 
 
 class Sentiment:
-    """A text classifier with its tokenizer: 1 = positive, 0 = negative.
+    """A TextClassifier, the `model`, with MiniLM's tokenizer: 1 = positive, 0 = negative.
 
-    Parameters
-    ----------
-    model : TextClassifier
-    minilm : MiniLM
-        For its tokenizer.
-    card : dict, default=None
-        What is known of the training.
+    The `card`, a dict, says what is known of the training; `minilm` is there for its tokenizer.
     """
 
     def __init__(self, model, minilm, card=None):
@@ -60,17 +54,9 @@ class Sentiment:
         return positive
 
     def classify(self, texts, batch_size=32):
-        """Sort texts into positive and negative ones.
+        """Sort `texts` into positive and negative ones; arguments as in `probabilities`.
 
-        Parameters
-        ----------
-        texts, batch_size
-            As in `probabilities`.
-
-        Returns
-        -------
-        labels : list of (int, float)
-            Per text 1 (positive) or 0 (negative), and the probability of that label.
+        Each gets 1 (positive) or 0 (negative), and the probability of that label.
         """
         positive = self.probabilities(texts, batch_size).tolist()
         return [(int(p >= 0.5), max(p, 1 - p)) for p in positive]

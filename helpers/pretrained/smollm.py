@@ -147,16 +147,9 @@ class SmolLM(Writer):
         return torch.tensor([*ids, START, *self.encode("assistant\n").tolist()])
 
     def logits(self, text):
-        """Compute the scores of every next token.
+        """Compute the scores of every next token of a `text`, or of ids (T,): a Tensor (T, V).
 
-        Parameters
-        ----------
-        text : str or integer Tensor of shape (T,)
-
-        Returns
-        -------
-        logits : Tensor of shape (T, V)
-            Row t holds the scores of the token after token t.
+        Row t holds the scores of the token after token t.
         """
         ids = self.encode(text) if isinstance(text, str) else torch.as_tensor(text)
         with inference(self.model):
@@ -217,12 +210,9 @@ def load_smollm(dtype=torch.float32, path=None) -> SmolLM:
 
 
 def published_weights():
-    """Map SmolLM's weights in float32, for those who build the model themselves.
+    """Map SmolLM's weights in float32, by name, for those who build the model themselves.
 
-    Returns
-    -------
-    weights : dict of str to Tensor
-        By the names in the file; see `models.llama.GGUF_NAMES`. Raises as `load_smollm` does.
+    The names are the file's; see `models.llama.GGUF_NAMES`. It raises what `load_smollm` raises.
     """
     return _published(torch.float32)[1]
 

@@ -58,10 +58,7 @@ class Storyteller(Writer):
     def save(self, path):
         """Write weights (16-bit floats), tokenizer and card beside each other, with checksums.
 
-        Parameters
-        ----------
-        path : path
-            Ends in ``.safetensors``.
+        The `path` ends in ``.safetensors``.
         """
         path = Path(path)
         weights = self.model.state_dict()

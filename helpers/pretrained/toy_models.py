@@ -138,15 +138,10 @@ def settings(epochs: int = EPOCHS) -> TrainingSettings:
 
 
 def new_toy(name, splits, seed=0) -> ToyTranslator:
-    """Make an untrained toy translator.
+    """Make an untrained toy translator, with a `seed` for its first weights.
 
-    Parameters
-    ----------
-    name : {"rnn", "lstm", "gru", "additive", "dot", "general", "concat", "transformer"}
-    splits : Splits
-        Their training part gives the vocabularies.
-    seed : int, default=0
-        Of the first weights.
+    The `name` is "rnn", "lstm", "gru", "additive", "dot", "general", "concat" or "transformer"; the
+    training part of the `splits` gives the vocabularies.
     """
     source = WordVocabulary.build(p.source for p in splits.train)
     target = WordVocabulary.build(p.target for p in splits.train)

@@ -274,13 +274,9 @@ def _one(kept):
 
 
 def candidates_of(logits, tokens_of, most=MOST_CANDIDATES) -> list[list[Candidate]]:
-    """Name the likeliest next tokens at every position.
+    """Name the `most` likeliest next tokens at every position by their `logits` (T, V).
 
-    Parameters
-    ----------
-    logits : Tensor of shape (T, V)
-    tokens_of : function (list of int) -> list of str
-    most : int, default=10
+    `tokens_of` turns a list of ids into texts.
     """
     best = logits.topk(min(most, logits.shape[-1]))
     shares = logits.softmax(-1).gather(-1, best.indices)

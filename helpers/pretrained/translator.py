@@ -171,13 +171,9 @@ class Translator:
 
     @torch.inference_mode()
     def attend(self, text, translation=None) -> Attention:
-        """Translate one sentence and show where every head of every layer looked.
+        """Translate a `text` and show where every head of every layer looked.
 
-        Parameters
-        ----------
-        text : str
-        translation : str, default=None
-            Look at this translation instead of the model's own.
+        A given `translation` is looked at instead of the model's own.
         """
         device = next(self.model.parameters()).device
         src_ids, tgt_ids = self._pair(text, translation)
@@ -242,12 +238,8 @@ class Translator:
     def save(self, path):
         """Write weights (as 16-bit floats), configuration and card to `path`, the merges beside.
 
-        The checksums of both files go into the folder's ``SHA256SUMS``.
-
-        Parameters
-        ----------
-        path : path
-            Ends in ``.safetensors``. Its folder is made if it isn't there.
+        The path ends in ``.safetensors``; its folder is made if it isn't there. The checksums of
+        both files go into the folder's ``SHA256SUMS``.
         """
         path = Path(path)
         tied, state = _tied(self.model.config), self.model.state_dict()

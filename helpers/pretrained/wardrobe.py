@@ -20,11 +20,7 @@ CNN_WIDTHS = 24, 48, 84  # as many parameters as the Vision Transformer, within 
 class Wardrobe:
     """A Vision Transformer for grey pictures of clothes, 28 × 28 pixels.
 
-    Parameters
-    ----------
-    model : VisionTransformer
-    card : dict, default=None
-        How it was trained and how well it does.
+    The `card`, a dict, says how the `model` was trained and how well it does.
     """
 
     def __init__(self, model, card=None):
@@ -57,15 +53,9 @@ class Wardrobe:
             return torch.cat([self.model(as_input(part)).softmax(-1) for part in parts])
 
     def classify(self, images):
-        """Name the likeliest class of every picture by its place in `clothes.CLASSES`.
+        """Name the likeliest class of every picture by its place in `clothes.CLASSES`; (N,).
 
-        Parameters
-        ----------
-        images : uint8 Tensor or array of shape (N, 28, 28)
-
-        Returns
-        -------
-        labels : integer Tensor of shape (N,)
+        The `images` are bytes (uint8), a Tensor or an array of shape (N, 28, 28).
         """
         return self.probabilities(images).argmax(-1)
 
@@ -74,16 +64,9 @@ class Wardrobe:
         return [CLASSES[label] for label in self.classify(images)]
 
     def attend(self, images):
-        """Return all attention weights on pictures.
+        """Return all weights on `images` (N, 28, 28): (N, layers, heads, 1 + patches, 1 + patches).
 
-        Parameters
-        ----------
-        images : uint8 Tensor or array of shape (N, 28, 28)
-
-        Returns
-        -------
-        weights : Tensor of shape (N, layers, heads, 1 + patches, 1 + patches)
-            Token 0 is the class token; the patches follow row by row.
+        Token 0 is the class token; the patches follow row by row.
         """
         return self.model.attention_maps(as_input(_checked(images)))
 

@@ -15,12 +15,8 @@ NEVER = -1  # no token has this id, so nothing ends a text but its length
 class Writer:
     """A decoder and its byte-level tokenizer: a beginning in, a continuation out.
 
-    Parameters
-    ----------
-    model : GPT
-    tokenizer : tokenizers.Tokenizer
-    card : dict, default=None
-        What is known of the training.
+    The `model` is a GPT, the `tokenizer` a tokenizers.Tokenizer, and the `card`, a dict, says what
+    is known of the training.
     """
 
     def __init__(self, model, tokenizer, card=None):
@@ -83,17 +79,10 @@ class Writer:
         return self.decode([*ids, *itertools.islice(chosen, n_tokens)])
 
     def stream(self, prompt, temperature=0.8, top_k=None, top_p=0.95, seed=None, cached=True):
-        """Continue a text without end, for a loop that stops when it likes.
+        """Continue a text without end, for a loop that stops when it likes; yields texts.
 
-        Parameters
-        ----------
-        prompt, temperature, top_k, top_p, seed, cached
-            As in `generate`, which writes the same text with the same seed.
-
-        Yields
-        ------
-        text : str
-            What one more piece adds. A letter that takes several pieces comes with its last one.
+        The arguments are as in `generate`, which writes the same text with the same seed. Each text
+        is what one more piece adds. A letter that takes several pieces comes with its last one.
         """
         pending = []
         for token_id in self.choose(self.encode(prompt), temperature, top_k, top_p, seed, cached):
@@ -104,18 +93,9 @@ class Writer:
                 yield text
 
     def choose(self, ids, temperature=0.8, top_k=None, top_p=0.95, seed=None, cached=True):
-        """Choose one next token after the other.
+        """Choose one next token after the other, and yield their ids.
 
-        Parameters
-        ----------
-        ids : integer Tensor of shape (T,)
-            What is there already.
-        temperature, top_k, top_p, seed, cached
-            As in `generate`.
-
-        Yields
-        ------
-        token_id : int
+        `ids` (T,) are there already; the other arguments are as in `generate`.
         """
         step = self.model.decoder_step(ids[None, -self.model.config.max_len :], cached)
         generator = None if seed is None else torch.Generator().manual_seed(seed)
@@ -136,28 +116,15 @@ class Writer:
             yield chosen[0]
 
     def next_tokens(self, prompt: str, k: int = 5):
-        """List the likeliest next pieces.
-
-        Returns
-        -------
-        pieces : list of (str, float)
-            Text and probability, likeliest first.
-        """
+        """List the `k` likeliest next pieces after a `prompt`, each a text and its probability."""
         best = self._log_probs(self.encode(prompt))[-1].exp().topk(k)
         return list(zip(self.tokens(best.indices), best.values.tolist(), strict=True))
 
     def log_probability(self, prompt, continuation):
         """Compute how likely the model finds a continuation, whatever its length.
 
-        Parameters
-        ----------
-        prompt, continuation : str
-            Each is cut into pieces by itself.
-
-        Returns
-        -------
-        log_prob : float
-            Natural logarithm of the probability that exactly these pieces come next.
+        `prompt` and `continuation` are each cut into pieces by themselves. The result is the
+        natural logarithm of the probability that exactly these pieces come next.
         """
         before, after = self.encode(prompt), self.encode(continuation)
         log_probs = self._log_probs(torch.cat([before, after[:-1]]))
@@ -176,12 +143,9 @@ class Writer:
         return Attention(maps, [], tokens)
 
     def bits_per_byte(self, text: str):
-        """Measure how surprising a text is to the model, in bits per byte; lower is better.
+        """Measure how surprising a `text` is to the model, in bits per byte; lower is better.
 
-        Returns
-        -------
-        bits : float
-            About 8 for a model that knows nothing.
+        A model that knows nothing needs about 8.
         """
         # The text stands at the beginning of a paragraph, so a line break comes before it.
         ids = torch.cat([self.encode("\n"), self.encode(text)])
