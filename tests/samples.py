@@ -4,18 +4,9 @@ import pytest
 
 
 def once_a_week(variants, often):
-    """Leave a test's variants to `make test-all`, but those that `make test` runs as well.
+    """Leave a test's `variants` to `make test-all`, but for those run `often`, in `make test`.
 
-    Parameters
-    ----------
-    variants : iterable of str
-    often : collection of str
-        Some of them.
-
-    Returns
-    -------
-    parameters : list
-        For ``pytest.mark.parametrize``.
+    The list of parameters is for ``pytest.mark.parametrize``.
     """
     variants = list(variants)
     unknown = set(often) - set(variants)

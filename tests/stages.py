@@ -39,17 +39,11 @@ PACKAGE = ["tests", *(f"--ignore={path}" for path in APART), *NO_NBVAL]
 
 @dataclass(frozen=True)
 class Stage:
-    """Some checks that run together.
+    """Some checks that run together: Python modules with their arguments, the `commands`.
 
-    Parameters
-    ----------
-    name : str
-    commands : list of list of str
-        Python modules with their arguments.
-    kernels : bool, default=False
-        Whether they start kernels, and so want a process from which those are forked.
-    at_once : bool, default=False
-        Whether the commands run beside each other; what the later ones print follows at the end.
+    `kernels` says whether they start kernels, and so want a process from which those are forked;
+    `at_once`, whether they run beside each other. What the later ones print then follows at the
+    end.
     """
 
     name: str
@@ -86,14 +80,7 @@ WHOLE = everything("package, notebooks, a browser, and what is for once a week")
 
 
 def run(stage: Stage):
-    """Run a stage, showing what it prints.
-
-    Returns
-    -------
-    passed : bool
-    counts : dict of str to int
-        How many tests "passed", "failed", were "skipped" or in "error", as pytest says it.
-    """
+    """Run a stage, showing what it prints: did it pass, and the counts that `closing` reads."""
     env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
     # Where nothing compiled is kept, every worker and every kernel compiles the package anew.
     env.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -154,13 +141,7 @@ def _together(results):
 
 
 def closing(line) -> dict[str, int]:
-    """Read the counts in a closing line of pytest.
-
-    Parameters
-    ----------
-    line : str
-        For instance "=== 1 failed, 12 passed in 3.14s ===".
-    """
+    """Read the counts in a closing line of pytest, "=== 1 failed, 12 passed in 3.14s ==="."""
     found = re.findall(r"(\d+) (passed|failed|skipped|error)", line)
     return {kind: int(number) for number, kind in found}
 

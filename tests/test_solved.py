@@ -75,11 +75,7 @@ def changed(node):
 def touched(sources, checked):
     """Choose the cells that solutions can change, and what those need; give their numbers.
 
-    Parameters
-    ----------
-    sources : list of str
-    checked : set of int
-        The cells in which solutions are put.
+    `checked` has the numbers of the `sources` in which solutions are put.
     """
     clean = [{name for name, _ in SAME_IN_BOTH.findall(source)} for source in sources]
     sources = [SAME_IN_BOTH.sub(r"\1 = exercises.reference", source) for source in sources]

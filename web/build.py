@@ -30,12 +30,7 @@ LIVE_MAP = "ModelMap()"
 def prepare(folder, only=()):
     """Write what Sphinx reads: a page per notebook, the home page, and the static files.
 
-    Parameters
-    ----------
-    folder : Path
-        Emptied first.
-    only : sequence of str, default=()
-        How the wanted lessons' names start; all of them if empty.
+    The `folder` is emptied first. `only` says how the wanted lessons' names start; empty, all are.
     """
     shutil.rmtree(folder, ignore_errors=True)
     static = folder / "static"

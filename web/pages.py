@@ -46,19 +46,7 @@ LESSON = re.compile(r"\(notebooks/(\w+)\.ipynb\)")
 
 
 def page_of(notebook, stem):
-    """Make a lesson's page.
-
-    Parameters
-    ----------
-    notebook : NotebookNode
-        With its outputs.
-    stem : str
-        Its name, ``03_self_attention_vectors``.
-
-    Returns
-    -------
-    page : NotebookNode
-    """
+    """Make a lesson's page of its `notebook`, outputs included; `stem` is its name, ``07_…``."""
     page = copy.deepcopy(notebook)
     _mark_predictions(page.cells)
     _one_title(page.cells)
@@ -184,13 +172,7 @@ def alive_where(stem: str) -> str:
 
 
 def linked(text) -> str:
-    """Turn links to headings of other lessons from JupyterLab's way into the site's.
-
-    Parameters
-    ----------
-    text : str
-        Markdown.
-    """
+    """Turn links to other lessons' headings in a `text` of Markdown into the site's."""
 
     def written(found):
         stem, heading = found.groups()

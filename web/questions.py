@@ -12,13 +12,7 @@ COMPARE = "Work it out first, then compare."
 
 
 def question(name: str) -> str:
-    """Write a question with its answers folded, each under what a visitor would choose.
-
-    Parameters
-    ----------
-    name : str
-        For instance "temperature_to_zero".
-    """
+    """Write a question, by `name`, with its answers folded, each under what one would choose."""
     made = quizzes.quiz(name)
     asked, right = made.question, ("Right.", "Not that one.")
     if asked.kind == "multiple":
