@@ -18,15 +18,15 @@ def needed(cells: list[dict]) -> list[dict]:
     for cell in cells:
         if cell["own"]:
             names |= _names(without_magics(cell["source"]))[1]
-    statements = [[] if cell["own"] else _statements(cell["source"]) for cell in cells]
-    left, used = [s for of_cell in statements for s in of_cell], []
+    of_cells = [[] if cell["own"] else statements(cell["source"]) for cell in cells]
+    left, used = [s for of_cell in of_cells for s in of_cell], []
     data = set().union(*(s.binds for s in left if not s.defines))
     while chosen := [s for s in left if s.serves(names, data)]:
         left = [s for s in left if s not in chosen]
         used += chosen
         names = names.union(*(s.uses for s in chosen))
     found = []
-    for cell, of_cell in zip(cells, statements, strict=True):
+    for cell, of_cell in zip(cells, of_cells, strict=True):
         if not cell["own"]:
             cell = cell | {"source": "\n".join(s.source for s in of_cell if s in used)}
         if cell["source"] or cell["check"]:
@@ -59,7 +59,8 @@ class _Statement:
         return not names.isdisjoint(self.binds | changes)
 
 
-def _statements(source):
+def statements(source):
+    """Read the statements of a cell."""
     found = []
     for node in ast.parse(source).body:
         text, defines = ast.unparse(node), isinstance(node, DEFINITION)
@@ -84,10 +85,12 @@ def _names(source):
     """Find the names that a piece of a cell binds, and those that it takes from outside."""
     try:
         table = symtable.symtable(source, "<cell>", "exec")
+        in_place = (n.target for n in ast.walk(ast.parse(source)) if isinstance(n, ast.AugAssign))
     except UNREADABLE:
         return set(), set()
     binds = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
     uses = {s.get_name() for s in table.get_symbols() if s.is_referenced()}
+    uses |= {target.id for target in in_place if isinstance(target, ast.Name)}
     tables = table.get_children()
     while tables:
         table = tables.pop()
