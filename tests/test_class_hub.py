@@ -14,6 +14,7 @@ from teaching.hub.link import link, main
 
 ROOT = Path(__file__).resolve().parent.parent
 HUB = ROOT / "teaching" / "hub"
+VALUES = yaml.safe_load((HUB / "values.yaml").read_text("utf-8"))
 
 
 def test_a_link_opens_the_lesson_in_the_learners_branch(capsys):
@@ -46,10 +47,9 @@ def test_the_image_takes_folders_that_exist_and_leaves_the_maintainers_part_out(
 
 
 def test_both_ways_to_run_it_agree_with_each_other():
-    values = yaml.safe_load((HUB / "values.yaml").read_text("utf-8"))
     view, service = yaml.safe_load_all((HUB / "class_view.yaml").read_text("utf-8"))
     config = (HUB / "course_config.py").read_text("utf-8")
-    single = values["singleuser"]
+    single = VALUES["singleuser"]
     assert f'mem_limit = "{single["memory"]["limit"]}"' in config
     assert f"cpu_limit = {single['cpu']['limit']}" in config
     for name in ("OMP_NUM_THREADS", "MALLOC_ARENA_MAX", "NBFORMAT_VALIDATOR"):
@@ -57,7 +57,7 @@ def test_both_ways_to_run_it_agree_with_each_other():
     folder = single["extraEnv"]["JUPYTER_CONFIG_PATH"].removeprefix("/srv/course/")
     assert (ROOT / folder / "jupyter_server_config.json").exists()
     port = service["spec"]["ports"][0]["port"]
-    assert values["hub"]["services"]["class-view"]["url"] == f"http://class-view:{port}"
+    assert VALUES["hub"]["services"]["class-view"]["url"] == f"http://class-view:{port}"
     sent_to = single["extraEnv"]["COURSE_CLASS_VIEW"]
     assert sent_to == f"http://class-view:{port}/services/class-view"
     image = view["spec"]["template"]["spec"]["containers"][0]["image"]
@@ -66,14 +66,13 @@ def test_both_ways_to_run_it_agree_with_each_other():
 
 def test_the_class_view_has_no_right_to_look_into_a_learners_server():
     config = (HUB / "course_config.py").read_text("utf-8")
-    values = yaml.safe_load((HUB / "values.yaml").read_text("utf-8"))
-    assert values["hub"]["loadRoles"]["class-view"]["scopes"] == []
+    assert VALUES["hub"]["loadRoles"]["class-view"]["scopes"] == []
     assert "access:servers" not in config
     assert '"user": "nobody"' in config
 
 
 def test_a_learners_pod_reaches_neither_the_providers_keys_nor_its_neighbours():
-    single = yaml.safe_load((HUB / "values.yaml").read_text("utf-8"))["singleuser"]
+    single = VALUES["singleuser"]
     assert single["cloudMetadata"]["blockWithIptables"] is True
     rules = single["networkPolicy"]["egressAllowRules"]
     assert not any(rules[name] for name in ("cloudMetadataServer", "nonPrivateIPs", "privateIPs"))

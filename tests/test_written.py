@@ -37,13 +37,9 @@ why: A row a sentence.
 
 
 def test_each_kind_of_question_is_read():
+    options = [Option("This.", "Yes: so.", True), Option("That.", "No.")]
     assert written.questions(QUESTIONS) == [
-        Question(
-            "a",
-            r"Which $\sqrt{d}$?",
-            "single",
-            [Option("This.", "Yes: so.", True), Option("That.", "No.")],
-        ),
+        Question("a", r"Which $\sqrt{d}$?", "single", options),
         Question("b", "How many?", "number", [Option("3", "One too many.")], 2, "Count: two.", 0.1),
         Question("c", "In which order?", "order", answer=["first", "then"], why="So."),
         Question("d", "What goes with what?", "match", answer={"left": "right"}, why="So."),
