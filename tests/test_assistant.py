@@ -43,11 +43,8 @@ def random_table(seed, size=9):
 
 def test_a_prompt_is_role_text_end_for_every_message_and_then_the_assistant():
     assert chat_prompt("hi", letters) == [1, 104, 105, 0, 2]
-    talk = [
-        {"role": "user", "content": "a"},
-        {"role": "assistant", "content": "b"},
-        {"role": "user", "content": "c"},
-    ]
+    roles = ("user", "assistant", "user")
+    talk = [{"role": role, "content": text} for role, text in zip(roles, "abc", strict=True)]
     assert chat_prompt(talk, letters) == [1, 97, 0, 2, 98, 0, 1, 99, 0, 2]
     other = Marks(end=7, user=8, assistant=9, pad=6)
     assert chat_prompt("a", letters, other) == [8, 97, 7, 9]

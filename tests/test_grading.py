@@ -266,11 +266,7 @@ def test_one_bad_file_costs_nobody_else_a_row(tmp_path):
     names = {row["submission"] for row in rows}
     assert names == {"ada/work", "bo/work", "deep", "link", "=formula"}
     passed = {(r["submission"], r["part"]) for r in rows if r["passed"] == 1}
-    assert passed == {
-        ("ada/work", "causal_mask"),
-        ("bo/work", "causal_mask"),
-        ("deep", "causal_mask"),
-    }
+    assert passed == {(name, "causal_mask") for name in ("ada/work", "bo/work", "deep")}
     kept = rows_of(tmp_path / "grades.csv")
     assert len(kept) == len(rows)
     assert not any(value.startswith(("=", "+", "@")) for row in kept for value in row.values())

@@ -429,14 +429,11 @@ def test_no_history_loses_a_line(tmp_path_factory, deeds):
 
 
 def test_the_grader_hands_the_file_back(tmp_path):
+    checks = {"merge_heads": "mine", "split_heads": "split_heads"}
     cells = [
         {"source": "%magic", "check": {}, "own": True},
         {"source": MERGE.replace("merge_heads", "mine"), "check": {}, "own": True},
-        {
-            "source": "",
-            "check": {"merge_heads": "mine", "split_heads": "split_heads"},
-            "own": False,
-        },
+        {"source": "", "check": checks, "own": False},
         {"source": SPLIT, "check": {}, "own": True},
     ]
     submission = Submission("ada", "06", "", cells, [], {})

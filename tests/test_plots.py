@@ -162,12 +162,9 @@ def test_a_guess_is_marked_where_it_is_or_at_the_end_of_the_axis():
     plots.mark_guess(ax, 0.5, None)
     assert len(ax.lines) == 1
     ax.set_ylim(0, 10)
-    for guess, y, name in (
-        (4, 4, "your guess"),
-        (25, 10, "your guess, 25"),
-        (-3, 0, "your guess, -3"),
-    ):
+    guesses = (4, 4, ""), (25, 10, ", 25"), (-3, 0, ", -3")
+    for guess, y, more in guesses:
         plots.mark_guess(ax, 0.5, guess, side="left")
         assert ax.lines[-1].get_xydata().tolist() == [[0.5, y]]
-        assert ax.texts[-1].get_text() == name
+        assert ax.texts[-1].get_text() == f"your guess{more}"
         assert ax.get_ylim() == (0, 10)

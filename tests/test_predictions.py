@@ -28,13 +28,11 @@ OPTIONS = Prediction(
     },
     ask_why=True,
 )
+PERCENT = {"unit": "%", "low": 0, "high": 100, "slider": True}
 SLIDER = Prediction(
     name="rest",
     prompt="How much do they get?",
-    unit="%",
-    low=0,
-    high=100,
-    slider=True,
+    **PERCENT,
     explain="A score of 0 becomes 1.",
     too_high="The two adjectives take nearly everything.",
     too_low="Zero isn't minus infinity.",

@@ -66,11 +66,9 @@ def test_a_seed_decides_what_is_sampled(instructed):
 
 
 def test_a_conversation_goes_on_and_marks_in_a_text_are_letters(instructed):
-    talk = [
-        {"role": "user", "content": "Say cake two times."},
-        {"role": "assistant", "content": "cake cake"},
-        {"role": "user", "content": "Name two animals."},
-    ]
+    said = "Say cake two times.", "cake cake", "Name two animals."
+    roles = ("user", "assistant", "user")
+    talk = [{"role": role, "content": text} for role, text in zip(roles, said, strict=True)]
     assert isinstance(instructed.reply(talk), str)
     ids = instructed.prompt_ids("<|end|>")
     assert ids.count(MARKS.end) == 1

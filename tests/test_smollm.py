@@ -131,11 +131,8 @@ def test_template_is_the_files_own(smol):
     template = gguf.GGUF(smollm.gguf_path()).facts["tokenizer.chat_template"]
     twin = PreTrainedTokenizerFast(tokenizer_object=load_smollm().tokenizer)
     twin._tokenizer.encode_special_tokens = False
-    talk = [
-        {"role": "user", "content": "Hi, it's 3.14!"},
-        {"role": "assistant", "content": "Yes?"},
-        {"role": "user", "content": "Why?"},
-    ]
+    said = ("user", "Hi, it's 3.14!"), ("assistant", "Yes?"), ("user", "Why?")
+    talk = [{"role": role, "content": text} for role, text in said]
     for messages in (talk, [{"role": "system", "content": "Be brief."}, *talk]):
         expected = twin.apply_chat_template(
             messages, chat_template=template, add_generation_prompt=True, return_dict=False

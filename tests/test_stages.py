@@ -71,12 +71,8 @@ def test_stages_run_in_order_and_the_last_line_counts(runner, capsys):
     one = fake(["runner", "2", "passed"])
     assert stages.run_all([stages.Stage("first", [["this"]]), one, one])
     out = capsys.readouterr().out.splitlines()
-    assert [line.split(" in ")[0] for line in out[-4:]] == [
-        "✓ first: passed",
-        "✓ fake: passed (2 passed)",
-        "✓ fake: passed (2 passed)",
-        "4 passed, 0 failed",
-    ]
+    told = ["✓ first: passed", *2 * ["✓ fake: passed (2 passed)"], "4 passed, 0 failed"]
+    assert [line.split(" in ")[0] for line in out[-4:]] == told
 
 
 def test_a_stage_that_fails_ends_the_run(runner, capsys):

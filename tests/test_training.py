@@ -224,11 +224,9 @@ def plain_loop(model, pairs, s):
             step += 1
             optimizer.param_groups[0]["lr"] = training.learning_rate(step, s, total)
             src, tgt = pad_batch(batch, 0, s.pad_multiple)
-            F.cross_entropy(
-                model(src, tgt[:, :-1])[tgt[:, 1:] != 0],
-                tgt[:, 1:][tgt[:, 1:] != 0],
-                label_smoothing=s.label_smoothing,
-            ).backward()
+            logits, targets, real = model(src, tgt[:, :-1]), tgt[:, 1:], tgt[:, 1:] != 0
+            smoothing = {"label_smoothing": s.label_smoothing}
+            F.cross_entropy(logits[real], targets[real], **smoothing).backward()
             norm = torch.cat([p.grad.flatten() for p in model.parameters()]).norm()
             for p in model.parameters():
                 p.grad *= min(1.0, s.clip_norm / norm.item())

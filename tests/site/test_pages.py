@@ -88,10 +88,8 @@ def test_results_fold_apart_from_their_code_until_all_that_ask_for_them_are_answ
         c.metadata["mystnb"]["code_prompt_show"] == "Show what was measured" for c in results
     )
     panels = [o["data"]["text/html"] for c in results for o in c.outputs if "data" in o]
-    assert panels == [
-        f'<div class="course-reveal" data-name="{NAME}">seven!</div>',
-        f'<div class="course-reveal" data-name="{OTHER}">river!</div>',
-    ]
+    revealed = '<div class="course-reveal" data-name="{}">{}</div>'
+    assert panels == [revealed.format(NAME, "seven!"), revealed.format(OTHER, "river!")]
     folded = [cell for cell in cells if cell.source.startswith(("x = 1", "exercises.reveal"))]
     assert len(folded) == 3
     assert not any(cell.outputs for cell in folded)
