@@ -255,7 +255,10 @@ def _demand_alt(alt, call):
 def tell(text):
     """Show what a measurement means, in the cell that makes it, so that nobody reads it before.
 
-    The `text` is Markdown; the indentation that it has in the code is taken off.
+    Parameters
+    ----------
+    text : str
+        Markdown; the indentation that it has in the code is taken off.
     """
     from IPython.display import Markdown, display
 
@@ -290,7 +293,15 @@ def claim(holds):
 
 
 def table(rows, columns):
-    """Show `rows`, lists of anything that can be printed, as a table; `columns` are its heads."""
+    """Show rows as a table.
+
+    Parameters
+    ----------
+    rows : list of lists
+        Of anything that can be printed.
+    columns : list of str
+        Their heads.
+    """
     lines = [columns, ["---"] * len(columns), *rows]
     tell("\n".join("| " + " | ".join(map(str, row)) + " |" for row in lines))
 
@@ -337,8 +348,12 @@ def show_source(thing):
 def folded(lesson, number):
     """Run a long folded cell of a lesson here, as if its code stood in the cell that calls.
 
-    `lesson` is the folder in ``notebooks/source`` whose ``lesson.py`` holds the code, and `number`
-    says which of its folded code cells, from 1.
+    Parameters
+    ----------
+    lesson : str
+        The folder in ``notebooks/source`` whose ``lesson.py`` holds the code.
+    number : int
+        Which of its folded code cells, from 1.
     """
     import IPython
 

@@ -326,9 +326,19 @@ def fit(fig, width: int | None = None):
 
 
 def tint(colour, strength=0.15):
-    """Mix a `colour` that matplotlib knows with white, for areas behind text; as ``#rrggbb``.
+    """Mix a colour with white, for areas behind text.
 
-    `strength` is the share of the colour: 0 is white, 1 the colour itself.
+    Parameters
+    ----------
+    colour : str
+        Any colour that matplotlib knows.
+    strength : float, default=0.15
+        Share of the colour: 0 is white, 1 the colour itself.
+
+    Returns
+    -------
+    tint : str
+        As ``#rrggbb``.
     """
     mixed = [1 - strength * (1 - part) for part in to_rgb(colour)]
     return matplotlib.colors.to_hex(mixed)

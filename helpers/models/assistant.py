@@ -18,8 +18,10 @@ CALL = re.compile(r"CALL (\w+)\(([^()]*)\)")
 class Marks(NamedTuple):
     """The ids of the four pieces that structure a conversation; no text contains them.
 
-    `end` is the end of a message, `user` the start of a user's, `assistant` that of an assistant's,
-    and `pad` the filling.
+    Parameters
+    ----------
+    end, user, assistant, pad : int
+        End of a message, start of a user's message, start of an assistant's, and filling.
     """
 
     end: int = 0
@@ -104,11 +106,22 @@ def supervised_pair(prompt_ids, answer_ids, *, marks=MARKS):
 
 
 def pad_pairs(pairs, marks=MARKS):
-    """Put examples of different lengths, (ids, targets), into one batch, filled up on the right.
+    """Put examples of different lengths into one batch, filled up on the right.
 
-    A causal mask keeps every real token from attending to the filling after it, so no other mask is
-    needed. The `pairs` are results of `supervised_pair`, and the `marks` the story model's. Both
-    results are (B, T), T being the longest example's length, and filling is never scored.
+    A causal mask keeps every real token from attending to the filling after it, so no other mask
+    is needed.
+
+    Parameters
+    ----------
+    pairs : list of (ids, targets)
+        Results of `supervised_pair`.
+    marks : Marks, default=MARKS
+        The story model's.
+
+    Returns
+    -------
+    ids, targets : integer Tensors of shape (B, T)
+        T is the longest example's length. Filling is never scored.
     """
     ids, targets = zip(*pairs, strict=True)
     padded = torch.nn.utils.rnn.pad_sequence
@@ -116,9 +129,17 @@ def pad_pairs(pairs, marks=MARKS):
 
 
 def answer_loss(logits, targets):
-    """Compute the mean surprise over the tokens that are scored, a scalar in nats per token.
+    """Compute the mean surprise over the tokens that are scored.
 
-    `logits` are (B, T, V), and `targets` (B, T) hold IGNORE where nothing is scored.
+    Parameters
+    ----------
+    logits : Tensor of shape (B, T, V)
+    targets : integer Tensor of shape (B, T)
+        IGNORE where nothing is scored.
+
+    Returns
+    -------
+    loss : scalar Tensor, nats per scored token
     """
     return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORE)
 

@@ -77,9 +77,16 @@ class BertEncoder(nn.Module):
         return x
 
     def attention_maps(self, token_ids, segment_ids=None):
-        """Return the attention weights of all heads, (B, layers, H, S, S), with dropout off.
+        """Return the attention weights of every head of every layer, with dropout off.
 
-        `token_ids` and `segment_ids` are as in `forward`.
+        Parameters
+        ----------
+        token_ids, segment_ids : integer Tensor of shape (B, S)
+            As in `forward`.
+
+        Returns
+        -------
+        weights : Tensor of shape (B, layers, H, S, S)
         """
         with inference(self), recorded_weights(self) as maps:
             self(token_ids, segment_ids)
@@ -105,9 +112,17 @@ class Pooler(nn.Module):
 
 
 def mean_pool(hidden, token_ids, pad_id=0):
-    """Average the vectors of a text's tokens, leaving the padding out: (B, S, D) -> (B, D).
+    """Average the vectors of a text's tokens, leaving the padding out.
 
-    `hidden` are the vectors, and `token_ids` (B, S) hold `pad_id` where there is no token.
+    Parameters
+    ----------
+    hidden : Tensor of shape (B, S, D)
+    token_ids : integer Tensor of shape (B, S)
+    pad_id : int, default=0
+
+    Returns
+    -------
+    pooled : Tensor of shape (B, D)
     """
     real = (token_ids != pad_id).unsqueeze(-1)  # (B, S, 1)
     return (hidden * real).sum(1) / real.sum(1)

@@ -73,9 +73,12 @@ class Int8Embedding(nn.Module):
 
 
 def in_int8(model: nn.Module):
-    """Copy a `model` with every linear layer and embedding in 8 bits, for inference only.
+    """Copy a model with every linear layer and embedding in 8 bits.
 
-    A matrix that two layers share is still stored once.
+    Returns
+    -------
+    model : nn.Module
+        For inference only; a matrix that two layers share is still stored once.
     """
     kinds, made = {nn.Linear: Int8Linear, nn.Embedding: Int8Embedding}, {}
     model = copy.deepcopy(model).eval()

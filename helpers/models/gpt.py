@@ -241,10 +241,17 @@ class GPT(nn.Module):
         return self.output_proj(self.decode(ids))
 
     def decode(self, ids, cache=None):
-        """Compute the last layer's output (B, T, D), from which the output layer makes logits.
+        """Compute the last layer's output, from which the output layer makes logits.
 
-        A `cache`, a GPTCache, is filled with what this call on `ids` (B, T) computes. The next call
-        then computes later positions only, and returns no others.
+        Parameters
+        ----------
+        ids : integer Tensor of shape (B, T)
+        cache : GPTCache, default=None
+            Filled with what this call computes. The next call computes only later positions.
+
+        Returns
+        -------
+        hidden : Tensor of shape (B, T, D), or of the new positions only
         """
         start = 0 if cache is None else cache.length
         caches = [None] * len(self.layers) if cache is None else cache.layers
@@ -297,7 +304,16 @@ class GPT(nn.Module):
         return step
 
     def attention_maps(self, ids):
-        """Return all heads' weights, (B, layers, H, T, T), on `ids` (B, T), with dropout off."""
+        """Return the attention weights of every head of every layer, with dropout off.
+
+        Parameters
+        ----------
+        ids : integer Tensor of shape (B, T)
+
+        Returns
+        -------
+        weights : Tensor of shape (B, layers, H, T, T)
+        """
         with inference(self), recorded_weights(self) as maps:
             self.decode(ids)
         return torch.stack(maps, dim=1)
@@ -326,9 +342,17 @@ class GPTCache:
 
 
 def gpt2_state(model):
-    """Name a GPT's weights as Hugging Face's `GPT2LMHeadModel` does, for its ``load_state_dict``.
+    """Name a GPT's weights as Hugging Face's `GPT2LMHeadModel` does.
 
-    The `model` has learned positions and as many key heads as query heads.
+    Parameters
+    ----------
+    model : GPT
+        With learned positions and as many key heads as query heads.
+
+    Returns
+    -------
+    state : dict of str to Tensor
+        For ``GPT2LMHeadModel.load_state_dict``.
     """
     state = {
         "transformer.wte.weight": model.embedding.weight,

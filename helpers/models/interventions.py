@@ -13,10 +13,18 @@ from helpers.transformer.masks import causal_mask
 
 @torch.no_grad()
 def residual_stream(model, ids):
-    """Let a GPT, `model`, read `ids` (B, T); keep its residual stream between all layers.
+    """Read a text and keep the residual stream between all layers.
 
-    The result is (L + 1, B, T, D). Entry l is what goes into layer l; the last one is what the last
-    layer put out, before the final norm.
+    Parameters
+    ----------
+    model : GPT
+    ids : integer Tensor of shape (B, T)
+
+    Returns
+    -------
+    stream : Tensor of shape (L + 1, B, T, D)
+        Entry l is what goes into layer l; the last one is what the last layer put out, before the
+        final norm.
     """
     kept = []
     hooks = [
@@ -31,11 +39,20 @@ def residual_stream(model, ids):
 
 @torch.no_grad()
 def run_on(model, x, layer):
-    """Run a GPT's layers from one on, on a residual stream that may have been changed.
+    """Run the layers from one on, on a residual stream that may have been changed.
 
-    `x` (B, T, D) goes into layer number `layer` of the `model`, counted from 0; the number of
-    layers leaves nothing to run. What the last layer puts out, of the same shape, is for
-    `read_out`.
+    Parameters
+    ----------
+    model : GPT
+    x : Tensor of shape (B, T, D)
+        What goes into `layer`.
+    layer : int
+        From 0; the number of layers leaves nothing to run.
+
+    Returns
+    -------
+    x : Tensor of shape (B, T, D)
+        What the last layer puts out, for `read_out`.
     """
     mask = causal_mask(x.shape[1], x.device)
     for block in model.layers[layer:]:

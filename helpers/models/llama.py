@@ -117,9 +117,17 @@ def build_llama(facts, weights):
 
 
 def llama_state(model):
-    """Name a GPT's weights as Hugging Face's `LlamaForCausalLM` does, for its ``load_state_dict``.
+    """Name a GPT's weights as Hugging Face's `LlamaForCausalLM` does.
 
-    The `model` has rotary positions, RMSNorm in pre-norm and SwiGLU.
+    Parameters
+    ----------
+    model : GPT
+        With rotary positions, RMSNorm in pre-norm and SwiGLU.
+
+    Returns
+    -------
+    state : dict of str to Tensor
+        For ``LlamaForCausalLM.load_state_dict``.
     """
     state = {
         "model.embed_tokens.weight": model.embedding.weight,

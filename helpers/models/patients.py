@@ -164,9 +164,11 @@ def source_of(patient, healthy=None):
 
 
 def run_source(text, filename):
-    """Execute a module's `text` and return its names.
+    """Execute a module's text and return its names; tracebacks and the clinic can quote its lines.
 
-    Under the `filename`, tracebacks and the clinic can quote its lines.
+    Parameters
+    ----------
+    text, filename : str
     """
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     names = {"__name__": filename}
@@ -175,7 +177,19 @@ def run_source(text, filename):
 
 
 def admit(name):
-    """Build the patient of a `name` in `PATIENTS`, and the arguments with which to `examine` it."""
+    """Build a patient.
+
+    Parameters
+    ----------
+    name : str
+        One of `PATIENTS`.
+
+    Returns
+    -------
+    model : nn.Module
+    options : dict
+        The arguments with which `examine` is to be called.
+    """
     import torch  # here, so that questions about patients need no torch
 
     patient = PATIENTS[name]

@@ -117,11 +117,20 @@ def _past(length, causal):
 
 
 def reach(mask, n_layers):
-    """Tell which inputs can have an influence on which outputs after `n_layers`, as bools (T, T).
+    """Tell which inputs can have an influence on which outputs after some layers.
 
-    The residual connection passes every position on to itself, so nothing is lost on the way. The
-    `mask`, bools (T, T), is the same in every layer. True means that the input at the column can
-    influence the output at the row.
+    The residual connection passes every position on to itself, so nothing is lost on the way.
+
+    Parameters
+    ----------
+    mask : bool Tensor of shape (T, T)
+        The same in every layer.
+    n_layers : int
+
+    Returns
+    -------
+    reached : bool Tensor of shape (T, T)
+        True where the input at the column can influence the output at the row.
     """
     reached = torch.eye(len(mask), dtype=torch.bool)
     step = (mask | reached).double()
@@ -131,10 +140,17 @@ def reach(mask, n_layers):
 
 
 def layers_to_meet(mask):
-    """Count the layers until any two positions have met; math.inf if some pair never meets.
+    """Count the layers until any two positions have met, or any two in causal order.
 
-    A `mask`, bools (T, T), that allows no query to look to its right counts as causal, and then any
-    two have to meet in causal order.
+    Parameters
+    ----------
+    mask : bool Tensor of shape (T, T)
+        Counted as causal if it allows no query to look to its right.
+
+    Returns
+    -------
+    n_layers : int or math.inf
+        Infinite if some pair never meets.
     """
     length = len(mask)
     wanted = _past(length, causal=not mask.triu(1).any())

@@ -65,19 +65,36 @@ def bm25(questions, texts, saturation=1.2, length_share=0.75):
 
 
 def ranks(scores, right):
-    """Say in which place each question's right text is, counted from 0: integers (n_questions,).
+    """Say in which place each question's right text is, counted from 0.
 
-    Higher `scores` (n_questions, n_texts) are better; `right` has the index of each question's
-    text. Of texts with equal scores, the one that comes first in the list is placed first.
+    Of texts with equal scores, the one that comes first in the list is placed first.
+
+    Parameters
+    ----------
+    scores : Tensor of shape (n_questions, n_texts)
+        Higher is better.
+    right : sequence of int, length n_questions
+        Which text answers the question.
+
+    Returns
+    -------
+    ranks : integer Tensor of shape (n_questions,)
     """
     order = scores.argsort(dim=-1, descending=True, stable=True)
     return (order == torch.as_tensor(right)[:, None]).int().argmax(-1)
 
 
 def standardised(scores):
-    """Give the `scores` (n_questions, n_texts) of every question mean 0 and spread 1.
+    """Give the scores of every question mean 0 and spread 1, so that two kinds can be added.
 
-    Two kinds of scores can then be added. A question that scores all texts alike gets zeros.
+    Parameters
+    ----------
+    scores : Tensor of shape (n_questions, n_texts)
+
+    Returns
+    -------
+    scores : Tensor of the same shape
+        Zeros where a question scores all texts alike.
     """
     centred = scores - scores.mean(-1, keepdim=True)
     spread = centred.square().mean(-1, keepdim=True).sqrt()

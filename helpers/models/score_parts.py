@@ -156,11 +156,20 @@ def split_scores(model, ids, layer, head):
 
 @torch.no_grad()
 def weights_without(model, ids, layer, head, removed):
-    """Take parts out of the queries' or keys' stream for real; return the head's weights (T, T).
+    """Take parts out of the queries' or keys' stream for real, and return the head's weights.
 
     Here the norm is computed anew, so this tests what `split_scores` says with a frozen one.
-    `model`, `ids`, `layer` and `head` are as in `score_sides`, for a head of the encoder; `removed`
-    has the names of parts, a list each for "query" and "key".
+
+    Parameters
+    ----------
+    model, ids, layer, head
+        As in `score_sides`, for a head of the encoder.
+    removed : dict of {"query", "key"} to list of str
+        Names of parts.
+
+    Returns
+    -------
+    weights : Tensor of shape (T, T)
     """
     names, parts = stream_parts(model, ids, layer)
     block = model.encoder_layers[layer]

@@ -276,8 +276,15 @@ class Seq2Seq(nn.Module):
     def decoder_step(self, src_ids, cached=True):
         """Return the step function that `decoding` asks for; no dropout, no gradients.
 
-        For the sources `src_ids` (B, S) it maps a prefix (N, t), and rows (N,) or None, to logits
-        (N, V). If `cached`, it keeps the decoder's state instead of running over the prefix again.
+        Parameters
+        ----------
+        src_ids : integer Tensor of shape (B, S)
+        cached : bool, default=True
+            Keep the decoder's state instead of running over the prefix again.
+
+        Returns
+        -------
+        step : function (prefix (N, t), rows (N,) or None) -> logits (N, V)
         """
         with inference(self):
             encoded = self.encode(src_ids)

@@ -96,9 +96,18 @@ def patchify(images, patch_size):
 
 
 def unpatchify(patches, patch_size, n_rows):
-    """Put `patches` (B, N, C·P·P) back together into pictures (B, C, height, width).
+    """Put patches back together into pictures: the inverse of `patchify`.
 
-    This is the inverse of `patchify`. P is the `patch_size`, and a picture has `n_rows` of patches.
+    Parameters
+    ----------
+    patches : Tensor of shape (B, N, C·P·P)
+    patch_size : int
+    n_rows : int
+        Rows of patches in a picture.
+
+    Returns
+    -------
+    images : Tensor of shape (B, C, height, width)
     """
     grid = patches.unflatten(-1, (-1, patch_size, patch_size)).unflatten(1, (n_rows, -1))
     return grid.permute(0, 3, 1, 4, 2, 5).flatten(4).flatten(2, 3)
@@ -163,9 +172,15 @@ class VisionTransformer(nn.Module):
         return self.norm(x)
 
     def attention_maps(self, images):
-        """Return the weights of all heads, (B, layers, H, 1 + N, 1 + N), with dropout off.
+        """Return the attention weights of every head of every layer, with dropout off.
 
-        The pictures, `images`, are (B, C, height, width).
+        Parameters
+        ----------
+        images : Tensor of shape (B, C, height, width)
+
+        Returns
+        -------
+        weights : Tensor of shape (B, layers, H, 1 + N, 1 + N)
         """
         with inference(self), recorded_weights(self) as maps:
             self.encode(images)
@@ -204,9 +219,13 @@ def attention_rollout(weights):
 class SmallCNN(nn.Module):
     """Classify pictures with convolutions of 3 × 3 pixels: what a ViT is compared with.
 
-    Three stages with so many channels, the `widths`, each two convolutions with batch norm and
-    ReLU. Between the stages the side is halved. At the end every channel is averaged over the
-    picture.
+    Three stages, each two convolutions with batch norm and ReLU. Between the stages the side is
+    halved. At the end every channel is averaged over the picture.
+
+    Parameters
+    ----------
+    widths : tuple of int
+        Channels of the three stages.
     """
 
     def __init__(self, widths):

@@ -14,8 +14,11 @@ from torch.nn import functional as F
 class Attention(nn.Module):
     """Multi-head attention from `query` (B, T, D) to `key` and `value` (B, S, D).
 
-    D is `d_model`, shared by `n_heads`; `dropout` is the share of the weights that is set to zero
-    while training.
+    Parameters
+    ----------
+    d_model, n_heads : int
+    dropout : float
+        Share of the weights that is set to zero while training.
     """
 
     def __init__(self, d_model, n_heads, dropout):
@@ -52,7 +55,9 @@ class Attention(nn.Module):
 class Embedding(nn.Module):
     """Token vectors plus a learned vector per position.
 
-    They have a width of `d_model`, for `vocab_size` tokens and up to `max_len` positions.
+    Parameters
+    ----------
+    vocab_size, d_model, max_len : int
     """
 
     def __init__(self, vocab_size, d_model, max_len):
@@ -69,7 +74,11 @@ class Embedding(nn.Module):
 class Layer(nn.Module):
     """Self-attention, cross-attention if there is a memory, feed-forward; post-norm.
 
-    The sizes are as in `Attention`; `cross` makes room for a memory.
+    Parameters
+    ----------
+    d_model, n_heads : int
+    dropout : float
+    cross : bool, default=False
     """
 
     def __init__(self, d_model, n_heads, dropout, cross=False):
@@ -97,7 +106,10 @@ class Layer(nn.Module):
 class Reader(nn.Module):
     """An encoder: ids (B, T) to vectors (B, T, D); 0 is padding.
 
-    The sizes are as in `Embedding` and `Layer`, of which there are `n_layers`.
+    Parameters
+    ----------
+    vocab_size, d_model, n_heads, n_layers, max_len : int
+    dropout : float
     """
 
     def __init__(self, vocab_size=50, d_model=32, n_heads=4, n_layers=2, dropout=0.1, max_len=64):
@@ -115,7 +127,13 @@ class Reader(nn.Module):
 
 
 class Writer(nn.Module):
-    """A decoder alone: ids (B, T) to logits of the next token (B, T, V); sizes as in `Reader`."""
+    """A decoder alone: ids (B, T) to logits of the next token (B, T, V).
+
+    Parameters
+    ----------
+    vocab_size, d_model, n_heads, n_layers, max_len : int
+    dropout : float
+    """
 
     def __init__(self, vocab_size=50, d_model=32, n_heads=4, n_layers=2, dropout=0.1, max_len=64):
         super().__init__()
@@ -137,7 +155,10 @@ class Writer(nn.Module):
 class Translator(nn.Module):
     """Encoder and decoder: source (B, S), shifted target (B, T) to logits (B, T, V); 0 is padding.
 
-    The sizes are as in `Reader`.
+    Parameters
+    ----------
+    vocab_size, d_model, n_heads, n_layers, max_len : int
+    dropout : float
     """
 
     def __init__(self, vocab_size=50, d_model=32, n_heads=4, n_layers=2, dropout=0.1, max_len=64):

@@ -54,9 +54,17 @@ def _kind(character):
 
 
 def count_pairs(words):
-    """Count how often two pieces are neighbours, as a Counter of pairs (left, right).
+    """Count how often two pieces are neighbours.
 
-    The `words` are each there once: the list of a word's pieces, and how often it occurs.
+    Parameters
+    ----------
+    words : iterable of (pieces, count)
+        Each word once: the list of its pieces, and how often the word occurs.
+
+    Returns
+    -------
+    counts : Counter
+        Of pairs (left, right).
     """
     counts = Counter()
     for pieces, count in words:
@@ -66,7 +74,13 @@ def count_pairs(words):
 
 
 def merge_pair(pieces, pair) -> list:
-    """Join the two of a `pair` wherever they are neighbours in `pieces`, from left to right."""
+    """Join two pieces wherever they are neighbours, from left to right.
+
+    Parameters
+    ----------
+    pieces : list of bytes or of str
+    pair : tuple (left, right)
+    """
     merged, i = [], 0
     while i < len(pieces):
         if tuple(pieces[i : i + 2]) == pair:
@@ -257,9 +271,12 @@ class Unigram:
         return [piece for word in marked_words(text) for piece in self.cut_word(word)]
 
     def cut_word(self, word: str):
-        """Cut one `word` into the likeliest pieces, a list, by the algorithm of Viterbi.
+        """Cut one word into the likeliest pieces, by the algorithm of Viterbi.
 
-        Unknown characters side by side are one piece.
+        Returns
+        -------
+        pieces : list of str
+            Unknown characters side by side are one piece.
         """
         # Of the first 0, 1, 2, … characters: the best score, and where their last piece starts.
         best, start = [0.0], [0]

@@ -23,7 +23,10 @@ def _wrap(ids, bos, eos):
 class WordVocabulary:
     """Give every word one id; words never seen share `UNK`.
 
-    The `words` come without the special tokens, which take ids 0 to 3.
+    Parameters
+    ----------
+    words : sequence of str
+        Without the special tokens, which take ids 0 to 3.
     """
 
     def __init__(self, words):

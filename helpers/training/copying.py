@@ -16,9 +16,20 @@ STEPS, RATE, WARMUP = 300, 1e-2, 20
 
 
 def repeated(n, period, generator, length=LENGTH):
-    """Draw `n` random passages and repeat each of them until the sequence is full: (n, `length`).
+    """Draw random passages and repeat each of them until the sequence is full.
 
-    The `period`, an int or integers (n, 1), is in tokens per passage; the `generator` PyTorch's.
+    Parameters
+    ----------
+    n : int
+        Sequences.
+    period : int or integer Tensor of shape (n, 1)
+        Tokens per passage.
+    generator : torch.Generator
+    length : int, default=40
+
+    Returns
+    -------
+    ids : integer Tensor of shape (n, length)
     """
     once = torch.randint(VOCABULARY, (n, length), generator=generator)
     return once.gather(1, (torch.arange(length) % period).expand(n, -1))
@@ -27,7 +38,10 @@ def repeated(n, period, generator, length=LENGTH):
 def train_copier(seed: int = 0, steps: int = STEPS):
     """Train a GPT of two layers on repeated passages; some ten seconds.
 
-    Interrupted, it can be used as it is.
+    Returns
+    -------
+    model : GPT
+        Interrupted, it can be used as it is.
     """
     torch.manual_seed(seed)
     # Copying takes attention alone. With a narrow feed-forward network it's learned in fewer steps.

@@ -59,9 +59,18 @@ def linear_logits(grids, windows, train, test, decay=100.0):
 
 @torch.no_grad()
 def logits_of(model, tables, rows):
-    """Compute logits (n, n_genres) with dropout off, for the `rows` (n,) of the `tables`.
+    """Compute logits with dropout off.
 
-    The `model` is a GenreClassifier; the three tables (N, T) come from `tokenized`.
+    Parameters
+    ----------
+    model : GenreClassifier
+    tables : tuple of three Tensors of shape (N, T)
+        From `tokenized`.
+    rows : integer Tensor of shape (n,)
+
+    Returns
+    -------
+    logits : Tensor of shape (n, n_genres)
     """
     with inference(model):
         return torch.cat([model(*(t[part] for t in tables)) for part in rows.split(500)])

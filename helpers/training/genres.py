@@ -68,7 +68,17 @@ def genre_windows() -> Windows:
 
 
 def stroke_tokens(strokes, n_levels):
-    """Name the `strokes` (n, 4) by voice and loudness, each as one of 9 · `n_levels`; (n,)."""
+    """Name every stroke by its voice and loudness, as one of 9 · `n_levels` tokens.
+
+    Parameters
+    ----------
+    strokes : integer Tensor of shape (n, 4)
+    n_levels : int
+
+    Returns
+    -------
+    ids : integer Tensor of shape (n,)
+    """
     voice, velocity = strokes[:, 1], strokes[:, 2]
     level = velocity * n_levels // 128  # 0 is the softest
     return voice * n_levels + level
@@ -88,10 +98,17 @@ def pad_windows(windows, longest):
 
 
 def tokenized(windows, tokens_of=None):
-    """Make the tables that the classifier reads, `ids`, `steps` and `real`, each (N, LONGEST).
+    """Make the tables that the classifier reads.
 
-    `tokens_of`, a function (n, 4) -> (n,), names the strokes of each of the `windows`; by default
-    it's `stroke_tokens` with `N_LEVELS`.
+    Parameters
+    ----------
+    windows : Windows
+    tokens_of : function (n, 4) -> (n,), default=None
+        Names the strokes of a window; by default `stroke_tokens` with `N_LEVELS`.
+
+    Returns
+    -------
+    ids, steps, real : Tensors of shape (N, LONGEST)
     """
     tokens_of = tokens_of or (lambda strokes: stroke_tokens(strokes, N_LEVELS))
     pairs = [torch.stack([tokens_of(one), one[:, 0]], dim=1) for one in windows.strokes]
@@ -99,10 +116,18 @@ def tokenized(windows, tokens_of=None):
 
 
 def timed_tokens(ids, steps, table, step_table, class_token):
-    """Add each stroke's vector and its step's, and put the class token in front: (N, 1 + T, D).
+    """Add each stroke's vector and its step's, and put the class token in front.
 
-    `ids` and `steps` are (N, T), the `table` (n_tokens, D), the `step_table` (32, D) and the
-    `class_token` (D,).
+    Parameters
+    ----------
+    ids, steps : integer Tensors of shape (N, T)
+    table : Tensor of shape (n_tokens, D)
+    step_table : Tensor of shape (32, D)
+    class_token : Tensor of shape (D,)
+
+    Returns
+    -------
+    tokens : Tensor of shape (N, 1 + T, D)
     """
     tokens = table[ids] + step_table[steps]
     first = class_token.expand(len(ids), 1, -1)
@@ -207,9 +232,18 @@ class GenreClassifier(nn.Module):
 
 
 def weight_per_beat(weights, steps, n_beats):
-    """Add up one row of an attention map over the strokes of each beat: (`n_beats`,).
+    """Add up one row of an attention map over the strokes of each beat.
 
-    In `weights` (1 + T,) the class token's own comes first; `steps` (T,) are the strokes'.
+    Parameters
+    ----------
+    weights : Tensor of shape (1 + T,)
+        The class token's own weight first.
+    steps : integer Tensor of shape (T,)
+    n_beats : int
+
+    Returns
+    -------
+    sums : Tensor of shape (n_beats,)
     """
     beat = steps // 4
     return torch.zeros(n_beats).index_add(0, beat, weights[1:])
@@ -219,11 +253,20 @@ def weight_per_beat(weights, steps, n_beats):
 
 
 def split_by_performance(numbers, order, share):
-    """Keep a `share` of the performances for testing, with all of their windows.
+    """Keep a share of the performances for testing, with all of their windows.
 
-    `numbers` (N,) say of every window which performance it's from, and `order` (P,) lists all
-    performances in random order; the first ones are kept. The rows to train on and to test on are
-    returned, both (n,).
+    Parameters
+    ----------
+    numbers : integer Tensor of shape (N,)
+        Of every window's performance.
+    order : integer Tensor of shape (P,)
+        All performances in random order; the first ones are kept.
+    share : float
+
+    Returns
+    -------
+    train, test : integer Tensors of shape (n,)
+        Rows.
     """
     n_test = round(share * len(order))
     held_out = torch.isin(numbers, order[:n_test])
@@ -231,9 +274,16 @@ def split_by_performance(numbers, order, share):
 
 
 def seen_share(train, test):
-    """Compute the share of test windows whose performance is trained on, a scalar Tensor.
+    """Compute the share of test windows whose performance is trained on.
 
-    `train` (N,) and `test` (M,) are the numbers of the windows' performances.
+    Parameters
+    ----------
+    train, test : integer Tensors of shape (N,) and (M,)
+        Numbers of the windows' performances.
+
+    Returns
+    -------
+    share : Tensor of shape ()
     """
     return torch.isin(test, train).float().mean()
 
@@ -284,9 +334,16 @@ def accuracy(logits, labels):
 
 
 def balanced_accuracy(logits, labels):
-    """Average the share of right answers over the genres that occur; a scalar Tensor.
+    """Average the share of right answers over the genres that occur.
 
-    `logits` are (N, n_genres), `labels` (N,).
+    Parameters
+    ----------
+    logits : Tensor of shape (N, n_genres)
+    labels : integer Tensor of shape (N,)
+
+    Returns
+    -------
+    accuracy : Tensor of shape ()
     """
     right = (logits.argmax(-1) == labels).float()
     recalls = [right[labels == genre].mean() for genre in labels.unique()]

@@ -19,7 +19,13 @@ N_TRAIN, N_VALIDATION = 1_200_000, 20_000  # letters of the stories
 
 
 class Letters:
-    """The letters of a `text`, which holds all that are needed; capitals count as small letters."""
+    """The letters of a text, numbered; capitals count as small letters.
+
+    Parameters
+    ----------
+    text : str
+        Holds every letter that will be needed.
+    """
 
     def __init__(self, text):
         self.alphabet = sorted(set(text.lower()))
@@ -49,7 +55,10 @@ class Letters:
 def story_letters():
     """Return the text that the ladder is trained and measured on.
 
-    These are its `Letters`, and the ids (N,) of the training and of the validation part.
+    Returns
+    -------
+    letters : Letters
+    train, validation : integer Tensors of shape (N,)
     """
     train, validation = stories("train", N_TRAIN), stories("validation", N_VALIDATION)
     letters = Letters(train + validation)
@@ -57,9 +66,13 @@ def story_letters():
 
 
 class LetterModel(nn.Module):
-    """Predict every next one of `n_letters`; `mix` is how positions learn of each other.
+    """Predict every next letter; `mix` is how positions learn of each other.
 
-    It maps (B, T, D) to (B, T, D), and must not let a position see a later one.
+    Parameters
+    ----------
+    n_letters : int
+    mix : function or nn.Module, (B, T, D) -> (B, T, D)
+        It must not let a position see a later one.
     """
 
     def __init__(self, n_letters, mix):
@@ -134,10 +147,18 @@ RUNGS = {
 
 
 def train_rung(rung, ids, n_letters, seed=0, progress=True, steps=STEPS) -> LetterModel:
-    """Train one `rung` of the ladder, of those in `RUNGS`, on a text's `ids` (N,).
+    """Train one rung of the ladder.
 
-    `n_letters` is the size of the alphabet, and `steps` how often the weights change. The `seed` is
-    that of the first weights and of the choice of windows.
+    Parameters
+    ----------
+    rung : str
+        One of `RUNGS`.
+    ids : integer Tensor of shape (N,)
+        The text.
+    n_letters : int
+    seed : int, default=0
+    progress : bool, default=True
+    steps : int, default=250
     """
     torch.manual_seed(seed)
     return train_letters(LetterModel(n_letters, RUNGS[rung]()), ids, seed, progress, steps)
@@ -146,8 +167,14 @@ def train_rung(rung, ids, n_letters, seed=0, progress=True, steps=STEPS) -> Lett
 def train_letters(model, ids, seed=0, progress=True, steps=STEPS, rate=2e-2):
     """Train a model of the next letter as every rung is trained, and return it.
 
-    The `model` maps ids (B, T) to logits (B, T, V), and `rate` is the highest learning rate; the
-    other arguments are as in `train_rung`.
+    Parameters
+    ----------
+    model : nn.Module
+        Maps ids (B, T) to logits (B, T, V).
+    ids, seed, progress, steps
+        As in `train_rung`.
+    rate : float, default=2e-2
+        The highest learning rate.
     """
     settings = TextTraining(
         steps=steps, length=WINDOW, peak_rate=rate, warmup_steps=20, optimizer="muon", seed=seed
@@ -166,7 +193,10 @@ def write(
 ):
     """Let a model go on with a text, letter by letter, drawn from its distribution.
 
-    The beginning and what was written are returned.
+    Returns
+    -------
+    text : str
+        The beginning and what was written.
     """
     start = letters.encode(beginning)
 

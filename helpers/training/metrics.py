@@ -72,7 +72,10 @@ def _check_paired(what, hypotheses, references):
 def perplexity(mean_nats: float):
     """Turn a mean loss in nats per token into a perplexity: the equivalent fair choice.
 
-    It's infinite where the number would be too large for a float.
+    Returns
+    -------
+    perplexity : float
+        Infinite where the number would be too large for a float.
     """
     try:
         return math.exp(mean_nats)
@@ -81,9 +84,15 @@ def perplexity(mean_nats: float):
 
 
 def attention_entropy(weights):
-    """Measure how spread out each row of `weights` (..., key_len) is, in nats: a Tensor (...).
+    """Measure how spread out each row of weights is, in nats; a row of zeros gives 0.
 
-    A row of zeros gives 0.
+    Parameters
+    ----------
+    weights : Tensor of shape (..., key_len)
+
+    Returns
+    -------
+    entropy : Tensor of shape (...)
     """
     return torch.special.entr(weights).sum(-1)
 

@@ -42,10 +42,17 @@ class KeyValueCache:
         return self.key.all(), self.value.all()
 
     def project_together(self, attention, x):
-        """Project new positions, `x` (B, new, D), to queries, keys and values in one product.
+        """Project new positions to queries, keys and values in one product; for self-attention.
 
-        It's for self-attention; the `attention` is always the same one. The result is (B, heads of
-        queries, keys and values, new, K).
+        Parameters
+        ----------
+        attention : MultiHeadAttention
+            Always the same one.
+        x : Tensor of shape (B, new, D)
+
+        Returns
+        -------
+        heads : Tensor of shape (B, heads of queries, keys and values, new, K)
         """
         if self._together is None:
             three = attention.query_proj, attention.key_proj, attention.value_proj

@@ -52,8 +52,15 @@ def none_if_full(mask):
     """The same as ``mask`` wherever attention takes one: None means that nothing is masked out.
 
     Attention is quicker without a mask, and the newest token of a translation is allowed to attend
-    to all earlier ones. Measured: greedy decoding takes about a tenth less time. A mask of any
-    shape that holds nothing but True becomes None.
+    to all earlier ones. Measured: greedy decoding takes about a tenth less time.
+
+    Parameters
+    ----------
+    mask : bool Tensor of any shape
+
+    Returns
+    -------
+    mask : bool Tensor of the same shape, or None if it holds nothing but True
     """
     if torch.compiler.is_compiling():  # a graph can't depend on what a mask holds
         return mask
@@ -65,7 +72,17 @@ def matrix_first(linear, x):
 
     A decoding step has one row per sentence, and the output layer one per token of the vocabulary.
     Measured for 8 sentences and 8,000 tokens of width 256: 1.0 ms instead of 1.7. Smaller matrices
-    and more rows gain nothing. The layer has no bias; (N, D) becomes (N, V).
+    and more rows gain nothing.
+
+    Parameters
+    ----------
+    linear : nn.Linear
+        Without bias.
+    x : Tensor of shape (N, D)
+
+    Returns
+    -------
+    x : Tensor of shape (N, V)
     """
     if x.device.type == "cpu" and len(x) <= 32 and linear.weight.numel() >= 2**20:
         return (linear.weight @ x.t()).t()  # (V, N) -> (N, V)

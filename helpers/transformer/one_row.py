@@ -93,7 +93,16 @@ def _alone(x):
 def products(linears, x):
     """The same as ``[linear(x) for linear in linears]``, in one product for a vector of 16 bits.
 
-    A hook on one of the layers isn't called then. (..., K) becomes one (..., N) per layer.
+    A hook on one of the layers isn't called then.
+
+    Parameters
+    ----------
+    linears : list of nn.Linear
+    x : Tensor of shape (..., K)
+
+    Returns
+    -------
+    results : list of Tensor of shape (..., N), one per layer
     """
     ours = all(type(linear) is OneRowLinear for linear in linears)
     if not (ours and x.dtype == torch.bfloat16 and _alone(x)):

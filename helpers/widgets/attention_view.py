@@ -80,7 +80,13 @@ class AttentionView(StaticFallback, anywidget.AnyWidget):
         return alive_html(self, still) if len(self._data) <= MOST_ALIVE else still
 
     def save(self, path):
-        """Draw what is on show, for a report or a slide, into a file; its `path` ends in .svg."""
+        """Write what is on show as a drawing, for a report or a slide.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file whose name ends in .svg.
+        """
         drawing = picture(self.map, self.layer, self.head, self.selected, self.side)
         Path(path).write_text(drawing, encoding="utf-8")
 

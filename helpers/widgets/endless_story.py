@@ -214,7 +214,12 @@ def _repeated(ids):
 
 
 class _Reader:
-    """A GPT, the `model`, that remembers what it read last, and reads on from there."""
+    """A GPT that remembers what it read last, and reads on from there.
+
+    Parameters
+    ----------
+    model : GPT
+    """
 
     def __init__(self, model):
         self.model, self._ids, self._logits = model, [], None
