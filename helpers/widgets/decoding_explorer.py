@@ -369,5 +369,5 @@ class DecodingExplorer(TranslatedSentence):
 def _explain(sheet, pieces):
     """Say at the bottom what the marks in some pieces' names mean."""
     words = ["␣: a space"] * ("␣" in pieces) + ["orange: finished"] * ("<eos>" in pieces)
-    words += [f"{piece}: goes on with a word" for piece in pieces if piece[:1] == "-" < piece][:1]
+    words += [f"{piece}: continues a word" for piece in pieces if piece[:1] == "-" < piece][:1]
     sheet.text(0, HEIGHT - 10, " · ".join(words), GREY)

@@ -218,7 +218,7 @@ class HeadSwitches(Explorer):
             for head in range(self._n_heads):
                 self._draw_head(sheet, f"{layer}.{head + 1}", 104 + CELL * head, y, top)
         y = sheet.height - 30
-        words = "deeper: costs more" if costs else "■ on"
+        words = "stronger: costs more" if costs else "■ on"
         sheet.text(0, y, words, BLUE, bold=True)
         sheet.text(0, y + 24, "blank: less than 0.01" if costs else "", GREY)
         sheet.text(sheet.width - 4, y, "× off", ORANGE, anchor="end", bold=True)

@@ -180,7 +180,7 @@ class RNNStepper(SentenceStepper):
         through = f"With {self.kept} of {size} numbers"
         lost, new = found["lost"], found["new"]
         if not lost:
-            kept = f"“{target[min(new)]}” is too much" if new else "the translation is the same"
+            kept = f"“{target[min(new)]}” is extra" if new else "the translation is the same"
             return f"{through}, {kept}.", "Let fewer of them through."
         place, word = lost[0]
         instead = f"It writes “{target[place]}”." if place in new else "Nothing takes its place."
