@@ -264,8 +264,7 @@ class PatchAttention(Explorer):
             f"{where[0].upper()}{where[1:]} puts {100 * part:.0f}% of its weight on the "
             f"{self._thing()}. {way}.",
             f"In {RANDOM} models with random weights it puts {100 * low:.0f} to {100 * high:.0f}% "
-            f"there. Press {'another' if self.token else 'a'} patch; the blue ones, over a tenth "
-            "as bright as the brightest, count.",
+            f"there. Press {'another' if self.token else 'a'} patch.",
         )
 
     def _thing(self):
