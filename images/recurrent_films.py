@@ -200,12 +200,13 @@ def _layers(scene, name, shares, x, y, wide, high, forward, start=None, **how):
 
 def decoder_looking_back():
     """A film: a doctor looks for the letter stands beside the French un médecin cherche la lettre.
-    From each English word in turn lines go to French words, as thick as their weights, and from
-    there a piece as tall as the weight comes back and fills the English word's box. A, doctor and
-    looks each give most to the next French word. For shares its weight: 0.57 to cherche, 0.42 to
-    la. The gives 0.71 to la, 0.26 to cherche. Letter looks at lettre, the full stop and eos both at
-    the full stop. At the end the words become rows and columns, and the pieces the cells of a map,
-    as dark as their weights: a diagonal with a kink at for.
+    From each English word in turn lines go to French words, as thick as the weights written on
+    them, and from there a piece as tall as the weight comes back and fills the English word's box.
+    A, doctor and looks each give most to the next French word. For shares its weight: 0.57 to
+    cherche, 0.42 to la. The gives 0.71 to la, 0.26 to cherche. Letter looks at lettre, the full
+    stop and eos both at the full stop. At the end the French words turn and become the heads of
+    columns, and each line becomes a cell of a map, as dark as its weight, which stands in it: a
+    diagonal with a kink at for.
     """
     read, written, weights = _trained(SEARCH)
     told = [
@@ -216,74 +217,84 @@ def decoder_looking_back():
         ((4,), "“the” looks mostly at “la”, and again at “cherche”."),
         ((5, 6), "“letter” looks at “lettre”, and the full stop at the full stop."),
         ((7,), "Even <eos> looks at the full stop."),
-        (range(len(written)), "In rows and columns: a map of weights, an alignment nobody drew."),
-    ]
-    return film([_gaze(read, written, weights, *moment) for moment in told], 366)
+        (range(len(written)), "A row per English word, a column per French one: a map of weights, "
+         "of which those under 0.005 aren't written."),
+    ]  # fmt: skip
+    return film([_gaze(read, written, weights, *moment) for moment in told], 376)
 
 
 def _gaze(read, written, weights, steps, caption):
     """Draw the words, the looks of some steps, one after the other, and faintly those before."""
     if len(steps) == len(written):
-        return _as_map(Scene(caption, 2.4), read, written, weights)
+        scene = Scene(caption, 2.4)
+        _as_map(scene, read, written, weights)
+        return scene
     scene = Scene(caption, 1.0 + 1.6 * len(steps), key=bool(steps))
-    scene.text("French", 66, 18, "read", "query", bold=True)
-    scene.text("English", 356, 18, "written", "key", bold=True)
-    left = right = [48 + 42 * i for i in range(len(written))]  # French is one word shorter
+    scene.text("French", 16, 18, "read", "query", anchor="start", bold=True)
+    scene.text("English", 422, 18, "written", "key", bold=True)
+    places = [48 + 43 * i for i in range(len(written))]  # French is one word shorter
     last = max(steps, default=-1)
-    for i, y in enumerate(right):
+    for i, (y, word) in enumerate(zip(places, written, strict=True)):
         now = i in steps
-        scene.rect(f"written {i}", 304, y - 17, 104, 34, "paper", "key" if i <= last else "edge",
+        scene.rect(f"written {i}", 370, y - 17, 104, 34, "paper", "key" if i <= last else "edge",
                    line=3.5 if now else 2)  # fmt: skip
         if i <= last:
             turn = steps.index(i) / len(steps) if now else None
-            _look(scene, i, y, left, weights[i], turn, 1 / max(len(steps), 1), now)
-    for j, (y, word) in enumerate(zip(left, read, strict=False)):
-        scene.card(f"read {j}", 66, y, word, "query", 104)
-    for i, (y, word) in enumerate(zip(right, written, strict=True)):
-        scene.text(f"word {i}", 356, y + 6, word, "ink" if i <= last else "muted", bold=True)
+            _look(scene, i, y, places, weights[i], turn, 1 / max(len(steps), 1), now)
+        scene.text(f"word {i}", 422, y + 6, word, "ink" if i <= last else "muted", bold=True)
+    for j, (y, word) in enumerate(zip(places, read, strict=False)):
+        scene.rect(f"box {j}", 6, y - 17, 112, 34, "none", "query")
+        scene.text(f"read {j}", 16, y + 6, word, "ink", anchor="start", bold=True, turn=0)
     return scene
 
 
 def _as_map(scene, read, written, weights):
-    """Draw the same words as columns and rows, and the pieces as cells of the map."""
-    scene.text("English", 52, 70, "written", "key", bold=True)
-    scene.text("French", 52, 24, "read", "query", bold=True)
-    for i, word in enumerate(written):
-        y = 96 + 36 * i
-        scene.rect(f"written {i}", 6, y - 17, 92, 34, "paper", "key")
-        for j, weight in enumerate(weights[i]):
-            scene.rect(f"edge {i} {j}", 104 + 50 * j, y - 17, 48, 34, "none", "edge", line=1,
+    """Draw the same words as columns and rows, and the lines as cells, their weights in them."""
+    scene.text("French", 6, 18, "read", "query", anchor="start", bold=True)
+    scene.text("English", 422, 76, "written", "key", bold=True)
+    for i, (word, row) in enumerate(zip(written, weights, strict=True)):
+        y = 103 + 35 * i
+        for j, weight in enumerate(row):
+            x = 32 + 51 * j
+            scene.rect(f"edge {i} {j}", x - 24, y - 16, 48, 32, "none", "edge", line=1, round=0,
                        when=(0.6, 1))  # fmt: skip
-            if weight > SEEN:
-                scene.rect(f"piece {i} {j}", 104 + 50 * j, y - 17, 48, 34, "result", "none",
-                           0.1 + 0.9 * weight, round=4)  # fmt: skip
-        scene.text(f"word {i}", 52, y + 6, word, "ink", bold=True)
-    for j, word in enumerate(read):  # in two heights, as words are wider than columns
-        scene.card(f"read {j}", 128 + 50 * j, 22 + 40 * (j % 2), word, "query", 88)
-    return scene
+            scene.line(f"gaze {i} {j}", [(x - 24, y), (x + 24, y)], "result", 32,
+                       opacity=round(weight, 2))  # fmt: skip
+            if weight >= 0.005:
+                scene.text(f"weight {i} {j}", x, y + 6, f"{weight:.2f}",
+                           "paper" if weight > 0.75 else "ink", room=46,
+                           when=(0 if weight > SEEN else 0.6, 1))  # fmt: skip
+        scene.rect(f"written {i}", 370, y - 16, 104, 32, "paper", "key")
+        scene.text(f"word {i}", 422, y + 6, word, "ink", bold=True)
+    for j, word in enumerate(read):  # aslant, as words are wider than columns
+        scene.text(f"read {j}", 36 + 51 * j, 82, word, "ink", anchor="start", bold=True, turn=-50,
+                   room=200)  # fmt: skip
 
 
-def _look(scene, i, y, left, weights, turn, share, lit):
-    """Draw the lines of English word i, and the pieces that came back along them into its box,
-    with their weights beside it.
+def _look(scene, i, y, places, weights, turn, share, lit):
+    """Draw the lines of English word i with their weights, and the pieces that came back along
+    them into its box.
 
     If it is its turn, lines grow first, then pieces flow; `turn` is when, `share` for how long.
     """
-    shown = [(j, weight) for j, weight in enumerate(weights) if weight > SEEN]
-    low, lines = y + 15 - 30 * sum(weight for _, weight in shown), 20 * len(shown)
-    for n, (j, weight) in enumerate(shown):
+    low = y + 15 - 30 * sum(weight for weight in weights if weight > SEEN)
+    for j, weight in enumerate(weights):
+        if weight <= SEEN:
+            continue
         grow, flow, come = {}, {}, {}
         if turn is not None:
-            grow = {"start": {"points": [303, y] * 2}, "when": (turn, turn + 0.3 * share)}
-            when = {"when": (turn + 0.42 * share, turn + share)}
-            flow = {"start": {"x": 16, "y": left[j] - 15 * weight}, **when}
-            come = {"start": {"x": 118, "y": left[j] - 12}, **when}
-        scene.line(f"gaze {i} {j}", [(303, y), (120, left[j])], "result", round(12 * weight, 1),
+            grow = {"start": {"points": [369, y] * 2}, "when": (turn, turn + 0.3 * share)}
+            come = {"when": (turn + 0.25 * share, turn + 0.42 * share)}
+            flow = {"start": {"x": 14, "y": places[j] - 15 * weight},
+                    "when": (turn + 0.42 * share, turn + share)}  # fmt: skip
+        scene.line(f"gaze {i} {j}", [(369, y), (120, places[j])], "result", round(12 * weight, 1),
                    opacity=1 if lit else 0.2, **grow)  # fmt: skip
-        scene.rect(f"piece {i} {j}", 306, low, 100, 30 * weight, "result", "none", 0.35, line=0,
+        scene.rect(f"piece {i} {j}", 372, low, 100, 30 * weight, "result", "none", 0.35, line=0,
                    round=1, **flow)  # fmt: skip
-        scene.text(f"weight {i} {j}", 416, y + 16 - lines / 2 + 20 * n, f"{weight:.2f}", "result",
-                   anchor="start", bold=True, **come)  # fmt: skip
+        at = places[j] + 0.19 * (y - places[j])  # on the line
+        scene.rect(f"under {i} {j}", 142, at - 12, 50, 24, "paper", opacity=float(lit), **come)
+        scene.text(f"weight {i} {j}", 167, at + 6, f"{weight:.2f}", "result", bold=True,
+                   opacity=float(lit), **come)  # fmt: skip
         low += 30 * weight
 
 

@@ -90,9 +90,10 @@ def _drawn(shape):
 
 def _text(shape, paint):
     weight = ' font-weight="bold"' if shape["bold"] else ""
+    turn = f' transform="rotate({shape.get("turn", 0)} {shape["x"]:g} {shape["y"]:g})"'
     return (
         f'<text x="{shape["x"]:g}" y="{shape["y"]:g}" font-size="{shape["size"]:g}"{weight} '
-        f'text-anchor="{shape["anchor"]}" {paint}>{lowered(shape["text"])}</text>'
+        f'text-anchor="{shape["anchor"]}"{turn} {paint}>{lowered(shape["text"])}</text>'
     )
 
 

@@ -41,10 +41,14 @@ export function momentAt(scenes, time) {
   return { index, start, share: move ? clamped((time - start - lead) / move) : 1 };
 }
 
+// When a scene begins, and when its movement is over; that of the last one is the end of the film.
+const begun = (scenes, index) => scenes.slice(0, index).reduce((sum, scene) => sum + scene.seconds, 0);
+const done = (scenes, index) => begun(scenes, index) + scenes[index].lead + scenes[index].move;
+
 class Player {
   constructor(place, film) {
-    Object.assign(this, { film, time: 0, end: 0, playing: false, until: Infinity });
-    for (const scene of film.scenes) this.end += scene.seconds;
+    Object.assign(this, { film, time: 0, playing: false, until: Infinity });
+    this.end = done(film.scenes, film.scenes.length - 1);
     const box = `0 0 ${film.width} ${film.height}`;
     const svg = drawn("svg", { viewBox: box, role: "img", "aria-label": film.alt, tabindex: 0 });
     this.stage = new Stage(svg, film);
@@ -81,7 +85,7 @@ class Player {
     this.back.onclick = () => this.step(-1);
     this.button.onclick = () => this.toggle();
     this.on.onclick = () => this.step(1);
-    const range = { type: "range", min: 0, max: this.end.toFixed(2), step: 0.05 };
+    const range = { type: "range", min: 0, max: this.end, step: "any" };
     this.slider = made("input", { ...range, "aria-label": "Moment of the film" });
     this.slider.oninput = () => this.pause(Number(this.slider.value));
     this.count = made("span", { class: "film-count", "aria-hidden": "true" });
@@ -138,14 +142,12 @@ class Player {
     const { scenes } = this.film;
     const { index } = momentAt(scenes, this.time);
     this.playing = false;
-    const go = (to) => scenes.slice(0, to).reduce((sum, scene) => sum + scene.seconds, 0);
-    const done = (to) => go(to) + scenes[to].lead + scenes[to].move;
-    if (by < 0) this.show(index ? done(index - 1) : 0);
+    if (by < 0) this.show(index ? done(scenes, index - 1) : 0);
     else if (index + 1 >= scenes.length) this.show(this.end);
-    else if (matchMedia(STILL).matches) this.show(done(index + 1));
+    else if (matchMedia(STILL).matches) this.show(done(scenes, index + 1));
     else {
-      this.show(go(index + 1) + scenes[index + 1].lead);
-      this.play(done(index + 1));
+      this.show(begun(scenes, index + 1) + scenes[index + 1].lead);
+      this.play(done(scenes, index + 1));
     }
   }
 

@@ -84,20 +84,20 @@ const PUT = {
     if (s.tint !== undefined) el.style.fillOpacity = s.tint;
     el.style.strokeWidth = s.line;
   },
-  // On a small stage letters stay as large as the page's smallest. Where that makes words longer than
-  // their room, they become narrower, and do without bold.
+  // On a small stage letters stay as large as the page's smallest, and do without bold. Where words
+  // are longer than their room even so, they become narrower. Some words stand aslant: they `turn`.
   text(el, s, { least, width }) {
     const size = Math.max(s.size, least);
     el.setAttribute("x", s.x);
     el.setAttribute("y", s.y + 0.35 * (size - s.size)); // about the same middle
+    el.setAttribute("transform", `rotate(${s.turn ?? 0} ${s.x} ${s.y})`);
     if (el.said !== s.text) el.replaceChildren(...lowered((el.said = s.text), sub));
-    el.style.cssText = `font-size: ${size}px; font-weight: ${s.bold ? 700 : 400}; text-anchor: ${s.anchor}`;
+    el.style.cssText = `font-size: ${size}px; font-weight: ${s.bold && size === s.size ? 700 : 400}; text-anchor: ${s.anchor}`;
     el.removeAttribute("textLength");
     if (size === s.size) return;
     const room = s.room ?? { start: width - s.x, end: s.x, middle: 2 * Math.min(s.x, width - s.x) }[s.anchor] - 4;
     if (el.getComputedTextLength() <= room) return;
-    el.style.fontWeight = 400;
-    el.setAttribute("textLength", Math.min(room, el.getComputedTextLength()));
+    el.setAttribute("textLength", room);
     el.setAttribute("lengthAdjust", "spacingAndGlyphs");
   },
 };
