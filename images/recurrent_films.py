@@ -301,26 +301,30 @@ def _look(scene, i, y, places, weights, turn, share, lit):
 # ---- lesson 02: one step of attention, in numbers ------------------------------------------------
 
 WRITTEN_AT, BAR_AT, SCORE_AT, KEY_AT = 24, 116, 138, 204  # heights; a bar's foot
+FOUR = slice(85, 89)  # entries with which a reader can recompute all that is shown, to the digit
 
 
 def bahdanau_step():
     """A film of one decoding step: a trained model has written the, and is about to write black.
     Copies of its state s go to the encoder states of le, chat, noir, dort, the full stop and eos,
     and each pair gets a score by v times tanh of W s plus U h. For noir this is shown in numbers,
-    four of 128 entries: the sum, its tanh, the dot product with v, which gives 0.6 from these four
-    and 12.1 with the others. A softmax turns the scores into weights, 0.15 for chat and 0.85 for
-    noir. The states flow into the context, each times its weight. The context, the state and the
-    previous word give the next state, which writes black where the question mark was.
+    four of each vector's 128: s goes through W and h₃ through U, then come the sum, its tanh, and
+    the dot product with v, which gives 0.85 from these four and 12.08 with the others. A softmax
+    turns the scores into weights, 0.15 for chat and 0.85 for noir. The states flow into the
+    context, each times its weight. The context, the state and the previous word give the next
+    state, which writes black where the question mark was.
     """
     toy = toy_models.load_toy("additive")
     step = BahdanauStepper(toy.model, toy.source, toy.target, FRENCH, output_step=2).numbers
-    layer, noir = toy.model.decoder.attention, step["encoder"][2]
+    layer, pair = toy.model.decoder.attention, (step["state"], step["encoder"][2])
     with torch.inference_mode():
-        pair = layer.query_proj(step["state"]), layer.key_proj(noir), layer.energy.weight[0]
+        pair += layer.query_proj(pair[0]), layer.key_proj(pair[1]), layer.energy.weight[0]
     told = [
         "“the” is written. What comes next?",
         "The decoder's state s goes to every encoder state: six pairs.",
-        "Take noir. Two learned matrices turn s and h₃ into vectors that can be added.",
+        "Take noir. s and h₃ are 128 numbers each, of which you see four.",
+        "Two learned matrices, W and U, turn them into vectors that can be added.",
+        "They are added, entry by entry.",
         "tanh squashes every entry of the sum into −1 to 1.",
         "The dot product with the learned v makes one number of it: the score.",
         "Every pair gets its score in the same way, with the same W, U and v.",
@@ -332,28 +336,27 @@ def bahdanau_step():
 
 
 def _once(step, pair, moment, caption):
-    scene = Scene(caption, 2.0 if moment in (1, 7) else 1.5, key=moment in (1, 3, 5, 6, 7, 8))
+    scene = Scene(caption, 2.0 if moment in (1, 7) else 1.5, key=moment in (1, 3, 6, 8, 9, 10))
     words, small = step["source"], "₁₂₃₄₅₆"
     energies, shares = step["energies"].tolist(), step["alpha"].tolist()
-    places = [44 + 79 * i for i in range(len(words))]
-    for i, (x, word) in enumerate(zip(places, words, strict=True)):
-        noir = i == 2 and 2 <= moment <= 4
+    for i, (x, word) in enumerate(zip(PLACES, words, strict=True)):
+        noir = i == 2 and 2 <= moment <= 6
         scene.card(f"word {i}", x, KEY_AT, word, "query", 74, full=noir)
         scene.text(f"h {i}", x, KEY_AT + 36, f"h{small[i]}", "query")
-        if 1 <= moment <= 4:
+        if 1 <= moment <= 6:
             scene.card(f"s {i}", x, KEY_AT - 34, "s", "key", 34, True, 26,
                        start=(432, WRITTEN_AT), when=(0.1 * i, 0.1 * i + 0.5))  # fmt: skip
-        if moment >= 5 or (moment == 4 and i == 2):
+        if moment >= 7 or (moment == 6 and i == 2):
             rise = {"start": {"y": KEY_AT - 28}, "when": (0.5, 1)}  # the copies of s are gone
-            come = {"start": {"x": 374, "y": 424}, "when": (0.7, 1)} if moment == 4 else rise
-            score = number(energies[i], 1)
+            come = {"start": {"x": 414, "y": 422}, "when": (0.7, 1)} if moment == 6 else rise
+            score = number(energies[i])
             scene.text(f"score {i}", x, SCORE_AT, score, "ink", 19, bold=True, **come)
-        if moment >= 6:
+        if moment >= 8:
             high = 48 * shares[i]
             scene.rect(f"bar {i}", x - 34, BAR_AT - high, 68, high, "result",
                        start={"y": BAR_AT, "height": 0})  # fmt: skip
             scene.text(f"weight {i}", x, BAR_AT - 6 - high, f"{shares[i]:.2f}", "result", bold=True)
-        if moment >= 7 and shares[i] > 0.005:
+        if moment >= 9 and shares[i] > 0.005:
             at = 220 if i == 2 else 104
             scene.arrow(f"into {i}", x, KEY_AT + 42, at, 306, "result", max(2, 14 * shares[i]), 15)
             scene.card(f"flow {i}", at, 326, f"{shares[i]:.2f} h{small[i]}", "query", 92,
@@ -361,16 +364,16 @@ def _once(step, pair, moment, caption):
     scene.text("writes", 6, WRITTEN_AT + 6, "the decoder writes", "key", anchor="start", bold=True,
                room=180)  # fmt: skip
     scene.card("so far", 240, WRITTEN_AT, "the", "key", 84)
-    gap = ("black", "key", 84, True) if moment == 8 else ("?", "key", 84)
+    gap = ("black", "key", 84, True) if moment == 10 else ("?", "key", 84)
     scene.card("gap", 330, WRITTEN_AT, *gap, when=(0.8, 1))
     scene.card("s", 432, WRITTEN_AT, "state s", "key", 84, True)
-    if 2 <= moment <= 4:
-        _opened(scene, *pair, moment - 1)
-    if moment >= 7:
+    if 2 <= moment <= 6:
+        _opened(scene, *pair, moment)
+    if moment >= 9:
         scene.text("plus", 162, 332, "+", "ink", 20, bold=True, when=(0.7, 0.9))
         scene.arrow("sum", 162, 342, 162, 373, "result", 4, 13, when=(0.8, 0.9))
         scene.card("context", 162, 392, "context c", "result", 130, True, when=(0.85, 1))
-    if moment >= 8:
+    if moment >= 10:
         _next(scene)
     return scene
 
@@ -392,35 +395,42 @@ def _next(scene):
     scene.card("black", 432, 392, "black", "key", 80, when=(0.8, 1))
 
 
-SIGNS = ((75, "+", 1), (157, "=", 1), (239, "→", 2), (321, "·", 3))
-
-
-def _opened(scene, from_query, from_key, v, stage):
+def _opened(scene, state, noir, from_query, from_key, v, moment):
     """Draw the score of one pair in numbers: four entries of every vector on the way."""
-    total = from_query + from_key
-    strips = [("W s", "key", from_query, 1, 34), ("U h₃", "query", from_key, 1, 116),
-              ("sum", "muted", total, 1, 198), ("tanh", "result", total.tanh(), 2, 280),
-              ("v", "value", v, 3, 362)]  # fmt: skip
-    late = {"when": (0, 0.45)} if stage == 3 else {}  # only then the number they give
-    for x, sign, first in SIGNS:
-        if stage >= first:
-            scene.text(f"sign {x}", x, 340, sign, "ink", 20, bold=True, **late)
-    for name, colour, values, first, x in strips:
-        if stage < first:
+    total, apart = from_query + from_key, moment == 3
+    # name, colour, vector, from which moment to which, where, and what its numbers come out of
+    strips = [("s", "key", state, 2, 3, 38, (PLACES[2], KEY_AT - 34)),
+              ("h₃", "query", noir, 2, 3, 284, (PLACES[2], KEY_AT)),
+              ("W s", "key", from_query, 3, 6, 190 if apart else 38, (142,)),
+              ("U h₃", "query", from_key, 3, 6, 436 if apart else 132, (388,)),
+              ("sum", "muted", total, 4, 6, 226, (179,)),
+              ("tanh", "result", total.tanh(), 5, 6, 320, (273,)),
+              ("v", "value", v, 6, 6, 414, (414,))]  # fmt: skip
+    for x, sign, first in ((85, "+", 4), (179, "=", 4), (273, "→", 5), (367, "·", 6)):
+        if moment >= first:
+            scene.text(f"sign {x}", x, 346, sign, "ink", 20, bold=True, when=(0.3, 0.6))
+    for x, matrix in ((114, "W"), (360, "U")) if apart else ():
+        scene.rect(matrix, x - 28, 290, 56, 104, "value", "value", 0.12, when=(0, 0.4))
+        scene.text(f"{matrix} name", x, 350, matrix, "value", 24, bold=True, when=(0, 0.4))
+    for name, colour, values, first, last, x, source in strips:
+        if not first <= moment <= last:
             continue
-        scene.text(f"{name} name", x, 284, name, colour, bold=True, **late)
-        for i, value in enumerate(values[108:112].tolist()):
-            box = x - 30, 290 + 26 * i, 60, 26
-            scene.rect(f"{name} box {i}", *box, colour, colour, 0.12, **late)
-            scene.text(f"{name} {i}", x, 309 + 26 * i, number(value), "ink", room=56, **late)
-    if stage == 3:
-        parts = total.tanh() * v
-        four = parts[108:112].sum().item()
-        rest = number(parts.sum().item() - four, 1)
-        sums = f"these 4: {number(four, 1)}  +  {len(v) - 4} more: {rest}  ="
-        scene.text("sums", 346, 424, sums, "muted", anchor="end", **late)
-        scene.text("score", 374, 424, number(parts.sum().item(), 1), "ink", 20, bold=True,
-                   when=(0.45, 0.7))  # fmt: skip
+        how = {"when": (0.5, 1) if moment == first and 2 < first < 6 else (0, 0.5)}
+        scene.text(f"{name} name", x, 284, name, colour, bold=True, **how)
+        for i, value in enumerate(values[FOUR].tolist()):
+            y, come = 290 + 26 * i, dict(zip("xy", source, strict=False))
+            scene.rect(f"{name} box {i}", x - 34, y, 68, 26, colour, colour, 0.12, **how)
+            scene.text(f"{name} entry {i}", x, y + 19, number(value), "ink", room=64, start=come,
+                       **how)  # fmt: skip
+    if moment < 6:
+        scene.text("four", 6, 420, "4 of the 128 numbers of each vector", "muted", anchor="start")
+    else:
+        four, score = (total.tanh() * v)[FOUR].sum().item(), (total.tanh() * v).sum().item()
+        rest = number(round(score, 2) - round(four, 2))
+        sums = f"these 4: {number(four)}  +  {len(v) - 4} more: {rest}  ="
+        scene.text("sums", 380, 422, sums, "muted", anchor="end", when=(0.3, 0.5))
+        scene.text("score", 414, 422, number(score), "ink", 20, bold=True,
+                   when=(0.5, 0.7))  # fmt: skip
 
 
 PICTURES = [hidden_state_travelling, decoder_looking_back, bahdanau_step]

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import torch
 
 from helpers.notebook import picture as show
 from images import draw, recurrent_films, stage
@@ -78,6 +79,26 @@ def test_the_first_word_loses_the_room_in_the_state_that_the_alt_text_says():
     said = re.search(r"all of it to ([\d, ]+) and (\d+)", alt)
     assert [f"{share:.0f}" for share in shares[1:]] == [*said[1].split(", "), said[2]]
     assert f"le is {100 * recurrent_films._shares(slice(64, None))[0][0]:.0f} percent" in alt
+
+
+def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows():
+    said = {}
+    for scene in show("bahdanau_step").data["scenes"]:
+        said |= {
+            name: shape.get("text", "").replace("−", "-") for name, shape in scene["shapes"].items()
+        }
+
+    def column(name, count=4):
+        return torch.tensor([float(said[f"{name} {i}"]) for i in range(count)])
+
+    torch.testing.assert_close(column("W s entry") + column("U h₃ entry"), column("sum entry"))
+    torch.testing.assert_close(column("sum entry").tanh().round(decimals=2), column("tanh entry"))
+    four = column("tanh entry") @ column("v entry")
+    first, rest = re.findall(r": ([\d.]+)", said["sums"])
+    assert f"{four:.2f}" == first
+    assert f"{float(first) + float(rest):.2f}" == said["score"] == said["score 2"]
+    shares = column("score", 6).softmax(0)
+    assert [f"{share:.2f}" for share in shares] == [said[f"weight {i}"] for i in range(6)]
 
 
 def test_two_shapes_of_one_name_are_refused():
