@@ -127,21 +127,23 @@ def _product(scene, query, key, score):
 
 # ---- lesson 08: training beside writing ----------------------------------------------------------
 
-COLUMNS = [128 + 76 * i for i in range(5)]
+COLUMNS = [114 + 78 * i for i in range(5)]
+SOURCE = "Une grande gare"
+TOKEN = {"width": 74, "height": 30, "bold": False}
 
 
 def training_and_inference_decoder():
-    """A film: the translator reads Une grande gare, above in training, below as it writes. In
-    training the target, A, large, station and eos, goes in one place to the right, after bos. One
-    pass predicts A, large, train and eos; with the targets come the losses 0.1, 0.2, 1.8 and 0.3.
-    Lines in the decoder lead from each token to the inputs up to its place, so that the third can't
-    see station. Its prediction isn't the target, but the next input is the true token, station. In
-    writing each pass gives one token, which goes round the decoder and in as the next input. The
-    third is train, so train goes in, and the fourth is station, not eos. Five passes write A,
-    large, train, station and eos.
+    """A film: the encoder reads Une grande gare, for the decoder above, which is in training, and
+    later for the one below, which writes. In training the target, A, large, station and eos, goes
+    in one place to the right, after bos. One pass predicts A, large, train and eos; with the
+    targets come the losses 0.1, 0.2, 1.8 and 0.3. Lines in the decoder lead from each prediction to
+    the inputs up to its place, so that the third can't see station. It is wrong, but the next input
+    is the true token, station. In writing each pass gives one token, which goes round the decoder
+    and in as the next input. The third is train, so train goes in, and the fourth is station, not
+    eos. Five passes write A, large, train, station and eos.
     """
     translator = load_translator()
-    source = translator.encode(["Une grande gare"])
+    source = translator.encode([SOURCE])
     target = translator.tokenizer.encode("A large station", eos=True)
     with torch.inference_mode():
         logits = translator.model(source, torch.tensor([[BOS, *target[:-1]]]))[0]  # (T, V)
@@ -155,12 +157,12 @@ def training_and_inference_decoder():
         "Training knows the target, the translation of “Une grande gare”.",
         "The target goes in too, one place to the right, after <bos>.",
         "One pass makes all predictions at once, each with a loss.",
-        "The causal mask: token 3 sees three inputs, but not “station”, its answer.",
-        "Token 3 isn't the target, so its loss is high. Token 4 sees “station” even so.",
+        "The causal mask: prediction 3 sees three inputs, but not “station”, its answer.",
+        "Prediction 3 is wrong, so its loss is high. Input 4 is “station” even so.",
         "Writing begins with <bos> alone. The first pass gives “A”.",
         "“A” goes in, and the second pass gives “large”.",
         "The third pass gives “train”, as before …",
-        "… but now “train” itself goes in. So the fourth token changes: “station”.",
+        "… but now “train” itself goes in. So the fourth prediction changes: “station”.",
         "Five tokens, five passes; training took one. And “a large train station” is right.",
     ]
     return film([_both(wanted, guessed, losses, own, *moment) for moment in enumerate(told)], 396)
@@ -170,52 +172,70 @@ def _both(wanted, guessed, losses, own, moment, caption):
     scene = Scene(caption, 1.8, key=moment not in (0, 6, 7))
     trained, passes, meant = moment > 1, max(moment - 4, 0), {4: 2, 7: 2, 8: 3}.get(moment)
     title = "training: 1 pass" if trained else "training"
-    scene.text("title", 6, 18, title, "query", TEXT, "start", True)
-    scene.text("target", 6, 51, "target", "query", anchor="start", room=82)
+    scene.text("title", 4, 18, title, "query", TEXT, "start", True)
+    scene.text("target", 4, 51, "target", "query", anchor="start", room=68)
+    _encoder(scene, moment, passes)
     if moment:
         lit = moment - 1 if moment in (3, 4) else None  # the token whose inputs are meant
         _decoder(scene, "training", "query", 164, 4, lit, when=(0.6, 1))
         for i, word in enumerate(["<bos>", *wanted[:-1]]):
-            scene.card(f"training {i}", COLUMNS[i], 212, word, "query", 72, height=30,
-                       start=i and (COLUMNS[i - 1], 45), when=(0, 0.6))  # fmt: skip
+            scene.card(f"training {i}", COLUMNS[i], 212, word, "query", full=moment == 4 and i == 3,
+                       start=i and (COLUMNS[i - 1], 45), when=(0, 0.6), **TOKEN)  # fmt: skip
     for i, (word, loss) in enumerate(zip(wanted, losses, strict=True)):
         x, wrong = COLUMNS[i], meant == 2 and not passes and i == 2
-        scene.card(f"target {i}", x, 45, word, "query", 72, wrong, 30)
+        scene.card(f"target {i}", x, 45, word, "query", full=wrong, **TOKEN)
         if trained:
-            scene.card(f"guess {i}", x, 116, guessed[i], "key", 72, wrong, 30, start=(x, 162))
+            scene.card(f"guess {i}", x, 116, guessed[i], "key", full=wrong, start=(x, 162), **TOKEN)
             scene.dot(f"loss {i}", x - 20, 81, 10 * loss**0.5, "result", start={"r": 0})
             scene.text(f"loss of {i}", x + 16, 87, f"{loss:.1f}", "result", bold=True, room=40)
     if trained:
-        scene.text("guesses", 6, 122, "predicted", "key", anchor="start", room=82)
-        scene.text("losses", 6, 87, "loss", "result", anchor="start", room=82)
+        scene.text("guesses", 4, 122, "output", "key", anchor="start", room=68)
+        scene.text("losses", 4, 87, "loss", "result", anchor="start", room=68)
     if passes:
         _written(scene, own, meant, passes)
     return scene
 
 
+def _encoder(scene, moment, passes):
+    """Draw the source, and the encoder that gives it to the decoder of training, and of writing."""
+    scene.text("source", 439, 51, "source", "muted")
+    for i, word in enumerate(SOURCE.split()):
+        scene.text(f"source {i}", 439, 80 + 23 * i, word, room=74)
+    scene.rect("encoder", 400, 140, 79, 48, "muted", "muted", 0.15)
+    scene.text("encoder name", 439.5, 170, "encoder", "muted", room=70)
+    if moment:
+        scene.arrow("memory", 399, 164, 387, 164, "muted", head=8, when=(0.6, 1))
+    if passes:
+        right = COLUMNS[passes - 1] + 38
+        scene.line("memory down", [(471, 189), (471, 325)], "muted", 3)
+        scene.arrow("memory on", 472, 325, right, 325, "muted", head=8, when=(0.5, 0.65))
+
+
 def _written(scene, own, meant, passes):
     """Draw the passes so far; the last word goes round the decoder, and then that gets wider."""
     many = "1 pass" if passes == 1 else f"{passes} passes"
-    scene.text("writing", 6, 250, f"writing: {many}", "key", anchor="start", bold=True)
-    scene.text("written", 6, 283, "predicted", "key", anchor="start", room=82)
+    scene.text("writing", 4, 250, f"writing: {many}", "key", anchor="start", bold=True)
+    scene.text("written", 4, 283, "output", "key", anchor="start", room=68)
     _decoder(scene, "writing", "key", 325, passes, passes - 1, when=(0.5, 0.65))
     for i, word in enumerate(["<bos>", *own[: passes - 1]]):
         new, x = i == passes - 1 and i > 0, COLUMNS[i]
-        scene.card(f"given {i}", x, 373, word, "key", 72, new and passes == 4, 30,
-                   start=i and (x, 277), when=(0.25, 0.5))  # fmt: skip
+        scene.card(f"given {i}", x, 373, word, "key", full=new and passes == 4,
+                   start=i and (x, 277), when=(0.25, 0.5), **TOKEN)  # fmt: skip
         if new:
-            scene.card(f"turn {i}", x, 277, word, "key", 72, height=30, opacity=0,
-                       start=(COLUMNS[i - 1], 277), when=(0, 0.25))  # fmt: skip
-        scene.card(f"own {i}", x, 277, own[i], "key", 72, meant == i == passes - 1, 30,
-                   start=(x, 325), when=(0.65, 1))  # fmt: skip
+            scene.line(f"round {i}", [(x - 41, 277), (x, 277), (x, 373)], "key", opacity=0,
+                       start={"opacity": 1}, when=(0, 0.6))  # fmt: skip
+            scene.card(f"turn {i}", x, 277, word, "key", opacity=0, start=(COLUMNS[i - 1], 277),
+                       when=(0, 0.28), **TOKEN)  # fmt: skip
+        scene.card(f"own {i}", x, 277, own[i], "key", full=meant == i == passes - 1,
+                   start=(x, 325), when=(0.65, 1), **TOKEN)  # fmt: skip
 
 
 def _decoder(scene, name, colour, y, width, lit, **how):
     """Draw a decoder: which inputs, below it, each of its tokens sees, those of one token `lit`."""
-    scene.rect(f"{name} decoder", COLUMNS[0] - 36, y - 24, 76 * width - 4, 48, "muted", "muted",
+    scene.rect(f"{name} decoder", COLUMNS[0] - 37, y - 24, 78 * width - 4, 48, "muted", "muted",
                0.15, **how)  # fmt: skip
-    scene.text(f"{name} name", 6, y + 6, "decoder", "muted", anchor="start", room=82)
-    scene.text(f"{name} inputs", 6, y + 54, "inputs", colour, anchor="start", room=82)
+    scene.text(f"{name} name", 4, y + 6, "decoder", "muted", anchor="start", room=68)
+    scene.text(f"{name} inputs", 4, y + 54, "input", colour, anchor="start", room=68)
     for i in range(width):
         strong = {"stroke": colour, "line": 4} if i == lit else {"opacity": 0.45}
         for j in range(i + 1):

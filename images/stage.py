@@ -61,7 +61,7 @@ class Scene:
 
     def card(self, name, x, y, words, colour="muted", width=80, full=False, height=34, **how):
         """Draw a word on a card whose middle is (x, y); a full card is filled."""
-        start = how.pop("start", None)
+        start, bold = how.pop("start", None), how.pop("bold", True)
         box, ink = {}, {}
         if start:  # where its middle comes from; what fades out at the end is there at first
             dx, dy, seen = start[0] - x, start[1] - y, float(how.get("opacity") == 0)
@@ -69,7 +69,7 @@ class Scene:
             ink = {"start": {"x": x + dx, "y": y + 6 + dy, "opacity": seen}}
         self.rect(name, x - width / 2, y - height / 2, width, height, colour if full else "paper",
                   colour, **{**how, **box})  # fmt: skip
-        self.text(f"{name}.text", x, y + 6, words, "paper" if full else "ink", bold=True,
+        self.text(f"{name}.text", x, y + 6, words, "paper" if full else "ink", bold=bold,
                   room=width - 6, **{**how, **ink})  # fmt: skip
 
 
