@@ -38,9 +38,10 @@ def hidden_state_travelling():
     """A film: the words le chat noir dort enter a recurrent encoder one after the other. Its hidden
     state is a jar carried from word to word. Each word becomes the jar's uppermost layer, and since
     the jar never grows, the layers below shrink: that of le from all of it to 40, 23, 14, 11 and 9
-    percent. A second reader goes backwards from eos: of its last state, le is 17 percent. Both last
-    states together are the context vector. The decoder carries a state of its own from step to
-    step, gets a copy of the context at every step and writes the black cat sleeps.
+    percent. A second reader goes backwards from eos, and each of its states comes out of the one
+    before: of the last, le is 17 percent. Both last states together are the context vector. The
+    decoder carries a state of its own from step to step, gets a copy of the context at every step
+    and writes the black cat sleeps.
 
     A layer's height is its word's share of all that a state depends on: how far the state
     moves, on average, when the word is exchanged for each other word of the vocabulary.
@@ -80,49 +81,46 @@ def _travelling(read, written, *readers):
         "“dort” goes in, and takes the most room.",
         "The full stop takes its part.",
         f"<eos> ends it. Of “le”, the first word, {first[5]} is left in this reader's state.",
-        "A second reader starts from the other end, with <eos> …",
-        "… then the full stop …",
-        *(f"… “{word}” …" for word in read[3:0:-1]),
-        f"… and “le” last of all. It is {readers[1][0][0]:.0%} of this state.",
+        "A second reader goes from <eos> back to “le”, which makes up "
+        f"{readers[1][0][0]:.0%} of its last state.",
         "The two last states together are the context vector.",
         f"The decoder starts a state, s₁, from a copy of both, and writes “{written[0]}”.",
         f"State, copy and “{written[0]}” make the next state, which writes “{written[1]}”.",
-        "So it goes on, one word per step, until <eos>.",
-        "However long the sentence is, these two jars are all that the decoder gets of it.",
+        "So it goes on until <eos>. However long a sentence is, the decoder gets only two jars of it.",
     ]
     for moment, caption in enumerate(told):
-        seen, back, passed = min(moment, 6), min(max(moment - 6, 0), 6), max(moment - 12, 0)
-        move = 3.2 if passed == 4 else 1.1 if 7 < moment < 12 else 1.9
-        scene = Scene(caption, move, key=moment in (2, 6, 13, 15, 17))
-        _encoder(scene, read, readers, seen, back, passed)
+        passed = max(moment - 7, 0)
+        scene = Scene(caption, {7: 5.6, 11: 3.2}.get(moment, 1.9), moment in (2, 6, 8, 10, 11))
+        _encoder(scene, read, readers, moment, passed)
         if passed > 1:
             _translation(scene, written, (readers[0][-1], readers[1][0]), passed)
         yield scene
 
 
-def _encoder(scene, read, readers, seen, back, passed):
-    """Draw the sentence and its readers: the first has read so many words, then the second."""
+def _encoder(scene, read, readers, moment, passed):
+    """Draw the sentence and its readers: the first goes word by word, then the second at once."""
+    seen, back, y = min(moment, 6), moment > 6, JAR_AT
     way = "" if passed else ", backwards" if back else ", forwards"
     scene.text("encoder", 6, 20, "the encoder reads" + way, "muted", anchor="start", bold=True)
-    left = range(6 - back) if back else range(seen, 6)  # to be read
     for i, (x, word) in enumerate(zip(PLACES, read, strict=True)):
-        scene.text(f"word {i}", x, READ_AT + 6, word, "ink" if i in left else COLOURS[i], bold=True,
-                   opacity=1 if i in left else 0.55)  # fmt: skip
-    x, y = PLACES[max(seen - 1, 0)], JAR_AT
-    first = ASIDE if back else (x - WIDE / 2, y, WIDE, HIGH)
-    boxes = PAIR if passed else (first, (PLACES[6 - max(back, 1)] - WIDE / 2, y, WIDE, HIGH))
-    _reader(scene, "layer", read, readers[0], range(seen), boxes[0], not back)
+        scene.text(f"word {i}", x, READ_AT + 6, word, COLOURS[i] if i < seen else "ink", bold=True,
+                   opacity=0.55 if i < seen else 1)  # fmt: skip
+    x = PLACES[max(seen - 1, 0)]
+    first = PAIR[0] if passed else ASIDE if back else (x - WIDE / 2, y, WIDE, HIGH)
+    _reader(scene, "layer", read, readers[0], range(seen), first, not back)
     if not seen:
         scene.text("state", PLACES[0] - 38, 276, "hidden state", "muted", anchor="start")
     elif passed < 2:
         at = (420, y + HIGH - 1) if passed else (439, 388) if back else (max(x, 50), 278)
-        share = f"le {readers[0][seen - 1][0]:.0%}"
-        scene.text("share", *at, share, COLOURS[0], 20, bold=True, when=(0.2, 1))
+        share, when = f"le {readers[0][seen - 1][0]:.0%}", (0, 0.75) if back else (0.2, 1)
+        scene.text("share", *at, share, COLOURS[0], 20, bold=True, when=when)
     if back:
-        _reader(scene, "back", read, readers[1], range(5, 5 - back, -1), boxes[1], not passed)
-    if back == 6 and passed < 2:
+        box = PAIR[1] if passed else (PLACES[0] - WIDE / 2, y, WIDE, HIGH)
+        when = (0, 0.75) if passed else (0.8, 1)
+        _reader(scene, "back", read, readers[1], range(5, -1, -1), box, False, when)
+    if back and passed < 2:
         at, share = (174, y + 20) if passed else (50, 278), f"le {readers[1][0][0]:.0%}"
-        scene.text("back share", *at, share, COLOURS[0], 20, bold=True, when=(0.6, 1))
+        scene.text("back share", *at, share, COLOURS[0], 20, bold=True, when=(0.8, 1))
     if passed:
         scene.text("context", 300, y - 14, "context vector", "ink", bold=True)
     if passed == 1:
@@ -131,9 +129,16 @@ def _encoder(scene, read, readers, seen, back, passed):
     elif not passed:
         scene.text("layers", 220, 326, "the thicker a layer, the more", "muted")
         scene.text("layers too", 220, 352, "the state depends on its word", "muted")
+    for i in range(5, 0, -1) if back and not passed else ():  # the second reader's way, at one go
+        turn = 0.3 + 0.11 * (5 - i), 0.3 + 0.11 * (6 - i)
+        scene.text(f"falls {i}", PLACES[i], y + 30, read[i], COLOURS[i], bold=True, opacity=0,
+                   start={"y": READ_AT + 6, "opacity": 1}, when=turn)  # fmt: skip
+        before = PLACES[min(i + 1, 5)] - WIDE / 2, y, WIDE, HIGH
+        _layers(scene, f"back was {i}", readers[1][i], PLACES[i] - WIDE / 2, y, WIDE, HIGH, False,
+                before, opacity=0.22, when=turn)  # fmt: skip
 
 
-def _reader(scene, name, read, states, gone, box, walking):
+def _reader(scene, name, read, states, gone, box, walking, when=(0, 0.75)):
     """Draw the words a reader has still to read, its state, and pale where that has been."""
     x, y, wide, high = box
     forward = name == "layer"
@@ -143,23 +148,23 @@ def _reader(scene, name, read, states, gone, box, walking):
         _layers(scene, f"{name} was {i}", states[i], PLACES[i] - WIDE / 2, JAR_AT, WIDE, HIGH,
                 forward, opacity=0.22)  # fmt: skip
     for i, top, thick in _stacked(states[gone[-1]], high, forward) if gone else ():
-        how, new = {"when": (0, 0.75)}, walking and i == gone[-1]
-        if new:  # its card has been there, from which it comes
+        how = {"when": when}
+        if walking and i == gone[-1]:  # its card has been there, from which it comes
             how = {"when": (0.4, 1), "start": {"x": PLACES[i], "y": READ_AT + 6, "fill": "ink"}}
         scene.rect(f"{name} {i}", x, y + top, wide, thick, COLOURS[i], COLOURS[i], round=1, line=0,
                    when=how["when"])  # fmt: skip
         if thick > 19 and wide == WIDE:
             scene.text(f"{name} word {i}", x + wide / 2, y + top + thick / 2 + 6, read[i], "paper",
                        bold=True, room=WIDE - 4, **how)  # fmt: skip
-    scene.rect(f"{name} jar", x - 3, y - 3, wide + 6, high + 6, "none", "ink", when=(0, 0.75))
+    scene.rect(f"{name} jar", x - 3, y - 3, wide + 6, high + 6, "none", "ink", when=when)
 
 
 def _translation(scene, written, contexts, passed):
     """Draw the decoder: at each step a copy of the context, its state, and the word it writes."""
-    before, done = [0, 1, 2, 6, 6][passed - 2 : passed] if passed > 2 else (0, 1)
+    before, done = [0, 1, 2, 6][passed - 2 : passed]
     scene.text("decoder", 6, 424, "the decoder writes", "muted", anchor="start", bold=True)
     for i, (x, word) in enumerate(zip(PLACES[:done], written, strict=False)):
-        part = 1 / max(done - before, 1)
+        part = 1 / (done - before)
         turn = max(i - before, 0) * part
         copied, made = turn + 0.45 * part, turn + 0.7 * part
         fly = {"when": (turn, copied)}
