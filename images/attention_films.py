@@ -25,10 +25,10 @@ OWN = ("value", "result", "second")  # each value has a colour
 def self_attention_filling():
     """A film: a map of attention over the cat sleeps. The query of the walks over the three keys,
     and at each their dot product stays behind as a score: 1, 4 and 3. A softmax turns the row into
-    weights, 0.10, 0.58 and 0.32, drawn as columns. The three values, a colour each, rise into the
-    row, shrink to their weights and join into one bar beside what they sum to, the context of the:
-    1.10, 4.42, 0.85. Then the queries of cat and sleeps walk at the same time, and each row mixes
-    the same values in its own shares.
+    weights, 0.10, 0.58 and 0.32, drawn as columns, of which a full cell would be 1. The three
+    values, a colour each, rise into the row, shrink to its columns and join into one bar beside
+    what they sum to, the context of the: 1.10, 4.42, 0.85. Then the queries of cat and sleeps walk
+    at the same time, and each row mixes the same values in its own shares.
     """
     query, key, value = X @ W_Q, X @ W_K, X @ W_V
     scores = query @ key.T
@@ -69,7 +69,8 @@ def _filling(query, key, scores, weights, value, moment, caption):
     if 1 <= moment <= 3:
         _product(scene, query[0], key[moment - 1], scores[0][moment - 1])
     if moment >= 7:
-        scene.text("contexts", 476, 76, "contexts", "ink", anchor="end", bold=True, room=88)
+        title = "context" if moment < 10 else "contexts"
+        scene.text("contexts", 476, 70, title, "ink", anchor="end", bold=True, room=88)
     if moment >= 5:
         scene.text("values", 52, VALUE_AT + 6, "values", "muted", bold=True)
         for j, (x, word) in enumerate(zip(ACROSS, WORDS, strict=True)):
@@ -92,17 +93,23 @@ def _row(scene, i, scores, weights, values, moment):
         low, known = y + TALL / 2, moment - begun >= (0 if i else j)
         scene.rect(f"cell {i} {j}", x - CELL / 2, y - TALL / 2, CELL, TALL, "none", "edge",
                    opacity=_seen(i, moment))  # fmt: skip
-        high = (TALL - 24) * weight if moment >= weighed else 0  # below the number
-        scene.rect(f"share {i} {j}", x - CELL / 2 + 2, low - high, CELL - 4, high, OWN[j], tint=0.4)
+        high = BAR * weight if moment >= weighed else 0  # a full cell would be 1
+        scene.rect(
+            f"share {i} {j}", x - CELL / 2 + 2, low - 2 - high, CELL - 4, high, OWN[j], tint=0.4
+        )
         if known:
             there = moment < weighed and j == (2 if i else moment - begun)  # below the query
             words = number(scores[j], 0) if moment < weighed else f"{weight:.2f}"
             when = (0.42 + 0.14 * j, 0.57 + 0.14 * j) if i and moment == begun else (0.4, 1)
             at = y + (22 if there else 7 if moment < weighed else -11)
             scene.text(f"in {i} {j}", x, at, words, "ink", 20, bold=True, when=when)
-        wide, thick = (CELL - 4) * weight, BAR * weight
+        thick = BAR * weight
         if moment >= mixed or (not i and moment == 6):
-            at = (OUT, top, 24, thick) if moment >= mixed else (x - wide / 2, y + 1, wide, 26)
+            at = (
+                (OUT, top, 24, thick)
+                if moment >= mixed
+                else (x - CELL / 2 + 2, low - 2 - thick, CELL - 4, thick)
+            )
             come = {"x": x - CELL / 2, "y": VALUE_AT - 17, "width": CELL, "height": 34}
             when = (0.15 * j, 0.15 * j + 0.7) if moment in (6, 7, 10) else (0, 1)
             scene.rect(f"part {i} {j}", *at, OWN[j], start=come, round=2, line=0, when=when)

@@ -16,14 +16,14 @@ W_Q, W_K = torch.zeros(2, 5, 2)
 W_Q[0, 1], W_K[0, 0], W_K[1, 1] = 4, 1, 1
 CAR, SMALL, RED = 3, 1, 2
 PLACES = [50 + 95 * i for i in range(5)]  # the middles of the words
-FOOT, UNIT = (56, 400), 48  # where the first plane's origin is, and how long a 1 is in it
-OTHER, FAR = (430, 380), 152  # likewise for the plane of what the values say
+FOOT, UNIT = (52, 402), 55  # where the first plane's origin is, and how long a 1 is in it
+OTHER, FAR = (430, 380), 158  # likewise for the plane of what the values say
 FORMULAS = {
     2: ("car · small", "= 1·0 + 0·1 = 0"),
     3: ("query of car", "= car W_Q = (0, 4)"),
     4: ("key of small", "= small W_K = (0, 1)"),
     5: ("query · key of small", "= 0·0 + 4·1 = 4"),
-    6: ("query · key of small", "= 0·0 + 4·1 = 4"),
+    6: ("query · key of car", "= 0·1 + 4·0 = 0"),
     7: ("weights", "= softmax(scores / √2)"),
 }
 
@@ -33,9 +33,9 @@ def queries_in_one_plane():
     plane with nouns to the right and adjectives upwards: car's is (1, 0), those of small and red
     are (0, 1), at right angles to it, so that their dot product is 0; the and stops are at (0, 0).
     The matrix W_Q turns car's arrow upwards and makes it four long: its query. It meets every
-    word's key, scores 4 with small and red, 0 with the others, and a softmax makes weights of 0.46
-    for small and red. In a second plane, of size and redness, car moves 0.46 of the way along the
-    value of small and of the value of red.
+    word's key, scores 4 with small and red, which a bracket joins to car, 0 with the others, and a
+    softmax makes weights of 0.46 for small and red. In a second plane, of size and redness, car
+    moves 0.46 of the way along the value of small and of the value of red.
     """
     return film(list(_scenes()), 436)
 
@@ -51,7 +51,7 @@ def _scenes():
         ("W_K leaves nouns and adjectives where they are. These are the keys, one per word.", 4),
         ("The query meets every key, one dot product each.", 5),
         ("4 for small and red, 0 for all others.", 6),
-        ("Divide the scores by √2, and a softmax turns them into weights that sum to 1.", 7),
+        ("Divide the scores by √2; a softmax makes weights of them. Unrounded they sum to 1.", 7),
         ("What car takes are their values, in two other entries of a word: size and redness.", 8),
         (f"{weights[SMALL]:.2f} of the value of small flows into car …", 9),
         (f"… and {weights[RED]:.2f} of the value of red.", 10),
@@ -69,8 +69,8 @@ def _scenes():
 def _sentence(scene, moment, scores, weights):
     """Draw the words, and below each what it has by now: its key, its score, its weight."""
     for i, (x, word) in enumerate(zip(PLACES, WORDS, strict=True)):
-        chosen = i == CAR or (moment > 7 and i in (SMALL, RED))
-        colour = "query" if i == CAR else "value" if chosen else "muted"
+        match = ("value" if moment > 7 else "key") if moment > 5 and i in (SMALL, RED) else "muted"
+        colour = "query" if i == CAR else match
         scene.card(word, x, 24, word, colour, 84, full=i == CAR)
         turn = 0.12 * i, 0.12 * i + 0.5  # one after the other
         if 4 <= moment <= 5:
@@ -80,30 +80,31 @@ def _sentence(scene, moment, scores, weights):
             scene.card(f"query {i}", x - 20, 66, "q", "query", 34, True, 28,
                        start=(PLACES[CAR], 30), when=turn)  # fmt: skip
         if moment >= 6:
-            scene.text(f"score {i}", x, 73, number(scores[i], 0), "ink", 20, bold=True,
+            scene.text(f"score {i}", x, 76, number(scores[i], 0), "ink", 20, bold=True,
                        start={"size": 4, "opacity": 0}, when=turn)  # fmt: skip
         if moment >= 7:
-            high = 80 * weights[i]
-            scene.rect(f"bar {i}", x - 30, 122 - high, 60, high, "result",
-                       start={"y": 122, "height": 0})  # fmt: skip
-            scene.text(f"weight {i}", x, 141, f"{weights[i]:.2f}", "result", bold=True)
+            high = 66 * weights[i]
+            scene.rect(f"bar {i}", x - 30, 118 - high, 60, high, "result",
+                       start={"y": 118, "height": 0})  # fmt: skip
+            scene.text(f"weight {i}", x, 136, f"{weights[i]:.2f}", "result", bold=True)
         if moment >= 8:
             value = ", ".join(number(one, 0) for one in VECTORS[i, 3:])
-            scene.text(f"value {i}", x, 164, f"({value})", "value")
+            scene.text(f"value {i}", x, 158, f"({value})", "value")
+    for i in (SMALL, RED) if moment > 5 else ():  # the matches
+        ends = [(PLACES[CAR], 42), (PLACES[CAR], 51), (PLACES[i], 51), (PLACES[i], 42)]
+        scene.line(f"match {i}", ends, "result", 3, start={"points": ends[:2] + ends[1::-1]})
 
 
 def _plane(scene, moment):
     """Draw the plane of nouns and adjectives: words, then car's query and the keys."""
     x, y = FOOT
     for i in range(1, 5):
-        scene.line(f"level {i}", [(x, y - i * UNIT), (230, y - i * UNIT)], "edge", 1)
-        scene.text(f"height {i}", x - 20, y - i * UNIT + 6, i, "muted", anchor="end")
-        if i < 4:
-            scene.line(f"post {i}", [(x + i * UNIT, y), (x + i * UNIT, y - 206)], "edge", 1)
-    scene.arrow("across", x, y, 236, y, "muted", 2, 9, start={})
-    scene.arrow("up", x, y, x, y - 214, "muted", 2, 9, start={})
-    scene.text("noun", 236, y - 5, "noun", "muted", anchor="end")
-    scene.text("adjective", x + 14, y - 204, "adjective", "muted", anchor="start")
+        scene.line(f"level {i}", [(x - 12, y - i * UNIT), (x, y - i * UNIT)])
+        scene.text(f"height {i}", x - 18, y - i * UNIT + 6, i, "muted", anchor="end")
+    scene.arrow("across", x, y, x + 126, y, "muted", 2, 9, start={})
+    scene.arrow("up", x, y, x, y - 234, "muted", 2, 9, start={})
+    scene.text("noun", x + 132, y + 6, "noun", "muted", anchor="start")
+    scene.text("adjective", x + 10, y - 222, "adjective", "muted", anchor="start")
     turned, keys, apart = moment >= 3, moment >= 4, moment == 0
     late = {"when": (0.7, 1)} if moment in (1, 3) else {}  # when the arrows are there
     colour = "key" if keys else "muted"
@@ -121,11 +122,11 @@ def _plane(scene, moment):
         scene.text("their name", x + 14, y - UNIT - 2, words, colour, anchor="start", **late)
     if keys:
         scene.arrow("car's key", x, y + 4, x + UNIT, y + 4, "key", 5, 13)
-        scene.text("its name", x + UNIT + 10, y + 16, "key of car", "key", anchor="start")
+        scene.text("its name", x + 12, y + 24, "key of car", "key", anchor="start")
     at = (PLACES[CAR] - UNIT / 2, 80) if apart else (x + 4 if turned else x, y)
     end = (at[0], y - 4 * UNIT) if turned else (at[0] + UNIT, at[1])
     scene.arrow("car's query", *at, *end, "query", 6, 15, start={})
-    at = (x + 20, y - 4 * UNIT + 22) if turned else (x + UNIT + 10, y - 22)
+    at = (x + 20, y - 4 * UNIT + 22) if turned else (x + 12, y + 24)
     if not apart:
         words = "query of car" if turned else "car (1, 0)"
         scene.text("car's name", *at, words, "query", anchor="start", bold=True, **late)
@@ -148,13 +149,13 @@ def _values(scene, moment, weights):
         scene.line(f"level of {share}", [(x - 5, up), (x + 5, up)])
         scene.text(f"size {share}", across, y + 24, f"−{share}", "muted")
         scene.text(f"redness {share}", x + 10, up + 6, share, "muted", anchor="start")
-    flow = PLACES[SMALL], 172, PLACES[RED]  # below the values
+    flow = PLACES[SMALL], 166, PLACES[RED]  # below the values
     scene.arrow("value of small", x, y, x - FAR, y, "value", 4, 12,
                 start={"x": flow[0], "y": flow[1], "length": 20})  # fmt: skip
     scene.text("small's value", x - 6, y + 46, "value of small", "value", anchor="end")
     scene.arrow("value of red", x, y, x, y - FAR, "value", 4, 12,
                 start={"x": flow[2], "y": flow[1], "length": 20})  # fmt: skip
-    scene.text("red's value", x - 8, y - FAR - 4, "value of red", "value", anchor="end")
+    scene.text("red's value", x - 10, y - FAR - 4, "value of red", "value", anchor="end")
     across, up = small if moment > 8 else 0, red if moment > 9 else 0
     late = {"when": (0.5, 1)}  # when the weight has arrived, the value shrinks to it
     if moment > 8:
@@ -166,7 +167,7 @@ def _values(scene, moment, weights):
     if 9 <= moment <= 10:
         i, *at = (SMALL, x - small / 2, y - 30) if moment == 9 else (RED, x - small + 30, y - 28)
         scene.text(f"times {i}", *at, f"{weights[i]:.2f}", "result", bold=True,
-                   start={"x": PLACES[i], "y": 141}, when=(0, 0.5))  # fmt: skip
+                   start={"x": PLACES[i], "y": 136}, when=(0, 0.5))  # fmt: skip
     if moment > 10:
         scene.arrow("change", x, y, x - small, y - red, "query", 6, 15)
     scene.dot("car here", x - across, y - up, 9, "query", **late)

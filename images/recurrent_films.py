@@ -86,7 +86,7 @@ def _travelling(read, written, *readers):
         "The two last states together are the context vector.",
         f"The decoder starts a state, s₁, from a copy of both, and writes “{written[0]}”.",
         f"State, copy and “{written[0]}” make the next state, which writes “{written[1]}”.",
-        "So it goes on until <eos>. However long a sentence is, the decoder gets only two jars of it.",
+        "So it goes on until <eos>. Of any sentence, however long, the decoder gets only two jars.",
     ]
     for moment, caption in enumerate(told):
         passed = max(moment - 7, 0)
