@@ -69,8 +69,7 @@ def _filling(query, key, scores, weights, value, moment, caption):
     if 1 <= moment <= 3:
         _product(scene, query[0], key[moment - 1], scores[0][moment - 1])
     if moment >= 7:
-        title = "context" if moment < 10 else "contexts"
-        scene.text("contexts", 476, 70, title, "ink", anchor="end", bold=True, room=88)
+        scene.text("contexts", 476, 70, "context", "ink", anchor="end", bold=True, room=88)
     if moment >= 5:
         scene.text("values", 52, VALUE_AT + 6, "values", "muted", bold=True)
         for j, (x, word) in enumerate(zip(ACROSS, WORDS, strict=True)):
@@ -90,26 +89,20 @@ def _row(scene, i, scores, weights, values, moment):
     begun, weighed, mixed = (8, 9, 10) if i else (1, 4, 7)
     y, top = DOWN[i], DOWN[i] - BAR / 2
     for j, (x, weight) in enumerate(zip(ACROSS, weights, strict=True)):
-        low, known = y + TALL / 2, moment - begun >= (0 if i else j)
+        low, thick, known = y + TALL / 2 - 2, BAR * weight, moment - begun >= (0 if i else j)
+        bar = x - CELL / 2 + 2, low - thick, CELL - 4, thick  # a full cell would be 1
         scene.rect(f"cell {i} {j}", x - CELL / 2, y - TALL / 2, CELL, TALL, "none", "edge",
                    opacity=_seen(i, moment))  # fmt: skip
-        high = BAR * weight if moment >= weighed else 0  # a full cell would be 1
-        scene.rect(
-            f"share {i} {j}", x - CELL / 2 + 2, low - 2 - high, CELL - 4, high, OWN[j], tint=0.4
-        )
+        if moment >= weighed:
+            scene.rect(f"share {i} {j}", *bar, OWN[j], tint=0.4, start={"y": low, "height": 0})
         if known:
             there = moment < weighed and j == (2 if i else moment - begun)  # below the query
             words = number(scores[j], 0) if moment < weighed else f"{weight:.2f}"
             when = (0.42 + 0.14 * j, 0.57 + 0.14 * j) if i and moment == begun else (0.4, 1)
             at = y + (22 if there else 7 if moment < weighed else -11)
             scene.text(f"in {i} {j}", x, at, words, "ink", 20, bold=True, when=when)
-        thick = BAR * weight
         if moment >= mixed or (not i and moment == 6):
-            at = (
-                (OUT, top, 24, thick)
-                if moment >= mixed
-                else (x - CELL / 2 + 2, low - 2 - thick, CELL - 4, thick)
-            )
+            at = (OUT, top, 24, thick) if moment >= mixed else bar
             come = {"x": x - CELL / 2, "y": VALUE_AT - 17, "width": CELL, "height": 34}
             when = (0.15 * j, 0.15 * j + 0.7) if moment in (6, 7, 10) else (0, 1)
             scene.rect(f"part {i} {j}", *at, OWN[j], start=come, round=2, line=0, when=when)
@@ -205,9 +198,8 @@ def _both(wanted, guessed, losses, own, moment, caption):
 
 def _encoder(scene, moment, passes):
     """Draw the source, and the encoder that gives it to the decoder of training, and of writing."""
-    scene.text("source", 439, 51, "source", "muted")
-    for i, word in enumerate(SOURCE.split()):
-        scene.text(f"source {i}", 439, 80 + 23 * i, word, room=74)
+    for i, word in enumerate(["source", *SOURCE.split()]):
+        scene.text(f"source {i}", 439, 54 + 24 * i, word, "ink" if i else "muted", room=74)
     scene.rect("encoder", 400, 140, 79, 48, "muted", "muted", 0.15)
     scene.text("encoder name", 439.5, 170, "encoder", "muted", room=70)
     if moment:

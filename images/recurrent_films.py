@@ -89,11 +89,10 @@ def _travelling(read, written, *readers):
         "So it goes on until <eos>. Of any sentence, however long, the decoder gets only two jars.",
     ]
     for moment, caption in enumerate(told):
-        passed = max(moment - 7, 0)
         scene = Scene(caption, {7: 5.6, 11: 3.2}.get(moment, 1.9), moment in (2, 6, 8, 10, 11))
-        _encoder(scene, read, readers, moment, passed)
-        if passed > 1:
-            _translation(scene, written, (readers[0][-1], readers[1][0]), passed)
+        _encoder(scene, read, readers, moment, max(moment - 7, 0))
+        if moment > 8:
+            _translation(scene, written, (readers[0][-1], readers[1][0]), moment - 7)
         yield scene
 
 
@@ -103,26 +102,32 @@ def _encoder(scene, read, readers, moment, passed):
     way = "" if passed else ", backwards" if back else ", forwards"
     scene.text("encoder", 6, 20, "the encoder reads" + way, "muted", anchor="start", bold=True)
     for i, (x, word) in enumerate(zip(PLACES, read, strict=True)):
+        if i >= seen:
+            scene.rect(f"layer {i}", x - 37, READ_AT - 17, 74, 34, COLOURS[i], COLOURS[i], 0.1)
+        elif i < seen - 1 and not back:
+            _layers(scene, f"layer was {i}", readers[0][i], x - WIDE / 2, y, WIDE, HIGH, True,
+                    opacity=0.22)  # fmt: skip
         scene.text(f"word {i}", x, READ_AT + 6, word, COLOURS[i] if i < seen else "ink", bold=True,
                    opacity=0.55 if i < seen else 1)  # fmt: skip
     x = PLACES[max(seen - 1, 0)]
     first = PAIR[0] if passed else ASIDE if back else (x - WIDE / 2, y, WIDE, HIGH)
-    _reader(scene, "layer", read, readers[0], range(seen), first, not back)
+    now = readers[0][seen - 1] if seen else []
+    _jar(scene, "layer", read, now, first, None if back else seen - 1)
     if not seen:
         scene.text("state", PLACES[0] - 38, 276, "hidden state", "muted", anchor="start")
     elif passed < 2:
         at = (420, y + HIGH - 1) if passed else (439, 388) if back else (max(x, 50), 278)
-        share, when = f"le {readers[0][seen - 1][0]:.0%}", (0, 0.75) if back else (0.2, 1)
-        scene.text("share", *at, share, COLOURS[0], 20, bold=True, when=when)
-    if back:
-        box = PAIR[1] if passed else (PLACES[0] - WIDE / 2, y, WIDE, HIGH)
-        when = (0, 0.75) if passed else (0.8, 1)
-        _reader(scene, "back", read, readers[1], range(5, -1, -1), box, False, when)
-    if back and passed < 2:
-        at, share = (174, y + 20) if passed else (50, 278), f"le {readers[1][0][0]:.0%}"
-        scene.text("back share", *at, share, COLOURS[0], 20, bold=True, when=(0.8, 1))
+        scene.text("share", *at, f"le {now[0]:.0%}", COLOURS[0], 20, bold=True,
+                   when=(0, 0.75) if back else (0.2, 1))  # fmt: skip
     if passed:
         scene.text("context", 300, y - 14, "context vector", "ink", bold=True)
+        _jar(scene, "back", read, readers[1][0], PAIR[1])
+    elif back:
+        _jar(scene, "back", read, readers[1][0], (9, y, WIDE, HIGH), when=(0.8, 1))
+    if back and passed < 2:
+        at = (174, y + 20) if passed else (50, 278)
+        scene.text("back share", *at, f"le {readers[1][0][0]:.0%}", COLOURS[0], 20, bold=True,
+                   when=(0.8, 1))  # fmt: skip
     if passed == 1:
         for x, words in ((344, "forward"), (256, "backward")):
             scene.text(words, x, 278, words, "muted", room=80)
@@ -138,18 +143,12 @@ def _encoder(scene, read, readers, moment, passed):
                 before, opacity=0.22, when=turn)  # fmt: skip
 
 
-def _reader(scene, name, read, states, gone, box, walking, when=(0, 0.75)):
-    """Draw the words a reader has still to read, its state, and pale where that has been."""
+def _jar(scene, name, read, state, box, new=None, when=(0, 0.75)):
+    """Draw the state of a reader, which may have read a `new` word."""
     x, y, wide, high = box
-    forward = name == "layer"
-    for i in set(range(6)) - set(gone) if walking else ():
-        scene.rect(f"{name} {i}", PLACES[i] - 37, READ_AT - 17, 74, 34, COLOURS[i], COLOURS[i], 0.1)
-    for i in gone[:-1] if walking else ():
-        _layers(scene, f"{name} was {i}", states[i], PLACES[i] - WIDE / 2, JAR_AT, WIDE, HIGH,
-                forward, opacity=0.22)  # fmt: skip
-    for i, top, thick in _stacked(states[gone[-1]], high, forward) if gone else ():
+    for i, top, thick in _stacked(state, high, name == "layer"):
         how = {"when": when}
-        if walking and i == gone[-1]:  # its card has been there, from which it comes
+        if i == new:  # its card has been there, from which it comes
             how = {"when": (0.4, 1), "start": {"x": PLACES[i], "y": READ_AT + 6, "fill": "ink"}}
         scene.rect(f"{name} {i}", x, y + top, wide, thick, COLOURS[i], COLOURS[i], round=1, line=0,
                    when=how["when"])  # fmt: skip
@@ -231,9 +230,7 @@ def decoder_looking_back():
 def _gaze(read, written, weights, steps, caption):
     """Draw the words, the looks of some steps, one after the other, and faintly those before."""
     if len(steps) == len(written):
-        scene = Scene(caption, 2.4)
-        _as_map(scene, read, written, weights)
-        return scene
+        return _as_map(Scene(caption, 2.4), read, written, weights)
     scene = Scene(caption, 1.0 + 1.6 * len(steps), key=bool(steps))
     scene.text("French", 16, 18, "read", "query", anchor="start", bold=True)
     scene.text("English", 422, 18, "written", "key", bold=True)
@@ -274,6 +271,7 @@ def _as_map(scene, read, written, weights):
     for j, word in enumerate(read):  # aslant, as words are wider than columns
         scene.text(f"read {j}", 36 + 51 * j, 82, word, "ink", anchor="start", bold=True, turn=-50,
                    room=200)  # fmt: skip
+    return scene
 
 
 def _look(scene, i, y, places, weights, turn, share, lit):
@@ -282,10 +280,9 @@ def _look(scene, i, y, places, weights, turn, share, lit):
 
     If it is its turn, lines grow first, then pieces flow; `turn` is when, `share` for how long.
     """
-    low = y + 15 - 30 * sum(weight for weight in weights if weight > SEEN)
-    for j, weight in enumerate(weights):
-        if weight <= SEEN:
-            continue
+    shown = [(j, weight) for j, weight in enumerate(weights) if weight > SEEN]
+    low = y + 15 - 30 * sum(weight for _, weight in shown)
+    for j, weight in shown:
         grow, flow, come = {}, {}, {}
         if turn is not None:
             grow = {"start": {"points": [369, y] * 2}, "when": (turn, turn + 0.3 * share)}
@@ -354,8 +351,7 @@ def _once(step, pair, moment, caption):
         if moment >= 7 or (moment == 6 and i == 2):
             rise = {"start": {"y": KEY_AT - 28}, "when": (0.5, 1)}  # the copies of s are gone
             come = {"start": {"x": 414, "y": 422}, "when": (0.7, 1)} if moment == 6 else rise
-            score = number(energies[i])
-            scene.text(f"score {i}", x, SCORE_AT, score, "ink", 19, bold=True, **come)
+            scene.text(f"score {i}", x, SCORE_AT, number(energies[i]), "ink", 19, bold=True, **come)
         if moment >= 8:
             high = 48 * shares[i]
             scene.rect(f"bar {i}", x - 34, BAR_AT - high, 68, high, "result",

@@ -32,9 +32,7 @@ class Scene:
         self.shapes[name] = {"kind": kind, **_rounded(shape), **how}
 
     def text(self, name, x, y, words, fill="ink", size=TEXT, anchor="middle", bold=False, **how):
-        """Write words on the base line y; `how`: opacity, start, when, room to grow in, and how
-        many degrees they `turn` about x and y.
-        """
+        """Write words on the base line y; `how`: opacity, start, when, turn, room to grow in."""
         self._add(name, "text", how, x=x, y=y, text=str(words), fill=fill, size=size,
                   anchor=anchor, bold=bold)  # fmt: skip
 

@@ -22,16 +22,11 @@ def test_every_picture_is_what_its_function_draws(tmp_path):
 
 def test_every_file_has_its_function_and_a_lesson_that_shows_it():
     files = {path.stem for path in draw.HERE.iterdir() if path.suffix in {".svg", ".json"}}
-    names = {picture.__name__ for picture in draw.PICTURES}
+    names = {picture.__name__ for picture in draw.PICTURES if len(draw.alt_text(picture)) > 40}
     assert files == names
     assert len(names) == len(draw.PICTURES)
     lessons = "".join(path.read_text(encoding="utf-8") for path in build.lessons())
     assert names == set(re.findall(r'notebook\.picture\("(\w+)"\)', lessons))
-
-
-@pytest.mark.parametrize("picture", draw.PICTURES, ids=lambda picture: picture.__name__)
-def test_alt_text_says_what_there_is_to_see(picture):
-    assert len(draw.alt_text(picture)) > 40
 
 
 @pytest.mark.parametrize("path", sorted(draw.HERE.glob("*.svg")), ids=lambda path: path.name)
@@ -82,23 +77,21 @@ def test_the_first_word_loses_the_room_in_the_state_that_the_alt_text_says():
 
 
 def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows():
-    said = {}
-    for scene in show("bahdanau_step").data["scenes"]:
-        said |= {
-            name: shape.get("text", "").replace("−", "-") for name, shape in scene["shapes"].items()
-        }
+    shapes = {
+        k: v for scene in show("bahdanau_step").data["scenes"] for k, v in scene["shapes"].items()
+    }
 
     def column(name, count=4):
-        return torch.tensor([float(said[f"{name} {i}"]) for i in range(count)])
+        words = [shapes[f"{name} {i}"]["text"].replace("−", "-") for i in range(count)]
+        return torch.tensor([float(word) for word in words])
 
-    torch.testing.assert_close(column("W s entry") + column("U h₃ entry"), column("sum entry"))
-    torch.testing.assert_close(column("sum entry").tanh().round(decimals=2), column("tanh entry"))
-    four = column("tanh entry") @ column("v entry")
-    first, rest = re.findall(r": ([\d.]+)", said["sums"])
-    assert f"{four:.2f}" == first
-    assert f"{float(first) + float(rest):.2f}" == said["score"] == said["score 2"]
-    shares = column("score", 6).softmax(0)
-    assert [f"{share:.2f}" for share in shares] == [said[f"weight {i}"] for i in range(6)]
+    near = {"rtol": 0, "atol": 0.0051}  # digits as shown
+    assert torch.allclose(column("W s entry") + column("U h₃ entry"), column("sum entry"))
+    torch.testing.assert_close(column("sum entry").tanh(), column("tanh entry"), **near)
+    four, rest = map(float, re.findall(r": ([\d.]+)", shapes["sums"]["text"]))
+    assert column("tanh entry") @ column("v entry") == pytest.approx(four, abs=0.0051)
+    assert f"{four + rest:.2f}" == shapes["score"]["text"] == shapes["score 2"]["text"]
+    torch.testing.assert_close(column("score", 6).softmax(0), column("weight", 6), **near)
 
 
 def test_two_shapes_of_one_name_are_refused():

@@ -12,9 +12,8 @@ from textwrap import wrap
 
 from helpers.widgets import modules
 from helpers.widgets.colours import LIGHT
-from helpers.widgets.readable import lowered
 from helpers.widgets.stills import as_image
-from helpers.widgets.svg import FONT
+from helpers.widgets.svg import Sheet
 
 COLOURS = {**LIGHT, "none": "none"}
 STRIP = 400  # pixels: the width of a key frame on the page, two in a row
@@ -59,69 +58,33 @@ class Film:
 
 def frame_svg(data: dict, scene: dict) -> str:
     """Draw one scene of a film, when its movement is over, with its caption below."""
-    lines = wrap(scene["caption"], LETTERS)
-    width, high = data["width"], data["height"]
-    height = high + LINE * len(lines) + 14
-    words = "".join(
-        f'<text x="14" y="{high + LINE * (i + 0.8):g}" font-size="18" font-weight="bold">'
-        f"{lowered(line)}</text>"
-        for i, line in enumerate(lines)
-    )
-    shapes = "".join(map(_drawn, scene["shapes"].values()))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" font-family="{FONT}" fill="{LIGHT["ink"]}">'
-        f'<rect width="{width}" height="{height}" rx="8" fill="{LIGHT["paper"]}"/>'
-        f"{shapes}{words}</svg>"
-    )
+    lines, high = wrap(scene["caption"], LETTERS), data["height"]
+    sheet = Sheet(data["width"], high + LINE * len(lines) + 14)
+    sheet.rect(0, 0, sheet.width, sheet.height, LIGHT["paper"], round=8)
+    for shape in scene["shapes"].values():
+        part = Sheet(sheet.width, high)
+        _draw(part, shape)
+        sheet.shapes.append(f'<g opacity="{shape.get("opacity", 1):g}">{"".join(part.shapes)}</g>')
+    for i, line in enumerate(lines):
+        sheet.text(14, high + LINE * (i + 0.8), line, size=18, bold=True)
+    return sheet.to_svg()
 
 
-def _drawn(shape):
-    """Write a shape as SVG; the player does the same."""
-    paint = f'fill="{COLOURS[shape["fill"]]}"'
-    if "stroke" in shape:
-        paint += f' stroke="{COLOURS[shape["stroke"]]}" stroke-width="{shape["line"]:g}"'
-    if shape.get("opacity", 1) < 1:
-        paint += f' opacity="{shape["opacity"]:g}"'
-    if shape.get("tint", 1) < 1:
-        paint += f' fill-opacity="{shape["tint"]:g}"'
-    return _WRITTEN[shape["kind"]](shape, paint)
-
-
-def _text(shape, paint):
-    weight = ' font-weight="bold"' if shape["bold"] else ""
-    turn = f' transform="rotate({shape.get("turn", 0)} {shape["x"]:g} {shape["y"]:g})"'
-    return (
-        f'<text x="{shape["x"]:g}" y="{shape["y"]:g}" font-size="{shape["size"]:g}"{weight} '
-        f'text-anchor="{shape["anchor"]}"{turn} {paint}>{lowered(shape["text"])}</text>'
-    )
-
-
-def _rect(shape, paint):
-    place = " ".join(f'{key}="{shape[key]:g}"' for key in ("x", "y", "width", "height"))
-    return f'<rect {place} rx="{shape["round"]:g}" {paint}/>'
-
-
-def _dot(shape, paint):
-    return f'<circle cx="{shape["x"]:g}" cy="{shape["y"]:g}" r="{shape["r"]:g}" {paint}/>'
-
-
-def _line(shape, paint):
-    points = " ".join(f"{value:g}" for value in shape["points"])
-    return f'<polyline points="{points}" stroke-linejoin="round" {paint}/>'
-
-
-def _arrow(shape, paint):
-    length, half, head = shape["length"], shape["width"] / 2, min(shape["head"], shape["length"])
-    corners = [(0, -half), (length - head, -half), (length - head, -0.6 * head), (length, 0)]
-    corners += [(x, -y) for x, y in corners[2::-1]]
-    angle = math.radians(shape["angle"])
-    turn, up = math.cos(angle), math.sin(angle)
-    points = " ".join(
-        f"{shape['x'] + x * turn - y * up:.1f},{shape['y'] + x * up + y * turn:.1f}"
-        for x, y in corners
-    )
-    return f'<polygon points="{points}" {paint}/>'
-
-
-_WRITTEN = {"text": _text, "rect": _rect, "dot": _dot, "line": _line, "arrow": _arrow}
+def _draw(sheet, shape):
+    """Draw a shape as the player does."""
+    kind, x, y = shape["kind"], shape.get("x"), shape.get("y")
+    fill, frame = COLOURS[shape["fill"]], (COLOURS[shape.get("stroke", "none")], shape.get("line"))
+    if kind == "text":
+        sheet.text(x, y, shape["text"], fill, shape["size"], shape["anchor"], shape["bold"],
+                   -shape.get("turn", 0))  # fmt: skip
+    elif kind == "rect":
+        size = shape["width"], shape["height"]
+        sheet.rect(x, y, *size, fill, *frame, shape["round"], shape["tint"])
+    elif kind == "dot":
+        sheet.dot(x, y, shape["r"], fill, *frame)
+    elif kind == "line":
+        sheet.path(zip(shape["points"][::2], shape["points"][1::2], strict=True), *frame)
+    else:
+        along, angle = shape["length"], math.radians(shape["angle"])
+        end = x + along * math.cos(angle), y + along * math.sin(angle)
+        sheet.arrow(x, y, *end, fill, shape["width"], shape["head"])

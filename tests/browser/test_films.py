@@ -19,22 +19,21 @@ WORDS = """([n, moment]) => {
   Object.assign(player.querySelector('input'), { step: 'any', value: moment }).oninput();
   const seen = [...player.querySelectorAll('text')].filter((text) => text.style.opacity > 0.5);
   const words = seen.map((text) => {
+    const { x, y, width, height } = text.getBBox();
     const high = parseFloat(getComputedStyle(text).fontSize);
-    const { x, y, width, height } = text.getBBox(); // with room for accents
-    const [left, right, top, bottom] = [x + 1, x + width, y + high / 4, y + height - high / 4];
-    const corners = [[left, top], [right, top], [left, bottom], [right, bottom]];
-    return { text, high: high * text.ownerSVGElement.getScreenCTM().a, corners };
+    const ends = [[x + 1, x + width], [y + high / 4, y + height - high / 4]]; // room for accents
+    return { text, ends, high: high * text.ownerSVGElement.getScreenCTM().a };
   });
-  const spread = (values) => [Math.min(...values), Math.max(...values)];
-  const crosses = ([a, b], [c, d]) => a < d && c < b;
-  const alongside = (a, b) => { // as seen from a, which may stand aslant
+  const meet = (a, b) => { // as seen from a, which may stand aslant
     const turn = a.text.getScreenCTM().inverse().multiply(b.text.getScreenCTM());
-    const seen = b.corners.map(([x, y]) => new DOMPoint(x, y).matrixTransform(turn));
-    return [0, 1].every((axis) => crosses(spread(a.corners.map((corner) => corner[axis])),
-      spread(seen.map((corner) => [corner.x, corner.y][axis]))));
+    const corners = b.ends[0].flatMap((x) =>
+      b.ends[1].map((y) => new DOMPoint(x, y).matrixTransform(turn)));
+    return a.ends.every(([low, high], axis) => {
+      const seen = corners.map(({ x, y }) => [x, y][axis]);
+      return low < Math.max(...seen) && Math.min(...seen) < high;
+    });
   };
-  const meet = (a, b) => alongside(a, b) && alongside(b, a);
-  const faults = words.filter((a) => words.some((b) => a !== b && meet(a, b)));
+  const faults = words.filter((a) => words.some((b) => a !== b && meet(a, b) && meet(b, a)));
   return [Math.min(...words.map(({ high }) => high)), faults.map(({ text }) => text.textContent)];
 }"""
 
@@ -123,9 +122,10 @@ def test_on_a_phone_everything_can_be_read_and_hit(film, dark):
     if dark:
         page.evaluate("document.body.setAttribute('data-jp-theme-light', 'false')")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    for control in page.locator(".film-player :is(button, input, select)").all():
+    for control in page.locator(".film-player :is(button, input, select, svg[role])").all():
         box = control.bounding_box()
         assert min(box["width"], box["height"]) >= 24
+        assert control.get_attribute("aria-label")
     page.evaluate("document.body.style.margin = '0 62px'")  # what JupyterLab leaves a film
     page.wait_for_timeout(300)
     for n, name in enumerate(FILMS):
@@ -135,11 +135,6 @@ def test_on_a_phone_everything_can_be_read_and_hit(film, dark):
             assert smallest >= 11.99
             assert not faults, (name, scene["caption"])
             start += scene["seconds"]
-    names = [
-        control.get_attribute("aria-label")
-        for control in page.locator(".film-player :is(button, input, select, svg[role])").all()
-    ]
-    assert all(names)
     ground = page.locator(".film-player").first.evaluate("e => getComputedStyle(e).backgroundColor")
     assert ground == ("rgb(18, 24, 31)" if dark else "rgb(255, 255, 255)")
 
