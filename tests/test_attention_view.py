@@ -52,7 +52,10 @@ def test_the_translator_brings_three_tabs(attended):
     assert rows[0][-1].endswith("→ <eos>")
     assert [one["causal"] for one in view._maps] == [False, True, False]
     view.tab = "cross"
-    assert "&lt;bos&gt; → A to " in picture_of(view)[0]
+    alt, drawn = picture_of(view)
+    assert "rows are queries (reads → predicts)" in alt
+    assert "&lt;bos&gt; → A to " in alt
+    assert ">reads → predicts</text>" in drawn
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (3, 4, 4), (2, 3, 4, 4), (1, 2, 3, 4, 4)])

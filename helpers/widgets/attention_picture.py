@@ -9,6 +9,7 @@ from helpers.widgets.svg import share
 
 MUTED, QUERY, KEY = (LIGHT[n] for n in ("muted", "query", "key"))
 RAMP = palette(LIGHT["weights"], (0.0, 0.68, 1.0)) + bytes.fromhex(LIGHT["masked"][1:])
+MEANING = "reads → predicts"  # what the name of a translator's row says
 LONGEST = 18  # characters of a label
 MOST_TILES = 16  # pixels of one head in the overview
 
@@ -22,10 +23,16 @@ def picture(one, layer, head, selected=None, side="query") -> str:
     weights = one.weights[layer, head]
     queries, keys = [_short(t) for t in one.rows], [_short(t) for t in one.keys]
     cell = max(8, min(40, 620 // max(weights.shape)))
-    left = 24 + max(width_of(t) for t in queries)
-    top = 52 + max(width_of(t) for t in keys)
+    corner = [(MEANING, MUTED)] * (one.rows != one.queries)
+    corner += [("queries ↓", QUERY), ("keys →", KEY)]
+    left = 24 + max(width_of(t) for t in [*queries, *(words for words, _ in corner)])
+    top = 52 + max(40, *(width_of(t) for t in keys))
     parts = [text(16, 30, title(one, layer, head), weight=600)]
     parts += _labels(queries, keys, cell, left, top)
+    parts += [
+        text(left - 8, top - 8 - 20 * i, words, colour, "end")
+        for i, (words, colour) in enumerate(corner)
+    ]
     size = cell * len(keys), cell * len(queries)
     levels = _levels(weights)
     levels[numpy.triu_indices(len(keys) * one.causal, 1)] = STEPS + 1
@@ -56,9 +63,10 @@ def alt_text(one, layer, head, most=12) -> str:
         f"{query} to {one.keys[row.argmax()]} ({share(row.max())})"
         for query, row in zip(one.rows[:most], weights, strict=False)
     ]
+    what = f" ({MEANING})" if one.rows != one.queries else ""
     more = f"; and {len(weights) - most} more" if len(weights) > most else ""
     return (
-        f"Attention map. {title(one, layer, head)}: rows are queries, columns are keys. "
+        f"Attention map. {title(one, layer, head)}: rows are queries{what}, columns are keys. "
         f"Each query attends most: {', '.join(rows)}{more}."
     )
 
@@ -78,8 +86,6 @@ def _labels(queries, keys, cell, left, top):
         yield text(left - 8, top + (q + 0.5) * cell + 5, queries[q], anchor="end")
     for k in range(0, len(keys), step):
         yield text(left + (k + 0.5) * cell + 5, top - 8, keys[k], turn=90)
-    yield text(left - 8, top - 8, "queries ↓", QUERY, "end")
-    yield text(left - 8, top - 28, "keys →", KEY, "end")
 
 
 def _levels(weights):

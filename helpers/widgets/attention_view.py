@@ -132,19 +132,9 @@ class AttentionView(StaticFallback, anywidget.AnyWidget):
 
 def _described(one, scale):
     layers, heads = one.weights.shape[:2]
-    return {
-        "name": one.name,
-        "label": one.label,
-        "layers": layers,
-        "heads": heads,
-        "queries": one.queries,
-        "keys": one.keys,
-        "rows": one.rows,
-        "causal": one.causal,
-        "raw_queries": one.raw_queries,
-        "raw_keys": one.raw_keys,
-        "scale": scale,
-    }
+    names = ("name", "label", "queries", "keys", "rows", "causal", "raw_queries", "raw_keys")
+    named = {name: getattr(one, name) for name in names}
+    return {**named, "layers": layers, "heads": heads, "scale": scale}
 
 
 def attention_view(weights, query_tokens=None, key_tokens=None, **state):

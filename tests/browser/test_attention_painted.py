@@ -91,6 +91,7 @@ def test_sliders_head_grid_and_keys_choose_what_is_painted(page):
     expect_columns(page, turned(0))
     page.get_by_label("Head", exact=True).fill("3")
     expect_columns(page, turned(2))
+    assert "What does head 1 look at?" in page.locator(".av-told").inner_text()  # it was the last
     page.get_by_label("Layer", exact=True).fill("2")
     expect_columns(page, turned(3))
     expect_told(page, "encoder 1 2 heatmap None query")
@@ -139,18 +140,21 @@ def test_pointing_reads_weights_out_and_a_click_pins(page):
     rows = page.locator(".av-query [role=option]")
     rows.nth(0).hover()
     assert readout(page)[0] == "The attends to"
-    assert readout(page)[1:3] == ["The", "0.800"]
+    assert readout(page)[1:3] == ["The", "0.80"]
     assert page.locator(".av-band").is_visible()
     page.locator(".av-key [role=option]").nth(4).hover()
     assert readout(page)[0] == "<eos> is attended to by"
+    name = page.locator(".av-key .av-token").nth(1).bounding_box()  # slanted over the next columns
+    page.mouse.move(name["x"] + name["width"] * 0.75, name["y"] + name["height"] * 0.25)
+    assert readout(page)[0] == "<script>alert(1)<… is attended to by"
     box = page.locator(CELL).bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.9)
-    assert page.locator(".av-tip").inner_text() == "<eos> to قطة 0.050"
+    assert page.locator(".av-tip").inner_text() == "<eos> to قطة 0.05"
 
     rows.nth(2).click()
     expect_told(page, "encoder 0 0 heatmap 2 query")
     page.mouse.move(5, 5)
-    assert readout(page)[:3] == ["قطة attends to", "قطة", "0.800"]
+    assert readout(page)[:3] == ["قطة attends to", "قطة", "0.80"]
     assert rows.nth(2).get_attribute("aria-selected") == "true"
     rows.nth(2).click()
     expect_told(page, "encoder 0 0 heatmap None query")
@@ -158,15 +162,36 @@ def test_pointing_reads_weights_out_and_a_click_pins(page):
     expect_told(page, "encoder 0 0 heatmap 3 key")
 
 
-def test_on_a_phone_the_map_comes_first_and_what_is_pinned_keeps_its_numbers(open_notebook):
-    page = open_notebook([FORETOLD], size=(390, 844))
-    page.locator(".av[data-small] .av-query [role=option]").nth(0).click()
+# A translator's map: what is read at every row, and what is predicted there.
+TRANSLATED = """
+import numpy
+from types import SimpleNamespace
+from helpers.widgets.attention_view import attention_view
+tokens = lambda name: [f"{name}{i}" for i in range(14)]
+maps = {"cross": (numpy.eye(14)[None, None], tokens("read"), tokens("key"))}
+attention_view(SimpleNamespace(maps=maps, target_tokens=tokens("next")))
+"""
+
+
+def test_on_a_phone_controls_headline_and_map_are_seen_at_once(open_notebook):
+    page = open_notebook([TRANSLATED], size=(390, 844))
+    row = page.locator(".av-query [role=option]").nth(0)
+    assert row.inner_text() == "→ next0"  # not "read0": both don't fit
+    assert page.locator(".av-means").inner_text() == "→ predicts"
+    said = page.locator(".av-told b")
+    assert said.inner_text().endswith("reading “read0”, predicting “next0”, 1.00 on “key0”.")
+    row.click()
     page.mouse.move(5, 5)
-    assert page.locator(".av-tip").inner_text() == "to The 0.80, <script>alert(1)<… 0.05 …"
-    tops = [
-        page.locator(f".av-{name}").bounding_box()["y"] for name in ("sliders", "stage", "told")
-    ]
-    assert tops == sorted(tops)
+    assert said.inner_text().startswith("read0 → next0 attends to key0 1.00, key1 0.00;")
+    boxes = [page.locator(f".av-{name}").bounding_box() for name in ("bar", "told", "stage")]
+    assert [box["y"] for box in boxes] == sorted(box["y"] for box in boxes)
+    # What JupyterLab's bars leave.
+    assert boxes[2]["y"] + boxes[2]["height"] - boxes[0]["y"] < 844 - 130
+    assert page.locator(".av-scroll").evaluate("map => map.scrollWidth <= map.clientWidth")
+    page.set_viewport_size({"width": 900, "height": 700})
+    page.locator(".av:not([data-small])").wait_for()
+    assert row.inner_text() == "read0 → next0"
+    assert page.locator(".av-bar-track").first.bounding_box()["width"] > 100
 
 
 def test_the_keyboard_alone_and_the_summary_for_screen_readers(page):
@@ -182,7 +207,7 @@ def test_the_keyboard_alone_and_the_summary_for_screen_readers(page):
     )
     assert summary.text_content() == (
         "Encoder, layer 1, head 1. <script>alert(1)</script> attends to "
-        "<script>alert(1)</script> 0.800, The 0.050, قطة 0.050, は 0.050, <eos> 0.050."
+        "<script>alert(1)</script> 0.80, The 0.05, قطة 0.05, は 0.05, <eos> 0.05."
     )
     page.keyboard.press("Enter")
     expect_told(page, "encoder 0 0 heatmap 1 query")
@@ -191,6 +216,10 @@ def test_the_keyboard_alone_and_the_summary_for_screen_readers(page):
     assert page.evaluate("document.activeElement.dataset.index") == "0"
     page.keyboard.press("ArrowRight")  # over to the keys
     assert page.evaluate("document.activeElement.dataset.side") == "key"
+    ring = "part => getComputedStyle(part).outlineStyle"  # round the slanted name alone
+    focused = page.locator(".av-key [role=option]:focus")
+    assert focused.evaluate(ring) == "none"
+    assert focused.locator(".av-token").evaluate(ring) == "solid"
     page.keyboard.press("Escape")
     expect_told(page, "encoder 0 0 heatmap None")
 
@@ -209,7 +238,7 @@ def test_html_stays_text_python_changes_the_page_and_the_dark_theme_paints_dark(
     page.wait_for_function(
         "() => document.querySelector('.av-readout').innerText.startsWith('は attends to')"
     )
-    assert readout(page)[1:3] == ["<eos>", "0.800"]
+    assert readout(page)[1:3] == ["<eos>", "0.80"]
     light = page.locator(CELL).evaluate("canvas => canvas.toDataURL()")
     page.evaluate(
         "jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
@@ -236,7 +265,7 @@ attention_view(numpy.full((2, 4, {n}, {n}), 1 / {n}), ["word"] * {n})
     page = open_notebook([code])
     page.wait_for_selector(".av-stage[data-painted]")
     page.locator(".av-query [role=option]").nth(0).hover()
-    assert readout(page)[2] == f"{1 / n:.3f}"
+    assert readout(page)[2] == f"{1 / n:.2f}"
     seen = page.evaluate(
         """() => [...document.querySelectorAll('.av-query .av-option:not(.av-thin)')]
                .map(option => option.firstChild.getBoundingClientRect().top)"""

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { describe, headOf, levelOf, linesFor, ranked, readMaps, reduced, weightAt } from "../../helpers/widgets/static/attention_data.js";
+import { describe, headline, headOf, levelOf, linesFor, ranked, readMaps, reduced, weightAt, worthWriting, written } from "../../helpers/widgets/static/attention_data.js";
 
 // Python's bytes may begin anywhere in a message.
 function packed(codes) {
@@ -43,15 +43,30 @@ test("ranked by weight; of equals the first one first", () => {
 
 test("a sentence for screen readers names the largest and sums up the rest", () => {
   const head = headOf(one([250, 750, 500, 500]), 0, 0);
-  assert.equal(describe(head, "query", 0), "il attends to dort 0.750, il 0.250.");
-  assert.equal(describe(head, "query", 0, 1), "il attends to dort 0.750; 1 others together 0.250.");
+  assert.equal(describe(head, "query", 0), "il attends to dort 0.75, il 0.25.");
+  assert.equal(describe(head, "query", 0, 1), "il attends to dort 0.75; 1 others together 0.25.");
 });
 
 test("what a decoder's mask hides is no zero, and a row says what is read and written", () => {
   const head = headOf(one([1000, 0, 300, 700], { causal: true, rows: ["il → a", "dort → b"] }), 0, 0);
   assert.deepEqual(ranked(head, "query", 0), [{ other: 0, w: 1 }]);
-  assert.equal(describe(head, "query", 0), "il → a attends to il 1.000; 1 masked out.");
+  assert.equal(describe(head, "query", 0), "il → a attends to il 1.00; 1 masked out.");
   assert.deepEqual(ranked(head, "key", 1).map(({ other }) => other), [1]);
+});
+
+test("two decimals, of which only a 1 reads 1.00", () => {
+  assert.deepEqual([0, 0.006, 0.34, 0.998, 1].map(written), ["0.00", "0.01", "0.34", "0.99", "1.00"]);
+  assert.deepEqual([0.004, 0.006].map(worthWriting), [false, true]);
+});
+
+test("the headline passes over what a token gives to itself, unless it has no other choice", () => {
+  const codes = [1000, 0, 300, 700];
+  const headed = (more) => headline(headOf(one(codes, more), 0, 0));
+  assert.equal(headed({}), "Largest weight on another token: “dort”, 0.30 on “il”.");
+  const rows = ["il → a", "dort → b"];
+  assert.equal(headed({ causal: true, rows }), "Largest weight on another token: reading “dort”, predicting “b”, 0.30 on “il”.");
+  assert.equal(headed({ rows, keys: ["x", "y"] }), "Largest weight: reading “il”, predicting “a”, 1.00 on “x”.");
+  assert.equal(headline(headOf(one([1000], { queries: ["il"], rows: ["il"], keys: ["il"] }), 0, 0)), "Largest weight: “il”, 1.00 on “il”.");
 });
 
 test("a map made small keeps the largest weight of each part", () => {

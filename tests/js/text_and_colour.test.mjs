@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { THEMES, colourWords, inkOn, ramp, twoSided } from "../../helpers/widgets/static/colour.js";
-import { cellText, clamp, isSpecial, shorten } from "../../helpers/widgets/static/text.js";
+import { clamp, isSpecial, shorten } from "../../helpers/widgets/static/text.js";
 
 const luminance = (colour) => {
   const parts = typeof colour === "string" ? [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)) : colour;
@@ -59,8 +59,4 @@ test("numbers read on every colour of both ramps", () => {
 
 test("the words of a ramp hold red, green, blue and full opacity", () => {
   assert.deepEqual([...new Uint8Array(colourWords([[1, 2, 3]]).buffer)], [1, 2, 3, 255]);
-});
-
-test("a zero in a cell is not written, a minus is a real one", () => {
-  assert.deepEqual([0, 0.004, 0.006, 0.998, 1, -0.25].map(cellText), ["", "", "0.01", ">0.99", "1.00", "−0.25"]);
 });

@@ -1,7 +1,13 @@
 // The attention view's numbers: what came from Python, and how it is read. No page needed.
 
 import { wholeNumbers } from "./numbers.js";
-import { digits } from "./text.js";
+import { shorten } from "./text.js";
+
+// Every weight of this view is written so, wherever it stands: with two decimals that fit into a small
+// cell, rounded, but only what is 1 reads 1.00.
+export const written = (w) => (w < 0.99999 ? Math.min(w, 0.99) : w).toFixed(2);
+// Where most weights are 0.00, these aren't written.
+export const worthWriting = (w) => w >= 0.005;
 
 export function readMaps(model) {
   const maps = model.get("_maps");
@@ -11,21 +17,22 @@ export function readMaps(model) {
   return maps.map((map) => {
     const own = codes.subarray(start, start + size(map));
     start += size(map);
-    return { ...map, codes: own, nq: map.queries.length, nk: map.keys.length };
+    // In self-attention a token is a query and a key.
+    const self = String(map.queries) === String(map.keys);
+    return { ...map, codes: own, nq: map.queries.length, nk: map.keys.length, self };
   });
 }
+
+const mostOf = (codes) => codes.reduce((most, code) => Math.max(most, code), 0);
 
 export function headOf(map, layer, head) {
   const size = map.nq * map.nk;
   const start = (layer * map.heads + head) * size;
   const codes = map.codes.subarray(start, start + size);
-  let most = 0;
-  for (const code of codes) if (code > most) most = code;
   // The darkest colour is the head's largest weight, but a head that spreads its attention evenly
   // must look pale: the scale never ends below four times an even share.
   const even = Math.min(1, 4 / map.nk);
-  const largest = most / map.scale;
-  return { map, codes, nq: map.nq, nk: map.nk, darkest: Math.max(largest, even), largest, most };
+  return { map, codes, nq: map.nq, nk: map.nk, darkest: Math.max(mostOf(codes) / map.scale, even) };
 }
 
 // A decoder's query sees no key after it.
@@ -47,10 +54,24 @@ export function ranked(head, side, index) {
   return found.sort((a, b) => b.w - a.w || a.other - b.other);
 }
 
-export function strongest(head) {
-  const at = head.codes.indexOf(head.most);
-  const [q, k] = [Math.floor(at / head.nk), at % head.nk];
-  return { q, k, w: weightAt(head, q, k) };
+// What a token gives to itself is no news, and a decoder's first token has no other choice.
+export function strongest({ codes, nk, map }) {
+  const others = codes.map((code, at) => (map.self && at % (nk + 1) === 0 ? 0 : code));
+  const at = others.indexOf(mostOf(others));
+  return { q: Math.floor(at / nk), k: at % nk, w: codes[at] / map.scale };
+}
+
+// What a decoder's position predicts, the second half of its row's name; empty for other models.
+export const predicted = ({ rows, queries }, q) => rows[q].slice(queries[q].length).replace(" → ", "");
+
+export function headline(head) {
+  const { map } = head;
+  const { q, k, w } = strongest(head);
+  const [read, next, key] = [map.queries[q], predicted(map, q), map.keys[k]].map(
+    (word) => word && `“${shorten(word)}”`,
+  );
+  const which = map.self && q !== k ? " on another token" : "";
+  return `Largest weight${which}: ${next ? `reading ${read}, predicting ${next}` : read}, ${written(w)} on ${key}.`;
 }
 
 export function describe(head, side, index, top = 5) {
@@ -58,11 +79,11 @@ export function describe(head, side, index, top = 5) {
   const [own, others] = side === "query" ? [rows, keys] : [keys, rows];
   const list = ranked(head, side, index);
   const masked = others.length - list.length;
-  const named = list.slice(0, top).map(({ other, w }) => `${others[other]} ${digits(w)}`);
+  const named = list.slice(0, top).map(({ other, w }) => `${others[other]} ${written(w)}`);
   const rest = list.slice(top);
   const left = rest.reduce((sum, { w }) => sum + w, 0);
   const verb = side === "query" ? "attends to" : "is attended to by";
-  const tail = rest.length ? `; ${rest.length} others together ${digits(left)}` : "";
+  const tail = rest.length ? `; ${rest.length} others together ${written(left)}` : "";
   return `${own[index]} ${verb} ${named.join(", ")}${tail}${masked ? `; ${masked} masked out` : ""}.`;
 }
 

@@ -7,12 +7,12 @@ import { clamp } from "./text.js";
 export function buildHeads(view) {
   const { map } = view;
   if (map.layers * map.heads < 2) return;
-  const room = view.root.dataset.layout === "beside" ? view.geometry.panel - 10 : Math.min(460, view.width * 0.55);
-  const gap = 6;
-  const tile = clamp(Math.floor((room - 30) / map.heads) - gap, 14, 44);
-  const pitch = tile + gap;
+  const below = view.small ? view.width - 4 : Math.min(460, view.width * 0.55);
+  const room = view.root.dataset.layout === "beside" ? view.geometry.panel - 10 : below;
+  const pitch = clamp(Math.floor((room - 30) / map.heads), 11, 50);
+  const gap = pitch < 24 ? 2 : 6;
   const canvas = make("canvas", { "aria-hidden": "true" });
-  paintHeads(canvas, map, view.theme, tile, gap);
+  paintHeads(canvas, map, view.theme, pitch - gap, gap);
   const size = `width:${map.heads * pitch}px;height:${map.layers * pitch}px`;
   const grid = make("div", { class: "av-grid", style: size }, canvas);
   view.headButtons = [];
@@ -31,7 +31,7 @@ export function buildHeads(view) {
   const across = make("div", { class: "av-across" }, ...numbers(map.heads, `width:${pitch}px`));
   const high = `height:${pitch}px;line-height:${pitch}px`;
   const down = make("div", { class: "av-down" }, ...numbers(map.layers, high));
-  const more = view.geometry.panel > 180 ? make("span", { class: "av-muted" }, "one row per layer") : null;
+  const more = view.geometry.panel > 240 ? make("span", { class: "av-muted" }, "one row per layer") : null;
   const caption = make("div", { class: "av-caption" }, "All heads", more);
   const named = { class: "av-table", role: "group", "aria-label": "All heads" };
   const table = make("div", named, make("span"), across, down, grid);

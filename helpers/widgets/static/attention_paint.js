@@ -1,9 +1,20 @@
 // The attention view's painting on canvases. Nothing here knows of the page around them.
 
-import { isMasked, levelOf, lineOpacity, lineWidth, headOf, linesFor, reduced, weightAt } from "./attention_data.js";
+import {
+  isMasked,
+  levelOf,
+  lineOpacity,
+  lineWidth,
+  headOf,
+  linesFor,
+  reduced,
+  weightAt,
+  worthWriting,
+  written,
+} from "./attention_data.js";
 import { colourWords, inkOn } from "./colour.js";
 import { fitCanvas } from "./page.js";
-import { FONT, cellText, fitting } from "./text.js";
+import { FONT, textWidth } from "./text.js";
 
 const hexOf = (colour) => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16));
 
@@ -16,10 +27,9 @@ function pixelMap(head, theme, out) {
   const image = context.createImageData(head.nk, head.nq);
   const words = new Uint32Array(image.data.buffer);
   const colours = theme.words || (theme.words = colourWords([...theme.ramp, hexOf(theme.masked)]));
-  const factor = 255 / (head.map.scale * head.darkest);
   for (let i = 0; i < words.length; i++) {
     const masked = isMasked(head, Math.floor(i / head.nk), i % head.nk);
-    words[i] = masked ? colours[256] : colours[Math.min(255, Math.round(head.codes[i] * factor))];
+    words[i] = masked ? colours[256] : colours[levelOf(head, head.codes[i])];
   }
   context.putImageData(image, 0, 0);
   return canvas;
@@ -39,21 +49,11 @@ export function paintHeatmap(canvas, head, theme, { cell, wide }, scratch) {
     for (let k = 1; k < head.nk; k++) context.fillRect(k * wide - gap / 2, 0, gap, height);
     for (let q = 1; q < head.nq; q++) context.fillRect(0, q * cell - gap / 2, width, gap);
   }
-  if (numbersFit(head, wide)) writeNumbers(context, head, theme, cell, wide);
+  const size = [16, 14, 12, 11].find((high) => high * 1.7 <= cell && textWidth("0.00", high) + 2 <= wide);
+  if (size && head.nq * head.nk <= 400) writeNumbers(context, head, theme, { cell, wide }, size);
 }
 
-const numbersFit = (head, cell) => cell >= 26 && head.nq * head.nk <= 400;
-// In a small cell a number is smaller and does without its zero.
-const numberSize = (wide, cell) => (Math.min(wide, 2 * cell) >= 42 ? (cell >= 30 ? 16 : 14) : 12);
-function numberIn(weight, wide, size) {
-  const text = cellText(weight);
-  const short = text.replace("0.", ".");
-  if (text[0] !== ">") return wide >= 36 ? text : short;
-  return fitting([text, short, "≈1"], wide - 4, size);
-}
-
-function writeNumbers(context, head, theme, cell, wide) {
-  const size = numberSize(wide, cell);
+function writeNumbers(context, head, theme, { cell, wide }, size) {
   context.font = `${size}px ${FONT}`;
   context.textAlign = "center";
   context.textBaseline = "middle";
@@ -61,8 +61,8 @@ function writeNumbers(context, head, theme, cell, wide) {
     for (let k = 0; k < head.nk; k++) {
       const colour = theme.ramp[levelOf(head, head.codes[q * head.nk + k])];
       context.fillStyle = inkOn(colour);
-      const text = numberIn(weightAt(head, q, k), wide, size);
-      context.fillText(text, (k + 0.5) * wide, (q + 0.53) * cell);
+      const weight = weightAt(head, q, k);
+      if (worthWriting(weight)) context.fillText(written(weight), (k + 0.5) * wide, (q + 0.53) * cell);
     }
   }
 }

@@ -1,76 +1,78 @@
 // The attention view's stage: a heatmap or lines, with tokens along its sides.
 
+import { predicted } from "./attention_data.js";
 import { make } from "./page.js";
-import { clamp, widest } from "./text.js";
+import { clamp, textWidth, widest } from "./text.js";
 import { tokenList, tokenOption } from "./tokens.js";
 
 function addToken(view, side, index, extra = "") {
   const { map } = view;
-  const [names, raws] = side === "query" ? [rowsOf(view), map.raw_queries] : [map.keys, map.raw_keys];
+  const [names, raws] = side === "query" ? [view.rows, map.raw_queries] : [map.keys, map.raw_keys];
   const element = tokenOption(side, index, names[index], raws[index], extra);
+  const next = side === "query" && predicted(map, index);
+  if (next) element.title = `reads “${map.queries[index]}”, predicts “${next}”`;
   view.options[side].push(element);
   return element;
 }
 
-// Where room is scarce a row says only what was read.
-const rowsOf = ({ map, root }) => (root.hasAttribute("data-small") ? map.queries : map.rows);
+// Names the rows so that they fit into `room`, where it's scarce by what they predict; says above them
+// what a name means; and returns how wide that is.
+function nameRows(view, room) {
+  const { map } = view;
+  const next = map.queries.map((_, q) => predicted(map, q));
+  const whole = !next[0] || widest(map.rows) * lettersOf(view) <= room;
+  view.rows = whole ? map.rows : next.map((word) => `→ ${word}`);
+  view.meaning = next[0] ? (whole ? "reads → predicts" : "→ predicts") : "";
+  return Math.ceil(Math.max(widest([...view.rows, "queries ↓"]) * lettersOf(view), textWidth(view.meaning, 13)));
+}
+const meaningOf = ({ meaning }) => (meaning ? make("span", { class: "av-means" }, meaning) : null);
+const lettersOf = ({ small }) => (small ? 14 / 16 : 1);
 
-const HIGH = 376; // most that rows take, so that all of the view is on a laptop's screen
-const TALL = 450; // most that rows and the names of the columns take
-const panelOf = (width) => (width < 700 ? 164 : clamp(Math.floor(width * 0.34), 190, 340));
-const gapOf = (width) => (width < 700 ? 16 : 24);
+// Most that rows and the names of the columns take, so that all of the view is on a laptop's screen. In
+// a frame of its own the window's height says nothing.
+const tall = () => clamp((window.parent === window ? window.innerHeight : window.screen.height) - 326, 300, 450);
+
+// The panel stands beside the stage if that `fits` into what's left.
+function layOut({ root, width }, fits) {
+  const [panel, gap] = width < 700 ? [164, 16] : [clamp(Math.floor(width * 0.27), 190, 340), 24];
+  const beside = width - panel - gap;
+  root.dataset.layout = fits(beside) ? "beside" : "below";
+  root.style.setProperty("--panel", `${panel}px`);
+  root.style.setProperty("--gap", `${gap}px`);
+  return { panel, room: fits(beside) ? beside : width };
+}
 
 function heatGeometry(view) {
-  const { map, width } = view;
-  const small = view.root.toggleAttribute("data-small", width < 420); // its letters are 14 pixels high
-  const names = widest([...rowsOf(view), "queries ↓"]);
-  const left = small ? Math.ceil((names * 14) / 16) + 14 : names + 22;
+  const { map, small } = view;
+  const left = nameRows(view, view.width - 18 - map.nk * 12) + (small ? 7 : 18);
   const n = Math.max(map.nq, map.nk);
   const keyWidth = widest(map.keys);
-  const [least, most] = [n <= 48 ? 19 : n <= 100 ? 14 : 12, clamp(Math.floor(HIGH / map.nq), 19, n <= 6 ? 76 : 46)];
-  const turned = (cell) => (keyWidth <= cell - 8 ? 0 : cell >= 26 ? 45 : 90);
-  const overhang = (cell) => {
-    if (turned(cell) !== 45) return 4;
-    const over = map.keys.map((key, k) => widest([key]) * 0.71 + 14 - (map.nk - k - 0.5) * cell);
-    return Math.max(4, Math.ceil(Math.max(...over)));
+  const turned = (wide) => (keyWidth <= wide - 8 ? 0 : wide >= 26 ? 45 : 90);
+  const overhang = (wide) => {
+    const over = map.keys.map((key, k) => widest([key]) * 0.71 + 14 - (map.nk - k - 0.5) * wide);
+    return turned(wide) === 45 ? Math.max(4, Math.ceil(Math.max(...over))) : 0;
   };
-  const fit = (room) => {
-    const cell = clamp(Math.floor((room - left) / map.nk), least, most);
-    return clamp(Math.floor((room - left - overhang(cell)) / map.nk), least, most);
-  };
-  const [panel, gap] = [panelOf(width), gapOf(width)];
-  const beside = width - panel - gap;
-  let cell = fit(beside);
-  const sits = left + map.nk * cell + overhang(cell) <= beside && cell >= 19;
-  if (!sits) cell = fit(width - 2);
-  const topOf = (turn) => (turn === 0 ? 40 : turn === 45 ? Math.ceil(keyWidth * 0.71) + 28 : keyWidth + 18);
-  cell = clamp(Math.floor((TALL - topOf(turned(cell))) / map.nq), least, cell);
+  const columns = (room) => Math.floor((room - left - overhang(Math.floor((room - left) / map.nk))) / map.nk);
+  const { panel, room } = layOut(view, (beside) => columns(beside) >= 19);
   // Before a map is scrolled its columns become narrower, and its rows are as high as a finger needs.
-  const dense = left + map.nk * cell + overhang(cell) > width && cell >= 12;
-  const room = sits ? beside - left - overhang(cell) : cell * map.nk;
-  const wide = dense
-    ? clamp(Math.floor((width - left - 4) / map.nk), 12, cell)
-    : clamp(Math.floor(room / map.nk), cell, Math.max(cell, 42));
-  if (dense) cell = Math.max(cell, Math.min(24, most));
+  const [least, most] = [n <= 48 ? 19 : n <= 100 ? 14 : 12, n <= 6 ? 76 : 42];
+  const wide = clamp(columns(room), 11, most);
+  const narrow = view.root.toggleAttribute("data-narrow", wide < 19);
   const turn = turned(wide);
-  const top = topOf(turn);
-  view.root.dataset.layout = sits ? "beside" : "below";
-  view.root.style.setProperty("--panel", `${panel}px`);
-  view.root.style.setProperty("--gap", `${gap}px`);
-  view.root.toggleAttribute("data-narrow", wide < 19);
-  const step = Math.ceil(19 / cell);
-  return { panel, cell, wide, left, top, turn, pad: overhang(wide), step, skip: dense ? Math.ceil(12 / wide) : step };
+  const names = { 0: 0, 45: keyWidth * 0.71 + 28, 90: keyWidth * (narrow ? 0.75 : lettersOf(view)) + 18 };
+  const top = Math.max(view.meaning ? 62 : 42, Math.ceil(names[turn]));
+  const cell = clamp(Math.floor((tall() - top) / map.nq), least, narrow ? Math.max(24, least) : wide);
+  return { panel, cell, wide, left, top, turn, pad: overhang(wide), step: Math.ceil(19 / cell) };
 }
 
 export function buildHeatmap(view) {
-  const geometry = (view.geometry = heatGeometry(view));
-  const { cell, wide, left, top, turn, step, skip, pad } = geometry;
+  const { cell, wide, left, top, turn, step, pad } = (view.geometry = heatGeometry(view));
   const { map } = view;
   const [w, h] = [map.nk * wide, map.nq * cell];
   const keys = tokenList("key", "horizontal");
   const queries = tokenList("query", "vertical");
   for (let k = 0; k < map.nk; k++) {
-    const option = addToken(view, "key", k, k % skip ? "av-thin" : "");
+    const option = addToken(view, "key", k);
     option.style.cssText = `left:${k * wide}px;width:${wide}px`;
     const token = option.firstChild;
     if (turn) token.style.cssText = `transform:rotate(-${turn}deg);left:${wide / 2}px`;
@@ -87,7 +89,11 @@ export function buildHeatmap(view) {
   const size = `width:${w}px;height:${h}px`;
   const field = make("div", { class: "av-field", style: size }, view.canvas, ...view.bands, view.tip);
   view.field = field;
-  const names = [make("span", { class: "av-q" }, "queries ↓"), make("span", { class: "av-k" }, "keys →")];
+  const names = [
+    make("span", { class: "av-q" }, "queries ↓"),
+    make("span", { class: "av-k" }, "keys →"),
+    meaningOf(view),
+  ];
   const corner = make("div", { class: "av-corner" }, ...names);
   const grid = `grid-template:${top}px ${h}px/${left}px ${w + pad}px`;
   const heat = make("div", { class: "av-heat", style: grid }, corner, keys, queries, field);
@@ -101,19 +107,14 @@ export function buildHeatmap(view) {
 }
 
 export function buildLines(view) {
-  const { map, width } = view;
-  const small = view.root.toggleAttribute("data-small", width < 420);
-  const [room, letters] = small ? [48, 14 / 16] : [84, 1];
-  const [left, right] = [rowsOf(view), map.keys].map((names) => Math.ceil(widest(names) * letters) + room);
-  const [panel, gap] = [panelOf(width), gapOf(width)];
-  const beside = width - panel - gap >= left + right + 80;
-  const between = (beside ? width - panel - gap : width) - left - right - (small ? 2 : 20);
-  const middle = clamp(between, 40, 420);
-  const row = clamp(Math.floor(HIGH / Math.max(map.nq, map.nk)), 24, 34);
-  view.root.style.setProperty("--panel", `${panel}px`);
-  view.root.style.setProperty("--gap", `${gap}px`);
-  view.geometry = { panel, row, left, middle, right };
-  view.root.dataset.layout = beside ? "beside" : "below";
+  const { map, small } = view;
+  const numbers = small ? 42 : 84;
+  const right = Math.ceil(widest(map.keys) * lettersOf(view)) + numbers;
+  const left = nameRows(view, view.width - right - numbers - 40) + numbers;
+  const { panel, room } = layOut(view, (beside) => beside >= left + right + 80);
+  const middle = clamp(room - left - right - (small ? 0 : 20), 36, 420);
+  const row = clamp(Math.floor((tall() - 74) / Math.max(map.nq, map.nk)), 21, 34);
+  view.geometry = { panel, row, middle };
   const lists = ["query", "key"].map((side) => {
     const list = tokenList(side, "vertical");
     const n = side === "query" ? map.nq : map.nk;
@@ -126,7 +127,11 @@ export function buildLines(view) {
     list.style.height = `${n * row}px`;
     return list;
   });
-  const over = [make("span", { class: "av-q" }, "queries"), make("span"), make("span", { class: "av-k" }, "keys")];
+  const over = [
+    make("span", { class: "av-q" }, "queries", meaningOf(view)),
+    make("span"),
+    make("span", { class: "av-k" }, "keys"),
+  ];
   const names = make("div", { class: "av-sides" }, ...over);
   const columns = `grid-template-columns:${left}px ${middle}px ${right}px`;
   names.style.cssText = columns;

@@ -1,6 +1,6 @@
 // The attention view: state, frame and pointer. What it paints, lists and reads out is beside it.
 
-import { describe, headOf, readMaps } from "./attention_data.js";
+import { describe, headOf, readMaps, written } from "./attention_data.js";
 import { buildHeads, markHead } from "./attention_heads.js";
 import { onKey } from "./attention_keys.js";
 import { paintHeatmap, paintLines } from "./attention_paint.js";
@@ -8,7 +8,7 @@ import { highlight } from "./attention_readout.js";
 import { buildHeatmap, buildLines } from "./attention_stage.js";
 import { THEMES, rgb } from "./colour.js";
 import { eachFrame, innerWidth, isDark, make, onTheme, onWidth, shieldKeys, sliderOf, switchOf } from "./page.js";
-import { clamp, digits } from "./text.js";
+import { clamp } from "./text.js";
 import { setRoving, tokenOf } from "./tokens.js";
 
 const TRAITS = ["tab", "layer", "head", "view", "selected", "side"].map((name) => `change:${name}`).join(" ");
@@ -75,11 +75,8 @@ class AttentionView {
     this.set({ layer: (layer + layers) % layers, head: (head + heads) % heads });
   }
   openTab(name) {
-    const map = this.maps.find((one) => one.name === name);
-    const layer = Math.min(this.model.get("layer"), map.layers - 1);
-    const head = Math.min(this.model.get("head"), map.heads - 1);
     this.hover = this.focused = null;
-    this.set({ tab: name, layer, head, selected: null });
+    this.set({ tab: name, selected: null });
   }
   pin(side, index) {
     const { pinned } = this;
@@ -179,6 +176,7 @@ class AttentionView {
   buildStage() {
     const held = this.stage.contains(document.activeElement) && document.activeElement.closest(".av-option");
     this.stage.replaceChildren();
+    this.small = this.root.toggleAttribute("data-small", this.width < 420);
     this.canvas = make("canvas", { role: "img" });
     this.options = { query: [], key: [] };
     if (this.view === "lines") buildLines(this);
@@ -193,12 +191,9 @@ class AttentionView {
       paintLines(this.canvas, head, theme, this.shown, geometry.row, geometry.middle);
     } else {
       paintHeatmap(this.canvas, head, theme, geometry, this.scratch);
-      const stops = theme.ramp
-        .filter((_, i) => i % 15 === 0)
-        .map(rgb)
-        .join(", ");
+      const stops = theme.ramp.filter((_, i) => i % 15 === 0).map(rgb);
       this.scale.style.background = `linear-gradient(to right, ${stops})`;
-      this.scaleEnd.textContent = digits(head.darkest, 2);
+      this.scaleEnd.textContent = written(head.darkest);
     }
     this.canvas.setAttribute("aria-label", `${this.title}: ${head.nq} queries, ${head.nk} keys`);
     this.stage.dataset.painted = `${this.title}, ${this.view}`;

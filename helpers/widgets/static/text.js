@@ -9,12 +9,6 @@ export function digits(value, n = 3) {
   return value < 0.99999 && Number(text) === 1 ? `>0.${"9".repeat(n)}` : text;
 }
 
-// A number inside a small cell; what would read 0.00 is not written.
-export function cellText(value) {
-  const text = digits(value, 2);
-  return Number(text) === 0 ? "" : text.replace("-", "−");
-}
-
 // Counted in characters, not in halves of them: an emoji is never cut in two.
 export function shorten(text, longest = 18) {
   const letters = [...text];
