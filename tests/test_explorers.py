@@ -182,8 +182,20 @@ def test_what_cannot_be_read_keeps_the_last_good_vector(typed):
     widget.the = typed
     assert widget.numbers["context"].equal(before)
     assert "three numbers" in widget.controls["the"].error
+    with pytest.raises(ValueError, match="three numbers"):
+        SixSteps(the=typed)
     widget.the = "1 0 1"
     assert not widget.controls["the"].error
+
+
+def test_a_refusal_goes_with_the_next_thing_done_but_not_with_the_click_that_left_the_field():
+    widget = SixSteps()
+    send(widget, set={"the": "none"}, number=1, gesture=7)
+    send(widget, set={"pressed": "k cat 0"}, number=2, gesture=7)
+    assert "three numbers" in widget._shown["controls"][2]["error"]
+    send(widget, set={"pressed": "k cat 1"}, number=3, gesture=8)
+    assert not widget._shown["controls"][2]["error"]
+    assert widget._shown["state"]["the"] == "1 0 1"  # what the field shows again
 
 
 def test_temperature_ends_in_a_look_up_and_in_a_mixture():
@@ -332,15 +344,25 @@ def test_the_patterns_widget_counts_what_its_mask_holds(causal):
     assert "has met" not in AttentionPatterns(layers=1).svg
 
 
-def test_the_ward_round_offers_the_patients_that_it_can_diagnose_and_marks_the_place():
+def test_the_ward_round_opens_at_the_first_wrong_module_and_counts_its_cells():
     assert tuple(p for p in PATIENTS if chart(p)[1] is not None) == VISIBLE
-    widget, mark = WardRound(), 'width="10.0" height="23.0"'
-    for module, marked in (8, 0), (1, 1), (0, 1):  # once found, it stays marked
-        widget.module = module
-        assert widget.svg.count(mark) == marked
-        assert ("The first with orange" in widget.tell()[1]) == (module == 1)
-    assert widget.tell()[0] == "Change each word, and 11 places move here."
-    assert widget.numbers["may"].equal(torch.eye(11).bool())  # as an embedding does
+    widget, told = WardRound(), set()
+    for patient in VISIBLE:
+        widget.patient = patient
+        assert widget.module == widget.numbers["first"]
+        assert widget.svg.count('width="10.0" height="23.0"') == 1
+        told.add(widget.tell())
+        for path, moved, may in widget.numbers["modules"]:  # words as `tell` has them
+            assert may.equal(torch.eye(11).bool()) or may.equal(causal_mask(11)), path
+            assert not ((moved != may) & moved).tril().any(), path
+    assert len(told) == len(VISIBLE)
+    assert "Here 31 cells see the future and 4 cells miss the past." in widget.tell()[0]
+    one = torch.ones(11, 11).tril().bool()
+    one[0, 1], one[1, 0] = True, False
+    widget.numbers |= {"moved": one, "odd": one != causal_mask(11)}
+    assert "1 cell sees the future and 1 cell misses the past." in widget.tell()[0]
+    widget.module = 0
+    assert widget.tell()[0] == "Output k should depend on word k alone, and it does."
 
 
 def test_hints_follow_what_the_hand_did():

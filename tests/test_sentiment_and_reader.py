@@ -153,4 +153,4 @@ def test_the_word_flipper_leaves_out_one_word_at_a_time(sentiment):
     assert "Type a few more words." in widget.tell()[1]
     widget.sentence = "one " * 13
     assert widget.sentence == "good"
-    assert "At most 12 words fit; got 13" in widget.message
+    assert "At most 12 words fit; got 13" in widget.controls["sentence"].error

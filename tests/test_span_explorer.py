@@ -81,7 +81,7 @@ def test_independent_ends_can_be_no_span():
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"), [(" ", "not empty"), ("word " * (MOST_TOKENS + 1), "At most 60 tokens")]
+    ("typed", "said"), [(" ", "at least one"), ("word " * (MOST_TOKENS + 1), "At most 60 tokens")]
 )
 def test_a_text_that_cannot_be_used_is_refused_in_words(typed, said):
     widget = make()

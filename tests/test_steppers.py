@@ -141,17 +141,15 @@ def test_a_sentence_typed_is_translated_and_a_wrong_one_refused(make):
     w.controls["sentence"].value = OTHER
     assert w.sentence == OTHER
     assert w.svg != before
-    assert not w.message
+    assert not w.controls["sentence"].error
     good = w.svg
     for bad, words in [("zut " + OTHER, "zut"), ("", "Type"), (". " * MOST, "At most")]:
         w.controls["sentence"].value = bad
         assert w.sentence == OTHER
-        assert words in w.message
-        assert w.controls["sentence"].error == w.message
+        assert words in w.controls["sentence"].error
     w.controls["sentence"].value = OTHER
-    assert not w.message
-    assert w.svg == good
     assert not w.controls["sentence"].error
+    assert w.svg == good
     w.controls["sentence"].value = "zut"
     w.reset()
     assert w.sentence == w.controls["sentence"].value == SENTENCE
@@ -186,7 +184,7 @@ def test_the_words_that_a_model_knows_are_listed_at_the_field(make):
     assert set(SENTENCE.split()) <= set(field["known"])
     assert not {"<pad>", "<bos>", "<eos>", "<unk>"} & set(field["known"])
     w.sentence = " ".join(field["known"][:3])
-    assert not w.message
+    assert not w.controls["sentence"].error
 
 
 @pytest.mark.parametrize("make", [rnn, bahdanau])

@@ -58,12 +58,11 @@ def test_a_sentence_that_cannot_be_used_is_refused_in_words(kind, typed, said, m
     before = widget.sentence
     widget.sentence = typed
     assert widget.sentence == before
-    assert said in widget.message
-    assert widget.controls["sentence"].error == widget.message
+    assert said in widget.controls["sentence"].error
     with pytest.raises(ValueError, match=said):
         make(kind, sentence=typed)
     widget.reset()
-    assert not widget.message
+    assert not widget.controls["sentence"].error
 
 
 # Heads ------------------------------------------------------------------------------------------
@@ -93,11 +92,17 @@ def test_costs_alone_are_those_of_one_silent_head(make, translator):
     widget = make(HeadSwitches, alone=True)
     costs = widget.numbers["costs"]
     assert list(costs) == widget.names()
-    shown = re.findall(r">0\.\d\d<", widget.svg)
+    shown = re.findall(r">−?0\.\d\d<", widget.svg)
+    assert "−0.03" in "".join(shown)  # a head in the way
     widget.silent = ("cross 2.2",)
-    assert re.findall(r">0\.\d\d<", widget.svg) == shown  # a silent head's cost stays
+    assert re.findall(r">−?0\.\d\d<", widget.svg) == shown  # a silent head's cost stays
+    assert "on these 4 sentences" in widget.svg
     cost = widget.numbers["loss"] - widget.numbers["whole"]
     assert costs["cross 2.2"] == pytest.approx(cost, abs=1e-4)  # stored
+    widget.silent = ("cross 2.2", "encoder 2.1")
+    assert "alone sum to 0.03; together they cost " in widget.tell()[1]
+    widget.silent = ("encoder 2.1",)
+    assert "better without" in widget.tell()[1]
     other = HeadSwitches(translator, CAPTIONS[4:6], silent=("cross 2.2",), alone=True).numbers
     assert other["costs"]["cross 2.2"] == pytest.approx(other["loss"] - other["whole"])
 

@@ -75,10 +75,10 @@ class ChatBox(SentenceExplorer):
 
     def _read(self, template):
         known, kept = self._known
-        if known != self._good:
-            self._known = self._good, (kept := {})
+        if known != self.sentence:
+            self._known = self.sentence, (kept := {})
         if template not in kept:
-            ids = TEMPLATES[template](chat_prompt(self._good, self._encode))
+            ids = TEMPLATES[template](chat_prompt(self.sentence, self._encode))
             replies = {name: list(writer(ids)) for name, writer in self._writers.items()}
             kept[template] = {"prompt": ids, "replies": replies}
         return kept[template]

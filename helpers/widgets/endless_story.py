@@ -68,24 +68,16 @@ class EndlessStory(Explorer):
         """Go back to the first beginning and the first dials; the story is written anew."""
         self._beginning = None
         super().reset()
-        self._redraw()
 
     @traitlets.validate("prompt")
     def _valid_prompt(self, proposal):
-        """Refuse an empty prompt: in words at the field, or with an error from Python."""
-        if proposal.value:
-            return proposal.value
-        if not self.controls:
-            raise ValueError("a story needs a beginning of at least one letter.")
-        self.controls["prompt"].error = "The story needs a beginning."
-        return self.prompt
+        return self.checked(proposal, "" if proposal.value else "The story needs a beginning.")
 
     def compute(self):
         """Write as many pieces as are asked for, and weigh what could come next."""
         teller, beginning = self._teller, (self.prompt, self.seed)
         if self._beginning != beginning:
             self._beginning, self._written = beginning, []
-            self.controls["prompt"].error = ""
             self._prompt_ids = teller.encode(self.prompt).tolist()
         place, token_id = self.chosen or (0, -1)
         reached = 0 < place <= min(self.length, len(self._written) + 1)

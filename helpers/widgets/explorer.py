@@ -59,13 +59,13 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
                 f"{', '.join(sorted(known))}."
             )
         super().__init__(_title=(type(self).__doc__ or "").partition("\n")[0])
-        self._held, self._stale, self._answered = 0, False, 0
-        self.numbers, self.controls, self._drawings = {}, {}, []
+        self._held, self._stale, self._answered, self._gesture = 0, False, 0, None
+        self.numbers, self.controls, self._drawings, self._good = {}, {}, [], {}
         with self.together():
             for name, value in state.items():
                 setattr(self, name, value)
         self.build()
-        self._start = self.state
+        self._start, self._good = self.state, self.state
         self.observe(self._redraw, names=known)
         self.on_msg(self._receive)
         self._redraw()
@@ -154,6 +154,8 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
     def reset(self, *_):
         """Go back to the state that the widget was made with."""
         with self.together():
+            self._forget_refusals()
+            self._redraw()  # at the end, even if nothing changes
             for name, value in self._start.items():
                 setattr(self, name, value)
 
@@ -174,6 +176,27 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
             alt = self.describe()
             drawing = side_by_side([*lines_of_text(self.tell()), *self._draw()], alt)
         return as_image(drawing, alt, self._look)
+
+    def checked(self, proposal, problem):
+        """Return what a field's trait becomes: what is proposed, or the last if it's a `problem`.
+
+        The problem is told at the field until something else is done; from Python, a first value
+        like that is a ValueError.
+        """
+        name, field = proposal.trait.name, self.controls.get(proposal.trait.name)
+        if not problem:
+            self._good[name] = proposal.value
+        elif not field:
+            raise ValueError(problem)
+        if field and field.error != problem:
+            field.error = problem
+            self._redraw()
+        return self._good[name]
+
+    def _forget_refusals(self):
+        """Let what was refused go as soon as something else is done: fields show what holds."""
+        for control in self.controls.values():
+            control.error = ""
 
     # Controls ---------------------------------------------------------------------------------
 
@@ -229,6 +252,10 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
 
     def _receive(self, _, content, buffers):
         """Do what a hand did in the browser, and answer even if it cannot be done."""
+        # The click that leaves a field sends what was typed as well: it doesn't hide the answer.
+        if content.get("gesture") != self._gesture:
+            self._forget_refusals()
+        self._gesture = content.get("gesture")
         try:
             with self._drawn_once():
                 if "set" in content:

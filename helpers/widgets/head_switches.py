@@ -16,7 +16,7 @@ from helpers.widgets.svg import PALE, Sheet, ink_on, number, shade
 
 KINDS = ("encoder", "decoder", "cross")
 TOP, ROW = 54, 36  # pixels: top of the map of heads, and from one of its rows to the next
-CELL, LINE = 60, 23  # pixels: a head's width, a line of text
+CELL, LINE = 68, 23  # pixels: a head's width, a line of text
 WIDE, MOST_LETTERS = 400, 40  # of the sentences: pixels, and letters in one line, on a phone too
 
 
@@ -176,17 +176,27 @@ class HeadSwitches(Explorer):
                 f"All {len(self.names())} heads are on.",
                 "Press a head. Does any translation change?",
             )
+        asked = "How many can you silence before the first one changes?"
+        if found["changed"]:
+            asked = "Switch some on again. Which of them brings the old translation back?"
+        more = found["loss"] - found["whole"]
+        if more < 0:
+            asked = "The loss fell: here the model does better without what you silenced."
+        elif n > 1 and found["costs"]:  # heads stand in for one another: costs don't add up
+            alone = sum(found["costs"][name] for name in self.silent)
+            asked = (
+                f"Their costs alone sum to {number(alone)}; together they cost {number(more)}. "
+                "Which heads stand in for one another?"
+            )
         return (
             f"{n} {'head is' if n == 1 else 'heads are'} silent, and {found['changed']} of "
             f"{len(self._sentences)} translations changed.",
-            "How many can you silence before the first one changes?"
-            if not found["changed"]
-            else "Switch some on again. Which of them brings the old translation back?",
+            asked,
         )
 
     def draw(self):
         """Draw the heads, to be clicked, and beside them the loss and the translations."""
-        sheet, y = Sheet(WIDE, TOP + ROW * len(self._layers) + 30), 86
+        sheet, y = Sheet(WIDE, TOP + ROW * len(self._layers) + 30), 106
         self._draw_loss(sheet)
         for i in range(len(self._sentences)):
             y = self._draw_sentence(sheet, i, y) + 14
@@ -195,10 +205,12 @@ class HeadSwitches(Explorer):
 
     def _draw_loss(self, sheet):
         loss, whole = self.numbers["loss"], self.numbers["whole"]
-        more = f" (+{number(loss - whole)})" if loss > whole else ""
-        more = f" ({number(loss - whole)})" if loss < whole else more
+        more = f" ({'+' * (loss > whole)}{number(loss - whole)})" if loss != whole else ""
         sheet.text(0, 18, f"Loss: {number(loss)} nats per token{more}", INK, bold=True)
         scale = sheet.width / 8  # nats; a guess among all 4,000 tokens costs 8.3
+        pairs = f"on these {len(self._sentences)} sentences"
+        for nats, words, anchor in (0, "0", "start"), (4, pairs, "middle"), (8, "8", "end"):
+            sheet.text(nats * scale, 70, words, GREY, anchor=anchor)
         sheet.rect(0, 30, sheet.width, 22, PALE, round=4)
         sheet.rect(0, 30, min(loss * scale, sheet.width), 22, PURPLE, round=4)
         sheet.line(whole * scale, 26, whole * scale, 56, INK, 2.5)
@@ -220,7 +232,7 @@ class HeadSwitches(Explorer):
         y = sheet.height - 30
         words = "stronger: costs more" if costs else "■ on"
         sheet.text(0, y, words, BLUE, bold=True)
-        sheet.text(0, y + 24, "blank: less than 0.01" if costs else "", GREY)
+        sheet.text(0, y + 24, "blank: 0.00 · minus: better without it" if costs else "", GREY)
         sheet.text(sheet.width - 4, y, "× off", ORANGE, anchor="end", bold=True)
         return sheet
 
@@ -229,10 +241,10 @@ class HeadSwitches(Explorer):
         share = max(costs[name], 0) / top if costs else 0.0
         fill = shade(WEIGHTS, share) if costs else BLUE
         sheet.rect(x, y + 1, CELL - 2, ROW - 4, PALE if off else fill, round=4)
-        cost = number(costs[name]) if costs and costs[name] >= 0.005 else ""
-        at, size = (x + 3, 16) if cost else (x + CELL / 2 - 7, 20)
+        cost = number(costs[name]) if costs and abs(costs[name]) >= 0.005 else ""
+        at, size = (x + 1, 16) if cost else (x + CELL / 2 - 7, 20)
         sheet.text(at, y + 24, "×" if off else "", ORANGE, size, bold=True)
-        at, colour = (x + CELL - 4, INK) if off else (x + CELL - 10, ink_on(share))
+        at, colour = (x + CELL - 2, INK) if off else (x + CELL - 10, ink_on(share))
         sheet.text(at, y + 24, cost, colour, anchor="end")
         others = [one for one in self.silent if one != name]
         label = f"{name}: {'off, switch it on' if off else 'on, switch it off'}"

@@ -75,6 +75,11 @@ class MergeStepper(SentenceExplorer):
             return f"At most {LONGEST_WORD} letters fit into a word."
         return ""
 
+    @traitlets.validate("unseen")
+    def _check_unseen(self, proposal):
+        word = "_".join(proposal.value.split())
+        return self.checked(proposal, self.problem(word) if word else "")
+
     def build(self):
         self.words("sentence", "Words", wide=True)
         self.play("step", "Merges", interval=1600)
@@ -85,9 +90,8 @@ class MergeStepper(SentenceExplorer):
     def compute(self):
         """Make merges until no pair is left, and once more without a choice by hand."""
         counts, plain = Counter(self.sentence.split()), [0] * (MOST_MERGES + 1)
-        plan, unseen = [*self.own, *plain], self.unseen.strip().replace(" ", "_")
-        self.controls["unseen"].error = problem = self.problem(unseen)
-        steps, best = _learn(counts, "" if problem else unseen, plan), _learn(counts, "", plain)
+        plan, unseen = [*self.own, *plain], "_".join(self.unseen.split())
+        steps, best = _learn(counts, unseen, plan), _learn(counts, "", plain)
         self.limit("step", len(steps) - 1)
         rows = max(len(steps[0]["words"]), min(MOST_PAIRS, len(steps[0]["pairs"])))
         best = best[min(self.step, len(best) - 1)]["pieces"]

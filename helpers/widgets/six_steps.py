@@ -31,15 +31,13 @@ STEPS = (
 def read_vector(text: str) -> list[float]:
     """Read three numbers, as a learner types them, with spaces or commas between them.
 
-    If it is not three numbers from −99 to 99, it is a ValueError.
+    If it is not three numbers from −99 to 99, it is an empty list.
     """
     try:
         vector = [float(part) for part in text.replace(",", " ").replace("−", "-").split()]
     except ValueError:
-        vector = []
-    if len(vector) != 3 or not all(abs(v) <= 99 for v in vector):
-        raise ValueError(f"Type three numbers from −99 to 99, such as 1 0 1; got {text!r}")
-    return vector
+        return []
+    return vector if len(vector) == 3 and all(abs(v) <= 99 for v in vector) else []
 
 
 class SixSteps(Explorer):
@@ -57,8 +55,12 @@ class SixSteps(Explorer):
     sleeps = traitlets.Unicode("1 1 0").tag(state=True)
     still = {"step": 6}
 
+    @traitlets.validate(*WORDS)
+    def _three_numbers(self, proposal):
+        asked = "Type three numbers from −99 to 99, such as 1 0 1."
+        return self.checked(proposal, "" if read_vector(proposal.value) else asked)
+
     def build(self):
-        self._good = {w: read_vector(self.traits()[w].default(self)) for w in WORDS}
         self.play("step", "Step", interval=1500)
         self.choice("word", "Word", WORDS)
         for word in WORDS:
@@ -66,18 +68,13 @@ class SixSteps(Explorer):
         self.button("Start again", self.reset)
 
     def compute(self):
-        """Run the attention; keep the last good vector where a new one cannot be read."""
-        for word in WORDS:
-            self.controls[word].error = ""
-            try:
-                self._good[word] = read_vector(getattr(self, word))
-            except ValueError as error:
-                self.controls[word].error = f"{error}. The last vector stays."
-        x = torch.tensor([self._good[word] for word in WORDS])
+        """Run the attention."""
+        x = torch.tensor([read_vector(getattr(self, word)) for word in WORDS])
         at = WORDS.index(self.word)
         query, keys, values = x[at : at + 1] @ W_Q, x @ W_K, x @ W_V
         context, weights = scaled_dot_product_attention(query, keys, values)
         return {
+            "x": x,
             "query": query[0],
             "keys": keys,
             "values": values,
@@ -99,7 +96,7 @@ class SixSteps(Explorer):
         """Say what happens at this step."""
         if self.step < 6:
             return STEPS[self.step - 1], f"Next: {STEPS[self.step][2:]}"
-        typed = self._good["cat"] == [0, 4, 1]
+        typed = self.numbers["x"][1].tolist() == [0, 4, 1]
         return STEPS[self.step - 1], (
             "Now choose another word. Does cat’s value fill its context too?"
             if typed
@@ -147,7 +144,7 @@ class SixSteps(Explorer):
         if part == "context":
             return found["weights"], found["values"], int(rest[0]), "weights", "all v", GREEN
         word, (name, matrix, colour) = (rest[:-1] or [self.word])[0], MATRICES["qkv".index(part)]
-        return torch.tensor(self._good[word]), matrix, int(rest[-1]), f"x of “{word}”", name, colour
+        return found["x"][WORDS.index(word)], matrix, int(rest[-1]), f"x of “{word}”", name, colour
 
     def _draw_product(self, sheet, y):
         """Draw the product that the pressed number comes from, its entries lit, and write it."""

@@ -45,8 +45,6 @@ class SpanExplorer(Explorer):
 
     def __init__(self, reader, question, text, **state):
         self._reader, self._known = reader, {}
-        if problem := self._problem(question, text):
-            raise ValueError(problem)
         super().__init__(question=question, text=text, **state)
 
     def _window(self, question, text):
@@ -55,32 +53,19 @@ class SpanExplorer(Explorer):
             self._known = {(question, text): self._reader.read([question], [text])[0]}
         return self._known[question, text]
 
-    def _problem(self, question, text):
+    def _problem(self, name, typed):
+        both = {"question": self.question, "text": self.text, name: typed}
+        if empty := [field for field, words in both.items() if not words.strip()]:
+            return f"Type a {empty[0]} first: at least one word."
         try:
-            windows = self._window(question, text)
+            n = sum(len(window.tokens) for window in self._window(**both))
         except ValueError as error:
             return str(error)
-        n = sum(len(window.tokens) for window in windows)
         return f"At most {MOST_TOKENS} tokens fit; got {n}." if n > MOST_TOKENS else ""
 
     @traitlets.validate("question", "text")
     def _check(self, proposal):
-        if not self.controls:  # not built yet, and looked at before
-            return proposal.value
-        name = proposal.trait.name
-        both = {"question": self.question, "text": self.text, name: proposal.value}
-        problem = self._problem(**both)
-        self.controls[name].error = problem
-        if problem:
-            self._show()  # nothing changes, so nothing else would show what is wrong
-        return getattr(self, name) if problem else proposal.value
-
-    def reset(self, *_):
-        """Go back to the first question and text."""
-        with self.together():
-            for field in ("question", "text"):
-                self.controls[field].error = ""
-            super().reset()
+        return self.checked(proposal, self._problem(proposal.trait.name, proposal.value))
 
     def build(self):
         """Make the controls; any span is pointed at in the picture."""

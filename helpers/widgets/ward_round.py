@@ -43,35 +43,38 @@ class WardRound(Explorer):
     """
 
     patient = traitlets.Enum(VISIBLE, "heads").tag(state=True)
-    module = traitlets.Int(20, min=0, max=20).tag(state=True)
+    module = traitlets.Int(1, min=0, max=20).tag(state=True)
 
     def build(self):
-        self._found = set()
         self.choice("patient", "Patient", VISIBLE)
-        self.observe(lambda _: self.set_trait("module", 20), names="patient")
+        self.observe(lambda _: self.set_trait("module", chart(self.patient)[1]), names="patient")
 
     def compute(self):
         """Examine the patient, once."""
         modules, first = chart(self.patient)
         self.module = min(self.module, len(modules) - 1)
-        self._found |= {self.patient} if self.module == first else set()
         path, moved, may = modules[self.module]
         return {"modules": modules, "path": path or "the whole model", "moved": moved, "may": may,
                 "odd": moved != may, "first": first}  # fmt: skip
 
     def tell(self):
-        """Say what was changed, and what moves in the chosen module that mustn't."""
-        moved, odd, first = (self.numbers[name] for name in ("moved", "odd", "first"))
-        wrong, missing = int((odd & moved).sum()), int((odd & ~moved).sum())
-        told = [f"{wrong} mustn’t"] * (wrong > 0) + [f"{missing} more should"] * (missing > 0)
-        count = f"Change each word, and {int(moved.sum())} places move here"
+        """Say what an output should depend on, and what it does depend on in the chosen module."""
+        moved, may, odd, first = (self.numbers[name] for name in ("moved", "may", "odd", "first"))
+        should = "words 1 to k" if may.tril(-1).any() else "word k alone"
+        said, told = f"Output k should depend on {should}", []
+        for cells, many, one in (
+            (odd & moved, "s see the future", " sees the future"),
+            (odd & ~moved, "s miss the past", " misses the past"),
+        ):
+            if n := int(cells.sum()):
+                told.append(f"{n} cell{many if n > 1 else one}")
         if not told:
-            return f"{count}.", "As in a healthy model. Press the next one down."
+            return f"{said}, and it does.", "As in a healthy model. Press the next module down."
         return (
-            f"{count}; {', '.join(told)}.",
-            "The first with orange: what it’s given is still right, what it returns isn’t."
+            f"{said}. Here {' and '.join(told)}.",
+            f"Its owner: “{PATIENTS[self.patient].complaint}”"
             if self.module == first
-            else "Press the modules from the top: which is the first with orange?",
+            else "What this module is given is already wrong. The orange mark is where it begins.",
         )
 
     def describe(self):
@@ -88,9 +91,7 @@ class WardRound(Explorer):
             names.rect(0, y, 262, 23, BLUE if chosen else PALE, round=4)
             label = path or "the whole model"
             names.text(8, y + 17, label, "white" if chosen else INK)
-            # The first that goes wrong stays marked, once it has been pressed.
-            found = i == self.numbers["first"] and self.patient in self._found
-            names.rect(252, y, 10 * found, 23, ORANGE, round=4)
+            names.rect(252, y, 10 * (i == self.numbers["first"]), 23, ORANGE, round=4)
             names.target(0, y - 1.5, 262, 26, f"Show {label}", module=i)
         for x, words, seen in ((0, "in a healthy model", may), (162, "in this patient", moved)):
             grids.text(x, 16, words, INK)
@@ -102,5 +103,5 @@ class WardRound(Explorer):
                     if odd and not seen[i, j]:
                         grids.text(x + size * j, 30 + size * i + 12, "○", ORANGE)
         grids.text(0, below, "row: an output · column: a word", GREY)
-        grids.text(0, below + 22, "orange: mustn’t move · ○: should", GREY)
+        grids.text(0, below + 22, "■ sees the future · ○ misses the past", ORANGE)
         return [names, grids]

@@ -48,7 +48,7 @@ class WordFlipper(SentenceExplorer):
 
     def compute(self):
         """Judge the whole review, and the review without each of its words."""
-        words = self._good.split()
+        words = self.sentence.split()
         known, found = self._known
         if known != words:
             shorter = [" ".join(words[:i] + words[i + 1 :]) or "[PAD]" for i in range(len(words))]

@@ -88,10 +88,14 @@ def test_play_runs_to_the_end_and_refusals_stand_at_their_field(open_notebook):
     assert "three numbers" in note.inner_text()
     assert note.bounding_box()["y"] - field.bounding_box()["y"] < 60
     assert field.get_attribute("aria-invalid") == "true"
+    box, told = note.bounding_box(), page.locator(".ex-told").bounding_box()
+    assert box["y"] + box["height"] <= told["y"]  # the headline stays in view
     menu = page.get_by_label("Word", exact=True)
     menu.focus()
     page.keyboard.press("ArrowDown")
     assert menu.evaluate("menu => menu.selectedOptions[0].textContent") == "cat"
+    note.wait_for(state="hidden")  # something else was done: the field shows what holds
+    assert field.input_value() == "0 2 1"
     assert not page.locator(".ex-scrolled").count()
     page.set_viewport_size({"width": 340, "height": 768})
     page.locator(".ex-scrolled").wait_for()  # rather than letters that run into one another

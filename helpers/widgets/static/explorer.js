@@ -10,7 +10,7 @@ const PATIENCE = 8000; // milliseconds; where a page loads slowly, anywidget los
 
 class Explorer {
   constructor(model, el) {
-    Object.assign(this, { model, sent: 0, waiting: null, controls: {} });
+    Object.assign(this, { model, sent: 0, gesture: 0, waiting: null, controls: {} });
     this.bar = make("div", { class: "ex-bar" });
     this.second = make("div", { class: "ex-bar ex-second" });
     const { folded, sound } = model.get("_shown");
@@ -25,6 +25,7 @@ class Explorer {
     this.root = make("div", named, ...parts, this.live);
     el.classList.add("course-explorer-holder");
     el.append(this.root);
+    for (const event of ["pointerdown", "keydown"]) this.root.addEventListener(event, () => this.gesture++, true);
     for (const event of ["play", "seeked"]) this.sound.addEventListener(event, () => this.follow());
     const update = () => this.update();
     const theme = () => (this.root.dataset.theme = isDark() ? "dark" : "light");
@@ -50,7 +51,7 @@ class Explorer {
   }
   flush() {
     if (!this.waiting || this.sent > this.shown.answered) return;
-    this.model.send({ ...this.waiting, number: ++this.sent });
+    this.model.send({ ...this.waiting, number: ++this.sent, gesture: this.gesture });
     this.waiting = null;
     this.lost = setTimeout(() => {
       this.told.hidden = false;
