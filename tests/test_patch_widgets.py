@@ -51,8 +51,19 @@ def test_only_what_is_outside_the_band_of_random_models_counts_as_a_difference(m
     low, high = widget.numbers["band"]
     for part, said in (low - 0.01, "moved it away"), (low, "No clear"), (high + 0.01, "it there"):
         widget._share = lambda row, part=part: part
-        assert said in widget.tell()[0]
+        assert said in widget.tell()[1]
     assert make().numbers["band"] == (low, high)  # seeded
+
+
+def test_the_patches_that_count_are_outlined_and_the_rule_is_in_view(make):
+    widget = make(picture=1)
+    size, shown = int(28 // 4), widget.numbers["shown"].view(4, 4)
+    bright = widget.pictures.images[1].float().view(4, size, 4, size).mean((1, 3))
+    assert shown.equal(bright > bright.max() / 10)
+    edges = len(re.findall(r'width="2.5" height="71.8"|width="71.8" height="2.5"', widget.svg))
+    alone = torch.nn.functional.pad(shown, (1, 1, 1, 1)).int()
+    assert edges == 2 * sum(alone.diff(dim=dim).abs().sum().item() for dim in (0, 1))
+    assert widget.svg.count("over 1/10 of the brightest") == 2
 
 
 def test_a_patch_can_be_clicked_and_the_class_token_asked_again(make):

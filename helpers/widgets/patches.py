@@ -1,6 +1,7 @@
 """Pictures as sentences: cut one into patches, and see where a Vision Transformer attends."""
 
 import torch
+import torch.nn.functional as F
 import traitlets
 from matplotlib.colors import LinearSegmentedColormap
 
@@ -11,7 +12,7 @@ from helpers.widgets.colours import LIGHT
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import PALE, Sheet, number
 
-BOX, LARGE = 288, 308  # pixels of a picture's side on the page, cut and looked at
+BOX, LARGE = 288, 287  # pixels of a picture's side on the page, cut and looked at
 FAINT = LinearSegmentedColormap.from_list("faint", [LIGHT["paper"], LIGHT["field"]])
 GREYS = LinearSegmentedColormap.from_list("greys", ["black", "white"])
 SIDES = 2, 4, 7, 14  # of a patch, in pixels of the picture
@@ -262,13 +263,10 @@ class PatchAttention(Explorer):
             way = f"Training moved it {'there' if part > high else 'away'}"
         return (
             f"{where[0].upper()}{where[1:]} puts {100 * part:.0f}% of its weight on the "
-            f"{self._thing()}. {way}.",
-            f"In {RANDOM} models with random weights it puts {100 * low:.0f} to {100 * high:.0f}% "
-            f"there. Press {'another' if self.token else 'a'} patch.",
+            f"{CLASSES[self.pictures.labels[self.picture]]}.",
+            f"{RANDOM} models with random weights: {100 * low:.0f} to {100 * high:.0f}%. {way}. "
+            "Press a patch.",
         )
-
-    def _thing(self):
-        return CLASSES[self.pictures.labels[self.picture]]
 
     def _share(self, row):
         """Add up what lies on the patches in which there is something."""
@@ -281,29 +279,28 @@ class PatchAttention(Explorer):
     def _weights(self, name):
         """Lay a square over each patch, the larger the more weight; blue where there is cloth."""
         row, size = self.numbers[name], LARGE / self._grid
-        sheet = Sheet(400, LARGE + 88)
+        sheet = Sheet(400, LARGE + 110)
         sheet.text(0, 18, name, BLUE if name == "trained" else GREY, bold=True)
         sheet.text(400, 18, f"class token: {100 * row[0]:.0f}%", GREY, anchor="end")
         image = self.pictures.images[self.picture].numpy()
-        sheet.pixels(0, 28, LARGE, LARGE, image, FAINT, 0, 540)  # at most half of it
+        sheet.pixels(0, 28, LARGE, LARGE, image, FAINT, 0, 380)
         sheet.rect(0, 28, LARGE, LARGE, stroke=PALE)
         # One scale for both, so that the small squares are those of the one that attends less.
         both = torch.stack([self.numbers["trained"], self.numbers["random weights"]])
         top = max(both[:, 1:].max().item(), 1e-9)
         even = 1 / len(row)
 
-        def square(x, y, weight, *look, **more):
+        def square(x, y, weight, *look):  # the picture shows through
             side = 0.94 * size * (weight / top) ** 0.5
-            sheet.rect(x + (size - side) / 2, y + (size - side) / 2, side, side, *look, **more)
+            place = x + (size - side) / 2, y + (size - side) / 2, side, side
+            sheet.rect(*place, look[0], look[-1], opacity=0.4)
 
         for i, weight in enumerate(row[1:].tolist()):
             x, y = i % self._grid * size, 28 + i // self._grid * size
             square(x, y, weight, BLUE if self.numbers["shown"][i] else GREY)
             label = f"{name}: row {i // self._grid + 1}, column {i % self._grid + 1}"
             sheet.target(x, y, size, size, f"{label}, weight {number(weight, 3)}", token=i + 1)
-        if self.token:
-            r, c = divmod(self.token - 1, self._grid)
-            sheet.rect(c * size + 1, 29 + r * size, size - 2, size - 2, stroke=ORANGE, line=4)
+        self._draw_outlines(sheet, size)
         for y, weight, words, *look in (  # what a square means
             (28, top, "largest", BLUE),
             (136, even, "even", "none", INK),
@@ -316,6 +313,17 @@ class PatchAttention(Explorer):
         sheet.rect(0, y, LARGE * share, 20, BLUE)
         sheet.rect(LARGE * low, y + 14, LARGE * (high - low), 6, ORANGE)
         sheet.text(LARGE + 12, y + 16, f"{100 * share:.0f}%", BLUE, bold=True)
-        sheet.text(0, y + 42, f"on the {self._thing()}", BLUE)
-        sheet.text(400, y + 42, f"▬ {RANDOM} random models", ORANGE, anchor="end")
+        sheet.text(0, y + 42, "□ counted: over 1/10 of the brightest", BLUE)
+        sheet.text(0, y + 64, f"▬ {RANDOM} random models", ORANGE)
         return sheet
+
+    def _draw_outlines(self, sheet, size):
+        """Draw an edge wherever a patch that counts meets one that doesn't, and mark the token."""
+        cells = F.pad(self.numbers["shown"].view(self._grid, self._grid), (1, 1, 1, 1))
+        for i, j in (cells[1:] != cells[:-1]).nonzero().tolist():
+            sheet.rect((j - 1) * size, 27 + i * size, size, 2.5, BLUE)
+        for i, j in (cells[:, 1:] != cells[:, :-1]).nonzero().tolist():
+            sheet.rect(j * size - 1, 28 + (i - 1) * size, 2.5, size, BLUE)
+        if self.token:
+            r, c = divmod(self.token - 1, self._grid)
+            sheet.rect(c * size + 1, 29 + r * size, size - 2, size - 2, stroke=ORANGE, line=4)
