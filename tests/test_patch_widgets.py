@@ -63,7 +63,7 @@ def test_the_patches_that_count_are_outlined_and_the_rule_is_in_view(make):
     edges = len(re.findall(r'width="2.5" height="71.8"|width="71.8" height="2.5"', widget.svg))
     alone = torch.nn.functional.pad(shown, (1, 1, 1, 1)).int()
     assert edges == 2 * sum(alone.diff(dim=dim).abs().sum().item() for dim in (0, 1))
-    assert widget.svg.count("over 1/10 of the brightest") == 2
+    assert widget.svg.count("over 1/10 of the fullest") == 2
 
 
 def test_a_patch_can_be_clicked_and_the_class_token_asked_again(make):

@@ -310,6 +310,7 @@ def test_a_forced_token_is_written_and_the_rest_follows(method, make, translator
         assert best.score == best.log_prob / decoding.length_norm(len(forced), 1.4)
         assert [columns[t][0][2] for t in (0, 1)] == pytest.approx(own[:2], abs=1e-3)
         assert own[1] < -0.5
+    assert widget.numbers["by hand"] == [1]  # it would have begun with the first itself
     assert not widget.controls["Undo choices"].disabled
     widget.controls["Undo choices"].click()
     assert widget.numbers["ids"] == free

@@ -120,7 +120,12 @@ class DecodingExplorer(TranslatedSentence):
         known, found = self._known
         if known != dials:
             found = self._decode(self.forced)
-            found["own"] = self._decode(())["translation"] if self.forced else ""
+            found["by hand"], own = [], self._decode(()) if self.forced else found
+            found["own"] = own["translation"]
+            for i, token_id in enumerate(self.forced):
+                if own["ids"][i : i + 1] != [token_id]:  # not what it would have gone on with
+                    found["by hand"].append(i)
+                    own = self._decode(self.forced[: i + 1])
             self._known = dials, found
         self.limit("step", len(found["columns"]) if self.method == "beam" else len(found["ids"]))
         t = min(self.step, len(found["ids"])) - 1
@@ -247,12 +252,12 @@ class DecodingExplorer(TranslatedSentence):
         """Write the translation, each token over a bar of how sure the model was."""
         found = self.numbers
         sheet.text(0, y, "Writes", PURPLE, bold=True)
-        if self.forced:
+        if found["by hand"]:
             sheet.text(396, y, "⚑ chosen by you", ORANGE, anchor="end")
         places = list(flow(found["target"], y + 10, pitch=42))
         for i, ((x, top, wide), word) in enumerate(zip(places, found["target"], strict=True)):
             there, now = i <= found["t"], i == found["t"]
-            colour = ORANGE if i < len(self.forced) else PURPLE
+            colour = ORANGE if i in found["by hand"] else PURPLE
             fill = colour if now else "white" if there else PALE
             sheet.rect(x, top, wide, 28, fill, colour if there else RULE, round=4)
             ink = "white" if now else INK if there else GREY
@@ -280,7 +285,7 @@ class DecodingExplorer(TranslatedSentence):
             else:
                 sheet.rect(106, y + 3, 124 * chance, 22, colour)
                 words = share(chance, 3)
-            sheet.text(350, y + 20, words if chance >= 0.0005 else "", GREY, anchor="end")
+            sheet.text(350, y + 20, words, GREY, anchor="end")
             forced = [*found["ids"][: found["t"]], token_id]
             sheet.target(0, y - 2, 350, 34, f"Force {piece} at step {self.step}", forced=forced)
         if sampling:

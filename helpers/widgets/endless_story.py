@@ -17,7 +17,7 @@ BEGINNING = "Once upon a time there was a king who"
 SHOWN = 7  # candidates
 LINES, LETTERS = 13, 40  # of the story's end; letters per line
 HEIGHT, NEXT = 384, 310  # pixels, of both sheets, and the width of what comes next
-RUN, LOOP = 4, 80  # pieces in a row that count as said before, and how many show a loop
+RUN, LAST = 4, 60  # pieces in a row that count as said before, and the last ones looked at
 SEEDS = 10_000  # place i of a story is drawn with the seed times this, plus i
 
 
@@ -103,7 +103,6 @@ class EndlessStory(Explorer):
             "vocabulary": len(chances),
             "read": windows[-1],
             "repeated": _repeated(self._prompt_ids + self._written),
-            "looping": _repeated((self._prompt_ids + self._written)[-LOOP:]) > 0.5,
             "forgotten": teller.decode((self._prompt_ids + self._written)[: -windows[-1]]),
             "without cache": sum(windows),
             # A new piece alone, but for the times when the model goes on from its last half.
@@ -139,8 +138,9 @@ class EndlessStory(Explorer):
             headline = f"The first {gone} pieces are forgotten: the window begins at “{first} …”."
         else:
             headline = f"The model still reads all {n} pieces; its window holds {most}."
-        share = f"{found['repeated']:.0%} of its runs of {RUN} pieces repeat an earlier one."
-        if found["looping"]:
+        last = f"of its last {min(n, LAST)} pieces repeat an earlier run of {RUN}."
+        share = f"{found['repeated']:.0%} {last}"
+        if found["repeated"] > 0.5:
             headline = f"The story goes round in circles: {share}"
             return headline, "Move the temperature and press Play. At which one does the loop end?"
         asked = "Does Play end in a loop?"
@@ -200,9 +200,11 @@ class EndlessStory(Explorer):
 
 
 def _repeated(ids):
-    """Say which share of the runs of `RUN` ids stood there before."""
+    """Say which share of the `LAST` ids end a run of `RUN` that stood anywhere before."""
     runs = list(zip(*(ids[i:] for i in range(RUN)), strict=False))
-    return 1 - len(set(runs)) / len(runs) if runs else 0.0
+    first = {run: i for i, run in reversed([*enumerate(runs)])}
+    last = range(max(0, len(runs) - LAST), len(runs))
+    return sum(first[runs[i]] < i for i in last) / max(len(last), 1)
 
 
 class _Reader:

@@ -313,7 +313,7 @@ class PatchAttention(Explorer):
         sheet.rect(0, y, LARGE * share, 20, BLUE)
         sheet.rect(LARGE * low, y + 14, LARGE * (high - low), 6, ORANGE)
         sheet.text(LARGE + 12, y + 16, f"{100 * share:.0f}%", BLUE, bold=True)
-        sheet.text(0, y + 42, "□ counted: over 1/10 of the brightest", BLUE)
+        sheet.text(0, y + 42, "□ counted: over 1/10 of the fullest", BLUE)
         sheet.text(0, y + 64, f"▬ {RANDOM} random models", ORANGE)
         return sheet
 

@@ -133,10 +133,11 @@ class PositionExplorer(Explorer):
 
     def _draw_dial(self, sheet, x, radius, pair):
         """Draw a pair's clock, hands at p and p + k, and the arc between them; names if chosen."""
-        y, around, angle, own = 120, radius / 2, self.angle(pair), pair == self.pair
+        y, around, angle, own = 115, radius / 2, self.angle(pair), pair == self.pair
         start = math.atan2(*self.numbers["table"][self.position, 2 * pair : 2 * pair + 2].tolist())
         turns, left = divmod(angle, 2 * math.pi)
-        close = abs(math.remainder(left, 2 * math.pi)) < 0.4  # no room for two names
+        apart = math.remainder(left, 2 * math.pi)
+        close = abs(apart) < 0.4  # no room for two names
 
         def at(angle, far, wider=0.0):
             return x + (far + wider) * math.cos(angle), y - far * math.sin(angle)
@@ -148,8 +149,9 @@ class PositionExplorer(Explorer):
             sheet.arrow(x, y, *at(place, radius), colour, 3)
             along, up = at(place, radius + 13, 17 + 16 * close)
             sheet.text(along, up + 5, name * own, colour, anchor="middle", bold=True)
-        # Beside the arc: in its middle, or before it if it's too narrow for a number.
-        along, up = at(start - 0.55, 50) if close else at(start + left / 2, around + 22)
+        # Beside the arc: in its middle, or on p's other side if it's too narrow for a number.
+        aside = start - math.copysign(0.55, apart), 50
+        along, up = at(*aside if abs(apart) < 1 else (start + left / 2, around + 22))
         sheet.text(along, up + 6, degrees(left) * own, ORANGE, anchor="middle", bold=True)
         words = f"{turns:.0f} × 360° + {degrees(left)}" if own and turns else degrees(angle)
         sheet.text(x, DIAL - 10, f"pair {pair}: {words}", ORANGE, anchor="middle", bold=own)

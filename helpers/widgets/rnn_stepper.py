@@ -88,6 +88,7 @@ class SentenceStepper(SentenceExplorer):
             ids = self._source.encode(self.sentence, eos=True)
             ends = self._target.ids["<bos>"], self._target.ids["<eos>"]
             found = greedy_trace(self._model, ids, *ends, MOST, **changes)
+            found["probabilities"].clamp_(max=0.9999)  # no token is certain: >0.99, never 1.00
             found["source"] = self._source.tokens(ids)
             found["target"] = self._target.tokens(found["written"])
             found["input"] = self._target.tokens(found["read"])
@@ -195,7 +196,9 @@ class RNNStepper(SentenceStepper):
         """Draw the two directions, one going down and one going up."""
         sheet, found = Sheet(WIDE, TOP + PITCH * MOST, LEAST), self.numbers
         n, read, step = len(found["source"]), found["n_read"], self.step
+        size = len(found["last"]) // 2
         sheet.text(0, 18, "The encoder reads", BLUE, bold=True)
+        sheet.text(WIDE - 2, 18, f"{EACH} of {size} shown", GREY, anchor="end")
         sheet.text(94, 48, "downwards ↓", GREY)
         sheet.text(216, 48, "upwards ↑", GREY)
         halves = found["encoder"].chunk(2, dim=1)
@@ -217,7 +220,8 @@ class RNNStepper(SentenceStepper):
 
     def _draw_neck(self):
         """Draw what remains of both directions, between the two networks: a bottleneck."""
-        sheet, found = Sheet(NECK, TOP + PITCH * MOST + 30, LEAST), self.numbers
+        # A phone has no room between the networks, and the headline has the numbers.
+        sheet, found = Sheet(NECK, TOP + PITCH * MOST + 30, LEAST, spare=True), self.numbers
         n, (wide, high), size = len(found["source"]), BOX, len(found["last"])
         x, y, out = (NECK - wide) / 2, TOP + (PITCH * n - high) / 2, (high - PITCH * n) / 2
         for edge, inner in (0, x - 4), (NECK, NECK - x + 4):  # wide at a network, then narrow

@@ -152,7 +152,8 @@ class SpanExplorer(Explorer):
     def _draw_map(self):
         sheet, found = Sheet(400, MAP + UP + 32), self.numbers
         scores, n = found["scores"], len(found["scores"])
-        sheet.text(0, 18, "Every span", INK, bold=True)
+        for y, word in (18, "Every"), (38, "span"):  # beside the names of the ends
+            sheet.text(0, y, word, INK, bold=True)
         sheet.text(LEFT - 8, UP - 8, "start ↓", BLUE, anchor="end")
         sheet.text(LEFT - 8, UP - 30, "end →", ORANGE, anchor="end")
         gaps = (scores - scores.max()).masked_fill(~scores.isfinite(), torch.nan)
@@ -185,8 +186,8 @@ class SpanExplorer(Explorer):
     def _draw_scale(self, sheet, y):
         """Say what the colours mean: how far a score is below the best."""
         sheet.text(LEFT - 8, y + 14, f"{LOWEST:.0f} lower", GREY, anchor="end")
-        sheet.pixels(LEFT, y, 104, 18, torch.linspace(-LOWEST, 0, 60)[None], SPANS, -LOWEST, 0)
-        sheet.text(LEFT + 112, y + 14, "best score", GREY)
+        sheet.pixels(LEFT, y, 84, 18, torch.linspace(-LOWEST, 0, 60)[None], SPANS, -LOWEST, 0)
+        sheet.text(LEFT + 90, y + 14, "best score", GREY)
         sheet.pixels(LEFT + 212, y, 18, 18, [[torch.nan]], SPANS, -LOWEST, 0)
         sheet.text(LEFT + 234, y + 14, "no span", GREY)
 
