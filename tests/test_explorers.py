@@ -54,7 +54,7 @@ CHANGES = {
     LossExplorer: {"target": "am", "epsilon": 0.2, "i": 2.0, "am": 2.0, "a": -2.0,
                    "student": 4.0, "eos": 1.0},
     MergeStepper: {"sentence": "low low lower", "step": 3, "own": (1,), "unseen": "cats"},
-    TokenizersSideBySide: {"text": "été  12"},
+    TokenizersSideBySide: {"text": "été  12", "opened": "bytes"},
     AttentionPatterns: {"pattern": "strided", "length": 20, "width": 3, "layers": 4,
                         "causal": False},
     PatchCutter: {"picture": 3, "side": 2, "chosen": 5},
@@ -321,6 +321,8 @@ def test_every_piece_is_drawn_and_counted():
         "words": 3, "characters": 11, "bytes": 14,
     }  # fmt: skip
     assert widget.svg.count("␣") >= 4
+    assert "more" in TokenizersSideBySide().svg
+    assert ">… " not in TokenizersSideBySide(opened="bytes").svg
     widget.text = "x" * 101
     assert "the first 100 characters" in widget.tell()[1]
     tied = TokenizersSideBySide({"one": lambda text: ["<E2>"], "two": lambda text: ["a"]})

@@ -63,7 +63,6 @@ class ChatBox(SentenceExplorer):
         return f"At most {LONGEST} characters fit; got {n}." if n > LONGEST else ""
 
     def build(self):
-        """Make the controls."""
         self.words("sentence", "Message", wide=True)
         self.choice("template", "Template", list(TEMPLATES))
         self.examples("sentence", EXAMPLES)
@@ -84,7 +83,6 @@ class ChatBox(SentenceExplorer):
         return kept[template]
 
     def describe(self):
-        """Say in words what the picture shows."""
         replies = "; ".join(
             f"{name} writes “{self._decode(ids)}”" for name, ids in self.numbers["replies"].items()
         )

@@ -202,10 +202,8 @@ class DecodingExplorer(TranslatedSentence):
         word, chance = found["target"][t], found["sure"][t]
         sure = share(chance) if chance >= 0.01 else f"{chance:.1g}"
         if found["columns"]:
-            row, kept = (
-                self._winner()[t],
-                [number(log_prob) for *_, log_prob in found["columns"][t]],
-            )
+            row = self._winner()[t]
+            kept = [number(log_prob) for *_, log_prob in found["columns"][t]]
             place = f"only {ORDINALS[row]} here: {kept[row]} against" if row else "in the lead, at"
             headline = f"Step {t + 1}: the sentence that wins is {place} {kept[0]}."
         elif self.method == "sample" and chance < 0.1:

@@ -42,7 +42,6 @@ class DotProducts(Explorer):
         return {"scores": scores, "weights": scores.softmax(0)}
 
     def describe(self):
-        """Say in words what the picture shows."""
         (a, b), (w_a, w_b) = self.numbers["scores"], self.numbers["weights"]
         return (
             f"A viewer, the query, and two films, the keys, as arrows: funny to the right, "

@@ -14,6 +14,7 @@ from helpers.widgets.svg import PALE, Sheet, number, shade
 LEFT, STEP, TALL = 108, 10.9, 206  # pixels: where the roll begins, of a step, of all voices
 BEATS = N_STEPS // 4
 MEAN, NOTHING = -1, -1
+NAMES = [voice.replace("hi-hat", "hat") for voice in VOICES]  # short enough for a phone's margin
 RATE = 11_025  # samples a second
 
 
@@ -125,7 +126,7 @@ class DrumRoll(Explorer):
         if not self.numbers["asked"]:
             return ["the class token"]
         step, voice = self.numbers["strokes"][self.numbers["asked"] - 1, :2].tolist()
-        return [f"the {VOICES[voice]}", f"on {_beat(step // 4)}"]
+        return [f"the {NAMES[voice]}", f"on {_beat(step // 4)}"]
 
     def describe(self):
         found = self.numbers
@@ -148,18 +149,18 @@ class DrumRoll(Explorer):
             share = 100 * found["chances"][now].item()
             turned = f": the answer is now {GENRES[now]} ({share:.0f}%)" if now != best else ""
             went = f"stays at {after}" if after == before else f"goes from {before} to {after}"
-            headline = f"Without the {VOICES[self.muted]}, {GENRES[best]} {went}{turned}."
+            headline = f"Without the {NAMES[self.muted]}, {GENRES[best]} {went}{turned}."
             most = min(found["without"], key=lambda voice: found["without"][voice][best])
             if most in (NOTHING, self.muted):
                 return headline, "The answer hangs on no other drum as much. Listen below."
             worst = f"falls to {100 * found['without'][most][best].item():.0f}%."
-            return headline, f"Without the {VOICES[most]}, {GENRES[best]} {worst} Listen below."
+            return headline, f"Without the {NAMES[most]}, {GENRES[best]} {worst} Listen below."
         strokes = found["weights"][1:]
         step, voice = found["strokes"][strokes.argmax(), :2].tolist()
         return (
             f"T{' '.join(self._where())[1:]} gives {100 * strokes.max():.0f}% to one of "
-            f"{len(strokes)} strokes: the {VOICES[voice]} on {_beat(step // 4)}.",
-            f"Does the answer hang on the {VOICES[voice]}? Press a drum’s name to leave it out.",
+            f"{len(strokes)} strokes: the {NAMES[voice]} on {_beat(step // 4)}.",
+            f"Does the answer hang on the {NAMES[voice]}? Press a drum’s name to leave it out.",
         )
 
     def draw(self):
@@ -172,9 +173,8 @@ class DrumRoll(Explorer):
         high = TALL / len(played)  # of a voice; one that this window doesn't play has none
         sheet.text(LEFT - 8, 18, "beat", GREY, anchor="end")
         for place, i in enumerate(played):
-            name, y, out = VOICES[i], 30 + high * place, i == self.muted
-            ink, short = ORANGE if out else INK, name.replace("hi-hat", "hat")
-            sheet.text(LEFT - 8, y + high / 2 + 6, short, ink, anchor="end")
+            name, y, out = NAMES[i], 30 + high * place, i == self.muted
+            sheet.text(LEFT - 8, y + high / 2 + 6, name, ORANGE if out else INK, anchor="end")
             sheet.line(LEFT, y + high, right, y + high, PALE, 1)
             label = f"{'Put back' if out else 'Leave out'} the {name}"
             sheet.target(0, y, LEFT - 4, high, label, muted=NOTHING if out else i)
@@ -184,7 +184,8 @@ class DrumRoll(Explorer):
             if beat < BEATS:
                 sheet.text(x + 2 * STEP, 18, f"{beat % 4 + 1}", GREY, anchor="middle")
         top = max(found["weights"][1:].max().item(), 1e-9)
-        for i, (step, voice, velocity, _) in enumerate(found["strokes"].tolist(), 1):
+        strokes = found["strokes"].tolist()
+        for i, (step, voice, velocity, _) in enumerate(strokes, 1):
             height, top_of = 6 + (high - 8) * velocity / 127, 30 + high * played.index(voice)
             x, y = LEFT + STEP * step + 1, top_of + high - 1 - height
             share = found["weights"][i].item() / top
@@ -192,8 +193,12 @@ class DrumRoll(Explorer):
             edge = ORANGE if i == found["asked"] else GREY
             sheet.rect(x, y, STEP - 2, height, colour, edge, 3 if edge == ORANGE else 0.8)
             stroke = found["names"][i - 1].item()
-            words = f"{VOICES[voice]}, step {step + 1}, stroke {stroke}"
-            sheet.target(x - 1, top_of, STEP, high, words, token=stroke)
+            words = f"{NAMES[voice]}, step {step + 1}, stroke {stroke}"
+            near = min(
+                [abs(at - step) for at, own, *_ in strokes if own == voice and at != step] or [9]
+            )
+            wide = min(STEP * near, 26)  # as far as halfway to the next stroke
+            sheet.target(x + STEP / 2 - 1 - wide / 2, top_of, wide, high, words, token=stroke)
         seconds = 60 / self._windows.bpm[self.window].item() / 4 * N_STEPS
         sheet.playhead(LEFT, right, 26, bottom, seconds)
         self._draw_beats(sheet, bottom)
@@ -202,9 +207,11 @@ class DrumRoll(Explorer):
     def _draw_beats(self, sheet, bottom):
         beats, counts = self.numbers["beats"].tolist(), self.numbers["counts"].tolist()
         tallest, foot = max(*beats, *counts, 1e-9), bottom + 82
-        sheet.text(0, foot + 24, "the taller a stroke, the louder it is", GREY)
-        sheet.text(LEFT - 8, bottom + 40, "attention", BLUE, anchor="end", bold=True)
-        sheet.text(LEFT - 8, bottom + 62, "strokes", GREY, anchor="end")
+        sheet.text(0, foot + 24, "% per beat · a taller stroke is louder", GREY)
+        sheet.text(LEFT - 8, bottom + 24, f"{100 * tallest:.0f}%", GREY, anchor="end")
+        sheet.line(LEFT, foot - 64, LEFT + STEP * N_STEPS, foot - 64, PALE, 1)
+        sheet.text(LEFT - 8, bottom + 48, "attention", BLUE, anchor="end", bold=True)
+        sheet.text(LEFT - 8, bottom + 70, "strokes", GREY, anchor="end")
         for i, (weight, count) in enumerate(zip(beats, counts, strict=True)):
             x = LEFT + 4 * STEP * i
             for offset, share, colour in ((5, weight, BLUE), (22, count, GREY)):

@@ -55,7 +55,6 @@ class EndlessStory(Explorer):
         super().__init__(**state)
 
     def build(self):
-        """Make the controls."""
         self.words("prompt", "Beginning", wide=True)
         self.play("length", "Pieces", interval=120)
         self.button("Start again", self.reset)
@@ -119,7 +118,6 @@ class EndlessStory(Explorer):
         return plain, dialled(logits, self.temperature, self.top_k, self.top_p)
 
     def describe(self):
-        """Say in words what the picture shows."""
         found = self.numbers
         best = ", ".join(f"{name} {share(p)}" for _, name, p, _ in found["candidates"][:3])
         return (
@@ -138,7 +136,7 @@ class EndlessStory(Explorer):
             headline = f"The first {gone} pieces are forgotten: the window begins at “{first} …”."
         else:
             headline = f"The model still reads all {n} pieces; its window holds {most}."
-        last = f"of its last {min(n, LAST)} pieces repeat an earlier run of {RUN}."
+        last = f"of its last {min(n, LAST)} pieces repeat earlier ones."
         share = f"{found['repeated']:.0%} {last}"
         if found["repeated"] > 0.5:
             headline = f"The story goes round in circles: {share}"

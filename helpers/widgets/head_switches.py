@@ -94,15 +94,10 @@ class HeadSwitches(Explorer):
 
     def build(self):
         """Make the controls; the heads are clicked in the picture."""
-        self.button("All on", self._all_on)
-        self.button("Whole cross-attention off", self._cross_off)
+        cross = [name for name in self.names() if name.startswith("cross")]
+        self.button("All on", lambda _: self.take({"silent": ()}))
+        self.button("Whole cross-attention off", lambda _: self.take({"silent": cross}))
         self.switch("alone", "Show what each head costs alone")
-
-    def _all_on(self, button):
-        self.silent = ()
-
-    def _cross_off(self, button):
-        self.silent = tuple(name for name in self.names() if name.startswith("cross"))
 
     def _muted(self, silent):
         """Switch some heads off inside a with block."""
@@ -159,7 +154,6 @@ class HeadSwitches(Explorer):
         }
 
     def describe(self):
-        """Say in words what the picture shows."""
         found = self.numbers
         names = ", ".join(self.silent) if self.silent else "none"
         return (

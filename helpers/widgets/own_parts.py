@@ -1,7 +1,8 @@
 """The Transformer with the parts lit that a learner wrote."""
 
+from helpers.notebook import ON_DARK
 from helpers.plots import BLUE, GREEN, GREY, ORANGE, PURPLE, tint
-from helpers.widgets.stills import as_image
+from helpers.widgets.stills import DRAWING, as_image
 from helpers.widgets.svg import Sheet
 
 WIDTH, HEIGHT, ROOM = 256, 46, 72  # of a box, and from one box to the next
@@ -60,7 +61,8 @@ def draw(mine: dict[str, bool]) -> str:
                 sheet.arrow(x + WIDTH / 2, y + ROOM, x + WIDTH / 2, y + HEIGHT + 2)
             said.append(f"{title}: {own} of {len(known)}")
     alt = f"The Transformer, and how many of its parts are yours. {'; '.join(said)}."
-    return as_image(sheet.to_svg(alt), alt, f'width="{sheet.width}" style="max-width: 100%"')
+    still = as_image(sheet.to_svg(alt), alt, f'width="{sheet.width}" {DRAWING}')
+    return f"{still}<style>{ON_DARK}</style>"
 
 
 def _box(sheet, x, y, title, colour, own, n):

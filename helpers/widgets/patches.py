@@ -76,7 +76,6 @@ class PatchCutter(Explorer):
         return {"tokens": n, "width": self.side**2, "weights": (n + 1) ** 2}
 
     def describe(self):
-        """Say in words what the picture shows."""
         n, label = self.numbers, CLASSES[self.pictures.labels[self.picture]]
         return (
             f"A picture of class {label}, cut into {n['tokens']} patches of {n['width']} pixels. "
@@ -246,7 +245,6 @@ class PatchAttention(Explorer):
         return f"layer {self.layer}, {head}"
 
     def describe(self):
-        """Say in words what the picture shows."""
         rows = self.numbers["trained"], self.numbers["random weights"]
         shares = [f"{number(100 * row[0], 0)}%" for row in rows]
         return (

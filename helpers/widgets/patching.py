@@ -136,7 +136,6 @@ class PatchingGrid(Explorer):
         )
 
     def describe(self):
-        """Say in words what the picture shows."""
         if self.numbers["grid"] is None:
             return self.numbers["why"]
         position, share, said = self._pressed()

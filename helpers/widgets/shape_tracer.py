@@ -64,7 +64,6 @@ class ShapeTracer(TranslatedSentence):
         super().__init__(translator, sentence, **state)
 
     def build(self):
-        """Make the controls."""
         self.words("sentence", "Sentence", wide=True)
         self.play("step", "Tensor", interval=1800)
         self.button("Break it", self._break, "Put a typical mistake into the line")
@@ -128,7 +127,6 @@ class ShapeTracer(TranslatedSentence):
         }
 
     def describe(self):
-        """Say in words what the picture shows."""
         stage = self.numbers["stage"]
         return (
             f"“{self.sentence}” on its way to “{self.numbers['translation']}”. Tensor {self.step} "

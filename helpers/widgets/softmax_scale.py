@@ -11,6 +11,7 @@ from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import BAD, PALE, Plot, Sheet, number, share, track
 
 N_KEYS, N_DRAWS, MOST_POWER = 16, 200, 9  # vectors of up to 2⁹ = 512 entries
+ROOM, PITCH = 40, 26  # pixels: left of the scores, and from key to key, 24 of them at 900 wide
 # Where the curves are measured: at powers of 2 whose widths are whole numbers.
 STOPS = sorted({math.log2(round(2 ** (i / 4))) for i in range(4 * MOST_POWER + 1)})
 EVEN = (1 - 1 / N_KEYS) / N_KEYS  # gradient of a weight by its own score where all are equal
@@ -222,7 +223,7 @@ class ScaleExplorer(Explorer):
         return [self._draw_keys(), self._draw_gradient()]
 
     def _draw_keys(self):
-        sheet, found = Sheet(428, 374), self.numbers
+        sheet, found = Sheet(456, 374), self.numbers
         width, i = found["width"], self.key - 1
         end = 24 + 350 * self.power / MOST_POWER
         title = "entry" if width == 1 else "entries"
@@ -236,12 +237,12 @@ class ScaleExplorer(Explorer):
         across = track("x", "power", (24, 374), (0, MOST_POWER), self.power, step=0.25)
         sheet.handle(0, 22, 400, 44, "Entries per vector", str(width), across)
         self._draw_scores(sheet)
-        sheet.text(44, 294, "Weights", PURPLE, bold=True)
-        sheet.text(426, 294, f"largest {share(found['weights'].max())}", PURPLE, anchor="end")
+        sheet.text(ROOM, 294, "Weights", PURPLE, bold=True)
+        sheet.text(454, 294, f"largest {share(found['weights'].max())}", PURPLE, anchor="end")
         for i, weight in enumerate(found["weights"].tolist()):
-            x = 44 + 24 * i
-            sheet.rect(x, 302, 22, 70, PALE)
-            sheet.rect(x, 372 - 70 * weight, 22, 70 * weight, PURPLE)
+            x = ROOM + PITCH * i
+            sheet.rect(x, 302, PITCH - 2, 70, PALE)
+            sheet.rect(x, 372 - 70 * weight, PITCH - 2, 70 * weight, PURPLE)
         return sheet
 
     def _draw_scores(self, sheet):
@@ -250,32 +251,32 @@ class ScaleExplorer(Explorer):
         middle, unit = (top + bottom) / 2, (bottom - top) / (2 * most)
         typical = 1 if self.divide else math.sqrt(found["width"])
         formula = "q · k / √dₖ" if self.divide else "q · k"
-        sheet.text(44, 88, f"Scores {formula}", ORANGE, bold=True)
-        sheet.text(426, 88, f"typically ±{number(typical, 1)}", ORANGE, anchor="end")
+        sheet.text(ROOM, 88, f"Scores {formula}", ORANGE, bold=True)
+        sheet.text(454, 88, f"typically ±{number(typical, 1)}", ORANGE, anchor="end")
         for value in (most, 0, -most):
-            sheet.text(36, middle - unit * value + 6, number(value, 0), GREY, anchor="end")
+            sheet.text(34, middle - unit * value + 6, number(value, 0), GREY, anchor="end")
         for i in range(N_KEYS):
-            sheet.rect(44 + 24 * i, top, 22, bottom - top, PALE)
-        sheet.rect(44, middle - unit * typical, 382, 2 * unit * typical, ORANGE, opacity=0.2)
+            sheet.rect(ROOM + PITCH * i, top, PITCH - 2, bottom - top, PALE)
+        sheet.rect(ROOM, middle - unit * typical, 414, 2 * unit * typical, ORANGE, opacity=0.2)
         pairs = zip(found["drawn"].tolist(), found["scores"].tolist(), strict=True)
         for i, (drawn, score) in enumerate(pairs, 1):
-            x, on = 31 + 24 * i, i == self.key
-            sheet.rect(x - 11, middle - unit * drawn - 1, 22, 2 if on else 0, INK)
+            x, on = ROOM + PITCH * (i - 0.5) - 1, i == self.key
+            sheet.rect(x - 12, middle - unit * drawn - 1, 24, 2 if on else 0, INK)
             y = middle - unit * max(-most, min(most, score))
             sheet.dot(x, y, 8, ORANGE, INK if on else "white", 3 if on else 1.5)
             limits = round(-most - drawn, 1), round(most - drawn, 1)
             pull = track("y", "push", (bottom, top), limits, self.push if on else 0.0,
                          step=most / 120)  # fmt: skip
             words = f"{number(score, 1)}, weight {share(found['weights'][i - 1])}"
-            sheet.handle(x - 12, top, 24, bottom - top, f"Score of key {i}", words, pull, key=i)
+            sheet.handle(x - 13, top, PITCH, bottom - top, f"Score of key {i}", words, pull, key=i)
 
     def _draw_gradient(self):
-        sheet, found = Sheet(372, 374), self.numbers
+        sheet, found = Sheet(330, 374), self.numbers
         sheet.text(0, 18, "A weight’s gradient (100%: all even)", GREEN, bold=True)
-        plot = Plot(sheet, 56, 34, 306, 196, (0, MOST_POWER), (0, 1.05))
+        plot = Plot(sheet, 56, 34, 264, 196, (0, MOST_POWER), (0, 1.05))
         widths = [(0, "dₖ = 1"), *((power, f"{2**power}") for power in range(3, MOST_POWER + 1, 3))]
         plot.ticks(across=widths, up=((0, "0%"), (0.5, "50%"), (1, "100%")))
-        sheet.rect(56, plot.y(0.1), 306, plot.y(0) - plot.y(0.1), BAD, opacity=0.15)
+        sheet.rect(56, plot.y(0.1), 264, plot.y(0) - plot.y(0.1), BAD, opacity=0.15)
         sheet.text(64, plot.y(0) - 4, "saturated: under 10%", BAD)
         for divide in (True, False):
             on = divide == self.divide
@@ -290,10 +291,10 @@ class ScaleExplorer(Explorer):
         at = math.log2(found["width"])
         plot.dot(at, mean["gradient"], 9, GREEN)
         plot.dot(at, min(own["gradient"], 1.05), 5, ORANGE)
-        across = track("x", "power", (56, 362), (0, MOST_POWER), self.power, step=0.25)
-        sheet.handle(56, 34, 306, 196, "Entries per vector, along the curve", str(found["width"]),
+        across = track("x", "power", (56, 320), (0, MOST_POWER), self.power, step=0.25)
+        sheet.handle(56, 34, 264, 196, "Entries per vector, along the curve", str(found["width"]),
                      across)  # fmt: skip
-        for x, name, colour in ((240, names[0], ORANGE), (370, names[1], GREEN)):
+        for x, name, colour in ((205, names[0], ORANGE), (328, names[1], GREEN)):
             sheet.text(x, 286, name, colour, anchor="end", bold=True)
         rows = (
             ("scores’ variance", "variance", "{:.3g}"),
@@ -303,6 +304,6 @@ class ScaleExplorer(Explorer):
         for i, (words, name, form) in enumerate(rows):
             y = 314 + 26 * i
             sheet.text(0, y, words)
-            sheet.text(240, y, form.format(own[name]), anchor="end")
-            sheet.text(370, y, form.format(mean[name]), anchor="end", bold=True)
+            sheet.text(205, y, form.format(own[name]), anchor="end")
+            sheet.text(328, y, form.format(mean[name]), anchor="end", bold=True)
         return sheet

@@ -107,7 +107,6 @@ class SpanExplorer(Explorer):
         return self.text[offsets[span[0]][0] : offsets[span[1]][1]]
 
     def describe(self):
-        """Say in words what the picture shows."""
         found = self.numbers
         start, end = (found["window"].tokens[place] for place in found["chosen"])
         words = self.words_of(found["chosen"])

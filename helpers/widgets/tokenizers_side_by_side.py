@@ -46,10 +46,11 @@ class TokenizersSideBySide(Explorer):
     """Type a text and see how each tokenizer cuts it.
 
     `cutters` are functions from a text to a list of str, by the name that is shown. State: `text`,
-    what is cut, at most 100 characters.
+    what is cut, at most 100 characters; `opened`, the name of the one whose pieces are all shown.
     """
 
     text = traitlets.Unicode(TEXT).tag(state=True)
+    opened = traitlets.Unicode().tag(state=True)
 
     def __init__(self, cutters=None, **state):
         self._cutters = cutters or PLAIN
@@ -110,18 +111,21 @@ class TokenizersSideBySide(Explorer):
                    for i, p in enumerate(pieces)]  # fmt: skip
         labels = [(visible(p), colour, False) for p, colour in zip(pieces, colours, strict=True)]
         byte = [f"{p}: a byte" for p in pieces if p[:1] == "<" and p[3:] == ">"]
-        sheet = draw_labels(f"{name}: {len(pieces)}", labels, "".join(byte[:1]), LINES)
+        more, lines, press = "".join(byte[:1]), LINES, name
+        if name == self.opened:
+            more, lines, press = "− fewer", math.inf, ""
+        sheet = draw_labels(f"{name}: {len(pieces)}", labels, more, lines, opened=press)
         most = max(map(len, self.numbers["pieces"].values())) or 1
         sheet.rect(190, 6, 210, 14, PALE, round=3)
         sheet.rect(190, 6, 210 * len(pieces) / most, 14, GREY, round=3, opacity=0.6)
         return sheet
 
 
-def draw_labels(title, labels, more="", lines=math.inf):
+def draw_labels(title, labels, more="", lines=math.inf, **press):
     """Draw pieces of text as coloured boxes below a `title`, in as many lines as they need.
 
     Each of the `labels` is (words, colour, whether it's a mark of its own kind); `more` stands
-    behind the last one. What is beyond so many `lines` is counted only.
+    behind the last one. What is beyond so many `lines` is counted, and can be had by a `press`.
     """
     sheet, x, y = Sheet(WIDTH, 0), 0, 30
     sheet.text(0, 18, title, INK, bold=True)
@@ -140,6 +144,8 @@ def draw_labels(title, labels, more="", lines=math.inf):
     if x + 4 + width_of(more) > WIDTH:
         x, y = 0, y + ROW
     sheet.text(x + 4, y + 20, more, GREY, bold=True)
+    if press and more[1:2] == " ":  # one of "… 51 more" and "− fewer"
+        sheet.target(x, y - 3, width_of(more) + 8, ROW, f"{more} of {title}", **press)
     sheet.height = y + ROW + 8
     return sheet
 
