@@ -94,7 +94,6 @@ class AttentionPatterns(Explorer):
         )
 
     def draw(self):
-        """Draw the mask with what is reached through it, and all patterns side by side."""
         return [self._draw_mask(), self._draw_patterns()]
 
     def _draw_mask(self):

@@ -105,7 +105,6 @@ class BahdanauStepper(SentenceStepper):
         )
 
     def draw(self):
-        """Draw how the weights of this step mix the context, and all steps beside it."""
         return [self._draw_look(), self._draw_outcome()]
 
     def _draw_look(self):

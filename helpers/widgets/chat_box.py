@@ -116,7 +116,6 @@ class ChatBox(SentenceExplorer):
         return self._decode([i for i in ids if i not in ROLES]).strip()
 
     def draw(self):
-        """Draw what all models read and each one's reply; two templates in a column each."""
         found = {WHOLE: self.numbers["whole"], self.template: self.numbers}
         columns = [self._draw_blocks(one) for one in found.values()]
         if len(columns) == 1:

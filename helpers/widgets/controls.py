@@ -16,6 +16,7 @@ class Control:
     def __init__(self, explorer, kind, name, label, act=None, down=None, **options):
         self._explorer, self.kind, self.name, self.label = explorer, kind, name, label
         self._act, self._down, self._options = act, down, options
+        self.max = options.get("max")  # of a slider, which can end elsewhere later
         self.hidden = self.disabled = False
         self.second = False  # in a row of its own below the others, whose height stays
         self.error = ""
@@ -29,16 +30,6 @@ class Control:
     def value(self, value):
         """Move the control."""
         self._explorer.take({self.name: value})
-
-    @property
-    def max(self):
-        """The end of a slider."""
-        return self._options["max"]
-
-    @max.setter
-    def max(self, value):
-        """Let the slider end elsewhere."""
-        self._options["max"] = value
 
     def click(self):
         """Press a button."""
@@ -57,6 +48,7 @@ class Control:
             "error": self.error,
             "pressed": self._down() if self._down else None,
             **self._options,
+            "max": self.max,
         }
 
 

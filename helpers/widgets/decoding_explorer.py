@@ -84,7 +84,6 @@ class DecodingExplorer(TranslatedSentence):
         super().__init__(translator, sentence, **state)
 
     def build(self):
-        """Make the controls; those of another method are hidden."""
         self.words("sentence", "Sentence", wide=True)
         self.play("step", "Step", interval=1500)
         self.choice("method", "Method", [(m, m) for m in METHODS])
@@ -220,7 +219,6 @@ class DecodingExplorer(TranslatedSentence):
         return headline, asked
 
     def draw(self):
-        """Draw source and translation, and beside them the candidates or the beam's tree."""
         left = Sheet(396, HEIGHT)
         y = self._draw_source(left)
         y = self._draw_written(left, y + 30)

@@ -32,7 +32,6 @@ class DotProducts(Explorer):
     q_x, q_y, a_x, a_y, b_x, b_y = map(_entry, (2.0, 1.0, 1.0, 2.0, 1.5, -1.0))
 
     def build(self):
-        """Make the one control; the arrows are pulled in the picture."""
         self.button("Start again", self.reset)
 
     def compute(self):
@@ -64,7 +63,6 @@ class DotProducts(Explorer):
         )
 
     def draw(self):
-        """Draw the arrows, and the two scores and weights beside them."""
         return [self._draw_plane(), self._draw_scores()]
 
     def _draw_plane(self):

@@ -55,7 +55,6 @@ class DrumRoll(Explorer):
         return min(proposal.value, last.get(proposal.trait.name, self._n_heads - 1))
 
     def build(self):
-        """Choose window, layer and head; a stroke or the drum to leave out is clicked."""
         names = [GENRES[genre] for genre in self._windows.genres.tolist()]
         self.choice("window", "Window", [(f"{i + 1}: {name}", i) for i, name in enumerate(names)])
         layers = [(str(i + 1), i + 1) for i in range(len(self._model.layers))]
@@ -65,12 +64,8 @@ class DrumRoll(Explorer):
         ask = "Ask from the class token"
         self.button("Class token", lambda _: self.take({"token": 0}), ask, lambda: not self.token)
         self.slider("token", "Stroke")
-        self.observe(self._ask_anew, names="window")
-
-    def _ask_anew(self, _):
-        """Ask about another window with all its drums, from the class token."""
-        with self.together():
-            self.token, self.muted = 0, NOTHING
+        # Another window is asked about with all its drums, from the class token.
+        self.observe(lambda _: self.take({"token": 0, "muted": NOTHING}), names="window")
 
     def _strokes(self, muted):
         """Return what is left of the window, and the number of each stroke in the whole window."""
@@ -164,7 +159,6 @@ class DrumRoll(Explorer):
         )
 
     def draw(self):
-        """Draw the roll with its beats, and beside it what the model answers."""
         return [self._draw_roll(), self._draw_answer()]
 
     def _draw_roll(self):

@@ -64,8 +64,7 @@ class EndlessStory(Explorer):
             self.slider(trait, label).second = True
 
     def reset(self, *_):
-        """Go back to the first beginning and the first dials; the story is written anew."""
-        self._beginning = None
+        self._beginning = None  # the story is written anew
         super().reset()
 
     @traitlets.validate("prompt")
@@ -136,8 +135,7 @@ class EndlessStory(Explorer):
             headline = f"The first {gone} pieces are forgotten: the window begins at “{first} …”."
         else:
             headline = f"The model still reads all {n} pieces; its window holds {most}."
-        last = f"of its last {min(n, LAST)} pieces repeat earlier ones."
-        share = f"{found['repeated']:.0%} {last}"
+        share = f"{found['repeated']:.0%} of its last {min(n, LAST)} pieces repeat earlier ones."
         if found["repeated"] > 0.5:
             headline = f"The story goes round in circles: {share}"
             return headline, "Move the temperature and press Play. At which one does the loop end?"
@@ -147,7 +145,6 @@ class EndlessStory(Explorer):
         return headline, f"{share} {asked}"
 
     def draw(self):
-        """Draw the end of the story, and beside it what could come next and what it cost."""
         return [self._draw_story(), self._draw_candidates()]
 
     def _draw_story(self):

@@ -93,7 +93,6 @@ class HeadSwitches(Explorer):
         return tuple(name for name in known if name in proposal.value)
 
     def build(self):
-        """Make the controls; the heads are clicked in the picture."""
         cross = [name for name in self.names() if name.startswith("cross")]
         self.button("All on", lambda _: self.take({"silent": ()}))
         self.button("Whole cross-attention off", lambda _: self.take({"silent": cross}))
@@ -141,7 +140,6 @@ class HeadSwitches(Explorer):
         return costs
 
     def compute(self):
-        """Measure with the heads that are silent now."""
         loss, translations = self._measure(self.silent)
         whole, before = self._whole
         return {
@@ -166,10 +164,8 @@ class HeadSwitches(Explorer):
         """Say what is silent and what that changed, and what to try."""
         found, n = self.numbers, len(self.silent)
         if not n:
-            return (
-                f"All {len(self.names())} heads are on.",
-                "Press a head. Does any translation change?",
-            )
+            asked = "Press a head. Does any translation change?"
+            return f"All {len(self.names())} heads are on.", asked
         asked = "How many can you silence before the first one changes?"
         if found["changed"]:
             asked = "Switch some on again. Which of them brings the old translation back?"
@@ -189,7 +185,6 @@ class HeadSwitches(Explorer):
         )
 
     def draw(self):
-        """Draw the heads, to be clicked, and beside them the loss and the translations."""
         sheet, y = Sheet(WIDE, TOP + ROW * len(self._layers) + 30), 106
         self._draw_loss(sheet)
         for i in range(len(self._sentences)):

@@ -96,7 +96,6 @@ class KernelRegression(Explorer):
         )
 
     def draw(self):
-        """Draw points, estimate and, below, every point's weight; numbers beside them."""
         sheet = Sheet(530, 400)
         plot = Plot(sheet, 42, 24, 472, 230, (LOW, HIGH), (-0.8, 5.2))
         plot.ticks(up=(0, 2, 4))

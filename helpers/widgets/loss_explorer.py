@@ -29,7 +29,6 @@ class LossExplorer(Explorer):
     )
 
     def build(self):
-        """Make the controls; logits are dragged and the right word is pressed in the picture."""
         self._stepped = None, None  # the loss before the last training step and after it
         self.slider("epsilon", "Label smoothing ε", step=0.01)
         self.button("Training step", self._step, "Move each logit by target minus prediction")
@@ -89,7 +88,6 @@ class LossExplorer(Explorer):
         return headline, asked
 
     def draw(self):
-        """Draw the logits, to be dragged, what becomes of them, and the loss."""
         return [self._draw_logits(), self._draw_shares(), self._draw_curve(), self._draw_numbers()]
 
     def _draw_logits(self):

@@ -73,7 +73,6 @@ class MaskBuilder(Explorer):
         return WORDS if self.cross else self._keys()
 
     def draw(self):
-        """Draw the grid, and beside it the chosen row."""
         return [self._draw_grid(), self._draw_row()]
 
     def _draw_grid(self):

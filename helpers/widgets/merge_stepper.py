@@ -121,7 +121,6 @@ class MergeStepper(SentenceExplorer):
         return f"Byte-pair encoding after {self.step} merges. {words}. {' '.join(self.tell())}"
 
     def draw(self):
-        """Draw the words in pieces; beside them the pairs, the next one marked."""
         return [self._draw_words(), self._draw_pairs()]
 
     def _draw_words(self):

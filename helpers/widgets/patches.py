@@ -51,7 +51,6 @@ class PatchCutter(Explorer):
     chosen = traitlets.Int(7, min=1, max=196).tag(state=True)
 
     def build(self):
-        """Choose the picture; the size of the patches is pressed in the drawing."""
         self.pictures = clothes("test", 12)
         self.choice("picture", "Picture", _named(self.pictures))
         self.button("Start again", self.reset)
@@ -88,16 +87,16 @@ class PatchCutter(Explorer):
         n, first = self.numbers, (SIDE // 7) ** 2
         patches = _against(n["tokens"] / first, "patches")
         weights = _against(n["weights"] / (first + 1) ** 2, "weights")
+        asked = f"Against side 7: {patches}, {weights}."
+        if self.side == 7:
+            asked = "Press a smaller side below. The patches grow in number, and what grows faster?"
         return (
             f"{n['tokens']} patches of {n['width']} numbers. With the class token, one attention "
             f"map has {n['tokens'] + 1}² weights.",
-            "Press a smaller side below. The patches grow in number, and what grows faster?"
-            if self.side == 7
-            else f"Against side 7: {patches}, {weights}.",
+            asked,
         )
 
     def draw(self):
-        """Draw the patches in their grid, in a row as tokens, and what each cut costs."""
         along, gap = SIDE // self.side, 4 if self.side > 2 else 2
         size = (BOX - gap * (along - 1)) / along
         left = Sheet(BOX + 4, BOX + 34)
@@ -196,7 +195,6 @@ class PatchAttention(Explorer):
         return min(proposal.value, last.get(proposal.trait.name, len(self.pictures.images) - 1))
 
     def build(self):
-        """Choose picture, layer and head; the patch is clicked in the picture."""
         self.choice("picture", "Picture", _named(self.pictures))
         layers = [(f"layer {i}", i) for i in range(1, self._n_layers + 1)]
         self.choice("layer", "Layer", layers)
@@ -271,7 +269,6 @@ class PatchAttention(Explorer):
         return row[1:][self.numbers["shown"]].sum().item()
 
     def draw(self):
-        """Draw the weights of two models over the picture, which can be clicked."""
         return [self._weights(name) for name in ("trained", "random weights")]
 
     def _weights(self, name):

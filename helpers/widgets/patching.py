@@ -78,7 +78,6 @@ class PatchingGrid(Explorer):
         super().__init__(**state)
 
     def build(self):
-        """Make the two lists; a cell is pressed in the picture."""
         self.choice("source", "Take a vector from", self._sentences)
         self.choice("target", "and put it into", self._sentences)
         self.observe(self._pair, names=["source", "target"])
@@ -146,7 +145,6 @@ class PatchingGrid(Explorer):
         )
 
     def draw(self):
-        """Draw the grid, and below it what is said for the pressed cell."""
         grid = self.numbers["grid"]
         if grid is None:
             return Sheet(800, 40)

@@ -69,7 +69,6 @@ class PositionExplorer(Explorer):
         )
 
     def draw(self):
-        """Draw the table, the pair's two waves, the dot products and the turn."""
         return [self._draw_table(), self._draw_near(), self._draw_waves(), self._draw_turn()]
 
     def _draw_table(self):

@@ -152,7 +152,6 @@ class RNNStepper(SentenceStepper):
         )
 
     def tell(self):
-        """Say what happens at this step, in two lines."""
         found, step = self.numbers, self.step
         n, size, target = len(found["source"]), len(found["last"]), found["target"]
         if step <= n:
@@ -189,7 +188,6 @@ class RNNStepper(SentenceStepper):
         return first, f"Words lost: {len(lost)}. The largest numbers get through."
 
     def draw(self):
-        """Draw the encoder, the context vector and the decoder, as far as the step is."""
         return [self._draw_encoder(), self._draw_neck(), self._draw_decoder()]
 
     def _draw_encoder(self):
@@ -219,8 +217,7 @@ class RNNStepper(SentenceStepper):
         return sheet
 
     def _draw_neck(self):
-        """Draw what remains of both directions, between the two networks: a bottleneck."""
-        # A phone has no room between the networks, and the headline has the numbers.
+        """Draw what remains of both directions, a bottleneck; a phone has no room for it."""
         sheet, found = Sheet(NECK, TOP + PITCH * MOST + 30, LEAST, spare=True), self.numbers
         n, (wide, high), size = len(found["source"]), BOX, len(found["last"])
         x, y, out = (NECK - wide) / 2, TOP + (PITCH * n - high) / 2, (high - PITCH * n) / 2

@@ -66,7 +66,11 @@ class ShapeTracer(TranslatedSentence):
     def build(self):
         self.words("sentence", "Sentence", wide=True)
         self.play("step", "Tensor", interval=1800)
-        self.button("Break it", self._break, "Put a typical mistake into the line")
+        self.button(
+            "Break it",
+            lambda _: self.take({"line": self._stage.slip}),
+            "Put a typical mistake into the line",
+        )
         self.button("Mend it", self._mend, "Put the line back as it was")
         self.words("line", "Line", wide=True)
         self.controls["line"].second = True
@@ -76,9 +80,6 @@ class ShapeTracer(TranslatedSentence):
     @property
     def _stage(self):
         return self._follow()["stages"][self.step - 1]
-
-    def _break(self, _):
-        self.line = self._stage.slip
 
     def _mend(self, _=None):
         self.line = self._stage.line
@@ -164,7 +165,6 @@ class ShapeTracer(TranslatedSentence):
         return f"Tensor {self.step} of {N_STAGES}, {stage.name}: {shape}", asked
 
     def draw(self):
-        """Draw the chosen tensor, and beside it the list of all of them, to be clicked."""
         chosen, trial = Sheet(390, 446), self.numbers["trial"]
         stage = self.numbers["stage"]
         if trial and trial.tensor is None:

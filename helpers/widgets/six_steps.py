@@ -68,7 +68,6 @@ class SixSteps(Explorer):
         self.button("Start again", self.reset)
 
     def compute(self):
-        """Run the attention."""
         x = torch.tensor([read_vector(getattr(self, word)) for word in WORDS])
         at = WORDS.index(self.word)
         query, keys, values = x[at : at + 1] @ W_Q, x @ W_K, x @ W_V
@@ -93,18 +92,14 @@ class SixSteps(Explorer):
         )
 
     def tell(self):
-        """Say what happens at this step."""
         if self.step < 6:
             return STEPS[self.step - 1], f"Next: {STEPS[self.step][2:]}"
-        typed = self.numbers["x"][1].tolist() == [0, 4, 1]
-        return STEPS[self.step - 1], (
-            "Now choose another word. Does cat’s value fill its context too?"
-            if typed
-            else "Type 0 4 1 as the x of cat. Whose value fills the context now?"
-        )
+        asked = "Type 0 4 1 as the x of cat. Whose value fills the context now?"
+        if self.numbers["x"][1].tolist() == [0, 4, 1]:
+            asked = "Now choose another word. Does cat’s value fill its context too?"
+        return STEPS[self.step - 1], asked
 
     def draw(self):
-        """Draw the steps up to the one chosen: vectors at the left, what comes of them beside."""
         return [self._draw_scores(), self._draw_mixture()]
 
     def _draw_scores(self):

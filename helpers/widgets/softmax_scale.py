@@ -32,12 +32,10 @@ class SoftmaxTemperature(Explorer):
     )
 
     def build(self):
-        """Make the controls; the scores are dragged in the picture."""
         self.slider("temperature", "Temperature", log=True)
         self.button("Start again", self.reset)
 
     def compute(self):
-        """Turn the scores into weights."""
         scores = torch.tensor([getattr(self, name) for name in SCORES]).double()
         weights = (scores / self.temperature).softmax(-1)
         entropy = attention_entropy(weights[None]).item()
@@ -70,7 +68,6 @@ class SoftmaxTemperature(Explorer):
         return headline, asked
 
     def draw(self):
-        """Draw the scores, the weights that they become, and those at every temperature."""
         return [self._draw_scores(), self._draw_weights(), self._draw_temperatures()]
 
     def _draw_scores(self):
@@ -158,20 +155,17 @@ class ScaleExplorer(Explorer):
     push = traitlets.Float(0.0, min=-200.0, max=200.0).tag(state=True)
 
     def build(self):
-        """Draw the vectors, measure them at every width, and make the controls."""
         self._query, self._keys = random_vectors()
         self._products = (self._query * self._keys).cumsum(-1)  # at each width, the dot products
         self._curves = {
             divide: [scale_measurements(self._scores(p, divide))["gradient"] for p in STOPS]
             for divide in (False, True)
         }
-        self.observe(self._let_go, names=["power", "divide", "draw_number"])
+        # It was dragged among other scores.
+        self.observe(lambda _: self.take({"push": 0.0}), names=["power", "divide", "draw_number"])
         self.play("draw_number", "Random vectors", interval=500)
         self.switch("divide", "Divide the scores by √dₖ")
         self.button("Start again", self.reset)
-
-    def _let_go(self, change):
-        self.push = 0.0  # it was dragged among other scores
 
     def _scores(self, power, divide):
         width = round(2**power)
@@ -219,7 +213,6 @@ class ScaleExplorer(Explorer):
         )
 
     def draw(self):
-        """Draw vectors, scores and weights, and beside them the gradient at every width."""
         return [self._draw_keys(), self._draw_gradient()]
 
     def _draw_keys(self):

@@ -68,7 +68,6 @@ class SpanExplorer(Explorer):
         return self.checked(proposal, self._problem(proposal.trait.name, proposal.value))
 
     def build(self):
-        """Make the controls; any span is pointed at in the picture."""
         self.words("question", "Question", wide=True)
         self.words("text", "Text", wide=True)
         self.switch("apart", "Choose start and end independently")
@@ -76,7 +75,6 @@ class SpanExplorer(Explorer):
         self.observe(lambda _: self.take({"start": -1, "end": -1}), names=["question", "text"])
 
     def compute(self):
-        """Score every span and choose one."""
         window = self._window(self.question, self.text)[0]
         scores = window.start[:, None] + window.end[None, :]  # (T, T): start by end
         length = torch.arange(len(scores))[None, :] - torch.arange(len(scores))[:, None] + 1
@@ -145,7 +143,6 @@ class SpanExplorer(Explorer):
         return marked, f"The model answers {answer}. {asked}"
 
     def draw(self):
-        """Draw the map of spans, and beside it the text with the best spans below."""
         return [self._draw_map(), self._draw_text()]
 
     def _draw_map(self):

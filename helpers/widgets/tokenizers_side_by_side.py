@@ -66,7 +66,6 @@ class TokenizersSideBySide(Explorer):
         self.button("Start again", self.reset)
 
     def compute(self):
-        """Cut the text in every way."""
         return {"pieces": {name: cut(self.text) for name, cut in self._cutters.items()}}
 
     def describe(self):
@@ -103,7 +102,6 @@ class TokenizersSideBySide(Explorer):
         return headline, "Press a button, or type your name. Whose count grows most?"
 
     def draw(self):
-        """Draw the coloured pieces of every tokenizer, on a sheet of its own."""
         return [self._draw_pieces(*one) for one in self.numbers["pieces"].items()]
 
     def _draw_pieces(self, name, pieces):

@@ -50,7 +50,6 @@ class WardRound(Explorer):
         self.observe(lambda _: self.set_trait("module", chart(self.patient)[1]), names="patient")
 
     def compute(self):
-        """Examine the patient, once."""
         modules, first = chart(self.patient)
         self.module = min(self.module, len(modules) - 1)
         path, moved, may = modules[self.module]
@@ -70,18 +69,15 @@ class WardRound(Explorer):
                 told.append(f"{n} cell{many if n > 1 else one}")
         if not told:
             return f"{said}, and it does.", "As in a healthy model. Press the next module down."
-        return (
-            f"{said}. Here {' and '.join(told)}.",
-            f"Its owner: “{PATIENTS[self.patient].complaint}”"
-            if self.module == first
-            else "What this module is given is already wrong. The orange mark is where it begins.",
-        )
+        asked = "What this module is given is already wrong. The orange mark is where it begins."
+        if self.module == first:
+            asked = f"Its owner: “{PATIENTS[self.patient].complaint}”"
+        return f"{said}. Here {' and '.join(told)}.", asked
 
     def describe(self):
         return f"Patient {self.patient}, {self.numbers['path']}: {' '.join(self.tell())}"
 
     def draw(self):
-        """Draw the list of modules, and two matrices side by side."""
         moved, may, modules = (self.numbers[name] for name in ("moved", "may", "modules"))
         size = min(17, 154 // max(moved.shape))
         below = 30 + size * may.shape[0] + 24

@@ -41,7 +41,6 @@ class WordFlipper(SentenceExplorer):
         return f"At most {MOST_WORDS} words fit; got {n}." if n > MOST_WORDS else ""
 
     def build(self):
-        """Make the field; a word is left out by a click on it."""
         self.words("sentence", "Review", wide=True)
         self.button("Start again", self.reset)
         self.observe(lambda _: self.set_trait("left_out", 0), names="sentence")
@@ -89,7 +88,6 @@ class WordFlipper(SentenceExplorer):
         )
 
     def draw(self):
-        """Draw the review with its verdict, and beside it a bar for each word."""
         return [self._draw_review(), self._draw_words()]
 
     def _draw_review(self):
