@@ -137,7 +137,7 @@ class EndlessStory(Explorer):
             headline = f"The model still reads all {n} pieces; its window holds {most}."
         share = f"{found['repeated']:.0%} of its last {min(n, LAST)} pieces repeat earlier ones."
         if found["repeated"] > 0.5:
-            headline = f"The story goes round in circles: {share}"
+            headline = f"It goes round in circles: {share}"
             return headline, "Move the temperature and press Play. At which one does the loop end?"
         asked = "Does Play end in a loop?"
         if self.temperature > 0:
