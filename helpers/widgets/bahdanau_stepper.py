@@ -7,11 +7,11 @@ import torch
 import traitlets
 
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
-from helpers.widgets.rnn_stepper import LEAST, MOST, PITCH, TOP, WIDE, SentenceStepper, draw_cells
+from helpers.widgets.rnn_stepper import MOST, TOP, SentenceStepper, draw_cells
 from helpers.widgets.svg import PALE, Sheet, number, shade, share
 
-HEIGHT = 452  # pixels
-COLUMN = 26  # of the alignment map
+WIDE, HEIGHT, PITCH, COLUMN = 330, 452, 30, 26  # pixels: a drawing, and a cell of the map
+LEAST = 24 / PITCH
 OWN = -1  # nobody told the model where to look
 
 

@@ -266,7 +266,7 @@ class DecodingExplorer(TranslatedSentence):
 
     def _draw_candidates(self):
         """Draw bars for the likeliest tokens, before and after the dials; a click forces one."""
-        sheet = Sheet(350, HEIGHT, least=0.8)
+        sheet = Sheet(350, HEIGHT, least=24 / 34)
         found, sampling = self.numbers, self.method == "sample"
         chosen = found["ids"][found["t"]]
         sheet.text(0, 18, f"Step {self.step}: click a token to force it", bold=True)

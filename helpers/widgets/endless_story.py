@@ -168,7 +168,7 @@ class EndlessStory(Explorer):
         return sheet
 
     def _draw_candidates(self):
-        sheet, found = Sheet(NEXT, HEIGHT, least=0.8), self.numbers
+        sheet, found = Sheet(NEXT, HEIGHT, least=24 / 34), self.numbers
         sheet.text(0, 18, "Next? Press one", bold=True)
         sheet.text(NEXT, 18, "model → dials", GREY, anchor="end")
         for i, (token_id, name, plain, chance) in enumerate(found["candidates"]):
@@ -178,7 +178,7 @@ class EndlessStory(Explorer):
             sheet.rect(102, y + 14, 96 * chance, 13, BLUE)
             sheet.text(NEXT, y + 20, f"{share(plain)} → {share(chance)}", GREY, anchor="end")
             if (place := self.length + 1) <= self.traits()["length"].max:
-                sheet.target(0, y, NEXT, 30, f"{i + 1}: write {name} as piece {place}",
+                sheet.target(0, y - 2, NEXT, 34, f"{i + 1}: write {name} as piece {place}",
                              chosen=[place, token_id], length=place)  # fmt: skip
         y = 30 + 34 * SHOWN + 18
         drawable, of_all = found["drawable"], found["vocabulary"]

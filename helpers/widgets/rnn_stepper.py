@@ -11,9 +11,9 @@ from helpers.widgets.svg import PALE, Sheet, shade, share
 
 MOST = 9  # tokens on one side, the end included; more would not be legible side by side
 LAST = 2 * MOST + 1  # step
-WIDE, TOP, PITCH = 330, 62, 30  # pixels: a drawing, its first row, and to the next
+WIDE, TOP, PITCH = 322, 62, 34  # pixels: a drawing, its first row, and to the next
 NECK, BOX = 124, (80, 128)  # a bottleneck's drawing, and the vector in it
-LEAST = 24 / PITCH  # how far it may shrink: until that is the height of a target
+LEAST = 24 / PITCH  # how far it may shrink: until that's the height of a target
 EACH = 8  # numbers of each direction's state that are drawn
 
 
@@ -71,7 +71,7 @@ class SentenceStepper(SentenceExplorer):
         if unknown:
             shown = ", ".join(w if len(w) <= 12 else w[:12] + "…" for w in unknown[:3])
             more = "…" if len(unknown) > 3 else ""
-            return f"The model does not know {shown}{more}. See “Known words” beside the field."
+            return f"Not in “Known words”: {shown}{more}."
         if len(words) >= MOST:
             return f"At most {MOST - 1} words fit, the full stop included; got {len(words)}."
         return ""
@@ -197,23 +197,23 @@ class RNNStepper(SentenceStepper):
         size = len(found["last"]) // 2
         sheet.text(0, 18, "The encoder reads", BLUE, bold=True)
         sheet.text(WIDE - 2, 18, f"{EACH} of {size} shown", GREY, anchor="end")
-        sheet.text(94, 48, "downwards ↓", GREY)
-        sheet.text(216, 48, "upwards ↑", GREY)
+        sheet.text(92, 48, "downwards ↓", GREY)
+        sheet.text(208, 48, "upwards ↑", GREY)
         halves = found["encoder"].chunk(2, dim=1)
         for i, word in enumerate(found["source"]):
             y, met = TOP + PITCH * i, step <= n and i in (step - 1, n - step)
             sheet.text(84, y + 16, word, BLUE if met else INK, anchor="end", bold=met)
             for x, states, place, last in (
-                (94, halves[0], i, i == n - 1),
-                (216, halves[1], n - 1 - i, i == 0),
+                (92, halves[0], i, i == n - 1),
+                (208, halves[1], n - 1 - i, i == 0),
             ):
                 now = place == step - 1 or (last and step == n + 1)
                 if place < read:
                     draw_cells(sheet, x, y, states[i, :EACH], PURPLE if last else
-                               BLUE if now else GREY, (14, 20))  # fmt: skip
+                               BLUE if now else GREY, (13.5, 20))  # fmt: skip
                 else:
-                    sheet.line(x, y + 10, x + 112, y + 10, PALE, 3)
-            sheet.target(0, y - 5, WIDE, PITCH, f"Go to step {i + 1}, {word}", step=i + 1)
+                    sheet.line(x, y + 10, x + 108, y + 10, PALE, 3)
+            sheet.target(0, y - 7, WIDE, PITCH, f"Go to step {i + 1}, {word}", step=i + 1)
         return sheet
 
     def _draw_neck(self):
@@ -252,7 +252,7 @@ class RNNStepper(SentenceStepper):
             sheet.rect(106, y, 80 * chance if there else 0, 20, ORANGE if other else PURPLE)
             sheet.text(194, y + 16, share(chance) if there else "", GREY)
             sheet.text(250, y + 16, lost if there else "", GREY)
-            sheet.target(0, y - 5, WIDE, PITCH, f"Go to step {step}: token {t + 1}", step=step)
+            sheet.target(0, y - 7, WIDE, PITCH, f"Go to step {step}: token {t + 1}", step=step)
         cut = self.cut(found["target"]) if done == len(found["target"]) else ""
         sheet.text(0, TOP + PITCH * MOST + 20, cut, GREY)
         return sheet
