@@ -420,7 +420,11 @@ def test_a_choice_that_leads_too_far_is_taken_back_and_said(trace, translator, m
     assert (view.chosen, view.trace.written) == ([], trace.written)
 
 
-def test_a_gpt_goes_on_from_a_chosen_token_as_well(gpt):
+def test_a_gpt_reads_another_beginning_and_goes_on_from_a_chosen_token(gpt):
+    view = model_map(gpt)
+    assert (view._asks, view.sentence) == (True, gpt.text)
+    view.sentence = "Once upon a time"
+    assert view.trace.stacks[0].tokens[: view.trace.given] == ["Once", " upon", " a", " time"]
     row, token = gpt.given, gpt.candidates[gpt.given][2]
     found = gpt.onward(row, token.id)
     assert found.written[: row + 1] == [*gpt.written[:row], token.token]
@@ -477,7 +481,7 @@ def test_every_tour_is_filled_in_and_leads_to_places_that_exist(trace, tour):
     wanted = TOURS[tour] if isinstance(tour, str) else tour
     assert len(view._tour) == len(wanted)
     follow_tour(view)
-    known = {"text", "place", "follow", "written", "beat", "parts", "habit", "answer"}
+    known = set("text place follow written beat parts habit answer losses".split())
     assert set().union(*view._tour) <= known
 
 

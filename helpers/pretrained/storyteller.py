@@ -41,9 +41,10 @@ class Storyteller(Writer):
         trace : Trace
         """
         ids = self.encode(text)
-        return self._traced(ids, len(ids), len(ids) + n_tokens, seed)
+        more = {"text": text, "again": lambda other: self.trace(other, n_tokens, seed)}
+        return self._traced(ids, len(ids), len(ids) + n_tokens, seed, more)
 
-    def _traced(self, ids, n_given, n_all, seed):
+    def _traced(self, ids, n_given, n_all, seed, more):
         drawn = self.choose(ids, temperature=1, top_k=MOST_CANDIDATES, top_p=None, seed=seed)
         written = list(itertools.islice(drawn, n_all - len(ids)))
         all_ids = torch.cat([ids, torch.tensor(written, dtype=torch.long)])
@@ -51,9 +52,9 @@ class Storyteller(Writer):
 
         def onward(row, token_id):
             begun = torch.cat([all_ids[: row + 1], torch.tensor([token_id])])
-            return self._traced(begun, n_given, n_all, seed)
+            return self._traced(begun, n_given, n_all, seed, more)
 
-        return replace(found, onward=onward)
+        return replace(found, onward=onward, **more)
 
     def save(self, path):
         """Write weights (16-bit floats), tokenizer and card beside each other, with checksums.

@@ -135,6 +135,8 @@ class Trace:
         The picture that a ViT reads: a class token, then its square patches row by row.
     again : function (str) -> Trace, default=None
         Traces another sentence, so that the map can offer to; raises ValueError if it can't.
+    text : str, default=""
+        What was read, where tokens don't give it back.
     onward : function (int, int) -> Trace, default=None
         Writes another token, given by its id, at a target position, and lets the model go on.
     network : nn.Module, default=None
@@ -153,6 +155,7 @@ class Trace:
     given: int = 1
     image: torch.Tensor | None = None
     again: Callable | None = None
+    text: str = ""
     onward: Callable | None = None
     network: torch.nn.Module | None = None
     source_ids: torch.Tensor | None = None

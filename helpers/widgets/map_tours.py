@@ -11,6 +11,7 @@ STRIP = 32  # entries of a vector in a colour strip: `map_data.entries` chooses 
 # A step is a sentence and what the picture shows with it. Words in braces come from the trace. With
 # `habit`, the page adds what the open head does on this sentence, or the clearest head does. With
 # `answer`, a press on a decoder's head opens it, its first weight is framed, and the answer told.
+# With `losses`, the loss of every row stands where the next token does.
 STEPS = {
     "whole": (
         "This is a whole Transformer at work on one sentence. The encoder above reads it. The "
@@ -198,14 +199,15 @@ STEPS = {
         {"place": "{output}", "written": "{written}"},
     ),
     "loss": (
-        "In training we know which token should come next. The loss is the negative logarithm of "
-        "its probability: for “{next}” that is −ln {next_probability} = {next_loss} nats.",
-        {"parts": ["loss"], "written": "{written}"},
+        "In training each row's next token is known. The row's loss is the negative logarithm of "
+        "that token's probability: −ln {next_probability} = {next_loss} nats for “{next}”. On the "
+        "right stand all rows and their mean.",
+        {"parts": ["loss"], "written": "{last}", "losses": True},
     ),
     "training": (
         "From the loss, the gradient flows back along every line of this picture, and each learned "
         "number changes a little. That's all training does, many thousands of times.",
-        {},
+        {"written": "{last}", "losses": True},
     ),
     "yours": (
         "Now it's your turn. Click on a layer to open it, on a token to follow it, or press play.",
@@ -360,6 +362,7 @@ def _next_words(trace, row, token, share):
         "next_probability": f"{share:.3f}",
         "next_loss": f"{-math.log(share or 1):.3f}",
         "written": row,
+        "last": len(trace.written) - 1,
     }
 
 

@@ -215,7 +215,9 @@ def _text_of(trace):
     """Put a sentence together again from the tokens of a trace."""
     if isinstance(trace, RecurrentTrace):
         return " ".join(trace.source[:-1])
-    return "".join(trace.stacks[0].tokens).replace("<eos>", "").replace("▁", " ").strip()
+    return (
+        trace.text or "".join(trace.stacks[0].tokens).replace("<eos>", "").replace("▁", " ").strip()
+    )
 
 
 def _recurrent_html(trace, step):
@@ -240,9 +242,9 @@ def model_map(trace, here="", tour="all", **state):
     Four depths, by click or Enter: the model, a layer, a head, one number. Beside them, a layer's
     norms and neurons, a head's projections, the next token's logits at any temperature, and why a
     score is what it is, and not another key's. Escape goes back. A click on a token follows it
-    through the model. *Play* lets the data flow, step by step. While the kernel runs, the
-    translator's map and the recurrent pair's have a field for another sentence, another next token
-    can be chosen, and a recurrent decoder made to look at one state alone.
+    through the model. *Play* lets the data flow, step by step. While the kernel runs, translators
+    and GPTs have a field for another text, another next token can be chosen, and a recurrent
+    decoder made to look at one state alone.
 
     How a lesson uses it::
 

@@ -695,7 +695,7 @@ def test_in_jupyterlab_a_heads_matrix_and_a_scores_parts_are_sent_when_asked_for
     page.get_by_role("button", name="Show all pairs").click()
     expect(grid).to_have_count(1)
     expect(page.locator(".mm-words")).to_contain_text(
-        "All 225 pairs together: 5.55 above an average key"
+        "All 225 pairs of parts together: 5.55 above an average key"
     )
     page.keyboard.press("Escape")
     compared = page.get_by_role("button", name="Compare with “court”")

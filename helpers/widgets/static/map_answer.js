@@ -8,7 +8,7 @@ import { clamp, marksIn, shorten, spelt, textWidth } from "./text.js";
 const ABOVE = 22;
 
 // `rows` are computed; the vector of `row` is the one that answers.
-export function answer(scene, model, stack, m, rows, row) {
+export function answer(scene, model, stack, m, rows, row, losses) {
   const last = stack.blocks.length - 1;
   const { top } = stack.blocks[last];
   const x = stack.blocks[last].x + 2;
@@ -22,9 +22,9 @@ export function answer(scene, model, stack, m, rows, row) {
   const pitch = clamp(height / found.length, 34, 40);
   const y0 = stack.y(row, last);
   const first = clamp(y0 - pitch * 0.6, top, Math.max(top, top + height - found.length * pitch));
-  const deep = Math.max(height, first + found.length * pitch - top);
+  const deep = Math.max(height + (losses ? m.pitch : 0), first + found.length * pitch - top);
   const classes = stack.name === "encoder";
-  scene.label(classes ? "class" : "next token", width < 84 ? right : left, top - 11, {
+  scene.label(losses ? "loss, −ln p" : classes ? "class" : "next token", width < 84 ? right : left, top - 11, {
     size: 13,
     weight: 600,
     align: width < 84 ? "right" : "left",
@@ -38,6 +38,7 @@ export function answer(scene, model, stack, m, rows, row) {
   scene.paint((p) => {
     p.strips(stack.output, x, top, strip, m.pitch, { rows });
     p.box(x - 2, y0 - m.pitch / 2, strip + 4, m.pitch, { edge: p.theme.query, line: 2, radius: 3 });
+    if (losses) return lossRows(p, model, stack, rows, left, width);
     found.forEach(({ token, share, drawn, mark }, i) => {
       const y = first + (i + 0.5) * pitch;
       p.ribbon(x + strip + 3, y0, left - 4, y, 1 + 3 * share, p.theme.query, 0.35 + 0.65 * share);
@@ -81,6 +82,29 @@ export function answer(scene, model, stack, m, rows, row) {
     { go: `${stack.name}/output` },
     tip,
   );
+}
+
+// What each row loses on the token that should come next, and the mean over the rows.
+function lossRows(p, model, { y, pitch }, rows, x, width) {
+  const found = model.written.slice(0, rows).map((token, row) => {
+    const share = model.candidates[row][model.drawn[row]]?.[2];
+    return [token, share ? -Math.log(share) : 0];
+  });
+  const most = Math.max(1, ...found.map(([, loss]) => loss));
+  const mean = found.reduce((sum, [, loss]) => sum + loss, 0) / rows;
+  const style = { size: clamp(pitch - 2, 9, 13), align: "right" };
+  [...found, ["mean", mean]].forEach(([token, loss], row) => {
+    const high = clamp(pitch - 4, 6, 18);
+    const all = row === rows;
+    const weight = all ? 650 : 400;
+    p.box(x, y(row) - high / 2, width, high, { fill: p.theme.masked, radius: 2 });
+    p.context.globalAlpha = 0.4;
+    const long = Math.max(1, (width * loss) / most);
+    p.box(x, y(row) - high / 2, long, high, { fill: p.theme[all ? "value" : "query"], radius: 2 });
+    p.context.globalAlpha = 1;
+    p.text(spelt(token), x + 4, y(row) + 0.5, { ...style, align: "left", weight, most: width - 34 });
+    p.text(loss.toFixed(2), x + width - 3, y(row) + 0.5, { ...style, weight });
+  });
 }
 
 // What colours and signs mean, in lines below the picture: its height, and what draws it.

@@ -19,17 +19,18 @@ export class Bars {
     );
     this.badge = make("button", { type: "button", class: "mm-badge", onclick: () => this.toggleHere() });
     this.yours = make("span", { class: "mm-yours" });
+    const french = view.trace.kind !== "GPT";
     this.input = make("input", {
       type: "text",
-      lang: "fr",
+      lang: french ? "fr" : "en",
       spellcheck: "false",
       autocomplete: "off",
-      "aria-label": "Your own French sentence",
+      "aria-label": french ? "Your own French sentence" : "Your own beginning",
     });
     const translate = () => view.translate(this.input.value.trim());
     // JupyterLab keeps a form from hearing it.
     this.input.addEventListener("keydown", (event) => event.key === "Enter" && translate());
-    const ask = make("button", { type: "button", onclick: translate }, "Translate");
+    const ask = make("button", { type: "button", onclick: translate }, french ? "Translate" : "Go on");
     this.ask = make("div", { class: "mm-ask" }, this.input, ask);
     this.head = make("div", { class: "mm-head" }, this.trail, this.ask, this.yours, this.badge, this.depths);
 

@@ -26,10 +26,7 @@ export const choosing = {
     const { written, chosen, given } = this.trace;
     const row = chosen[chosen.length - 1];
     const all = `“${shorten(sentenceOf(written.slice(given - 1)), 130)}”`;
-    this.hear(
-      chosen.length
-        ? `You wrote “${written[row]}” yourself, and the model went on from it: ${all}`
-        : `As the model wrote it: ${all}`,
-    );
+    const after = row < written.length - 1 ? ", and the model went on from it" : "";
+    this.hear(chosen.length ? `You wrote “${written[row]}” yourself${after}: ${all}` : `As the model wrote it: ${all}`);
   },
 };

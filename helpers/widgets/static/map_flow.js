@@ -38,7 +38,7 @@ export function paceOf(view) {
   const first = beatsBefore(trace);
   const moves = scene.beats[beat]?.moves.length;
   if (place || !(trace.decoder || trace.recurrent)) return [moves ? 1800 : 900, 400];
-  const lasts = moves ? 1200 : 700;
+  const lasts = moves ? 2000 : 700;
   if (beat <= first || trace.recurrent)
     return [lasts, Math.max(500, 300 * scene.beats[beat].words.split(" ").length - lasts)];
   const slow = clamp(16 / (scene.beats.length - first), 0.5, 1);
@@ -79,9 +79,9 @@ export function wholeBeats(scene, model) {
       const go = m.narrow
         ? []
         : [
-            travel(before, [start, one.box[0] + 2], [16, wide / 3], block.top, m.pitch),
-            (p, t) =>
-              t > 0.5 && travel(one.after, [one.box[0] + wide / 2, end], [8, 16], block.top, m.pitch)(p, 2 * t - 1),
+            during(0, 0.3, travel(before, [start, one.box[0] + 2], [16, wide / 3], block.top, m.pitch)),
+            ...(one.heads ? [collects(one, stack, i + 1)] : []),
+            during(0.8, 1, travel(one.after, [one.box[0] + wide / 2, end], [8, 16], block.top, m.pitch)),
           ];
       parts.push([
         `${name}, ${KINDS[one.kind].toLowerCase()}: ${words}.`,
@@ -103,6 +103,29 @@ export function wholeBeats(scene, model) {
       follow: `decoder:${row}`,
     });
   }
+}
+
+// A part of a step's time.
+const during = (from, to, work) => (p, t) => t >= from && t <= to && work(p, (t - from) / (to - from));
+
+// Row by row: bands come from what a row attends to, and its row of every head appears.
+function collects(sublayer, stack, block) {
+  const mean = meanWeights(sublayer);
+  const [x, , wide] = sublayer.box;
+  const work = (p, t) => {
+    const row = Math.floor(clamp((t - 0.25) / 0.55, -0.01, 1) * mean.rows);
+    for (const [left, top, size] of sublayer.tiles) {
+      const high = size / mean.rows;
+      if (row < mean.rows - 1)
+        p.box(left, top + (row + 1) * high, size, (mean.rows - 1 - row) * high, { fill: p.theme.tint, radius: 0 });
+    }
+    for (let key = 0; row >= 0 && row < mean.rows && key < mean.cols; key++) {
+      const weight = valueAt(mean, row, key);
+      const ends = [x - 4, stack.y(key, block), x + wide, stack.y(row, block)];
+      if (weight > 0.02) p.ribbon(...ends, 1 + 9 * weight, p.theme.query, 0.25 + 0.6 * weight);
+    }
+  };
+  return Object.assign(work, { open: true });
 }
 
 // The sentence in one line; its tokens go down to their rows, one after the other.

@@ -4,7 +4,7 @@ import { along, mixes, own, ease } from "./map_moves.js";
 import { NARROW, Scene, brief, number, percent, tellVector } from "./map_scene.js";
 import { path } from "./map_paint.js";
 import { columnTurn } from "./map_rows.js";
-import { rowOf, sentenceOf, valueAt } from "./map_trace.js";
+import { entryOf, rowOf, sentenceOf, valueAt } from "./map_trace.js";
 import { clamp, digits, textWidth } from "./text.js";
 
 // Room for the two lines of words above the columns.
@@ -315,6 +315,19 @@ function stepMoves(model, g) {
 }
 
 // The encoder's beat, then for each step: compare, weigh, mix, write (STEP in map_flow.js).
+// A state after the other: the forward half from above, the backward half from below.
+function bothWays(states, { x: [x], part, top, pitch }) {
+  const cols = Array.from({ length: states.cols }, (_, col) => col);
+  const split = (part * cols.filter((col) => entryOf(states, col) < states.width / 2).length) / states.cols;
+  const work = (p, t) => {
+    const left = (states.rows - Math.floor(t * (states.rows + 1))) * pitch;
+    if (left <= 0) return;
+    p.box(x, top + states.rows * pitch - left, split, left, { fill: p.theme.paper, radius: 0 });
+    p.box(x + split, top, part - split, left, { fill: p.theme.paper, radius: 0 });
+  };
+  return Object.assign(work, { open: true });
+}
+
 function recurrentBeats(scene, model, g) {
   const { under, y, from, to, at } = g.asks;
   const column = (i) => [g.x[i] - g.gap - 2, 0, g.part + g.gap, under + 4];
@@ -324,6 +337,7 @@ function recurrentBeats(scene, model, g) {
     [0, 0, g.x[0] + g.part + 4, under + 4],
     past,
   );
+  scene.moves(bothWays(model.states, g));
   const write = [
     [0, under + 4, g.width, g.room - under - 4],
     [g.x[3] + g.part, 0, g.width - g.x[3] - g.part, under + 4],

@@ -316,11 +316,9 @@ export const title = (word) => word[0].toUpperCase() + word.slice(1);
 
 // One step deeper where nothing was pointed at: the first layer, its sharpest head, and there the
 // pair that says most.
-export function deeper(text, model, row = 0) {
-  if (model.recurrent) {
-    const weights = rowOf(model.weights, row);
-    return text || `energy/${row},${weights.indexOf(Math.max(...weights))}`;
-  }
+export function deeper(text, model, row = 0, followed = false) {
+  const largest = ({ weights }) => `${row},${rowOf(weights, row).indexOf(Math.max(...rowOf(weights, row)))}`;
+  if (model.recurrent) return text || `energy/${largest(model)}`;
   const place = readPlace(text, model);
   if (place.depth === 0) return `${model.stacks[0].name}/0`;
   if (place.section || place.inside) return text;
@@ -329,6 +327,7 @@ export function deeper(text, model, row = 0) {
     return `${text}/${sublayer.kind}/${head}`;
   }
   if (place.depth > 2) return text;
+  if (followed) return `${text}/${largest(place.head)}`;
   const { query, key } = tellingPair(place);
   return `${text}/${query},${key}`;
 }

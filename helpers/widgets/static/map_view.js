@@ -64,7 +64,8 @@ class MapView {
       if (document.activeElement === this.root) this.drawn = () => this.stage.focus(this.place);
       this.redraw();
     };
-    const heard = { _data: renew, _asked: answered, _refused: refuse };
+    // The last token chosen changes no number that was read, only what is written.
+    const heard = { _trace: renew, _asked: answered, _refused: refuse };
     for (const name of TRAITS) heard[name] = this.redraw;
     for (const [name, act] of Object.entries(heard)) model.on(`change:${name}`, act);
     this.end = () => {
@@ -151,14 +152,19 @@ class MapView {
   }
   toDepth(depth) {
     // Beside the heads lies what belongs to none: from there, to the layer's.
-    let place = readPlace(this.place, this.trace).home || this.place;
-    const steps = trail(place, this.trace);
+    const { trace } = this;
+    let place = readPlace(this.place, trace).home || this.place;
+    const { section, stack } = readPlace(place, trace);
+    const lastOf = (name) => `${name}/${trace[name].layers.length - 1}`;
+    if (depth && section) place = section === "output" ? lastOf(stack.name) : `${stack.name}/0`;
+    const steps = trail(place, trace);
     if (depth < steps.length) return this.open(steps[depth].place);
-    if (readPlace(place, this.trace).section) place = "";
-    const { encoder, decoder } = this.trace;
-    // How a word finds its source.
-    if (!place && depth === 3 && encoder && decoder) place = `decoder/${decoder.layers.length - 1}`;
-    for (let d = readPlace(place, this.trace).depth; d < depth; d++) place = deeper(place, this.trace, this.current);
+    // A followed token is followed on; else, how a word finds its source.
+    const [name, row] = place ? [] : this.follow.split(":");
+    if (name) place = lastOf(name);
+    else if (!place && depth === 3 && trace.encoder && trace.decoder) place = lastOf("decoder");
+    for (let d = readPlace(place, trace).depth; d < depth; d++)
+      place = deeper(place, trace, name ? Number(row) : this.current, Boolean(name));
     this.open(place);
   }
 
@@ -187,7 +193,7 @@ class MapView {
     if (this.choosing) return this.goesOn();
     this.hear("");
     this.say(`Now the model reads: ${sentence}`);
-    if (looksEnglish(sentence)) this.hear(ENGLISH);
+    if (this.trace.kind !== "GPT" && looksEnglish(sentence)) this.hear(ENGLISH);
   }
   // What is said of a sentence stands where words stand, until something else is done.
   hear(words) {
@@ -204,7 +210,7 @@ class MapView {
     if (stop < 0 || stop >= this.tour.length) this.bars.left = -1;
     if (stop < 0 || stop >= this.tour.length)
       return this.set({ stop: -1, place: "", follow: "", beat: -1, everything: true });
-    const { text, parts, habit, answer, ...state } = this.tour[stop];
+    const { text, parts, habit, answer, losses, ...state } = this.tour[stop];
     const written = state.written === undefined ? this.model.get("written") : state.written;
     this.set({ place: "", follow: "", beat: -1, everything: true, ...state, written, stop });
     this.say(text);
@@ -252,6 +258,7 @@ class MapView {
       spare: free - room,
       dials: this.bars.setDials(),
       more: this.more(),
+      losses: this.here === "loss" || this.tour[this.stop]?.losses,
     });
     this.theme = THEMES[dark ? "dark" : "light"];
     const height = Math.max(this.height, this.scene.height);

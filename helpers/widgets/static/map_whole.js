@@ -58,13 +58,15 @@ function measures(model, width, room, spare) {
   const strip = narrow
     ? Math.floor((width - label - 2 * gap - 6) / 3)
     : clamp(Math.round((width - 460) / 12), 13, model.image ? 22 : close ? 30 : 44);
-  const left = narrow ? label + 4 : label + 3 * strip + 2 * gap + 12;
+  // One strip alone needs less than three.
+  const vectors = model.positions || narrow ? 3 * strip + 2 * gap : 70;
+  const left = narrow ? label + 4 : label + vectors + 12;
   const right = model.candidates.length
     ? clamp(width * 0.12 + (model.image ? 58 : 43), 112, 190)
     : strip + (width < 760 ? 14 : 110);
   const layers = Math.max(...model.stacks.map((one) => one.layers.length));
   const module = narrow ? width - left : (width - left - right) / layers;
-  return { narrow, close, width, pitch, label, strip, left, module, layers, gap, above, under, key, side };
+  return { narrow, close, width, pitch, label, strip, vectors, left, module, layers, gap, above, under, key, side };
 }
 
 // Where a stack's parts begin: the embedding, every layer, and what comes out.
@@ -79,7 +81,7 @@ function blocks(stack, m, top) {
   stack.pitch = m.pitch;
 }
 
-export function wholeScene(model, width, room, rows, current = rows - 1, spare = 0) {
+export function wholeScene(model, width, room, rows, current = rows - 1, spare = 0, losses = false) {
   const m = measures(model, width, room, spare);
   const { encoder, decoder } = model;
   const scene = new Scene(width, 0, "The whole model");
@@ -91,7 +93,7 @@ export function wholeScene(model, width, room, rows, current = rows - 1, spare =
     stackScene(scene, model, stack, m, n);
     if (stack === encoder && !stack.answers) memory(scene, model, m);
     if (stack === decoder && encoder) pipes(scene, model, m);
-    if (stack.answers) answer(scene, model, stack, m, n, current);
+    if (stack.answers) answer(scene, model, stack, m, n, current, losses);
     scene.height = Math.max(scene.height, stack.bottom + m.under + 7);
     top = stack.bottom + GAP + HEAD;
   }
@@ -175,12 +177,10 @@ const COLUMNS = [
   ["entered", "embedding plus position", "positions"],
 ];
 
-function embedding(scene, model, stack, { label, strip, gap, pitch }, rows) {
+function embedding(scene, model, stack, { label, strip, gap, pitch, vectors: room }, rows) {
   const [{ top }] = stack.blocks;
   const height = stack.n * pitch;
   const words = stack.title;
-  const room = 3 * strip + 2 * gap;
-  // Without positions to add there is one strip, as wide as the three.
   const columns = model.positions ? COLUMNS : [["entered", "embedding", "embeddings"]];
   const wide = model.positions ? strip : room;
   const xs = columns.map((_, i) => label + 4 + i * (strip + gap));
@@ -232,7 +232,7 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
   const widest = (free - clamp(width * 0.24, 12, 40)) / attentions.length;
   const grid = tileGrid(attentions[0].heads.length, widest, height - 8);
   const column = Math.min(widest, Math.max(grid.width, widest * 0.5));
-  const lens = Math.min(free - column * attentions.length, 120);
+  const lens = Math.min(free - column * attentions.length, Math.max(120, width * 0.5));
   const name = `${stack.title} layer ${i + 1}`;
   const go = `${stack.name}/${i}`;
   scene.paint((p) =>
@@ -302,13 +302,16 @@ function namesBelow(scene, sublayers, y, [from, to], lines) {
       .map(({ kind, box }) => {
         const lines = NAMES[kind][size].split("|");
         const wide = Math.max(...lines.map((line) => textWidth(line, 12)));
-        return { lines, wide, x: box[0] + box[2] / 2 - wide / 2 };
+        const middle = box[0] + box[2] / 2;
+        return { lines, wide, x: middle - wide / 2, middle, reach: Math.max(14, box[2] / 2) };
       })
       .filter(({ wide }) => wide);
     // As near to their parts' middles as they come without touching, or leaving the layer.
     words.reduce((end, one) => (one.x = Math.max(one.x, end)) + one.wide + 8, from);
     words.reduceRight((end, one) => (one.x = Math.min(one.x, end - one.wide)) - 8, to);
-    if (words[0].x < from) continue;
+    // Under its own part, or a shorter name.
+    const astray = ({ x, wide, middle, reach }) => Math.abs(x + wide / 2 - middle) > reach;
+    if (words[0].x < from || (size < 2 && words.some(astray))) continue;
     const network = textWidth("feed-forward", 12) < to - from - 2 ? ["feed-forward"] : ["feed-", "forward"];
     if (size === 4 && network.length < lines)
       network.forEach((line, i) => {

@@ -69,16 +69,22 @@ export function sayWhy(found, [query, key, other] = ["the query", "the key"], li
   const [ofQuery, ofKey] = partsOf(found);
   const told = (parts, token, side) => parts.map(([name, sum]) => [plainly(name, token, side), sum]);
   const all = [...told(ofKey, key, "key"), ...told(ofQuery, query, "query")];
-  const [part, sum] = all.reduce((a, b) => ((b[1] - a[1]) * above > 0 ? b : a));
+  const { row, col, value } = strongestCell(found);
+  const meets = `${plainly(found.rows[row], query, "query")} meets ${plainly(found.cols[col], key, "key")}`;
+  // One pair of parts, where it alone decides.
+  const whole = value > 0.5 * Math.abs(above) && found.rows.length > 1 && found.cols.length > 1;
+  const [part, sum] = whole
+    ? [meets, value * Math.sign(above)]
+    : all.reduce((a, b) => ((b[1] - a[1]) * above > 0 ? b : a));
   const looks = above < 0 ? "looks less at" : other ? "looks more at" : little ? "favours" : "looks at";
   const does = `${query} ${looks} ${key}${other ? ` than at ${other}` : ""}`;
-  const still = looks === "favours" ? ", though other keys score higher still" : "";
+  const still = looks === "favours" ? " Other keys score higher still." : "";
   const share = sum / above;
   if (share <= 0.5)
-    return `No single part decides why ${does}: the largest share (${percent(share)}) comes from ${part}${still}.`;
-  const back = `${number(sum)}, of which the other parts take back ${number(Math.abs(sum - above))}`;
+    return `No single part decides why ${does}: the largest share (${percent(share)}) comes from ${part}.${still}`;
+  const back = `that is ${number(sum)}, of which all else takes back ${number(Math.abs(sum - above))}`;
   const of = Math.abs(sum) > Math.abs(above) + 0.005 ? back : `${number(sum)} of ${number(above)}`;
-  return `${does} mainly because of ${part}: ${of}${still}.`;
+  return `${does} mainly because ${whole ? "" : "of "}${part}: ${of}.${still}`;
 }
 
 // What each of the query's parts adds with all of the key's, and the other way round: [name, sum].
@@ -120,7 +126,7 @@ export function whyScene(where, width, room, { asked, live }) {
   const more = [`score ${number(valueAt(head.scores, query, key))}, ${above}`, above];
   const free = pairs || slim ? width : width - 140; // beside the button
   scene.heading(weight, fitting(more, free - 1.14 * textWidth(weight, 14) - 20, 13), 0, 13, free);
-  const told = `All ${found.all} pairs together: ${above}.`;
+  const told = `All ${found.all} pairs of parts together: ${above}.`;
   if (pairs) return pairsOf(scene, found, told, where.kind === "cross-attention");
   const tokens = [`“${stack.tokens[query]}”`, `“${keys[key]}”`, other >= 0 ? average : ""];
   const lead = sayWhy(found, tokens, share < 1 / keysFor(where).length);
@@ -294,7 +300,7 @@ function pairsOf(scene, found, told, cross) {
     [label, 0, (n - 1) * cell, top + (m - 1) * high - 2],
   );
   const value = number(most * Math.sign(found.above));
-  scene.hint = `${told} Largest pair, framed: the query’s ${rows[row]} with the key’s ${cols[col]}, ${value}.`;
+  scene.hint = `${told} A cell adds up those of two groups. The largest, framed: the query’s ${rows[row]} with the key’s ${cols[col]}, ${value}.`;
   scene.beat(scene.hint, [0, 0, width, scene.height]);
   return scene;
 }
