@@ -33,7 +33,7 @@ from helpers.widgets.modules import STATIC
 GOOD_PLACES = [
     "encoder/0", "encoder/2/self-attention/3", "decoder/1/cross-attention/0/2,11",
     "decoder/0/masked-self-attention/1/0,0", "encoder/embedding", "decoder/output", "",
-    "encoder/0/self-attention/norm/3", "decoder/2/feed-forward/norm/0",
+    "encoder/0/self-attention/norm/3", "decoder/2/feed-forward/norm/0", "encoder/embedding/10",
     "encoder/0/feed-forward/neuron/14,11", "decoder/0/cross-attention/1/v/11",
     "encoder/2/self-attention/0/1,2/why", "encoder/2/self-attention/0/1,2/pairs,0",
 ]  # fmt: skip
@@ -43,7 +43,7 @@ BAD_PLACES = [
     "encoder/0/self-attention/0/1", "encoder/output", "encoder/0/self-attention/norm/12",
     "encoder/0/feed-forward/neuron/13,0", "encoder/0/self-attention/neuron/0,0",
     "encoder/0/self-attention/0/o/1", "encoder/0/self-attention/0/q/12",
-    "encoder/0/self-attention/0/1,12/why",
+    "encoder/0/self-attention/0/1,12/why", "encoder/embedding/11", "encoder/embedding/0/1",
 ]  # fmt: skip
 SENTENCE = "Un chien noir court dans la neige avec un bâton."  # twelve tokens
 
@@ -481,7 +481,7 @@ def test_every_tour_is_filled_in_and_leads_to_places_that_exist(trace, tour):
     wanted = TOURS[tour] if isinstance(tour, str) else tour
     assert len(view._tour) == len(wanted)
     follow_tour(view)
-    known = set("text place follow written beat parts habit answer losses".split())
+    known = {"text", "place", "follow", "written", "beat", "parts", "habit", "answer", "losses"}
     assert set().union(*view._tour) <= known
 
 

@@ -31,7 +31,8 @@ def is_place(trace, place: str) -> bool:
     """Tell whether there is such a place in a `trace`.
 
     "" is the whole model, "encoder/0" a layer, "encoder/0/self-attention/2" a head,
-    "encoder/0/self-attention/2/3,4" one score, "encoder/embedding", "decoder/output";
+    "encoder/0/self-attention/2/3,4" one score, "decoder/output", "encoder/embedding" and, with the
+    third token and the next swapped, "encoder/embedding/2";
     "encoder/0/self-attention/norm/3" the norm at token 3, "encoder/0/feed-forward/neuron/14,3" a
     neuron there, one of those that the map shows; "encoder/0/self-attention/2/q/3" the query's
     projection (or "k", "v"), and "encoder/0/self-attention/2/3,4/why" the parts of a score,
@@ -48,6 +49,8 @@ def is_place(trace, place: str) -> bool:
         answers = trace.candidates and stack is trace.stacks[-1]
         return stack is not None and (rest == "embedding" or bool(answers))
     layer, *more = rest.split("/")
+    if layer == "embedding":
+        return _are_below(more, [len(stack.tokens) - 1])
     if not _are_below([layer], [len(stack.layers)]):
         return False
     heads = {part.kind: part.heads for part in stack.layers[int(layer)] if part.heads}

@@ -5,13 +5,23 @@ import { Scene, brief, number, percent, tellVector, nVectors } from "./map_scene
 import { classRow, patchRow } from "./map_patches.js";
 import { nameRows, namesWidth } from "./map_rows.js";
 import { atTemperature } from "./map_insides.js";
-import { likeliest } from "./map_trace.js";
+import { likeliest, rowOf } from "./map_trace.js";
 import { clamp, fitting, marksIn, spelt, textWidth } from "./text.js";
 
 const said = (names) => (marksIn(names) ? `${marksIn(names)}.` : "");
 
+// The tokens of a sum, two neighbours swapped: embeddings move along, the vectors of positions stay.
+function swapped({ tokens, embeddings, positions, entered }, first) {
+  const order = tokens.map((_, row) => (first < 0 || row < first || row > first + 1 ? row : 2 * first + 1 - row));
+  const moved = { ...embeddings, data: Float32Array.from(order.flatMap((row) => Array.from(rowOf(embeddings, row)))) };
+  const sum = { ...entered, data: moved.data.map((value, i) => value + positions.data[i]) };
+  return { tokens: order.map((row) => tokens[row]), embeddings: moved, positions, entered: sum };
+}
+
 export function embeddingScene(model, where, width, room) {
-  const { stack } = where;
+  const { first } = where;
+  const swaps = model.positions && !model.normalised && !model.image;
+  const stack = swaps ? { ...where.stack, ...swapped(where.stack, first) } : where.stack;
   const scene = new Scene(
     width,
     room,
@@ -47,6 +57,13 @@ export function embeddingScene(model, where, width, room) {
     scene.label(String(row), label - 8, y, { size: 12, align: "right", color: "muted" });
   });
   if (!stack.image) nameRows(scene, stack.tokens, { right: label - 36, top, pitch, room: label - 38 });
+  for (let row = 0; swaps && row < stack.n - 1; row++) {
+    const go = `${stack.name}/embedding${row === first ? "" : `/${row}`}`;
+    const pair = `“${stack.tokens[row]}” with “${stack.tokens[row + 1]}”`;
+    scene.button([0, top + row * pitch, label - 24, pitch], `Swap ${pair}`, { go }, [`press to swap ${pair}`]);
+  }
+  if (first >= 0)
+    scene.paint((p) => p.frame(label - 26, top + first * pitch, width - label + 24, 2 * pitch, p.theme.key, 2));
   columns.forEach(([name, what, words, more], i) => {
     const x = label + i * (strip + gap);
     scene.paint((p) => p.strips(stack[name], x, top, strip, pitch, { height: Math.max(3, pitch * 0.78) }));
@@ -90,6 +107,10 @@ export function embeddingScene(model, where, width, room) {
       );
   });
   scene.hint = `A strip shows ${stack.embeddings.cols} of a vector’s ${model.width} entries${model.positions ? "; each of the three panels has its own colour scale" : ". Positions aren’t added here: each head rotates its queries and keys"}. Point at an entry to read it. ${said(stack.tokens)}`;
+  if (first >= 0)
+    scene.hint = `“${stack.tokens[first]}” and “${stack.tokens[first + 1]}” have changed places. Their embeddings moved along, but the vectors of positions ${first} and ${first + 1} stayed, so both sums are new. Without positions, the layers would get the same vectors as before.`;
+  else if (swaps)
+    scene.hint = `Press a token to swap it with the next: what moves along, and what stays? ${scene.hint}`;
   return scene;
 }
 

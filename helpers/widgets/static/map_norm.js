@@ -93,7 +93,12 @@ export function normScene(where, place, width, room) {
     room,
   ]);
   scene.moves(becomes(bars[1], bars[2], left, wide));
-  scene.hint = `The blue line is the mean, the grey ones are one standard deviation away. ${norm.before.cols} of ${all} entries are shown, each row on a scale of its own. Press another token to compare.`;
+  const sizes = Array.from(norm.deviation);
+  const [least, most] = [Math.min(...sizes), Math.max(...sizes)];
+  const name = (size) => `“${stack.tokens[sizes.indexOf(size)]}”`;
+  const range =
+    sizes.length > 1 ? `from ${number(least)} (${name(least)}) to ${number(most)} (${name(most)})` : number(least);
+  scene.hint = `Before the norm, the standard deviation (grey lines, around the mean) goes ${range}. Divided by it, it is 1 for every token. ${norm.before.cols} of ${all} entries are shown, each row on its own scale.`;
   return scene;
 }
 

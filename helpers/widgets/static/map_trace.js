@@ -182,7 +182,9 @@ export function readPlace(text, model) {
   const stack = model[name];
   if (!stack || layer === undefined) return { depth: 0 };
   if (layer === "output" && !stack.answers) return { depth: 0 };
-  if (layer === "embedding" || layer === "output") return { depth: 1, stack, section: layer };
+  // "encoder/embedding/2": there the third token and the next have changed places.
+  if (layer === "embedding" || layer === "output")
+    return { depth: 1, stack, section: layer, first: kind < stack.n - 1 ? Number(kind) : -1 };
   const sublayers = stack.layers[layer];
   if (!sublayers) return { depth: 0 };
   const place = { depth: 1, stack, layer: Number(layer), sublayers };

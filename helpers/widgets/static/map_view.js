@@ -240,7 +240,7 @@ class MapView {
     this.root.classList.toggle("mm-narrow", width < NARROW + 100);
     this.root.classList.toggle("mm-fresh", this.fresh);
     const high = window.innerHeight;
-    const free = width < NARROW ? high - 380 : high - 290;
+    const free = width < NARROW ? high - 430 : high - 290;
     const even = rows ? Math.max(high - 366, Math.min(410, free)) : high - 340;
     const room = width < NARROW ? ROOM - 30 : clamp(even, rows ? 240 : ROOM, 640);
     const { current } = this;
