@@ -16,19 +16,20 @@ X = torch.tensor([[1.0, 0, 1], [0, 2, 1], [1, 1, 0]])  # lesson 04's words and m
 W_Q = torch.tensor([[1.0, 0, 1], [0, 1, 0], [1, 0, 0]])
 W_K = torch.tensor([[0.0, 1, 1], [1, 0, 0], [0, 1, 0]])
 W_V = torch.tensor([[1.0, 0, 2], [0, 3, 0], [1, 0, 0]])
-ACROSS, DOWN = (146, 240, 334), (108, 176, 244)  # the middles of columns and rows
-CELL, TALL = 88, 60
-VALUE_AT, OUT, BAR = 322, 390, 56  # where values are, and contexts begin; how high their bars are
+ACROSS, DOWN = (128, 207, 286), (108, 176, 244)  # the middles of columns and rows
+CELL, TALL, BAR = 74, 60, 56  # how high a column of weight 1 would be, in its cell
+ASK_AT, VALUE_AT, TERMS, CONTEXT = 42, 330, (90, 240, 390), 476  # where the others are
 OWN = ("value", "result", "second")  # each value has a colour
 
 
 def self_attention_filling():
     """A film: a map of attention over the cat sleeps. The query of the walks over the three keys,
     and at each their dot product stays behind as a score: 1, 4 and 3. A softmax turns the row into
-    weights, 0.10, 0.58 and 0.32, drawn as columns, of which a full cell would be 1. The three
-    values, a colour each, rise into the row, shrink to its columns and join into one bar beside
-    what they sum to, the context of the: 1.10, 4.42, 0.85. Then the queries of cat and sleeps walk
-    at the same time, and each row mixes the same values in its own shares.
+    weights, 0.102, 0.575 and 0.323, drawn as columns, of which a full cell would be 1. The three
+    values, a colour each, rise into the row and shrink to its columns, and what each weight times
+    its value sums to is the context of the: (1.10, 4.42, 0.85). Then all three queries walk at the
+    same time, and each row mixes the same values in its own shares. At the end, frames show which
+    part is Q, which K transposed and which V.
     """
     query, key, value = X @ W_Q, X @ W_K, X @ W_V
     scores = query @ key.T
@@ -41,43 +42,78 @@ def self_attention_filling():
         "And the last one. Now the first row is full.",
         "Divide the scores by √3, and a softmax turns them into weights that sum to 1.",
         "Every word also has a value. The weights say how much of it is taken.",
-        "Each value shrinks to its weight …",
-        f"… and together they are the context of “the”. It's mostly the value of “{best}”.",
-        "“cat” and “sleeps” don't wait: one product, Q Kᵀ, lets all queries walk at once.",
-        "The softmax works along each row, never down a column.",
+        "Each value is multiplied by its weight …",
+        f"… and their sum is the context of “the”. It's mostly the value of “{best}”.",
+        "Now without waiting: one product, Q Kᵀ, lets all queries walk at once.",
+        "The softmax works along each row, never down a column. Unrounded, each sums to 1.",
         "Each row takes the same three values, in its own shares.",
         "softmax(Q Kᵀ / √3) V: every word has looked at every word, in one step.",
     ]
     made = query.tolist(), key.tolist(), scores.tolist(), weights.tolist(), value.tolist()
     scenes = [_filling(*made, moment, caption) for moment, caption in enumerate(told)]
-    return film(scenes, 372)
+    return film(scenes, 412)
 
 
 def _filling(query, key, scores, weights, value, moment, caption):
-    scene = Scene(caption, {8: 2.6, 10: 2.2}.get(moment, 1.6), moment in (0, 2, 4, 7, 8, 11))
-    scene.text("keys", 52, 42, "keys", "key", bold=True)
-    scene.text("queries", 52, 76, "queries", "query", bold=True)
+    scene = Scene(caption, {7: 3, 8: 2.6, 10: 2.2}.get(moment, 1.6), moment in (0, 2, 4, 7, 8, 11))
+    formula = moment == 11
+    large = 20 if formula else TEXT
+    scene.text("keys", ASK_AT, 42, "Kᵀ" if formula else "keys", "key", large, bold=True)
+    scene.text("queries", ASK_AT, 76, "Q" if formula else "queries", "query", large, bold=True)
     for j, (x, word) in enumerate(zip(ACROSS, WORDS, strict=True)):
         scene.card(f"key {j}", x, 36, word, "key", CELL, full=moment == j + 1)
     for i in range(3):
         _row(scene, i, scores[i], weights[i], value, moment)
-        scene.card(f"query {i}", 52, DOWN[i], WORDS[i], "query", CELL, opacity=_seen(i, moment))
-        if moment >= (8 if i else 1) and moment < (10 if i else 5):  # it walks over the keys
-            x = ACROSS[2 if i else min(moment, 3) - 1] if moment < (9 if i else 4) else 52
-            scene.card(f"walker {i}", x, DOWN[i] - 14, WORDS[i], "query", CELL - 12, True, 28,
-                       start=(52, DOWN[i]), opacity=float(x != 52))  # fmt: skip
+        scene.card(f"query {i}", ASK_AT, DOWN[i], WORDS[i], "query", CELL, opacity=_seen(i, moment))
+        if moment in ((1, 2, 3, 4, 8, 9) if not i else (8, 9)):  # it walks over the keys
+            x = ASK_AT if moment in (4, 9) else ACROSS[min(moment, 3) - 1]
+            scene.card(f"walker {i}", x, DOWN[i] - 14, WORDS[i], "query", CELL - 8, True, 28,
+                       start=(ASK_AT, DOWN[i]), opacity=float(x != ASK_AT))  # fmt: skip
     if 1 <= moment <= 3:
         _product(scene, query[0], key[moment - 1], scores[0][moment - 1])
-    if moment >= 7:
-        scene.text("contexts", 476, 70, "context", "ink", anchor="end", bold=True, room=88)
+    if moment == 7 or moment > 9:
+        scene.text("contexts", CONTEXT - 73, 70, "context", "ink", bold=True)
     if moment >= 5:
-        scene.text("values", 52, VALUE_AT + 6, "values", "muted", bold=True)
-        for j, (x, word) in enumerate(zip(ACROSS, WORDS, strict=True)):
-            scene.card(f"value {j}", x, VALUE_AT, word, OWN[j], CELL, True,
-                       start=(x, VALUE_AT + 24))  # fmt: skip
-            vector = ", ".join(number(one, 0) for one in value[j])
-            scene.text(f"vector {j}", x, VALUE_AT + 38, f"({vector})", OWN[j])
+        _values(scene, value, weights[0], moment)
+    if formula:  # which part of the picture is which of the formula
+        left, right = ACROSS[0] - 41, ACROSS[2] + 41
+        scene.rect("Q", 1, 86, 82, 180, "none", "query")
+        scene.rect("K", left, 14, right - left, 44, "none", "key")
+        scene.rect("V", TERMS[0] - 66, VALUE_AT - 22, 432, 72, "none", "ink")
+        scene.text("softmax", ACROSS[1], 296, "softmax(Q Kᵀ / √3)", "ink", bold=True, room=230)
     return scene
+
+
+def _values(scene, values, weights, moment):
+    """Draw the values; the first row's sum of them is worked out, as it can be recomputed."""
+    name = "V" if moment == 11 else "values"
+    scene.text(
+        "values", 30, VALUE_AT - 27, name, "ink", 20 if moment == 11 else TEXT, "start", True
+    )
+    summed, y = moment in (6, 7), VALUE_AT + 40
+    for j, (x, word) in enumerate(zip(TERMS, WORDS, strict=True)):
+        scene.card(f"value {j}", x, VALUE_AT, word, OWN[j], 122, True, start=(x, VALUE_AT + 24))
+        at = x + 28 if summed else x
+        scene.text(f"vector {j}", at, y, _vector(values[j], 0), OWN[j], room=70, when=(0, 0.6))
+        if summed:
+            scene.text(f"times {j}", x - 9, y, f"{_share(weights[j])}·", anchor="end", room=53,
+                       start={"x": ACROSS[j] + 26, "y": DOWN[0] - 11}, when=(0.2, 0.9))  # fmt: skip
+        if summed and j:
+            scene.text(f"plus {j}", x - 76, y, "+", room=13, when=(0.8, 1))
+    if moment == 7:
+        scene.text("sum", 240, y + 30, f"= {_mixed(weights, values)}", bold=True, when=(0.3, 0.6))
+
+
+def _share(weight):
+    return "1/3" if abs(weight - 1 / 3) < 1e-6 else f"{weight:.3f}"
+
+
+def _vector(entries, digits=2):
+    return f"({', '.join(number(one, digits) for one in entries)})"
+
+
+def _mixed(weights, values):
+    return _vector((torch.tensor(weights) @ torch.tensor(values)).tolist())
 
 
 def _seen(i, moment):
@@ -86,43 +122,42 @@ def _seen(i, moment):
 
 def _row(scene, i, scores, weights, values, moment):
     """Draw a row: its cells, their scores or weights, the shares of the values and their sum."""
-    begun, weighed, mixed = (8, 9, 10) if i else (1, 4, 7)
-    y, top = DOWN[i], DOWN[i] - BAR / 2
+    alone = not i and moment < 8  # the first row, before all go at once
+    begun, weighed, mixed = (1, 4, 7) if alone else (8, 9, 10)
+    y = DOWN[i]
     for j, (x, weight) in enumerate(zip(ACROSS, weights, strict=True)):
-        low, thick, known = y + TALL / 2 - 2, BAR * weight, moment - begun >= (0 if i else j)
-        bar = x - CELL / 2 + 2, low - thick, CELL - 4, thick  # a full cell would be 1
+        low, thick, known = y + TALL / 2 - 2, BAR * weight, moment - begun >= (j if alone else 0)
+        bar = x - CELL / 2 + 2, low - thick, CELL - 4, thick
         scene.rect(f"cell {i} {j}", x - CELL / 2, y - TALL / 2, CELL, TALL, "none", "edge",
                    opacity=_seen(i, moment))  # fmt: skip
         if moment >= weighed:
             scene.rect(f"share {i} {j}", *bar, OWN[j], tint=0.4, start={"y": low, "height": 0})
         if known:
-            there = moment < weighed and j == (2 if i else moment - begun)  # below the query
-            words = number(scores[j], 0) if moment < weighed else f"{weight:.2f}"
-            when = (0.42 + 0.14 * j, 0.57 + 0.14 * j) if i and moment == begun else (0.4, 1)
+            there = moment < weighed and j == (moment - begun if alone else 2)  # below the query
+            words = number(scores[j], 0) if moment < weighed else _share(weight)
+            when = (0.4, 1) if alone or moment != begun else (0.42 + 0.14 * j, 0.57 + 0.14 * j)
             at = y + (22 if there else 7 if moment < weighed else -11)
-            scene.text(f"in {i} {j}", x, at, words, "ink", 20, bold=True, when=when)
-        if moment >= mixed or (not i and moment == 6):
-            at = (OUT, top, 24, thick) if moment >= mixed else bar
-            come = {"x": x - CELL / 2, "y": VALUE_AT - 17, "width": CELL, "height": 34}
-            when = (0.15 * j, 0.15 * j + 0.7) if moment in (6, 7, 10) else (0, 1)
-            scene.rect(f"part {i} {j}", *at, OWN[j], start=come, round=2, line=0, when=when)
-            top += thick
+            scene.text(f"in {i} {j}", x, at, words, "ink", 20, bold=True, room=CELL - 4, when=when)
+        if moment == mixed or (alone and moment == 6):  # a value goes into its cell, then on
+            at = (CONTEXT - 73, y - 10, 10, 20) if moment == mixed else bar
+            come = {"x": TERMS[j] - 61, "y": VALUE_AT - 17, "width": 122, "height": 34}
+            gone = {"opacity": 0} if moment == mixed else {}
+            scene.rect(f"part {i} {j}", *at, OWN[j], start={**come, "opacity": 1}, round=2, line=0,
+                       when=(0.15 * j, 0.15 * j + (0.4 if alone else 0.7)), **gone)  # fmt: skip
     if moment >= mixed:
-        scene.rect(f"context {i}", OUT - 2, y - BAR / 2 - 2, 28, BAR + 4, "none", "ink",
-                   when=(0.7, 1))  # fmt: skip
-        for k, entry in enumerate((torch.tensor(weights) @ torch.tensor(values)).tolist()):
-            scene.text(f"entry {i} {k}", 476, y - 13 + 19 * k, number(entry), anchor="end",
-                       room=50, when=(0.7, 1))  # fmt: skip
+        begin = {"start": {"x": 330, "y": VALUE_AT + 70}, "when": (0.6, 1)} if alone else {}
+        scene.text(f"context {i}", CONTEXT, y + 6, _mixed(weights, values), anchor="end",
+                   room=148, **(begin or {"when": (0.7, 1)}))  # fmt: skip
 
 
 def _product(scene, query, key, score):
     """Write the dot product of the query and the key that it meets."""
-    mine, other = (f"({', '.join(number(one, 0) for one in vector)})" for vector in (query, key))
+    mine, other = _vector(query, 0), _vector(key, 0)
     sums = " + ".join(f"{q:.0f}·{k:.0f}" for q, k in zip(query, key, strict=True))
     scene.text("mine", 160, 318, mine, "query", 20, bold=True)
     scene.text("dot", 240, 318, "·", "ink", 22, bold=True)
     scene.text("other", 320, 318, other, "key", 20, bold=True)
-    scene.text("sum", 240, 352, f"{sums} = {score:.0f}", "ink", 20)
+    scene.text("product", 240, 352, f"{sums} = {score:.0f}", "ink", 20)
 
 
 # ---- lesson 08: training beside writing ----------------------------------------------------------

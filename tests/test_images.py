@@ -1,6 +1,8 @@
 """Pictures are drawn by the code beside them, to the byte; each is shown and told in words."""
 
 import re
+from ast import literal_eval
+from fractions import Fraction
 
 import pytest
 import torch
@@ -76,10 +78,24 @@ def test_the_first_word_loses_the_room_in_the_state_that_the_alt_text_says():
     assert f"le is {100 * recurrent_films._shares(slice(64, None))[0][0]:.0f} percent" in alt
 
 
+def _shapes(name):
+    """All shapes of a film, each as it is the last time."""
+    return {k: v for scene in show(name).data["scenes"] for k, v in scene["shapes"].items()}
+
+
+def test_a_context_is_the_sum_of_the_values_with_the_weights_that_stand_there():
+    shapes = _shapes("self_attention_filling")
+    values = torch.tensor([literal_eval(shapes[f"vector {j}"]["text"]) for j in range(3)])
+    for i in range(3):
+        weights = [float(Fraction(shapes[f"in {i} {j}"]["text"])) for j in range(3)]
+        context = torch.tensor(weights) @ values.float()
+        assert shapes[f"context {i}"]["text"] == str(tuple(f"{x:.2f}" for x in context)).replace(
+            "'", ""
+        )
+
+
 def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows():
-    shapes = {
-        k: v for scene in show("bahdanau_step").data["scenes"] for k, v in scene["shapes"].items()
-    }
+    shapes = _shapes("bahdanau_step")
 
     def column(name, count=4):
         words = [shapes[f"{name} {i}"]["text"].replace("−", "-") for i in range(count)]
