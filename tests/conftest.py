@@ -138,21 +138,3 @@ def translator():
     from helpers.pretrained.translator import load_translator
 
     return load_translator()
-
-
-def pytest_terminal_summary(terminalreporter):
-    """Print how many of the exercises' mistakes were named, and which were not."""
-    found = {}
-    for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
-        for key, value in getattr(report, "user_properties", []):
-            if key == "mistakes named":
-                name, named, mistakes = value
-                found[name] = (len(mistakes), sorted(set(mistakes) - set(named)))
-    if found:
-        total = sum(n for n, _ in found.values())
-        missed = {name: left for name, (_, left) in found.items() if left}
-        n_missed = sum(map(len, missed.values()))
-        terminalreporter.section("known mistakes, named by the check")
-        terminalreporter.write_line(f"{total - n_missed} of {total}, in {len(found)} exercises")
-        for name, left in missed.items():
-            terminalreporter.write_line(f"{name}: not named: {', '.join(left)}")

@@ -67,16 +67,13 @@ def test_reference_and_other_right_answers_pass(name):
 
 @pytest.mark.slow
 @every_exercise
-def test_there_are_five_mistakes_and_each_is_named_and_explained(
-    name, record_property, monkeypatch
-):
+def test_there_are_five_mistakes_and_each_is_named_and_explained(name, monkeypatch):
     # A known mistake is named by its numbers; the search in the code, which takes longest, has
     # tests of its own.
     monkeypatch.setattr(diagnosis.Search, "repair", lambda *_: None)
     exercise = EXERCISES[name]
     verdicts = {m.name: judge(name, exercise.wrong(m.name)) for m in exercise.mistakes}
     named = [mistake for mistake, verdict in verdicts.items() if mistake == verdict.mistake]
-    record_property("mistakes named", (name, named, list(verdicts)))
     assert named == list(verdicts)
     assert len(verdicts) == len(exercise.mistakes), "two mistakes have one name"
     assert len([mistake for mistake in verdicts if " + " not in mistake]) >= 5

@@ -2,11 +2,11 @@
 
 import functools
 import re
-from html.parser import HTMLParser
 from itertools import pairwise
 
 import nbformat
 import pytest
+from bs4 import BeautifulSoup
 from nbconvert import HTMLExporter
 
 from notebooks import build, reading
@@ -28,17 +28,9 @@ HEADING = re.compile(r"^#+ (.+)$", flags=re.MULTILINE)
 MARKDOWN_PICTURE = re.compile(r"!\[([^\]]*)\]\(")
 
 
-class Pictures(HTMLParser):
-    """Collects the pictures of a page, each as its attributes."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.found = []
-        self.feed(page)
-
-    def handle_starttag(self, tag, attrs):
-        if tag == "img":
-            self.found.append(dict(attrs))
+def pictures(page):
+    """Find the pictures of a page, each with its attributes."""
+    return BeautifulSoup(page, "html.parser").find_all("img")
 
 
 @functools.cache
@@ -72,10 +64,10 @@ def faults(notebook):
         if kind == "text/markdown" and MARKDOWN_PICTURE.search(content):
             yield "picture in Markdown, which Colab does not show: use notebook.picture"
         if kind in ("text/html", "text/markdown"):
-            for attributes in Pictures(content).found:
-                if not (attributes.get("alt") or "").strip():
+            for picture in pictures(content):
+                if not picture.get("alt", "").strip():
                     yield "<img> without alt text"
-                if not (attributes.get("src") or "").startswith("data:"):
+                if not picture.get("src", "").startswith("data:"):
                     yield "<img> that is not stored in the notebook"
     for output in outputs(notebook):
         data = output.get("data", {})
@@ -158,12 +150,9 @@ def test_exported_page_shows_the_pictures_and_no_live_view(name):
     views = [o for o in outputs(notebook) if build.LIVE_VIEW in o.get("data", {})]
     assert views == []
     page, _ = EXPORTER.from_notebook_node(notebook)
-    alts = [attributes.get("alt") for attributes in Pictures(page).found]
+    alts = [picture.get("alt") for picture in pictures(page)]
     stored = [
-        a["alt"]
-        for kind, html in shown(notebook)
-        if kind == "text/html"
-        for a in Pictures(html).found
+        a["alt"] for kind, html in shown(notebook) if kind == "text/html" for a in pictures(html)
     ]
     assert [alt for alt in alts if alt in stored] == stored
 

@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from helpers.data.clothes import Pictures
+from helpers.models.vit import SmallCNN, VisionTransformer, VitConfig
 from helpers.training.picture_training import accuracy, augment, train_pictures
 
 
@@ -40,10 +41,16 @@ def test_erasing_blackens_one_rectangle_in_about_half_of_the_pictures():
         assert 2 <= columns.sum() <= 10
 
 
-def test_training_learns_and_says_so():
-    pictures, model, seen = plain(), linear(), []
+def vit():
+    sizes = {"image_size": 28, "patch_size": 7, "d_model": 8, "n_heads": 2, "n_layers": 2}
+    return VisionTransformer(VitConfig(**sizes, n_channels=1, n_classes=2, d_ff=16))
+
+
+@pytest.mark.parametrize("make", [linear, vit, lambda: SmallCNN((8, 8, 8))])
+def test_training_learns_and_says_so(make):
+    pictures, model, seen = plain(), make(), []
     losses = train_pictures(
-        model, pictures, epochs=8, batch_size=16, augmented=False, progress=False,
+        model, pictures, epochs=8, batch_size=16, augmented=False, progress=False, peak_rate=1e-2,
         after_epoch=lambda epoch, loss: seen.append((epoch, loss)),
     )  # fmt: skip
     assert losses[-1] < losses[0]

@@ -185,30 +185,21 @@ def test_loss_falls_and_history_tells(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("scores", "best"),
-    [([1.0, 3.0, 2.0], 1), ([1.0, 1.0, 1.0], 2), ([math.nan, 1.0, math.nan], 1)],
+    ("scores", "best", "average"),
+    [([1.0, 3.0, 2.0], 1, 0.0), ([1.0, 1.0, 1.0], 2, 0.9), ([math.nan, 1.0, math.nan], 1, 0.9)],
     ids=["not the last", "the latest of equal ones", "any number before NaN"],
 )
-def test_the_weights_with_the_best_score_are_kept(scores, best):
+def test_the_weights_with_the_best_score_are_kept(scores, best, average):
     kept, model = [], small_model()
 
     def score(model):
         kept.append(weights_of(model))
         return scores[len(kept) - 1]
 
-    history = train(model, copy_task(20), [], quick(), score=score, progress=False)
+    settings = quick(average_decay=average)  # averaged ones are scored and kept alike
+    history = train(model, copy_task(20), [], settings, score=score, progress=False)
     torch.testing.assert_close(weights_of(model), kept[best])
     assert history.scores == pytest.approx(scores, nan_ok=True)
-
-
-def test_averaged_weights_are_validated_and_returned():
-    model = small_model()
-    seen = []
-    train(
-        model, copy_task(30), [], quick(average_decay=0.9), progress=False,
-        score=lambda m: seen.append(weights_of(m)) or float(len(seen)),
-    )  # fmt: skip
-    torch.testing.assert_close(weights_of(model), seen[-1])
 
 
 def plain_loop(model, pairs, s):

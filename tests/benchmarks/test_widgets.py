@@ -4,18 +4,13 @@ Needs a Chromium; its JupyterLab is the browser tests' own. Timed inside the pag
 of the trait until the frame that shows it has been handed to the screen.
 """
 
-import importlib.util
 import statistics
-from pathlib import Path
 
 import pytest
+from browser import conftest as browser
 
-_PATH = Path(__file__).resolve().parents[1] / "browser" / "conftest.py"
-_SPEC = importlib.util.spec_from_file_location("browser_fixtures", _PATH)
-_browser = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(_browser)
-lab, chromium, desk = _browser.lab, _browser.chromium, _browser.desk
-open_notebook = _browser.open_notebook
+lab, chromium, desk = browser.lab, browser.chromium, browser.desk
+open_notebook = browser.open_notebook
 
 N_LAYERS, N_HEADS = 6, 12
 SETUP = """

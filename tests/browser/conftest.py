@@ -15,7 +15,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from waits import PATIENCE
+from waits import PATIENCE, READY
 
 from images import browser
 
@@ -182,10 +182,7 @@ def _run_all(page):
 
     Asked to run before its kernel answers, JupyterLab shows a dialog and runs nothing.
     """
-    page.wait_for_function(
-        """() => jupyterapp.shell.currentWidget?.sessionContext?.isReady
-              && jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"""
-    )
+    page.wait_for_function(READY)
     page.evaluate("jupyterapp.commands.execute('notebook:run-all-cells')")
     # Asked of the notebook itself: cells far down a long page are not drawn. An error ends a run.
     page.wait_for_function(

@@ -2,6 +2,7 @@
 
 import nbformat
 import pytest
+from waits import READY
 
 from notebooks import build
 
@@ -161,10 +162,7 @@ def test_stored_answers_are_folded_until_their_cells_are_run(lab, chromium, tmp_
     assert page.locator(f"{shown} >> text=between").count() == 0
     assert page.locator(f"{shown} >> text=Measured").count() == 0
     assert page.locator("text=measured=").count() == 0, "the source of the revealing cell"
-    page.wait_for_function(
-        """() => jupyterapp.shell.currentWidget?.sessionContext?.isReady
-              && jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"""
-    )
+    page.wait_for_function(READY)
     page.evaluate("jupyterapp.commands.execute('notebook:run-all-cells')")
     page.wait_for_selector(f"{shown} >> text=Measured: It falls")
     page.wait_for_selector(f"{shown} >> text=between")

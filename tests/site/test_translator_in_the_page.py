@@ -18,7 +18,6 @@ from helpers.widgets.map_data import pack_trace, problem_with
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-FILES = sorted((ROOT / "web" / "static").glob("*.js"))
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(
     NODE is None, reason="node is not on this machine (Debian and Ubuntu: apt install nodejs)"
@@ -147,17 +146,3 @@ def test_text_of_every_kind_is_cut_into_the_same_pieces(translator):
         assert ids == tokenizer.encode(text)
         assert tokens == tokenizer.tokens(ids)
         assert back == tokenizer.decode(ids)
-
-
-def test_the_pure_parts_in_node():
-    tests = map(str, sorted(HERE.glob("*.test.mjs")))
-    done = subprocess.run([NODE, "--test", *tests], capture_output=True, encoding="utf-8")
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_a_file_is_short_and_asks_no_other_machine(path):
-    text = path.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 300
-    assert not re.findall(r"https?://", text)
-    assert not re.search(r"console\.|debugger|innerHTML|eval\(", text)
