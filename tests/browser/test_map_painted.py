@@ -753,6 +753,38 @@ def test_in_jupyterlab_another_token_is_chosen_and_taken_back(open_notebook):
     expect(chosen).to_have_count(0)
 
 
+def test_a_followed_token_is_followed_deeper_and_two_words_can_be_swapped(offline, trace):
+    page = offline(model_map(trace))
+    open_(page, "^Source token 3: noir")
+    depths = page.locator(".mm-depths")
+    depths.get_by_role("button", name="One number").click()
+    expect(page.locator(".mm-trail button").last).to_contain_text("“noir” to ")
+    depths.get_by_role("button", name="Model").click()
+    open_(page, "^Next token")
+    depths.get_by_role("button", name="Layer").click()
+    expect_at(page, "Decoder layer 3", "Layer")  # the one below the logits
+    depths.get_by_role("button", name="Model").click()
+    page.get_by_role("button", name=re.compile("^Encoder: embedding")).focus()
+    page.keyboard.press("Enter")
+    open_(page, "^Swap “noir” with “court”")
+    expect(page.locator(".mm-words")).to_contain_text("“court” and “noir” have changed places")
+    open_(page, "^Swap “court” with “noir”")
+    expect(page.locator(".mm-words")).to_contain_text("Press a token to swap it")
+
+
+def test_in_jupyterlab_the_last_token_of_a_gpt_is_chosen_and_its_beginning_typed(open_notebook):
+    page = open_notebook([IN_LAB.replace("translator", "storyteller")], size=(1280, 900))
+    words = page.locator(".mm-words")
+    open_(page, "^Next token: ")
+    page.get_by_role("button", name=re.compile("write it instead$")).first.click()
+    expect(words).to_contain_text("yourself: “")  # nothing is read after it
+    page.keyboard.press("Escape")
+    field = page.get_by_label("Your own beginning")
+    field.fill("Once upon a time")
+    field.press("Enter")
+    expect(page.get_by_role("button", name="Token 1: Once", exact=True)).to_have_count(1)
+
+
 def test_in_jupyterlab_the_map_and_python_talk(open_notebook):
     page = open_notebook([IN_LAB, REPORT], size=(1280, 900))
     page.wait_for_selector(".mm-stage[data-painted]")
