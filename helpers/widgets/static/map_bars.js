@@ -181,6 +181,11 @@ export class Bars {
   // Where to begin; later what is finished, and what can be done.
   atRest() {
     const { kind, encoder, decoder, written, candidates } = this.view.trace;
+    const { here, tour } = this.view;
+    if (here) {
+      const told = tour.find(({ parts = [] }) => parts.includes(here));
+      return told ? told.text : `This lesson builds what is lit: ${named(here)}. Click on it to open it.`;
+    }
     if (this.view.fresh) {
       const from = this.view.scrolls ? "top" : "left";
       const start = `Start at the ${from}: each token becomes a vector (a striped bar, one colour per number), and every layer adds to it.`;
@@ -192,7 +197,7 @@ export class Bars {
         ? `the model drew “${drawn.token}” (${percent(drawn.share)})${drawn.token === best.token ? ", the likeliest token" : `; likeliest: “${best.token}” (${percent(best.share)})`}.`
         : `${decoder ? "the model is about to write" : "the model sees"} “${best.token}”.`;
       if (from === "top") return `${start} Below, ${what}`;
-      return `Start at the blue frame: ${what} Bands show where that comes from; press a token to follow it. Each striped bar is a vector, one colour per number.`;
+      return `Start at the blue frame: ${what} Bands show which tokens attention collects from; press one to follow it. Each striped bar is a vector, one colour per number.`;
     }
     if (encoder && decoder)
       return `Translation: “${shorten(sentenceOf(written), 170)}” Press play to see it written, or click on any layer or token.`;
@@ -227,7 +232,7 @@ function followWords({ follow, trace }) {
   const row = Number(index);
   const from = `“${tokens[row]}” gets its information from`;
   if (trace.kind === "ViT")
-    return `Bands show where ${from}: the wider, the more weight. Blue on the picture is the last layer’s.`;
+    return `Bands show where ${from}: the wider, the more weight. Blue on the picture is the last layer’s. That a patch has weight doesn’t prove that it decides.`;
   const both = name === "decoder" && trace.encoder;
   const attention = layers[layers.length - 1].filter((one) => one.heads).pop();
   const shares = Array.from(rowOf(meanWeights(attention), row), (share, key) => (both || key !== row ? share : 0));

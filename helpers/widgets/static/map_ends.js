@@ -119,7 +119,7 @@ export function outputScene(model, where, width, room, row, dials) {
   const { stack } = where;
   const classes = stack.name === "encoder";
   const all = likeliest(model, row, model.candidates[row].length);
-  const found = dials ? atTemperature(model, row, all, dials.temperature) : all;
+  const found = dials && dials.temperature !== 1 ? atTemperature(model, row, all, dials.temperature) : all;
   const after = classes ? "The class token" : `After “${stack.tokens[row]}”`;
   const scene = new Scene(width, room, `${after}: logits, softmax, ${classes ? "class" : "next token"}`);
   // On a phone the probability's bar lies below the token, and a logit is a number alone.

@@ -65,7 +65,7 @@ export function layerScene(model, where, place, width, room) {
     : "Click on a head to open it";
   const first =
     width < NARROW ? [".", "."] : ["; the first Transformer had it after each ⊕.", ", as in the first Transformer."];
-  scene.hint = `${more}. Layer norm brings every vector to the same size, here ${model.normFirst ? `before each sublayer (“pre-norm”)${first[0]}` : `after each ⊕ (“post-norm”)${first[1]}`}`;
+  scene.hint = `${more}. Layer norm brings every vector to about the same size, here ${model.normFirst ? `before each sublayer (“pre-norm”)${first[0]}` : `after each ⊕ (“post-norm”)${first[1]}`}`;
   return scene;
 }
 
@@ -139,7 +139,7 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from, before)
   const pre = model.normFirst;
   if (pre) {
     flow(from, x);
-    const what = "after layer norm, which brings every vector to the same size";
+    const what = "after layer norm, which brings every vector to about the same size";
     column(sublayer.read, x, "norm", what, g.inside(sublayer, "norm"));
     from = x + g.strip;
     x = from + g.gap;

@@ -1,7 +1,7 @@
 // The map, inside a layer: the feed-forward network, each token widened and narrowed again alone.
 
 import { nVectors, tellVector } from "./map_scene.js";
-import { entryOf, valueAt } from "./map_trace.js";
+import { entryOf, rowOf, valueAt } from "./map_trace.js";
 
 export function hidden(scene, model, g, sublayer, x, wide, tokens) {
   const one = sublayer.hidden;
@@ -11,7 +11,7 @@ export function hidden(scene, model, g, sublayer, x, wide, tokens) {
     p.strips(one, x + slope, g.top, wide - 2 * slope, g.pitch, { height: g.pitch * 0.86 });
   });
   const inside = g.inside(sublayer, "neurons");
-  const share = one.data.reduce((sum, value) => sum + (value <= 0), 0) / one.data.length;
+  const dark = (m, row) => rowOf(m, row).filter((value) => value <= 0).length;
   if (g.strip >= 20)
     scene.label(`${one.width} wide`, x + wide / 2, g.bottom + (g.strip < 34 ? 26 : 12), {
       size: 12,
@@ -26,7 +26,7 @@ export function hidden(scene, model, g, sublayer, x, wide, tokens) {
     (m, row, col) =>
       [
         ...tellVector(tokens, "inside the feed-forward network")(m, row, col),
-        model.activation === "ReLU" ? `ReLU has set ${Math.round(100 * share)}% of these to 0` : "",
+        model.activation === "ReLU" ? `ReLU has set ${dark(m, row)} of the ${m.cols} shown to 0` : "",
         inside ? `click to see ${valueAt(m, row, col) > 0 ? "this neuron" : "the nearest neuron that lights up"}` : "",
       ].filter(Boolean),
     inside ? (...cell) => `${inside}/${lightsUp(one, ...cell)}` : null,

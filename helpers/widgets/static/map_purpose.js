@@ -35,7 +35,12 @@ function measured(head, cross, stack, keys) {
       ? []
       : PLACES.map(([d, words, short]) => {
           const inside = all.filter((row) => row + d >= 0 && row + d < cols);
-          return { share: 2 * inside.length < all.length ? 0 : mean(inside, (row) => at(row, row + d)), words, short };
+          return {
+            share: 2 * inside.length < all.length ? 0 : mean(inside, (row) => at(row, row + d)),
+            words,
+            short,
+            over: d ? " of those that have one" : "",
+          };
         });
   keys.forEach((token, key) => {
     const others = all.filter((row) => cross || row !== key);
@@ -43,6 +48,7 @@ function measured(head, cross, stack, keys) {
       share: 2 * others.filter((row) => head.allowed(row, key)).length > rows ? mean(others, (row) => at(row, key)) : 0,
       words: `“${token}”`,
       short: `“${token}”`,
+      over: cross ? "" : " of the other tokens",
     });
   });
   const best = found.reduce((a, b) => (b.share > a.share ? b : a), { share: 0 });
@@ -60,11 +66,12 @@ function measured(head, cross, stack, keys) {
         : `the row that writes “${stack.written[row]}” takes ${percent(at(row, largest[row]))} from “${keys[largest[row]]}”`;
     return { ...told({ share: single, words: "one source token", short: "one token" }), example };
   }
-  const near =
-    cross || stack.image
-      ? 0
-      : mean(all, (row) => keys.reduce((sum, _, key) => sum + (Math.abs(key - row) < 3 ? at(row, key) : 0), 0));
-  if (near >= 0.6 && cols > 6)
+  const close = (row) => keys.map((_, key) => key).filter((key) => Math.abs(key - row) < 3 && head.allowed(row, key));
+  // Only rows that could look further, and more than an even spread puts there.
+  const far = cross || stack.image ? [] : all.filter((row) => choices(row) > close(row).length);
+  const near = mean(far, (row) => close(row).reduce((sum, key) => sum + at(row, key), 0));
+  const luck = mean(far, (row) => close(row).length / choices(row));
+  if (near >= Math.max(0.6, luck + 0.2) && cols > 6)
     return told({
       share: near,
       words: `${head.causal ? "itself and the two tokens before it" : "the tokens at most two places away"}`,
@@ -78,14 +85,15 @@ function measured(head, cross, stack, keys) {
   return { share: 0, words: `mixes many tokens, and the largest share is ${percent(single)}`, short: "many tokens" };
 }
 
-const told = ({ share, words, short }) => ({
+const told = ({ share, words, short, over = "" }) => ({
   share,
+  over,
   words: `takes ${percent(share)} of its mixture from ${words}`,
   short: `${short} ${percent(share)}`,
 });
 
-export const sayPurpose = ({ words, example }, who = "a token") =>
-  `Here, ${who} ${words}, on average${example ? `; ${example}` : ""}.`;
+export const sayPurpose = ({ words, example, over = "" }, who = "a token") =>
+  `Here, ${who} ${words}, on average${over}${example ? `; ${example}` : ""}.`;
 
 // The head of a stack with the clearest purpose: { layer, h, … }, and in a sentence.
 export function clearest(stack) {
