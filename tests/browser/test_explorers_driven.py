@@ -79,6 +79,8 @@ def test_play_runs_to_the_end_and_refusals_stand_at_their_field(open_notebook):
     page.get_by_role("button", name="Pause: Step").wait_for()
     page.get_by_label("Step", exact=True).press("ArrowRight")  # the hand has taken over
     page.get_by_role("button", name="Play: Step").click()
+    page.get_by_role("button", name="Start again").click()
+    page.get_by_role("button", name="Play: Step").click()
     page.locator(".ex-value", has_text="6 of 6").wait_for()
     field = page.get_by_label("x of cat")
     field.fill("one two")

@@ -113,7 +113,10 @@ function words(explorer, one) {
 function button(explorer, one) {
   const kind = one.quiet ? "ex-button ex-quiet" : "ex-button";
   const element = make("button", { type: "button", class: kind, title: one.tooltip }, one.label);
-  element.addEventListener("click", () => explorer.ask({ press: one.name }));
+  element.addEventListener("click", () => {
+    explorer.pause();
+    explorer.ask({ press: one.name });
+  });
   const show = ({ disabled, pressed }) => Object.assign(element, { disabled: Boolean(disabled), ariaPressed: pressed });
   return { row: row(one, element), show };
 }
