@@ -377,6 +377,17 @@ def test_hints_follow_what_the_hand_did():
     assert "orange" not in TokenizersSideBySide().tell()[1]  # nothing of its own is unknown
     lossy = TokenizersSideBySide({"one": lambda text: ["zoe", "[UNK]"]}, text="Zoë 🙂").tell()[1]
     assert "lost the capitals and the accents and what is orange" in lossy
+    assert "the causal mask is off" in MaskBuilder(cross=True).tell()[1]
+    told = DotProducts(q_x=0.0, q_y=0.0).tell()
+    assert "evenly" in told[0]
+    assert "length 0" in told[1]
+    assert "plain mean" not in SoftmaxTemperature(temperature=6.0).tell()[1]
+    patterns = AttentionPatterns(width=6, layers=1, causal=False)
+    assert "“window”, 5 to each side" in patterns.tell()[0]
+    patterns.pattern = "all"
+    assert "1 layer lets" in patterns.tell()[0]
+    sharp = ScaleExplorer(power=9.0, draw_number=60).svg
+    assert (sharp.count("&gt;99.9%"), sharp.count(">100%<")) == (2, 1)  # an axis ends at 100%
     at = (0.08, "Pull h down"), (0.33, "this is the best"), (0.02, "Hardly more than one")
     assert all(said in KernelRegression(width=h).tell()[1] for h, said in at)
 

@@ -147,8 +147,10 @@ def test_a_sentence_typed_is_translated_and_a_wrong_one_refused(make):
         w.controls["sentence"].value = bad
         assert w.sentence == OTHER
         assert words in w.controls["sentence"].error
-    w.controls["sentence"].value = OTHER
+    w.controls["sentence"].value = OTHER.upper()
     assert not w.controls["sentence"].error
+    assert w.numbers["source"][:-1] == OTHER.split()
+    w.controls["sentence"].value = OTHER
     assert w.svg == good
     w.controls["sentence"].value = "zut"
     w.reset()

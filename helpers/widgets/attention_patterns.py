@@ -11,7 +11,7 @@ from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, tint
 from helpers.transformer.masks import causal_mask
 from helpers.widgets.colours import DARK, LIGHT
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import ON_DARK, PALE, Sheet
+from helpers.widgets.svg import ON_DARK, PALE, Sheet, shade
 
 PATTERNS = ("all", "window", "strided", "global")
 # Not met, met on the way, attended to.
@@ -84,10 +84,11 @@ class AttentionPatterns(Explorer):
         met = reached.equal(
             causal_mask(self.length) if self.causal else reached.new_ones(()).expand_as(reached)
         )
+        sides = f", {self.width - 1} to each side" * (self.pattern == "window" and not self.causal)
+        meet = f"; {self._layers()} let{'s' * (self.layers == 1)} any two meet" * met
         full = "the lower triangle is full" if self.causal else "no cell is empty"
         return (
-            f"Pattern “{self.pattern}”: {share:.0%} of the pairs are computed"
-            f"{f'; {self._layers()} let any two meet' * met}.",
+            f"Pattern “{self.pattern}”{sides}: {share:.0%} of the pairs are computed{meet}.",
             "Now press another pattern. Does it need fewer layers, or fewer pairs?"
             if met
             else f"Add layers until {full}: then any two positions have met.",
@@ -101,12 +102,14 @@ class AttentionPatterns(Explorer):
         sheet.text(70, 18, "keys →", ORANGE)
         sheet.text(62, 44, "queries", BLUE, anchor="end")
         sheet.text(62, 62, "↓", BLUE, anchor="end")
-        shade = found["mask"].int() + found["reached"].int()
-        sheet.pixels(70, 28, 328, 328, shade.numpy(), CELLS, 0, 2)
+        cells = found["mask"].int() + found["reached"].int()
+        sheet.pixels(70, 28, 328, 328, cells.numpy(), CELLS, 0, 2)
         sheet.rect(70, 28, 328, 328, stroke=GREY)
-        sheet.text(0, 384, "■ attends", BLUE, bold=True)
-        words = f"■ has met it after {self._layers()}" if self.layers > 1 else ""
-        sheet.text(112, 384, words, PURPLE, bold=True)
+        sheet.rect(0, 371, 14, 14, shade(CELLS, 1.0))
+        sheet.text(20, 384, "attends", BLUE, bold=True)
+        words = f"has met it after {self._layers()}" if self.layers > 1 else ""
+        sheet.rect(112, 371, 14 * bool(words), 14, shade(CELLS, 0.5))
+        sheet.text(132, 384, words, PURPLE, bold=True)
         return sheet
 
     def _draw_patterns(self):

@@ -93,14 +93,14 @@ class BahdanauStepper(SentenceStepper):
         at, most = found["source"][found["alpha"].argmax()], share(found["alpha"].max())
         if not found["told"]:
             return (
-                f"Before it writes “{word}” ({share(chance)}), the decoder looks mainly at "
-                f"“{at}” ({most}).",
+                f"Before “{word}” (probability {share(chance)}), the decoder looks mainly at "
+                f"“{at}” (weight {most}).",
                 "Press another French word: all weight goes there. What does it write then?",
             )
         own = found["whole"]["target"][self.output_step - 1]
         then = "it still writes" if word == own else f"instead of “{own}” it writes"
         return (
-            f"Told to look at “{at}” alone, {then} “{word}” ({share(chance)}).",
+            f"Told to look at “{at}” alone, {then} “{word}” (probability {share(chance)}).",
             "Press the same word again to let the model look for itself.",
         )
 

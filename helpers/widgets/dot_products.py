@@ -56,11 +56,12 @@ class DotProducts(Explorer):
             asked = "A film at a right angle to the viewer casts no shadow on it, so it scores 0."
         elif a < 0 and b < 0:
             asked = "Both scores are below 0, and still the two weights add up to 1."
-        return (
-            f"Scores {number(a, 1)} and {number(b, 1)} put "
-            f"{percent(most)} of the weight on {FILMS[a < b]}.",
-            asked,
-        )
+        split = f"put {percent(most)} of the weight on {FILMS[a < b]}"
+        if percent(most) == "50%":
+            split = "split the weight evenly"
+        if self.q_x == self.q_y == 0:
+            asked = "A viewer of length 0 scores 0 with everything: pull it away from the middle."
+        return f"Scores {number(a, 1)} and {number(b, 1)} {split}.", asked
 
     def draw(self):
         return [self._draw_plane(), self._draw_scores()]
@@ -89,13 +90,15 @@ class DotProducts(Explorer):
         return plane
 
     def _draw_names(self, plane):
-        """Name each arrow at its end, on the side that keeps it in the plane and off the others."""
+        """Name each arrow beyond its tip, or where it stays in the plane and off the others."""
         ends = [_place(self.state[f"{name}_x"], self.state[f"{name}_y"]) for name, *_ in ARROWS]
         taken = [(x - 9, y - 11, 18) for x, y in ends] + [(320, MIDDLE[1] - 24, 80), (70, 30, 122)]
         for (_, words, colour), (x, y) in zip(ARROWS, ends, strict=True):
             wide = 11 * len(words) + 4
-            across = x + 12, x - 12 - wide, x - wide / 2
-            for left, top in ((u, y + v) for v in (-22, 2, -38, 14, -62, 40) for u in across):
+            away = 1 if x < MIDDLE[0] else -1
+            across = sorted((x + 12, x - 12 - wide, x - wide / 2), key=lambda u, s=away: s * u)
+            up = (2, -22, 14, -38, 40, -62) if y > MIDDLE[1] else (-22, 2, -38, 14, -62, 40)
+            for left, top in ((u, y + v) for v in up for u in across):
                 inside = 2 <= left <= 398 - wide and 30 <= top <= 306
                 met = (abs(top - v) < 22 and u - wide <= left <= u + w for u, v, w in taken)
                 if inside and not any(met):

@@ -90,8 +90,8 @@ class KernelRegression(Explorer):
         elif found["error"] <= min(self._fit(self.width * f)[1] for f in (0.95, 1.05)):
             asked = "No other h brings the estimate closer to the true curve: this is the best."
         return (
-            f"At h = {h}, the query averages about {number(found['effective'], 1)} points; "
-            f"the curve is typically off by {number(found['error'])}.",
+            f"At h = {h}, about {number(found['effective'], 1)} points count. "
+            f"Typical distance from the true curve: {number(found['error'])}.",
             asked,
         )
 
@@ -118,7 +118,8 @@ class KernelRegression(Explorer):
         if self.curve:
             plot.curve(self._grid.tolist(), true_curve(self._grid).tolist(), GREY, 1.5, "3 5")
         x = plot.x(self.query)
-        sheet.line(x, 22, x, 364, BLUE, 2, "6 4")
+        for top, bottom in (22, 254), (288, 364):  # not through the words between the two plots
+            sheet.line(x, top, x, bottom, BLUE, 2, "6 4")
         points = zip(self._keys, self._values, (weights / top).tolist(), strict=True)
         for key, value, share in points:
             at = plot.x(key), plot.y(value)

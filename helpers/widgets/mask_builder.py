@@ -34,7 +34,10 @@ class MaskBuilder(Explorer):
         self.switch("causal", "Causal: no looking ahead")
         self.switch("cross", "Cross-attention: keys from another sentence")
         self.button("Start again", self.reset)
-        self.observe(lambda _: self.take({"allowed": (), "masked": ()}), names="cross")
+        self.observe(self._other_words, names="cross")
+
+    def _other_words(self, _):
+        self.take({"allowed": (), "masked": (), "causal": self.causal and not self.cross})
 
     def compute(self):
         """Put the masks together; weigh every row."""
@@ -57,13 +60,14 @@ class MaskBuilder(Explorer):
         row = self.numbers["mask"][self.query - 1]
         seen = [f"“{key}”" for key, may in zip(self._keys(), row.tolist(), strict=True) if may]
         names = ", ".join(seen) if seen else "nothing, so its weights are zeros"
-        who = self._queries()[self.query - 1]
-        return (
-            f"“{who}” is allowed to attend to: {names}.",
-            "Press a cell to change that. What do the weights do once the whole row is masked out?"
-            if seen
-            else "PyTorch’s own softmax gives nan for such a row; ours puts zeros in its place.",
+        asked = (
+            "Press a cell to change that. What do the weights do once all of a row is masked out?"
         )
+        if not seen:
+            asked = "PyTorch’s own softmax gives nan for such a row; ours puts zeros in its place."
+        elif self.cross:
+            asked = "Another sentence has no later words to hide, so the causal mask is off."
+        return f"“{self._queries()[self.query - 1]}” is allowed to attend to: {names}.", asked
 
     def _keys(self):
         words = CROSS_WORDS if self.cross else WORDS
@@ -93,7 +97,7 @@ class MaskBuilder(Explorer):
         sheet.rect(88, y, 312, 40, stroke=BLUE, line=3, round=3)
         sheet.text(0, 342, "✓ allowed", GREEN)
         sheet.text(104, 342, "■ padding", GREY)
-        sheet.text(214, 342, "" if self.cross else "□ later", INK)
+        sheet.text(214, 342, "□ later" if self.causal and not self.cross else "", INK)
         words = "▢ by hand" if self.allowed or self.masked else ""
         sheet.text(400, 342, words, anchor="end")
         return sheet
@@ -130,7 +134,7 @@ class MaskBuilder(Explorer):
             sheet.text(146, y, number(score), GREY, anchor="end")
             shown = number(score) if may else number(-math.inf)
             sheet.text(236, y, shown, INK, anchor="end", bold=not may)
-            sheet.text(326, y, share(weight) if may else "", PURPLE, anchor="end", bold=True)
+            sheet.text(326, y, share(weight), PURPLE, anchor="end", bold=True)
             sheet.rect(336, y - 15, 60, 20, PALE)
             sheet.rect(336, y - 15, 60 * float(weight), 20, PURPLE)
         sheet.text(0, 342, f"The weights sum to {number(weights.sum())}.", PURPLE)

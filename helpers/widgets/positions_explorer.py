@@ -2,17 +2,19 @@
 
 import math
 
+import torch
 import traitlets
 
-from helpers import plots
-from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE
+from helpers.plots import GREEN, GREY, INK, PURPLE, SIGNED
 from helpers.transformer.positions import sinusoidal_positions
+from helpers.widgets.colours import LIGHT
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import RULE, Plot, Sheet, number, track
 
 N_POSITIONS = 64
 TOP, DIAL = 160, 232  # pixels: height of the upper row, and of the waves and the dial below
 LEFT = 36  # pixels beside a plot, for its numbers
+WAVES = ("sine", GREEN), ("cosine", LIGHT["second"])  # no signs' colours: the map's are those
 
 
 def degrees(angle) -> str:
@@ -65,7 +67,7 @@ class PositionExplorer(Explorer):
         return (
             f"Move on by {self.shift} from any p: pair {self.pair} turns by {first}, "
             f"pair {self.numbers['other']} by {other}.",
-            "Pull the dots along the waves. Both arrows turn; does the angle between them change?",
+            "Pull the dots along the waves. Both hands turn; does the angle between them change?",
         )
 
     def draw(self):
@@ -73,8 +75,11 @@ class PositionExplorer(Explorer):
 
     def _draw_table(self):
         sheet, last = Sheet(400, TOP), self.width // 2 - 1
-        sheet.text(0, 18, f"{N_POSITIONS} positions ↓ × {self.width} dimensions →", GREY, bold=True)
-        sheet.pixels(0, 28, 400, TOP - 36, self.numbers["table"].numpy(), plots.SIGNED, -1, 1)
+        sheet.text(0, 18, f"{N_POSITIONS} positions ↓ × {self.width} dimensions →", GREY)
+        sheet.pixels(0, 28, 400, TOP - 36, self.numbers["table"].numpy(), SIGNED, -1, 1)
+        sheet.text(354, 18, "−1", GREY, anchor="end")
+        sheet.pixels(358, 6, 28, 12, torch.linspace(-1, 1, 32)[None], SIGNED, -1, 1)
+        sheet.text(400, 18, "1", GREY, anchor="end")
         cell, row = 400 / self.width, (TOP - 36) / N_POSITIONS
         sheet.rect(2 * self.pair * cell, 26, 2 * cell, TOP - 32, stroke=INK, line=2.5)
         sheet.rect(-1, 28 + row * self.position - 1, 402, row + 2, stroke=PURPLE, line=2)
@@ -98,13 +103,12 @@ class PositionExplorer(Explorer):
 
     def _draw_waves(self):
         sheet, found = Sheet(400, DIAL), self.numbers
-        sheet.text(0, 18, "sine", BLUE, bold=True)
-        sheet.text(60, 18, "cosine", ORANGE, bold=True)
         length = 2 * math.pi * 10_000 ** (2 * self.pair / self.width)
-        sheet.text(400, 18, f"wavelength {number(length, 1)}", GREY, anchor="end")
+        sheet.text(400, 18, f"wavelength {length:,.1f}", GREY, anchor="end")
         waves = Plot(sheet, LEFT, 28, 400 - LEFT, DIAL - 60, (0, N_POSITIONS - 1), (-1.1, 1.1))
         waves.ticks(up=(-1, 0, 1))
-        for column, colour in ((0, BLUE), (1, ORANGE)):
+        for column, (name, colour) in enumerate(WAVES):
+            sheet.text(60 * column, 18, name, colour, bold=True)
             heights = found["two"][:N_POSITIONS, column]
             waves.curve(range(N_POSITIONS), heights.tolist(), colour, 2.5)
             waves.dot(self.position, heights[self.position].item(), 8, colour)
@@ -123,7 +127,7 @@ class PositionExplorer(Explorer):
     def _draw_turn(self):
         """Draw the pair's hand at p and at p + k, and the slowest or fastest pair's beside it."""
         sheet, other = Sheet(400, DIAL), self.numbers["other"]
-        sheet.text(0, 18, f"Both hands, moved on by k = {self.shift}", GREY, bold=True)
+        sheet.text(0, 18, f"Pairs as clock hands, moved on by {self.shift}", GREY, bold=True)
         sheet.text(326, 48, "→ cosine  ↑ sine", GREY, anchor="middle")
         self._draw_dial(sheet, 326, 46, other)
         self._draw_dial(sheet, 112, 70, self.pair)
@@ -142,15 +146,15 @@ class PositionExplorer(Explorer):
             return x + (far + wider) * math.cos(angle), y - far * math.sin(angle)
 
         sheet.dot(x, y, radius, "white", RULE, 2)
-        sheet.path([at(start + left * i / 40, around) for i in range(41)], ORANGE, 3)
+        sheet.path([at(start + left * i / 40, around) for i in range(41)], GREY, 3)
         names = ("", "p, p + k") if close else ("p", "p + k")
-        for name, place, colour in zip(names, (start, start + left), (BLUE, PURPLE), strict=True):
+        for name, place, colour in zip(names, (start, start + left), (PURPLE, INK), strict=True):
             sheet.arrow(x, y, *at(place, radius), colour, 3)
             along, up = at(place, radius + 13, 17 + 16 * close)
             sheet.text(along, up + 5, name * own, colour, anchor="middle", bold=True)
         # Beside the arc: in its middle, or on p's other side if it's too narrow for a number.
         aside = start - math.copysign(0.55, apart), 50
         along, up = at(*aside if abs(apart) < 1 else (start + left / 2, around + 22))
-        sheet.text(along, up + 6, degrees(left) * own, ORANGE, anchor="middle", bold=True)
+        sheet.text(along, up + 6, degrees(left) * own, INK, anchor="middle", bold=True)
         words = f"{turns:.0f} × 360° + {degrees(left)}" if own and turns else degrees(angle)
-        sheet.text(x, DIAL - 10, f"pair {pair}: {words}", ORANGE, anchor="middle", bold=own)
+        sheet.text(x, DIAL - 10, f"pair {pair}: {words}", INK, anchor="middle", bold=own)

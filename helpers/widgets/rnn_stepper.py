@@ -63,7 +63,7 @@ class SentenceStepper(SentenceExplorer):
         return sorted(word for word, i in self._source.ids.items() if i > special)
 
     def problem(self, sentence: str) -> str:
-        words = sentence.split()
+        words = sentence.lower().split()
         if not words:
             return "Type a sentence: words with spaces between them."
         special = self._source.ids["<unk>"]  # the special tokens come first
@@ -85,7 +85,7 @@ class SentenceStepper(SentenceExplorer):
         if sentence != self.sentence:
             self._known = self.sentence, (kept := {})
         if (key := str(changes)) not in kept:
-            ids = self._source.encode(self.sentence, eos=True)
+            ids = self._source.encode(self.sentence.lower(), eos=True)
             ends = self._target.ids["<bos>"], self._target.ids["<eos>"]
             found = greedy_trace(self._model, ids, *ends, MOST, **changes)
             found["probabilities"].clamp_(max=0.9999)  # no token is certain: >0.99, never 1.00
@@ -178,9 +178,10 @@ class RNNStepper(SentenceStepper):
                 "Let fewer of them through. Which word is lost first?",
             )
         through = f"With {self.kept} of {size} numbers"
-        lost, new = found["lost"], found["new"]
+        lost, new = [one for one in found["lost"] if one[1] != "."], found["new"]
         if not lost:
-            kept = f"“{target[min(new)]}” is extra" if new else "the translation is the same"
+            kept = "only the full stop is lost" if found["lost"] else "the translation is the same"
+            kept = f"“{target[min(new)]}” is extra" if new else kept
             return f"{through}, {kept}.", "Let fewer of them through."
         place, word = lost[0]
         instead = f"It writes “{target[place]}”." if place in new else "Nothing takes its place."
@@ -196,7 +197,7 @@ class RNNStepper(SentenceStepper):
         n, read, step = len(found["source"]), found["n_read"], self.step
         size = len(found["last"]) // 2
         sheet.text(0, 18, "The encoder reads", BLUE, bold=True)
-        sheet.text(WIDE - 2, 18, f"{EACH} of {size} shown", GREY, anchor="end")
+        sheet.text(WIDE - 2, 18, f"{EACH} of {size} numbers", GREY, anchor="end")
         sheet.text(92, 48, "downwards ↓", GREY)
         sheet.text(208, 48, "upwards ↑", GREY)
         halves = found["encoder"].chunk(2, dim=1)

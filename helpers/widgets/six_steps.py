@@ -24,7 +24,7 @@ STEPS = (
     "3 Scale: divide by √3, the root of a key's width.",
     "4 Softmax: the weights are positive and sum to 1.",
     "5 Weight: multiply each value by its weight.",
-    "6 Sum: the context, which a Transformer then adds to x.",
+    "6 Sum: the context. A Transformer multiplies it by W_O before it’s added to x.",
 )
 
 
@@ -100,10 +100,10 @@ class SixSteps(Explorer):
         return STEPS[self.step - 1], asked
 
     def draw(self):
-        return [self._draw_scores(), self._draw_mixture()]
+        return [self._draw_scores(), self._draw_mixture(), self._draw_product()]
 
     def _draw_scores(self):
-        sheet, found = Sheet(404, 394), self.numbers
+        sheet, found = Sheet(404, 268), self.numbers
         self._draw_vector(sheet, 0, 30, f"q of “{self.word}” = x · W_Q", found["query"], BLUE, "q")
         for i, word in enumerate(WORDS):
             y = TOP + PITCH * i
@@ -111,7 +111,6 @@ class SixSteps(Explorer):
             self._draw_vector(sheet, 0, y, name, found["keys"][i], ORANGE, f"k {word}")
             if self.step > 1:
                 self._draw_weight(sheet, y, i)
-        self._draw_product(sheet, 310)
         for x, head, step in zip(COLUMNS, ("q · k", "/ √3", "weight"), (2, 3, 4), strict=True):
             sheet.text(x, 64, head, INK if self.step >= step else GREY, 16, "middle", bold=True)
             sheet.target(x - 34, 34, 68, 45, f"Go to step {step}", step=step)
@@ -141,31 +140,36 @@ class SixSteps(Explorer):
         word, (name, matrix, colour) = (rest[:-1] or [self.word])[0], MATRICES["qkv".index(part)]
         return found["x"][WORDS.index(word)], matrix, int(rest[-1]), f"x of “{word}”", name, colour
 
-    def _draw_product(self, sheet, y):
+    def _draw_product(self):
         """Draw the product that the pressed number comes from, its entries lit, and write it."""
         row, matrix, j, left, right, colour = self._product()
-        n, column = matrix.shape[1], matrix[:, j]
-        sheet.text(0, y - 20, "press a number", GREY)
+        n, column, (sheet, y) = matrix.shape[1], matrix[:, j], (Sheet(404, 112), 27)
+        sheet.text(0, 18, "press a number", GREY)
         self._draw_vector(sheet, 0, y + 26, f"{left} ·", row, INK, wide=46, lit=range(3))
         self._draw_vector(sheet, 162, y, right, matrix, colour, "", 46, range(j, 3 * n, n), 26)
         terms = [f"{_short(a)}·{_short(b)}" for a, b in zip(row, column, strict=True)]
         written = zip("=++=", [*terms, _short(row @ column)], strict=True)
         for i, (sign, words) in enumerate(written):
             sheet.text(172 + 46 * n, y + 18 + 22 * i, f"{sign} {words}", bold=i == 3)
+        return sheet
 
     def _draw_mixture(self):
-        sheet, found = Sheet(300, 326), self.numbers
-        weighed = self.step >= 5
+        """Draw the values, weighed or not yet, each beside its key, and the context above them."""
+        sheet, found = Sheet(300, 278), self.numbers
+        weighed, done = self.step >= 5, self.step >= 6
+        name = f"context of “{self.word}”{': the sum' * done}"
+        if done:
+            self._draw_vector(sheet, 30, 30, name, found["context"], PURPLE, "context")
+        else:
+            sheet.text(30, 21, name, GREY)
+            sheet.rect(30, 30, 3 * CELL, 34, PALE)
         for i, word in enumerate(WORDS):
             y, weight = TOP + PITCH * i, found["weights"][i]
             words = f"{share(weight)} × v of “{word}”" if weighed else f"v of “{word}” = x · W_V"
             values = weight * found["values"][i] if weighed else found["values"][i]
             self._draw_vector(sheet, 30, y, words, values, GREEN, "" if weighed else f"v {word}")
-            sheet.text(10, y + 24, "+" if i and self.step >= 6 else "", INK, anchor="middle")
-        if self.step >= 6:
-            sheet.text(10, TOP + 3 * PITCH + 24, "=", INK, anchor="middle")
-            words, y = f"context of “{self.word}”: the sum", TOP + 3 * PITCH
-            self._draw_vector(sheet, 30, y, words, found["context"], PURPLE, "context")
+            sheet.text(10, y + 24, "=++"[i] * done, INK, anchor="middle")
+        sheet.text(30, 275, "weights shown are rounded" * weighed, GREY)
         return sheet
 
     def _draw_vector(self, sheet, x, y, name, values, colour, press="", wide=CELL, lit=(), high=34):

@@ -8,6 +8,7 @@ import traitlets
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SIGNED
 from helpers.training.metrics import attention_entropy
 from helpers.widgets.explorer import Explorer
+from helpers.widgets.readable import percent
 from helpers.widgets.svg import BAD, PALE, Plot, Sheet, number, share, track
 
 N_KEYS, N_DRAWS, MOST_POWER = 16, 200, 9  # vectors of up to 2⁹ = 512 entries
@@ -63,8 +64,8 @@ class SoftmaxTemperature(Explorer):
         if entropy < 0.05:
             lead = number(best - second, 1)
             asked = f"It has become a look-up: a lead of {lead} is enough to take nearly all."
-        elif entropy > 0.98 * math.log(len(SCORES)):
-            asked = "It has become a plain mean: the scores hardly count any more."
+        elif entropy > 0.995 * math.log(len(SCORES)):
+            asked = "It’s nearly a plain mean: the scores hardly count any more."
         return headline, asked
 
     def draw(self):
@@ -98,7 +99,8 @@ class SoftmaxTemperature(Explorer):
         """Draw a curve per weight over the temperature, and a line that can be pulled."""
         sheet, found = Sheet(560, 200), self.numbers
         sheet.text(0, 18, "Weight by temperature →", bold=True)
-        sheet.text(560, 18, f"entropy {number(found['entropy'])}", GREY, anchor="end")
+        entropy, most = number(found["entropy"]), number(math.log(len(SCORES)))
+        sheet.text(560, 42, f"entropy {entropy} of at most {most} nats", GREY, anchor="end")
         plot = Plot(sheet, 40, 46, 506, 124, (math.log(0.02), math.log(10)), (0, 1.03))
         ticks = [(math.log(t), f"{t:g}") for t in (0.1, 0.5, 1, 2, 10)]
         plot.ticks(across=ticks, up=((0, "0"), (1, "1")))
@@ -191,8 +193,8 @@ class ScaleExplorer(Explorer):
         mean = found[f"mean of {N_DRAWS}"]
         how = "divided" if self.divide else "not divided"
         headline = (
-            f"dₖ = {found['width']}, {how}: the top key gets {mean['strongest']:.0%}, "
-            f"and a weight keeps {mean['gradient']:.0%} of its gradient."
+            f"On average over {N_DRAWS} draws (dₖ = {found['width']}, {how}): largest weight "
+            f"{percent(mean['strongest'])}, gradient {percent(mean['gradient'])}."
         )
         if not self.push:
             return headline, "Pull the vectors' end, or drag any dot: does its weight follow?"
@@ -231,7 +233,7 @@ class ScaleExplorer(Explorer):
         sheet.handle(0, 22, 400, 44, "Entries per vector", str(width), across)
         self._draw_scores(sheet)
         sheet.text(ROOM, 294, "Weights", PURPLE, bold=True)
-        sheet.text(454, 294, f"largest {share(found['weights'].max())}", PURPLE, anchor="end")
+        sheet.text(454, 294, f"largest {percent(found['weights'].max())}", PURPLE, anchor="end")
         for i, weight in enumerate(found["weights"].tolist()):
             x = ROOM + PITCH * i
             sheet.rect(x, 302, PITCH - 2, 70, PALE)
@@ -265,8 +267,10 @@ class ScaleExplorer(Explorer):
 
     def _draw_gradient(self):
         sheet, found = Sheet(330, 374), self.numbers
-        sheet.text(0, 18, "A weight’s gradient (100%: all even)", GREEN, bold=True)
-        plot = Plot(sheet, 56, 34, 264, 196, (0, MOST_POWER), (0, 1.05))
+        sheet.text(0, 18, "A weight’s gradient", GREEN, bold=True)
+        sheet.text(0, 40, "how far it moves with its own score;", GREY)
+        sheet.text(0, 61, "100%: as far as if all were even", GREY)
+        plot = Plot(sheet, 56, 76, 264, 154, (0, MOST_POWER), (0, 1.05))
         widths = [(0, "dₖ = 1"), *((power, f"{2**power}") for power in range(3, MOST_POWER + 1, 3))]
         plot.ticks(across=widths, up=((0, "0%"), (0.5, "50%"), (1, "100%")))
         sheet.rect(56, plot.y(0.1), 264, plot.y(0) - plot.y(0.1), BAD, opacity=0.15)
@@ -285,18 +289,18 @@ class ScaleExplorer(Explorer):
         plot.dot(at, mean["gradient"], 9, GREEN)
         plot.dot(at, min(own["gradient"], 1.05), 5, ORANGE)
         across = track("x", "power", (56, 320), (0, MOST_POWER), self.power, step=0.25)
-        sheet.handle(56, 34, 264, 196, "Entries per vector, along the curve", str(found["width"]),
+        sheet.handle(56, 76, 264, 154, "Entries per vector, along the curve", str(found["width"]),
                      across)  # fmt: skip
         for x, name, colour in ((205, names[0], ORANGE), (328, names[1], GREEN)):
             sheet.text(x, 286, name, colour, anchor="end", bold=True)
         rows = (
-            ("scores’ variance", "variance", "{:.3g}"),
-            ("strongest weight", "strongest", "{:.0%}"),
-            ("a weight’s gradient", "gradient", "{:.0%}"),
+            ("scores’ variance", "variance", "{:.3g}".format),
+            ("largest weight", "strongest", percent),
+            ("a weight’s gradient", "gradient", percent),
         )
-        for i, (words, name, form) in enumerate(rows):
+        for i, (words, name, written) in enumerate(rows):
             y = 314 + 26 * i
             sheet.text(0, y, words)
-            sheet.text(205, y, form.format(own[name]), anchor="end")
-            sheet.text(328, y, form.format(mean[name]), anchor="end", bold=True)
+            sheet.text(205, y, written(own[name]), anchor="end")
+            sheet.text(328, y, written(mean[name]), anchor="end", bold=True)
         return sheet

@@ -98,6 +98,7 @@ def test_play_runs_to_the_end_and_refusals_stand_at_their_field(open_notebook):
     assert menu.evaluate("menu => menu.selectedOptions[0].textContent") == "cat"
     note.wait_for(state="hidden")  # something else was done: the field shows what holds
     assert field.input_value() == "0 2 1"
+    page.locator(".ex text", has_text="q of “cat”").wait_for()
     assert not page.locator(".ex-scrolled").count()
     page.set_viewport_size({"width": 340, "height": 768})
     page.locator(".ex-scrolled").wait_for()  # rather than letters that run into one another

@@ -61,6 +61,6 @@ function adapt(now, next) {
   for (const { name, value } of next.attributes) {
     if (now.getAttribute(name) !== value && name !== "tabindex") now.setAttribute(name, value);
   }
-  if (!next.children.length && now.textContent !== next.textContent) now.textContent = next.textContent;
+  if (now.tagName === "text" && now.textContent !== next.textContent) now.replaceChildren(...next.childNodes); // a lowered letter too
   for (let i = 0; i < now.children.length; i++) adapt(now.children[i], next.children[i]);
 }
