@@ -6,7 +6,7 @@ from helpers.pretrained import toy_models
 from helpers.text.tokenization import SPECIALS
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
 from helpers.widgets.svg import number
-from images.stage import Scene, film
+from images.stage import STAGE, Scene, film
 
 FRENCH = "le chat noir dort ."
 SEARCH = "un médecin cherche la lettre ."  # no adjective: lesson 02 asks later where a noun looks
@@ -27,10 +27,10 @@ def _trained(french):
 # ---- lesson 01: the hidden state travels ---------------------------------------------------------
 
 PLACES = [44 + 79 * i for i in range(6)]  # the middles of the words
-READ_AT, JAR_AT, COPY_AT, STATE_AT, WRITE_AT = 48, 100, 270, 338, 386  # the heights of the rows
+READ_AT, JAR_AT, COPY_AT, STATE_AT, WRITE_AT = 48, 100, 262, 334, 386  # the heights of the rows
 WIDE, HIGH = 70, 152  # a state as a jar of layers
-ASIDE = 422, 286, 35, 76  # where the first reader's jar waits for the second one
-PAIR = (309, JAR_AT, WIDE, HIGH), (221, JAR_AT, WIDE, HIGH)  # both readers' jars in the end
+ASIDE = 404, 272, WIDE, HIGH  # where the first reader's jar waits for the second one
+PAIR = (262, JAR_AT, WIDE, HIGH), (174, JAR_AT, WIDE, HIGH)  # both readers' jars in the end
 COLOURS = ("query", "key", "value", "result", "second", "muted")
 
 
@@ -38,10 +38,10 @@ def hidden_state_travelling():
     """A film: the words le chat noir dort enter a recurrent encoder one after the other. Its hidden
     state is a jar carried from word to word. Each word becomes the jar's uppermost layer, and since
     the jar never grows, the layers below shrink: that of le from all of it to 40, 23, 14, 11 and 9
-    percent. A second reader goes backwards from eos, and each of its states comes out of the one
-    before: of the last, le is 17 percent. Both last states together are the context vector. The
-    decoder carries a state of its own from step to step, gets a copy of the context at every step
-    and writes the black cat sleeps.
+    percent. A dashed line is an even share, of six words 17 percent. A second reader goes backwards
+    from eos, and each of its states comes out of the one before: of the last, le is 17 percent.
+    Both last states together are the context vector. The decoder's next state comes from its last
+    one, the word written before and a copy of the context. It writes the black cat sleeps.
 
     A layer's height is its word's share of all that a state depends on: how far the state
     moves, on average, when the word is exchanged for each other word of the vocabulary.
@@ -73,67 +73,68 @@ def _shares(half=slice(64)):
 
 def _travelling(read, written, *readers):
     first = [f"{row[0]:.0%}" for row in readers[0]]
+    last = f"{readers[1][0][0]:.0%}"
     told = [
         "A hidden state of fixed size. What does it keep of a sentence?",
         "“le” goes in. So far the state depends on this word alone.",
-        f"“chat” goes in and takes room: “le” is now {first[1]} of what the state depends on.",
-        f"“noir” goes in, and “le” is down to {first[2]}.",
+        f"“chat” goes in. “le” now makes up {first[1]} of what the state depends on; an even share "
+        "would be 50%.",
+        f"“noir” goes in. “le” is down to {first[2]}; the dashed line is an even share, 33%.",
         "“dort” goes in, and takes the most room.",
         "The full stop takes its part.",
-        f"<eos> ends it. Of “le”, the first word, {first[5]} is left in this reader's state.",
-        "A second reader goes from <eos> back to “le”, which makes up "
-        f"{readers[1][0][0]:.0%} of its last state.",
+        f"<eos> ends it. “le” now makes up {first[5]} of what this state depends on; an even share "
+        "would be 17%.",
+        "This reader has finished. Its last state is kept.",
+        f"A second reader goes from <eos> back to “le”, which is {last} of its last state.",
         "The two last states together are the context vector.",
         f"The decoder starts a state, s₁, from a copy of both, and writes “{written[0]}”.",
         f"State, copy and “{written[0]}” make the next state, which writes “{written[1]}”.",
         "So it goes on until <eos>. Of any sentence, however long, the decoder gets only two jars.",
     ]
     for moment, caption in enumerate(told):
-        scene = Scene(caption, {7: 5.6, 11: 3.2}.get(moment, 1.9), moment in (2, 6, 8, 10, 11))
-        _encoder(scene, read, readers, moment, max(moment - 7, 0))
-        if moment > 8:
-            _translation(scene, written, (readers[0][-1], readers[1][0]), moment - 7)
+        scene = Scene(caption, {8: 5.6, 12: 3.2}.get(moment, 1.9), moment in (2, 6, 9, 11, 12))
+        _encoder(scene, read, readers, moment, max(moment - 8, 0))
+        if moment > 9:
+            _translation(scene, written, (readers[0][-1], readers[1][0]), moment - 8)
         yield scene
 
 
 def _encoder(scene, read, readers, moment, passed):
     """Draw the sentence and its readers: the first goes word by word, then the second at once."""
-    seen, back, y = min(moment, 6), moment > 6, JAR_AT
+    seen, aside, back, y = min(moment, 6), moment > 6, moment > 7, JAR_AT
     way = "" if passed else ", backwards" if back else ", forwards"
     scene.text("encoder", 6, 20, "the encoder reads" + way, "muted", anchor="start", bold=True)
     for i, (x, word) in enumerate(zip(PLACES, read, strict=True)):
         if i >= seen:
             scene.rect(f"layer {i}", x - 37, READ_AT - 17, 74, 34, COLOURS[i], COLOURS[i], 0.1)
-        elif i < seen - 1 and not back:
+        elif i < seen - 1 and not aside:
             _layers(scene, f"layer was {i}", readers[0][i], x - WIDE / 2, y, WIDE, HIGH, True,
                     opacity=0.22)  # fmt: skip
         scene.text(f"word {i}", x, READ_AT + 6, word, COLOURS[i] if i < seen else "ink", bold=True,
                    opacity=0.55 if i < seen else 1)  # fmt: skip
     x = PLACES[max(seen - 1, 0)]
-    first = PAIR[0] if passed else ASIDE if back else (x - WIDE / 2, y, WIDE, HIGH)
+    first = PAIR[0] if passed else ASIDE if aside else (x - WIDE / 2, y, WIDE, HIGH)
     now = readers[0][seen - 1] if seen else []
-    _jar(scene, "layer", read, now, first, None if back else seen - 1)
+    _jar(scene, "layer", read, now, first, None if aside else seen - 1)
     if not seen:
         scene.text("state", PLACES[0] - 38, 276, "hidden state", "muted", anchor="start")
     elif passed < 2:
-        at = (420, y + HIGH - 1) if passed else (439, 388) if back else (max(x, 50), 278)
-        scene.text("share", *at, f"le {now[0]:.0%}", COLOURS[0], 20, bold=True,
-                   when=(0, 0.75) if back else (0.2, 1))  # fmt: skip
+        at = (408, y + HIGH - 11) if passed else (320, 392) if aside else (max(x, 50), 278)
+        _share(scene, "share", *at, now[0], seen, when=(0, 0.75) if aside else (0.2, 1))
     if passed:
-        scene.text("context", 300, y - 14, "context vector", "ink", bold=True)
+        scene.text("context", 253, y - 14, "context vector", "ink", bold=True)
         _jar(scene, "back", read, readers[1][0], PAIR[1])
     elif back:
         _jar(scene, "back", read, readers[1][0], (9, y, WIDE, HIGH), when=(0.8, 1))
     if back and passed < 2:
-        at = (174, y + 20) if passed else (50, 278)
-        scene.text("back share", *at, f"le {readers[1][0][0]:.0%}", COLOURS[0], 20, bold=True,
-                   when=(0.8, 1))  # fmt: skip
+        at = (94, y + 20) if passed else (50, 278)
+        _share(scene, "back share", *at, readers[1][0][0], 6, when=(0.8, 1))
     if passed == 1:
-        for x, words in ((344, "forward"), (256, "backward")):
+        for x, words in ((297, "forward"), (209, "backward")):
             scene.text(words, x, 278, words, "muted", room=80)
-    elif not passed:
-        scene.text("layers", 220, 326, "the thicker a layer, the more", "muted")
-        scene.text("layers too", 220, 352, "the state depends on its word", "muted")
+    elif not aside:
+        scene.text("layers", 6, 376, "the thicker a layer, the more", "muted", anchor="start")
+        scene.text("layers too", 6, 402, "the state depends on its word", "muted", anchor="start")
     for i in range(5, 0, -1) if back and not passed else ():  # the second reader's way, at one go
         turn = 0.3 + 0.11 * (5 - i), 0.3 + 0.11 * (6 - i)
         scene.text(f"falls {i}", PLACES[i], y + 30, read[i], COLOURS[i], bold=True, opacity=0,
@@ -141,6 +142,14 @@ def _encoder(scene, read, readers, moment, passed):
         before = PLACES[min(i + 1, 5)] - WIDE / 2, y, WIDE, HIGH
         _layers(scene, f"back was {i}", readers[1][i], PLACES[i] - WIDE / 2, y, WIDE, HIGH, False,
                 before, opacity=0.22, when=turn)  # fmt: skip
+
+
+def _share(scene, name, x, y, share, count, **how):
+    """Write how much of a state the first of its words is, and what an even share would be."""
+    scene.text(name, x, y, f"le {share:.0%}", COLOURS[0], 20, bold=True, **how)
+    if count > 1:
+        words, x = f"even share {1 / count:.0%}", min(max(x, 73), STAGE - 73)
+        scene.text(f"{name} evenly", x, y + 24, words, "muted", room=140, **how)
 
 
 def _jar(scene, name, read, state, box, new=None, when=(0, 0.75)):
@@ -152,10 +161,16 @@ def _jar(scene, name, read, state, box, new=None, when=(0, 0.75)):
             how = {"when": (0.4, 1), "start": {"x": PLACES[i], "y": READ_AT + 6, "fill": "ink"}}
         scene.rect(f"{name} {i}", x, y + top, wide, thick, COLOURS[i], COLOURS[i], round=1, line=0,
                    when=how["when"])  # fmt: skip
-        if thick > 19 and wide == WIDE:
+        if thick > 15:
             scene.text(f"{name} word {i}", x + wide / 2, y + top + thick / 2 + 6, read[i], "paper",
                        bold=True, room=WIDE - 4, **how)  # fmt: skip
     scene.rect(f"{name} jar", x - 3, y - 3, wide + 6, high + 6, "none", "ink", when=when)
+    count = sum(share > 1e-4 for share in state)
+    level = y + high / count if name == "back" else y + high - high / max(count, 1)
+    dashes = ((-11, "ink"), (3, "paper"), (59, "paper"), (73, "ink")) if count > 1 else ()
+    for k, colour in dashes:  # an even share of the first word
+        ends = [(x + k, level), (x + k + 8, level)]
+        scene.line(f"{name} even {k}", ends, colour, 3, when=when)
 
 
 def _translation(scene, written, contexts, passed):
@@ -170,14 +185,15 @@ def _translation(scene, written, contexts, passed):
         for n, (state, box) in enumerate(zip(contexts, PAIR, strict=True)):
             at = x + 2 - 38 * n, COPY_AT, 34, 38
             _layers(scene, f"copy {n} {i}", state, *at, not n, box, **fly)
-        if i and i >= before:
-            scene.card(f"again {i}", x - 36, STATE_AT, written[i - 1], "ink", 62, height=26,
-                       opacity=0, start=(x - 79, WRITE_AT), **fly)  # fmt: skip
         if i:
             scene.arrow(f"on {i}", x - 58, STATE_AT, x - 22, STATE_AT, "ink", 2, 9, **fly)
+            scene.arrow(f"word in {i}", x - 50, WRITE_AT - 18, x - 20, STATE_AT + 12, "ink", 2, 9,
+                        **fly)  # fmt: skip
         scene.arrow(f"in {i}", x, COPY_AT + 40, x, STATE_AT - 14, "ink", 2, 9, **fly)
         scene.card(f"state {i}", x, STATE_AT, f"s{'₁₂₃₄₅₆'[i]}", "ink", 40, height=26,
                    start=(x, STATE_AT - 20), when=(copied, made))  # fmt: skip
+        scene.arrow(f"writes {i}", x, STATE_AT + 14, x, WRITE_AT - 19, "ink", 2, 9,
+                    when=(made, turn + part))  # fmt: skip
         scene.card(f"written {i}", x, WRITE_AT, word, "ink", 74, full=i == done - 1,
                    start=(x, STATE_AT), when=(made, turn + part))  # fmt: skip
 
