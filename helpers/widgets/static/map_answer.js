@@ -59,12 +59,15 @@ export function answer(scene, model, stack, m, rows, row, losses) {
   scene.output = [x - 4, top - 4, m.width - x + 4, deep + 8];
   scene.start = [
     x - 3,
-    top - ABOVE + 2,
+    top - ABOVE - 2,
     m.width - x + 1,
-    ABOVE + Math.max(first + found.length * pitch, y0 + m.pitch / 2) - top + 2,
+    ABOVE + Math.max(first + found.length * pitch, y0 + m.pitch / 2) - top + 6,
   ];
-  scene.part("loss", x + strip + 3, top - 4, m.width - x - strip - 3, deep + 8);
-  scene.part(["output", "decoding"], ...scene.output);
+  const said = [x + strip + 3, top - 4, m.width - x - strip - 3, deep + 8];
+  scene.part("loss", ...said);
+  // Of the last vectors only the class token's goes on.
+  const own = [[x - 4, y0 - m.pitch / 2 - 1, strip + 7, m.pitch + 2], said];
+  for (const rect of classes ? own : [scene.output]) scene.part(["output", "decoding"], ...rect);
   scene.part(stack.name, x - 4, top - 4, strip + 8, height + 8);
   const { token, share } = found[chosen];
   const what = classes ? "Class" : "Next token";

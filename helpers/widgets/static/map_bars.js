@@ -197,7 +197,7 @@ export class Bars {
         ? `the model drew “${drawn.token}” (${percent(drawn.share)})${drawn.token === best.token ? ", the likeliest token" : `; likeliest: “${best.token}” (${percent(best.share)})`}.`
         : `${decoder ? "the model is about to write" : "the model sees"} “${best.token}”.`;
       if (from === "top") return `${start} Below, ${what}`;
-      return `Start at the blue frame: ${what} Bands show which tokens attention collects from; press one to follow it. Each striped bar is a vector, one colour per number.`;
+      return `Start at the blue frame: ${what} Bands show which ${kind === "ViT" ? "patches" : "tokens"} attention collects from; press one to follow it. Each striped bar is a vector, one colour per number.`;
     }
     if (encoder && decoder)
       return `Translation: “${shorten(sentenceOf(written), 170)}” Press play to see it written, or click on any layer or token.`;
@@ -230,7 +230,7 @@ function followWords({ follow, trace }) {
   const [name, index] = follow.split(":");
   const { tokens, layers } = trace[name];
   const row = Number(index);
-  const from = `“${tokens[row]}” gets its information from`;
+  const from = `“${tokens[row]}”${trace.image && row ? " (row, column)" : ""} gets its information from`;
   if (trace.kind === "ViT")
     return `Bands show where ${from}: the wider, the more weight. Blue on the picture is the last layer’s. That a patch has weight doesn’t prove that it decides.`;
   const both = name === "decoder" && trace.encoder;

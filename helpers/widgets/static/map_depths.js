@@ -20,7 +20,7 @@ export function sceneOf(
   place,
   width,
   rows,
-  { current = rows - 1, height = ROOM, spare = 0, dials = null, more = {}, losses = false } = {},
+  { current = rows - 1, query, height = ROOM, spare = 0, dials = null, more = {}, losses = false } = {},
 ) {
   const where = readPlace(place, model);
   if (model.recurrent && !where.depth) return recurrentScene(model, width, height, current, more.live);
@@ -29,9 +29,9 @@ export function sceneOf(
   if (where.inside === "projection") return projectScene(where, place, width, height, more);
   if (where.inside === "why") return whyScene(where, width, height, more);
   if (where.depth === 3) return numberScene(where, place, width, height);
-  if (where.depth === 2) return headScene(where, place, width, height, rows);
+  if (where.depth === 2) return headScene(where, place, width, height, query);
   if (where.section === "embedding") return embeddingScene(model, where, width, height);
   if (where.section) return outputScene(model, where, width, height, current, dials);
-  if (where.depth === 1) return layerScene(model, where, place, width, height);
+  if (where.depth === 1) return layerScene(model, where, place, width, height, query);
   return wholeScene(model, width, height, rows, current, spare, losses);
 }

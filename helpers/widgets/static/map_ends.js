@@ -2,10 +2,10 @@
 
 import { travel } from "./map_moves.js";
 import { Scene, brief, number, percent, tellVector, nVectors } from "./map_scene.js";
-import { classRow, patchRow } from "./map_patches.js";
+import { classRow, heat, patchRow } from "./map_patches.js";
 import { nameRows, namesWidth } from "./map_rows.js";
 import { atTemperature } from "./map_insides.js";
-import { likeliest, rowOf } from "./map_trace.js";
+import { likeliest, meanWeights, rowOf } from "./map_trace.js";
 import { clamp, fitting, marksIn, spelt, textWidth } from "./text.js";
 
 const said = (names) => (marksIn(names) ? `${marksIn(names)}.` : "");
@@ -29,7 +29,9 @@ export function embeddingScene(model, where, width, room) {
   );
   const top = 62;
   const pitch = clamp((room - top - 10) / stack.n, 3, 30);
-  const label = stack.image ? 84 : clamp(namesWidth(stack.tokens, pitch, 14) + 40, 70, Math.max(140, width * 0.2));
+  const label = stack.image
+    ? clamp(width * 0.22, 84, 240)
+    : clamp(namesWidth(stack.tokens, pitch, 14) + 40, 70, Math.max(140, width * 0.2));
   const gap = clamp(width / 14, 18, 46);
   const strip = clamp((width - label - 2 * gap - 4) / 3, 30, 330);
   const learned = model.image
@@ -50,6 +52,13 @@ export function embeddingScene(model, where, width, room) {
           ["what enters the first layer", "enters layer 1", "goes in"],
         ],
       ];
+  const { image } = stack;
+  const side = label - 74;
+  if (image && side > 60)
+    scene.paint((p) => {
+      p.grey(image, 0, 0, image.cols, image.rows, 0, top, side, side);
+      p.seams(image.along, image.along, 0, top, side / image.along);
+    });
   stack.tokens.forEach((_token, row) => {
     const y = top + (row + 0.5) * pitch;
     if (stack.image) (row ? patchRow : classRow)(scene, stack, row, label - 34, y, pitch);
@@ -187,6 +196,14 @@ export function outputScene(model, where, width, room, row, dials) {
     });
   });
   const among = classes ? "class" : "token of the vocabulary";
+  const { length } = stack.layers;
+  const side = left - 20;
+  if (stack.image && side > 60)
+    scene.labels.push((p) => {
+      heat(p, [0, top, side], stack, meanWeights(stack.layers[length - 1][0]), 0);
+      const words = fitting([`blue: what it takes, layer ${length}`, `blue: layer ${length}`], side, 12);
+      p.text(words, 0, top + side + 13, { size: 12, color: p.theme.query });
+    });
   const whose = classes ? "class token" : `“${stack.tokens[row]}”`;
   scene.label(fitting([`${whose}, last layer`, whose], left - 20, 12), 0, y0 - 26, {
     size: 12,

@@ -4,6 +4,7 @@ import { memoryNames, namedBands, tag } from "./map_named.js";
 import { clearest } from "./map_purpose.js";
 import { along, own, travel } from "./map_moves.js";
 import { path } from "./map_paint.js";
+import { heat } from "./map_patches.js";
 import { percent } from "./map_scene.js";
 import { KINDS, likeliest, meanWeights, rowOf, sentenceOf, valueAt } from "./map_trace.js";
 import { clamp, shorten, textWidth } from "./text.js";
@@ -177,7 +178,7 @@ function encoderDone(scene, { encoder, decoder, candidates }) {
     return void scene.beat(
       `Only the class token’s vector goes on. It says “${candidates[0][0][0]}” with ${percent(candidates[0][0][2])}.`,
       ...rowOfStack(scene, encoder, 0).flat(),
-      scene.output,
+      ...scene.parts.loss,
     );
   const [x, y, w, h] = encoder.memory;
   const out = [m.narrow ? 0 : x - 6, y - 6, m.narrow ? m.width : w + 12, h + 12];
@@ -296,7 +297,7 @@ export function followed(scene, model, follow, reach = Infinity) {
       if (cross) p.line(way, { width, alpha, color: p.theme.key, radius: 8 });
       else p.ribbon(...way.flat(), width, p.theme.query, alpha);
     }
-    for (const [rect, layer] of scene.pictures || []) overPicture(p, rect, stack, layer, row);
+    for (const [rect, layer] of scene.pictures || []) heat(p, rect, stack, meanWeights(stack.layers[layer][0]), row);
   };
   const named = (p) => {
     for (const [each, colour, place] of words) namedBands(p, each, p.theme[colour], place);
@@ -304,19 +305,4 @@ export function followed(scene, model, follow, reach = Infinity) {
     if (shares.length) memoryNames(p, scene, model, shares);
   };
   return { lit, flows, named };
-}
-
-// Over the picture, how much a token collects from each patch in a layer; its own is framed.
-function overPicture(p, [x, y, size], { layers, image: { along } }, layer, row) {
-  const mean = meanWeights(layers[layer][0]);
-  const cell = size / along;
-  const shares = Array.from({ length: along * along }, (_, i) => valueAt(mean, row, i + 1));
-  const most = Math.max(...shares);
-  shares.forEach((share, i) => {
-    const [left, top] = [x + (i % along) * cell, y + Math.floor(i / along) * cell];
-    p.context.globalAlpha = 0.8 * (share / most);
-    p.box(left, top, cell, cell, { fill: p.theme.query, radius: 0 });
-    p.context.globalAlpha = 1;
-    if (i === row - 1) p.box(left, top, cell, cell, { edge: p.theme.warn || p.theme.ink, line: 2, radius: 0 });
-  });
 }

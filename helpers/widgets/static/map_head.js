@@ -1,16 +1,17 @@
 // The map, third depth: one head. Queries on the left, keys above the scores, values above the
 // mixture: every matrix product stands where its rows meet its columns.
 
-import { NARROW, Scene, number, tellVector } from "./map_scene.js";
+import { NARROW, Scene, number, percent, tellVector } from "./map_scene.js";
 import { mixes, rowsGo, sweeps } from "./map_moves.js";
 import { colourOf, path } from "./map_paint.js";
+import { heat, patchButtons, patchRow } from "./map_patches.js";
 import { columnLevels, nameColumns, nameRows, namesWidth } from "./map_rows.js";
-import { matrix, valueAt } from "./map_trace.js";
+import { matrix, tellingPair, valueAt } from "./map_trace.js";
 import { inkOn } from "./colour.js";
 import { purposeOf, sayPurpose } from "./map_purpose.js";
 import { clamp, digits, fitting, textWidth, wrapped } from "./text.js";
 
-export function headScene(where, place, width, room) {
+export function headScene(where, place, width, room, query) {
   const { head, stack, keys, kind } = where;
   const queries = stack.tokens;
   const does = sayPurpose(
@@ -20,7 +21,7 @@ export function headScene(where, place, width, room) {
   const title = `Head ${where.headIndex + 1}: from queries, keys and values to a mixture. ${does}`;
   const scene = new Scene(width, room, title);
   scene.does = does;
-  const g = headSizes(width, room, queries, keys);
+  const g = headSizes(width, room, queries, keys, stack.image);
   if (g.narrow) scene.height = g.top2 + g.high * queries.length + 30;
   const { cell, high, top, left, wide, x1, x2, x3 } = g;
   const [tall, broad] = [queries.length * high, keys.length * cell];
@@ -37,6 +38,7 @@ export function headScene(where, place, width, room) {
 
   headLabels(scene, where, g, queries, keys);
   scene.first = [x2, g.top2, cell, high];
+  if (stack.image) onPicture(scene, where, g, query, (p) => markRow(p, g, query, wide, broad));
   const from = kind === "cross-attention" ? "the encoder’s output" : "this layer’s normalised input";
   const here = place.split("/").slice(0, 4).join("/");
   const makes = (letter, of) => (where.opens ? (row, col) => `${here}/${letter}/${of(row, col)}` : null);
@@ -61,7 +63,12 @@ export function headScene(where, place, width, room) {
     (p, [row, key]) => [markRow(p, g, row, wide, broad), markValue(p, { ...g, rows: keys.length }, key, wide)],
     (p, [row]) => markRow(p, g, row, wide, broad),
   ];
-  scene.targets.slice(-3).forEach((target, i) => (target.marks = marks[i]));
+  scene.targets.slice(-3).forEach((target, i) => {
+    target.marks = (p, [row, key]) => {
+      marks[i](p, [row, key]);
+      if (stack.image) heat(p, g.picture, stack, head.weights, row, i < 2 ? key : 0);
+    };
+  });
 
   const { top2, head2 } = g;
   const end = top + tall + 24;
@@ -87,41 +94,72 @@ export function headScene(where, place, width, room) {
   const atMixture = [x3 - 20, top2 - 30, wide + 24, end2 - top2 + 30];
   scene.beat("The mixtures of all heads, side by side, go through W_O and are added to the stream.", atMixture);
   scene.moves(mixes(head, [x3, head2, wide, g.up], [x3, top2, wide, tall]));
-  scene.hint = `${saysAbove(g) ? "" : `${does} `}Press a score${where.opens ? ", Q, K or V" : ""} to see how it’s made.`;
+  const most = tellingPair(where, query).key;
+  const takes = stack.image
+    ? `${query ? `Patch “${queries[query]}” (row, column)` : "The class token"} takes most from “${keys[most]}”, ${percent(valueAt(head.weights, query, most))}. Press another patch to see what it takes. `
+    : "";
+  scene.hint = `${takes}${saysAbove(g) ? "" : `${does} `}Press a score${where.opens ? ", Q, K or V" : ""} to see how it’s made.`;
   return scene;
 }
 
 // Whether there is room above the weights for what the head does.
 const saysAbove = ({ narrow, x2, x3 }) => !narrow && x3 - x2 > 220;
 
+// The picture with what one query takes, which is chosen by a press.
+function onPicture(scene, { head, stack }, g, query, frame) {
+  const [x, y, side] = g.picture;
+  const follow = (row) => ({ follow: `${stack.name}:${row}` });
+  patchButtons(scene, g.picture, stack, "as the query", follow, "click to see what it takes");
+  const wide = textWidth("[CLS]", 12) + 10;
+  const chip = [x + side - wide, y + side + 5, wide, 18];
+  scene.button(chip, "The class token as the query", follow(0), ["the class token", "click to see what it takes"]);
+  scene.top([g.x2, g.top2, 2, 2], (p, lit) => {
+    heat(p, g.picture, stack, lit ? head.weights : null, query);
+    p.box(...chip, { fill: p.theme.box, edge: p.theme.edge, radius: 5 });
+    p.text("[CLS]", chip[0] + wide / 2, chip[1] + 9.5, { size: 12, align: "center" });
+    if (lit) frame(p);
+  });
+  const name = stack.tokens[query];
+  scene.label(fitting([`query: “${name}”`, name], side - wide), x, y + side + 13, { size: 12 });
+  scene.label(fitting(["blue: what it takes here", "blue: what it takes"], side), x, y + side + 29, {
+    size: 12,
+    color: "query",
+  });
+}
+
 // On a narrow screen the second product, weights times values, stands below the first.
-function headSizes(width, room, queries, keys) {
+function headSizes(width, room, queries, keys, image) {
   const narrow = width < NARROW;
   const rowHigh = (room - 240) / queries.length;
-  const left = clamp(
-    namesWidth(queries, narrow ? 14 : Math.min(rowHigh, 14), 13) + 8,
-    40,
-    Math.max(rowHigh < 11.5 ? 120 : 92, width * 0.15),
-  );
+  const left = image
+    ? clamp(width * 0.055, 30, 90)
+    : clamp(
+        namesWidth(queries, narrow ? 14 : Math.min(rowHigh, 14), 13) + 8,
+        40,
+        Math.max(rowHigh < 11.5 ? 120 : 92, width * 0.15),
+      );
   const gaps = [22, narrow ? 0 : textWidth("softmax", 12) + 16, 56];
   const free = width - left - (narrow ? 24 : gaps.reduce((a, b) => a + b, 0)) - 2;
   // The strips give way where that leaves room for the numbers in the cells.
   const wide = clamp(
-    narrow ? 0.32 * free : Math.min(0.16 * free, (free - 2 * 33 * keys.length) / 2),
+    narrow ? 0.32 * free : image ? 0.18 * free : Math.min(0.16 * free, (free - 2 * 33 * keys.length) / 2),
     narrow ? 40 : 64,
     150,
   );
   const cell = clamp((narrow ? free - wide : (free - 2 * wide) / 2) / keys.length, 1.5, 40);
-  const head = 24;
-  const names = 12 + 46 * columnLevels(cell);
-  const up = narrow ? 70 : clamp(room * 0.26 - names + 58, 70, 130);
+  // Of a picture the patches stand for names, and it lies above Q, or on a phone above all.
+  const names = image ? 20 + Math.min(cell, 24) : 12 + 46 * columnLevels(cell);
+  const up = narrow ? 70 : image ? clamp(room * 0.3, 110, 190) : clamp(room * 0.26 - names + 58, 70, 130);
+  const side = Math.min(narrow ? 0.62 * width : left + wide - 18, narrow ? 220 : up + names - 38);
+  const head = 24 + (image && narrow ? side + 50 : 0);
   const top = head + up + names;
   const high = narrow ? clamp(cell, 6, 18) : clamp((room - top - 26) / queries.length, 3, 1.5 * cell);
   const x1 = left + wide + gaps[0];
   const x2 = narrow ? left : x1 + cell * keys.length + gaps[1];
   const x3 = x2 + cell * keys.length + (narrow ? 24 : gaps[2]);
   const head2 = narrow ? top + high * queries.length + names : head;
-  return { narrow, left, wide, cell, high, head, up, top, x1, x2, x3, head2, top2: head2 + up + names };
+  const picture = [0, 0, side];
+  return { narrow, left, wide, cell, high, head, up, top, x1, x2, x3, head2, top2: head2 + up + names, picture };
 }
 
 function transposed(one) {
@@ -175,10 +213,19 @@ function headLabels(scene, where, g, queries, keys) {
   const { head } = where;
   const { left, wide, cell, high, top, top2, x1, x2, x3 } = g;
   const broad = keys.length * cell;
-  for (const y of new Set([top, top2]))
-    nameRows(scene, queries, { right: left - 8, top: y, pitch: high, room: left - 9 });
-  nameColumns(scene, keys, x1, top, cell);
-  nameColumns(scene, keys, x2, top2, cell);
+  const { image } = where.stack;
+  for (const y of new Set([top, top2])) {
+    const at = { right: left - 8, top: y, pitch: high, room: left - 9 };
+    if (image) queries.forEach((_, i) => i && patchRow(scene, where.stack, i, left - 4, y + (i + 0.5) * high, high));
+    else nameRows(scene, queries, at);
+  }
+  for (const [x, y] of [
+    [x1, top],
+    [x2, top2],
+  ]) {
+    if (image) keys.forEach((_, i) => i && patchRow(scene, where.stack, i, x + (i + 1) * cell, y - cell / 2 - 3, cell));
+    else nameColumns(scene, keys, x, y, cell);
+  }
   scene.label("K", x1 - 12, g.head + g.up / 2, { size: 16, weight: 650, color: "key", align: "center" });
   scene.label(fitting(["keys, one per column", "keys"], broad, 12), x1, g.head - 11, { size: 12, color: "muted" });
   scene.label("V", x3 - 12, g.head2 + g.up / 2, { size: 16, weight: 650, color: "value", align: "center" });

@@ -5,7 +5,7 @@ import { tag } from "./map_named.js";
 import { runs, travel } from "./map_moves.js";
 import { path } from "./map_paint.js";
 import { NARROW, Scene, percent, tellVector, nVectors } from "./map_scene.js";
-import { classRow, patchRow } from "./map_patches.js";
+import { classRow, heat, patchRow } from "./map_patches.js";
 import { hidden } from "./map_network.js";
 import { nameRows, namesWidth } from "./map_rows.js";
 import { purposeOf } from "./map_purpose.js";
@@ -29,11 +29,11 @@ function does({ kind }, { activation }, room) {
   return all.find((words) => textWidth(words, 13) <= room) || "";
 }
 
-export function layerScene(model, where, place, width, room) {
+export function layerScene(model, where, place, width, room, query) {
   const { stack, sublayers, layer } = where;
   const name = `${stack.title} layer ${layer + 1}`;
   const scene = new Scene(width, room, `${name}: ${sublayers.map((one) => KINDS[one.kind].toLowerCase()).join(", ")}`);
-  const g = layerSizes(model, width, room, stack, sublayers);
+  const g = Object.assign(layerSizes(model, width, room, stack, sublayers), { query });
   scene.sources = model.encoder?.tokens;
   const arrives = layer ? stack.layers[layer - 1][sublayers.length - 1].after : stack.entered;
   g.inside = (sublayer, what) =>
@@ -202,8 +202,12 @@ function heads(scene, where, place, g, sublayer, x, wide) {
   const n = sublayer.heads.length;
   const height = g.bottom - g.top;
   const inner = wide > 100 ? wide - 10 : wide;
-  let best = { size: 0 };
-  for (let cols = 1; cols <= n; cols++) {
+  const { stack } = where;
+  // With the picture, beside each head or below it.
+  const pairs = [Math.min((inner - 6) / 2, height / n - 18), Math.min(inner, (height / n - 24) / 2)];
+  let best = stack.image ? { cols: 1, down: n, size: Math.max(...pairs) } : { size: 0 };
+  const [dx, dy] = [0, 1].map((way) => (stack.image && pairs.indexOf(best.size) === way ? best.size + 6 : 0));
+  for (let cols = 1; cols <= n && !stack.image; cols++) {
     const down = Math.ceil(n / cols);
     const size = Math.min((inner - (cols - 1) * 5) / cols, height / down - 18);
     // A column, unless a grid is much larger.
@@ -211,7 +215,7 @@ function heads(scene, where, place, g, sublayer, x, wide) {
   }
   const { cols, down, size } = best;
   const step = height / down;
-  const left = x + (wide - cols * size - (cols - 1) * 5) / 2;
+  const left = x + (wide - cols * size - (cols - 1) * 5 - dx) / 2;
   scene.paint((p) => p.box(x, g.top - 3, wide, height + 6, { fill: stackTint(where, p.theme), edge: p.theme.edge }));
   const shape = sublayer.heads[0].weights;
   const keys = sublayer.kind === "cross-attention";
@@ -232,8 +236,9 @@ function heads(scene, where, place, g, sublayer, x, wide) {
   const purposes = purposesOf(sublayer);
   sublayer.heads.forEach((head, h) => {
     const tx = left + (h % cols) * (size + 5);
-    const ty = g.top + Math.floor(h / cols) * step + (step - size + 14) / 2;
+    const ty = g.top + Math.floor(h / cols) * step + (step - size - dy + 14) / 2;
     scene.paint((p) => p.matrix(head.weights, tx, ty, size, size));
+    if (stack.image) scene.paint((p) => heat(p, [tx + dx, ty + dy, size], stack, head.weights, g.query));
     const does = purposes[h];
     const from = cols > 1 ? tx : x + 4;
     scene.label(waysOf(does, h)[way], from, ty - 9, { size: 12, color: "muted" });
@@ -243,11 +248,17 @@ function heads(scene, where, place, g, sublayer, x, wide) {
       marks: (p, [row, key]) => pointedRows(p, g, where, head, row, key, keys),
     });
     scene.button(
-      [tx - 2, ty - 16, size + 4, size + 18],
+      [tx - 2, ty - 16, size + dx + 4, size + dy + 18],
       `Head ${h + 1} of ${KINDS[sublayer.kind].toLowerCase()}: open it`,
       { go: `${place.split("/").slice(0, 2).join("/")}/${sublayer.kind}/${h}` },
       [name, `rows: ${shape.rows} queries, columns: ${shape.cols} keys`, `on average a row ${does.words}`],
     );
+  });
+  const blue = stack.image ? `blue: what ${stack.tokens[g.query]} takes` : "";
+  scene.label(fitting([blue, blue.replace("what ", ""), ""], wide + 2 * g.gap), x + wide / 2, g.bottom + 12, {
+    size: 12,
+    color: "query",
+    align: "center",
   });
   if (keys) {
     scene.labels.push((p) => {

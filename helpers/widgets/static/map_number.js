@@ -4,9 +4,10 @@ import { NARROW, Scene, number, percent } from "./map_scene.js";
 import { signedBars } from "./map_insides.js";
 import { along, ease } from "./map_moves.js";
 import { colourOf } from "./map_paint.js";
+import { heat, patchButtons, patchRow } from "./map_patches.js";
 import { columnTurn } from "./map_rows.js";
 import { oneRow, rowOf, tellingPair, title, valueAt } from "./map_trace.js";
-import { clamp, digits, textWidth } from "./text.js";
+import { clamp, digits, fitting, textWidth, wrapped } from "./text.js";
 
 export function numberScene(where, place, width, room) {
   const { head, query, key, keys, stack } = where;
@@ -19,12 +20,12 @@ export function numberScene(where, place, width, room) {
   let sum = 0;
   const sums = products.map((one) => (sum += one));
   const scene = new Scene(width, room, `One score: ${say.q} ${names[0]} and ${say.k} ${names[1]}, product by product`);
-  const g = layout(width, room, q.length, where.splits ? 8 : 0);
+  const g = layout(width, room, q.length, where.splits ? 8 : 0, stack.image);
   if (where.splits)
     cornerButton(scene, "Why this weight?", `${place.split("/").slice(0, 5).join("/")}/why`, [
       "what wrote the query and the key",
     ]);
-  vectors(scene, head, query, key, names, g, say);
+  vectors(scene, where, names, g, say);
   productBars(scene, products, g, q, k);
   running(scene, sums, g);
   // An energy is the model's own, rounded once.
@@ -63,7 +64,7 @@ export function numberScene(where, place, width, room) {
     later,
     [0, g.out - 10, width, room - g.out + 10],
   );
-  const most = tellingPair(where);
+  const most = tellingPair(where, stack.image ? query : -1);
   const chosen = !where.words && query === most.query && key === most.key;
   const next = where.kind === "cross-attention" ? `, and the model writes “${stack.written[query]}” next` : "";
   const share = valueAt(head.weights, query, key);
@@ -79,7 +80,7 @@ export function numberScene(where, place, width, room) {
         ? `${scores}, more than any other, and ${takes}.`
         : `${scores}; “${keys[best]}” scores higher and ${takes}.`;
   else
-    scene.hint = `${chosen ? why : ""}${where.splits ? `What decides this score: the tokens, their positions${where.layer ? " or an earlier layer" : ""}? Guess, then press “Why this weight?”` : "Click on a token below to see another key."}`;
+    scene.hint = `${chosen ? why : ""}${where.splits ? `What decides this score: the tokens, their positions${where.layer ? " or an earlier layer" : ""}? Guess, then press “Why this weight?”` : `Click on a ${stack.image ? "patch of the picture" : "token below"} to see another key.`}`;
   return scene;
 }
 
@@ -92,8 +93,8 @@ export function cornerButton(scene, words, go, tip, y = 0) {
   scene.button([x, y, wide, 25], words, { go }, tip);
 }
 
-function layout(width, room, n, down) {
-  const left = width < NARROW + 100 ? 98 : 128;
+function layout(width, room, n, down, image) {
+  const left = width < NARROW + 100 ? 98 : image ? 164 : 128;
   const w = width - left - 8;
   const strip = clamp(room * 0.06, 20, 32);
   const q = 22 + down;
@@ -107,7 +108,7 @@ function layout(width, room, n, down) {
   return { width, left, w, cell: w / n, strip, q, k, bars, high, sum, sumHigh, out, room };
 }
 
-function vectors(scene, head, query, key, names, g, say) {
+function vectors(scene, { head, stack, query, key }, names, g, say) {
   const kinds = [
     ["q", head.q, head.q.rows > 1 ? query : 0, "query", say.q, names[0]],
     ["k", head.k, key, "key", say.k, names[1]],
@@ -120,6 +121,7 @@ function vectors(scene, head, query, key, names, g, say) {
         p.box(g.left + i * g.cell, y, Math.max(1, g.cell - 1), g.strip, { fill: `rgb(${r},${gr},${b})`, radius: 1 });
       }
     });
+    if (row && stack.image) patchRow(scene, stack, row, g.left - 70, y + g.strip / 2, g.strip);
     scene.label(words, g.left - 10, y + g.strip / 2 - 8, { size: 12, align: "right", color, most: g.left - 10 });
     scene.label(name, g.left - 10, y + g.strip / 2 + 8, { size: 14, weight: 600, align: "right", most: g.left - 12 });
   }
@@ -164,7 +166,7 @@ function running(scene, sums, g) {
 }
 
 // Sum, scaling, and the softmax over all keys of this query. Returns where the sum is, and what comes after it.
-function outcome(scene, { head, query, key, keys }, place, dot, names, g, say) {
+function outcome(scene, { head, query, key, keys, stack }, place, dot, names, g, say) {
   const score = valueAt(head.scores, query, key);
   const masked = !head.allowed(query, key);
   const share = valueAt(head.weights, query, key);
@@ -191,11 +193,23 @@ function outcome(scene, { head, query, key, keys }, place, dot, names, g, say) {
   );
   const n = keys.length;
   const pitch = g.w / n;
-  const turn = columnTurn(pitch);
-  const base = g.room - (turn ? 58 : 24);
+  // A picture stands for the names of its patches: they are pressed there.
+  const { image } = stack;
+  const turn = image ? 0 : columnTurn(pitch);
+  const other = (s) => place.replace(/\d+$/, s);
+  const side = g.left - 12;
+  if (image) {
+    const at = [0, g.room - side - 18, side];
+    scene.top([g.left, g.room - 30, 2, 2], (p, lit) => heat(p, at, stack, lit ? head.weights : null, query, key));
+    patchButtons(scene, at, stack, "as the key", (s) => ({ go: other(s) }), "click to see its score");
+    const blue = fitting([`blue: what ${stack.tokens[query]} takes`, `${stack.tokens[query]} takes`], side, 12);
+    scene.label(blue, 0, g.room - 8, { size: 12, color: "query" });
+  }
+  const base = g.room - (turn ? 58 : image ? Math.min(pitch, 27) + 20 : 24);
   const high = base - g.out - 18;
-  scene.label("softmax over", g.left - 10, g.out + 12, { size: 13, align: "right" });
-  scene.label(say.all, g.left - 10, g.out + 28, { size: 13, align: "right" });
+  const over = wrapped(`softmax over ${say.all}`, g.left - 12, 13);
+  const said = image ? g.room - side - 12 - 16 * over.length : g.out + 12;
+  over.forEach((words, i) => scene.label(words, g.left - 10, said + 16 * i, { size: 13, align: "right" }));
   const weights = rowOf(head.weights, query);
   const most = Math.max(...weights);
   scene.paint((p) => {
@@ -213,10 +227,12 @@ function outcome(scene, { head, query, key, keys }, place, dot, names, g, say) {
     });
   });
   keys.forEach((token, s) => {
+    if (image && s && pitch > 6) patchRow(scene, stack, s, g.left + (s + 1) * pitch - 1, base + 3 + pitch / 2, pitch);
+    if (image && s !== key) return;
     const style = turn
       ? { size: 12, turn: -turn, align: "right", most: 56 }
-      : { size: 13, align: "center", most: pitch - 3 };
-    scene.label(token, g.left + (s + 0.5) * pitch, base + (turn ? 7 : 13), {
+      : { size: 13, align: "center", most: image ? 0 : pitch - 3 };
+    scene.label(token, g.left + (s + 0.5) * pitch, base + (turn ? 7 : image ? Math.min(pitch, 27) + 11 : 13), {
       ...style,
       weight: s === key ? 650 : 400,
       color: s === key ? "ink" : "muted",
@@ -233,7 +249,7 @@ function outcome(scene, { head, query, key, keys }, place, dot, names, g, say) {
     oneRow(weights),
     "Weights of all keys for this query",
     tell,
-    (_, s) => place.replace(/\d+$/, s),
+    (_, s) => other(s),
   );
   const told = [0, line - 12, stacked ? g.width : from + each - 4, 21];
   return [told, stacked ? [0, line + 9, g.width, 38] : [told[2], line - 12, g.width, 21]];

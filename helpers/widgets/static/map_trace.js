@@ -329,21 +329,21 @@ export function deeper(text, model, row = 0, followed = false) {
     return `${text}/${sublayer.kind}/${head}`;
   }
   if (place.depth > 2) return text;
-  if (followed) return `${text}/${largest(place.head)}`;
-  const { query, key } = tellingPair(place);
+  if (followed && !model.image) return `${text}/${largest(place.head)}`;
+  const { query, key } = tellingPair(place, model.image ? row : -1);
   return `${text}/${query},${key}`;
 }
 
-// The largest weight from one word to another in a head; where there are no two words, of all.
-export function tellingPair({ head, stack, keys }) {
+// The largest weight from one word, or patch, to another in a head, of one `row` if it's given; where
+// there are no two words, of all.
+export function tellingPair({ head, stack, keys }, row = -1) {
   const { data, cols } = head.weights;
   const own = keys === stack.tokens;
-  const all = Array.from(data, (_, i) => [Math.floor(i / cols), i % cols]).filter(([query, key]) =>
-    head.allowed(query, key),
+  const all = Array.from(data, (_, i) => [Math.floor(i / cols), i % cols]).filter(
+    ([query, key]) => head.allowed(query, key) && (row < 0 || query === row),
   );
-  const words = all.filter(
-    ([query, key]) => isWord(stack.tokens[query]) && isWord(keys[key]) && !(own && query === key),
-  );
+  const named = (names, i) => (stack.image ? i > 0 : isWord(names[i]));
+  const words = all.filter(([query, key]) => named(stack.tokens, query) && named(keys, key) && !(own && query === key));
   const most = (cells) => cells.reduce((a, b) => (data[b[0] * cols + b[1]] > data[a[0] * cols + a[1]] ? b : a));
   const [query, key] = most(words.length ? words : all);
   return { query, key };

@@ -117,6 +117,12 @@ class MapView {
     return name === "decoder" && row < this.rows ? Number(row) : Math.max(0, this.rows - 1);
   }
 
+  // Of a picture, whose weights are laid over it: the followed token's, or the middle patch's.
+  get query() {
+    const { image, encoder } = this.trace;
+    return image ? Number(this.follow.split(":")[1] || encoder.n >> 1) : this.current;
+  }
+
   set(changes) {
     if (!("sentence" in changes || "chosen" in changes)) this.said = "";
     this.touched = true;
@@ -137,7 +143,14 @@ class MapView {
     }
     // Logits are those of the row that was shown.
     const written = place.endsWith("decoder/output") ? this.current : this.model.get("written");
-    this.set({ place, written, beat: -1, stop: -1, everything: true, ...(place ? { follow: "" } : {}) });
+    this.set({
+      place,
+      written,
+      beat: -1,
+      stop: -1,
+      everything: true,
+      ...(place && !this.trace.image ? { follow: "" } : {}),
+    });
     this.say(trail(place, this.trace).pop().words);
     if (this.answer) this.hear(this.answer);
   }
@@ -164,7 +177,7 @@ class MapView {
     if (name) place = lastOf(name);
     else if (!place && depth === 3 && trace.encoder && trace.decoder) place = lastOf("decoder");
     for (let d = readPlace(place, trace).depth; d < depth; d++)
-      place = deeper(place, trace, name ? Number(row) : this.current, Boolean(name));
+      place = deeper(place, trace, name ? Number(row) : this.query, Boolean(name));
     this.open(place);
   }
 
@@ -254,6 +267,7 @@ class MapView {
     this.height = rows && this.place ? clamp(Math.min(seen, this.wholeHeight), 360, 560) : this.wholeHeight;
     this.scene = sceneOf(this.trace, this.place, width, this.rows, {
       current,
+      query: this.query,
       height: this.place ? this.height : room,
       spare: free - room,
       dials: this.bars.setDials(),

@@ -54,7 +54,7 @@ function measures(model, width, room, spare) {
           both ? 180 : width < 760 ? 74 : 96,
         );
   if (model.decoder) model.decoder.arrow = both ? label - next : 0;
-  const gap = narrow ? 22 : model.image ? 11 : 15;
+  const gap = narrow ? 22 : 15;
   const strip = narrow
     ? Math.floor((width - label - 2 * gap - 6) / 3)
     : clamp(Math.round((width - 460) / 12), 13, model.image ? 22 : close ? 30 : 44);
@@ -189,13 +189,11 @@ function embedding(scene, model, stack, { label, strip, gap, pitch, vectors: roo
     scene.paint((p) => {
       p.box(xs[i], top, wide, rows * pitch, { fill: p.theme.paper, radius: 2 });
       p.strips(stack[name], xs[i], top, wide, pitch, { rows });
-      if (i)
-        p.text(i === 1 ? "+" : "=", xs[i] - gap / 2, top + (rows * pitch) / 2, {
-          size: 16,
-          weight: 600,
-          align: "center",
-          color: p.theme.muted,
-        });
+      const [x, y] = [xs[i] - gap / 2, top + (rows * pitch) / 2];
+      if (!i) return;
+      // On paper, above the lines that run past.
+      p.box(x - gap / 2, y - 8, gap, 16, { fill: p.theme.paper, radius: 0 });
+      p.text(i === 1 ? "+" : "=", x, y, { size: 14, weight: 600, align: "center", color: p.theme.muted });
     });
     scene.part(part, xs[i] - 2, top, wide + 4, height);
     scene.grid(
@@ -288,7 +286,14 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
 
 // Every part's whole name if they all fit below the layer, else shorter ones, the same everywhere.
 const NAMES = {
-  "self-attention": ["self-attention", "self-attention", "self-attention", "self-|attention", "self-attention"],
+  "self-attention": [
+    "self-attention",
+    "self-attention",
+    "self-attention",
+    "self-|attention",
+    "self-attention",
+    "self-|attention",
+  ],
   "masked-self-attention": ["masked self-attention", "masked", "masked", "masked", "masked"],
   "cross-attention": ["cross-attention", "cross", "cross", "cross", "cross"],
   // On two lines; in the end on lines of its own, or left to the pointer.
@@ -297,10 +302,10 @@ const NAMES = {
 
 // `lines`: how many of them there is room for.
 function namesBelow(scene, sublayers, y, [from, to], lines) {
-  for (const size of lines > 2 ? [0, 1, 4] : [0, 1, 2, 3, 4]) {
+  for (const size of lines > 2 ? [0, 1, 4, 5] : [0, 1, 2, 3, 4]) {
     const words = sublayers
       .map(({ kind, box }) => {
-        const lines = NAMES[kind][size].split("|");
+        const lines = (NAMES[kind][size] ?? NAMES[kind][4]).split("|");
         const wide = Math.max(...lines.map((line) => textWidth(line, 12)));
         const middle = box[0] + box[2] / 2;
         return { lines, wide, x: middle - wide / 2, middle, reach: Math.max(14, box[2] / 2) };
@@ -312,10 +317,11 @@ function namesBelow(scene, sublayers, y, [from, to], lines) {
     // Under its own part, or a shorter name.
     const astray = ({ x, wide, middle, reach }) => Math.abs(x + wide / 2 - middle) > reach;
     if (words[0].x < from || (size < 2 && words.some(astray))) continue;
-    const network = textWidth("feed-forward", 12) < to - from - 2 ? ["feed-forward"] : ["feed-", "forward"];
-    if (size === 4 && network.length < lines)
+    const network = textWidth("feed-forward", 12) <= to - from + 2 ? ["feed-forward"] : ["feed-", "forward"];
+    const below = Math.max(...words.map((one) => one.lines.length));
+    if (size > 3 && below + network.length <= lines)
       network.forEach((line, i) => {
-        scene.label(line, to + 2, y + 13 + 12 * i, { size: 12, color: "muted", align: "right" });
+        scene.label(line, to + 2, y + 5 + 8 * below + 12 * i, { size: 12, color: "muted", align: "right" });
       });
     return words.forEach(({ lines, wide, x }) =>
       lines.forEach((line, i) => {
