@@ -618,8 +618,42 @@ def test_a_vits_picture_is_its_tokens_and_its_answer_a_class(offline):
     patch.nth(24).click()
     expect(page.locator(".mm-words")).to_contain_text("“4,4”")
     page.keyboard.press("Escape")
+    for _ in range(6):
+        page.locator(".mm-tour .mm-main").click()
+    # Of the last vectors only the class token's is lit.
+    box = answer.bounding_box()
+    rows = [ink(page, box["x"] + 2, box["y"] + 22 + y, 12, 4) for y in (3, 60, 120)]
+    assert rows[0] > 2 * max(rows[1:])
+    page.get_by_role("button", name="Leave").click()
     answer.click()
     expect_at(page, "Logits and softmax")
+
+
+@pytest.mark.parametrize("width", [1024, 390])
+def test_a_vits_head_shows_its_weights_on_the_picture(offline, width):
+    trace = vit()
+    page = offline(model_map(trace, place="encoder/0/self-attention/2"), size=(width, 844))
+    words = page.locator(".mm-words")
+    weights = trace.encoder.layers[0][0].heads.weights[2]
+    page.get_by_role("button", name="Patch 3,5 as the query").click()
+    shares = weights[19].clone()
+    shares[[0, 19]] = 0
+    best = trace.encoder.tokens[int(shares.argmax())]
+    expect(words).to_contain_text(f"Patch “3,5” (row, column) takes most from “{best}”")
+    least = trace.encoder.tokens[1 + int(shares[1:].argmin())]
+    blue = [colours(page, f"^Patch {name} as") for name in (best, least)]
+    assert blue[0] > blue[1] + 60
+    # Pressing a depth goes on from what was chosen; there the picture chooses the key.
+    page.get_by_role("button", name="One number").click()
+    expect_at(page, f"“3,5” to “{best}”", "One number")
+    page.get_by_role("button", name="Patch 7,4 as the key").click()
+    expect_at(page, "“3,5” to “7,4”", "One number")
+    if width < 500:
+        return
+    # Every layer's parts are named below it, where the file browser is open too.
+    page = offline(model_map(trace), size=(870, 768))
+    layer = page.get_by_role("button", name=re.compile("^ViT layer 1: open")).bounding_box()
+    assert ink(page, layer["x"], layer["y"] + layer["height"] + 18, layer["width"], 28) > 9000
 
 
 # ---- in JupyterLab ---------------------------------------------------------------------------

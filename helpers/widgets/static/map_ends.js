@@ -53,7 +53,7 @@ export function embeddingScene(model, where, width, room) {
         ],
       ];
   const { image } = stack;
-  const side = label - 74;
+  const side = label - 92;
   if (image && side > 60)
     scene.paint((p) => {
       p.grey(image, 0, 0, image.cols, image.rows, 0, top, side, side);

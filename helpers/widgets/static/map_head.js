@@ -115,12 +115,12 @@ function onPicture(scene, { head, stack }, g, query, frame) {
   scene.button(chip, "The class token as the query", follow(0), ["the class token", "click to see what it takes"]);
   scene.top([g.x2, g.top2, 2, 2], (p, lit) => {
     heat(p, g.picture, stack, lit ? head.weights : null, query);
-    p.box(...chip, { fill: p.theme.box, edge: p.theme.edge, radius: 5 });
+    p.box(...chip, { fill: p.theme.box, edge: query ? p.theme.edge : p.theme.ink, line: query ? 1 : 2, radius: 5 });
     p.text("[CLS]", chip[0] + wide / 2, chip[1] + 9.5, { size: 12, align: "center" });
     if (lit) frame(p);
   });
   const name = stack.tokens[query];
-  scene.label(fitting([`query: “${name}”`, name], side - wide), x, y + side + 13, { size: 12 });
+  scene.label(fitting(query ? [`query: “${name}”`, name] : ["query:"], side - wide), x, y + side + 13, { size: 12 });
   scene.label(fitting(["blue: what it takes here", "blue: what it takes"], side), x, y + side + 29, {
     size: 12,
     color: "query",
@@ -157,7 +157,7 @@ function headSizes(width, room, queries, keys, image) {
   const x1 = left + wide + gaps[0];
   const x2 = narrow ? left : x1 + cell * keys.length + gaps[1];
   const x3 = x2 + cell * keys.length + (narrow ? 24 : gaps[2]);
-  const head2 = narrow ? top + high * queries.length + names : head;
+  const head2 = narrow ? top + high * queries.length + Math.max(names, 72) : head;
   const picture = [0, 0, side];
   return { narrow, left, wide, cell, high, head, up, top, x1, x2, x3, head2, top2: head2 + up + names, picture };
 }
@@ -254,7 +254,16 @@ function headLabels(scene, where, g, queries, keys) {
     const y = top2 + (queries.length * high) / 2;
     if (g.narrow) {
       const [from, to] = [x1 + broad / 2, left + broad / 2];
-      const way = path(from, top + below + 12, from, top + below + 34, to, top + below + 34, to, top2 - 52);
+      const way = path(
+        from,
+        top + below + 12,
+        from,
+        top + below + 34,
+        to,
+        top + below + 34,
+        to,
+        top2 - (image ? 30 : 52),
+      );
       p.line(way, { color: p.theme.muted, width: 2, arrow: true });
       p.text("softmax", to + 8, top + below + 48, { size: 12, color: p.theme.muted });
     } else {

@@ -310,9 +310,13 @@ class MapView {
     const { measures } = this.scene;
     const { encoder, decoder } = this.trace;
     const block = !measures?.narrow ? 0 : encoder && stack === "decoder" ? decoder.layers.length : 1;
-    const top = stack
-      ? this.trace[stack].y(Number(row), block) + 44 - this.frame.clientHeight
-      : middle - this.frame.clientHeight / 2;
+    // Of a picture's patches the picture itself, at the top, says it.
+    const top =
+      stack && !this.trace.image
+        ? this.trace[stack].y(Number(row), block) + 44 - this.frame.clientHeight
+        : stack
+          ? 0
+          : middle - this.frame.clientHeight / 2;
     this.frame.scrollTo({ top, behavior: prefersStillness() ? "instant" : "smooth" });
   }
 
