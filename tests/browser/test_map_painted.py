@@ -622,7 +622,7 @@ def test_a_vits_picture_is_its_tokens_and_its_answer_a_class(offline):
         page.locator(".mm-tour .mm-main").click()
     # Of the last vectors only the class token's is lit.
     box = answer.bounding_box()
-    rows = [ink(page, box["x"] + 2, box["y"] + 22 + y, 12, 4) for y in (3, 60, 120)]
+    rows = [ink(page, box["x"] + 2, box["y"] + 26 + y, 12, 4) for y in (3, 60, 120)]
     assert rows[0] > 2 * max(rows[1:])
     page.get_by_role("button", name="Leave").click()
     answer.click()

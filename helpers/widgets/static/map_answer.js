@@ -80,7 +80,7 @@ export function answer(scene, model, stack, m, rows, row, losses) {
   ].filter(Boolean);
   scene.height = Math.max(scene.height, top + deep + 4);
   scene.button(
-    [x, top - ABOVE, m.width - x, ABOVE + deep],
+    [x, top - ABOVE - 4, m.width - x, ABOVE + 4 + deep],
     `${what}: ${token}, ${percent(share)}. Open logits and softmax`,
     { go: `${stack.name}/output` },
     tip,
