@@ -20,8 +20,6 @@ FOOT, UNIT = (52, 402), 55  # where the first plane's origin is, and how long a 
 OTHER, FAR = (430, 380), 158  # likewise for the plane of what the values say
 FORMULAS = {
     2: ("car · small", "= 1·0 + 0·1 = 0"),
-    3: ("query of car", "= car W_Q = (0, 4)"),
-    4: ("key of small", "= small W_K = (0, 1)"),
     5: ("query · key of small", "= 0·0 + 4·1 = 4"),
     6: ("query · key of car", "= 0·1 + 4·0 = 0"),
     7: ("weights", "= softmax(scores / √2)"),
@@ -32,12 +30,12 @@ def queries_in_one_plane():
     """A film: "the small red car stops", and how car finds its adjectives. Their arrows go into a
     plane with nouns to the right and adjectives upwards: car's is (1, 0), those of small and red
     are (0, 1), at right angles to it, so that their dot product is 0; the and stops are at (0, 0).
-    The matrix W_Q turns car's arrow upwards and makes it four long: its query. It meets every
-    word's key, scores 4 with small and red, which a bracket joins to car, 0 with the others, and a
-    softmax makes weights of 0.46 for small and red. In a second plane, of size and redness, car
-    moves 0.46 of the way along the value of small and of the value of red.
+    car's arrow times the matrix W_Q is a second arrow, upwards and four long: its query. It meets
+    every word's key, scores 4 with small and red, which a bracket joins to car, 0 with the others,
+    and a softmax makes weights of 0.46 for small and red. In a second plane, of size and redness,
+    car moves 0.46 of the way along the value of small and of the value of red, to (−0.46, 0.46).
     """
-    return film(list(_scenes()), 436)
+    return film(list(_scenes()), 454)
 
 
 def _scenes():
@@ -47,15 +45,15 @@ def _scenes():
         ("Which words describe car? Compare their vectors.", 0),
         ("In this plane, nouns point to the right and adjectives upwards.", 1),
         ("car is at right angles to small and red, so their dot product is 0: no match.", 2),
-        ("W_Q turns a noun upwards and makes it 4 long. This is the query of car.", 3),
+        ("car times W_Q gives a second arrow, upwards and 4 long: the query of car.", 3),
         ("W_K leaves nouns and adjectives where they are. These are the keys, one per word.", 4),
         ("The query meets every key, one dot product each.", 5),
         ("4 for small and red, 0 for all others.", 6),
         ("Divide the scores by √2; a softmax makes weights of them. Unrounded they sum to 1.", 7),
-        ("What car takes are their values, in two other entries of a word: size and redness.", 8),
+        ("W_V makes values of two other entries, size and redness. These are what car takes.", 8),
         (f"{weights[SMALL]:.2f} of the value of small flows into car …", 9),
         (f"… and {weights[RED]:.2f} of the value of red.", 10),
-        ("car is still a noun. Now it's smallish and reddish too.", 11),
+        ("car is still a noun, (1, 0). Now it's smallish and reddish too.", 11),
     ]
     for caption, moment in told:
         scene = Scene(caption, key=moment in (1, 3, 5, 7, 8, 11))
@@ -106,12 +104,12 @@ def _plane(scene, moment):
     scene.text("noun", x + 132, y + 6, "noun", "muted", anchor="start")
     scene.text("adjective", x + 10, y - 222, "adjective", "muted", anchor="start")
     turned, keys, apart = moment >= 3, moment >= 4, moment == 0
-    late = {"when": (0.7, 1)} if moment in (1, 3) else {}  # when the arrows are there
+    late = {"when": (0.7, 1)} if moment == 1 else {}  # when the arrows are there
     colour = "key" if keys else "muted"
     for i in range(len(WORDS)):
         vector = tuple(VECTORS[i, :2].int().tolist())
         if apart:
-            scene.text(f"vector {i}", PLACES[i], 138, vector, "query" if i == CAR else "muted")
+            scene.text(f"vector {i}", PLACES[i], 138, vector, "ink" if i == CAR else "muted")
         if vector == (0, 0) and moment < 3:
             scene.dot(f"dot {i}", *((PLACES[i], 104) if apart else (x, y)), 5, "muted")
     for i in (SMALL, RED):
@@ -123,17 +121,41 @@ def _plane(scene, moment):
     if keys:
         scene.arrow("car's key", x, y + 4, x + UNIT, y + 4, "key", 5, 13)
         scene.text("its name", x + 12, y + 24, "key of car", "key", anchor="start")
-    at = (PLACES[CAR] - UNIT / 2, 80) if apart else (x + 4 if turned else x, y)
-    end = (at[0], y - 4 * UNIT) if turned else (at[0] + UNIT, at[1])
-    scene.arrow("car's query", *at, *end, "query", 6, 15, start={})
-    at = (x + 20, y - 4 * UNIT + 22) if turned else (x + 12, y + 24)
+    at = (PLACES[CAR] - UNIT / 2, 80) if apart else (x, y - 3 if turned else y)
+    thick = (3, 10) if turned else (6, 15)
+    scene.arrow("car's arrow", *at, at[0] + UNIT, at[1], "ink", *thick, start={})
     if not apart:
-        words = "query of car" if turned else "car (1, 0)"
-        scene.text("car's name", *at, words, "query", anchor="start", bold=True, **late)
+        at, late = ((x + UNIT + 6, y - 12), {}) if turned else ((x + 12, y + 24), late)
+        scene.text("car's name", *at, "car (1, 0)", "ink", anchor="start", bold=True, **late)
+    if turned:
+        come = {"x": 330, "y": 300, "length": 20}  # out of the product
+        scene.arrow("query", x + 4, y, x + 4, y - 4 * UNIT, "query", 6, 15, start=come,
+                    when=(0.6, 1))  # fmt: skip
+        scene.text("query's name", x + 20, y - 4 * UNIT + 22, "query of car", "query",
+                   anchor="start", bold=True, when=(0.8, 1))  # fmt: skip
+    if moment == 3:
+        _product(scene, "car", CAR, "W_Q", W_Q, "query")
+    if moment == 4:
+        _product(scene, "small", SMALL, "W_K", W_K, "key")
     if moment == 2:
         scene.line("corner", [(x, y - 18), (x + 18, y - 18), (x + 18, y)], "ink")
     for i, line in enumerate(FORMULAS.get(moment, ())):
         scene.text(f"formula {i}", 245, 240 + 30 * i, line, "ink", 18, "start", bold=i > 0)
+
+
+def _product(scene, word, i, name, matrix, colour):
+    """Work out a word's query or key: its two entries times the two rows that they meet."""
+    row, result = (f"({a:.0f}, {b:.0f})" for a, b in (VECTORS[i, :2], VECTORS[i] @ matrix))
+    late = {"when": (0.4, 0.7)}
+    scene.text("whose", 225, 224, f"{colour} of {word} = {word} {name}", colour, 18, "start", True,
+               **late)  # fmt: skip
+    scene.text("row", 225, 278, f"{row}  ·", "ink", 18, "start", room=82, **late)
+    for j, entries in enumerate(matrix[:2].int().tolist()):
+        for k, entry in enumerate(entries):
+            at, lit = (316 + 36 * k, 242 + 32 * j), 0.35 * float(VECTORS[i, j])
+            scene.rect(f"entry {j} {k}", *at, 36, 32, "value", "value", lit, **late)
+            scene.text(f"entry of {j} {k}", at[0] + 18, at[1] + 22, entry, "ink", 18, **late)
+    scene.text("result", 396, 278, f"= {result}", colour, 18, "start", True, room=82, **late)
 
 
 def _values(scene, moment, weights):
@@ -172,6 +194,10 @@ def _values(scene, moment, weights):
         scene.arrow("change", x, y, x - small, y - red, "query", 6, 15)
     scene.dot("car here", x - across, y - up, 9, "query", **late)
     name = (x - across - 32, y - up - 12) if moment > 8 else (x + 32, y - 12)
+    if moment > 10:
+        terms = [f"{weights[i]:.2f}·{tuple(VECTORS[i, 3:].int().tolist())}" for i in (SMALL, RED)]
+        words = f"{' + '.join(terms)} = (-{small / FAR:.2f}, {red / FAR:.2f})".replace("-", "−")
+        scene.text("sum", 240, 448, words, bold=True)
     scene.text("car's new name", *name, "car", "query", bold=True, **late)
 
 

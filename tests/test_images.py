@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from helpers.notebook import picture as show
-from images import draw, recurrent_films, stage
+from images import draw, one_plane, recurrent_films, stage
 from notebooks import build
 
 FILMS = sorted(path.stem for path in draw.HERE.glob("*.json"))
@@ -93,6 +93,13 @@ def test_a_context_is_the_sum_of_the_values_with_the_weights_that_stand_there():
         assert shapes[f"context {i}"]["text"] == str(tuple(f"{x:.2f}" for x in context)).replace(
             "'", ""
         )
+
+
+def test_in_the_plane_car_keeps_its_own_arrow_beside_its_query():
+    last = show("queries_in_one_plane").data["scenes"][-1]["shapes"]
+    lengths = {last[name]["length"] / one_plane.UNIT for name in ("car's arrow", "query")}
+    assert lengths == {1, 4}
+    assert last["sum"]["text"] == "0.46·(−1, 0) + 0.46·(0, 1) = (−0.46, 0.46)"
 
 
 def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows():
