@@ -13,7 +13,6 @@ import torch
 import torch.nn.functional as F
 from explorer_promises import check_that_every_change_shows, check_the_still_picture, clicks, send
 
-from helpers.models.patients import PATIENTS
 from helpers.text.subwords import BytePairs
 from helpers.transformer.losses import smooth_targets
 from helpers.transformer.masks import causal_mask
@@ -36,11 +35,11 @@ from helpers.widgets.softmax_scale import (
     scale_measurements,
 )
 from helpers.widgets.tokenizers_side_by_side import TokenizersSideBySide
-from helpers.widgets.ward_round import VISIBLE, WardRound, chart
+from helpers.widgets.ward_round import ALL, WARD, WardRound, chart
 from notebooks import build
 
 CHANGES = {
-    WardRound: {"patient": "no mask", "module": 2},
+    WardRound: {"patient": "B", "module": 2},
     DotProducts: {"q_x": -1.0, "q_y": 2.0, "a_x": 0.0, "a_y": -2.0, "b_x": 3.0, "b_y": 1.0},
     KernelRegression: {"query": 4.0, "width": 1.0, "curve": False},
     SoftmaxTemperature: {"temperature": 0.1, "first": -1.0, "second": 3.0, "third": 3.0,
@@ -346,24 +345,30 @@ def test_the_patterns_widget_counts_what_its_mask_holds(causal):
     assert "has met" not in AttentionPatterns(layers=1).svg
 
 
-def test_the_ward_round_opens_at_the_first_wrong_module_and_counts_its_cells():
-    assert tuple(p for p in PATIENTS if chart(p)[1] is not None) == VISIBLE
-    widget = WardRound()
-    for patient in VISIBLE:
-        widget.patient = patient
-        assert widget.module == widget.numbers["first"]
-        assert widget.svg.count('width="10.0" height="23.0"') == 1
-        assert PATIENTS[patient].complaint in widget.tell()[1]
-        for path, moved, may in widget.numbers["modules"]:  # words as `tell` has them
-            assert may.equal(torch.eye(11).bool()) or may.equal(causal_mask(11)), path
-            assert not ((moved != may) & moved).tril().any(), path
-    assert "Here 31 cells see the future and 4 cells miss the past." in widget.tell()[0]
-    one = torch.ones(11, 11).tril().bool()
-    one[0, 1], one[1, 0] = True, False
-    widget.numbers |= {"moved": one, "odd": one != causal_mask(11)}
-    assert "1 cell sees the future and 1 cell misses the past." in widget.tell()[0]
-    widget.module = 0
-    assert widget.tell()[0] == "Output k should depend on word k alone, and it does."
+def test_the_ward_round_asks_where_it_begins_and_judges_each_suspicion():
+    found = {name for name in ALL if chart(name)[1] is not None}
+    assert found == {name for name, _ in WARD.values()}
+    widget, places = WardRound(), set()
+    for letter, (name, said) in WARD.items():
+        widget.patient = letter
+        first, last = widget.numbers["first"], len(widget.numbers["modules"]) - 1
+        assert widget.module == last != first  # nothing is given away
+        assert "✓" not in widget.svg
+        assert not {name, ALL[name].finding} & {said, *widget.tell()}
+        assert ALL[name].complaint in widget.tell()[1]
+        for widget.module in range(last):
+            verdict = widget.tell()[1]
+            assert verdict.startswith("Yes") == ("✓" in widget.svg) == (widget.module == first)
+            assert ("up to here" in verdict) == (widget.module < first)
+        assert ALL[name].where.endswith(path := widget.numbers["modules"][first][0])
+        places.add(path)
+        for path, moved, may in widget.numbers["modules"]:
+            assert may.all() or may.equal(torch.eye(len(may)).bool()) or not may.triu(1).any(), path
+            assert letter == "B" or not ((moved != may) & moved).tril().any(), path
+    assert len(places) == 3
+    assert "can’t tell them apart" in WardRound(patient="F", module=1).tell()[1]
+    early = "31 outputs change before the word has come, 4 ignore a word they need."
+    assert early in WardRound(patient="E", module=1).tell()[0]
 
 
 def test_hints_follow_what_the_hand_did():

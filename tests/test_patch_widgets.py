@@ -32,12 +32,15 @@ def test_it_keeps_what_every_explorer_promises(make):
 
 
 def test_the_rows_are_those_of_the_two_models(make, models):
-    untrained, wardrobe = models
+    wardrobe = models[1]
     image = clothes("test", 3).images[1][None]
-    maps, theirs = wardrobe.attend(image)[0], untrained.attend(image)[0]
+    maps = wardrobe.attend(image)[0]
     widget = make(picture=1, layer=2, head=1, token=3)
     torch.testing.assert_close(widget.numbers["trained"], maps[1, 1, 3])
-    torch.testing.assert_close(widget.numbers["random weights"], theirs[1, 1, 3])
+    drawn, shown = widget.numbers["random weights"], widget.numbers["shown"]
+    shares = sorted(widget._row(f"random {i}")[1:][shown].sum().item() for i in range(20))
+    assert drawn[1:][shown].sum().item() == shares[10]  # the median
+    assert widget.numbers["even"] == pytest.approx(shown.sum().item() / 17)
     widget.head = -1
     torch.testing.assert_close(widget.numbers["trained"], maps[1].mean(0)[3])
     widget.head = ROLLOUT
@@ -49,10 +52,13 @@ def test_the_rows_are_those_of_the_two_models(make, models):
 def test_only_what_is_outside_the_band_of_random_models_counts_as_a_difference(make):
     widget = make()
     low, high = widget.numbers["band"]
-    for part, said in (low - 0.01, "moved it away"), (low, "No clear"), (high + 0.01, "it there"):
-        widget._share = lambda row, part=part: part
+    for off, said in (-0.004, "No clear"), (-0.01, "moved it away"):  # the digits decide
+        widget.numbers["trained"] = torch.zeros(17)
+        widget.numbers["trained"][1 + widget.numbers["shown"].int().argmax()] = low / 100 + off
         assert said in widget.tell()[1]
-    assert make().numbers["band"] == (low, high)  # seeded
+    widget.numbers["band"] = [low - 9, low - 2]
+    assert "moved it there" in widget.tell()[1]
+    assert make().numbers["band"] == [low, high]  # seeded
 
 
 def test_the_patches_that_count_are_outlined_and_the_rule_is_in_view(make):
@@ -98,6 +104,7 @@ def test_a_side_is_pressed_in_a_cell_of_its_own_and_compared(side, said):
     widget.reset()
     send(widget, set={"side": side}, number=1)
     assert widget.tell()[1] == f"Against side 7: {said}"
+    assert f"token {widget.chosen + 1}, as the class token is the first" in widget.svg
     bars = widget.draw()[2:]
     assert re.findall(r"Side of (\d+) pixels[^\"]*pressed", "".join(b.to_svg() for b in bars)) == [
         str(side)

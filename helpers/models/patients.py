@@ -137,6 +137,27 @@ PATIENTS = {
         ),
     )
 }  # fmt: skip
+# Their fault lies elsewhere than in self-attention: for those who look for it by hand.
+ELSEWHERE = {
+    patient.name: patient
+    for patient in (
+        Patient(
+            "down the sentence", "Writer", "norm over the wrong axis", "layers.0",
+            "I drew every attention map, and the mask is right. The loss is still too good.",
+            GITHUB + "jadore801120/attention-is-all-you-need-pytorch/pull/17",
+            (("        return self.norm_3(x + self.dropout(self.feed(x)))\n",
+              "        x = x + self.dropout(self.feed(x))\n"
+              "        return (x - x.mean(1, keepdim=True)) / x.std(1, keepdim=True)\n"),),
+        ),
+        Patient(
+            "its own keys", "Translator", "source ignored", "layers.0.cross_attention",
+            "Whatever it's given to translate, it writes the same sentence.",
+            GITHUB + "keitakurita/Practical_NLP_in_PyTorch/issues/1",
+            (("self.cross_attention(x, memory, memory, memory_mask)",
+              "self.cross_attention(x, x, x, mask)"),),
+        ),
+    )
+}  # fmt: skip
 
 
 def source_of(patient, healthy=None):
@@ -182,7 +203,7 @@ def admit(name):
     Parameters
     ----------
     name : str
-        One of `PATIENTS`.
+        One of `PATIENTS` or `ELSEWHERE`.
 
     Returns
     -------
@@ -192,7 +213,7 @@ def admit(name):
     """
     import torch  # here, so that questions about patients need no torch
 
-    patient = PATIENTS[name]
+    patient = (PATIENTS | ELSEWHERE)[name]
     names = run_source(source_of(patient), f"{name.replace(' ', '_')}.py")
     torch.manual_seed(0)
     options = {"kind": KINDS[patient.model], "vocab_size": 50, "pad_id": 0, "max_len": 64}

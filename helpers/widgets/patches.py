@@ -35,6 +35,11 @@ def _against(times, what):
     return f"{number(times, 0 if times > 10 else 2)} times the {what}"
 
 
+def _percent(row, shown):
+    """Add up a row's weight on the patches that count, to the digits that are printed."""
+    return round(100 * row[1:][shown].sum().item())
+
+
 class PatchCutter(Explorer):
     """Cut a picture into patches and lay them in a row: the sentence that a ViT reads.
 
@@ -130,8 +135,8 @@ class PatchCutter(Explorer):
         sheet.text(112, 178, f"{width} numbers, row by row:")
         sheet.pixels(0, 222, 456, 24, pixels.reshape(1, -1), GREYS, 0, 255)
         sheet.rect(0, 222, 456, 24, stroke=ORANGE, line=2)
-        sheet.text(0, 274, f"A linear layer turns these {width} numbers into")
-        sheet.text(0, 298, f"one vector: token {self.chosen} of the sentence.")
+        sheet.text(0, 274, f"A linear layer: {width} numbers → one vector,")
+        sheet.text(0, 298, f"token {self.chosen + 1}, as the class token is the first.")
         return sheet
 
     def _pixels(self, patch):
@@ -161,7 +166,7 @@ class PatchCutter(Explorer):
 
 
 class PatchAttention(Explorer):
-    """Click a patch and see where it attends; beside it, the first of 20 models never trained.
+    """Click a patch and see where it attends; beside it, the median of 20 models never trained.
 
     Parameters
     ----------
@@ -212,9 +217,11 @@ class PatchAttention(Explorer):
         bright = image.float().unfold(0, size, size).unfold(1, size, size).mean((2, 3)).flatten()
         shown = bright > 0.1 * bright.max()  # patches in which there is something
         trained, *random = (self._row(name) for name in self._models)
-        shares = [row[1:][shown].sum().item() for row in random]
-        return {"trained": trained, "random weights": random[0], "band": (min(shares), max(shares)),
-                "label": self.wardrobe.names(image[None])[0], "shown": shown}  # fmt: skip
+        random.sort(key=lambda row: row[1:][shown].sum().item())
+        return {"trained": trained, "random weights": random[RANDOM // 2], "shown": shown,
+                "band": [_percent(random[i], shown) for i in (0, -1)],
+                "even": shown.sum().item() / len(trained),
+                "label": self.wardrobe.names(image[None])[0]}  # fmt: skip
 
     def _maps(self, name):
         key = name, self.picture
@@ -253,20 +260,16 @@ class PatchAttention(Explorer):
 
     def tell(self):
         """Say how much of the weight lies on what is shown, and how much that means."""
-        part, (low, high) = self._share(self.numbers["trained"]), self.numbers["band"]
+        part = _percent(self.numbers["trained"], self.numbers["shown"])
+        low, high = self.numbers["band"]
         where, way = self._where(), "No clear difference"
         if not low <= part <= high:
             way = f"Training moved it {'there' if part > high else 'away'}"
         return (
-            f"{where[0].upper()}{where[1:]} puts {100 * part:.0f}% of its weight on the "
+            f"{where[0].upper()}{where[1:]} puts {part}% of its weight on the "
             f"{CLASSES[self.pictures.labels[self.picture]]}.",
-            f"{RANDOM} models with random weights: {100 * low:.0f} to {100 * high:.0f}%. {way}. "
-            "Press a patch.",
+            f"{RANDOM} models with random weights: {low} to {high}%. {way}. Press a patch.",
         )
-
-    def _share(self, row):
-        """Add up what lies on the patches in which there is something."""
-        return row[1:][self.numbers["shown"]].sum().item()
 
     def draw(self):
         return [self._weights(name) for name in ("trained", "random weights")]
@@ -275,7 +278,8 @@ class PatchAttention(Explorer):
         """Lay a square over each patch, the larger the more weight; blue where there is cloth."""
         row, size = self.numbers[name], LARGE / self._grid
         sheet = Sheet(400, LARGE + 110)
-        sheet.text(0, 18, name, BLUE if name == "trained" else GREY, bold=True)
+        whose = name if name == "trained" else f"random: median of {RANDOM}"
+        sheet.text(0, 18, whose, BLUE if name == "trained" else GREY, bold=True)
         sheet.text(400, 18, f"class token: {100 * row[0]:.0f}%", GREY, anchor="end")
         image = self.pictures.images[self.picture].numpy()
         sheet.pixels(0, 28, LARGE, LARGE, image, FAINT, 0, 380)
@@ -303,13 +307,16 @@ class PatchAttention(Explorer):
             square(LARGE + 12, y, weight, *look)
             sheet.text(LARGE + 12, y + size + 18, words, GREY)
             sheet.text(LARGE + 12, y + size + 38, number(weight), GREY)
-        y, share, (low, high) = LARGE + 40, self._share(row), self.numbers["band"]
+        y, part, at = LARGE + 40, _percent(row, self.numbers["shown"]), LARGE * self.numbers["even"]
+        low, high = (LARGE * edge / 100 for edge in self.numbers["band"])
         sheet.rect(0, y, LARGE, 20, PALE)
-        sheet.rect(0, y, LARGE * share, 20, BLUE)
-        sheet.rect(LARGE * low, y + 14, LARGE * (high - low), 6, ORANGE)
-        sheet.text(LARGE + 12, y + 16, f"{100 * share:.0f}%", BLUE, bold=True)
+        sheet.rect(0, y, LARGE * part / 100, 20, BLUE)
+        sheet.rect(low, y + 14, high - low, 6, ORANGE)
+        sheet.line(at, y - 4, at, y + 24, INK, 2)
+        sheet.text(LARGE + 12, y + 16, f"{part}%", BLUE, bold=True)
         sheet.text(0, y + 42, "□ counted: over 1/10 of the fullest", BLUE)
         sheet.text(0, y + 64, f"▬ {RANDOM} random models", ORANGE)
+        sheet.text(400, y + 64, "│ even weights", INK, anchor="end")
         return sheet
 
     def _draw_outlines(self, sheet, size):

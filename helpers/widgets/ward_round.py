@@ -1,4 +1,4 @@
-"""The ward round: pick an ill Transformer, press a module, and see what its output depends on."""
+"""The ward round: change a word at a time, and find the module at which an illness begins."""
 
 import functools
 
@@ -7,72 +7,88 @@ import traitlets
 
 from helpers.clinic import examine
 from helpers.models import ward
-from helpers.models.patients import PATIENTS, admit
+from helpers.models.patients import ELSEWHERE, PATIENTS, admit
 from helpers.plots import BLUE, GREY, INK, ORANGE
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import PALE, Sheet
 
 SHOWN = ("embedding", "self_attention", "cross_attention", "encoder", "output")
-VISIBLE = ("no mask", "flipped", "too late", "heads")  # whose fault moves what it mustn't
+ALL = PATIENTS | ELSEWHERE
+# Those whose fault moves what it mustn't, by letters that don't give it away.
+WARD = {
+    "A": ("no mask", "the loss falls too fast"),
+    "B": ("its own keys", "always the same sentence"),
+    "C": ("down the sentence", "the maps look right"),
+    "D": ("flipped", "it cheats and forgets"),
+    "E": ("heads", "it copies, but can’t translate"),
+    "F": ("too late", "no weight on the future"),
+}
+ALIKE = ("no mask", "too late")  # a change of a word can't tell them apart
 MOVED = 1e-5  # relative to the largest output
 
 
 @functools.cache
-def chart(patient):
+def chart(name):
     """List a patient's modules, and say which is the first that isn't as in a healthy model.
 
     Each has a path, which outputs (rows) move with each word, and which do in a healthy model. The
-    words are the target's, or an encoder's.
+    words are those of the side, target or source, on which something is wrong.
     """
-    ill, options = admit(patient)
+    ill, options = admit(name)
     torch.manual_seed(0)
-    well = getattr(ward, PATIENTS[patient].model)()
-    reports = (examine(model, **options).dependence for model in (ill, well))
-    ill, well = (report.get("target", report.get("source")) for report in reports)
-    keep = [p for p in ill if p.rpartition(".")[2] in SHOWN or p.rpartition(".")[2].isdigit()]
-    keep = [p for p in keep if "feed." not in p and well[p].any()]
-    modules = [(path, ill[path] > MOVED, well[path] > MOVED) for path in [*keep, ""]]
-    odd = (i for i, (_, moved, may) in enumerate(modules) if not moved.equal(may))
-    return modules, next(odd, None)
+    well = getattr(ward, ALL[name].model)()
+    ill, well = (examine(model, **options).dependence for model in (ill, well))
+    for side in sorted(ill, reverse=True):  # the target first
+        paths = [p for p in ill[side] if p.rpartition(".")[2] in SHOWN or p[-1:].isdigit()]
+        paths = [p for p in paths if "feed." not in p and "norm" not in p and well[side][p].any()]
+        modules = [(p, ill[side][p] > MOVED, well[side][p] > MOVED) for p in [*paths, ""]]
+        odd = [i for i, (_, moved, may) in enumerate(modules) if not moved.equal(may)]
+        if odd:
+            break
+    return modules, odd[0] if odd else None
 
 
 class WardRound(Explorer):
-    """What each module of an ill Transformer depends on, beside what a healthy one's does.
+    """Where does it begin? Press the module that you suspect in an ill Transformer.
 
-    State: `patient`, one of `VISIBLE`; `module`, its number in the list, from the input upwards.
+    State: `patient`, a letter of `WARD`; `module`, its number in the list, from the input upwards.
     """
 
-    patient = traitlets.Enum(VISIBLE, "heads").tag(state=True)
-    module = traitlets.Int(1, min=0, max=20).tag(state=True)
+    patient = traitlets.Enum(tuple(WARD), "A").tag(state=True)
+    module = traitlets.Int(20, min=0, max=20).tag(state=True)
 
     def build(self):
-        self.choice("patient", "Patient", VISIBLE)
-        self.observe(lambda _: self.set_trait("module", chart(self.patient)[1]), names="patient")
+        patients = [(f"{letter}: “{said}”", letter) for letter, (_, said) in WARD.items()]
+        self.choice("patient", "Patient", patients)
+        self.observe(lambda _: self.set_trait("module", 20), names="patient")  # the whole model
 
     def compute(self):
-        modules, first = chart(self.patient)
+        modules, first = chart(WARD[self.patient][0])
         self.module = min(self.module, len(modules) - 1)
         path, moved, may = modules[self.module]
         return {"modules": modules, "path": path or "the whole model", "moved": moved, "may": may,
                 "odd": moved != may, "first": first}  # fmt: skip
 
     def tell(self):
-        """Say what an output should depend on, and what it does depend on in the chosen module."""
-        moved, may, odd, first = (self.numbers[name] for name in ("moved", "may", "odd", "first"))
-        should = "words 1 to k" if may.tril(-1).any() else "word k alone"
-        said, told = f"Output k should depend on {should}", []
-        for cells, many, one in (
-            (odd & moved, "s see the future", " sees the future"),
-            (odd & ~moved, "s miss the past", " misses the past"),
-        ):
-            if n := int(cells.sum()):
-                told.append(f"{n} cell{many if n > 1 else one}")
-        if not told:
-            return f"{said}, and it does.", "As in a healthy model. Press the next module down."
-        asked = "What this module is given is already wrong. The orange mark is where it begins."
+        """Say what changes that mustn't and what doesn't that should, and judge the suspicion."""
+        moved, odd, first = (self.numbers[name] for name in ("moved", "odd", "first"))
+        name = WARD[self.patient][0]
+        early, missed = (int(cells.sum()) for cells in (odd & moved, odd & ~moved))
+        told = [f"{early} outputs change before the word has come"] * bool(early)
+        told += [f"{missed} {'' if early else 'outputs '}ignore a word they need"] * bool(missed)
+        said = ", ".join(told) or "every output changes as in a healthy model"
         if self.module == first:
-            asked = f"Its owner: “{PATIENTS[self.patient].complaint}”"
-        return f"{said}. Here {' and '.join(told)}.", asked
+            why = f"The clinic calls it “{ALL[name].finding}”."
+            if name in ALIKE:
+                why = "No mask, or one applied too late? This test can’t tell them apart."
+            asked = f"Yes, it begins here. {why}"
+        elif not told:
+            asked = "No: up to here all is as it should be. Look further down."
+        elif self.numbers["path"] == "the whole model":
+            asked = f"“{ALL[name].complaint}” Where does it begin?"
+        else:
+            asked = "No: something further up is already wrong."
+        return f"Changing one word at a time: {said}.", asked
 
     def describe(self):
         return f"Patient {self.patient}, {self.numbers['path']}: {' '.join(self.tell())}"
@@ -81,14 +97,17 @@ class WardRound(Explorer):
         moved, may, modules = (self.numbers[name] for name in ("moved", "may", "modules"))
         size = min(17, 154 // max(moved.shape))
         below = 30 + size * may.shape[0] + 24
-        names, grids = Sheet(266, 26 * len(modules), 24 / 26), Sheet(316, below + 30)
+        names, grids = Sheet(266, 26 + 26 * len(modules), 24 / 26), Sheet(316, below + 30)
+        names.text(0, 16, "Press the module you suspect", INK, bold=True)
         for i, (path, *_) in enumerate(modules):
-            chosen, y = i == self.module, 1.5 + 26 * i
+            chosen, y = i == self.module, 27.5 + 26 * i
             names.rect(0, y, 262, 23, BLUE if chosen else PALE, round=4)
             label = path or "the whole model"
             names.text(8, y + 17, label, "white" if chosen else INK)
-            names.rect(252, y, 10 * (i == self.numbers["first"]), 23, ORANGE, round=4)
-            names.target(0, y - 1.5, 262, 26, f"Show {label}", module=i)
+            found = chosen and i == self.numbers["first"]
+            names.rect(240, y, 22 * found, 23, ORANGE, round=4)
+            names.text(251, y + 17, "✓" * found, "white", anchor="middle", bold=True)
+            names.target(0, y - 1.5, 262, 26, f"Suspect {label}", module=i)
         for x, words, seen in ((0, "in a healthy model", may), (162, "in this patient", moved)):
             grids.text(x, 16, words, INK)
             for i in range(may.shape[0]):
@@ -97,7 +116,8 @@ class WardRound(Explorer):
                     fill = (ORANGE if odd else BLUE) if seen[i, j] else PALE
                     grids.rect(x + size * j, 30 + size * i, size - 1, size - 1, fill)
                     if odd and not seen[i, j]:
-                        grids.text(x + size * j, 30 + size * i + 12, "○", ORANGE)
-        grids.text(0, below, "row: an output · column: a word", GREY)
-        grids.text(0, below + 22, "■ sees the future · ○ misses the past", ORANGE)
+                        place = x + size * j + 2, 32 + size * i, size - 5, size - 5
+                        grids.rect(*place, stroke=ORANGE, line=1.5, round=size)
+        grids.text(0, below, "row: output · column: word changed", GREY)
+        grids.text(0, below + 22, "■ changes too early · ○ ignores a word", ORANGE)
         return [names, grids]

@@ -286,4 +286,4 @@ PatchingGrid(source=about[0], target=about[1], layer=26, position=1)
 # ## What a broken model depends on (page 96)
 
 # %%
-WardRound(patient="flipped")
+WardRound()

@@ -147,12 +147,11 @@ with torch.no_grad():
 # The widget below changes every word of a sentence in turn, and shows which positions of each module's output move,
 # beside those that move in a healthy model. Each row stands for an output position, and each column for the word that
 # was changed. In a decoder, a word is allowed to move only its own position and later ones. Four of this page's twelve
-# patients give themselves away like this. Each opens at the first module whose matrix doesn't look as it should. Press
-# the one above it: it looks healthy, so this module was given what it should be given. The other eight move only what
-# they should.
+# patients give themselves away like this, and two others wait beside them whose fault lies elsewhere. Press the module
+# that you suspect: is it where the trouble begins? The other eight move only what they should.
 
 # %%
-WardRound(patient="no mask")
+WardRound()
 
 # %% [markdown]
 # `examine` does this for you. It follows the change, finds the module, and then runs that module alone on inputs made
