@@ -504,7 +504,8 @@ notebook.tell(
 # %% [markdown]
 # ### You are here
 #
-# The striped block at the very bottom, beside the embeddings, is the table of this lesson.
+# The striped block beside the embeddings is the table of this lesson. Open it and press a token, which then swaps
+# places with the next. Which of the three columns change?
 
 # %% tags=["nbval-ignore-output"]
 model_map(load_translator().trace("Un chien noir court."), here="positions", tour="05")

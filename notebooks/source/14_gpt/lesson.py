@@ -541,7 +541,7 @@ assert grammar >= 17 and grammar >= meaning + 5
 
 # %% [markdown]
 # Here's the whole story model as it reads six tokens and writes six more. Open one of the layers, and you'll see that
-# every head's weights stop at the diagonal.
+# every head's weights stop at the diagonal. You can also type a beginning of your own.
 
 # %% tags=["nbval-ignore-output"]
 model_map(story.trace("The king said to his daughter"), tour="14")
