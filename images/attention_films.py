@@ -171,11 +171,12 @@ def training_and_inference_decoder():
     """A film: the encoder reads Une grande gare, for the decoder above, which is in training, and
     later for the one below, which writes. In training the target, A, large, station and eos, goes
     in one place to the right, after bos. One pass predicts A, large, train and eos; with the
-    targets come the losses 0.1, 0.2, 1.8 and 0.3. Lines in the decoder lead from each prediction to
-    the inputs up to its place, so that the third can't see station. It is wrong, but the next input
-    is the true token, station. In writing each pass gives one token, which goes round the decoder
-    and in as the next input. The third is train, so train goes in, and the fourth is station, not
-    eos. Five passes write A, large, train, station and eos.
+    targets come the losses 0.1, 0.2, 1.8 and 0.3. Lines in the decoder lead to each prediction from
+    the inputs up to its place, and the one from station to the third is crossed out. The third is
+    wrong, but the next input is the true token, station. In writing each pass gives one token,
+    which goes round the decoder and in as the next input. The third is train, so train goes in, and
+    the fourth is station, not eos as in training. Five passes write A, large, train, station and
+    eos.
     """
     translator = load_translator()
     source = translator.encode([SOURCE])
@@ -192,12 +193,15 @@ def training_and_inference_decoder():
         "Training knows the target, the translation of “Une grande gare”.",
         "The target goes in too, one place to the right, after <bos>.",
         "One pass makes all predictions at once, each with a loss.",
-        "The causal mask: prediction 3 sees three inputs, but not “station”, its answer.",
-        "Prediction 3 is wrong, so its loss is high. Input 4 is “station” even so.",
+        "A line is an input that a prediction sees. The causal mask hides “station” from "
+        "prediction 3, whose answer it is.",
+        "Prediction 3 is wrong, so its loss is high. "
+        "Position 4 is still given “station”, the right word.",
         "Writing begins with <bos> alone. The first pass gives “A”.",
         "“A” goes in, and the second pass gives “large”.",
         "The third pass gives “train”, as before …",
-        "… but now “train” itself goes in. So the fourth prediction changes: “station”.",
+        "… but now “train” goes in. With “station” as input, the model stopped; with its own "
+        "“train”, it goes on with “station”.",
         "Five tokens, five passes; training took one. And “a large train station” is right.",
     ]
     return film([_both(wanted, guessed, losses, own, *moment) for moment in enumerate(told)], 396)
@@ -212,15 +216,31 @@ def _both(wanted, guessed, losses, own, moment, caption):
     _encoder(scene, moment, passes)
     if moment:
         lit = moment - 1 if moment in (3, 4) else None  # the token whose inputs are meant
-        _decoder(scene, "training", "query", 164, 4, lit, when=(0.6, 1))
+        _decoder(scene, "training", "query", 164, 4, lit, moment > 2, when=(0.6, 1))
         for i, word in enumerate(["<bos>", *wanted[:-1]]):
-            scene.card(f"training {i}", COLUMNS[i], 212, word, "query", full=moment == 4 and i == 3,
-                       start=i and (COLUMNS[i - 1], 45), when=(0, 0.6), **TOKEN)  # fmt: skip
+            full, faint = i == 3 and moment in (4, 8), i == 3 == moment
+            scene.card(f"training {i}", COLUMNS[i], 212, word, "query", full=full, when=(0, 0.6),
+                       opacity=0.4 if faint else 1, start=i and (COLUMNS[i - 1], 45),
+                       **TOKEN)  # fmt: skip
+    if moment == 3:
+        scene.line("blocked", [(COLUMNS[3], 186), (COLUMNS[2], 142)], "result", 3, when=(0.6, 1))
+        scene.text("cross", (COLUMNS[3] + COLUMNS[2]) / 2, 174, "×", "result", 30, bold=True,
+                   when=(0.6, 1))  # fmt: skip
     for i, (word, loss) in enumerate(zip(wanted, losses, strict=True)):
         x, wrong = COLUMNS[i], meant == 2 and not passes and i == 2
         scene.card(f"target {i}", x, 45, word, "query", full=wrong, **TOKEN)
         if trained:
-            scene.card(f"guess {i}", x, 116, guessed[i], "key", full=wrong, start=(x, 162), **TOKEN)
+            other = moment == 8 and i == 3  # than in writing
+            scene.card(
+                f"guess {i}",
+                x,
+                116,
+                guessed[i],
+                "key",
+                full=wrong or other,
+                start=(x, 162),
+                **TOKEN,
+            )
             scene.dot(f"loss {i}", x - 20, 81, 10 * loss**0.5, "result", start={"r": 0})
             scene.text(f"loss of {i}", x + 16, 87, f"{loss:.1f}", "result", bold=True, room=40)
     if trained:
@@ -250,7 +270,7 @@ def _written(scene, own, meant, passes):
     many = "1 pass" if passes == 1 else f"{passes} passes"
     scene.text("writing", 4, 250, f"writing: {many}", "key", anchor="start", bold=True)
     scene.text("written", 4, 283, "output", "key", anchor="start", room=68)
-    _decoder(scene, "writing", "key", 325, passes, passes - 1, when=(0.5, 0.65))
+    _decoder(scene, "writing", "key", 325, passes, passes - 1, True, when=(0.5, 0.65))
     for i, word in enumerate(["<bos>", *own[: passes - 1]]):
         new, x = i == passes - 1 and i > 0, COLUMNS[i]
         scene.card(f"given {i}", x, 373, word, "key", full=new and passes == 4,
@@ -264,13 +284,13 @@ def _written(scene, own, meant, passes):
                    start=(x, 325), when=(0.65, 1), **TOKEN)  # fmt: skip
 
 
-def _decoder(scene, name, colour, y, width, lit, **how):
+def _decoder(scene, name, colour, y, width, lit, lines, **how):
     """Draw a decoder: which inputs, below it, each of its tokens sees, those of one token `lit`."""
     scene.rect(f"{name} decoder", COLUMNS[0] - 37, y - 24, 78 * width - 4, 48, "muted", "muted",
                0.15, **how)  # fmt: skip
     scene.text(f"{name} name", 4, y + 6, "decoder", "muted", anchor="start", room=68)
     scene.text(f"{name} inputs", 4, y + 54, "input", colour, anchor="start", room=68)
-    for i in range(width):
+    for i in range(width if lines else 0):
         strong = {"stroke": colour, "line": 4} if i == lit else {"opacity": 0.45}
         for j in range(i + 1):
             ends = [(COLUMNS[j], y + 22), (COLUMNS[i], y - 22)]

@@ -102,6 +102,14 @@ def test_in_the_plane_car_keeps_its_own_arrow_beside_its_query():
     assert last["sum"]["text"] == "0.46·(−1, 0) + 0.46·(0, 1) = (−0.46, 0.46)"
 
 
+def test_training_and_writing_differ_where_the_caption_says_so():
+    scene = show("training_and_inference_decoder").data["scenes"][8]
+    pairs = [("training 3", "guess 3"), ("given 3", "own 3")]  # input and output of both
+    for names, said in zip(pairs, (["station", "<eos>"], ["train", "station"]), strict=True):
+        assert [scene["shapes"][f"{name}.text"]["text"] for name in names] == said
+        assert all(scene["shapes"][name]["fill"] != "paper" for name in names)
+
+
 def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows():
     shapes = _shapes("bahdanau_step")
 
