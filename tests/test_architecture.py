@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from notebooks import freshness
+
 ROOT = Path(__file__).resolve().parent.parent
 HELPERS = sorted(path for path in (ROOT / "helpers").rglob("*.py") if path.stat().st_size)
 TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
@@ -28,20 +30,6 @@ SLOWEST_IMPORT = 1.0  # times what Python and torch take, whose import nobody ca
 def module_of(path):
     """Name the module that a file of the package is: ``helpers.pretrained.minilm``."""
     return ".".join(path.relative_to(ROOT).with_suffix("").parts)
-
-
-def imports(tree):
-    """Name everything a file imports, with the sisters as ``helpers.name``."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            package = "helpers" if node.level else node.module
-            inside = f"{package}.{node.module}" if node.level and node.module else package
-            if inside == "helpers":
-                yield from (f"helpers.{alias.name}" for alias in node.names)
-            else:
-                yield inside
 
 
 @functools.cache  # most files are looked at by four tests
@@ -74,25 +62,18 @@ def rule_broken(module, names):
 
 def test_imports_keep_to_the_rules():
     found = {
-        label(path): rule_broken(module_of(path), set(imports(parse(path)))) for path in HELPERS
+        label(path): rule_broken(module_of(path), freshness._imported(path, ROOT))
+        for path in HELPERS
     }
     assert {path: rule for path, rule in found.items() if rule is not None} == {}
-
-
-def asked_for(path, modules):
-    """Find the files of the package that a file imports, also inside functions."""
-    for node in ast.walk(parse(path)):
-        names = [alias.name for alias in getattr(node, "names", []) if hasattr(alias, "name")]
-        if isinstance(node, ast.ImportFrom):
-            names = [node.module, *(f"{node.module}.{name}" for name in names)]
-        yield from modules.intersection(names) - {module_of(path)}
 
 
 @pytest.mark.slow
 def test_no_file_imports_itself_in_a_circle():
     # An __init__ passes names on from its own room, and is no part of what the room is built of.
     modules = {module_of(path): path for path in HELPERS if path.name != "__init__.py"}
-    graph = {name: set(asked_for(path, set(modules))) for name, path in modules.items()}
+    asked_for = {name: freshness._imported(path, ROOT) for name, path in modules.items()}
+    graph = {name: asked & modules.keys() - {name} for name, asked in asked_for.items()}
     assert sum(map(len, graph.values())) > 200
     graphlib.TopologicalSorter(graph).prepare()
 

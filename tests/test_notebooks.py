@@ -104,9 +104,11 @@ def test_notebook_is_small_and_valid(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_notebook_was_run_from_top_to_bottom(name):
-    counts = [c.execution_count for c in read(name).cells if c.cell_type == "code"]
-    assert counts == list(range(1, len(counts) + 1))
+def test_notebook_was_run_from_top_to_bottom_and_begins_with_the_one_set_up(name):
+    code = [cell for cell in read(name).cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+    tagged = [cell.source for cell in code if "set-up" in cell.metadata.get("tags", [])]
+    assert tagged == [build.set_up_cell()] == [code[0].source]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -120,15 +122,6 @@ def test_nothing_is_written_to_stderr_and_nothing_fails_unasked(name):
         and "raises-exception" not in cell.metadata.get("tags", [])
     ]
     assert failed == []
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_set_up_is_the_same_everywhere(name):
-    cells = read(name).cells
-    tagged = [cell.source for cell in cells if "set-up" in cell.metadata.get("tags", [])]
-    assert tagged == [build.set_up_cell()]
-    first_code = next(cell for cell in cells if cell.cell_type == "code")
-    assert first_code.source == tagged[0]
 
 
 @pytest.mark.parametrize("name", NAMES)

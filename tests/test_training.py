@@ -328,41 +328,36 @@ def in_small(tmp_path, monkeypatch):
     monkeypatch.setattr(
         train_translator.corpus, "multi30k", lambda split: [("un chat", "a cat"), ("oui", "yes")]
     )
-    return train_translator.arguments([
+    return [
         "--out", str(tmp_path), "--vocab-size", "300", "--d-model", "8", "--n-heads", "2",
         "--d-ff", "8", "--n-layers", "1", "--quiet",
-    ])  # fmt: skip
+    ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("stopped", "trained"), [("first", 1), ("backward", 2), ("second", 3)])
-def test_nothing_follows_a_stage_that_was_stopped(tmp_path, monkeypatch, stopped, trained):
+@pytest.mark.parametrize("stopped", train_translator.STAGES)
+def test_nothing_follows_a_stage_that_was_stopped_and_a_translator_is_written(
+    tmp_path, monkeypatch, capsys, stopped
+):
+    trained = []
+
     def stop(model, *_, checkpoint, **__):
+        trained.append(checkpoint.stem)
         return training.History(stopped_early=checkpoint.stem == stopped)
 
     monkeypatch.setattr(train_translator, "train", stop)
-    args = in_small(tmp_path, monkeypatch)
-    translator, histories = train_translator.train_translator(args)
-    assert list(histories) == list(train_translator.STAGES[:trained])
-    assert translator.translate("un chat") is not None  # usable
-
-
-def test_a_recipe_stopped_in_its_first_epoch_still_writes_a_translator(
-    tmp_path, monkeypatch, capsys
-):
-    in_small(tmp_path, monkeypatch)
-    stopped = training.History(stopped_early=True)
-    monkeypatch.setattr(train_translator, "train", lambda *_, **__: stopped)
-    sizes = ["--d-model", "8", "--n-heads", "2", "--d-ff", "8", "--n-layers", "1"]
-    train_translator.main(["--out", str(tmp_path), "--vocab-size", "300", "--quiet", *sizes])
+    train_translator.main(in_small(tmp_path, monkeypatch))
+    assert trained == [*train_translator.STAGES[: len(trained)]]
+    assert trained[-1] == stopped
     assert '"validation_bleu": null' in capsys.readouterr().out
     translator = load_translator(tmp_path / "translator.safetensors")
-    assert translator.card["stopped_early"] == ["first"]
+    assert translator.card["stopped_early"] == [stopped]
+    assert translator.translate("un chat") is not None  # usable
 
 
 def test_later_stages_of_a_training_that_is_gone_are_refused(tmp_path, monkeypatch):
     (tmp_path / "second.pt").write_bytes(b"")
     with pytest.raises(ValueError, match="holds second.pt, but not the stage they began from"):
-        train_translator.train_translator(in_small(tmp_path, monkeypatch))
+        train_translator.main(in_small(tmp_path, monkeypatch))
 
 
 @pytest.mark.slow

@@ -21,18 +21,12 @@ def jobs():
     return [job for path in WORKFLOWS for job in read(path)["jobs"].values()]
 
 
-def complaints(*paths):
-    """Return what the linter for workflows says, or nothing."""
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema"]
-    command += ["vendor.github-workflows", *map(str, paths)]
-    done = subprocess.run(command, capture_output=True, encoding="utf-8")
-    return "" if done.returncode == 0 else done.stdout + done.stderr
-
-
 @pytest.mark.slow
 def test_the_linter_has_nothing_to_say():
-    assert WORKFLOWS
-    assert not complaints(*WORKFLOWS)
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema"]
+    command += ["vendor.github-workflows", *map(str, WORKFLOWS)]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_what_a_job_fetches_is_one_commit_and_not_whatever_a_tag_means_today():
