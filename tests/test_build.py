@@ -91,12 +91,10 @@ def test_tags_are_kept_and_hidden_sources_are_hidden(lesson):
     assert cell.metadata["jupyter"] == {"source_hidden": True}
 
 
-def test_what_a_check_finds_in_a_given_bug_is_folded(tmp_path):
+def test_what_a_check_finds_in_a_given_bug_is_folded(lesson):
     checked = '# %%\nexercises.check("greet", greet)\n\n'
     heading = "# %% [markdown]\n# ### {}\n\n"
-    path = tmp_path / "42_lesson" / "lesson.py"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(
+    lesson.write_text(
         LESSON
         + heading.format("Your turn (2 min)")
         + checked
@@ -108,7 +106,7 @@ def test_what_a_check_finds_in_a_given_bug_is_folded(tmp_path):
         + checked,
         encoding="utf-8",
     )
-    cells = [cell for cell in build.assemble(path).cells if "greet" in cell.source]
+    cells = [cell for cell in build.assemble(lesson).cells if "greet" in cell.source]
     folded = [cell.metadata.get("jupyter", {}).get("outputs_hidden", False) for cell in cells]
     assert folded == [False, False, True, False]
 

@@ -47,8 +47,7 @@ STUB = "def answer(x):\n    ..."
 @pytest.fixture
 def sources(tmp_path):
     folder = tmp_path / "source"
-    folder.mkdir()
-    (folder / "42_lesson").mkdir()
+    (folder / "42_lesson").mkdir(parents=True)
     (folder / "42_lesson" / "lesson.py").write_text(LESSON, encoding="utf-8")
     return folder
 

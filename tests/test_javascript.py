@@ -1,11 +1,11 @@
 """Our JavaScript: joined as widgets need it, read by node, and its pure parts tested there."""
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from nodes import NODE, needs_node
 
 from helpers.widgets import modules
 
@@ -13,10 +13,6 @@ HERE = Path(__file__).resolve().parent
 FILES = sorted(modules.STATIC.glob("*.js"))
 SITE = sorted((HERE.parent / "web" / "static").glob("*.js"))
 ROOTS = [path.name for path in FILES if "export default" in path.read_text(encoding="utf-8")]
-NODE = shutil.which("node")
-needs_node = pytest.mark.skipif(
-    NODE is None, reason="node is not on this machine (Debian and Ubuntu: apt install nodejs)"
-)
 
 
 def source(path):

@@ -4,14 +4,13 @@ import base64
 import dataclasses
 import json
 import re
-import shutil
-import subprocess
 
 import numpy
 import pytest
 import torch
 from IPython.core.interactiveshell import InteractiveShell
 from ipywidgets import embed
+from nodes import MODULE, answered, needs_node
 
 from helpers.data.clothes import clothes
 from helpers.models.bert import BertConfig, BertEncoder
@@ -205,7 +204,6 @@ def test_what_is_packed_is_right_to_half_a_step(trace):
         assert max(chosen) < width
 
 
-NODE = shutil.which("node")
 RECEIVE = """
 let text = "";
 for await (const chunk of process.stdin) text += chunk;
@@ -239,16 +237,11 @@ def in_node(script, trace):
 def run_in_node(script, feed):
     script = (RECEIVE + script).replace("MODULE", str(STATIC / "map_trace.js"))
     script = script.replace("INSIDES", str(STATIC / "map_insides.js"))
-    done = subprocess.run(
-        [NODE, "--input-type=module", "-e", script],
-        input=json.dumps(feed), capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return answered(*MODULE, script, feed=feed)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(NODE is None, reason="node is not on this machine")
+@needs_node
 @pytest.mark.parametrize("which", ["trace", "gpt", "vit", "windowed"])
 def test_the_browser_computes_the_models_own_attention(which, request):
     trace = request.getfixturevalue(which)
@@ -294,7 +287,7 @@ console.log(JSON.stringify(all.map(([{ norm, neurons, hidden }, n]) => ({
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(NODE is None, reason="node is not on this machine")
+@needs_node
 @pytest.mark.parametrize("which", ["trace", "gpt", "vit", "post-norm"])
 def test_the_browser_shows_the_models_own_norms_and_neurons(which, request):
     if which == "post-norm":
@@ -329,7 +322,7 @@ console.log(JSON.stringify([...readProjection(sent.asked, bytes(sent.more)).made
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(NODE is None, reason="node is not on this machine")
+@needs_node
 @pytest.mark.parametrize("place", [
     "encoder/1/self-attention/2/q/1", "decoder/0/masked-self-attention/3/k/4",
     "decoder/2/cross-attention/1/q/5", "decoder/2/cross-attention/1/k/11",

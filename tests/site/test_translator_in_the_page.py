@@ -1,16 +1,14 @@
 """The site's translator in JavaScript, run by node beside the same model in PyTorch."""
 
 import base64
-import json
 import random
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy
 import pytest
 import torch
+from nodes import MODULE, answered, needs_node
 
 from helpers.pretrained.translator import TRANSLATOR
 from helpers.text.tokenization import BOS
@@ -18,10 +16,7 @@ from helpers.widgets.map_data import pack_trace, problem_with
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-NODE = shutil.which("node")
-pytestmark = pytest.mark.skipif(
-    NODE is None, reason="node is not on this machine (Debian and Ubuntu: apt install nodejs)"
-)
+pytestmark = needs_node
 SENTENCES = [
     "Un chien noir court dans la neige avec un bâton.",
     "Une petite fille en manteau rouge joue avec un chien noir.",
@@ -40,11 +35,7 @@ def in_javascript(sentences):
         "tokenizer": str(TRANSLATOR.with_suffix(".tokenizer.json")),
         "sentences": sentences,
     }
-    done = subprocess.run(
-        [NODE, str(HERE / "translate.mjs")],
-        input=json.dumps(asked), capture_output=True, encoding="utf-8", check=True,
-    )  # fmt: skip
-    return json.loads(done.stdout)
+    return answered(str(HERE / "translate.mjs"), feed=asked)
 
 
 @pytest.fixture(scope="module")
@@ -137,12 +128,9 @@ def test_text_of_every_kind_is_cut_into_the_same_pieces(translator):
         "process.stdout.write(JSON.stringify(rows));"
     )
     asked = {"file": str(TRANSLATOR.with_suffix(".tokenizer.json")), "texts": texts}
-    done = subprocess.run(
-        [NODE, "--input-type=module", "--eval", script],
-        input=json.dumps(asked), capture_output=True, encoding="utf-8", check=True,
-    )  # fmt: skip
+    found = answered(*MODULE, script, feed=asked)
     tokenizer = translator.tokenizer
-    for text, (ids, tokens, back) in zip(texts, json.loads(done.stdout), strict=True):
+    for text, (ids, tokens, back) in zip(texts, found, strict=True):
         assert ids == tokenizer.encode(text)
         assert tokens == tokenizer.tokens(ids)
         assert back == tokenizer.decode(ids)
