@@ -47,7 +47,6 @@ def arguments(argv=None):
     add("--rate", type=float, default=4e-3)
     add("--dpo-rate", type=float, default=2e-4)
     add("--seed", type=int, default=1)
-    add("--precision", choices=("fp32", "bf16"), default="bf16")
     add("--name", default="", help="put behind the files' names, to keep the bundled ones")
     return parser.parse_args(argv)
 
@@ -174,11 +173,6 @@ def teach_sums(args):
     return assistant, learn(assistant, pairs, args.rate, args.seed, args.sum_passes), {}
 
 
-def story_prompts(part, n, seed):
-    """Draw `n` requests for a story from a `part` with a `seed`; some occur more than once."""
-    return instructions(part, n, kinds=["story"], seed=seed)
-
-
 def rank_pairs(
     assistant, asked, score, samples, seed, temperature=0.8, best=4, least=None, most=None
 ):
@@ -241,15 +235,16 @@ def drift_of(assistant, reference, asked, texts) -> float:
 
 def teach_preference(args):
     """Teach the instructed assistant short stories, by DPO on its samples; `args`: settings."""
-    assistant = _instructed(args)
+    assistant = load_assistant(adapter_path("instructed" + args.name), merged=False)
     first, losses, n_pairs = [], [], 0
     for number, (n, how) in enumerate(PREFERRED_ROUNDS):
-        asked = story_prompts("train", args.examples or n, args.seed + number)
+        seed = args.seed + number
+        asked = instructions("train", args.examples or n, kinds=["story"], seed=seed)
         pairs = rank_pairs(
-            assistant, asked, points, 8, args.seed + number, temperature=1.0, least=NO_STORY, **how
+            assistant, asked, points, 8, seed, temperature=1.0, least=NO_STORY, **how
         )
         start = copy.deepcopy(assistant)
-        losses += prefer(assistant, start, pairs, args.dpo_rate, args.seed + number)
+        losses += prefer(assistant, start, pairs, args.dpo_rate, seed)
         first, n_pairs = first or pairs, n_pairs + len(pairs)
     mix([assistant, start], [0.9, 0.1])  # one step back: the drift rises fastest at the end
     store("assistant_pairs", first[:400])
@@ -259,10 +254,6 @@ def teach_preference(args):
 def points(text, one):
     """Score a `text` that answers the request `one` by the rule for good stories."""
     return story_points(text, one.facts["word"])
-
-
-def _instructed(args):
-    return load_assistant(adapter_path("instructed" + args.name), merged=False)
 
 
 MAKERS = {"instructed": instruct, "preferred": teach_preference, "sums": teach_sums}

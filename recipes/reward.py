@@ -5,7 +5,6 @@ rejection sampling and by GRPO with a reward that has a gap, from several seeds,
 beside them. It takes about five minutes on one core.
 """
 
-import argparse
 import copy
 import random
 from collections import Counter
@@ -30,6 +29,7 @@ RATE = 3e-4
 PROMPTS, GROUP = 64, 16
 RUN_TO_GO_ON = ("grpo", 1)  # from its step STEPS_DONE on, in lesson 18
 TEMPERATURES = (0.3, 0.6, 1.0)
+STEPS, EVERY, SEEDS = 20, 10, (1, 2, 3)
 FEW = {"n": 200, "samples": 4}  # for the curves
 
 
@@ -97,15 +97,15 @@ def score(model, n=400, samples=16, temperature=1.0):
     }
 
 
-def learn(way, steps, seed, every):
+def learn(way, seed):
     """Start from the bundled adder, learn in one `way`, and score every so many steps."""
     model, rewards = load_adder(), []
     curve = [{"step": 0, **score(model, **FEW)}]
-    for seen in rounds(model, way, steps, seed):
+    for seen in rounds(model, way, STEPS, seed):
         rewards.append(round(seen["reward"], 4))
         if seen["step"] == STEPS_DONE:
             kept = copy.deepcopy(model.state_dict())
-        if seen["step"] % every == 0:
+        if seen["step"] % EVERY == 0:
             curve.append({**seen, **score(model, **FEW)})
             print(way, seed, curve[-1], flush=True)
     if (way, seed) == RUN_TO_GO_ON:
@@ -113,19 +113,14 @@ def learn(way, steps, seed, every):
     return curve
 
 
-def main(argv: list[str] | None = None):
+def main():
     """Train the adder, let it learn, store."""
-    parser = argparse.ArgumentParser(prog="python -m recipes.reward", description=__doc__)
-    parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--every", type=int, default=10)
-    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3])
-    args = parser.parse_args(argv)
     torch.set_num_threads(1)
     save_weights(ADDER, start().state_dict())
-    found = {"seeds": args.seeds, "steps": args.steps, "answers_per_step": PROMPTS * GROUP}
+    found = {"seeds": list(SEEDS), "steps": STEPS, "answers_per_step": PROMPTS * GROUP}
     found["voting"] = {str(t): score(load_adder(), temperature=t) for t in TEMPERATURES}
     for way in RULES:
-        found[way] = [learn(way, args.steps, seed, args.every) for seed in args.seeds]
+        found[way] = [learn(way, seed) for seed in SEEDS]
         store("reward", found)
 
 

@@ -1,10 +1,8 @@
 """The recipe of lesson 18's second student: how many pairs SmolLM needs to follow instructions.
 
 ``python -m recipes.second_patient`` needs the package that holds SmolLM's weights (lesson 19), and
-about three minutes of one core. Numbers of pairs, such as ``0 96``, may follow.
+about three minutes of one core.
 """
-
-import argparse
 
 import torch
 
@@ -14,12 +12,13 @@ from helpers.training import second_patient
 
 KINDS = ("copy", "who")
 N_ASKED = 24  # twelve of each kind
+PAIRS, SEEDS = (0, 48, 96), (1, 2, 3)
 
 
-def followed(n_pairs, seed, n_asked=N_ASKED):
+def followed(n_pairs, seed):
     """Train on so many pairs and return the share of unseen instructions that are followed."""
     torch.manual_seed(seed)
-    patient, asked = second_patient.load(), instructions("unseen", n_asked, KINDS, seed=5)
+    patient, asked = second_patient.load(), instructions("unseen", N_ASKED, KINDS, seed=5)
     if n_pairs:
         taught = instructions("train", n_pairs, KINDS, seed=seed)
         second_patient.train(patient, taught, seed=seed)
@@ -28,16 +27,12 @@ def followed(n_pairs, seed, n_asked=N_ASKED):
     return round(sum(right) / len(right), 4)
 
 
-def main(argv: list[str] | None = None):
+def main():
     """Train, measure, store."""
-    parser = argparse.ArgumentParser(prog="python -m recipes.second_patient", description=__doc__)
-    parser.add_argument("pairs", type=int, nargs="*", default=[0, 48, 96])
-    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3])
-    args = parser.parse_args(argv)
     torch.set_num_threads(1)
     runs = []
-    for n_pairs in args.pairs:
-        seeds = args.seeds if n_pairs else args.seeds[:1]  # untrained, it's the same with each
+    for n_pairs in PAIRS:
+        seeds = SEEDS if n_pairs else SEEDS[:1]  # untrained, it's the same with each
         runs.append({"pairs": n_pairs, "followed": [followed(n_pairs, seed) for seed in seeds]})
         print(runs[-1], flush=True)
     store("second_patient", {"n": N_ASKED, "kinds": list(KINDS), "runs": runs})

@@ -5,7 +5,6 @@ about ten minutes on one core, and stores what the page on these changes shows. 
 equally many parameters, because the feed-forward width takes up the difference.
 """
 
-import argparse
 import itertools
 import math
 import statistics
@@ -211,14 +210,10 @@ def norms_and_depth(depths=(2, 24), seeds=(1, 2, 3), steps=300, width=32, length
     return {"steps": steps, "seeds": list(seeds), "losses": losses}
 
 
-def main(argv: list[str] | None = None):
+def main():
     """Measure, store."""
-    parser = argparse.ArgumentParser(prog="python -m recipes.what_changed", description=__doc__)
-    parser.add_argument("--steps", type=int, default=Experiment.steps, help="of 2017's block")
-    args = parser.parse_args(argv)
     torch.set_num_threads(1)  # so that processor time is the time that passes
-    found = measure(Experiment(steps=args.steps))
-    store("what_changed", {**found, "depth": norms_and_depth()})
+    store("what_changed", {**measure(Experiment()), "depth": norms_and_depth()})
 
 
 if __name__ == "__main__":
