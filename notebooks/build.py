@@ -269,10 +269,14 @@ def read(name):
 
 def is_fresh(notebook, target: Path) -> bool:
     """Tell whether the built file, if there is one, holds this notebook as `assemble` made it."""
+    return course_of(target).get("source_hash") == notebook.metadata["course"]["source_hash"]
+
+
+def course_of(target: Path) -> dict:
+    """Read what the build wrote of itself into a built file's metadata; {} if there is no file."""
     if not target.exists():
-        return False
-    built = nbformat.read(target, as_version=4).metadata.get("course", {})
-    return built.get("source_hash") == notebook.metadata["course"]["source_hash"]
+        return {}
+    return nbformat.read(target, as_version=4).metadata.get("course", {})
 
 
 def keep_outputs(notebook, built) -> bool:
@@ -341,7 +345,7 @@ def build(source: Path, force=False):
     """Build one notebook from its `source`, unless nothing changed; with `force` even then."""
     target = NOTEBOOKS / f"{name_of(source)}.ipynb"
     notebook, mark = assemble(source), modules_mark(source)
-    keeps = not force and target.exists() and _mark_of(target) == mark
+    keeps = not force and course_of(target).get("modules") == mark
     if keeps and is_fresh(notebook, target):
         print(f"{target.name}: unchanged", flush=True)
         return
@@ -357,11 +361,6 @@ def build(source: Path, force=False):
         nbformat.write(reading.for_reading(notebook, target.stem), partial)
     size = target.stat().st_size / 1000
     print(f"{time.perf_counter() - start:.0f} s, {size:.0f} kB", flush=True)
-
-
-def _mark_of(target):
-    """Read with which modules of ours a notebook was built; None if it doesn't say."""
-    return nbformat.read(target, as_version=4).metadata.get("course", {}).get("modules")
 
 
 def main(arguments: list[str] | None = None):

@@ -19,8 +19,6 @@ import json
 import re
 from dataclasses import dataclass, field
 
-import nbformat
-
 from helpers.exercises import model
 from notebooks import build
 
@@ -106,7 +104,8 @@ def measure(source) -> list[Part]:
     The core comes first; a lesson without the two headings is all core. One that names an exercise
     that does not exist is a ValueError.
     """
-    seconds = _seconds_of(build.NOTEBOOKS / f"{build.name_of(source)}.ipynb")
+    built = build.course_of(build.NOTEBOOKS / f"{build.name_of(source)}.ipynb")
+    seconds = built.get("seconds", {})
     parts, seen = [Part(CORE)], set()
     imported = ", ".join(WIDGETS.findall(source.read_text(encoding="utf-8"))).split(", ")
     widget = re.compile(rf"\b(?:{'|'.join(filter(None, imported)) or '(?!)'})\(")
@@ -153,13 +152,6 @@ def film_seconds(name):
     if not path.exists():
         return 0.0
     return sum(scene["seconds"] for scene in json.loads(path.read_text(encoding="utf-8"))["scenes"])
-
-
-def _seconds_of(notebook):
-    if not notebook.exists():
-        return {}
-    course = nbformat.read(notebook, as_version=4).metadata.get("course", {})
-    return course.get("seconds", {})
 
 
 def too_much(parts: list[Part]) -> list[str]:

@@ -138,3 +138,9 @@ def translator():
     from helpers.pretrained.translator import load_translator
 
     return load_translator()
+
+
+@pytest.fixture
+def own_folder(tmp_path, monkeypatch):
+    """Keep the progress that tests make out of anybody's notebooks."""
+    monkeypatch.chdir(tmp_path)

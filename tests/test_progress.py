@@ -15,12 +15,7 @@ from helpers.exercises.model import catalogue
 # The function of this name hides the module from an ordinary import.
 progress = sys.modules["helpers.exercises.progress"]
 DONE = {"state": "done", "tries": 1}
-
-
-@pytest.fixture(autouse=True)
-def own_folder(tmp_path, monkeypatch):
-    """Keep the progress that these tests make out of anybody's notebooks."""
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def solve(name="causal_mask"):

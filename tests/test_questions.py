@@ -17,16 +17,11 @@ from notebooks import giveaways as forms
 # The function of this name hides the module from an ordinary import.
 progress = sys.modules["helpers.exercises.progress"]
 QUESTIONS = catalogue()[1]
+pytestmark = pytest.mark.usefixtures("own_folder")
 SELF_MARKING = {name for name, question in QUESTIONS.items() if question.kind != "open"}
 
 every_question = pytest.mark.parametrize("name", sorted(QUESTIONS))
 self_marking = pytest.mark.parametrize("name", sorted(SELF_MARKING))
-
-
-@pytest.fixture(autouse=True)
-def own_folder(tmp_path, monkeypatch):
-    """Keep the progress that these tests make out of anybody's notebooks."""
-    monkeypatch.chdir(tmp_path)
 
 
 def answer_rightly(quiz):
