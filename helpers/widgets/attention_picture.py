@@ -89,10 +89,8 @@ def _labels(queries, keys, cell, left, top):
 
 
 def _levels(weights):
-    """Turn weights into steps of the colour ramp; a head that spreads evenly stays pale."""
-    even = min(1.0, 4 / weights.shape[1])
-    shares = weights / max(float(weights.max()), even)
-    return numpy.rint(shares.clip(0, 1) * (STEPS - 1)).astype(numpy.uint8)
+    """Turn weights into steps of the colour ramp by their roots, in every head alike."""
+    return numpy.rint(numpy.sqrt(weights.clip(0, 1)) * (STEPS - 1)).astype(numpy.uint8)
 
 
 def _frame(selected, side, shape, cell, left, top):

@@ -188,6 +188,9 @@ def test_on_a_phone_controls_headline_and_map_are_seen_at_once(open_notebook):
     # What JupyterLab's bars leave.
     assert boxes[2]["y"] + boxes[2]["height"] - boxes[0]["y"] < 844 - 130
     assert page.locator(".av-scroll").evaluate("map => map.scrollWidth <= map.clientWidth")
+    page.get_by_role("button", name="Lines").click()
+    assert page.locator(".av-lines canvas").bounding_box()["width"] > 80
+    page.get_by_role("button", name="Heatmap").click()
     page.set_viewport_size({"width": 900, "height": 700})
     page.locator(".av:not([data-small])").wait_for()
     assert row.inner_text() == "read0 → next0"

@@ -21,11 +21,12 @@ test("several maps share one buffer, each with its own part", () => {
   assert.deepEqual(maps.map((map) => map.nk), [2, 3]);
 });
 
-test("a head is cut out of its layer, and its darkest colour is its largest weight", () => {
+test("a head is cut out of its layer, and a weight has the same colour in each", () => {
   const map = one([100, 900, 300, 700, 0, 1000, 800, 200], { heads: 2 });
   const head = headOf(map, 0, 1);
   assert.deepEqual([weightAt(head, 0, 1), weightAt(head, 1, 0)], [1, 0.8]);
-  assert.equal(levelOf(head, 1000), 255);
+  assert.deepEqual([0, 250, 1000].map((code) => levelOf(head, code)), [0, 128, 255]);
+  assert.equal(levelOf(headOf(map, 0, 0), 250), 128);
 });
 
 test("a head that spreads its weight evenly stays pale", () => {

@@ -23,16 +23,11 @@ export function readMaps(model) {
   });
 }
 
-const mostOf = (codes) => codes.reduce((most, code) => Math.max(most, code), 0);
-
 export function headOf(map, layer, head) {
   const size = map.nq * map.nk;
   const start = (layer * map.heads + head) * size;
   const codes = map.codes.subarray(start, start + size);
-  // The darkest colour is the head's largest weight, but a head that spreads its attention evenly
-  // must look pale: the scale never ends below four times an even share.
-  const even = Math.min(1, 4 / map.nk);
-  return { map, codes, nq: map.nq, nk: map.nk, darkest: Math.max(mostOf(codes) / map.scale, even) };
+  return { map, codes, nq: map.nq, nk: map.nk };
 }
 
 // A decoder's query sees no key after it.
@@ -57,7 +52,7 @@ export function ranked(head, side, index) {
 // What a token gives to itself is no news, and a decoder's first token has no other choice.
 export function strongest({ codes, nk, map }) {
   const others = codes.map((code, at) => (map.self && at % (nk + 1) === 0 ? 0 : code));
-  const at = others.indexOf(mostOf(others));
+  const at = others.indexOf(others.reduce((most, code) => Math.max(most, code), 0));
   return { q: Math.floor(at / nk), k: at % nk, w: codes[at] / map.scale };
 }
 
@@ -87,8 +82,10 @@ export function describe(head, side, index, top = 5) {
   return `${own[index]} ${verb} ${named.join(", ")}${tail}${masked ? `; ${masked} masked out` : ""}.`;
 }
 
-// Which of the ramp's 256 colours a weight has in this head.
-export const levelOf = (head, code) => Math.min(255, Math.round((255 * code) / (head.map.scale * head.darkest)));
+// How strongly a weight is drawn, in all heads alike: by its root, so that small ones differ too.
+export const strengthOf = (w) => Math.min(1, Math.sqrt(w));
+// Which of the ramp's 256 colours it has.
+export const levelOf = (head, code) => Math.round(255 * strengthOf(code / head.map.scale));
 
 // Large maps are reduced by their largest weights, or a thin diagonal would vanish.
 export function reduced(head, most) {
@@ -111,7 +108,7 @@ export function reduced(head, most) {
 const mostLines = (head) => Math.max(4, Math.min(10, Math.round(600 / head.nq)));
 function linesOf(head) {
   if (head.lines) return head.lines;
-  const faintest = 0.03 * head.darkest;
+  const faintest = Math.min(0.03, 0.12 / head.nk);
   const most = mostLines(head);
   head.lines = [];
   for (let q = 0; q < head.nq; q++) {
@@ -134,4 +131,4 @@ export function linesFor(head, shown) {
 
 const sideKey = (shown) => (shown.side === "query" ? "q" : "k");
 export const lineWidth = (w) => 1 + 6 * Math.min(1, w);
-export const lineOpacity = (head, w) => Math.min(1, 0.06 + 0.94 * (w / head.darkest));
+export const lineOpacity = (w) => Math.min(1, 0.06 + 0.94 * strengthOf(w));

@@ -79,7 +79,7 @@ export function paintLines(canvas, head, theme, shown, row, width) {
     context.strokeStyle = colour;
     for (const { q, k, w } of lines) {
       const [from, to] = [(q + 0.5) * row, (k + 0.5) * row];
-      context.globalAlpha = strength * lineOpacity(head, w);
+      context.globalAlpha = strength * lineOpacity(w);
       context.lineWidth = lineWidth(w);
       context.beginPath();
       context.moveTo(3, from);

@@ -30,7 +30,7 @@ const lettersOf = ({ small }) => (small ? 14 / 16 : 1);
 
 // Most that rows and the names of the columns take, so that all of the view is on a laptop's screen. In
 // a frame of its own the window's height says nothing.
-const tall = () => clamp((window.parent === window ? window.innerHeight : window.screen.height) - 326, 300, 450);
+const tall = () => clamp((window.parent === window ? window.innerHeight : window.screen.height) - 354, 300, 450);
 
 // The panel stands beside the stage if that `fits` into what's left.
 function layOut({ root, width }, fits) {
@@ -99,16 +99,23 @@ export function buildHeatmap(view) {
   const heat = make("div", { class: "av-heat", style: grid }, corner, keys, queries, field);
   view.scroll = make("div", { class: "av-scroll" }, heat);
   view.scale = make("span", { class: "av-ramp", "aria-hidden": "true" });
-  view.scaleEnd = make("span", {});
-  const said = make("span", { class: "av-muted" }, "weight");
+  const said = make("span", { class: "av-muted" }, "weight, all heads");
   const masked = map.causal ? [make("span", { class: "av-masked" }, "masked")] : [];
-  const legend = make("div", { class: "av-legend" }, make("span", {}, "0"), view.scale, view.scaleEnd, said, ...masked);
+  const legend = make(
+    "div",
+    { class: "av-legend" },
+    make("span", {}, "0"),
+    view.scale,
+    make("span", {}, "1"),
+    said,
+    ...masked,
+  );
   view.stage.append(view.scroll, legend);
 }
 
 export function buildLines(view) {
   const { map, small } = view;
-  const numbers = small ? 42 : 84;
+  const numbers = small ? 4 : 84; // on a phone they stand on the lines, which need the room
   const right = Math.ceil(widest(map.keys) * lettersOf(view)) + numbers;
   const left = nameRows(view, view.width - right - numbers - 40) + numbers;
   const { panel, room } = layOut(view, (beside) => beside >= left + right + 80);

@@ -1,6 +1,6 @@
 // The attention view: state, frame and pointer. What it paints, lists and reads out is beside it.
 
-import { describe, headOf, readMaps, written } from "./attention_data.js";
+import { describe, headOf, readMaps } from "./attention_data.js";
 import { buildHeads, markHead } from "./attention_heads.js";
 import { onKey } from "./attention_keys.js";
 import { paintHeatmap, paintLines } from "./attention_paint.js";
@@ -191,9 +191,8 @@ class AttentionView {
       paintLines(this.canvas, head, theme, this.shown, geometry.row, geometry.middle);
     } else {
       paintHeatmap(this.canvas, head, theme, geometry, this.scratch);
-      const stops = theme.ramp.filter((_, i) => i % 15 === 0).map(rgb);
-      this.scale.style.background = `linear-gradient(to right, ${stops})`;
-      this.scaleEnd.textContent = written(head.darkest);
+      const stops = theme.ramp.map((colour, i) => `${rgb(colour)} ${100 * (i / 255) ** 2}%`);
+      this.scale.style.background = `linear-gradient(to right, ${stops.filter((_, i) => i % 15 === 0)})`;
     }
     this.canvas.setAttribute("aria-label", `${this.title}: ${head.nq} queries, ${head.nk} keys`);
     this.stage.dataset.painted = `${this.title}, ${this.view}`;
