@@ -21,22 +21,9 @@ MOST_ALIVE = 96_000  # bytes of weights; a larger view would make the notebook t
 class AttentionView(StaticFallback, anywidget.AnyWidget):
     """The widget behind `attention_view`. Its traits can be set and observed.
 
-    Layers, heads and tokens are counted from 0 here, as everywhere in Python; the view itself
-    counts from one, as people do.
-
-    Parameters
-    ----------
-    maps : list of Map
-        What to show; see `attention_maps.read_maps`.
-    **state
-        First values of the traits: `tab` (name of the map), `layer`, `head`, `view`
-        (``"heatmap"`` or ``"lines"``), `selected` (index of the pinned token or None) and `side`
-        (``"query"`` or ``"key"``: where that token stands).
-
-    Raises
-    ------
-    ValueError
-        If a trait is set to something that is not there.
+    The `maps` are those of `attention_maps.read_maps`; the state's first values are as in
+    `attention_view`. Layers, heads and tokens are counted from 0 here, as everywhere in Python; the
+    view itself counts from one, as people do. To set what is not there is a ValueError.
     """
 
     _esm = modules.module("attention_view.js")

@@ -18,18 +18,11 @@ OWN = -1  # nobody told the model where to look
 class BahdanauStepper(SentenceStepper):
     """Watch the decoder look back before it writes a token, or make it look elsewhere.
 
-    It opens where the largest weight is about to go back: at an adjective, in French.
+    It opens where the largest weight is about to go back: at an adjective, in French. Arguments are
+    as in `SentenceStepper`.
 
-    Parameters
-    ----------
-    model : Seq2Seq
-        With attention="additive".
-    source_vocabulary, target_vocabulary : WordVocabulary
-    sentence : str
-        Words with spaces between them, the full stop included.
-    **state : traits
-        `output_step`: which token is being written, from 1. `forced`: the source position that
-        gets all weight at this step, from 0, or −1 for the model's own weights.
+    State: `output_step` (which token is being written, from 1) and `forced` (the source position
+    that gets all weight at this step, from 0, or −1 for the model's own weights).
 
     Source
     ------

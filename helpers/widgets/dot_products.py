@@ -23,10 +23,7 @@ def _entry(start):
 class DotProducts(Explorer):
     """A viewer and two films, a query and two keys: pull an arrow, watch scores and weights.
 
-    Parameters
-    ----------
-    **state : traits
-        `q_x`, `q_y`, `a_x`, `a_y`, `b_x` and `b_y`: the arrows' ends, from −3 to 3.
+    State: `q_x`, `q_y`, `a_x`, `a_y`, `b_x` and `b_y`, the arrows' ends, from −3 to 3.
     """
 
     q_x, q_y, a_x, a_y, b_x, b_y = map(_entry, (2.0, 1.0, 1.0, 2.0, 1.5, -1.0))

@@ -106,16 +106,8 @@ class RNNStepper(SentenceStepper):
     It opens with the whole translation. Moving `kept` lets fewer numbers of the context vector
     through, the largest of them; playing goes through the sentence word by word.
 
-    Parameters
-    ----------
-    model : Seq2Seq
-        With attention="none".
-    source_vocabulary, target_vocabulary : WordVocabulary
-    sentence : str
-        Words with spaces between them, the full stop included.
-    **state : traits
-        `step`: 1 to S reads a source token, S + 1 hands over the context vector, each later one
-        writes a token. `kept`: how many numbers of the context vector get through.
+    State: `step` (1 to S reads a source token, S + 1 hands over the context vector, each later one
+    writes a token) and `kept` (how many numbers of the context vector get through).
 
     Source
     ------

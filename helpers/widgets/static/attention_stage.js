@@ -101,15 +101,7 @@ export function buildHeatmap(view) {
   view.scale = make("span", { class: "av-ramp", "aria-hidden": "true" });
   const said = make("span", { class: "av-muted" }, "weight, all heads");
   const masked = map.causal ? [make("span", { class: "av-masked" }, "masked")] : [];
-  const legend = make(
-    "div",
-    { class: "av-legend" },
-    make("span", {}, "0"),
-    view.scale,
-    make("span", {}, "1"),
-    said,
-    ...masked,
-  );
+  const legend = make("div", { class: "av-legend" }, "0", view.scale, "1", said, ...masked);
   view.stage.append(view.scroll, legend);
 }
 

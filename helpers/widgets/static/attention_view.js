@@ -135,7 +135,10 @@ class AttentionView {
     const frame = `${this.map.name}/${this.view}/${this.width}`;
     if (frame !== this.built) {
       this.built = frame;
-      this.drawControls();
+      const { layers, heads } = this.map;
+      this.layerSlider.row.hidden = layers < 2;
+      this.headSlider.row.hidden = heads < 2;
+      this.sliders.hidden = this.heads.hidden = layers * heads < 2;
       this.buildStage();
       this.headsDrawn = "";
     }
@@ -148,14 +151,6 @@ class AttentionView {
     }
     markHead(this);
     highlight(this);
-  }
-
-  drawControls() {
-    const { map } = this;
-    this.layerSlider.row.hidden = map.layers < 2;
-    this.headSlider.row.hidden = map.heads < 2;
-    this.sliders.hidden = map.layers < 2 && map.heads < 2;
-    this.heads.hidden = map.layers * map.heads < 2;
   }
 
   drawState() {
