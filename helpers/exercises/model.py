@@ -155,15 +155,16 @@ class Exercise:
         return [name] if name in known and self.mistake(name).why else name.split(" + ")
 
 
-def normal(shapes: str, *cases: tuple, scale=1.0):
+def normal(shapes: str, *cases: tuple, scale=1.0, then=None):
     """Make an exercise's `draw`: tensors of normal numbers whose shapes are told by letters.
 
     ``normal("t d, d k", (3, 4, 2), (5, 3, 6))`` draws x (3, 4) and w (4, 2), then (5, 3), (3, 6).
     Where sizes differ from each other, nothing fits by accident.
 
     `shapes` has the sizes of a tensor by letter, a comma before the next tensor; `cases` what the
-    letters are, in the order in which they first come; further values are handed on. `scale` is the
-    standard deviation.
+    letters are, in the order in which they first come; further values are handed on. Several sizes
+    may be one letter: a tuple. `scale` is the standard deviation, and `then` a function that makes
+    the inputs of what was drawn.
     """
     import torch  # here, because questions need this file, and no torch
 
@@ -173,10 +174,13 @@ def normal(shapes: str, *cases: tuple, scale=1.0):
     def draw(generator):
         drawn = []
         for case in cases:
-            size = dict(zip(letters, case, strict=False))
-            sizes = [[size[letter] for letter in shape] for shape in tensors]
+            of = {
+                a: n if isinstance(n, tuple) else (n,) for a, n in zip(letters, case, strict=False)
+            }
+            sizes = [sum((of[letter] for letter in shape), ()) for shape in tensors]
             numbers = (scale * torch.randn(s, generator=generator) for s in sizes)
-            drawn.append((*numbers, *case[len(letters) :]))
+            found = (*numbers, *case[len(letters) :])
+            drawn.append(then(*found) if then else found)
         return drawn
 
     return draw

@@ -1,20 +1,11 @@
 """Lesson 00, start here."""
 
-import torch
-
-from helpers.exercises.model import Exercise, Mistake
+from helpers.exercises.model import Exercise, Mistake, normal
 
 
 def alignment_from_weights(weights):
     """Find the source word with the most weight for every target word: (T, S) -> (T,)."""
     return weights.argmax(dim=-1)
-
-
-def _draw_weights(generator):
-    def shares(*shape):
-        return (2 * torch.randn(shape, generator=generator)).softmax(-1)
-
-    return [(shares(2, 3),), (shares(4, 6),), (shares(5, 7),)]
 
 
 # fmt: off
@@ -23,7 +14,7 @@ EXERCISES = [
         name="alignment_from_weights", title="which source token each written token looks at",
         task="Return, for every row, the position of the largest weight. A row belongs to a token that was written, a column to a token that was read.",
         minutes=3, difficulty=1, importance=2,
-        reference=alignment_from_weights, draw=_draw_weights,
+        reference=alignment_from_weights, draw=normal("t s", (2, 3), (4, 6), (5, 7), scale=2, then=lambda x: (x.softmax(-1),)),
         mistakes=[
             Mistake("down the columns", "argmax(dim=-1)", "argmax(dim=-2)",
                     "This finds, for every token that was read, the written token that looks at it most: one result per column. The exercise asks for one per row. Which dimension runs along a row?"),

@@ -55,16 +55,6 @@ def _simple_by_loops(x):
     return torch.stack(rows)
 
 
-def _draw_word(generator):
-    def normal(*shape):
-        return torch.randn(shape, generator=generator) * 0.7
-
-    return [
-        (normal(t, d), i, normal(d, k), normal(d, k), normal(d, v))
-        for t, d, k, v, i in [(2, 2, 2, 2, 1), (4, 3, 3, 3, 0), (5, 4, 3, 2, 2), (3, 4, 5, 4, 1)]
-    ]
-
-
 def _word_by_loops(x, i, w_q, w_k, w_v):
     query = w_q.T @ x[i]
     powers = [math.exp(float(query @ (w_k.T @ row)) / len(query) ** 0.5) for row in x]
@@ -201,7 +191,9 @@ EXERCISES = [
         name="one_word", title="all six steps for one word",
         task="Word i attends to its whole sentence. Project to one query, and to keys and values for every word. Then go on as in attend, and return the context.",
         minutes=6, difficulty=3, importance=5,
-        reference=one_word, draw=_draw_word,
+        reference=one_word, draw=normal(
+            "t d, d k, d k, d v", (2, 2, 2, 2, 1), (4, 3, 3, 3, 0), (5, 4, 3, 2, 2), (3, 4, 5, 4, 1),
+            scale=0.7, then=lambda x, w_q, w_k, w_v, i: (x, i, w_q, w_k, w_v)),
         mistakes=[
             Mistake("only its own key and value", "return", "x[i] @ w_v",
                     "Word i attends to itself alone. Keys and values come from all rows of x."),

@@ -61,12 +61,6 @@ def draw_attention(generator):
     ]
 
 
-def draw_scores(generator):
-    """Queries and keys; T, S and K all differ, so that nothing fits by accident."""
-    shapes = [((2, 3), (4, 3)), ((2, 3, 8), (2, 5, 8)), ((1, 2, 4, 5), (1, 2, 4, 5))]
-    return [tuple(torch.randn(s, generator=generator) for s in pair) for pair in shapes]
-
-
 def _einsum(query, key, value, mask=None):
     scores = torch.einsum("...tk,...sk->...ts", query, key) * query.shape[-1] ** -0.5
     if mask is not None:
@@ -119,7 +113,7 @@ EXERCISES = [
         pytorch="`torch.zeros(2, 3, 4).transpose(-2, -1)` swaps the last two dimensions: (2, 4, 3). `x.T` would reverse all of them. `x.shape[-1]` is the size of the last dimension.",
         then="Section 2 mends model B with it.", trained=True,
         minutes=3, difficulty=2, importance=5,
-        reference=scaled_scores, draw=draw_scores,
+        reference=scaled_scores, draw=normal("… t k, … s k", ((), 2, 3, 4), (2, 3, 8, 5), ((1, 2), 4, 5, 4)),
         mistakes=[
             *SCALES,
             Mistake("transposed", "query @ key.transpose(-2, -1)", "key @ query.transpose(-2, -1)",

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from helpers.exercises.model import Exercise, Mistake
+from helpers.exercises.model import Exercise, Mistake, normal
 from helpers.transformer import positions
 
 
@@ -77,11 +77,6 @@ def _by_column_number(times):
         return torch.where(i % 2 == 0, angle.sin(), angle.cos())
 
     return make
-
-
-def _draw_added(generator):
-    shapes = [((3, 3, 4), (5, 4)), ((2, 4, 6), (7, 6)), ((4, 2, 10), (6, 10))]
-    return [tuple(torch.randn(s, generator=generator) for s in pair) for pair in shapes]
 
 
 def _draw_turns(generator):
@@ -182,7 +177,7 @@ EXERCISES = [
         pytorch="(2, 3, 4) + (3, 4) adds the second tensor to both (3, 4) blocks of the first. (2, 3, 4) + (2, 1, 4) adds a single row to all three rows of a block.",
         then="The next cell uses your function for 24,000 sums of a word and a position.",
         minutes=4, difficulty=2, importance=5,
-        reference=add_positions, draw=_draw_added,
+        reference=add_positions, draw=normal("b t d, p d", (3, 3, 4, 5), (2, 4, 6, 7), (4, 2, 10, 6)),
         mistakes=[
             Mistake("still as it was", "table[: embeddings.shape[1]]", "table[: embeddings.shape[0], None]",
                     "Call the function with embeddings that are all 0. Which row of the table does each word get? And what should be multiplied by √D?", also=(("return", "embeddings + rows * math.sqrt(embeddings.shape[-1])"),)),

@@ -87,18 +87,6 @@ def _draw_layer(generator):
     return cases
 
 
-def _draw_bug(generator):
-    """Sentences and three matrices; B, T, H and K all differ, so that no slip fits by accident."""
-    return [
-        (
-            torch.randn(batch, length, width, generator=generator),
-            *(torch.randn(width, width, generator=generator) / math.sqrt(width) for _ in range(3)),
-            n_heads,
-        )
-        for batch, length, width, n_heads in [(1, 3, 4, 2), (2, 4, 6, 3), (2, 5, 12, 3)]
-    ]
-
-
 def _sliced_input(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
     """Give each head its own slice of x: the block diagonal of every projection."""
     width = x.shape[-1] // n_heads
@@ -221,7 +209,9 @@ EXERCISES = [
         name="mixed_up_heads", title="find the bug: mixed-up heads",
         task="Several heads attend, and their contexts are put side by side. Find the two mistakes and fix them. Only one of them shows in the print-out below the function.",
         minutes=4, difficulty=3, importance=5,
-        reference=mixed_up_heads, draw=_draw_bug,
+        reference=mixed_up_heads, draw=normal(
+            "b t d, d d, d d, d d", (1, 3, 4, 2), (2, 4, 6, 3), (2, 5, 12, 3),
+            then=lambda x, *w: (x, *(one / math.sqrt(len(one)) for one in w[:3]), w[3])),
         mistakes=[
             Mistake("still as it was", "context.transpose(1, 2).flatten(-2)", "context.reshape(x.shape)",
                     "Compare every printed row with 1, 2, 3, 4: which of its numbers belong to another word? The other mistake can't show while all scores are 0.", also=(("math.sqrt(query.shape[-1])", "math.sqrt(x.shape[-1])"),)),

@@ -2,7 +2,7 @@
 
 import torch
 
-from helpers.exercises.model import Exercise, Mistake
+from helpers.exercises.model import Exercise, Mistake, normal
 from helpers.transformer import attention, masks
 
 
@@ -55,15 +55,6 @@ def _draw_norm(generator):
         cases.append((x, gain, torch.randn(shape[-1], generator=generator)))
     # One more with an eps large enough to be seen.
     return [*cases, (*cases[0], 0.5)]
-
-
-def _draw_ffn(generator):
-    cases = []
-    for shape, inner in [((2, 3), 5), ((2, 4, 3), 7), ((3, 5), 5)]:
-        width = shape[-1]
-        sizes = [shape, (width, inner), (inner,), (inner, width), (width,)]
-        cases.append(tuple(torch.randn(size, generator=generator) for size in sizes))
-    return cases
 
 
 def _draw_residual(generator):
@@ -219,7 +210,7 @@ EXERCISES = [
         pytorch="`x @ w` works along the last dimension of x and leaves those in front alone: (2, 5, 3) @ (3, 7) is (2, 5, 7). `h.relu()` sets negative numbers to 0.",
         trained=True, minutes=3, difficulty=1, importance=4,
         then="The next cell puts your three functions together and lets them translate.",
-        reference=feed_forward, draw=_draw_ffn,
+        reference=feed_forward, draw=normal("… d, d f, f, f d, d", (2, 3, 5), ((2, 4), 3, 7), (3, 5, 5)),
         mistakes=[
             Mistake("no ReLU", ".relu()", "", "There is no ReLU. Two linear layers in a row are one linear layer."),
             Mistake("ReLU before the first bias", "(x @ w_1 + b_1).relu()", "(x @ w_1).relu() + b_1",

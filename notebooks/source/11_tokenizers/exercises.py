@@ -156,17 +156,8 @@ def _draw_wordpiece(generator):
     order = torch.randperm(len(PIECES), generator=generator).tolist()
     first = {piece: 5 + i for i, piece in enumerate(PIECES)}
     other = {PIECES[i]: 40 + place for place, i in enumerate(order)}
-    words = (
-        "unable",
-        "unbelievable",
-        "playing",
-        "plays",
-        "unplayable",
-        "playz",
-        "spa",
-        "zap",
-        "able",
-    )
+    words = ["unable", "unbelievable", "playing", "plays", "unplayable", "playz", "spa", "zap",
+             "able"]  # fmt: skip
     dead_end = {"ab": 5, "a": 6, "##bc": 7, "##b": 8, "abd": 9}  # after the longest piece, ab
     special = [
         ("abc", dead_end, 2),
@@ -186,15 +177,8 @@ def _draw_log_probs(generator):
     ]
     for word in ("abab", "cabab", "abcab", "babcaba", "ababcabab"):
         sizes = torch.rand(len(pieces), generator=generator).tolist()
-        cases.append(
-            (
-                word,
-                {
-                    p: -1.5 - 0.9 * len(p) ** 0.7 - 1.6 * r
-                    for p, r in zip(pieces, sizes, strict=True)
-                },
-            )
-        )
+        pairs = zip(pieces, sizes, strict=True)
+        cases.append((word, {p: -1.5 - 0.9 * len(p) ** 0.7 - 1.6 * r for p, r in pairs}))
     return cases
 
 

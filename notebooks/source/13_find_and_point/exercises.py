@@ -6,7 +6,7 @@ from collections import Counter
 import torch
 import torch.nn.functional as F
 
-from helpers.exercises.model import Exercise, Mistake
+from helpers.exercises.model import Exercise, Mistake, normal
 
 
 def retrieve(query, vectors, k):
@@ -101,13 +101,6 @@ def _draw_recall(generator):
     return cases
 
 
-def _draw_spans(generator):
-    return [
-        (2 * torch.randn(n, generator=generator), 2 * torch.randn(n, generator=generator), max_len)
-        for n, max_len in [(5, 2), (7, 3), (9, 4)]
-    ]
-
-
 def _draw_best(generator):
     """Question in front, text behind, and something tempting in each place where a slip goes."""
     cases = []
@@ -171,19 +164,6 @@ def _draw_f1(generator):
         ("the boy and the boy", "the boy"),
     ]
     return [(predicted.split(), true.split()) for predicted, true in pairs]
-
-
-def _draw_windows(generator):
-    return [
-        (7, 4, 3),
-        (10, 4, 3),
-        (11, 4, 2),
-        (5, 8, 4),
-        (12, 4, 2),
-        (12, 5, 3),
-        (20, 6, 5),
-        (8, 8, 3),
-    ]
 
 
 def _by_cosine(query, vectors, k):
@@ -300,7 +280,7 @@ EXERCISES = [
         name="span_scores", title="score every span",
         task="start_logits and end_logits are (S,). Return scores (S, S): start_logits[i] + end_logits[j] in row i and column j, and −∞ where the end comes before the start or the span has more than max_len tokens.",
         minutes=4, difficulty=2, importance=5,
-        reference=span_scores, draw=_draw_spans,
+        reference=span_scores, draw=normal("n, n", (5, 2), (7, 3), (9, 4), scale=2),
         mistakes=[
             Mistake("end before start", "(start <= end) & (end - start < max_len)", "end - start < max_len",
                     "Here a span can end before it starts. Require start <= end."),
@@ -428,7 +408,8 @@ EXERCISES = [
         name="windows", title="windows over a long text",
         task="Cut a text of n_tokens into windows of at most `size` tokens, each starting `stride` tokens after the one before (stride is never more than size). Return a list of [start, stop], stop not included; end with the first window that reaches the end of the text.",
         minutes=6, difficulty=3, importance=3,
-        reference=windows, draw=_draw_windows,
+        reference=windows, draw=lambda generator: [
+            (7, 4, 3), (10, 4, 3), (11, 4, 2), (5, 8, 4), (12, 4, 2), (12, 5, 3), (20, 6, 5), (8, 8, 3)],
         mistakes=[
             Mistake("no overlap", "range(0, most, stride)", "range(0, n_tokens, size)",
                     "Each of your windows starts where the one before ends, so an answer across the border is cut in two. Start a new one every `stride` tokens."),

@@ -89,22 +89,11 @@ def _draw_story(generator):
     ]
 
 
-def _draw_count(generator):
-    return [(7, 2, 1, 3), (11, 4, 2, 5), (50, 8, 3, 20), (300, 6, 5, 16)]
-
-
 def _draw_bits(generator):
     texts = ["the cat", "Once upon a time", "über die Brücke", "“No,” she said."]
     return [
         (-3 * torch.rand(n, generator=generator) - 0.1, text)
         for n, text in zip((3, 4, 7, 6), texts, strict=True)
-    ]
-
-
-def _draw_maps(generator):
-    sizes = [(1, 5, 2), (2, 8, 4), (3, 9, 3), (2, 12, 5)]
-    return [
-        (torch.randn(h, t, t, generator=generator).softmax(-1), period) for h, t, period in sizes
     ]
 
 
@@ -230,7 +219,7 @@ EXERCISES = [
         name="count_gpt_parameters", title="count a GPT's parameters",
         task="Count all parameters of a GPT-2: token table, position table, n_layers layers (four attention matrices, d_ff = 4 · d_model, two layer norms), a last layer norm; every linear layer has a bias, and the output reuses the token table.",
         minutes=6, difficulty=3, importance=3,
-        reference=count_gpt_parameters, draw=_draw_count,
+        reference=count_gpt_parameters, draw=lambda generator: [(7, 2, 1, 3), (11, 4, 2, 5), (50, 8, 3, 20), (300, 6, 5, 16)],
         mistakes=[
             Mistake("output counted again", "(vocab_size + max_len)", "(2 * vocab_size + max_len)",
                     "The output layer is counted as a table of its own. GPT-2 reuses the token table, so it costs nothing."),
@@ -288,7 +277,8 @@ EXERCISES = [
         name="induction_score", title="score a head for copying",
         task="weights (H, T, T) are the maps of one layer on a sequence that repeats after `period` tokens. How much weight does each position t ≥ period put on position t − period + 1? Return the average over these positions per head, (H,).",
         minutes=5, difficulty=3, importance=3,
-        reference=induction_score, draw=_draw_maps,
+        reference=induction_score, draw=normal(
+            "h t t", (1, 5, 2), (2, 8, 4), (3, 9, 3), (2, 12, 5), then=lambda x, n: (x.softmax(-1), n)),
         mistakes=[
             Mistake("the same token", "queries - period + 1", "queries - period",
                     "This is the earlier copy of the *same* token. The head needs the token after it, one position further on."),

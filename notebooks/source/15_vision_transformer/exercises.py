@@ -84,19 +84,6 @@ def mix(tokens):
     return tokens + scores.softmax(-1) @ tokens
 
 
-def _draw_stuck(generator):
-    return [
-        (
-            torch.randn(batch, n, width, generator=generator),
-            torch.randn(width, generator=generator),
-            torch.randn(n + 1, width, generator=generator),
-            mix,
-            torch.randn(width, n_classes, generator=generator),
-        )
-        for batch, n, width, n_classes in [(2, 3, 4, 2), (3, 4, 5, 3), (2, 6, 3, 4)]
-    ]
-
-
 def _draw_tables(generator):
     """Tables in which some positions resemble a neighbour in the row, in the column, or neither."""
     tables = []
@@ -115,22 +102,6 @@ def _draw_tables(generator):
         random = torch.randn(grid.shape, generator=generator)
         tables.append((length * (grid + noise * random + 0.4), n_columns))
     return tables
-
-
-def _draw_maps(generator):
-    return [
-        ((1.5 * torch.randn(shape, generator=generator)).softmax(-1),)
-        for shape in [(2, 2, 3, 3), (3, 2, 4, 4), (2, 3, 5, 5)]
-    ]
-
-
-def _draw_sizes(generator):
-    return [
-        (4, 2, 1, 3, 8, 1, 16),
-        (28, 4, 1, 10, 96, 4, 192),
-        (32, 8, 3, 10, 64, 6, 256),
-        (224, 16, 3, 1000, 768, 12, 3072),
-    ]
 
 
 # The same written differently.
@@ -239,7 +210,9 @@ EXERCISES = [
         name="stuck_answer", title="find the bug: every picture gets the same answer",
         task="Repair the classifier, so that its logits depend on the picture. One line is wrong.",
         minutes=3, difficulty=2, importance=4,
-        reference=stuck_answer, draw=_draw_stuck,
+        reference=stuck_answer, draw=normal(
+            "b n d, d, s d, d c", (2, 3, 4, 4, 2), (3, 4, 5, 5, 3), (2, 6, 3, 7, 4),
+            then=lambda patches, token, table, w: (patches, token, table, mix, w)),
         mistakes=[
             Mistake("still as it was", "encoded[:, 0] @ w", "tokens[:, 0] @ w",
                     "Compare the three printed rows. They're equal, although the pictures differ. Follow one picture through the function, line by line. Does anything that's computed from this picture reach the logits?"),
@@ -293,7 +266,8 @@ EXERCISES = [
         name="attention_rollout", title="roll the attention out",
         task="Average the heads of each layer, then average the result with the identity for the residual connection. Multiply the matrices of all layers, the first one on the right: (layers, H, T, T) to (T, T).",
         minutes=5, difficulty=3, importance=4,
-        reference=attention_rollout, draw=_draw_maps,
+        reference=attention_rollout, draw=normal(
+            "b h t t", (2, 2, 3), (3, 2, 4), (2, 3, 5), scale=1.5, then=lambda x: (x.softmax(-1),)),
         mistakes=[
             Mistake("wrong order", "mixed @ rollout", "rollout @ mixed",
                     "The product runs the wrong way round. Row t of a layer's map says how token t mixes the tokens of the layer below, so later layers go on the left."),
@@ -323,7 +297,9 @@ EXERCISES = [
         name="vit_parameters", title="count a Vision Transformer",
         task="Count all numbers that a ViT learns: patch projection, class token, positions, the layers with their biases and norms, the last norm, and the head.",
         minutes=6, difficulty=3, importance=3,
-        reference=vit_parameters, draw=_draw_sizes,
+        reference=vit_parameters, draw=lambda generator: [
+            (4, 2, 1, 3, 8, 1, 16), (28, 4, 1, 10, 96, 4, 192), (32, 8, 3, 10, 64, 6, 256),
+            (224, 16, 3, 1000, 768, 12, 3072)],
         mistakes=[
             Mistake("one vector short", "(n_patches + 1) * d_model", "n_patches * d_model",
                     "Exactly D numbers are missing. These have that size: the class token, its own row in the table of positions, the bias of the patch projection, and the gain and the bias of the last norm."),

@@ -5,7 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from helpers.exercises.model import Exercise, Mistake
+from helpers.exercises.model import Exercise, Mistake, normal
 from helpers.models import efficient, patterns
 
 
@@ -113,26 +113,6 @@ def draw_scores(generator):
         )
         for n_queries, block in shapes
     ]
-
-
-def draw_tiles(generator):
-    """One query, keys and values; an odd number of keys leaves a block of one."""
-    shapes = [(4, 2, 3), (5, 3, 2), (8, 4, 6), (7, 5, 4)]
-    return [
-        (
-            2 * torch.randn(width, generator=generator),
-            torch.randn(n, width, generator=generator),
-            torch.randn(n, d_value, generator=generator),
-        )
-        for n, width, d_value in shapes
-    ]
-
-
-def draw_linear(generator):
-    """Queries, keys and values: T, S, K and D_v all differ; then T and S are equal."""
-    shapes = [((2, 3), (4, 3), (4, 5)), ((2, 3, 8), (2, 5, 8), (2, 5, 4)), ((6, 4), (3, 4), (3, 2))]
-    shapes += [((5, 3), (5, 3), (5, 2)), ((2, 4, 3), (2, 4, 3), (2, 4, 5))]
-    return [tuple(torch.randn(s, generator=generator) for s in three) for three in shapes]
 
 
 def draw_step(generator):
@@ -317,7 +297,9 @@ EXERCISES = [
         name="forgetful_tiles", title="find the bug: forgetful tiles",
         task="This function is meant to compute ordinary attention for one query, reading two keys at a time. Look at the print-out: where is it right, and where does the error begin? Then mend its two mistakes.",
         minutes=4, difficulty=3, importance=4,
-        reference=forgetful_tiles, draw=draw_tiles,
+        reference=forgetful_tiles, draw=normal(  # an odd number of keys leaves a block of one
+            "k, s k, s v", (2, 4, 3), (3, 5, 2), (4, 8, 6), (5, 7, 4),
+            then=lambda query, keys, values: (2 * query, keys, values)),
         mistakes=[
             Mistake("still as it was", "mixed * shrink", "mixed",
                     "Compare the printed errors. With a single block of two keys there is none, so it must begin with the second block. Which quantities are carried from one block to the next, and relative to which score is each of them?", also=(("largest = new\n", "largest = scores.max()\n"),)),
@@ -344,7 +326,9 @@ EXERCISES = [
         name="linear_attention", title="linear attention",
         task="Mix the values with weights φ(q)·φ(k), where φ(x) = elu(x) + 1. Multiply keys and values first, so that no matrix of queries by keys appears, and divide by the sum of each query's weights.",
         minutes=4, difficulty=3, importance=5,
-        reference=linear_attention, draw=draw_linear,
+        reference=linear_attention, draw=normal(  # T, S, K and D_v all differ; then T and S are equal
+            "… t k, … s k, … s v", ((), 2, 3, 4, 5), (2, 3, 8, 5, 4), ((), 6, 4, 3, 2),
+            ((), 5, 3, 5, 2), (2, 4, 3, 4, 5)),
         mistakes=[
             Mistake("not divided", " / (query @ total)", "", NOT_DIVIDED),
             Mistake("no feature map", f"    query, key = {FEATURES}\n", "", NO_FEATURES),

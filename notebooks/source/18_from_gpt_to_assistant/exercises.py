@@ -117,36 +117,23 @@ def _loss_by_sums(gain, kl, counted, beta):
 
 
 def _draw_turns(generator):
-    conversations = [
+    return [
         ([("user", [11, 12])], 3, 5, 9),
         ([("user", [14, 10, 13]), ("assistant", [17]), ("user", [12, 19])], 7, 2, 4),
         ([("user", [15]), ("assistant", [18, 11]), ("user", [13, 16, 10])], 1, 6, 8),
-        (
-            [
-                ("assistant", [21, 13]),
-                ("user", [12, 15]),
-                ("assistant", [16, 20, 14]),
-                ("user", [11]),
-            ],
-            5, 8, 2,
-        ),
+        ([("assistant", [21, 13]), ("user", [12, 15]), ("assistant", [16, 20, 14]), ("user", [11])],
+         5, 8, 2),
         # A turn that is said again, and one that ends in an id of its own, are turns, too.
         ([("user", [12]), ("assistant", [14, 9]), ("user", [12]), ("assistant", [15])], 3, 5, 9),
         # Two turns of one speaker, and one without a word, are turns like any other.
         ([("user", [16, 11]), ("user", [18]), ("assistant", []), ("user", [12])], 4, 6, 3),
     ]  # fmt: skip
-    return conversations
 
 
 def _draw_pair(generator):
-    sizes = [(3, 2, 1), (2, 4, 5), (5, 3, 9), (4, 6, 3)]
     return [
-        (
-            torch.randint(10, 40, (p,), generator=generator),
-            torch.randint(10, 40, (a,), generator=generator),
-            end_id,
-        )
-        for p, a, end_id in sizes
+        (*(torch.randint(10, 40, (n,), generator=generator) for n in sizes), end_id)
+        for *sizes, end_id in [(3, 2, 1), (2, 4, 5), (5, 3, 9), (4, 6, 3)]
     ]
 
 

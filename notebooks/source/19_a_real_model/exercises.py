@@ -71,24 +71,6 @@ def _draw_blocks(generator):
     return drawn
 
 
-def _draw_network(generator):
-    return [
-        (
-            torch.randn(*shape, d, generator=generator),
-            *(torch.randn(f, d, generator=generator) for _ in range(2)),
-            torch.randn(d, f, generator=generator),
-        )
-        for shape, d, f in [((1,), 2, 3), ((2, 3), 4, 5), ((2, 1), 3, 6)]
-    ]
-
-
-def _draw_rotation(generator):
-    return [
-        (torch.randn(*shape, generator=generator), base)
-        for shape, base in [((2, 2), 10000.0), ((2, 3, 4), 100.0), ((1, 2, 5, 6), 10000.0)]
-    ]
-
-
 def _draw_norm(generator):
     return [
         (
@@ -154,7 +136,7 @@ EXERCISES = [
         task="Multiply x by w_gate and by w_up. The SiLU of the first product is the gate: multiply the second product by it, entry by entry. Then multiply the result by w_down. Matrices are stored as nn.Linear stores them: (out, in).",
         minutes=3, difficulty=1, importance=5,
         pytorch="`F.silu(torch.tensor(2.0))` is 2 · sigmoid(2) = 1.76. `w.T` transposes a matrix.",
-        reference=swiglu, draw=_draw_network,
+        reference=swiglu, draw=normal("… d, f d, f d, d f", (1, 2, 3), ((2, 3), 4, 5), ((2, 1), 3, 6)),
         then="Lesson 19 puts it into all 30 layers of SmolLM.",
         mistakes=[
             Mistake("gate and up exchanged", "F.silu(x @ w_gate.T)", "F.silu(x @ w_up.T)",
@@ -211,7 +193,7 @@ EXERCISES = [
         task="Features 2i and 2i + 1 are a pair (a, b). At position t, turn each pair by the angle φ = t · base^(−2i/K), so that it becomes (a cos φ − b sin φ, a sin φ + b cos φ). The shape stays (..., T, K).",
         minutes=4, difficulty=3, importance=5,
         pytorch="`x[..., 0::2]` takes every second feature, from feature 0. `torch.stack([a, b], dim=-1).flatten(-2)` interleaves two tensors, entry by entry.",
-        reference=rotate, draw=_draw_rotation,
+        reference=rotate, draw=normal("…", ((2, 2), 10000.0), ((2, 3, 4), 100.0), ((1, 2, 5, 6), 10000.0)),
         then="Lesson 19 uses it to turn SmolLM's queries and keys.",
         mistakes=[
             Mistake("turned backwards", "even * cos - odd * sin", "even * cos + odd * sin",
