@@ -2,7 +2,7 @@
 
 import { travel } from "./map_moves.js";
 import { Scene, brief, number, percent, tellVector, nVectors } from "./map_scene.js";
-import { classRow, heat, patchRow } from "./map_patches.js";
+import { heat, patchRow } from "./map_patches.js";
 import { nameRows, namesWidth } from "./map_rows.js";
 import { atTemperature } from "./map_insides.js";
 import { likeliest, meanWeights, rowOf } from "./map_trace.js";
@@ -52,16 +52,10 @@ export function embeddingScene(model, where, width, room) {
           ["what enters the first layer", "enters layer 1", "goes in"],
         ],
       ];
-  const { image } = stack;
-  const side = label - 92;
-  if (image && side > 60)
-    scene.paint((p) => {
-      p.grey(image, 0, 0, image.cols, image.rows, 0, top, side, side);
-      p.seams(image.along, image.along, 0, top, side / image.along);
-    });
+  if (label > 150) scene.paint((p) => stack.image && heat(p, [0, top, label - 92], stack, null, 0));
   stack.tokens.forEach((_token, row) => {
     const y = top + (row + 0.5) * pitch;
-    if (stack.image) (row ? patchRow : classRow)(scene, stack, row, label - 34, y, pitch);
+    if (stack.image) patchRow(scene, stack, row, label - 34, y, pitch);
     if (row % Math.ceil(14 / pitch)) return;
     scene.label(String(row), label - 8, y, { size: 12, align: "right", color: "muted" });
   });

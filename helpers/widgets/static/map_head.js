@@ -120,24 +120,18 @@ function onPicture(scene, { head, stack }, g, query, frame) {
     if (lit) frame(p);
   });
   const name = stack.tokens[query];
-  scene.label(fitting(query ? [`query: “${name}”`, name] : ["query:"], side - wide), x, y + side + 13, { size: 12 });
-  scene.label(fitting(["blue: what it takes here", "blue: what it takes"], side), x, y + side + 29, {
-    size: 12,
-    color: "query",
-  });
+  scene.label(fitting(query ? [`query: ${name}`, name] : ["query:"], side - wide), x, y + side + 13, { size: 12 });
+  const blue = fitting(["blue: what it takes here", "blue: what it takes"], side);
+  scene.label(blue, x, y + side + 29, { size: 12, color: "query" });
 }
 
 // On a narrow screen the second product, weights times values, stands below the first.
 function headSizes(width, room, queries, keys, image) {
   const narrow = width < NARROW;
   const rowHigh = (room - 240) / queries.length;
-  const left = image
-    ? clamp(width * 0.055, 30, 90)
-    : clamp(
-        namesWidth(queries, narrow ? 14 : Math.min(rowHigh, 14), 13) + 8,
-        40,
-        Math.max(rowHigh < 11.5 ? 120 : 92, width * 0.15),
-      );
+  const most = Math.max(rowHigh < 11.5 ? 120 : 92, width * 0.15);
+  const named = () => namesWidth(queries, narrow ? 14 : Math.min(rowHigh, 14), 13) + 8;
+  const left = image ? clamp(width * 0.055, 30, 90) : clamp(named(), 40, most);
   const gaps = [22, narrow ? 0 : textWidth("softmax", 12) + 16, 56];
   const free = width - left - (narrow ? 24 : gaps.reduce((a, b) => a + b, 0)) - 2;
   // The strips give way where that leaves room for the numbers in the cells.
@@ -214,18 +208,15 @@ function headLabels(scene, where, g, queries, keys) {
   const { left, wide, cell, high, top, top2, x1, x2, x3 } = g;
   const broad = keys.length * cell;
   const { image } = where.stack;
-  for (const y of new Set([top, top2])) {
-    const at = { right: left - 8, top: y, pitch: high, room: left - 9 };
-    if (image) queries.forEach((_, i) => i && patchRow(scene, where.stack, i, left - 4, y + (i + 0.5) * high, high));
-    else nameRows(scene, queries, at);
-  }
-  for (const [x, y] of [
-    [x1, top],
-    [x2, top2],
-  ]) {
-    if (image) keys.forEach((_, i) => i && patchRow(scene, where.stack, i, x + (i + 1) * cell, y - cell / 2 - 3, cell));
-    else nameColumns(scene, keys, x, y, cell);
-  }
+  const patches = (x, y, dx, dy) =>
+    keys.forEach((_, i) => i && patchRow(scene, where.stack, i, x + i * dx, y + i * dy, dx + dy));
+  for (const y of new Set([top, top2]))
+    if (image) patches(left - 4, y + high / 2, 0, high);
+    else nameRows(scene, queries, { right: left - 8, top: y, pitch: high, room: left - 9 });
+  const columns = (x, y) =>
+    image ? patches(x + cell, y - cell / 2 - 3, cell, 0) : nameColumns(scene, keys, x, y, cell);
+  columns(x1, top);
+  columns(x2, top2);
   scene.label("K", x1 - 12, g.head + g.up / 2, { size: 16, weight: 650, color: "key", align: "center" });
   scene.label(fitting(["keys, one per column", "keys"], broad, 12), x1, g.head - 11, { size: 12, color: "muted" });
   scene.label("V", x3 - 12, g.head2 + g.up / 2, { size: 16, weight: 650, color: "value", align: "center" });
@@ -254,16 +245,8 @@ function headLabels(scene, where, g, queries, keys) {
     const y = top2 + (queries.length * high) / 2;
     if (g.narrow) {
       const [from, to] = [x1 + broad / 2, left + broad / 2];
-      const way = path(
-        from,
-        top + below + 12,
-        from,
-        top + below + 34,
-        to,
-        top + below + 34,
-        to,
-        top2 - (image ? 30 : 52),
-      );
+      const low = top + below;
+      const way = path(from, low + 12, from, low + 34, to, low + 34, to, top2 - (image ? 30 : 52));
       p.line(way, { color: p.theme.muted, width: 2, arrow: true });
       p.text("softmax", to + 8, top + below + 48, { size: 12, color: p.theme.muted });
     } else {

@@ -1,5 +1,6 @@
 // The map, what lies inside its parts: read from what Python sent, where it sent any.
 
+import { heat, patchButtons } from "./map_patches.js";
 import { matrix, numbersAt, oneRow, rowOf } from "./map_trace.js";
 import { wholeNumbers } from "./numbers.js";
 import { clamp, textWidth } from "./text.js";
@@ -119,9 +120,10 @@ export function signedBars(
 }
 
 // The tokens, one of them chosen, each to be pressed; of many those around it. How wide they are.
-export function pickRow(scene, tokens, chosen, room, place) {
-  const fits = Math.min(tokens.length, Math.floor((room - 24) / 25));
-  const first = clamp(chosen - (fits >> 1), 0, tokens.length - fits);
+// Of a picture the patches are chosen in it, and blue may say how much each has of something.
+export function pickRow(scene, stack, tokens, chosen, room, place, blue = null) {
+  const fits = stack.image ? 1 : Math.min(tokens.length, Math.floor((room - 24) / 25));
+  const first = stack.image ? 0 : clamp(chosen - (fits >> 1), 0, tokens.length - fits);
   const shown = tokens.slice(first, first + fits);
   const slim = scene.width < 540;
   const wide = clamp(
@@ -130,12 +132,21 @@ export function pickRow(scene, tokens, chosen, room, place) {
     slim ? 70 : 110,
   );
   const pitch = Math.min(30, (room - 24) / fits);
-  scene.label(slim ? "choose" : "choose a token", wide / 2, 12, { size: 12, align: "center", color: "muted" });
+  const top = stack.image ? 30 + wide : 24;
+  if (stack.image) {
+    scene.paint((p) => heat(p, [0, 24, wide], stack, blue, chosen));
+    patchButtons(scene, [0, 24, wide], stack, "in the picture", (row) => ({ go: place(row) }), "click to show it");
+  }
+  scene.label(slim ? "choose" : `choose a ${stack.image ? "patch" : "token"}`, wide / 2, 12, {
+    size: 12,
+    align: "center",
+    color: "muted",
+  });
   // They choose; they don't name the rows beside them.
   scene.paint((p) => p.straight(wide + 11, 0, wide + 11, room, { color: p.theme.edge, width: 1 }));
   shown.forEach((token, i) => {
     const own = first + i === chosen;
-    const y = 24 + i * pitch;
+    const y = top + i * pitch;
     scene.paint((p) =>
       p.box(1, y + 1, wide - 1, pitch - 2, {
         fill: p.theme.box,

@@ -5,7 +5,7 @@ import { tag } from "./map_named.js";
 import { runs, travel } from "./map_moves.js";
 import { path } from "./map_paint.js";
 import { NARROW, Scene, percent, tellVector, nVectors } from "./map_scene.js";
-import { classRow, heat, patchRow } from "./map_patches.js";
+import { heat, patchRow } from "./map_patches.js";
 import { hidden } from "./map_network.js";
 import { nameRows, namesWidth } from "./map_rows.js";
 import { purposeOf } from "./map_purpose.js";
@@ -45,10 +45,7 @@ export function layerScene(model, where, place, width, room, query) {
   for (const [i, sublayer] of sublayers.entries()) {
     const own = (sublayer.g = lower(g, g.across ? i * g.step : 0));
     if (!i || g.across) {
-      if (stack.image)
-        stack.tokens.forEach((_, row) =>
-          (row ? patchRow : classRow)(scene, stack, row, g.label - 5, own.y(row), g.pitch),
-        );
+      if (stack.image) stack.tokens.forEach((_, row) => patchRow(scene, stack, row, g.label - 5, own.y(row), g.pitch));
       else nameRows(scene, stack.tokens, { right: g.label - 8, top: own.top, pitch: g.pitch, room: g.label - 9 });
       const enters = i ? KINDS[sublayer.kind].toLowerCase() : name.toLowerCase();
       strip(scene, own, before, g.label, "in", `the residual stream, as it enters ${enters}`, stack.tokens);
@@ -255,11 +252,8 @@ function heads(scene, where, place, g, sublayer, x, wide) {
     );
   });
   const blue = stack.image ? `blue: what ${stack.tokens[g.query]} takes` : "";
-  scene.label(fitting([blue, blue.replace("what ", ""), ""], wide + 2 * g.gap), x + wide / 2, g.bottom + 12, {
-    size: 12,
-    color: "query",
-    align: "center",
-  });
+  const fits = fitting([blue, blue.replace("what ", ""), ""], wide + 2 * g.gap);
+  scene.label(fits, x + wide / 2, g.bottom + 12, { size: 12, color: "query", align: "center" });
   if (keys) {
     scene.labels.push((p) => {
       const middle = x + wide / 2;

@@ -20,14 +20,16 @@ export function neuronScene(where, place, width, room) {
   const scene = new Scene(width, room, `${name} of ${hidden.width}: its value for every token, and what it writes`);
   const base = place.split("/").slice(0, 4).join("/");
   const to = (c, r) => `${base}/${entryOf(hidden, c)},${r}`;
-  const left = pickRow(scene, tokens, row, room, (other) => to(col, other)) + 18;
-  const wide = width - left - 4;
   const of = (one) => Array.from({ length: one.rows }, (_, t) => valueAt(one, t, col));
   const [before, after] = [of(neurons.before), of(hidden)];
+  // The same for every row: how much the neuron is lit by each patch.
+  const lights = { data: after, cols: 0 };
+  const left = pickRow(scene, stack, tokens, row, room, (other) => to(col, other), lights) + 18;
+  const wide = width - left - 4;
   const own = after[row];
   const writes = Array.from(rowOf(neurons.writes, col));
   const pitch = wide / tokens.length;
-  const turn = columnTurn(pitch);
+  const turn = stack.image ? 0 : columnTurn(pitch);
   const names = turn ? 62 : 22;
   const high = (room - 146 - names) / 3;
   const at = { all: 0, before: 58, after: 58 + high + 30, writes: 58 + 2 * high + 62 + names };
@@ -90,7 +92,10 @@ export function neuronScene(where, place, width, room) {
     return { values, ...drawn };
   });
   tokens.forEach((token, t) => {
-    const style = turn ? { turn: -turn, align: "right", most: 60 } : { align: "center", most: pitch - 3 };
+    if (stack.image && t !== row) return;
+    const style = turn
+      ? { turn: -turn, align: "right", most: 60 }
+      : { align: "center", most: stack.image ? 0 : pitch - 3 };
     scene.label(token, left + (t + 0.5) * pitch, at.after + high + 22 + (turn ? 7 : 12), {
       size: 12,
       ...style,

@@ -14,7 +14,7 @@ export function normScene(where, place, width, room) {
   } = where;
   const scene = new Scene(width, room, `Layer norm: the vector of “${stack.tokens[row]}” before and after`);
   const base = place.split("/").slice(0, 4).join("/");
-  const left = pickRow(scene, stack.tokens, row, room, (other) => `${base}/${other}`) + 18;
+  const left = pickRow(scene, stack, stack.tokens, row, room, (other) => `${base}/${other}`) + 18;
   const wide = width - left - 44;
   const cell = wide / norm.before.cols;
   const [mean, deviation] = [norm.mean[row], norm.deviation[row]];

@@ -197,7 +197,7 @@ function outcome(scene, { head, query, key, keys, stack }, place, dot, names, g,
   const { image } = stack;
   const turn = image ? 0 : columnTurn(pitch);
   const other = (s) => place.replace(/\d+$/, s);
-  const side = g.left - 12;
+  const side = Math.min(g.left - 12, g.room - g.sum - g.sumHigh / 2 - 62);
   if (image) {
     const at = [0, g.room - side - 18, side];
     scene.top([g.left, g.room - 30, 2, 2], (p, lit) => heat(p, at, stack, lit ? head.weights : null, query, key));

@@ -57,7 +57,7 @@ export function heat(p, [x, y, side], { image, n }, weights, row, key = 0) {
   p.grey(image, 0, 0, image.cols, image.rows, x, y, side, side);
   context.globalAlpha = 0.62;
   p.box(x, y, side, side, { fill: theme.paper, radius: 0 });
-  const shares = Array.from({ length: n - 1 }, (_, i) => (weights ? valueAt(weights, row, i + 1) : 0));
+  const shares = Array.from({ length: n - 1 }, (_, i) => (weights ? Math.max(0, valueAt(weights, row, i + 1)) : 0));
   const most = Math.max(...shares) || 1;
   const at = (i) => [x + ((i - 1) % image.along) * cell, y + Math.floor((i - 1) / image.along) * cell, cell, cell];
   shares.forEach((share, i) => {
@@ -71,16 +71,13 @@ export function heat(p, [x, y, side], { image, n }, weights, row, key = 0) {
   if (row) p.frame(...at(row), theme.ink, cell > 10 ? 3 : 2);
 }
 
-// One patch as a small picture that ends at `right`, at the height of its row.
-export function patchRow(scene, stack, row, right, y, pitch) {
-  const { image } = stack;
+// One patch as a small picture that ends at `right`, at the height of its row. The class token has
+// none: its name stands left of theirs, where none lies over it.
+export function patchRow(scene, { image, tokens }, row, right, y, pitch) {
+  const name = [tokens[0], right - Math.min(pitch - 1, 26) - 4, y, { size: 12, align: "right" }];
+  if (!row) return scene.paint((p) => p.text(...name));
   const patch = image.rows / image.along;
   const [down, along] = [Math.floor((row - 1) / image.along), (row - 1) % image.along];
   const size = Math.max(4, Math.min(pitch - 1, 26));
   scene.paint((p) => p.grey(image, along * patch, down * patch, patch, patch, right - size, y - size / 2, size, size));
-}
-
-// The class token has no patch: its name stands left of theirs, where none lies over it.
-export function classRow(scene, stack, row, right, y, pitch) {
-  scene.paint((p) => p.text(stack.tokens[row], right - Math.min(pitch - 1, 26) - 4, y, { size: 12, align: "right" }));
 }

@@ -15,7 +15,7 @@ export function projectScene(where, place, width, room, { asked, live }) {
   const [big, word] = LETTERS[letter];
   const scene = new Scene(width, room, `W_${big}: from a vector to the ${word} of “${tokens[row]}”`);
   const base = place.split("/").slice(0, 5).join("/");
-  const left = pickRow(scene, tokens, row, room, (other) => `${base}/${other}`) + 16;
+  const left = pickRow(scene, stack, tokens, row, room, (other) => `${base}/${other}`) + 16;
   const x = left + 62;
   const wide = width - x - 4;
   const from =

@@ -143,14 +143,8 @@ class MapView {
     }
     // Logits are those of the row that was shown.
     const written = place.endsWith("decoder/output") ? this.current : this.model.get("written");
-    this.set({
-      place,
-      written,
-      beat: -1,
-      stop: -1,
-      everything: true,
-      ...(place && !this.trace.image ? { follow: "" } : {}),
-    });
+    const follow = place && !this.trace.image ? "" : this.follow;
+    this.set({ place, written, follow, beat: -1, stop: -1, everything: true });
     this.say(trail(place, this.trace).pop().words);
     if (this.answer) this.hear(this.answer);
   }
@@ -311,12 +305,8 @@ class MapView {
     const { encoder, decoder } = this.trace;
     const block = !measures?.narrow ? 0 : encoder && stack === "decoder" ? decoder.layers.length : 1;
     // Of a picture's patches the picture itself, at the top, says it.
-    const top =
-      stack && !this.trace.image
-        ? this.trace[stack].y(Number(row), block) + 44 - this.frame.clientHeight
-        : stack
-          ? 0
-          : middle - this.frame.clientHeight / 2;
+    const [high, at] = [this.frame.clientHeight, this.trace.image ? null : this.trace[stack]];
+    const top = at ? at.y(Number(row), block) + 44 - high : stack ? 0 : middle - high / 2;
     this.frame.scrollTo({ top, behavior: prefersStillness() ? "instant" : "smooth" });
   }
 

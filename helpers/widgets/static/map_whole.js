@@ -6,7 +6,7 @@ import { tiles } from "./map_tiles.js";
 import { wholeBeats } from "./map_flow.js";
 import { KINDS } from "./map_trace.js";
 import { path } from "./map_paint.js";
-import { classRow, patchRow, picture } from "./map_patches.js";
+import { patchRow, picture } from "./map_patches.js";
 import { LEAST, brackets, namePlaces, namesWidth, perLine } from "./map_rows.js";
 import { clamp, marksIn, textWidth } from "./text.js";
 
@@ -146,7 +146,7 @@ function tokens(scene, model, stack, { pitch, label, current, close }, top, rows
     ].filter(Boolean);
     const rect = close ? nameRect(row) : wholeRow(row, label);
     if (!block) scene.button(rect, `${side} ${row + 1}: ${token}`, { follow: `${stack.name}:${row}` }, tip);
-    if (stack.image) return (row ? patchRow : classRow)(scene, stack, row, label - 4, stack.y(row, block), pitch);
+    if (stack.image) return patchRow(scene, stack, row, label - 4, stack.y(row, block), pitch);
     const { words, x, y, style } = places[row];
     // Written by the model itself.
     const own = model.kind === "GPT" && row >= model.given;
@@ -286,17 +286,10 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
 
 // Every part's whole name if they all fit below the layer, else shorter ones, the same everywhere.
 const NAMES = {
-  "self-attention": [
-    "self-attention",
-    "self-attention",
-    "self-attention",
-    "self-|attention",
-    "self-attention",
-    "self-|attention",
-  ],
+  "self-attention": ["self-attention", "self-attention", "self-attention", "self-|attention", "self-attention"],
   "masked-self-attention": ["masked self-attention", "masked", "masked", "masked", "masked"],
   "cross-attention": ["cross-attention", "cross", "cross", "cross", "cross"],
-  // On two lines; in the end on lines of its own, or left to the pointer.
+  // On two lines; in the end on lines of its own, also below two of attention's, or left to the pointer.
   "feed-forward": ["feed-forward", "feed-forward", "feed-|forward", "feed-|forward", ""],
 };
 
@@ -305,7 +298,7 @@ function namesBelow(scene, sublayers, y, [from, to], lines) {
   for (const size of lines > 2 ? [0, 1, 4, 5] : [0, 1, 2, 3, 4]) {
     const words = sublayers
       .map(({ kind, box }) => {
-        const lines = (NAMES[kind][size] ?? NAMES[kind][4]).split("|");
+        const lines = NAMES[kind][size > 4 && kind !== "feed-forward" ? 3 : Math.min(size, 4)].split("|");
         const wide = Math.max(...lines.map((line) => textWidth(line, 12)));
         const middle = box[0] + box[2] / 2;
         return { lines, wide, x: middle - wide / 2, middle, reach: Math.max(14, box[2] / 2) };
