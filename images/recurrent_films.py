@@ -10,6 +10,7 @@ from images.stage import STAGE, Scene, film
 
 FRENCH = "le chat noir dort ."
 SEARCH = "un médecin cherche la lettre ."  # no adjective: lesson 02 asks later where a noun looks
+STATES = [f"h{i}" for i in "₁₂₃₄₅₆₇"]
 SEEN = 0.03  # a smaller weight is not drawn
 
 
@@ -219,51 +220,55 @@ def _layers(scene, name, shares, x, y, wide, high, forward, start=None, **how):
 
 
 def decoder_looking_back():
-    """A film: a doctor looks for the letter stands beside the French un médecin cherche la lettre.
-    From each English word in turn lines go to French words, as thick as the weights written on
-    them, and from there a piece as tall as the weight comes back and fills the English word's box.
-    A, doctor and looks each give most to the next French word. For shares its weight: 0.57 to
-    cherche, 0.42 to la. The gives 0.71 to la, 0.26 to cherche. Letter looks at lettre, the full
-    stop and eos both at the full stop. At the end the French words turn and become the heads of
-    columns, and each line becomes a cell of a map, as dark as its weight, which stands in it: a
-    diagonal with a kink at for.
+    """A film: the encoder's seven states, of un médecin cherche la lettre, the full stop and eos,
+    stand in a column. The decoder, one box, goes down beside them. Before each word it writes,
+    lines go from it to states, as thick as the weights written on them, and from each state a piece
+    as tall as its weight comes back. Then the word appears. A, doctor and looks each come mostly
+    from the next French word. For takes 0.57 of cherche and 0.42 of la, the takes 0.71 of la and
+    0.26 of cherche. Letter comes from lettre, the full stop and eos both from the full stop. At the
+    end the French words turn and become the heads of columns, and each line becomes a cell of a
+    map, as dark as its weight, which stands in it: a diagonal with a kink at for.
     """
     read, written, weights = _trained(SEARCH)
+
+    def of(i, j):
+        return f"{weights[i][j]:.2f} of {STATES[j]}"
+
     told = [
-        ((), "What does each English word take from the French?"),
-        ((0,), "“a” looks back. What it looks at comes over, as much as its weight."),
-        ((1, 2), "“doctor” and “looks” take mainly one French word each, in order."),
-        ((3,), "“for” has no French word of its own. It looks at “cherche” and “la”."),
-        ((4,), "“the” looks mostly at “la”, and again at “cherche”."),
-        ((5, 6), "“letter” looks at “lettre”, and the full stop at the full stop."),
-        ((7,), "Even <eos> looks at the full stop."),
-        (range(len(written)), "A row per English word, a column per French one: a map of weights, "
-         "of which those under 0.005 aren't written."),
-    ]  # fmt: skip
-    return film([_gaze(read, written, weights, *moment) for moment in told], 376)
+        "The encoder has read seven tokens and kept a state of each, h₁ to h₇.",
+        f"Before it writes “a”, the decoder takes {of(0, 0)} and {of(0, 1)}.",
+        f"For “doctor” it takes {of(1, 1)}, médecin …",
+        f"… and for “looks” {of(2, 2)}, cherche.",
+        f"“for” has no French word of its own. The decoder takes {of(3, 2)} and {of(3, 3)}.",
+        f"For “the” the decoder takes {of(4, 3)}, la, and again some of h₃.",
+        f"For “letter” it takes {of(5, 4)}, lettre …",
+        f"… for the full stop {of(6, 5)}, the full stop …",
+        "… and even for <eos> mostly h₆.",
+        "A row per English word, a column per French one. Weights under 0.005 aren't written, and "
+        "rounded ones can sum to 0.99 or 1.01.",
+    ]
+    scenes = [Scene(caption, 2.4, key=i not in (3, 6, 7)) for i, caption in enumerate(told)]
+    for i, scene in enumerate(scenes[:-1]):
+        _gaze(scene, read, written, weights, i - 1)
+    _as_map(scenes[-1], read, written, weights)
+    return film(scenes, 376)
 
 
-def _gaze(read, written, weights, steps, caption):
-    """Draw the words, the looks of some steps, one after the other, and faintly those before."""
-    if len(steps) == len(written):
-        return _as_map(Scene(caption, 2.4), read, written, weights)
-    scene = Scene(caption, 1.0 + 1.6 * len(steps), key=bool(steps))
+def _gaze(scene, read, written, weights, now):
+    """Draw the states, the decoder and the words up to the one that it writes now."""
     scene.text("French", 16, 18, "read", "query", anchor="start", bold=True)
     scene.text("English", 422, 18, "written", "key", bold=True)
     places = [48 + 43 * i for i in range(len(written))]  # French is one word shorter
-    last = max(steps, default=-1)
-    for i, (y, word) in enumerate(zip(places, written, strict=True)):
-        now = i in steps
-        scene.rect(f"written {i}", 370, y - 17, 104, 34, "paper", "key" if i <= last else "edge",
-                   line=3.5 if now else 2)  # fmt: skip
-        if i <= last:
-            turn = steps.index(i) / len(steps) if now else None
-            _look(scene, i, y, places, weights[i], turn, 1 / max(len(steps), 1), now)
-        scene.text(f"word {i}", 422, y + 6, word, "ink" if i <= last else "muted", bold=True)
+    for i in range(now + 1):
+        _look(scene, i, places, weights[i], i == now)
+        scene.card(f"written {i}", 422, places[i], written[i], "key", 104, start=(300, places[i]),
+                   when=(0.85, 1))  # fmt: skip
+    here = places[max(now, 0)]
+    scene.card("decoder", 300, here, "decoder", "key", 84, True, bold=False, when=(0, 0.2))
     for j, (y, word) in enumerate(zip(places, read, strict=False)):
-        scene.rect(f"box {j}", 6, y - 17, 112, 34, "none", "query")
-        scene.text(f"read {j}", 16, y + 6, word, "ink", anchor="start", bold=True, turn=0)
-    return scene
+        scene.rect(f"box {j}", 6, y - 17, 128, 34, "none", "query")
+        scene.text(f"read {j}", 16, y + 6, word, "ink", anchor="start", bold=True, turn=0, room=80)
+        scene.text(f"state {j}", 130, y + 6, STATES[j], "query", anchor="end")
 
 
 def _as_map(scene, read, written, weights):
@@ -279,41 +284,34 @@ def _as_map(scene, read, written, weights):
             scene.line(f"gaze {i} {j}", [(x - 24, y), (x + 24, y)], "result", 32,
                        opacity=round(weight, 2))  # fmt: skip
             if weight >= 0.005:
-                scene.text(f"weight {i} {j}", x, y + 6, f"{weight:.2f}",
-                           "paper" if weight > 0.75 else "ink", room=46,
-                           when=(0 if weight > SEEN else 0.6, 1))  # fmt: skip
-        scene.rect(f"written {i}", 370, y - 16, 104, 32, "paper", "key")
-        scene.text(f"word {i}", 422, y + 6, word, "ink", bold=True)
+                scene.text(f"cell {i} {j}", x, y + 6, f"{weight:.2f}",
+                           "paper" if weight > 0.75 else "ink", room=46, when=(0.7, 1))  # fmt: skip
+        scene.card(f"written {i}", 422, y, word, "key", 104, height=32)
     for j, word in enumerate(read):  # aslant, as words are wider than columns
         scene.text(f"read {j}", 36 + 51 * j, 82, word, "ink", anchor="start", bold=True, turn=-50,
                    room=200)  # fmt: skip
-    return scene
 
 
-def _look(scene, i, y, places, weights, turn, share, lit):
-    """Draw the lines of English word i with their weights, and the pieces that came back along
-    them into its box.
-
-    If it is its turn, lines grow first, then pieces flow; `turn` is when, `share` for how long.
-    """
-    shown = [(j, weight) for j, weight in enumerate(weights) if weight > SEEN]
-    low = y + 15 - 30 * sum(weight for _, weight in shown)
-    for j, weight in shown:
-        grow, flow, come = {}, {}, {}
-        if turn is not None:
-            grow = {"start": {"points": [369, y] * 2}, "when": (turn, turn + 0.3 * share)}
-            come = {"when": (turn + 0.25 * share, turn + 0.42 * share)}
-            flow = {"start": {"x": 14, "y": places[j] - 15 * weight},
-                    "when": (turn + 0.42 * share, turn + share)}  # fmt: skip
-        scene.line(f"gaze {i} {j}", [(369, y), (120, places[j])], "result", round(12 * weight, 1),
-                   opacity=1 if lit else 0.2, **grow)  # fmt: skip
-        scene.rect(f"piece {i} {j}", 372, low, 100, 30 * weight, "result", "none", 0.35, line=0,
-                   round=1, **flow)  # fmt: skip
-        at = places[j] + 0.19 * (y - places[j])  # on the line
-        scene.rect(f"under {i} {j}", 142, at - 12, 50, 24, "paper", opacity=float(lit), **come)
-        scene.text(f"weight {i} {j}", 167, at + 6, f"{weight:.2f}", "result", bold=True,
-                   opacity=float(lit), **come)  # fmt: skip
-        low += 30 * weight
+def _look(scene, i, places, weights, now):
+    """Draw the decoder's lines before English word i; now they grow, and then pieces come back."""
+    y = places[i]
+    for j, weight in enumerate(weights):
+        if weight <= SEEN:
+            continue
+        line = [(257 if now else 369, y), (135, places[j])]
+        scene.line(f"gaze {i} {j}", line, "result", round(12 * weight, 1),
+                   opacity=1 if now else 0.2, start={"points": [257, y] * 2},
+                   when=(0.2, 0.45) if now else (0, 0.3))  # fmt: skip
+        if not now:
+            continue
+        at, late = places[j] + 0.19 * (y - places[j]), {"when": (0.5, 0.6)}  # on the line
+        scene.rect(f"under {i} {j}", 138, at - 12, 50, 24, "paper", **late)
+        scene.text(f"weight {i} {j}", 163, at + 6, f"{weight:.2f}", "result", bold=True, **late)
+        come = {"x": 104, "y": places[j] - 15 * weight, "width": 30, "opacity": 1}
+        scene.rect(f"piece {i} {j}", 260, y - 15 * weight, 80, 30 * weight, "result", line=0,
+                   tint=0.35, round=1, start=come, opacity=0, when=(0.55, 0.9))  # fmt: skip
+    if now:
+        scene.arrow(f"writes {i}", 344, y, 367, y, "key", 4, 12, when=(0.8, 0.9))
 
 
 # ---- lesson 02: one step of attention, in numbers ------------------------------------------------

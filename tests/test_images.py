@@ -110,6 +110,16 @@ def test_training_and_writing_differ_where_the_caption_says_so():
         assert all(scene["shapes"][name]["fill"] != "paper" for name in names)
 
 
+def test_an_english_word_appears_when_its_weights_are_there_and_its_caption_says_them():
+    _, *scenes, _ = show("decoder_looking_back").data["scenes"]
+    for i, scene in enumerate(scenes):
+        shapes = scene["shapes"]
+        assert f"written {i}" in shapes
+        assert f"written {i + 1}" not in shapes
+        said = re.findall(r"0\.\d\d", scene["caption"])
+        assert {*said} <= {v["text"] for k, v in shapes.items() if k.startswith(f"weight {i}")}
+
+
 def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows():
     shapes = _shapes("bahdanau_step")
 
