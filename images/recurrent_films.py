@@ -325,10 +325,10 @@ def bahdanau_step():
     Copies of its state s go to the encoder states of le, chat, noir, dort, the full stop and eos,
     and each pair gets a score by v times tanh of W s plus U h. For noir this is shown in numbers,
     four of each vector's 128: s goes through W and h₃ through U, then come the sum, its tanh, and
-    the dot product with v, which gives 0.85 from these four and 12.08 with the others. A softmax
-    turns the scores into weights, 0.15 for chat and 0.85 for noir. The states flow into the
-    context, each times its weight. The context, the state and the previous word give the next
-    state, which writes black where the question mark was.
+    the dot product with v, which gives 0.85 from these four and 12.08 with the others. The other
+    pairs go through the same small network. A softmax turns the scores into weights, 0.15 for chat
+    and 0.85 for noir. The states flow into the context, each times its weight. The context, the
+    state and the previous word give the next state, which writes black where the question mark was.
     """
     toy = toy_models.load_toy("additive")
     step = BahdanauStepper(toy.model, toy.source, toy.target, FRENCH, output_step=2).numbers
@@ -343,52 +343,66 @@ def bahdanau_step():
         "They are added, entry by entry.",
         "tanh squashes every entry of the sum into −1 to 1.",
         "The dot product with the learned v makes one number of it: the score.",
-        "Every pair gets its score in the same way, with the same W, U and v.",
+        "These steps are one small network, with the same W, U and v for every pair.",
+        "The other five pairs go through it too, and each gets its score.",
         "A softmax turns the scores into weights that sum to 1.",
-        "Each state flows into the context, times its weight.",
+        "Each state flows into the context, times its weight. "
+        "Four weigh less than 0.005 and aren't drawn.",
         "Context, state and previous word give the next state. It writes “black”.",
     ]
     return film([_once(step, pair, *moment) for moment in enumerate(told)], 428)
 
 
 def _once(step, pair, moment, caption):
-    scene = Scene(caption, 2.0 if moment in (1, 7) else 1.5, key=moment in (1, 3, 6, 8, 9, 10))
+    scene = Scene(caption, {1: 2.0, 8: 5.0}.get(moment, 1.5), key=moment in (1, 3, 6, 9, 10, 11))
     words, small = step["source"], "₁₂₃₄₅₆"
     energies, shares = step["energies"].tolist(), step["alpha"].tolist()
     for i, (x, word) in enumerate(zip(PLACES, words, strict=True)):
         noir = i == 2 and 2 <= moment <= 6
         scene.card(f"word {i}", x, KEY_AT, word, "query", 74, full=noir)
         scene.text(f"h {i}", x, KEY_AT + 36, f"h{small[i]}", "query")
-        if 1 <= moment <= 6:
+        if 1 <= moment <= 7:
             scene.card(f"s {i}", x, KEY_AT - 34, "s", "key", 34, True, 26,
                        start=(432, WRITTEN_AT), when=(0.1 * i, 0.1 * i + 0.5))  # fmt: skip
-        if moment >= 7 or (moment == 6 and i == 2):
-            rise = {"start": {"y": KEY_AT - 28}, "when": (0.5, 1)}  # the copies of s are gone
-            come = {"start": {"x": 414, "y": 422}, "when": (0.7, 1)} if moment == 6 else rise
+        if moment >= 8 or (moment >= 6 and i == 2):
+            turn = 0.1 + 0.18 * (i - (i > 2))  # one after the other, all through the same network
+            come = {"start": {"x": 240, "y": 338}, "when": (turn + 0.08, turn + 0.18)}
+            if moment == 6:
+                come = {"start": {"x": 414, "y": 422}, "when": (0.7, 1)}
+            elif moment == 8 and i != 2:
+                scene.card(f"pair {i}", 240, 330, f"s, h{small[i]}", "query", 64, height=28,
+                           opacity=0, start=(x, KEY_AT + 30), when=(turn, turn + 0.08))  # fmt: skip
             scene.text(f"score {i}", x, SCORE_AT, number(energies[i]), "ink", 19, bold=True, **come)
-        if moment >= 8:
+        if moment >= 9:
             high = 48 * shares[i]
             scene.rect(f"bar {i}", x - 34, BAR_AT - high, 68, high, "result",
                        start={"y": BAR_AT, "height": 0})  # fmt: skip
             scene.text(f"weight {i}", x, BAR_AT - 6 - high, f"{shares[i]:.2f}", "result", bold=True)
-        if moment >= 9 and shares[i] > 0.005:
+        if moment >= 10 and shares[i] > 0.005:
             at = 220 if i == 2 else 104
             scene.arrow(f"into {i}", x, KEY_AT + 42, at, 306, "result", max(2, 14 * shares[i]), 15)
             scene.card(f"flow {i}", at, 326, f"{shares[i]:.2f} h{small[i]}", "query", 92,
                        start=(at, KEY_AT + 62), when=(0, 0.9))  # fmt: skip
+    if moment in (7, 8):
+        scene.card("network", 240, 332, "v · tanh(W s + U h)", "value", 210, height=44)
+    if moment >= 8:
+        scene.text("scores", 6, SCORE_AT + 28, "score e", "ink", anchor="start",
+                   when=(0.6, 1))  # fmt: skip
+    if moment >= 9:
+        scene.text("weights", 6, BAR_AT - 34, "weight α", "result", anchor="start")
     scene.text("writes", 6, WRITTEN_AT + 6, "the decoder writes", "key", anchor="start", bold=True,
                room=180)  # fmt: skip
     scene.card("so far", 240, WRITTEN_AT, "the", "key", 84)
-    gap = ("black", "key", 84, True) if moment == 10 else ("?", "key", 84)
+    gap = ("black", "key", 84, True) if moment == 11 else ("?", "key", 84)
     scene.card("gap", 330, WRITTEN_AT, *gap, when=(0.8, 1))
     scene.card("s", 432, WRITTEN_AT, "state s", "key", 84, True)
     if 2 <= moment <= 6:
         _opened(scene, *pair, moment)
-    if moment >= 9:
+    if moment >= 10:
         scene.text("plus", 162, 332, "+", "ink", 20, bold=True, when=(0.7, 0.9))
         scene.arrow("sum", 162, 342, 162, 373, "result", 4, 13, when=(0.8, 0.9))
         scene.card("context", 162, 392, "context c", "result", 130, True, when=(0.85, 1))
-    if moment >= 10:
+    if moment >= 11:
         _next(scene)
     return scene
 

@@ -134,6 +134,8 @@ def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows()
     assert column("tanh entry") @ column("v entry") == pytest.approx(four, abs=0.0051)
     assert f"{four + rest:.2f}" == shapes["score"]["text"] == shapes["score 2"]["text"]
     torch.testing.assert_close(column("score", 6).softmax(0), column("weight", 6), **near)
+    turns = [shapes[f"pair {i}"]["when"][0] for i in (0, 1, 3, 4, 5)]  # through the same network
+    assert turns == sorted({*turns})
 
 
 def test_two_shapes_of_one_name_are_refused():
