@@ -24,12 +24,10 @@ OWN = ("value", "result", "second")  # each value has a colour
 
 def self_attention_filling():
     """A film: a map of attention over the cat sleeps. The query of the walks over the three keys,
-    and at each their dot product stays behind as a score: 1, 4 and 3. A softmax turns the row into
-    weights, 0.102, 0.575 and 0.323, drawn as columns, of which a full cell would be 1. The three
-    values, a colour each, rise into the row and shrink to its columns, and what each weight times
-    its value sums to is the context of the: (1.10, 4.42, 0.85). Then all three queries walk at the
-    same time, and each row mixes the same values in its own shares. At the end, frames show which
-    part is Q, which K transposed and which V.
+    and at each their dot product stays behind as a score: 1, 4 and 3. A softmax makes them weights,
+    0.102, 0.575 and 0.323, and each weight times its value sums to the context of the, (1.10, 4.42,
+    0.85). Then all three queries walk at once, and each row mixes the same values in its own
+    shares. At the end, frames show which part is Q, which K transposed and which V.
     """
     query, key, value = X @ W_Q, X @ W_K, X @ W_V
     scores = query @ key.T
@@ -57,14 +55,13 @@ def self_attention_filling():
 def _filling(query, key, scores, weights, value, moment, caption):
     scene = Scene(caption, {7: 3, 8: 2.6, 10: 2.2}.get(moment, 1.6), moment in (0, 2, 4, 7, 8, 11))
     formula = moment == 11
-    large = 20 if formula else TEXT
-    scene.text("keys", ASK_AT, 42, "Kᵀ" if formula else "keys", "key", large, bold=True)
-    scene.text("queries", ASK_AT, 76, "Q" if formula else "queries", "query", large, bold=True)
+    q, k, v = ("Q", "Kᵀ", "V") if formula else ("queries", "keys", "values")
+    scene.text("keys", ASK_AT, 42, k, "key", bold=True)
+    scene.text("queries", ASK_AT, 76, q, "query", bold=True)
     for j, (x, word) in enumerate(zip(ACROSS, WORDS, strict=True)):
         scene.card(f"key {j}", x, 36, word, "key", CELL, full=moment == j + 1)
     for i in range(3):
         _row(scene, i, scores[i], weights[i], value, moment)
-        scene.card(f"query {i}", ASK_AT, DOWN[i], WORDS[i], "query", CELL, opacity=_seen(i, moment))
         if moment in ((1, 2, 3, 4, 8, 9) if not i else (8, 9)):  # it walks over the keys
             x = ASK_AT if moment in (4, 9) else ACROSS[min(moment, 3) - 1]
             scene.card(f"walker {i}", x, DOWN[i] - 14, WORDS[i], "query", CELL - 8, True, 28,
@@ -74,11 +71,11 @@ def _filling(query, key, scores, weights, value, moment, caption):
     if moment == 7 or moment > 9:
         scene.text("contexts", CONTEXT - 73, 70, "context", "ink", bold=True)
     if moment >= 5:
+        scene.text("values", 30, VALUE_AT - 27, v, anchor="start", bold=True)
         _values(scene, value, weights[0], moment)
     if formula:  # which part of the picture is which of the formula
-        left, right = ACROSS[0] - 41, ACROSS[2] + 41
         scene.rect("Q", 1, 86, 82, 180, "none", "query")
-        scene.rect("K", left, 14, right - left, 44, "none", "key")
+        scene.rect("K", ACROSS[0] - 41, 14, 240, 44, "none", "key")
         scene.rect("V", TERMS[0] - 66, VALUE_AT - 22, 432, 72, "none", "ink")
         scene.text("softmax", ACROSS[1], 296, "softmax(Q Kᵀ / √3)", "ink", bold=True, room=230)
     return scene
@@ -86,15 +83,10 @@ def _filling(query, key, scores, weights, value, moment, caption):
 
 def _values(scene, values, weights, moment):
     """Draw the values; the first row's sum of them is worked out, as it can be recomputed."""
-    name = "V" if moment == 11 else "values"
-    scene.text(
-        "values", 30, VALUE_AT - 27, name, "ink", 20 if moment == 11 else TEXT, "start", True
-    )
     summed, y = moment in (6, 7), VALUE_AT + 40
     for j, (x, word) in enumerate(zip(TERMS, WORDS, strict=True)):
         scene.card(f"value {j}", x, VALUE_AT, word, OWN[j], 122, True, start=(x, VALUE_AT + 24))
-        at = x + 28 if summed else x
-        scene.text(f"vector {j}", at, y, _vector(values[j], 0), OWN[j], room=70, when=(0, 0.6))
+        scene.text(f"vector {j}", x + 28 * summed, y, _vector(values[j], 0), OWN[j], room=70)
         if summed:
             scene.text(f"times {j}", x - 9, y, f"{_share(weights[j])}·", anchor="end", room=53,
                        start={"x": ACROSS[j] + 26, "y": DOWN[0] - 11}, when=(0.2, 0.9))  # fmt: skip
@@ -116,20 +108,17 @@ def _mixed(weights, values):
     return _vector((torch.tensor(weights) @ torch.tensor(values)).tolist())
 
 
-def _seen(i, moment):
-    return 1.0 if moment >= 8 or not i else 0.35
-
-
 def _row(scene, i, scores, weights, values, moment):
     """Draw a row: its cells, their scores or weights, the shares of the values and their sum."""
     alone = not i and moment < 8  # the first row, before all go at once
     begun, weighed, mixed = (1, 4, 7) if alone else (8, 9, 10)
-    y = DOWN[i]
+    y, seen = DOWN[i], 1.0 if moment >= 8 or not i else 0.35
+    scene.card(f"query {i}", ASK_AT, y, WORDS[i], "query", CELL, opacity=seen)
     for j, (x, weight) in enumerate(zip(ACROSS, weights, strict=True)):
         low, thick, known = y + TALL / 2 - 2, BAR * weight, moment - begun >= (j if alone else 0)
         bar = x - CELL / 2 + 2, low - thick, CELL - 4, thick
         scene.rect(f"cell {i} {j}", x - CELL / 2, y - TALL / 2, CELL, TALL, "none", "edge",
-                   opacity=_seen(i, moment))  # fmt: skip
+                   opacity=seen)  # fmt: skip
         if moment >= weighed:
             scene.rect(f"share {i} {j}", *bar, OWN[j], tint=0.4, start={"y": low, "height": 0})
         if known:
@@ -138,16 +127,12 @@ def _row(scene, i, scores, weights, values, moment):
             when = (0.4, 1) if alone or moment != begun else (0.42 + 0.14 * j, 0.57 + 0.14 * j)
             at = y + (22 if there else 7 if moment < weighed else -11)
             scene.text(f"in {i} {j}", x, at, words, "ink", 20, bold=True, room=CELL - 4, when=when)
-        if moment == mixed or (alone and moment == 6):  # a value goes into its cell, then on
-            at = (CONTEXT - 73, y - 10, 10, 20) if moment == mixed else bar
+        if alone and moment == 6:  # a value goes into its cell
             come = {"x": TERMS[j] - 61, "y": VALUE_AT - 17, "width": 122, "height": 34}
-            gone = {"opacity": 0} if moment == mixed else {}
-            scene.rect(f"part {i} {j}", *at, OWN[j], start={**come, "opacity": 1}, round=2, line=0,
-                       when=(0.15 * j, 0.15 * j + (0.4 if alone else 0.7)), **gone)  # fmt: skip
+            scene.rect(f"part {j}", *bar, OWN[j], start=come, when=(0.15 * j, 0.15 * j + 0.6))
     if moment >= mixed:
-        begin = {"start": {"x": 330, "y": VALUE_AT + 70}, "when": (0.6, 1)} if alone else {}
-        scene.text(f"context {i}", CONTEXT, y + 6, _mixed(weights, values), anchor="end",
-                   room=148, **(begin or {"when": (0.7, 1)}))  # fmt: skip
+        scene.text(f"context {i}", CONTEXT, y + 6, _mixed(weights, values), anchor="end", room=148,
+                   start={"x": 330, "y": VALUE_AT + 70}, when=(0.5, 1))  # fmt: skip
 
 
 def _product(scene, query, key, score):
@@ -170,13 +155,10 @@ TOKEN = {"width": 74, "height": 30, "bold": False}
 def training_and_inference_decoder():
     """A film: the encoder reads Une grande gare, for the decoder above, which is in training, and
     later for the one below, which writes. In training the target, A, large, station and eos, goes
-    in one place to the right, after bos. One pass predicts A, large, train and eos; with the
-    targets come the losses 0.1, 0.2, 1.8 and 0.3. Lines in the decoder lead to each prediction from
-    the inputs up to its place, and the one from station to the third is crossed out. The third is
-    wrong, but the next input is the true token, station. In writing each pass gives one token,
-    which goes round the decoder and in as the next input. The third is train, so train goes in, and
-    the fourth is station, not eos as in training. Five passes write A, large, train, station and
-    eos.
+    in one place to the right, after bos. One pass predicts A, large, train and eos. Lines lead to
+    each prediction from the inputs up to its place; that from station to the third is crossed out.
+    In writing each pass gives one token, which goes in as the next input. The third is train, so
+    train goes in, and the fourth is station, not eos as in training.
     """
     translator = load_translator()
     source = translator.encode([SOURCE])
@@ -230,17 +212,8 @@ def _both(wanted, guessed, losses, own, moment, caption):
         x, wrong = COLUMNS[i], meant == 2 and not passes and i == 2
         scene.card(f"target {i}", x, 45, word, "query", full=wrong, **TOKEN)
         if trained:
-            other = moment == 8 and i == 3  # than in writing
-            scene.card(
-                f"guess {i}",
-                x,
-                116,
-                guessed[i],
-                "key",
-                full=wrong or other,
-                start=(x, 162),
-                **TOKEN,
-            )
+            full = wrong or (moment == 8 and i == 3)
+            scene.card(f"guess {i}", x, 116, guessed[i], "key", full=full, start=(x, 162), **TOKEN)
             scene.dot(f"loss {i}", x - 20, 81, 10 * loss**0.5, "result", start={"r": 0})
             scene.text(f"loss of {i}", x + 16, 87, f"{loss:.1f}", "result", bold=True, room=40)
     if trained:
