@@ -105,10 +105,9 @@ def lstm_cell():
         (520, "g", "candidate", "what to add"),
         (690, "o", "output gate", "how much to show"),
     ]
-    for x, letter, _, _ in gates:
+    for x, letter, name, what in gates:
         box(sheet, x - 26, 190, 52, 44, letter, ORANGE if letter == "g" else GREEN, True, 20)
         sheet.arrow(x, 276, x, 236)
-    for x, _, name, what in gates:
         sheet.text(x, 318, name, INK, 16, "middle", True)
         sheet.text(x, 341, what, GREY, 16, "middle")
     sheet.line(100, 276, 690, 276, GREY, 2)
@@ -135,15 +134,9 @@ def dilated_convolutions():
     sheet = Sheet(WIDE, 330)
     places = [150 + 48 * i for i in range(16)]
     heights = [286 - 62 * level for level in range(5)]
-    needed = {15}
-    strong = {4: {15}}
-    for level, dilation in reversed(list(enumerate([1, 2, 4, 8]))):
-        needed |= {i - dilation for i in needed}
-        strong[level] = set(needed)
     for level, dilation in enumerate([1, 2, 4, 8]):
         for i in range(16):
-            on = i in strong[level + 1]
-            colour, width = (ORANGE, 2.5) if on else (PALE, 1)
+            colour, width = (PALE, 1) if (15 - i) % 2 ** (level + 1) else (ORANGE, 2.5)
             for tap in (i, i - dilation):
                 if tap >= 0:
                     ends = places[tap], heights[level] - 9, places[i], heights[level + 1] + 9
@@ -151,8 +144,8 @@ def dilated_convolutions():
         sheet.text(16, heights[level + 1] + 6, f"dilation {dilation}", ORANGE)
     for level, height in enumerate(heights):
         for i, x in enumerate(places):
-            on = i in strong[level]
-            sheet.dot(x, height, 9, (BLUE if level == 0 else ORANGE) if on else PALE)
+            on = ORANGE if level else BLUE
+            sheet.dot(x, height, 9, PALE if (15 - i) % 2**level else on)
     sheet.text(16, 292, "words", BLUE)
     sheet.text(870, 318, "kernel 2: 2⁴ = 16 words seen", GREY, anchor="end")
     return sheet
@@ -258,15 +251,13 @@ def path_lengths():
     sheet = Sheet(WIDE, 330)
     places = [230 + 88 * i for i in range(8)]
     ways = [
-        ("recurrent: 7 steps", "", BLUE, list(range(8))),
-        ("dilated: 3 layers", "kernel 2", ORANGE, [0, 4, 6, 7]),
-        ("attention: 1 step", "", PURPLE, [0, 7]),
+        ("recurrent: 7 steps", BLUE, list(range(8))),
+        ("dilated: 3 layers", ORANGE, [0, 4, 6, 7]),
+        ("attention: 1 step", PURPLE, [0, 7]),
     ]
-    for n, (name, note, colour, stops) in enumerate(ways):
+    for n, (name, colour, stops) in enumerate(ways):
         y = 84 + 105 * n
         sheet.text(14, y + 6, name, colour, 16, bold=True)
-        if note:
-            sheet.text(14, y + 28, note, colour)
         for start, end in zip(stops, stops[1:], strict=False):
             middle = (places[start] + places[end]) / 2
             height = 18 + 7 * (end - start)
@@ -275,6 +266,7 @@ def path_lengths():
             sheet.arrow(*curve[1], *curve[2], colour, 2.5)
         for i, x in enumerate(places):
             sheet.dot(x, y, 10, colour if i in stops else PALE)
+    sheet.text(14, 217, "kernel 2", ORANGE)
     return sheet
 
 

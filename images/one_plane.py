@@ -28,12 +28,11 @@ FORMULAS = {
 
 def queries_in_one_plane():
     """A film: "the small red car stops", and how car finds its adjectives. Their arrows go into a
-    plane with nouns to the right and adjectives upwards: car's is (1, 0), those of small and red
-    are (0, 1), at right angles to it, so that their dot product is 0; the and stops are at (0, 0).
-    car's arrow times the matrix W_Q is a second arrow, upwards and four long: its query. It meets
-    every word's key, scores 4 with small and red, which a bracket joins to car, 0 with the others,
-    and a softmax makes weights of 0.46 for small and red. In a second plane, of size and redness,
-    car moves 0.46 of the way along the value of small and of the value of red, to (−0.46, 0.46).
+    plane: car's is (1, 0), those of small and red are (0, 1), at right angles to it. car's arrow
+    times the matrix W_Q is a second arrow, upwards and four long: its query. With the keys of small
+    and red it scores 4, with the others 0, and a softmax makes weights of 0.46 for small and red.
+    In a second plane, of size and redness, car moves 0.46 of the way along the value of small and
+    of the value of red, to (−0.46, 0.46).
     """
     return film(list(_scenes()), 454)
 

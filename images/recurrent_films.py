@@ -30,19 +30,18 @@ def _trained(french):
 PLACES = [44 + 79 * i for i in range(6)]  # the middles of the words
 READ_AT, JAR_AT, COPY_AT, STATE_AT, WRITE_AT = 48, 100, 262, 334, 386  # the heights of the rows
 WIDE, HIGH = 70, 152  # a state as a jar of layers
-ASIDE = 404, 272, WIDE, HIGH  # where the first reader's jar waits for the second one
-PAIR = (262, JAR_AT, WIDE, HIGH), (174, JAR_AT, WIDE, HIGH)  # both readers' jars in the end
+ASIDE = 404, 272  # where the first reader's jar waits for the second one
+PAIR = (262, JAR_AT), (174, JAR_AT)  # both readers' jars in the end
 COLOURS = ("query", "key", "value", "result", "second", "muted")
 
 
 def hidden_state_travelling():
     """A film: the words le chat noir dort enter a recurrent encoder one after the other. Its hidden
-    state is a jar carried from word to word. Each word becomes the jar's uppermost layer, and since
-    the jar never grows, the layers below shrink: that of le from all of it to 40, 23, 14, 11 and 9
-    percent. A dashed line is an even share, of six words 17 percent. A second reader goes backwards
-    from eos, and each of its states comes out of the one before: of the last, le is 17 percent.
-    Both last states together are the context vector. The decoder's next state comes from its last
-    one, the word written before and a copy of the context. It writes the black cat sleeps.
+    state is a jar, with a layer per word. It never grows, so the layers below shrink: that of le
+    from all of it to 40, 23, 14, 11 and 9 percent. A dashed line is an even share, of six words 17
+    percent. A second reader goes backwards from eos: of its last state, le is 17 percent. Both last
+    states are the context vector. The decoder's next state comes from its last one, the word
+    written before and a copy of the context. It writes the black cat sleeps.
 
     A layer's height is its word's share of all that a state depends on: how far the state
     moves, on average, when the word is exchanged for each other word of the vocabulary.
@@ -114,7 +113,7 @@ def _encoder(scene, read, readers, moment, passed):
         scene.text(f"word {i}", x, READ_AT + 6, word, COLOURS[i] if i < seen else "ink", bold=True,
                    opacity=0.55 if i < seen else 1)  # fmt: skip
     x = PLACES[max(seen - 1, 0)]
-    first = PAIR[0] if passed else ASIDE if aside else (x - WIDE / 2, y, WIDE, HIGH)
+    first = PAIR[0] if passed else ASIDE if aside else (x - WIDE / 2, y)
     now = readers[0][seen - 1] if seen else []
     _jar(scene, "layer", read, now, first, None if aside else seen - 1)
     if not seen:
@@ -126,7 +125,7 @@ def _encoder(scene, read, readers, moment, passed):
         scene.text("context", 253, y - 14, "context vector", "ink", bold=True)
         _jar(scene, "back", read, readers[1][0], PAIR[1])
     elif back:
-        _jar(scene, "back", read, readers[1][0], (9, y, WIDE, HIGH), when=(0.8, 1))
+        _jar(scene, "back", read, readers[1][0], (9, y), when=(0.8, 1))
     if back and passed < 2:
         at = (94, y + 20) if passed else (50, 278)
         _share(scene, "back share", *at, readers[1][0][0], 6, when=(0.8, 1))
@@ -153,25 +152,25 @@ def _share(scene, name, x, y, share, count, **how):
         scene.text(f"{name} evenly", x, y + 24, words, "muted", room=140, **how)
 
 
-def _jar(scene, name, read, state, box, new=None, when=(0, 0.75)):
-    """Draw the state of a reader, which may have read a `new` word."""
-    x, y, wide, high = box
-    for i, top, thick in _stacked(state, high, name == "layer"):
+def _jar(scene, name, read, state, at, new=None, when=(0, 0.75)):
+    """Draw the state of a reader, which may have read a `new` word, and an even share."""
+    x, y = at
+    for i, top, thick in _stacked(state, HIGH, name == "layer"):
+        scene.rect(f"{name} {i}", x, y + top, WIDE, thick, COLOURS[i], COLOURS[i], round=1, line=0,
+                   when=(0.4, 1) if i == new else when)  # fmt: skip
         how = {"when": when}
         if i == new:  # its card has been there, from which it comes
             how = {"when": (0.4, 1), "start": {"x": PLACES[i], "y": READ_AT + 6, "fill": "ink"}}
-        scene.rect(f"{name} {i}", x, y + top, wide, thick, COLOURS[i], COLOURS[i], round=1, line=0,
-                   when=how["when"])  # fmt: skip
         if thick > 15:
-            scene.text(f"{name} word {i}", x + wide / 2, y + top + thick / 2 + 6, read[i], "paper",
+            scene.text(f"{name} word {i}", x + WIDE / 2, y + top + thick / 2 + 6, read[i], "paper",
                        bold=True, room=WIDE - 4, **how)  # fmt: skip
-    scene.rect(f"{name} jar", x - 3, y - 3, wide + 6, high + 6, "none", "ink", when=when)
-    count = sum(share > 1e-4 for share in state)
-    level = y + high / count if name == "back" else y + high - high / max(count, 1)
-    dashes = ((-11, "ink"), (3, "paper"), (59, "paper"), (73, "ink")) if count > 1 else ()
-    for k, colour in dashes:  # an even share of the first word
-        ends = [(x + k, level), (x + k + 8, level)]
-        scene.line(f"{name} even {k}", ends, colour, 3, when=when)
+    scene.rect(f"{name} jar", x - 3, y - 3, WIDE + 6, HIGH + 6, "none", "ink", when=when)
+    even = HIGH / max(sum(share > 0 for share in state), 1)
+    level = y + even if name == "back" else y + HIGH - even
+    for k, colour in ((-11, "ink"), (3, "paper"), (59, "paper"), (73, "ink")):
+        if even < HIGH:
+            ends = [(x + k, level), (x + k + 8, level)]
+            scene.line(f"{name} even {k}", ends, colour, 3, when=when)
 
 
 def _translation(scene, written, contexts, passed):
@@ -185,7 +184,7 @@ def _translation(scene, written, contexts, passed):
         fly = {"when": (turn, copied)}
         for n, (state, box) in enumerate(zip(contexts, PAIR, strict=True)):
             at = x + 2 - 38 * n, COPY_AT, 34, 38
-            _layers(scene, f"copy {n} {i}", state, *at, not n, box, **fly)
+            _layers(scene, f"copy {n} {i}", state, *at, not n, (*box, WIDE, HIGH), **fly)
         if i:
             scene.arrow(f"on {i}", x - 58, STATE_AT, x - 22, STATE_AT, "ink", 2, 9, **fly)
             scene.arrow(f"word in {i}", x - 50, WRITE_AT - 18, x - 20, STATE_AT + 12, "ink", 2, 9,
@@ -221,13 +220,11 @@ def _layers(scene, name, shares, x, y, wide, high, forward, start=None, **how):
 
 def decoder_looking_back():
     """A film: the encoder's seven states, of un médecin cherche la lettre, the full stop and eos,
-    stand in a column. The decoder, one box, goes down beside them. Before each word it writes,
-    lines go from it to states, as thick as the weights written on them, and from each state a piece
-    as tall as its weight comes back. Then the word appears. A, doctor and looks each come mostly
-    from the next French word. For takes 0.57 of cherche and 0.42 of la, the takes 0.71 of la and
-    0.26 of cherche. Letter comes from lettre, the full stop and eos both from the full stop. At the
-    end the French words turn and become the heads of columns, and each line becomes a cell of a
-    map, as dark as its weight, which stands in it: a diagonal with a kink at for.
+    stand in a column. Before each word it writes, lines go from the decoder to states, as thick as
+    the weights written on them, and a piece of each state comes back. A, doctor and looks each come
+    mostly from the next French word. For takes 0.57 of cherche and 0.42 of la, the takes 0.71 of la
+    and 0.26 of cherche. Letter comes from lettre, the full stop and eos both from the full stop. At
+    the end each line becomes a cell of a map, as dark as its weight: a diagonal with a kink at for.
     """
     read, written, weights = _trained(SEARCH)
 
@@ -322,13 +319,11 @@ FOUR = slice(85, 89)  # entries with which a reader can recompute all that is sh
 
 def bahdanau_step():
     """A film of one decoding step: a trained model has written the, and is about to write black.
-    Copies of its state s go to the encoder states of le, chat, noir, dort, the full stop and eos,
-    and each pair gets a score by v times tanh of W s plus U h. For noir this is shown in numbers,
-    four of each vector's 128: s goes through W and h₃ through U, then come the sum, its tanh, and
-    the dot product with v, which gives 0.85 from these four and 12.08 with the others. The other
-    pairs go through the same small network. A softmax turns the scores into weights, 0.15 for chat
-    and 0.85 for noir. The states flow into the context, each times its weight. The context, the
-    state and the previous word give the next state, which writes black where the question mark was.
+    Its state s goes to each of the encoder's six states, and each pair gets a score by v times tanh
+    of W s plus U h. For noir this is shown in numbers, four of each vector's 128: these four give
+    0.85, with the others 12.08. A softmax turns the scores into weights, 0.15 for chat and 0.85 for
+    noir. The states flow into the context, each times its weight. The context, the state and the
+    previous word give the next state, which writes black.
     """
     toy = toy_models.load_toy("additive")
     step = BahdanauStepper(toy.model, toy.source, toy.target, FRENCH, output_step=2).numbers
