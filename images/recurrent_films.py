@@ -154,8 +154,8 @@ def _share(scene, name, x, y, share, count, **how):
 
 def _jar(scene, name, read, state, at, new=None, when=(0, 0.75)):
     """Draw the state of a reader, which may have read a `new` word, and an even share."""
-    x, y = at
-    for i, top, thick in _stacked(state, HIGH, name == "layer"):
+    (x, y), layers = at, _stacked(state, HIGH, name == "layer")
+    for i, top, thick in layers:
         scene.rect(f"{name} {i}", x, y + top, WIDE, thick, COLOURS[i], COLOURS[i], round=1, line=0,
                    when=(0.4, 1) if i == new else when)  # fmt: skip
         how = {"when": when}
@@ -165,7 +165,7 @@ def _jar(scene, name, read, state, at, new=None, when=(0, 0.75)):
             scene.text(f"{name} word {i}", x + WIDE / 2, y + top + thick / 2 + 6, read[i], "paper",
                        bold=True, room=WIDE - 4, **how)  # fmt: skip
     scene.rect(f"{name} jar", x - 3, y - 3, WIDE + 6, HIGH + 6, "none", "ink", when=when)
-    even = HIGH / max(sum(share > 0 for share in state), 1)
+    even = HIGH / max(len(layers), 1)
     level = y + even if name == "back" else y + HIGH - even
     for k, colour in ((-11, "ink"), (3, "paper"), (59, "paper"), (73, "ink")):
         if even < HIGH:
