@@ -143,6 +143,8 @@ def test_a_pressed_cell_of_the_mask_stays_what_it_was_set_to():
         assert widget.numbers["mask"][0, 1]
         assert not widget.numbers["mask"][2, 0]
     widget.take({"cross": True})  # other words
+    assert not widget.causal
+    assert "□ later" not in widget.svg
     assert widget.numbers["mask"].all()
 
 

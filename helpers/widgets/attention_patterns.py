@@ -122,7 +122,7 @@ class AttentionPatterns(Explorer):
             sheet.text(8, y + 24, pattern, colour, bold=on)
             sheet.rect(90, y + 8, 220, 22, PALE)
             sheet.rect(90, y + 8, 220 * pairs / found["pairs"]["all"], 22, colour)
-            sheet.text(320, y + 24, f"{pairs}", colour, bold=on)
+            sheet.text(320, y + 24, f"{pairs:,}", colour, bold=on)
             sheet.text(90, y + 54, self._meeting(pattern), colour)
             sheet.target(0, y, 390, 66, f"Show the pattern {pattern}", pattern=pattern)
         return sheet

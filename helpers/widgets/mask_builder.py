@@ -34,6 +34,7 @@ class MaskBuilder(Explorer):
         self.switch("causal", "Causal: no looking ahead")
         self.switch("cross", "Cross-attention: keys from another sentence")
         self.button("Start again", self.reset)
+        self.causal = self.causal and not self.cross
         self.observe(self._other_words, names="cross")
 
     def _other_words(self, _):

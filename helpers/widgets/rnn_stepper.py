@@ -120,8 +120,8 @@ class RNNStepper(SentenceStepper):
     def build(self):
         self.words("sentence", "Sentence", wide=True, known=self.known_words())
         self.observe(lambda _: self.set_trait("step", LAST), names=["sentence", "kept"])
-        self.slider("kept", "Numbers let through")
         self.play("step", "Step", interval=1100)
+        self.slider("kept", "Numbers let through")
         self.button("Start again", self.reset)
 
     def compute(self):
