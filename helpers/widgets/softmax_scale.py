@@ -291,16 +291,16 @@ class ScaleExplorer(Explorer):
         across = track("x", "power", (56, 320), (0, MOST_POWER), self.power, step=0.25)
         sheet.handle(56, 76, 264, 154, "Entries per vector, along the curve", str(found["width"]),
                      across)  # fmt: skip
-        for x, name, colour in ((205, names[0], ORANGE), (328, names[1], GREEN)):
+        for x, name, colour in ((195, names[0], ORANGE), (328, names[1], GREEN)):
             sheet.text(x, 286, name, colour, anchor="end", bold=True)
         rows = (
             ("scores’ variance", "variance", "{:.3g}".format),
             ("largest weight", "strongest", percent),
-            ("a weight’s gradient", "gradient", percent),
+            ("gradient", "gradient", percent),
         )
         for i, (words, name, written) in enumerate(rows):
             y = 314 + 26 * i
             sheet.text(0, y, words)
-            sheet.text(205, y, written(own[name]), anchor="end")
+            sheet.text(195, y, written(own[name]), anchor="end")
             sheet.text(328, y, written(mean[name]), anchor="end", bold=True)
         return sheet
