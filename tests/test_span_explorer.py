@@ -112,6 +112,10 @@ def test_a_click_on_a_candidate_or_any_cell_marks_it():
     assert "no span: the end comes first" in widget.tell()[0]
     widget.text = "Bob ran"
     assert widget.numbers["chosen"] == widget.numbers["spans"][0]
+    assert "over 20" not in widget.svg
+    widget.text = "Bob ran " * 12  # 24 tokens: of the first four, some spans are too long
+    assert "over 20 tokens" in widget.svg
+    assert len(re.findall(r'stroke-width="[\d.]+"/>', widget._draw_map().to_svg())) >= 4 + 3
 
 
 def test_a_text_of_one_word_has_one_span():

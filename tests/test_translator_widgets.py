@@ -215,8 +215,11 @@ def test_what_fails_inside_an_operation_is_told_in_pytorchs_or_pythons_words(lin
 
 
 def test_a_line_is_broken_mended_and_left_behind_with_its_step(make):
-    widget = make(ShapeTracer, step=7)
+    widget = make(ShapeTracer, step=7, lit="D")
     own = widget.line
+    for said in ("Every row sums to 1.", "D = 256: width of the model, in 11 of 28"):
+        assert said in widget.svg  # both, the tensor's and the letter's
+    assert widget.svg.count(">femme<") == 2 == widget.svg.count(">scène<")  # beside and below
     assert "q @ k.transpose" in own
     widget.controls["Break it"].click()
     assert "64 isn't 11" in widget.describe()

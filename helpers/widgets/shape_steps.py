@@ -34,7 +34,7 @@ ENCODER = (
      ("What each word passes on", "to those that attend to it.")),
     ("weights, layer 1", "B H S S", f"weights = ({SCORES}).softmax(-1)",
      (".transpose(-2, -1)", ""),
-     ("Softmax of Q Kᵀ / √K, one row per query.", "Every row sums to 1.")),
+     ("Softmax of Q Kᵀ / √dₖ, one row per query.", "Every row sums to 1.")),
     ("contexts of the heads", "B H S K", "context = weights @ v", ("weights @ v", "v @ weights"),
      ("One mixture of the values per head.", "The heads haven't been mixed yet.")),
     ("joined, through W_O", "B S D", "joined = W_O(context.transpose(1, 2).flatten(2))",

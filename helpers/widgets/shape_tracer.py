@@ -23,9 +23,9 @@ LETTERS = {
     "T": "tokens of the target",
     "D": "width of the model",
     "H": "heads",
-    "K": "width of a head",
-    "F": "width inside the feed-forward layer",
-    "V": "tokens in the vocabulary",
+    "K": "width of a head, dₖ",
+    "F": "width inside the FFN",
+    "V": "vocabulary",
 }
 
 SHORT = {
@@ -132,24 +132,28 @@ class ShapeTracer(TranslatedSentence):
         return (
             f"“{self.sentence}” on its way to “{self.numbers['translation']}”. Tensor {self.step} "
             f"of {N_STAGES}, {stage.part}: {stage.name}, shape {stage.letters}, "
-            f"{tuple(stage.tensor.shape)}. {' '.join(self._words())}"
+            f"{tuple(stage.tensor.shape)}. {' '.join(self._words())} "
+            f"{self._letter() * bool(self.lit)}"
         )
 
     def _words(self):
-        """Say what the tensor is, what the lit letter is, or what became of the changed line."""
-        stage, trial, lit = self.numbers["stage"], self.numbers["trial"], self.lit
+        """Say what the tensor is, or what became of the changed line."""
+        stage, trial = self.numbers["stage"], self.numbers["trial"]
         if trial and trial.tensor is None:
             return [part for part in (trial.why, trial.said) if part]
         if trial:
             if trial.tensor.equal(stage.tensor):
                 return ["The same tensor, entry by entry.", "Your line is right as well."]
             return ["The shape is right, but the numbers differ.", "PyTorch can't notice that."]
-        if lit:
-            count = sum(lit in one.letters for one in self.numbers["stages"])
-            size = self.numbers["sizes"][lit]
-            shared = f"{count} of the {N_STAGES} tensors have it."
-            return f"{lit} = {size}: {LETTERS[lit]}.", shared
         return stage.meaning
+
+    def _letter(self):
+        """Say what the lit letter is, and how many tensors have it."""
+        if not self.lit:
+            return "Light up a size:"
+        count = sum(self.lit in one.letters for one in self.numbers["stages"])
+        size = self.numbers["sizes"][self.lit]
+        return f"{self.lit} = {size}: {LETTERS[self.lit]}, in {count} of {N_STAGES}"
 
     def tell(self):
         """Say which tensor it is, and what to try."""
@@ -204,7 +208,7 @@ class ShapeTracer(TranslatedSentence):
 
     def _draw_letters(self, sheet, y):
         """Draw the letters, to be lit."""
-        sheet.text(0, y - 8, "Light up a size:", GREY)
+        sheet.text(0, y - 8, self._letter(), BLUE if self.lit else GREY)
         for i, (letter, words) in enumerate(LETTERS.items()):
             x, on = 42 * i, letter == self.lit
             sheet.rect(x, y, 36, 34, BLUE if on else PALE, GREY, 1, round=4)
@@ -250,15 +254,16 @@ class ShapeTracer(TranslatedSentence):
         values = tensor[0] if tensor.dim() == 3 else tensor
         row_letter, column_letter = letters[-2:]
         tokens = self.numbers[row_letter]
-        row = min(20, 200 / len(tokens))
         width, left = 290, x + 96
-        parts = column_letter in "ST" or stage.name == "probabilities"
+        named = self.numbers[column_letter] if column_letter in "ST" else []
+        row = min(20, (170 if named else 200) / len(tokens))
+        parts = bool(named) or stage.name == "probabilities"
         span = 1.0 if parts else max(values.abs().max().item(), 1e-6)
         picture = values[:, :512]
         sheet.pixels(left, y + 6, width, row * len(tokens), picture, WEIGHTS if parts else SIGNED,
                      0 if parts else -span, span)  # fmt: skip
         sheet.rect(left, y + 6, width, row * len(tokens), stroke=GREY, line=1)
-        every = math.ceil(17 / row)
+        every = math.ceil(12 / row)
         for i, token in enumerate(tokens):
             at = y + 6 + row * (i + 0.5)
             sheet.line(left - 8, at, left - 2, at)
@@ -268,7 +273,13 @@ class ShapeTracer(TranslatedSentence):
         shown += f" (the first {picture.shape[1]})" if picture.shape[1] < values.shape[1] else ""
         shown += "; head 1" if tensor.dim() == 3 else ""
         sheet.text(left, y - 6, shown, GREY)
-        self._draw_key(sheet, left, y + row * len(tokens) + 22, span, parts)
+        bottom = y + row * len(tokens) + 11
+        if not named:
+            return self._draw_key(sheet, left, bottom + 10, span, parts)
+        for i in range(0, len(named), math.ceil(12 * len(named) / width)):
+            at = left + width * (i + 0.5) / len(named) + 6
+            sheet.text(at, bottom, named[i][:6], GREY, anchor="end", turn=90)
+        self._draw_key(sheet, 6, bottom, span, parts, 4)
 
     def _draw_ids(self, sheet, x, y, ids, letter):
         """Write the ids and their pieces."""
@@ -280,10 +291,11 @@ class ShapeTracer(TranslatedSentence):
             sheet.text(x + 44 + 130 * column, at, ids[i].item(), GREY, anchor="end")
             sheet.text(x + 52 + 130 * column, at, piece[:8], INK)
 
-    def _draw_key(self, sheet, x, y, span, parts):
+    def _draw_key(self, sheet, x, y, span, parts, cells=12):
         low = 0 if parts else -span
         colours = WEIGHTS if parts else SIGNED
-        sheet.text(x, y + 14, number(low, 1), GREY)
-        for i in range(12):
-            sheet.rect(x + 52 + 12 * i, y, 12.5, 16, shade(colours, i / 11))
-        sheet.text(x + 206, y + 14, number(span, 1), GREY)
+        sheet.text(x, y + 14, number(low, 1 - parts), GREY)
+        start = x + (16 if parts else 52)
+        for i in range(cells):
+            sheet.rect(start + 12 * i, y, 12.5, 16, shade(colours, i / (cells - 1)))
+        sheet.text(start + 12 * cells + 6, y + 14, number(span, 1 - parts), GREY)

@@ -3,20 +3,18 @@
 import torch
 import traitlets
 
-from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS, tint
+from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import PALE, Sheet, share, track
 
 MOST_TOKENS = 60  # of the text; more could not be told apart
-MAP, WIDE, LEFT, UP = 272, 400, 90, 96  # pixels; the map's corner
+MAP, WIDE, LEFT, UP = 260, 400, 90, 84  # pixels; the map's corner
 ROW = 36  # pixels of a candidate's line
 ROOM = 15  # pixels of a cell that can be named beside its neighbours
 LETTER = 10.6  # pixels, roughly, of a letter of the text
 LONGEST = 20  # tokens of an answer
 CANDIDATES = 4
-LOWEST = 12.0  # a span this far below the best is as pale as can be
 NOWHERE = "not in the text"
-SPANS = WEIGHTS.with_extremes(bad=tint(GREY, 0.25))
 
 
 class SpanExplorer(Explorer):
@@ -110,7 +108,7 @@ class SpanExplorer(Explorer):
         words = self.words_of(found["chosen"])
         answer = f"the span is “{words}”" if words else "the end comes before the start: no span"
         return (
-            f"All spans of the text, rows by start and columns by end, coloured by their score. "
+            f"All spans of the text, rows by start and columns by end, coloured by probability. "
             f"Start “{start}”, end “{end}”: {answer}."
         )
 
@@ -146,15 +144,19 @@ class SpanExplorer(Explorer):
         return [self._draw_map(), self._draw_text()]
 
     def _draw_map(self):
-        sheet, found = Sheet(400, MAP + UP + 32), self.numbers
-        scores, n = found["scores"], len(found["scores"])
+        sheet, found = Sheet(400, MAP + UP + 56), self.numbers
+        n = len(found["scores"])
         for y, word in (18, "Every"), (38, "span"):  # beside the names of the ends
             sheet.text(0, y, word, INK, bold=True)
         sheet.text(LEFT - 8, UP - 8, "start ↓", BLUE, anchor="end")
         sheet.text(LEFT - 8, UP - 30, "end →", ORANGE, anchor="end")
-        gaps = (scores - scores.max()).masked_fill(~scores.isfinite(), torch.nan)
-        sheet.pixels(LEFT, UP, MAP, MAP, gaps.clamp(min=-LOWEST), SPANS, -LOWEST, 0)
-        cell = MAP / n
+        cell, shares = MAP / n, found["shares"]
+        sheet.pixels(LEFT, UP, MAP, MAP, shares, WEIGHTS, 0, shares.max())
+        steps = [(LEFT + cell * i, UP + cell * (i + down)) for i in range(n) for down in (0, 1)]
+        sheet.path([*steps, (LEFT, UP + MAP)], width=0, fill=GREY, opacity=0.5)
+        for i in range(n - LONGEST):
+            at = UP + cell * (i + 0.5)
+            sheet.line(LEFT + cell * (i + LONGEST), at, LEFT + MAP, at, GREY, cell / 3)
         start, end = found["chosen"]
         x, y = LEFT + cell * end, UP + cell * start
         for i, token in enumerate(found["window"].tokens):  # all names, if there is room for them
@@ -180,12 +182,16 @@ class SpanExplorer(Explorer):
         return sheet
 
     def _draw_scale(self, sheet, y):
-        """Say what the colours mean: how far a score is below the best."""
-        sheet.text(LEFT - 8, y + 14, f"{LOWEST:.0f} lower", GREY, anchor="end")
-        sheet.pixels(LEFT, y, 84, 18, torch.linspace(-LOWEST, 0, 60)[None], SPANS, -LOWEST, 0)
-        sheet.text(LEFT + 90, y + 14, "best score", GREY)
-        sheet.pixels(LEFT + 212, y, 18, 18, [[torch.nan]], SPANS, -LOWEST, 0)
-        sheet.text(LEFT + 234, y + 14, "no span", GREY)
+        """Say what the colours mean: how likely a span is, or why it is none."""
+        sheet.text(LEFT - 8, y + 14, "P(span) 0", GREY, anchor="end")
+        sheet.pixels(LEFT, y, 84, 18, torch.linspace(0, 1, 60)[None], WEIGHTS, 0, 1)
+        sheet.text(LEFT + 90, y + 14, share(self.numbers["shares"].max().item()), GREY)
+        sheet.rect(LEFT, y + 24, 18, 18, GREY, opacity=0.5)
+        sheet.text(LEFT + 24, y + 38, "end first", GREY)
+        if len(self.numbers["scores"]) > LONGEST:
+            for down in (27, 33, 39):
+                sheet.line(LEFT + 124, y + down, LEFT + 142, y + down, GREY, 2)
+            sheet.text(LEFT + 148, y + 38, f"over {LONGEST} tokens", GREY)
 
     def _draw_text(self):
         found, x, y = self.numbers, 0.0, 44.0

@@ -98,7 +98,7 @@ class WardRound(Explorer):
         size = min(17, 154 // max(moved.shape))
         below = 30 + size * may.shape[0] + 24
         names, grids = Sheet(266, 26 + 26 * len(modules), 24 / 26), Sheet(316, below + 30)
-        names.text(0, 16, "Press the module you suspect", INK, bold=True)
+        names.text(0, 16, "Press what you suspect", INK, bold=True)
         for i, (path, *_) in enumerate(modules):
             chosen, y = i == self.module, 27.5 + 26 * i
             names.rect(0, y, 262, 23, BLUE if chosen else PALE, round=4)
