@@ -54,6 +54,8 @@ def test_it_says_what_was_cut_and_what_that_changed():
     assert same[0] == "Without <|end|>, echo still gives the same answer."
     assert "<|assistant|>, echo writes “ay”, not “Sa”." in other[0]
     assert "a bare line" in other[1]
+    swapped = chat_box(template="the roles swapped")
+    assert "words now stand after <|assistant|>" in swapped.tell()[1]  # as the picture shows
     long = chat_box(template="no template")
     long._writers["echo"] = lambda ids: ids[-30:]
     long.controls["Who?"].click()

@@ -308,6 +308,21 @@ def test_a_rarer_pair_can_be_merged_and_its_cost_is_told():
     assert "10 letters" in widget.controls["unseen"].error
 
 
+def test_the_bytes_of_half_a_character_stay_in_their_boxes():
+    widget = MergeStepper("été Füße Füße naïve", unseen="日本語a", step=1)
+    words, pairs = (sheet.to_svg() for sheet in widget.draw())
+    tiles = re.findall(
+        r'translate\(([\d.]+)px.*?width="([\d.]+)" height="28.0".*?>([^<]*)</text>', words
+    )
+    assert "E6" in {letter for *_, letter in tiles}
+    for x, width, letter in tiles:
+        assert float(width) >= 10 * len(letter)
+        assert float(x) + float(width) <= 400
+    ends = re.findall(r'<text x="([\d.]+)" y="[\d.]+" text-anchor="end"[^>]*>([^<]*)', pairs)
+    assert ends
+    assert all(9.2 * len(html.unescape(label)) < float(x) for x, label in ends)
+
+
 @pytest.mark.parametrize("typed", ["", "a b c d e f g h", "unbelievably"])
 def test_words_that_do_not_fit_are_refused(typed):
     widget = MergeStepper()
@@ -374,6 +389,10 @@ def test_the_ward_round_asks_where_it_begins_and_judges_each_suspicion():
 
 
 def test_hints_follow_what_the_hand_did():
+    grid = PatchingGrid(layer=30, position=4)
+    assert "carries all" in grid.tell()[1]
+    assert "another row" not in grid.tell()[1]  # it's the last
+    assert "another row" in PatchingGrid(layer=1).tell()[1]
     row, six = MaskBuilder(query=1), SixSteps(step=6)
     asked = row.tell()[1], six.tell()[1]
     row.masked = (0,)

@@ -198,8 +198,9 @@ def test_leaving_a_drum_out_keeps_the_chosen_stroke_or_goes_back_to_the_class_to
 
 def test_the_roll_names_a_stroke_by_the_beats_that_stand_above_it(roll):
     steps = roll.numbers["strokes"][:, 0]
-    late = (steps >= 16).nonzero()[0].item()  # the first stroke of the second bar
-    roll.take({"token": late + 1})
-    beat = steps[late].item() // 4 - 3
-    assert f"on beat {beat} of bar 2" in roll.describe()
-    assert f"on beat {beat} of bar 2" in roll.svg
+    for off, word in ((False, "on"), (True, "in")):  # of the second bar, on a beat and after it
+        late = ((steps >= 16) & ((steps % 4 > 0) == off)).nonzero()[0].item()
+        roll.take({"token": late + 1})
+        beat = steps[late].item() // 4 - 3
+        assert f"{word} beat {beat} of bar 2" in roll.describe()
+        assert f"{word} beat {beat} of bar 2" in roll.svg

@@ -1,6 +1,7 @@
 """The fine-tuned models: labels, answers with their places, windows, refusals, and how good."""
 
 import math
+import re
 
 import pytest
 import torch
@@ -148,6 +149,10 @@ def test_the_word_flipper_leaves_out_one_word_at_a_time(sentiment):
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=0)
     check_the_still_picture(widget)
     check_that_every_change_shows(widget, {"left_out": 3, "sentence": "bad"})
+    widget.sentence = "not bad and not dull"
+    assert re.search(r"Click “\w+”( \(word [14]\))?: no other", widget.tell()[1])
+    widget.left_out = 4
+    assert widget.tell()[0].startswith("Without “not” (word 4), ")
     widget.sentence = "good"
     assert widget.numbers["words"] == ["good"]
     assert "Type a few more words." in widget.tell()[1]

@@ -83,6 +83,9 @@ def test_loss_and_translations_are_those_of_the_silenced_model(make, translator)
             losses += F.cross_entropy(logits[0], ids[0, 1:], reduction="sum").item()
             tokens += ids.shape[1] - 1
     assert widget.numbers["loss"] == pytest.approx(losses / tokens, rel=1e-4)
+    widget.controls["Whole cross-attention off"].click()
+    assert len(set(widget.numbers["translations"])) == 1
+    assert "no longer sees the French" in widget.tell()[1]
     widget.silent = ()
     assert widget.numbers["loss"] == pytest.approx(whole, rel=1e-6)
 
@@ -268,6 +271,12 @@ def test_beams_are_the_cores(make, translator):
     path = widget._winner()
     ids = [widget.numbers["columns"][t][row][1] for t, row in sorted(path.items())]
     assert ids == wanted[0].ids
+    widget.sentence = "Des gens attendent le train dans une grande gare."
+    for penalty in (0.0, 3.0):
+        widget.take({"beam_size": 4, "length_penalty": penalty})
+        finished = widget.numbers["finished"]
+        flipped = finished[0] is not max(finished, key=lambda one: one.log_prob)
+        assert flipped == (penalty > 0) == ("The length penalty decides" in widget.tell()[1])
 
 
 def test_samples_follow_the_seed_and_the_dials(make):
@@ -277,6 +286,7 @@ def test_samples_follow_the_seed_and_the_dials(make):
     assert widget.numbers["ids"] != first
     widget.seed = 1
     assert widget.numbers["ids"] == first
+    assert "model → dials" in widget.svg
     widget.top_k = 1
     assert widget.numbers["kept"] == 1
     assert widget.numbers["translation"] == make(DecodingExplorer).numbers["translation"]

@@ -20,7 +20,7 @@ TEMPLATES = {
 MEANS = {
     "no end token": "No token says that the message is over.",
     "the reply isn't opened": "No token says whose turn it is now.",
-    "the roles swapped": "It takes your words for its own, and answers as you.",
+    "the roles swapped": "Your words now stand after <|assistant|>, and the answer after <|user|>.",
     "no template": "It reads a bare line, as from a story.",
 }
 # What our assistant has learned to do; how much of the template does each of them need?

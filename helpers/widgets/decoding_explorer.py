@@ -216,6 +216,10 @@ class DecodingExplorer(TranslatedSentence):
         if self.forced:
             return headline, f"Without you it wrote: {found['own']}"
         asked = "A short bar beneath a word: the model was unsure. Force another token there."
+        best = max(found["finished"], key=lambda one: one.log_prob, default=None)
+        if best and best is not found["finished"][0]:
+            other = self._translator.tokenizer.decode(best.ids)
+            asked = f"The length penalty decides: without it, “{other}” would win."
         return headline, asked
 
     def draw(self):
@@ -235,7 +239,7 @@ class DecodingExplorer(TranslatedSentence):
         found = self.numbers
         weights = found["cross"][found["t"]].tolist()
         sheet.text(0, 18, "Attends to", INK, bold=True)
-        sheet.text(396, 18, "cross-attention, last layer", GREY, anchor="end")
+        sheet.text(396, 18, "last layer, mean of heads", GREY, anchor="end")
         bottom = 0
         for (x, y, wide), word, weight in zip(flow(found["source"], 28), found["source"], weights,
                                               strict=True):  # fmt: skip
@@ -269,7 +273,9 @@ class DecodingExplorer(TranslatedSentence):
         sheet = Sheet(350, HEIGHT, least=24 / 34)
         found, sampling = self.numbers, self.method == "sample"
         chosen = found["ids"][found["t"]]
-        sheet.text(0, 18, f"Step {self.step}: click a token to force it", bold=True)
+        title = "Click to force one" if sampling else f"Step {self.step}: click a token to force it"
+        sheet.text(0, 18, title, bold=True)
+        sheet.text(350, 18, "model → dials" * sampling, GREY, anchor="end")
         for i, (token_id, piece, chance, after) in enumerate(found["candidates"]):
             y, now = 30 + 35 * i, token_id == chosen
             sheet.text(96, y + 20, piece[:10], PURPLE if now else INK, anchor="end", bold=now)
@@ -288,7 +294,7 @@ class DecodingExplorer(TranslatedSentence):
             words = f"{found['kept']:,} of {found['logits'].shape[1]:,} tokens can be drawn"
             sheet.text(0, HEIGHT - 10, words, GREY)
         else:
-            _explain(sheet, [piece for _, piece, _, _ in found["candidates"]])
+            self._explain(sheet, [piece for _, piece, _, _ in found["candidates"]])
         return sheet
 
     def _draw_tree(self):
@@ -303,7 +309,7 @@ class DecodingExplorer(TranslatedSentence):
         shown = [
             self._piece(one) for column in found["columns"][first:last] for _, one, _ in column
         ]
-        _explain(sheet, shown)
+        self._explain(sheet, shown)
         for t in range(first, last):
             x = 104 * (t - first)
             for row, (parent, token_id, log_prob) in enumerate(found["columns"][t]):
@@ -366,9 +372,10 @@ class DecodingExplorer(TranslatedSentence):
             sums = f"{number(one.log_prob, 3)} / {number(norm, 3)} = {number(one.score, 3)}"
             sheet.text(396, y, sums, GREY, anchor="end")
 
-
-def _explain(sheet, pieces):
-    """Say at the bottom what the marks in some pieces' names mean."""
-    words = ["␣: a space"] * ("␣" in pieces) + ["orange: finished"] * ("<eos>" in pieces)
-    words += [f"{piece}: continues a word" for piece in pieces if piece[:1] == "-" < piece][:1]
-    sheet.text(0, HEIGHT - 10, " · ".join(words), GREY)
+    def _explain(self, sheet, pieces):
+        """Say at the bottom what the marks in some pieces' names mean."""
+        ended = f"orange: finished, beyond the {self.beam_size}" if self.method == "beam" else ""
+        words = ["␣: a space"] * ("␣" in pieces)
+        words += [ended or "<eos>: finished"] * ("<eos>" in pieces)
+        words += [f"{piece}: continues a word" for piece in pieces if piece[:1] == "-" < piece][:1]
+        sheet.text(0, HEIGHT - 10, " · ".join(words), GREY)

@@ -23,6 +23,11 @@ def _beat(i):
     return f"beat {i % 4 + 1} of bar {i // 4 + 1}"
 
 
+def _when(step):
+    """Say on which beat a stroke falls, or in which, if it comes after the beat."""
+    return f"{'in' if step % 4 else 'on'} {_beat(step // 4)}"
+
+
 class DrumRoll(Explorer):
     """See where a genre classifier attends, leave out a drum, and listen.
 
@@ -121,7 +126,7 @@ class DrumRoll(Explorer):
         if not self.numbers["asked"]:
             return ["the class token"]
         step, voice = self.numbers["strokes"][self.numbers["asked"] - 1, :2].tolist()
-        return [f"the {NAMES[voice]}", f"on {_beat(step // 4)}"]
+        return [f"the {NAMES[voice]}", _when(step)]
 
     def describe(self):
         found = self.numbers
@@ -154,7 +159,7 @@ class DrumRoll(Explorer):
         step, voice = found["strokes"][strokes.argmax(), :2].tolist()
         return (
             f"T{' '.join(self._where())[1:]} gives {100 * strokes.max():.0f}% to one of "
-            f"{len(strokes)} strokes: the {NAMES[voice]} on {_beat(step // 4)}.",
+            f"{len(strokes)} strokes: the {NAMES[voice]} {_when(step)}.",
             f"Does the answer hang on the {NAMES[voice]}? Press a drum’s name to leave it out.",
         )
 

@@ -170,7 +170,10 @@ class HeadSwitches(Explorer):
         if found["changed"]:
             asked = "Switch some on again. Which of them brings the old translation back?"
         more = found["loss"] - found["whole"]
-        if more < 0:
+        cross = {name for name in self.names() if name.startswith("cross")}
+        if cross <= set(self.silent) and len(set(found["translations"])) == 1:
+            asked = "They are all one sentence now: the decoder no longer sees the French."
+        elif more < 0:
             asked = "The loss fell: here the model does better without what you silenced."
         elif n > 1 and found["costs"]:  # heads stand in for one another: costs don't add up
             alone = sum(found["costs"][name] for name in self.silent)

@@ -126,22 +126,27 @@ class MergeStepper(SentenceExplorer):
     def _draw_words(self):
         sheet, found = Sheet(400, 44 + PITCH * self.numbers["rows"]), self.numbers
         sheet.text(0, 18, "Words, and how often", INK, bold=True)
+        hexadecimal = not "".join(found["words"]).isascii()
+        sheet.text(400, 18, "grey: a byte in hex" * hexadecimal, GREY, anchor="end")
         for row, (word, pieces) in enumerate(found["words"].items()):
             y, x = 40 + PITCH * row, 56
             often = f"{found['counts'][word]} ×" if found["counts"][word] else "new"
             sheet.text(40, y + 20, often, GREY, anchor="end")
+            gap = 14 if word.isascii() else 6  # a letter can have four bytes
             for piece in pieces:
                 new = found["made"] and piece == b"".join(found["made"])
-                letters = [*shown(piece)] if len(shown(piece)) == len(piece) else [shown(piece)]
+                half = shown(piece).isascii() and not piece.isascii()
+                letters = [f"{byte:02X}" for byte in piece] if half else [*shown(piece)]
                 letters += [""] * (len(piece) - len(letters))  # a tile per byte: it moves
                 for letter in letters:
-                    width = (width_of(letter) + 9) * bool(letter)
+                    width = (width_of(letter) + 9 - 4 * half) * bool(letter)
                     tile = Sheet(width, 28)
-                    tile.rect(0, 0, width, 28, ORANGE if new else BLUE, round=3, opacity=0.25)
+                    colour = ORANGE if new else GREY if half else BLUE
+                    tile.rect(0, 0, width, 28, colour, round=3, opacity=0.25)
                     tile.text(width / 2, 20, letter, anchor="middle", bold=new)
                     sheet.put(tile, x, y)
                     x += width
-                x += 14
+                x += gap
         return sheet
 
     def _draw_pairs(self):
@@ -149,12 +154,14 @@ class MergeStepper(SentenceExplorer):
         sheet.text(0, 18, "Pairs of neighbours", INK, bold=True)
         sheet.text(0, 60, "" if found["pairs"] else "No pair is left.", GREY)
         most = max([count for _, count in found["pairs"]], default=1)
-        for row, (pair, count) in enumerate(found["pairs"][:MOST_PAIRS]):
+        rows = [(" + ".join(map(shown, pair)), pair, n) for pair, n in found["pairs"][:MOST_PAIRS]]
+        left = max([110, *(width_of(label) for label, *_ in rows)]) + 12
+        for row, (label, pair, count) in enumerate(rows):
             y, first = 40 + PITCH * row, row == found["plan"][self.step]
-            sheet.text(110, y + 20, " + ".join(map(shown, pair)), anchor="end", bold=first)
-            sheet.rect(122, y, 220, 28, PALE, round=4)
+            sheet.text(left - 12, y + 20, label, anchor="end", bold=first)
+            sheet.rect(left, y, 342 - left, 28, PALE, round=4)
             strong = 0.8 if first else 0.35
-            sheet.rect(122, y, 220 * count / most, 28, BLUE, round=4, opacity=strong)
+            sheet.rect(left, y, (342 - left) * count / most, 28, BLUE, round=4, opacity=strong)
             sheet.text(352, y + 20, str(count), GREY)
             merge = {"own": [*found["plan"][: self.step], row], "step": self.step + 1}
             sheet.target(0, y - 4, 400, 36, f"Merge {shown(pair[0])} and {shown(pair[1])}", **merge)

@@ -125,13 +125,15 @@ class PatchingGrid(Explorer):
         where = "After layer 29" if self.layer == 30 else f"Before layer {self.layer}"
         after, before = (_clean(each[0][0]) for each in self.numbers["grid"]["says"])
         whose = "the source’s" if theirs == ours else f"that of “{_clean(theirs)}”"
+        asked = "Where does another row take over?"
+        if share >= 0.995 and position == len(self.numbers["grid"]["tokens"][0]) - 1:
+            asked = "From which layer on?"
         if math.isnan(share):
             return f"Both sentences go on with “{after}”.", "Nothing to carry: choose another one."
         return (
             f"{where}, the vector at “{_clean(ours)}” becomes {whose}: SmolLM says "
             f"“{_clean(said[0][0])}”.",
-            f"It {_carries(share)}, logit of “{after}” − “{before}”. Where does another row take "
-            "over?",
+            f"It {_carries(share)}, logit of “{after}” − “{before}”. {asked}",
         )
 
     def describe(self):
@@ -200,8 +202,8 @@ class PatchingGrid(Explorer):
             sheet.text(0, 114 * i + 18, title, colour, bold=True)
             for j, (token, percent) in enumerate(each):
                 at = 114 * i + 28 + 25 * j
-                sheet.rect(0, at, 296, 22, PALE, round=3)
-                sheet.rect(0, at, 2.96 * percent, 22, colour, round=3, opacity=0.35)
+                sheet.rect(0, at, 240, 22, PALE, round=3)
+                sheet.rect(0, at, 2.4 * percent, 22, colour, round=3, opacity=0.35)
                 sheet.text(6, at + 17, _clean(token), INK)
                 sheet.text(290, at + 17, f"{percent}%", INK, anchor="end")
         return sheet

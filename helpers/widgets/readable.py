@@ -30,7 +30,8 @@ def lowered(words: str, pattern: str = r"_(\w)") -> str:
 def width_of(text: str) -> int:
     """Guess how wide a label is at 16 pixels: the font is not known here."""
     wide = sum(unicodedata.east_asian_width(c) in "WF" or c == "#" for c in text)
-    return int(9.2 * len(text) + 7 * wide) + 4
+    marks = 2 * len(text) * (text[:1] == "<")  # a mark's letters are wider
+    return int(9.2 * len(text) + 7 * wide) + marks + 4
 
 
 def readable(tokens) -> list[str]:

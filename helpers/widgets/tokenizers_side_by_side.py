@@ -129,7 +129,6 @@ def draw_labels(title, labels, more="", lines=math.inf, **press):
     sheet.text(0, 18, title, INK, bold=True)
     for i, (label, colour, marked) in enumerate(labels):
         width, last = width_of(label) + 12, y == 30 + ROW * (lines - 1)
-        width += 2 * len(label) * (label[:1] == "<")  # a mark's letters are wider
         rest = sum(width_of(each) + 15 for each, _, _ in labels[i:])
         if last and x + width > WIDTH - MORE and x + rest > WIDTH:
             more = f"… {len(labels) - i} more"

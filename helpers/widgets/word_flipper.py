@@ -72,7 +72,8 @@ class WordFlipper(SentenceExplorer):
         most = max(range(len(words)), key=lambda i: abs(self.numbers["positive"][i + 1] - whole))
         if not chosen:
             asked = (
-                f"Click “{words[most]}”: no other word counts for more. Then type another review."
+                f"Click {_named(words, most)}: no other word counts for more. Then type another "
+                "review."
             )
             if len(words) == 1:
                 asked = "Type a few more words. Which of them does the model go by?"
@@ -82,8 +83,8 @@ class WordFlipper(SentenceExplorer):
             return f"The model calls this {verdict}", asked
         changed = "turns" if _side(now) != _side(whole) else "stays"
         return (
-            f"Without “{words[chosen - 1]}”, the review {changed} {_side(now)}: {share(whole)} → "
-            f"{share(now)}.",
+            f"Without {_named(words, chosen - 1)}, the review {changed} {_side(now)}: "
+            f"{share(whole)} → {share(now)}.",
             "Click the word again to put it back, or leave out another one.",
         )
 
@@ -105,8 +106,9 @@ class WordFlipper(SentenceExplorer):
             label = f"{'Put back' if out else 'Leave out'} {words[i - 1]}"
             sheet.target(x, y - 3, wide, 36, label, left_out=0 if out else i)
         y += 62
-        sheet.text(0, y, "■ to negative", ORANGE, bold=True)
-        sheet.text(WIDE, y, "to positive ■", BLUE, anchor="end", bold=True)
+        sheet.text(0, y, "0 ■ to negative", ORANGE, bold=True)
+        sheet.text(WIDE / 2, y, "0.5", GREY, anchor="middle")
+        sheet.text(WIDE, y, "to positive ■ 1", BLUE, anchor="end", bold=True)
         sheet.rect(0, y + 10, WIDE, 34, PALE, round=4)
         _bar(sheet, y + 10, 0, WIDE, now, 34)
         x, said = min(max(WIDE * now, 92), WIDE - 92), f"P(positive) = {share(now)}"
@@ -117,7 +119,7 @@ class WordFlipper(SentenceExplorer):
     def _draw_words(self):
         """Draw what the model would say without each word; a line marks the whole review."""
         (chosen, _, whole), words = self._chosen(), self.numbers["words"]
-        sheet = Sheet(END, 50 + ROW * len(words), least=0.76)
+        sheet = Sheet(END, 70 + ROW * len(words), least=0.76)
         sheet.text(0, 18, "P(positive) without …", INK, bold=True)
         for i, word in enumerate(words, 1):
             y, chance = 28 + ROW * (i - 1), self.numbers["positive"][i]
@@ -129,9 +131,16 @@ class WordFlipper(SentenceExplorer):
             sheet.target(0, y - 5, END, ROW, f"Leave out {word}, word {i}", left_out=i)
         at, end = LEFT + LONG * whole, 26 + ROW * len(words)
         sheet.line(at, 24, at, end, INK, 2)
+        for place, name in enumerate(("0", "0.5", "1")):
+            sheet.text(LEFT + LONG * place / 2, end + 16, name, GREY, anchor="middle")
         anchor, arrows = ("end", ("", " ↑")) if whole > 0.3 else ("start", ("↑ ", ""))
-        sheet.text(at, end + 18, "the whole review".join(arrows), GREY, anchor=anchor)
+        sheet.text(at, end + 38, "the whole review".join(arrows), GREY, anchor=anchor)
         return sheet
+
+
+def _named(words, i):
+    """Quote a word, and say which one if it occurs again."""
+    return f"“{words[i]}”" + f" (word {i + 1})" * (words.count(words[i]) > 1)
 
 
 def _side(chance):

@@ -256,18 +256,19 @@ DrumRoll(classifier, windows, shown, layer=2)
 #
 # You give the box a function for each model, which takes a list of ids and returns the ids that come next.
 
-# %% tags=["nbval-ignore-output"]
+# %% tags=["hide-input"]
 story, helper = load_storyteller(), load_assistant()
 
 
 def writer(model):
-    """Let a model go on with the likeliest tokens, 24 at most."""
+    """Let a model go on with the likeliest tokens, 16 at most."""
     marks = assistant.MARKS
     return lambda ids: decoding.greedy(
-        model.decoder_step(torch.tensor([ids])), 1, marks.assistant, marks.end, 24
+        model.decoder_step(torch.tensor([ids])), 1, marks.assistant, marks.end, 16
     )[0]
 
 
+# %% tags=["nbval-ignore-output"]
 writers = {"our assistant": writer(helper.model), "story model": writer(story.model)}
 asked = "Say wolf three times."
 ChatBox(writers, helper.encode, story.decode, asked, template="the reply isn't opened")
