@@ -272,6 +272,8 @@ def test_beams_are_the_cores(make, translator):
     ids = [widget.numbers["columns"][t][row][1] for t, row in sorted(path.items())]
     assert ids == wanted[0].ids
     widget.sentence = "Des gens attendent le train dans une grande gare."
+    widget.step = widget.controls["step"].max
+    assert "finished, not among the 3<" in widget.svg
     for penalty in (0.0, 3.0):
         widget.take({"beam_size": 4, "length_penalty": penalty})
         finished = widget.numbers["finished"]

@@ -374,8 +374,10 @@ class DecodingExplorer(TranslatedSentence):
 
     def _explain(self, sheet, pieces):
         """Say at the bottom what the marks in some pieces' names mean."""
-        ended = f"orange: finished, beyond the {self.beam_size}" if self.method == "beam" else ""
-        words = ["␣: a space"] * ("␣" in pieces)
-        words += [ended or "<eos>: finished"] * ("<eos>" in pieces)
+        beams = f"orange: finished, not among the {self.beam_size}"
+        words = [beams if self.method == "beam" else "<eos>: finished"] * ("<eos>" in pieces)
+        words += ["␣: a space"] * ("␣" in pieces)
         words += [f"{piece}: continues a word" for piece in pieces if piece[:1] == "-" < piece][:1]
+        while len(" · ".join(words)) > 44:
+            words.pop()
         sheet.text(0, HEIGHT - 10, " · ".join(words), GREY)
