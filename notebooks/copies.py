@@ -18,18 +18,8 @@ from pathlib import Path
 import nbformat
 
 from helpers.machine.atomic_writes import atomic_write
-from notebooks.build import (
-    CHECK,
-    FOLDED,
-    NOTEBOOKS,
-    ROOT,
-    SOURCES,
-    assemble,
-    is_fresh,
-    lessons,
-    name_of,
-    read,
-)
+from notebooks import build
+from notebooks.build import CHECK, FOLDED, NOTEBOOKS, ROOT, SOURCES
 
 MY_LESSONS = ROOT / "my_lessons"
 ORIGINALS = ".as_they_came"  # beside the copies: what each looked like when it was made
@@ -137,9 +127,9 @@ def bring_up_to_date(folder: Path = MY_LESSONS, sources: Path = SOURCES):
     originals.mkdir(parents=True, exist_ok=True)
     _take_progress_along(folder)
     made, changed = [], []
-    for source in lessons(folder=sources):
-        name = f"{name_of(source)}.ipynb"
-        new = learners_copy(assemble(source))
+    for source in build.lessons(folder=sources):
+        name = f"{build.name_of(source)}.ipynb"
+        new = learners_copy(build.assemble(source))
         original = _read(originals / name)
         same = original is not None and original.metadata == new.metadata
         if same and (folder / name).exists():
@@ -148,7 +138,7 @@ def bring_up_to_date(folder: Path = MY_LESSONS, sources: Path = SOURCES):
         known = mine is not None and original is not None
         write(merged(mine, original, new) if known else new, folder / name, keep=mine and not known)
         write(new, originals / name)
-        (changed if known else made).append(name_of(source))
+        (changed if known else made).append(build.name_of(source))
     return made, changed
 
 
@@ -188,12 +178,12 @@ def write_class(out: Path, commit="HEAD"):
     """
     for kind in ("learners", "teachers"):
         (out / kind).mkdir(parents=True, exist_ok=True)
-    for source in lessons():
-        notebook, built = assemble(source), NOTEBOOKS / f"{name_of(source)}.ipynb"
-        if not is_fresh(notebook, built):
+    for source in build.lessons():
+        notebook, built = build.assemble(source), NOTEBOOKS / f"{build.name_of(source)}.ipynb"
+        if not build.is_fresh(notebook, built):
             raise ValueError(f"{built.name} is older than its source: run `make notebooks` first.")
         write(learners_copy(notebook, commit), out / "learners" / built.name)
-        write(teachers_copy(read(built.stem)), out / "teachers" / built.name)
+        write(teachers_copy(build.read(built.stem)), out / "teachers" / built.name)
 
 
 def main(arguments: list[str] | None = None):

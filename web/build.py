@@ -50,9 +50,7 @@ def _write_static(static):
     """Put the widgets' scripts, the formulas' script and the translator's files beside ours."""
     for name in ("map_view.js", "prediction.js"):
         (static / name).write_text(modules.module(name), encoding="utf-8")
-    for name in ("stand_in.js", "map_language.js"):
-        shutil.copy(modules.STATIC / name, static)
-    for name in ("model_map.css", "prediction.css"):
+    for name in ("stand_in.js", "map_language.js", "model_map.css", "prediction.css"):
         shutil.copy(modules.STATIC / name, static)
     for sheet in static.glob("*.css"):
         sheet.write_text(coloured(sheet.read_text(encoding="utf-8")), encoding="utf-8")
@@ -60,20 +58,17 @@ def _write_static(static):
     (mathjax,) = (file for file in files if file.name == "tex-svg.js")
     shutil.copy(mathjax.locate(), static / "mathjax.js")
     named = {}
-    for kind, name in (
-        ("model", "translator.safetensors"),
-        ("pieces", "translator.tokenizer.json"),
-    ):
+    translator = {"model": "translator.safetensors", "pieces": "translator.tokenizer.json"}
+    for kind, name in translator.items():
         data = (WEIGHTS / name).read_bytes()
         # A name of its own for every content, so that what is cached is never an older model.
         stem, _, ending = name.partition(".")
         named[kind] = f"{stem}-{hashlib.sha256(data).hexdigest()[:12]}.{ending}"
         (static / named[kind]).write_bytes(data)
-    return named | {"bytes": (WEIGHTS / "translator.safetensors").stat().st_size}
+    return named | {"bytes": (WEIGHTS / translator["model"]).stat().st_size}
 
 
 def _first_map(notebook):
-    """Find the HTML of the first map in a notebook."""
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if output.get("data", {}).get("text/plain") == LIVE_MAP:

@@ -9,17 +9,8 @@ import re
 from helpers.exercises import predictions as asking
 from helpers.exercises.content import catalogue
 from helpers.widgets.fallback import TO_PLAY
-from notebooks.build import (
-    NOTEBOOKS,
-    PREDICT,
-    REVEAL,
-    ROOT,
-    address,
-    colab_address,
-    is_published,
-    on_github,
-    predictions,
-)
+from notebooks import build
+from notebooks.build import NOTEBOOKS, PREDICT, REVEAL, ROOT
 from web import questions
 
 OF_THE_TRANSLATOR = 'data-model="the translator"'  # around a map
@@ -73,7 +64,7 @@ def _one_title(cells):
 
 def _mark_predictions(cells):
     """Tag what a prediction's answer opens, and put the question where its card was."""
-    for name, ask, reveal in predictions(cells):
+    for name, ask, reveal in build.predictions(cells):
         for cell in cells[ask + 1 : reveal + 1]:
             if _is_folded(cell):
                 _tag(cell, f"answers-{name}")
@@ -161,14 +152,11 @@ def here(text: str) -> str:
 
 def alive_where(stem: str) -> str:
     """Say below a widget's picture where it can be moved."""
-    if not (is_published() and on_github()):
-        return (
-            '<p class="course-elsewhere">This works when you run the lesson on your computer.</p>'
-        )
-    return (
-        f'<p class="course-elsewhere"><a class="course-open" href="{colab_address(stem)}">'
-        f"Open this lesson in Colab</a>, where this works.</p>"
-    )
+    told = "This works when you run the lesson on your computer."
+    if build.is_published() and build.on_github():
+        link = f'<a class="course-open" href="{build.colab_address(stem)}">'
+        told = f"{link}Open this lesson in Colab</a>, where this works."
+    return f'<p class="course-elsewhere">{told}</p>'
 
 
 def linked(text) -> str:
@@ -204,19 +192,15 @@ def front_page(first_map, weights):
     stems = sorted(path.stem for path in NOTEBOOKS.glob("[0-9]*.ipynb"))
     entries = "\n".join(f"{stem[:2]} {title_of(stem)} <{stem}>" for stem in stems)
     named = html.escape(json.dumps(weights))
-    where = f"\n\n[Get the course]({address()})" if is_published() else ""
+    block = re.sub(r"\n\s*\n", "\n", first_map)  # Markdown ends HTML at an empty line
+    where = f"\n\n[Get the course]({build.address()})" if build.is_published() else ""
     return (
         f"# Attention and Transformers, by hand\n\n{about}{where}\n\n## Try it\n\n"
         f'<div id="course-translator" data-weights="{named}"></div>\n'
-        f'<div id="course-map">\n{_one_block(first_map)}\n</div>\n\n'
+        f'<div id="course-map">\n{block}\n</div>\n\n'
         f"## Lessons\n\n{table}\n\n"
         f"```{{toctree}}\n:hidden:\n\n{entries}\n```\n"
     )
-
-
-def _one_block(made):
-    """Keep Markdown from ending an HTML block at an empty line."""
-    return re.sub(r"\n\s*\n", "\n", made)
 
 
 def title_of(stem: str) -> str:

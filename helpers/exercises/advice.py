@@ -10,6 +10,7 @@ import torch
 
 # What makes a plain number or a list of a tensor, and how a learner writes it.
 UNTENSORED = {"float(": "float()", ".item()": ".item()", ".tolist()": ".tolist()", "int(": "int()"}
+PRODUCTS = {"matmul", "mm", "bmm"}
 REDUCTIONS = {"sum", "mean", "amax", "amin", "norm", "std", "var", "logsumexp"}
 # What may be computed once more to learn its shape: it changes nothing and takes no time.
 HARMLESS_CALLS = REDUCTIONS | {
@@ -195,9 +196,8 @@ def _entries_that_met(line, source, variables, mends):
         told = f"These don't fit entry by entry: {names[0]} is {left}, {names[1]} is {right}."
         inner = [part for side in _sides(node) for part in ast.walk(side)]
         drops = [ast.unparse(part) for part in inner if _drops(part)]
-        elsewhere = _drops_a_dim(
-            source
-        )  # in another line: what this line does afterwards is no cause
+        elsewhere = _drops_a_dim(source)
+        # Only in another line: what this line does afterwards is no cause.
         if not drops and elsewhere and elsewhere not in map(ast.unparse, _nodes(line)):
             drops = [elsewhere]
         if drops and mends(drops[0]):
@@ -218,9 +218,8 @@ def _entries_that_met(line, source, variables, mends):
 
 def _mask_that_met(node, variables):
     """Name a mask and the scores that it doesn't fit, in a call of masked_fill."""
-    if not (
-        isinstance(node, ast.Call) and getattr(node.func, "attr", "").startswith("masked_fill")
-    ):
+    called = getattr(getattr(node, "func", None), "attr", "")
+    if not called.startswith("masked_fill"):
         return ""
     parts = [node.func.value, *node.args[:1]]
     shapes = [_shape(part, variables) for part in parts]
@@ -310,7 +309,8 @@ def _shapes_that_met(line, variables):
     products = _products(line)
     names = [name for pair in products for name in pair if name]
     names = names or _words(line, variables)
-    shapes = {n: found for n in names if (found := _shape_of(n, variables)) is not None}
+    shapes = {name: _shape(ast.parse(name, mode="eval").body, variables) for name in names}
+    shapes = {name: shape for name, shape in shapes.items() if shape is not None}
     misfits = [pair for pair in products if _fit(shapes, *pair) is False]
     if misfits:
         shapes = {name: shapes[name] for pair in misfits for name in pair}
@@ -334,10 +334,6 @@ def _words(line, variables):
     return [word for word in words if isinstance(variables.get(word), torch.Tensor)]
 
 
-def _shape_of(text, variables):
-    return _shape(ast.parse(text, mode="eval").body, variables)
-
-
 def _fit(shapes, left, right):
     """Say whether two factors fit; None if a shape isn't known."""
     if not shapes.get(left) or not shapes.get(right):
@@ -351,11 +347,7 @@ def _products(line):
     for node in _nodes(line):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
             pairs.append((node.left, node.right))
-        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in (
-            "matmul",
-            "mm",
-            "bmm",
-        ):
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in PRODUCTS:
             of_torch = isinstance(node.func.value, ast.Name) and node.func.value.id == "torch"
             factors = node.args if of_torch else [node.func.value, *node.args]
             pairs += [tuple(factors)] if len(factors) == 2 else []

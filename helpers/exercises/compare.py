@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import math
 import os
 import signal
 import threading
@@ -80,23 +81,14 @@ def copy(value):
 def unchanged(before, after):
     """Say whether inputs are still what they were."""
     if isinstance(before, torch.Tensor):
-        return (
-            isinstance(after, torch.Tensor)
-            and before.shape == after.shape
-            and torch.equal(before, after)
-        )
+        alike = isinstance(after, torch.Tensor) and before.shape == after.shape
+        return alike and torch.equal(before, after)
     if isinstance(before, tuple | list):
-        return (
-            type(before) is type(after)
-            and len(before) == len(after)
-            and all(map(unchanged, before, after))
-        )
+        alike = type(before) is type(after) and len(before) == len(after)
+        return alike and all(map(unchanged, before, after))
     if isinstance(before, dict):
-        return (
-            isinstance(after, dict)
-            and before.keys() == after.keys()
-            and all(unchanged(before[name], after[name]) for name in before)
-        )
+        alike = isinstance(after, dict) and before.keys() == after.keys()
+        return alike and all(unchanged(before[name], after[name]) for name in before)
     if isinstance(before, numpy.ndarray):
         return before.shape == after.shape and numpy.array_equal(before, after)
     return callable(before) or (type(before) is type(after) and before == after)
@@ -174,14 +166,9 @@ def like(got, wanted):
     scalar = isinstance(wanted, int | float) or (
         isinstance(wanted, torch.Tensor) and wanted.dim() == 0
     )
-    if scalar and isinstance(got, torch.Tensor | numpy.ndarray) and not _many(got):
+    if scalar and isinstance(got, torch.Tensor | numpy.ndarray) and math.prod(got.shape) == 1:
         return got.reshape(())
     return got
-
-
-def _many(value):
-    size = value.size if isinstance(value, numpy.ndarray) else value.numel()
-    return size != 1
 
 
 def close(a, b):

@@ -16,20 +16,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from helpers.exercises import progress
+from helpers.exercises import own_text, progress
 from helpers.exercises.model import catalogue, find
-from helpers.exercises.own_text import (
-    COURSES,
-    TESTED,
-    import_line,
-    names_used,
-    parts_of,
-    source_of,
-    tested,
-    text_in_notebook,
-    untouched,
-    what_to_add,
-)
+from helpers.exercises.own_text import COURSES, TESTED, parts_of, source_of, tested, untouched
 from helpers.exercises.progress import locked
 from helpers.machine.atomic_writes import atomic_write
 from helpers.machine.installation import ROOT, in_colab
@@ -188,9 +177,10 @@ def keep(name: str, answer) -> str:
 def _keep_for_later(name, text, known):
     """Save an answer that is no part of the file, with what it calls, for lessons that need it again."""
     needed = [
-        (other, known.get(other)) for other in names_used(symtable.symtable(text, FILE, "exec"))
+        (other, known.get(other))
+        for other in own_text.names_used(symtable.symtable(text, FILE, "exec"))
     ]
-    above = sorted(import_line(*one) or text_in_notebook(*one) for one in needed)
+    above = sorted(own_text.import_line(*one) or own_text.text_in_notebook(*one) for one in needed)
     with contextlib.suppress(OSError), _alone():
         _save_version(name, "\n".join([*filter(None, above), "", text]))
 
@@ -302,9 +292,9 @@ def _supply_names(own, name, known):
     told, left, seen = [], [own.parts[name].text], {name}
     while left:
         part = symtable.symtable(left.pop(), FILE, "exec")
-        for other in sorted(names_used(part) - set(dir(builtins)) - seen):
+        for other in sorted(own_text.names_used(part) - set(dir(builtins)) - seen):
             seen.add(other)
-            text = text_in_notebook(other, known.get(other))
+            text = own_text.text_in_notebook(other, known.get(other))
             kept = own.parts[other].text if other in own.parts else ""
             left += [text] if text else []  # what it calls itself
             if text and text != kept and (other not in there or kept in _versions(other)):
@@ -320,9 +310,9 @@ def _supply_names(own, name, known):
 
 
 def _import_or_say(own, name, known):
-    line = import_line(name, known.get(name))
+    line = own_text.import_line(name, known.get(name))
     if not line:
-        return f" It uses `{name}`, which the file lacks. {what_to_add(name, known)}"
+        return f" It uses `{name}`, which the file lacks. {own_text.what_to_add(name, known)}"
     _add_import(own, line)
     return f" It needs `{line}`, which is there now, too."
 

@@ -75,11 +75,9 @@ def mark(share: float, label: str, side: str) -> str:
     fill = colour if side == "below" else "transparent"
     edge = "bottom: 0" if side == "below" else "top: 0"
     # In the middle of its mark, except near an end of the line.
-    back = (
-        100 * min(max(share / 0.16, 0.0), 0.5)
-        if share < 0.5
-        else (100 - 100 * min((1 - share) / 0.16, 0.5))
-    )
+    inside = min(share, 1 - share) / 0.16
+    back = 100 * min(max(inside, 0.0), 0.5)
+    back = back if share < 0.5 else 100 - back
     return (
         f'<div style="position: absolute; {at}; top: 50%; width: 14px; height: 14px; '
         f"margin: -7px 0 0 -7px; border-radius: 50%; box-sizing: border-box; "

@@ -131,7 +131,6 @@ class Single(Quiz):
     """One option is right."""
 
     def controls(self):
-        """Offer the options as radio buttons."""
         self.options = self.random.sample(self.question.options, len(self.question.options))
         self.choice = widgets.RadioButtons(
             options=[option.text for option in self.options], index=None, layout=_wide()
@@ -155,7 +154,6 @@ class Multiple(Single):
     instruction = "Several can be right."
 
     def controls(self):
-        """Offer the options as boxes to tick."""
         self.options = self.random.sample(self.question.options, len(self.question.options))
         self.boxes = [
             widgets.Checkbox(description=option.text, indent=False, layout=_wide())
@@ -262,7 +260,6 @@ class Order(Quiz):
     instruction = "Choose the step for each place."
 
     def controls(self):
-        """Offer a menu for each place."""
         self.steps = self.random.sample(self.question.answer, len(self.question.answer))
         self.places = [
             widgets.Dropdown(
@@ -293,7 +290,6 @@ class Match(Quiz):
     instruction = "Choose the partner of each."
 
     def controls(self):
-        """Offer a menu for each item."""
         answer = self.question.answer
         rights = list(dict.fromkeys(answer.values()))
         rights = self.random.sample(rights, len(rights))
@@ -329,7 +325,6 @@ class Open(Quiz):
     button_text = "Compare with a model answer"
 
     def controls(self):
-        """Offer room to write."""
         self.field = widgets.Textarea(
             placeholder="Your answer", layout=widgets.Layout(width="100%", max_width="760px")
         )
@@ -347,11 +342,5 @@ class Open(Quiz):
 
 
 KINDS = {
-    "single": Single,
-    "multiple": Multiple,
-    "number": Number,
-    "shape": Shape,
-    "order": Order,
-    "match": Match,
-    "open": Open,
+    kind.__name__.lower(): kind for kind in (Single, Multiple, Number, Shape, Order, Match, Open)
 }

@@ -19,27 +19,9 @@ from dataclasses import dataclass
 
 import torch
 
-from helpers.exercises import compare
+from helpers.exercises import compare, expressions, small_edits
 from helpers.exercises.edits import compiled, guarded_tree, namespace_of, source_of
-from helpers.exercises.expressions import (
-    AT,
-    Watched,
-    all_equal,
-    bare,
-    namespace_around,
-    numbers_in,
-    tree_of,
-)
-from helpers.exercises.small_edits import (
-    ANOTHER_STEP,
-    BY_ENTRY,
-    KEEPDIM,
-    MISSING,
-    NOT_HIDDEN,
-    THROWN_AWAY,
-    UNDO,
-    edits_of,
-)
+from helpers.exercises.expressions import AT, Watched, all_equal, bare, numbers_in
 
 MOST_EDITS = 900  # of one answer
 MOST_CALLS = 250_000  # of functions, in running all of these
@@ -47,19 +29,19 @@ PATIENCE = 3.0  # seconds for the whole search, in case an edited answer doesn't
 LONGEST = 70  # characters of a piece of code that is quoted
 NTH = ("first", "second", "third", "fourth", "fifth", "sixth")
 LEADS = {  # a kind of edit that says what went wrong: its name, and the sentence
-    THROWN_AWAY: (
+    small_edits.THROWN_AWAY: (
         "result thrown away",
         "{} makes a new tensor and leaves the old one as it was, but nothing keeps the new one.",
     ),
-    KEEPDIM: (
+    small_edits.KEEPDIM: (
         "keepdim missing",
         "{} drops the dimension it runs over, and what is left lines up with another one.",
     ),
-    BY_ENTRY: (
+    small_edits.BY_ENTRY: (
         "entry by entry",
         "{} multiplies entry by entry. A dot product also adds up what it has multiplied.",
     ),
-    NOT_HIDDEN: (
+    small_edits.NOT_HIDDEN: (
         "hidden with a number",
         "What is hidden has to be −∞. With 0 or any other number a softmax still gives it a weight, "
         "because e⁰ is 1.",
@@ -93,9 +75,9 @@ class Repair:
     """
 
     def __init__(self, answer, solution, inputs, form, got):
-        self.tree, self.solution = tree_of(answer), solution
+        self.tree, self.solution = expressions.tree_of(answer), solution
         self.inputs, self.form = inputs, form
-        self.namespace = namespace_around(answer) if self.tree else {}
+        self.namespace = expressions.namespace_around(answer) if self.tree else {}
         self.lines = linecache.getlines(answer.__code__.co_filename) if self.tree else []
         self.raised = not got
         wrong = [i for i, g in enumerate(got) if not compare.same(g, inputs[i][1])]
@@ -145,7 +127,8 @@ class Repair:
         most = min(MOST_EDITS, MOST_CALLS // calls)
         tree = guarded_tree(copy.deepcopy(self.tree))
         scope, found, late = self._scope(), [], []
-        for _, edit in zip(range(most), edits_of(tree.body[0], scope, self.solution), strict=False):
+        edits = small_edits.edits_of(tree.body[0], scope, self.solution)
+        for _, edit in zip(range(most), edits, strict=False):
             with edit.made():
                 try:
                     function = compiled(tree, self.namespace)
@@ -154,11 +137,11 @@ class Repair:
                 if not self._right(lambda _, given, f=function: f(*given)):
                     continue
                 sure, right = self._leads_to_the_solution(edit, tree)
-            if edit.kind in (ANOTHER_STEP, MISSING) and (sure or right):
+            if edit.kind in (small_edits.ANOTHER_STEP, small_edits.MISSING) and (sure or right):
                 late.append((edit, True))
             elif sure or edit.kind in LEADS:
                 return self._told_edit(edit, True)
-            elif right or self.raised or edit.kind not in UNDO:
+            elif right or self.raised or edit.kind not in small_edits.UNDO:
                 found.append((edit, right))
         return self._told_edit(*(found + late)[0]) if found or late else None
 
@@ -176,7 +159,7 @@ class Repair:
         right = False
         for number, node in enumerate(own.nodes):
             itself = ast.unparse(bare(node)) == edit.new
-            if not _covers(node, old) or (trivial if itself else edit.kind in UNDO):
+            if not _covers(node, old) or (trivial if itself else edit.kind in small_edits.UNDO):
                 continue
             if self._in_the_solution(number, seen):
                 if not self._is_result(seen[self.order[0]][number][-1], self.order[0]):
@@ -200,7 +183,7 @@ class Repair:
         this = self._which(edit.old_node, old)
         mended = f"With `{new}` in place of {this}" if new else f"Without {this}"
         mended = f"{mended}, {ALL_RIGHT}"
-        if edit.kind == MISSING:  # where it's missing, more than one place may do
+        if edit.kind == small_edits.MISSING:  # where it's missing, more than one place may do
             return _told("one step missing", "One step is missing.", "", mended)
         where, sure = self._where(line), line if sure else ""
         if edit.kind in LEADS:

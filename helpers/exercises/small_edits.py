@@ -156,13 +156,8 @@ def _expressions(statement):
     while waiting:
         node = waiting.pop()
         for field, value in ast.iter_fields(node):
-            if field in (
-                "decorator_list",
-                "args" if isinstance(node, ast.FunctionDef) else "",
-                "annotation",
-                "returns",
-                "ctx",
-            ):
+            of_function = field == "args" and isinstance(node, ast.FunctionDef)
+            if of_function or field in ("decorator_list", "annotation", "returns", "ctx"):
                 continue
             for index, child in enumerate(value if isinstance(value, list) else [value]):
                 if not isinstance(child, ast.AST) or isinstance(child, ast.stmt):
@@ -320,11 +315,8 @@ def _call(node):
     for family in FAMILIES:
         for other in family if name in family else ():
             if other != name:
-                func = (
-                    ast.Attribute(node.func.value, other, ast.Load())
-                    if method
-                    else ast.Name(other, ast.Load())
-                )
+                func = copy.copy(node.func)
+                setattr(func, "attr" if method else "id", other)
                 yield "a function", ast.Call(func, node.args, node.keywords)
     if name in ("masked_fill", "masked_fill_", "where"):
         for i, filled in enumerate(node.args):
@@ -384,11 +376,9 @@ def _name(node, scope):
 def _subscript(node):
     yield "an index", node.value
     if isinstance(node.slice, ast.Slice):
-        for text in ("1:", ":-1", "", "::-1"):
-            yield (
-                "a slice",
-                ast.Subscript(node.value, _parse(f"x[{text or ':'}]").slice, ast.Load()),
-            )
+        for text in ("1:", ":-1", ":", "::-1"):
+            other = _parse(f"x[{text}]").slice
+            yield "a slice", ast.Subscript(node.value, other, ast.Load())
     if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
         for axis in (-1, -2, 0, 1, 2):
             yield "a size", ast.Subscript(node.value, ast.Constant(axis), ast.Load())

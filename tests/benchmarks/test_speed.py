@@ -1,13 +1,10 @@
-"""Training, its memory, and decoding, beside what people would use instead.
+"""Training and decoding, beside what people would use instead.
 
 All in one run on the same shapes. The contenders take turns, one round each, and the table at the
 end compares round with round: a machine's speed drifts by more than what is to be seen.
 """
 
 import functools
-import json
-import subprocess
-import sys
 
 import models
 import pytest
@@ -113,33 +110,3 @@ def test_greedy_decoding(benchmark, turn, name):
     benchmark.group = f"greedy decoding, {models.DECODED} sentences of {models.NEW_TOKENS} tokens"
     ids = benchmark.pedantic(decode, args=[src_ids], rounds=1, warmup_rounds=0 if turn else 2)
     assert len(ids) == models.DECODED
-
-
-PEAK = """
-import json, re, sys
-sys.path.insert(0, {folder!r})
-import models, test_speed
-step = models.plain_step(*test_speed.CONTENDERS[{name!r}], *models.sentences())
-def peak():
-    # Not getrusage: what that reports is inherited from the process that started this one.
-    return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
-before = peak()
-for _ in range(2):
-    step()
-print(json.dumps(peak() - before))
-"""
-
-
-@pytest.mark.parametrize("name", CONTENDERS)
-def test_peak_memory_of_a_training_step(benchmark, name, request):
-    folder = str(request.path.parent)
-    code = PEAK.format(folder=folder, name=name)
-
-    def measure():
-        run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-        return json.loads(run.stdout.splitlines()[-1])
-
-    benchmark.group = "peak memory of a training step (see extra_info; times mean nothing)"
-    megabytes = benchmark.pedantic(measure, rounds=1)
-    benchmark.extra_info["peak memory, MB"] = round(megabytes)
-    assert megabytes > 0

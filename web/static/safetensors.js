@@ -18,13 +18,8 @@ export function readSafetensors(buffer) {
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, start - 8)));
   const { __metadata__: metadata, ...described } = header;
   const tensors = {};
-  for (const [
-    name,
-    {
-      dtype,
-      data_offsets: [from, to],
-    },
-  ] of Object.entries(described)) {
+  for (const [name, { dtype, data_offsets }] of Object.entries(described)) {
+    const [from, to] = data_offsets;
     if (dtype !== "F16") throw new Error(`expected 16-bit floats; ${name} has ${dtype}`);
     const numbers = new Float32Array((to - from) / 2);
     for (let i = 0; i < numbers.length; i++) numbers[i] = NUMBERS[view.getUint16(start + from + 2 * i, true)];

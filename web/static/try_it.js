@@ -87,19 +87,12 @@ class TryIt {
     const warning = looksEnglish(sentence) ? make("div", { class: "try-warning" }, ENGLISH) : "";
     this.said.replaceChildren(make("strong", { lang: "en" }, trace.translation), " ", timed, warning);
     this.form.dataset.seconds = seconds;
-    const state = {
-      place: "",
-      follow: "",
-      beat: -1,
-      stop: -1,
-      everything: false,
-      here: "",
+    const state = { place: "", follow: "", beat: -1, stop: -1, everything: false, here: "" };
+    const model = new StandIn({
+      ...state,
       yours: [],
       chosen: [],
       temperature: 1,
-    };
-    const model = new StandIn({
-      ...state,
       written: lastWord(trace.written),
       _trace: trace.described,
       _data: new DataView(trace.data.buffer),
