@@ -14,7 +14,7 @@ why: One score per pair of words: (10, 64)(64, 10).
 
 [why_root_d_k: single]
 Why are the scores divided by √d_k?
-+ Their standard deviation grows with √d_k, and large scores saturate the softmax. | Yes. You saw it in the variance of the scores, in the strongest weight, and in the gradient.
++ Their standard deviation grows with √d_k, and large scores saturate the softmax. | Yes. You saw it in the variance of the scores, in the largest weight, and in the gradient.
 - Without it, the weights in a row wouldn't sum to 1 once d_k is larger than 1. | The softmax makes every row sum to 1, whatever the scores are.
 - There are d_k keys that share the weight, so each score has to be smaller. | d_k is the width of a key, not the number of keys.
 - It keeps the weights positive. | exp is positive for any score, scaled or not.
