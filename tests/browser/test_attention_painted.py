@@ -58,8 +58,7 @@ DARKEST_COLUMNS = """([selector, expected]) => {
 }"""
 
 
-def turned(turn, rows=5):
-    """Say which column is the darkest in each row of the foretold weights."""
+def turned(turn, rows=5):  # which column is the darkest in each row of the foretold weights
     return [(q + turn) % 5 for q in range(rows)]
 
 
@@ -69,12 +68,10 @@ def expect_columns(page, columns):
 
 
 def expect_told(page, text):
-    """Wait until Python's traits are these."""
     page.locator(f".widget-label:has-text('PY {text}')").wait_for()
 
 
 def run_in_kernel(page, code):
-    """Run a line in the notebook's kernel."""
     page.evaluate(
         """code => jupyterapp.shell.currentWidget.sessionContext.session.kernel
                  .requestExecute({ code }).done""",
@@ -83,7 +80,6 @@ def run_in_kernel(page, code):
 
 
 def readout(page):
-    """Return the lines of the read-out."""
     return re.split(r"\n+", page.locator(".av-readout").inner_text().strip())
 
 

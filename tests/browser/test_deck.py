@@ -25,8 +25,8 @@ def text(source):
 def show(open_notebook):
     """Give a function that opens these cells and starts the show."""
 
-    def start(*cells, size=(1024, 768)):
-        page = open_notebook([copies.SLIDES, *cells], size=size)
+    def start(*cells):
+        page = open_notebook([copies.SLIDES, *cells], size=(1024, 768))
         page.locator(BEGIN).click()
         page.wait_for_selector(NUMBER)
         return page

@@ -19,25 +19,16 @@ from helpers.widgets.attention_view import attention_view
 weights = numpy.full((2, 3, 5, {n}), 1 / {n})
 attention_view({{"one": (weights, None, None), "two": (weights[:, :, :2], None, None)}})
 """
-
-
 SCORES = '.ex .handle[aria-label$=" score"]'
-
-
-def state(page):
-    """Ask an explorer on the page which scores it shows."""
-    return page.locator(SCORES).evaluate_all(
-        "bars => bars.map(bar => Number(bar.getAttribute('aria-valuenow')))"
-    )
 
 
 def wait_for(page, wanted):
     """Wait until the handles stand there."""
-    for _ in range(100):
-        if state(page) == pytest.approx(wanted):
-            return
-        page.wait_for_timeout(50)
-    assert state(page) == pytest.approx(wanted)
+    page.wait_for_function(
+        """([place, wanted]) => String(wanted) === String([...document.querySelectorAll(place)].map(
+            bar => Number(bar.getAttribute('aria-valuenow'))))""",
+        arg=[SCORES, wanted],
+    )
 
 
 def test_bars_are_dragged_tapped_and_moved_by_keys(open_notebook):
@@ -55,8 +46,7 @@ def test_bars_are_dragged_tapped_and_moved_by_keys(open_notebook):
     page.mouse.up()
     wait_for(page, [2, 4, 0.5, 0, -1])
     page.mouse.move(x, top + tall)  # the hand is open again
-    bars.nth(0).focus()
-    page.keyboard.press("ArrowDown")
+    bars.nth(0).press("ArrowDown")
     wait_for(page, [1.9, 4, 0.5, 0, -1])
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "The first score"
     page.keyboard.press("End")
@@ -93,8 +83,7 @@ def test_play_runs_to_the_end_and_refusals_stand_at_their_field(open_notebook):
     box, told = note.bounding_box(), page.locator(".ex-told").bounding_box()
     assert box["y"] + box["height"] <= told["y"]  # the headline stays in view
     menu = page.get_by_label("Word", exact=True)
-    menu.focus()
-    page.keyboard.press("ArrowDown")
+    menu.press("ArrowDown")
     assert menu.evaluate("menu => menu.selectedOptions[0].textContent") == "cat"
     note.wait_for(state="hidden")  # something else was done: the field shows what holds
     assert field.input_value() == "0 2 1"
@@ -112,10 +101,9 @@ def test_play_runs_to_the_end_and_refusals_stand_at_their_field(open_notebook):
 def test_the_next_day_there_is_a_picture_and_no_error(open_notebook):
     page = open_notebook([SOFTMAX, VIEW.format(n=5)], size=(1280, 1200))
     page.locator(".av-stage[data-painted]").wait_for()
-    shown = (
-        "() => [...document.querySelectorAll('.course-still')].filter(s => s.offsetParent).length"
-    )
-    page.wait_for_function(f"{shown.replace('() =>', '() => 0 ===')}")  # live: no picture beside
+    # Live, there's no picture beside it.
+    shown = "[...document.querySelectorAll('.course-still')].some(still => still.offsetParent)"
+    page.wait_for_function(f"!{shown}")
     page.evaluate("jupyterapp.commands.execute('docmanager:save')")
     page.wait_for_function("() => !jupyterapp.shell.currentWidget.context.model.dirty")
     page.evaluate("jupyterapp.shell.currentWidget.sessionContext.shutdown()")

@@ -90,8 +90,7 @@ def test_steps_keys_speed_and_the_end(film):
     page.keyboard.press("ArrowRight")  # the click has brought the keys here
     assert page.evaluate(STEP).startswith("2 /")
     page.get_by_label("Speed").first.select_option("2")
-    page.get_by_label("Moment of the film").first.focus()
-    page.keyboard.press("Space")
+    page.get_by_label("Moment of the film").first.press("Space")
     page.wait_for_function(f"{TIME} > 1")
     page.keyboard.press("Space")
     page.keyboard.press("End")

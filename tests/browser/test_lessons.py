@@ -104,7 +104,6 @@ def move_everything(explorer):
 
 
 def enter(field):
-    """Type something into a field and say that this is all."""
     field.fill("zut 1")
     field.press("Enter")
 

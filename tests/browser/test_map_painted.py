@@ -22,6 +22,7 @@ LONG = (
     "parc à côté d'une femme qui lit un journal pendant que des enfants jouent au ballon."
 )
 IN_JUPYTERLAB = 606  # pixels left for the map at 1024 × 768 beside the file browser
+NOTHING = {"x": 2, "y": 2}  # a corner of the picture, where there's nothing to press
 IN_LAB = f"""
 from helpers.pretrained.translator import load_translator
 from helpers.widgets.model_map import model_map
@@ -100,7 +101,6 @@ def expect_at(page, words, depth=None):
 
 
 def open_(page, name):
-    """Press a target of the picture by its name."""
     page.get_by_role("button", name=re.compile(name)).first.click()
 
 
@@ -146,9 +146,8 @@ def test_four_depths_by_mouse_and_back(offline, trace):
     high = page.locator(".mm").bounding_box()["height"]
     open_(page, "^Decoder layer 3: open")
     expect_at(page, "Decoder layer 3", "Layer")
-    stage = page.locator(".mm-stage").bounding_box()
-    page.mouse.click(stage["x"] + stage["width"] - 3, stage["y"] + stage["height"] - 3)
-    page.keyboard.press("Escape")  # after a click on nothing as well
+    page.locator(".mm-stage").click(position=NOTHING)
+    page.keyboard.press("Escape")
     expect_at(page, "The model", "Model")
     open_(page, "^Decoder layer 3: open")
     open_(page, "^Head 2 of cross-attention")
@@ -178,24 +177,22 @@ def test_four_depths_by_mouse_and_back(offline, trace):
 def test_inside_a_norm_and_a_neuron_by_keys_and_back(offline, trace):
     page = offline(model_map(trace, place="encoder/1"))
     words = page.locator(".mm-words")
-    page.get_by_role("button", name=re.compile("^After layer norm")).first.focus()
-    for key in ("Enter", "ArrowDown", "Enter"):  # the second token's
+    page.get_by_role("button", name=re.compile("^After layer norm")).first.press("Enter")
+    for key in ("ArrowDown", "Enter"):  # the second token's
         page.keyboard.press(key)
     expect_at(page, "Layer norm before self-attention")
     expect(page.locator(".mm-depths [aria-pressed=true]")).to_have_count(0)
     x = trace.encoder.layers[1][0].before[4]
     other = page.get_by_role("button", name="Token 5: dans, show it")
     assert other.bounding_box()["height"] >= 24
-    other.focus()
-    page.keyboard.press("Enter")
+    other.press("Enter")
     expect(page.get_by_role("button", name="Token 5: dans, shown")).to_be_focused()
     page.get_by_label("Step of the computation").fill("0")
     told = f"mean {x.mean():.2f} and standard deviation {x.std(correction=0):.2f}"
     expect(words).to_contain_text(told.replace("-", "−"))
     page.keyboard.press("Escape")
     expect_at(page, "Encoder layer 2", "Layer")
-    page.get_by_role("button", name=re.compile("^Inside the feed-forward")).focus()
-    page.keyboard.press("Enter")
+    page.get_by_role("button", name=re.compile("^Inside the feed-forward")).press("Enter")
     page.keyboard.press("Enter")
     expect(page.locator(".mm-trail")).to_contain_text("Feed-forward, neuron")
     number = int(page.locator(".mm-trail").inner_text().split()[-1])
@@ -218,8 +215,7 @@ def test_a_frame_too_low_for_both_stacks_says_where_the_decoder_is(offline, trac
     pill = page.get_by_role("button", name="↓ decoder").bounding_box()
     box = frame.bounding_box()
     assert pill["y"] >= box["y"] + box["height"]  # it covers nothing
-    page.get_by_role("button", name="↓ decoder").focus()
-    page.keyboard.press("Enter")
+    page.get_by_role("button", name="↓ decoder").press("Enter")
     page.get_by_role("button", name="↑ encoder").click()
     expect(page.get_by_role("button", name="↓ decoder")).to_be_visible()
     page.locator(".mm-depths").get_by_role("button", name="Layer").click()
@@ -337,14 +333,11 @@ def test_the_keyboard_alone(offline, trace):
         page.keyboard.press(key)
         names.add(page.evaluate("document.activeElement.getAttribute('aria-label')"))
     assert len(names) >= 5  # each arrow went somewhere
-    page.get_by_role("button", name=re.compile("^Encoder layer 2: open")).focus()
-    page.keyboard.press("Enter")
+    page.get_by_role("button", name=re.compile("^Encoder layer 2: open")).press("Enter")
     expect_at(page, "Encoder layer 2")
     assert page.evaluate("document.activeElement.matches('.mm-hit')")
-    page.get_by_role("button", name=re.compile("^Head 4")).focus()
-    page.keyboard.press("Enter")
-    page.get_by_role("button", name=re.compile("^Weights")).focus()
-    page.keyboard.press("Enter")  # into the matrix
+    page.get_by_role("button", name=re.compile("^Head 4")).press("Enter")
+    page.get_by_role("button", name=re.compile("^Weights")).press("Enter")  # into the matrix
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")
     page.wait_for_function(
@@ -454,11 +447,9 @@ def test_you_are_here_dims_what_is_not_built_yet(offline, trace):
 
 def check_it_fits(page, size):
     """Check every depth: nothing is cut, and nothing scrolls inside."""
-    for place in (0, 1, 2, 3):
-        page.locator(".mm-depths button").nth(place).click()
-        expect(page.locator(".mm-depths button").nth(place)).to_have_attribute(
-            "aria-pressed", "true"
-        )
+    for depth in page.locator(".mm-depths button").all():
+        depth.click()
+        expect(depth).to_have_attribute("aria-pressed", "true")
         too_wide = page.evaluate(
             """() => [...document.querySelectorAll('.mm, .mm *')].filter(one =>
                  !one.matches('.mm-hidden') && one.scrollWidth > one.clientWidth + 1
@@ -532,9 +523,8 @@ def test_what_can_only_be_read_answers_a_click_in_words(offline, trace):
     assert in_colour(page, answer, "#1f6fb2") < framed / 2
     open_(page, "^Target token 3: black")
     expect(words).to_contain_text("Bands show")
-    stage = page.locator(".mm-stage").bounding_box()
-    page.mouse.click(stage["x"] + stage["width"] - 3, stage["y"] + stage["height"] - 3)
-    expect(words).to_contain_text("Translation:")  # a click on nothing lets go
+    page.locator(".mm-stage").click(position=NOTHING)
+    expect(words).to_contain_text("Translation:")  # which lets go
 
 
 def test_hostile_tokens_are_text(offline):
@@ -694,8 +684,7 @@ def test_in_jupyterlab_the_map_takes_another_sentence(open_notebook):
     expect(page.locator(".mm-words")).to_contain_text("Translation: “A cat")
     open_(page, "^Encoder layer 1: open")
     expect(field).to_be_hidden()
-    stage = page.locator(".mm-stage").bounding_box()
-    page.mouse.click(stage["x"] + stage["width"] - 3, stage["y"] + stage["height"] - 3)
+    page.locator(".mm-stage").click(position=NOTHING)
     page.keyboard.press("Escape")  # JupyterLab doesn't take the focus from a click on nothing
     expect(field).to_be_visible()
 
@@ -743,9 +732,8 @@ def test_in_jupyterlab_a_heads_matrix_and_a_scores_parts_are_sent_when_asked_for
 
 def test_without_a_kernel_the_map_says_what_stays_there(offline, trace):
     page = offline(model_map(trace, place="encoder/2/self-attention/0"))
-    page.get_by_role("button", name=re.compile("^V: values")).focus()
-    for key in ("Enter", "Enter"):
-        page.keyboard.press(key)
+    page.get_by_role("button", name=re.compile("^V: values")).press("Enter")
+    page.keyboard.press("Enter")
     expect_at(page, "WV on “Un”")
     made = page.get_by_role("button", name=re.compile("^The value of “Un”, 1 by 64"))
     expect(made).to_have_count(1)  # what the matrix makes is there all the same
@@ -774,8 +762,7 @@ def test_in_jupyterlab_another_token_is_chosen_and_taken_back(open_notebook):
     open_(page, "^Next token: ")
     other = page.get_by_role("button", name=re.compile("write it instead$")).nth(2)
     token = re.match("“(.*)”", other.get_attribute("aria-label"))[1]
-    other.focus()
-    page.keyboard.press("Enter")
+    other.press("Enter")
     expect(words).to_contain_text(f"You wrote “{token}” yourself, and the model went on from it: “")
     chosen = page.get_by_role("button", name=re.compile(f"^“{token}”.*it is what’s written"))
     expect(chosen).to_have_count(1)
@@ -798,8 +785,7 @@ def test_a_followed_token_is_followed_deeper_and_two_words_can_be_swapped(offlin
     depths.get_by_role("button", name="Layer").click()
     expect_at(page, "Decoder layer 3", "Layer")  # the one below the logits
     depths.get_by_role("button", name="Model").click()
-    page.get_by_role("button", name=re.compile("^Encoder: embedding")).focus()
-    page.keyboard.press("Enter")
+    page.get_by_role("button", name=re.compile("^Encoder: embedding")).press("Enter")
     open_(page, "^Swap “noir” with “court”")
     expect(page.locator(".mm-words")).to_contain_text("“court” and “noir” have changed places")
     open_(page, "^Swap “court” with “noir”")

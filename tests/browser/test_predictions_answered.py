@@ -91,8 +91,7 @@ def test_every_kind_has_names_and_is_answered_with_the_mouse(page):
 
 def test_every_kind_is_answered_with_keys_that_jupyterlab_leaves_alone(page):
     options, slider, number = page.locator(".pr").all()
-    options.get_by_label("It stays").focus()
-    page.keyboard.press("ArrowDown")  # checks the next option
+    options.get_by_label("It stays").press("ArrowDown")  # checks the next option
     page.keyboard.press("Tab")
     page.keyboard.type("add a dd why")  # a: insert a cell, dd: delete it, y: turn it into code
     page.keyboard.press("Tab")
@@ -104,11 +103,9 @@ def test_every_kind_is_answered_with_keys_that_jupyterlab_leaves_alone(page):
     focused = page.evaluate("document.activeElement.className")
     assert "pr-next" in focused, "the line that says what to run next, when the button goes"
 
-    slider.locator("input[type=range]").focus()
+    slider.locator("input[type=range]").press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
-    page.keyboard.press("ArrowLeft")
-    slider.get_by_label("I'm sure").focus()
-    page.keyboard.press("Space")
+    slider.get_by_label("I'm sure").press("Space")
     page.keyboard.press("Enter")
     wait_for(page, ["falls", 48.0, None])
 
@@ -123,16 +120,13 @@ def test_every_kind_is_answered_with_keys_that_jupyterlab_leaves_alone(page):
 def test_a_warm_up_is_answered_with_keys_that_jupyterlab_leaves_alone(open_notebook):
     page = open_notebook([DEFINE, "exercises.warm_up(6)", "1 + 1"], size=(1280, 1400))
     radios = page.locator(".course-warm-up input[type=radio]")
-    radios.first.focus()
-    page.keyboard.press("Space")
+    radios.first.press("Space")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("x")  # cuts the cell
     assert radios.nth(1).is_checked()
-    page.get_by_role("button", name="Check").first.focus()
-    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Check").first.press("Enter")
     page.wait_for_selector(".course-warm-up [role=status]")
-    radios.nth(1).focus()
-    page.keyboard.press("Shift+Enter")  # still runs the cell
+    radios.nth(1).press("Shift+Enter")  # still runs the cell
     page.wait_for_function("() => jupyterapp.shell.currentWidget.content.activeCellIndex === 2")
     assert page.evaluate("jupyterapp.shell.currentWidget.content.widgets.length") == 3
 
