@@ -88,16 +88,11 @@ def _values(scene, values, weights, moment):
         scene.card(f"value {j}", x, VALUE_AT, word, OWN[j], 122, True, start=(x, VALUE_AT + 24))
         scene.text(f"vector {j}", x + 28 * summed, y, _vector(values[j], 0), OWN[j], room=70)
         if summed:
-            scene.text(f"times {j}", x - 9, y, f"{_share(weights[j])}·", anchor="end", room=53,
+            scene.text(f"times {j}", x - 9, y, f"{weights[j]:.3f}·", anchor="end", room=53,
                        start={"x": ACROSS[j] + 26, "y": DOWN[0] - 11}, when=(0.2, 0.9))  # fmt: skip
-        if summed and j:
-            scene.text(f"plus {j}", x - 76, y, "+", room=13, when=(0.8, 1))
+            scene.text(f"plus {j}", x - 76, y, "+" if j else "", room=13, when=(0.8, 1))
     if moment == 7:
         scene.text("sum", 240, y + 30, f"= {_mixed(weights, values)}", bold=True, when=(0.3, 0.6))
-
-
-def _share(weight):
-    return "1/3" if abs(weight - 1 / 3) < 1e-6 else f"{weight:.3f}"
 
 
 def _vector(entries, digits=2):
@@ -123,7 +118,11 @@ def _row(scene, i, scores, weights, values, moment):
             scene.rect(f"share {i} {j}", *bar, OWN[j], tint=0.4, start={"y": low, "height": 0})
         if known:
             there = moment < weighed and j == (moment - begun if alone else 2)  # below the query
-            words = number(scores[j], 0) if moment < weighed else _share(weight)
+            words = (
+                number(scores[j], 0)
+                if moment < weighed
+                else f"{weight:.3f}".replace("0.333", "1/3")
+            )
             when = (0.4, 1) if alone or moment != begun else (0.42 + 0.14 * j, 0.57 + 0.14 * j)
             at = y + (22 if there else 7 if moment < weighed else -11)
             scene.text(f"in {i} {j}", x, at, words, "ink", 20, bold=True, room=CELL - 4, when=when)
@@ -137,11 +136,10 @@ def _row(scene, i, scores, weights, values, moment):
 
 def _product(scene, query, key, score):
     """Write the dot product of the query and the key that it meets."""
-    mine, other = _vector(query, 0), _vector(key, 0)
     sums = " + ".join(f"{q:.0f}·{k:.0f}" for q, k in zip(query, key, strict=True))
-    scene.text("mine", 160, 318, mine, "query", 20, bold=True)
+    scene.text("mine", 160, 318, _vector(query, 0), "query", 20, bold=True)
     scene.text("dot", 240, 318, "·", "ink", 22, bold=True)
-    scene.text("other", 320, 318, other, "key", 20, bold=True)
+    scene.text("other", 320, 318, _vector(key, 0), "key", 20, bold=True)
     scene.text("product", 240, 352, f"{sums} = {score:.0f}", "ink", 20)
 
 
