@@ -32,10 +32,9 @@ def dialled(logits, temperature, top_k, top_p):
 
 
 def with_beginning(step, ids):
-    """Let a model write given `ids` first; what comes after them is its own choice.
+    """Let a model write given `ids` first, with a log-probability of 0, and then what it chooses.
 
-    Takes a `step` as `helpers.transformer.decoding` asks for, and gives one. What is given counts
-    as certain, with a log-probability of 0.
+    Takes a `step` as `helpers.transformer.decoding` asks for, and gives one.
     """
 
     def forced_step(prefix, rows=None):
@@ -53,20 +52,9 @@ def with_beginning(step, ids):
 class DecodingExplorer(TranslatedSentence):
     """Watch the bundled translator choose its tokens, and change how it chooses.
 
-    Parameters
-    ----------
-    translator : Translator
-    sentence : str, default="Un homme âgé vend des fleurs au marché."
-        French, at most 24 pieces.
-    **state : traits
-        `method`: "greedy", "sample" or "beam". `step`, from 1. For samples `temperature`, `top_k`
-        (0: all), `top_p` (1: all) and `seed`; for beams `beam_size` and `length_penalty`.
-        `forced`: token ids that the translation has to begin with, as after a click on one.
-
-    Raises
-    ------
-    ValueError
-        If the sentence cannot be translated or is too long to draw.
+    State: `method`, "greedy", "sample" or "beam"; `step`, from 1; for samples `temperature`,
+    `top_k` (0: all), `top_p` (1: all) and `seed`, for beams `beam_size` and `length_penalty`;
+    `forced`, token ids that the translation has to begin with, as after a click on one.
     """
 
     method = traitlets.Enum(METHODS, "greedy").tag(state=True)

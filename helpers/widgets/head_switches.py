@@ -35,23 +35,13 @@ def attention_layers(model):
 
 
 class HeadSwitches(Explorer):
-    """Switch heads off and watch the translations and the loss.
+    """Switch heads off and watch the translations and the loss of two to six `pairs`.
 
-    Parameters
-    ----------
-    translator : Translator
-    pairs : sequence of (str, str)
-        Two to six sentences with a right translation each; the loss is computed on these.
-    **state : traits
-        `silent`: a tuple of names such as "cross 3.1" (attention, layer, head from 1); `alone`
-        (bool): show what each head costs when it alone is silent.
+    A pair is a sentence and a right translation; without two to six of them, or for a head that
+    isn't there, there's an error.
 
-    Raises
-    ------
-    ValueError
-        If there are not two to six pairs.
-    traitlets.TraitError
-        If `silent` holds a name of no head.
+    State: `silent`, a tuple of names such as "cross 3.1" (attention, layer, head from 1); `alone`:
+    show what each head costs when it alone is silent.
 
     Source
     ------
@@ -85,17 +75,14 @@ class HeadSwitches(Explorer):
     @traitlets.validate("silent")
     def _check_silent(self, proposal):
         known = self.names()
-        unknown = [name for name in proposal.value if name not in known]
-        if unknown:
-            raise traitlets.TraitError(
-                f"there is no head {unknown[0]!r}; the heads are {known[0]!r} to {known[-1]!r}."
-            )
+        if unknown := [name for name in proposal.value if name not in known]:
+            raise traitlets.TraitError(f"no head {unknown[0]!r}: {known[0]!r} to {known[-1]!r}")
         return tuple(name for name in known if name in proposal.value)
 
     def build(self):
-        cross = [name for name in self.names() if name.startswith("cross")]
+        self._cross = [name for name in self.names() if name.startswith("cross")]
         self.button("All on", lambda _: self.take({"silent": ()}))
-        self.button("Whole cross-attention off", lambda _: self.take({"silent": cross}))
+        self.button("Whole cross-attention off", lambda _: self.take({"silent": self._cross}))
         self.switch("alone", "Show what each head costs alone")
 
     def _muted(self, silent):
@@ -170,8 +157,7 @@ class HeadSwitches(Explorer):
         if found["changed"]:
             asked = "Switch some on again. Which of them brings the old translation back?"
         more = found["loss"] - found["whole"]
-        cross = {name for name in self.names() if name.startswith("cross")}
-        if cross <= set(self.silent) and len(set(found["translations"])) == 1:
+        if {*self._cross} <= {*self.silent} and len(set(found["translations"])) == 1:
             asked = "They are all one sentence now: the decoder no longer sees the French."
         elif more < 0:
             asked = "The loss fell: here the model does better without what you silenced."

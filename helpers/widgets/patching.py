@@ -1,6 +1,5 @@
 """Put one vector of one sentence into another, and read what SmolLM says then."""
 
-import functools
 import math
 
 import traitlets
@@ -14,12 +13,6 @@ from helpers.widgets.svg import PALE, Sheet, track
 LEFT, TOP, CELL = 108, 42, 12  # pixels: where the grid begins, and how wide its cells are
 TALL, ROW = 240, 56  # pixels of the whole grid, and of a row at most
 N_SAID = 3  # tokens shown per cell
-
-
-@functools.cache
-def stored():
-    """Read what ``python -m recipes.patching_grids`` measured."""
-    return measured("patching_grids")
 
 
 def measure_grid(smol, source, target):
@@ -54,14 +47,9 @@ def measure_grid(smol, source, target):
 class PatchingGrid(Explorer):
     """Exchange one vector between two sentences, and read what SmolLM says then.
 
-    Parameters
-    ----------
-    smol : SmolLM, default=None
-        For sentences of your own; the others are stored.
-    own : sequence of str, default=()
-        Sentences of equally many tokens.
-    **state : traits
-        `source` and `target`: sentences; `layer` and `position`: the cell that is pressed.
+    Some pairs are stored; `smol` measures your `own` sentences, of equally many tokens.
+
+    State: `source` and `target`, sentences; `layer` and `position`, the cell that is pressed.
     """
 
     source = traitlets.Unicode("The capital of France is").tag(state=True)
@@ -70,8 +58,8 @@ class PatchingGrid(Explorer):
     position = traitlets.Int(3, min=0, max=40).tag(state=True)
 
     def __init__(self, smol=None, own=(), **state):
-        self._smol, self._grids = smol, dict(stored()["grids"])
-        self._families = [own, *stored()["families"]]
+        stored = measured("patching_grids")
+        self._smol, self._grids, self._families = smol, stored["grids"], [own, *stored["families"]]
         self._sentences = [one for family in self._families for one in family]
         if own:
             state = {"source": own[0], "target": own[-1], **state}

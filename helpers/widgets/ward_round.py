@@ -31,8 +31,8 @@ MOVED = 1e-5  # relative to the largest output
 def chart(name):
     """List a patient's modules, and say which is the first that isn't as in a healthy model.
 
-    Each has a path, which outputs (rows) move with each word, and which do in a healthy model. The
-    words are those of the side, target or source, on which something is wrong.
+    Each has a path, which outputs (rows) move with each word of the side, target or source, on
+    which something is wrong, and which do in a healthy model.
     """
     ill, options = admit(name)
     torch.manual_seed(0)

@@ -258,18 +258,15 @@ DrumRoll(classifier, windows, shown, layer=2)
 
 # %% tags=["hide-input"]
 story, helper = load_storyteller(), load_assistant()
-
-
-def writer(model):
-    """Let a model go on with the likeliest tokens, 16 at most."""
-    marks = assistant.MARKS
-    return lambda ids: decoding.greedy(
+marks = assistant.MARKS
+writers = {
+    name: lambda ids, model=model: decoding.greedy(
         model.decoder_step(torch.tensor([ids])), 1, marks.assistant, marks.end, 16
     )[0]
-
+    for name, model in (("our assistant", helper.model), ("story model", story.model))
+}
 
 # %% tags=["nbval-ignore-output"]
-writers = {"our assistant": writer(helper.model), "story model": writer(story.model)}
 asked = "Say wolf three times."
 ChatBox(writers, helper.encode, story.decode, asked, template="the reply isn't opened")
 
