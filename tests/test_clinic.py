@@ -24,7 +24,7 @@ from helpers.models import patients, ward
 pytestmark = pytest.mark.slow  # nothing here is quick, alone or with its variants
 
 EVERYBODY = [
-    *((patients, patient) for patient in (patients.PATIENTS | patients.ELSEWHERE).values()),
+    *((patients, patient) for patient in patients.PATIENTS.values()),
     *((unseen, patient) for patient in unseen.PATIENTS.values()),
 ]
 SMALL = 2.0  # seconds of one quiet core for a small model, counted as processor time

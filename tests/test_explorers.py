@@ -13,6 +13,8 @@ import torch
 import torch.nn.functional as F
 from explorer_promises import check_that_every_change_shows, check_the_still_picture, clicks, send
 
+from helpers.clinic import examine
+from helpers.models.patients import admit
 from helpers.text.subwords import BytePairs
 from helpers.transformer.losses import smooth_targets
 from helpers.transformer.masks import causal_mask
@@ -371,6 +373,8 @@ def test_the_ward_round_asks_where_it_begins_and_judges_each_suspicion():
             assert ("up to here" in verdict) == (widget.module < first)
         places.add(path := widget.numbers["modules"][first][0])
         assert ALL[name].where.endswith(path)
+        model, options = admit(name)
+        assert examine(model, **options).findings[0].name == ALL[name].finding
         for path, moved, may in widget.numbers["modules"]:  # words as `tell` has them
             assert may.all() or not may.triu(1).any(), path
             assert may.all() or not ((moved != may) & moved).tril().any(), path
