@@ -298,6 +298,11 @@ class PatchAttention(Explorer):
             square(LARGE + 12, y, weight, *look)
             sheet.text(LARGE + 12, y + size + 18, words, GREY)
             sheet.text(LARGE + 12, y + size + 38, number(weight), GREY)
+        self._compare(sheet, row)
+        return sheet
+
+    def _compare(self, sheet, row):
+        """Set the share on the cloth beside the random models' and an even spread's."""
         y, part, at = LARGE + 40, _percent(row, self.numbers["shown"]), LARGE * self.numbers["even"]
         low, high = (LARGE * edge / 100 for edge in self.numbers["band"])
         sheet.rect(0, y, LARGE, 20, PALE)
@@ -308,7 +313,6 @@ class PatchAttention(Explorer):
         sheet.text(0, y + 42, "□ counted: over 1/10 of the fullest", BLUE)
         sheet.text(0, y + 64, f"▬ {RANDOM} random models", ORANGE)
         sheet.text(400, y + 64, "│ even weights", INK, anchor="end")
-        return sheet
 
     def _draw_outlines(self, sheet, size):
         """Draw an edge wherever a patch that counts meets one that doesn't, and mark the token."""
