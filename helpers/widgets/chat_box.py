@@ -36,11 +36,17 @@ ROLES = {MARKS.user: BLUE, MARKS.assistant: GREEN, MARKS.end: ORANGE, MARKS.pad:
 class ChatBox(SentenceExplorer):
     """Type a message, choose a template, and compare what the models write.
 
-    The `writers` are functions (ids) -> ids by the names that are shown: what each writes after a
-    list of ids, with an end token at the end if it stopped by itself. `encode` and `decode` go
-    between str and ids; the sentence, the message, has at most 160 characters.
-
-    State: `template`, how the message is put to the models.
+    Parameters
+    ----------
+    writers : dict of str to function (ids) -> ids
+        By the name that is shown: what each writes after a list of ids. An end token at the end
+        says that it stopped by itself.
+    encode : function (str) -> sequence of int
+    decode : function (sequence of int) -> str
+    sentence : str
+        The message, at most 160 characters.
+    **state : traits
+        `template`: how the message is put to the models.
     """
 
     template = traitlets.Enum(list(TEMPLATES), WHOLE).tag(state=True)

@@ -52,9 +52,20 @@ def with_beginning(step, ids):
 class DecodingExplorer(TranslatedSentence):
     """Watch the bundled translator choose its tokens, and change how it chooses.
 
-    State: `method`, "greedy", "sample" or "beam"; `step`, from 1; for samples `temperature`,
-    `top_k` (0: all), `top_p` (1: all) and `seed`, for beams `beam_size` and `length_penalty`;
-    `forced`, token ids that the translation has to begin with, as after a click on one.
+    Parameters
+    ----------
+    translator : Translator
+    sentence : str, default="Un homme âgé vend des fleurs au marché."
+        French, at most 24 pieces.
+    **state : traits
+        `method`: "greedy", "sample" or "beam". `step`, from 1. For samples `temperature`, `top_k`
+        (0: all), `top_p` (1: all) and `seed`; for beams `beam_size` and `length_penalty`.
+        `forced`: token ids that the translation has to begin with, as after a click on one.
+
+    Raises
+    ------
+    ValueError
+        If the sentence cannot be translated or is too long to draw.
     """
 
     method = traitlets.Enum(METHODS, "greedy").tag(state=True)

@@ -29,10 +29,18 @@ def _when(step):
 
 
 class DrumRoll(Explorer):
-    """See where a genre classifier attends in one of some windows, leave out a drum, and listen.
+    """See where a genre classifier attends, leave out a drum, and listen.
 
-    State: `window` (which of the rows), `layer` (from 1), `head` (−1 is the mean), `token` (0 is
-    the class token, then all strokes of the window) and `muted` (a voice left out; −1 for none).
+    Parameters
+    ----------
+    model : GenreClassifier
+    windows : Windows
+    rows : list of int
+        The windows to choose from.
+    **state : traits
+        `window` (int, which of the rows), `layer` (int, from 1), `head` (int; −1 is the mean),
+        `token` (int; 0 is the class token, then all strokes of the window) and `muted` (int, a
+        voice that is left out; −1 for none).
     """
 
     window = traitlets.Int(0, min=0).tag(state=True)

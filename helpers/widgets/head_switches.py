@@ -35,13 +35,23 @@ def attention_layers(model):
 
 
 class HeadSwitches(Explorer):
-    """Switch heads off and watch the translations and the loss of two to six `pairs`.
+    """Switch heads off and watch the translations and the loss.
 
-    A pair is a sentence and a right translation; without two to six of them, or for a head that
-    isn't there, there's an error.
+    Parameters
+    ----------
+    translator : Translator
+    pairs : sequence of (str, str)
+        Two to six sentences with a right translation each; the loss is computed on these.
+    **state : traits
+        `silent`: a tuple of names such as "cross 3.1" (attention, layer, head from 1); `alone`
+        (bool): show what each head costs when it alone is silent.
 
-    State: `silent`, a tuple of names such as "cross 3.1" (attention, layer, head from 1); `alone`:
-    show what each head costs when it alone is silent.
+    Raises
+    ------
+    ValueError
+        If there are not two to six pairs.
+    traitlets.TraitError
+        If `silent` holds a name of no head.
 
     Source
     ------
@@ -76,7 +86,9 @@ class HeadSwitches(Explorer):
     def _check_silent(self, proposal):
         known = self.names()
         if unknown := [name for name in proposal.value if name not in known]:
-            raise traitlets.TraitError(f"no head {unknown[0]!r}: {known[0]!r} to {known[-1]!r}")
+            raise traitlets.TraitError(
+                f"there is no head {unknown[0]!r}; the heads are {known[0]!r} to {known[-1]!r}."
+            )
         return tuple(name for name in known if name in proposal.value)
 
     def build(self):

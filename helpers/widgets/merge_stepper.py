@@ -44,10 +44,15 @@ def _learn(counts, unseen, plan):
 
 
 class MergeStepper(SentenceExplorer):
-    """Learn byte pairs from a few words, one merge at a time; a word that occurs more counts more.
+    """Learn byte pairs from a few words, one merge at a time.
 
-    State: `step`, how many merges have been made; `own`, at which place among the most frequent
-    pairs each merge's pair stood, from 0; `unseen`, a word to cut that isn't learned from.
+    Parameters
+    ----------
+    sentence : str
+        Words with spaces between them; a word that occurs more often counts more.
+    **state : traits
+        `step`: how many merges have been made. `own`: at which place among the most frequent pairs
+        each merge's pair stood, from 0. `unseen`: a word to cut that isn't learned from.
 
     Source
     ------

@@ -43,8 +43,11 @@ def _percent(row, shown):
 class PatchCutter(Explorer):
     """Cut a picture into patches and lay them in a row: the sentence that a ViT reads.
 
-    State: `picture` (which of the twelve), `side` (pixels of a patch: 2, 4, 7 or 14) and `chosen`
-    (from 1: which patch is marked in both pictures).
+    Parameters
+    ----------
+    **state : traits
+        `picture` (int, which of the twelve), `side` (int, pixels of a patch: 2, 4, 7 or 14) and
+        `chosen` (int, from 1: which patch is marked in both pictures).
     """
 
     _look = 'style="max-width: 100%"'  # a photograph is no negative on a dark page
@@ -165,8 +168,14 @@ class PatchCutter(Explorer):
 class PatchAttention(Explorer):
     """Click a patch and see where it attends; beside it, the median of 20 models never trained.
 
-    State: `picture`, `layer` (from 1), `head` (−1 is the average of the heads, −2 the rollout of
-    all layers up to this one) and `token` (0 is the class token).
+    Parameters
+    ----------
+    wardrobe : Wardrobe
+    pictures : Pictures
+        The ones to choose from.
+    **state : traits
+        `picture` (int), `layer` (int, from 1), `head` (int; −1 is the average of the heads, −2 the
+        rollout of all layers up to this one) and `token` (int; 0 is the class token).
     """
 
     picture = traitlets.Int(0, min=0).tag(state=True)

@@ -47,9 +47,14 @@ def measure_grid(smol, source, target):
 class PatchingGrid(Explorer):
     """Exchange one vector between two sentences, and read what SmolLM says then.
 
-    Some pairs are stored; `smol` measures your `own` sentences, of equally many tokens.
-
-    State: `source` and `target`, sentences; `layer` and `position`, the cell that is pressed.
+    Parameters
+    ----------
+    smol : SmolLM, default=None
+        For sentences of your own; the others are stored.
+    own : sequence of str, default=()
+        Sentences of equally many tokens.
+    **state : traits
+        `source` and `target`: sentences; `layer` and `position`: the cell that is pressed.
     """
 
     source = traitlets.Unicode("The capital of France is").tag(state=True)

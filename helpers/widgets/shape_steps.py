@@ -124,10 +124,25 @@ class Trial(NamedTuple):
 
 @torch.no_grad()
 def stages(model, src_ids, tgt_ids):
-    """Follow one sentence and its translation through a pre-norm Transformer, Stage by Stage.
+    """Follow one sentence and its shifted translation through a pre-norm Transformer.
 
-    The ids are of shape (1, S) and, shifted right, (1, T). The first layer of each stack is shown
-    in full, the others in one step.
+    Parameters
+    ----------
+    model : Transformer
+        With ``norm_first=True``.
+    src_ids : integer Tensor of shape (1, S)
+    tgt_ids : integer Tensor of shape (1, T)
+        Shifted right: it begins with the begin-of-sentence token.
+
+    Returns
+    -------
+    stages : list of Stage
+        The first layer of each stack in full, the others in one step. The last two hold the
+        probabilities and the likeliest tokens.
+
+    Source
+    ------
+    Vaswani et al. (2017), "Attention Is All You Need", figure 1.
     """
     encoder, decoder = model.encoder_layers[0], model.decoder_layers[0]
     memory_mask = padding_mask(src_ids, model.config.pad_id)

@@ -41,8 +41,19 @@ SHORT = {
 class ShapeTracer(TranslatedSentence):
     """Step through every tensor that a sentence becomes, and break the line that makes it.
 
-    State: `step`, which tensor, from 1 to 28; `lit`, a letter, to mark all tensors that have it;
-    `line`, the line of code that makes the tensor, as the learner has changed it.
+    Parameters
+    ----------
+    translator : Translator
+    sentence : str, default="Une femme en robe bleue danse sur une scène."
+        French, at most 24 pieces.
+    **state : traits
+        `step`: which tensor, from 1 to 28; `lit`: a letter, to mark all tensors that have it;
+        `line`: the line of code that makes the tensor, as the learner has changed it.
+
+    Raises
+    ------
+    ValueError
+        If the sentence cannot be translated or is too long to draw.
     """
 
     step = traitlets.Int(7, min=1, max=N_STAGES).tag(state=True)

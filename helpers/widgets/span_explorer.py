@@ -18,10 +18,21 @@ NOWHERE = "not in the text"
 
 
 class SpanExplorer(Explorer):
-    """Type a text of at most 60 tokens and a question, and see which span the reader points at.
+    """Type a text and a question, and see which span the reader points at.
 
-    State: `start` and `end`, the tokens that are marked (−1 is the model's choice); `apart`: start
-    and end are each chosen alone.
+    Parameters
+    ----------
+    reader : Reader
+    question, text : str
+        The text with at most 60 tokens.
+    **state : traits
+        `start` and `end` (int): the tokens that are marked; −1 is the model's choice. `apart`
+        (bool): start and end are each chosen alone.
+
+    Raises
+    ------
+    ValueError
+        If question or text is empty, or the text is too long to draw.
     """
 
     question = traitlets.Unicode().tag(state=True)

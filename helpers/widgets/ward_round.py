@@ -29,7 +29,7 @@ MOVED = 1e-5  # relative to the largest output
 
 @functools.cache
 def chart(name):
-    """List the modules of the patient `name`, and say which is the first that isn't as in a healthy model.
+    """List the modules of patient `name`, and say which is the first unlike a healthy model's.
 
     Each has a path, which outputs (rows) move with each word of the side, target or source, on
     which something is wrong, and which do in a healthy model.

@@ -12,9 +12,20 @@ LEFT, LONG, END = 118, 158, 330  # pixels: where the bars begin, how long they a
 
 
 class WordFlipper(SentenceExplorer):
-    """Type a review: each bar is how positive it would be without one of its words, 12 at most.
+    """Type a review: each bar is how positive it would be without one of its words.
 
-    State: `left_out`, number of the word that is left out, from 1; 0 for none.
+    Parameters
+    ----------
+    sentiment : Sentiment
+    sentence : str, default="a film that is never dull"
+        At most 12 words.
+    **state : traits
+        `left_out`: number of the word that is left out, from 1; 0 for none.
+
+    Raises
+    ------
+    ValueError
+        If the sentence is empty or too long to draw.
     """
 
     left_out = traitlets.Int(0, min=0, max=MOST_WORDS).tag(state=True)
