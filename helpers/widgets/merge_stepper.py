@@ -155,7 +155,7 @@ class MergeStepper(SentenceExplorer):
         sheet.text(0, 60, "" if found["pairs"] else "No pair is left.", GREY)
         most = max([count for _, count in found["pairs"]], default=1)
         rows = [(" + ".join(map(shown, pair)), pair, n) for pair, n in found["pairs"][:MOST_PAIRS]]
-        left = max([110, *(width_of(label) for label, *_ in rows)]) + 20
+        left = max([110, *(width_of(label) + 6 * label.count("<") for label, *_ in rows)]) + 12
         for row, (label, pair, count) in enumerate(rows):
             y, first = 40 + PITCH * row, row == found["plan"][self.step]
             sheet.text(left - 12, y + 20, label, anchor="end", bold=first)
