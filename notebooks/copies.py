@@ -85,8 +85,7 @@ def merged(mine, original, new):
         if cell.id not in coming:
             if cell.id in before and cell.source == before[cell.id].source:
                 continue  # the lesson has dropped it; that it was run leaves nothing to keep
-            place = 0 if previous is None else _place(cells, previous) + 1
-            cells.insert(place, cell)
+            cells.insert([None, *(c.id for c in cells)].index(previous), cell)
         previous = cell.id
     made = copy.deepcopy(new)
     made.cells = cells
@@ -108,10 +107,6 @@ def _name_cells(mine, original):
                 taken.add(twin.id)
     for cell in (cell for cell in nameless if not cell.get("id")):
         cell["id"] = uuid.uuid4().hex[:8]
-
-
-def _place(cells, name):
-    return next(i for i, cell in enumerate(cells) if cell.id == name)
 
 
 def _touched(cell, other):

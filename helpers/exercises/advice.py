@@ -90,7 +90,10 @@ def on_error(
     if "expected Tensor as element" in error_text and "numpy" in error_text:
         return SAID[r"numpy\.|numpy array"]
     if "expected Tensor as element" in error_text or "must be Tensor, not float" in error_text:
-        return _keep_tensors(source) or _plain_number(error_text)
+        return _keep_tensors(source) or (
+            f"{error_text.partition('(')[0]} takes tensors, and this is a plain number. Plain numbers "
+            f"have Python's own min, max and abs, and the functions of math."
+        )
     if "cross_entropy" in line and "Expected " in error_text:
         return (
             "F.cross_entropy takes one row of logits per target, (N, V) and (N,). Flatten both in the "
@@ -142,14 +145,6 @@ def _missing(line, variables):
     found = [name for name in names if variables[name] is None]
     handed_on = any(isinstance(arg, ast.Constant) and arg.value is None for arg in given)
     return found[0] if found and not handed_on else ""
-
-
-def _plain_number(error_text):
-    function = error_text.partition("(")[0]
-    return (
-        f"{function} takes tensors, and this is a plain number. Plain numbers have Python's own min, "
-        f"max and abs, and the functions of math."
-    )
 
 
 def _truth_of_a_tensor(line):

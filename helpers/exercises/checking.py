@@ -300,9 +300,10 @@ def _read(exercise, result, form, wanted):
         )
     _demand_kinds(exercise, result, form)
     if len(parts) != len(wanted):
+        n = "one result" if len(wanted) == 1 else f"{len(wanted)} results"
         _fail(
             "wrong type",
-            f"{_all_of_them(exercise, parts, wanted) or 'Expected'} {_count(wanted)}, "
+            f"{_all_of_them(exercise, parts, wanted) or 'Expected'} {n}, "
             f"{compare.describe(form)}; got {len(parts)}: {compare.describe(result)}.",
         )
     for w, g in zip(wanted, parts, strict=True):
@@ -393,10 +394,6 @@ def _demand_shape(exercise, answer, case, got, wanted):
                 "wrong shape",
                 f"Expected shape {tuple(a.shape)}; got {tuple(b.shape)}, from ({shapes}).{hint}",
             )
-
-
-def _count(parts):
-    return "one result" if len(parts) == 1 else f"{len(parts)} results"
 
 
 def _named(exercise, case, answer=None):

@@ -187,7 +187,6 @@ def normal(shapes: str, *cases: tuple, scale=1.0, then=None):
 
 
 def _first(function):
-    """Name a function's first parameter."""
     try:
         return next(iter(inspect.signature(function).parameters), "")
     except (TypeError, ValueError):

@@ -271,7 +271,6 @@ class Revealed:
         return [f"You predicted {self._write(answer)} ({sure}), {self._off(answer)}."]
 
     def _off(self, answer):
-        """Say how far off a number is."""
         off, unit = answer - self.measured, self.prediction.unit
         if abs(off) <= 1e-9 * max(1.0, abs(self.measured)):
             return "which is exactly right"

@@ -177,9 +177,8 @@ class Number(Quiz):
     instruction, asked = "Type a number.", "answer"
 
     def controls(self):
-        self.field = widgets.Text(
-            description=self.asked, layout=widgets.Layout(width="320px", max_width="98%")
-        )
+        narrow = widgets.Layout(width="320px", max_width="98%")
+        self.field = widgets.Text(description=self.asked, layout=narrow)
         return [self.field]
 
     def verdict(self):
@@ -261,10 +260,9 @@ class Order(Quiz):
 
     def controls(self):
         self.steps = self.random.sample(self.question.answer, len(self.question.answer))
+        offered = [NO_CHOICE, *self.steps]
         self.places = [
-            widgets.Dropdown(
-                description=f"{i + 1}.", options=[NO_CHOICE, *self.steps], layout=_wide()
-            )
+            widgets.Dropdown(description=f"{i + 1}.", options=offered, layout=_wide())
             for i in range(len(self.steps))
         ]
         return self.places
@@ -292,14 +290,10 @@ class Match(Quiz):
     def controls(self):
         answer = self.question.answer
         rights = list(dict.fromkeys(answer.values()))
-        rights = self.random.sample(rights, len(rights))
+        offered = [NO_CHOICE, *self.random.sample(rights, len(rights))]
+        style = {"description_width": "260px"}
         self.menus = {
-            left: widgets.Dropdown(
-                description=left,
-                options=[NO_CHOICE, *rights],
-                layout=_wide(),
-                style={"description_width": "260px"},
-            )
+            left: widgets.Dropdown(description=left, options=offered, layout=_wide(), style=style)
             for left in answer
         }
         return list(self.menus.values())
@@ -325,9 +319,8 @@ class Open(Quiz):
     button_text = "Compare with a model answer"
 
     def controls(self):
-        self.field = widgets.Textarea(
-            placeholder="Your answer", layout=widgets.Layout(width="100%", max_width="760px")
-        )
+        wide = widgets.Layout(width="100%", max_width="760px")
+        self.field = widgets.Textarea(placeholder="Your answer", layout=wide)
         return [self.field]
 
     def mark(self):

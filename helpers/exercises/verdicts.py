@@ -38,12 +38,8 @@ class Verdict:
     def __repr__(self):
         sign = "✓ right" if self.passed else "○" if self.mistake == "not attempted" else "✗"
         kept = f"\n{self.kept}" if self.kept else ""
-        said = (
-            f"{sign}: {self.message}"
-            if self.passed
-            else f"{sign} {self.mistake if self.named else 'not yet'}: {self.message}"
-        )
-        return said + kept
+        named = "" if self.passed else f" {self.mistake if self.named else 'not yet'}"
+        return f"{sign}{named}: {self.message}{kept}"
 
     def _repr_html_(self):
         return panels.verdict(self)

@@ -90,7 +90,6 @@ def _pool(lesson):
 
 
 def _need(name, state):
-    """Say how much a question needs to come back."""
     entry = state["questions"].get(name, {})
     recalled = entry.get("recalled")
     if recalled == "wrong":
@@ -165,13 +164,7 @@ class WarmUp(StaticFallback, widgets.VBox):
         name = quiz.question.name
         if name not in self.answered:
             self.answered.append(name)
-            recalled = {"recalled": "right" if right else "wrong"}
-            if quiz.sure.value:
-                recalled["confidence"] = quiz.sure.value
-            update("questions", name, lambda entry: _without_confidence(entry) | recalled)
+            recalled = {"recalled": "right" if right else "wrong", "confidence": quiz.sure.value}
+            update("questions", name, lambda entry: entry | recalled)
             progress = {"asked": list(self.asked), "answered": list(self.answered)}
             update("warm_ups", self.key, lambda entry: entry | progress)
-
-
-def _without_confidence(entry):
-    return {field: value for field, value in entry.items() if field != "confidence"}

@@ -53,8 +53,8 @@ def _free_port():
         return probe.getsockname()[1]
 
 
-def _wait_for(address, server, seconds=90):
-    end = time.monotonic() + seconds
+def _wait_for(address, server):
+    end = time.monotonic() + 90
     while time.monotonic() < end:
         if server.poll() is not None:
             raise RuntimeError(f"JupyterLab ended at once, with {server.returncode}")
@@ -62,7 +62,7 @@ def _wait_for(address, server, seconds=90):
             return urllib.request.urlopen(address, timeout=5).read()
         except (urllib.error.URLError, OSError):
             time.sleep(0.3)
-    raise TimeoutError(f"JupyterLab did not answer within {seconds} s")
+    raise TimeoutError("JupyterLab did not answer within 90 s")
 
 
 @pytest.fixture(scope="session")
@@ -92,7 +92,6 @@ class Desk:
         self.page, self.asked = None, []
 
     def open(self, name):
-        """Open a notebook and return the page."""
         if self.page is None:
             self.page = self.chromium.new_page()
             self.page.set_default_timeout(PATIENCE)

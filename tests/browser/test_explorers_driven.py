@@ -23,7 +23,6 @@ SCORES = '.ex .handle[aria-label$=" score"]'
 
 
 def wait_for(page, wanted):
-    """Wait until the handles stand there."""
     page.wait_for_function(
         """([place, wanted]) => String(wanted) === String([...document.querySelectorAll(place)].map(
             bar => Number(bar.getAttribute('aria-valuenow'))))""",

@@ -63,9 +63,11 @@ def told(cells):
     )
 
 
-def test_notes_for_teachers_and_the_set_up_stay_away(cells):
+def test_notes_for_teachers_the_set_up_and_an_empty_output_stay_away(cells):
     assert "the answer is 7" not in told(cells)
     assert "set up everything" not in told(cells)
+    (widget,) = (cell for cell in cells if cell.source == "SixSteps()")
+    assert len(widget.outputs) == 1
 
 
 def test_a_prediction_carries_what_its_script_needs_and_no_answer(cells):
@@ -95,21 +97,18 @@ def test_results_fold_apart_from_their_code_until_all_that_ask_for_them_are_answ
     assert not any(cell.outputs for cell in folded)
 
 
-def test_headings_below_practice_go_one_level_down(cells):
+def test_headings_go_one_level_down_below_practice_and_links_lead_to_headings(cells):
     sources = [cell.source for cell in cells if cell.cell_type == "markdown"]
     assert sources[0] == "# A lesson"
     assert sources[1].startswith("## 1. One")
     assert sources[2] == "## Practice\n\n### Myth"
+    assert "[there](04_x.ipynb#two-meanings-or-three)" in told(cells)
 
 
 def test_a_comment_in_a_code_block_is_no_heading():
     cells = [v4.new_markdown_cell("# T"), v4.new_markdown_cell("# P\n```\n# no\n```\n# Q")]
     pages._one_title(cells)
     assert cells[1].source == "## P\n```\n# no\n```\n## Q"
-
-
-def test_links_lead_to_the_sites_headings(cells):
-    assert "[there](04_x.ipynb#two-meanings-or-three)" in told(cells)
 
 
 def test_a_picture_says_where_its_widget_lives_and_no_link_is_dead(cells, monkeypatch):
@@ -119,11 +118,6 @@ def test_a_picture_says_where_its_widget_lives_and_no_link_is_dead(cells, monkey
     monkeypatch.setattr(build, "address", lambda: "https://github.com/someone/course")
     where = "https://colab.research.google.com/github/someone/course/blob/learners/03_a.ipynb"
     assert f'href="{where}"' in pages.alive_where("03_a")
-
-
-def test_an_output_of_nothing_is_left_out(cells):
-    (widget,) = (cell for cell in cells if cell.source == "SixSteps()")
-    assert len(widget.outputs) == 1
 
 
 def test_a_map_of_the_translator_leads_to_the_one_that_takes_any_sentence():

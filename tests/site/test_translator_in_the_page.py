@@ -58,7 +58,6 @@ def test_ids_translation_and_logits_are_those_of_pytorch(sentence, translator, a
 
 
 def unpacked(data):
-    """Read whole numbers, as the map does."""
     return numpy.frombuffer(data, "<i2").astype(int)
 
 
