@@ -199,9 +199,9 @@ STEPS = {
         {"place": "{output}", "written": "{written}"},
     ),
     "loss": (
-        "In training each row's next token is known. The row's loss is the negative logarithm of "
-        "that token's probability: −ln {next_probability} = {next_loss} nats for “{next}”. On the "
-        "right stand all rows and their mean.",
+        "In training each row's next token is known (here, it's the model's own). Its loss is "
+        "−ln of its probability: −ln {next_probability} = {next_loss} nats for “{next}”. On the "
+        "right: all rows and their mean.",
         {"parts": ["loss"], "written": "{last}", "losses": True},
     ),
     "training": (

@@ -92,7 +92,8 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         described, data = ({}, b"") if problem else pack(trace)
         inside, more = ({}, b"") if problem or self.recurrent else pack_insides(trace)
         steps = [] if problem or self.recurrent else tour_of(trace, tour)
-        state.setdefault("written", 0 if self.recurrent else _before_the_end(trace))
+        ended = here == "loss" and not self.recurrent  # in training all rows are read at once
+        state.setdefault("written", len(trace.written) - 1 if ended else _start(trace))
         if trace.again and not problem:
             state |= {"_asks": True, "sentence": _text_of(trace)}
         state |= {"_inside": inside, "_inside_data": more}
@@ -117,7 +118,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
             self.place, self.follow, self.beat, self.stop = "", "", -1, -1
             self._first, self.chosen = trace, []
             self._show(trace)
-            self.written = 0 if self.recurrent else _before_the_end(trace)
+            self.written = _start(trace)
 
     @traitlets.observe("place", "_trace")
     def _answer(self, _):
@@ -226,8 +227,10 @@ def _recurrent_html(trace, step):
     return attention_picture.as_html(one, 0, 0, step)
 
 
-def _before_the_end(trace):
+def _start(trace):
     """Choose how much is written at first: all but the end of the sentence."""
+    if isinstance(trace, RecurrentTrace):
+        return 0
     if trace.kind == "GPT":  # it never ends
         return len(trace.written) - 1
     written = list(trace.written)

@@ -590,6 +590,11 @@ def test_a_gpt_draws_one_token_after_the_other(offline):
 def test_a_vits_picture_is_its_tokens_and_its_answer_a_class(offline):
     trace = vit()
     page = offline(model_map(trace, tour="15"))
+    moment = page.locator(".mm-moment")
+    page.get_by_role("button", name="Play (P)").click()
+    expect(moment).to_have_text(re.compile("^3/"))  # it runs, though nothing is written
+    page.get_by_role("button", name="Pause (P)").click()
+    page.keyboard.press("Escape")
     best = trace.candidates[0][0]
     answer = page.get_by_role("button", name=re.compile(f"^Class: {best.token}"))
     expect(answer).to_have_count(1)

@@ -33,15 +33,15 @@ test("a sentence is put together as people write it", () => {
 
 test("why a weight is what it is stays true where parts cancel", () => {
   const found = (pairs) => sayWhy(grouped({ names: ["token", "biases"], pairs, mean: [[0, 0], [0, 0]] }));
-  assert.equal(found([[1.76, 0.2], [-0.88, 0]]), "the query looks at the key mainly because the query itself meets the key itself: that is 1.76, of which all else takes back 0.68.");
-  assert.match(found([[0.1, 0], [-0.6, 0]]), /^the query looks less at the key mainly because of what biases add to the query: that is −0\.60, of which all else takes back 0\.10\.$/);
+  assert.equal(found([[1.76, 0.2], [-0.88, 0]]), "the query looks at the key mainly because of the query itself: it makes 1.96, all else −0.88.");
+  assert.match(found([[0.1, 0], [-0.6, 0]]), /^the query looks less at the key mainly because of what biases add to the query: it makes −0\.60, all else 0\.10\.$/);
   const many = grouped({ names: ["token", "2.1", "2.2", "2.ff"], pairs: [[0, 0, 0, 0], [0.5, 0, 0, 0], [0.4, 0, 0, 0], [0, 0, 0, 0.3]], mean: Array(4).fill([0, 0, 0, 0]) });
   assert.match(sayWhy(many), /mainly because what self-attention 2 wrote into the query meets the key itself: 0\.90 of 1\.20\.$/);
   const spread = Array.from({ length: 4 }, (_, i) => [0.5, i === 3 ? 0.7 : 0.5]);
   const several = grouped({ names: ["token", "position", "1.2", "1.ff"], keys: ["token", "1.ff"], pairs: spread, mean: Array(4).fill([0, 0]) });
   assert.match(sayWhy(several), /looks at the key mainly because of what feed-forward 1 wrote into the key: 2\.20 of 4\.20\.$/); // more than half decides
   const equal = grouped({ names: ["token", "position", "1.ff"], pairs: Array(3).fill([0.5, 0.5, 0.5]), mean: Array(3).fill([0, 0, 0]) });
-  assert.equal(sayWhy(equal, ["“a”", "“b”"], true), "No single part decides why “a” favours “b”: the largest share (33%) comes from “b” itself. Other keys score higher still.");
+  assert.equal(sayWhy(equal, ["“a”", "“b”"], true), "No single part decides why “a” scores “b” above an average key: the largest share (33%) comes from “b” itself. Other keys score higher still.");
   const cross = grouped({ names: ["token", "10.self.2", "10.cross.b"], keys: ["12.3", "12.ff"], pairs: [[0, 1], [2, 0], [0, 0]], mean: [[0, 0], [0, 0], [0, 0]] });
   assert.deepEqual([cross.rows, cross.cols], [["token", "self-attention 10", "cross-attention 10"], ["self-attention 12", "feed-forward 12"]]);
   assert.deepEqual([...cross.sums], [0, 1, 1, 2, 0, 2, 0, 0, 0, 2, 1, 3]);

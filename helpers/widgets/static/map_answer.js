@@ -69,6 +69,13 @@ export function answer(scene, model, stack, m, rows, row, losses) {
   const own = [[x - 4, y0 - m.pitch / 2 - 1, strip + 7, m.pitch + 2], said];
   for (const rect of classes ? own : [scene.output]) scene.part(["output", "decoding"], ...rect);
   scene.part(stack.name, x - 4, top - 4, strip + 8, height + 8);
+  for (let r = 0; losses && r < rows; r++) {
+    const name = `The loss of row ${r + 1}, “${model.written[r]}”: follow the row`;
+    scene.button([left, stack.y(r, last) - m.pitch / 2, width, m.pitch], name, { follow: `${stack.name}:${r}` }, [
+      `−ln of the probability of “${model.written[r]}”`,
+      "click to follow this row",
+    ]);
+  }
   const { token, share } = found[chosen];
   const what = classes ? "Class" : "Next token";
   const tip = [
@@ -105,7 +112,7 @@ function lossRows(p, model, { y, pitch }, rows, x, width) {
     const long = Math.max(1, (width * loss) / most);
     p.box(x, y(row) - high / 2, long, high, { fill: p.theme[all ? "value" : "query"], radius: 2 });
     p.context.globalAlpha = 1;
-    p.text(spelt(token), x + 4, y(row) + 0.5, { ...style, align: "left", weight, most: width - 34 });
+    p.text(spelt(token), x + 4, y(row) + 0.5, { ...style, align: "left", weight, most: width - 42 });
     p.text(loss.toFixed(2), x + width - 3, y(row) + 0.5, { ...style, weight });
   });
 }

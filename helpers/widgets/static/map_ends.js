@@ -111,7 +111,7 @@ export function embeddingScene(model, where, width, room) {
   });
   scene.hint = `A strip shows ${stack.embeddings.cols} of a vector’s ${model.width} entries${model.positions ? "; each of the three panels has its own colour scale" : ". Positions aren’t added here: each head rotates its queries and keys"}. Point at an entry to read it. ${said(stack.tokens)}`;
   if (first >= 0)
-    scene.hint = `“${stack.tokens[first]}” and “${stack.tokens[first + 1]}” have changed places. Their embeddings moved along, but the vectors of positions ${first} and ${first + 1} stayed, so both sums are new. Without positions, the layers would get the same vectors as before.`;
+    scene.hint = `“${stack.tokens[first]}” and “${stack.tokens[first + 1]}” have changed places. Their embeddings moved along, but the vectors of positions ${first} and ${first + 1} stayed, so both sums are new. Without positions, the layers would get the same vectors, only in another order.`;
   else if (swaps)
     scene.hint = `Press a token to swap it with the next: what moves along, and what stays? ${scene.hint}`;
   return scene;
@@ -142,7 +142,7 @@ export function outputScene(model, where, width, room, row, dials) {
   const token = clamp(Math.max(...names.map((name) => textWidth(name, 15))) + 16 + ring, 60, 150);
   const room2 = (width - left - token - 150) / 2;
   const [x1, x2] = slim ? [width - 120, width - 78] : [left + token, left + token + room2 + 90];
-  const high = Math.max(...found.map(({ logit }) => logit));
+  const high = Math.max(0, ...found.map(({ logit }) => logit));
   const low = Math.min(0, ...found.map(({ logit }) => logit));
   const y0 = top + (pitch * found.length) / 2;
   const chosen = Math.max(
@@ -184,9 +184,11 @@ export function outputScene(model, where, width, room, row, dials) {
       p.box(x2, y - bar / 2, Math.max(2, room2 * share), bar, { fill, radius: 3 });
       p.text(told, x2 + Math.max(2, room2 * share) + 6, y, { size: 13, weight });
       if (!listed) return;
-      const size = Math.max(2, (room2 * (logit - low)) / (high - low || 1));
-      p.box(x1, y - bar / 2, size, bar, { fill: p.theme.lane, radius: 3 });
-      p.text(number(logit), x1 + size + 6, y, { size: 13, color: p.theme.muted });
+      const at = (value) => x1 + (room2 * (value - low)) / (high - low || 1);
+      const [from, to] = [at(Math.min(0, logit)), at(Math.max(0, logit))];
+      p.box(from, y - bar / 2, Math.max(2, to - from), bar, { fill: p.theme.lane, radius: 3 });
+      if (low < 0) p.box(at(0) - 0.5, y - pitch / 2, 1, pitch, { fill: p.theme.muted, radius: 0 });
+      p.text(number(logit), Math.max(to, at(0)) + 6, y, { size: 13, color: p.theme.muted });
     });
   });
   const among = classes ? "class" : "token of the vocabulary";
@@ -255,8 +257,9 @@ export function outputScene(model, where, width, room, row, dials) {
     width - x2 + 8,
     room,
   ]);
+  const rest = `${percent(Math.max(0, 1 - sum))} goes to the ${others}, “${found[0].token}” keeps ${percent(found[0].share)}`;
   scene.hint = classes
     ? "The class token’s vector alone decides. The other vectors of the last layer aren’t used."
-    : `The ten likeliest tokens after “${stack.tokens[row]}”. ${ring ? "Press another one, and the model goes on from that instead." : model.kind === "GPT" ? "One of them is drawn and becomes the next input." : "What is written next becomes the decoder’s next input."} ${said(found.map((one) => one.token))}`;
+    : `${hot ? `At temperature ${dials.temperature.toFixed(1)}, ${rest}.` : `The ten likeliest tokens after “${stack.tokens[row]}”.`} ${ring ? "Press another one, and the model goes on from that instead." : model.kind === "GPT" ? "One of them is drawn and becomes the next input." : "What is written next becomes the decoder’s next input."} ${said(found.map((one) => one.token))}`;
   return scene;
 }

@@ -36,9 +36,9 @@ export const beatAt = (model, rows) => (model.recurrent ? rows * STEP : beatsBef
 // written, and in a recurrent pair, as long as one reads its words; later as long as one reads a word.
 export function paceOf(view) {
   const { trace, place, beat, scene } = view;
-  const first = beatsBefore(trace);
   const moves = scene.beats[beat]?.moves.length;
   if (place || !(trace.decoder || trace.recurrent)) return [moves ? 1800 : 900, 400];
+  const first = beatsBefore(trace);
   const lasts = moves ? 2000 : 700;
   if (beat <= first || trace.recurrent)
     return [lasts, Math.max(500, 300 * scene.beats[beat].words.split(" ").length - lasts)];

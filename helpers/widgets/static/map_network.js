@@ -13,12 +13,17 @@ export function hidden(scene, model, g, sublayer, x, wide, tokens) {
   const inside = g.inside(sublayer, "neurons");
   const dark = (m, row) => rowOf(m, row).filter((value) => value <= 0).length;
   if (g.strip >= 20)
-    scene.label(`${one.width} wide`, x + wide / 2, g.bottom + (g.strip < 34 ? 26 : 12), {
-      size: 12,
-      color: "muted",
-      align: "center",
-      most: wide + 2 * g.gap,
-    });
+    scene.label(
+      one.cols < one.width ? `${one.cols} of ${one.width}` : `${one.width} wide`,
+      x + wide / 2,
+      g.bottom + (g.strip < 34 ? 26 : 12),
+      {
+        size: 12,
+        color: "muted",
+        align: "center",
+        most: wide + 2 * g.gap,
+      },
+    );
   scene.grid(
     [x + slope, g.top, wide - 2 * slope, g.bottom - g.top],
     one,

@@ -54,7 +54,7 @@ export function neuronScene(where, place, width, room) {
   // One scale for both, so that what came through is as high below as above.
   const range = [Math.min(0, ...before, ...after), Math.max(0, ...before, ...after)];
   const rows = [
-    ["before", before, "Before", `W₁ · the token’s vector + b₁`],
+    ["before", before, "Before", `x · its column of W₁ + b₁`],
     [
       "after",
       after,
@@ -103,7 +103,7 @@ export function neuronScene(where, place, width, room) {
     });
   });
   scene.heading(
-    fitting([`Writes: ${number(own)} × its column of W₂`, `Writes: ${number(own)} ×`], wide / 1.14, 14),
+    fitting([`Writes: ${number(own)} × its row of W₂`, `Writes: ${number(own)} ×`], wide / 1.14, 14),
     `${writes.length} of ${neurons.writes.width} entries, added to the stream`,
     left,
     at.writes + 10,
@@ -122,7 +122,7 @@ export function neuronScene(where, place, width, room) {
     .map(({ token }) => `“${token}”`)
     .join(", ");
   scene.beat(
-    `Neuron ${n} multiplies a token’s vector with its own row of weights and adds a bias. Each token goes through alone.`,
+    `Neuron ${n} multiplies a token’s vector with its own column of weights and adds a bias. Each token goes through alone.`,
     [0, 0, width, at.after - 4],
   );
   scene.beat(
@@ -133,7 +133,7 @@ export function neuronScene(where, place, width, room) {
   );
   scene.moves(becomes(...bars, left, wide));
   scene.beat(
-    "What came through scales the neuron’s column of W₂. All neurons’ columns are added up, and that’s what the network writes.",
+    "What came through scales the neuron’s row of W₂. All neurons’ rows are added up, and that’s what the network writes.",
     [0, at.writes - 4, width, room],
   );
   const dark = own > 0 ? "" : ` “${tokens[row]}” doesn’t.`;

@@ -14,6 +14,7 @@ export function picture(scene, stack, top, { side, narrow }) {
   layers.forEach((_, i) => {
     if (narrow) return;
     const [x, y] = [(i % 4) * (small + 8), top + side + 58 + Math.floor(i / 4) * (small + 24)];
+    scene.height = Math.max(scene.height, y + small + 22);
     scene.pictures.push([[x, y, small, small], i]);
     scene.label(fitting([`layer ${i + 1}`, `${i + 1}`], small + 4, 12), x + small / 2, y + small + 9, {
       ...muted,

@@ -108,6 +108,6 @@ export function projectScene(where, place, width, room, { asked, live }) {
     [left, bottom - 8, width - left, room],
   );
   scene.moves((p, t) => p.row(result, 0, x, top + ease(t) * (bottom - top + 30 * (lines.length - 1)), wide, 22));
-  scene.hint = `One row of ${big}${turned}: the same matrix makes the ${word} of every token. Point at the matrix to follow another column, or press another token.`;
+  scene.hint = `One row of ${big}${turned.replace(" and", "")}: the same matrix makes the ${word} of every token. Point at the matrix to follow another column, or press another token.`;
   return scene;
 }

@@ -266,7 +266,7 @@ class MapView {
       spare: free - room,
       dials: this.bars.setDials(),
       more: this.more(),
-      losses: this.here === "loss" || this.tour[this.stop]?.losses,
+      losses: this.model.get("here") === "loss" || this.tour[this.stop]?.losses,
     });
     this.theme = THEMES[dark ? "dark" : "light"];
     const height = Math.max(this.height, this.scene.height);

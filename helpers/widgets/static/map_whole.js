@@ -40,7 +40,7 @@ function measures(model, width, room, spare) {
   const names = Math.max(...model.stacks.map(({ tokens }) => namesWidth(tokens, model.image ? 14 : pitch))) + 8;
   // A decoder's row says what it reads and what it writes, where there is room: "a → stick".
   const both = two && width >= 860 && !close;
-  const side = narrow ? 98 : clamp(width * 0.25, 98, 280);
+  const side = narrow ? 98 : clamp(Math.min(width * 0.25, (room - key.height - 126) / 1.25), 98, 280);
   const widest = (list) => Math.ceil(Math.max(...list.map((word) => textWidth(word, 13)))) + 8;
   // The current one is bold, and wider.
   const next = both ? Math.min(96, Math.ceil(1.12 * widest(model.written.map((word) => `→ ${word}`)))) : 0;

@@ -71,18 +71,20 @@ export function sayWhy(found, [query, key, other] = ["the query", "the key"], li
   const all = [...told(ofKey, key, "key"), ...told(ofQuery, query, "query")];
   const { row, col, value } = strongestCell(found);
   const meets = `${plainly(found.rows[row], query, "query")} meets ${plainly(found.cols[col], key, "key")}`;
-  // One pair of parts, where it alone decides.
-  const whole = value > 0.5 * Math.abs(above) && found.rows.length > 1 && found.cols.length > 1;
-  const [part, sum] = whole
-    ? [meets, value * Math.sign(above)]
-    : all.reduce((a, b) => ((b[1] - a[1]) * above > 0 ? b : a));
-  const looks = above < 0 ? "looks less at" : other ? "looks more at" : little ? "favours" : "looks at";
-  const does = `${query} ${looks} ${key}${other ? ` than at ${other}` : ""}`;
-  const still = looks === "favours" ? " Other keys score higher still." : "";
+  // One pair of parts, where it's all that the key's part does: a bar shows that.
+  const shown = ofKey[col][1];
+  const whole = value > 0.5 * Math.abs(above) && Math.abs(Math.abs(shown) - value) < 0.1 * value && ofKey.length > 1;
+  const [part, sum] = whole ? [meets, shown] : all.reduce((a, b) => ((b[1] - a[1]) * above > 0 ? b : a));
+  const looks = above < 0 ? "looks less at" : other ? "looks more at" : "looks at";
+  const below = above > 0 && !other && little;
+  const does = below
+    ? `${query} scores ${key} above an average key`
+    : `${query} ${looks} ${key}${other ? ` than at ${other}` : ""}`;
+  const still = below ? " Other keys score higher still." : "";
   const share = sum / above;
   if (share <= 0.5)
     return `No single part decides why ${does}: the largest share (${percent(share)}) comes from ${part}.${still}`;
-  const back = `that is ${number(sum)}, of which all else takes back ${number(Math.abs(sum - above))}`;
+  const back = `it makes ${number(sum)}, all else ${number(above - sum)}`;
   const of = Math.abs(sum) > Math.abs(above) + 0.005 ? back : `${number(sum)} of ${number(above)}`;
   return `${does} mainly because ${whole ? "" : "of "}${part}: ${of}.${still}`;
 }
