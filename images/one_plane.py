@@ -41,7 +41,7 @@ def _scenes():
     scores = (VECTORS @ W_K @ (VECTORS[CAR] @ W_Q)).tolist()
     weights = (VECTORS @ W_K @ (VECTORS[CAR] @ W_Q) / math.sqrt(2)).softmax(-1).tolist()
     told = [
-        ("Which words describe car? Compare their vectors.", 0),
+        ("Which words describe car? Of their vectors' four entries, compare the first two.", 0),
         ("In this plane, nouns point to the right and adjectives upwards.", 1),
         ("car is at right angles to small and red, so their dot product is 0: no match.", 2),
         ("car times W_Q gives a second arrow, upwards and 4 long: the query of car.", 3),
@@ -49,7 +49,7 @@ def _scenes():
         ("The query meets every key, one dot product each.", 5),
         ("4 for small and red, 0 for all others.", 6),
         ("Divide the scores by √2; a softmax makes weights of them. Unrounded they sum to 1.", 7),
-        ("W_V makes values of two other entries, size and redness. These are what car takes.", 8),
+        ("W_V makes values of the other two entries, size and redness: what car takes.", 8),
         (f"{weights[SMALL]:.2f} of the value of small flows into car …", 9),
         (f"… and {weights[RED]:.2f} of the value of red.", 10),
         ("car is still a noun, (1, 0). Now it's smallish and reddish too.", 11),

@@ -38,7 +38,7 @@ COLOURS = ("query", "key", "value", "result", "second", "muted")
 def hidden_state_travelling():
     """A film: the words le chat noir dort enter a recurrent encoder one after the other. Its hidden
     state is a jar, with a layer per word. It never grows, so the layers below shrink: that of le
-    from all of it to 40, 23, 14, 11 and 9 percent. A dashed line is an even share, of six words 17
+    from all of it to 40, 23, 14, 11 and 9 percent. Marks show an even share, of six words 17
     percent. A second reader goes backwards from eos: of its last state, le is 17 percent. Both last
     states are the context vector. The decoder's next state comes from its last one, the word
     written before and a copy of the context. It writes the black cat sleeps.
@@ -79,13 +79,14 @@ def _travelling(read, written, *readers):
         "“le” goes in. So far the state depends on this word alone.",
         f"“chat” goes in. “le” now makes up {first[1]} of what the state depends on; an even share "
         "would be 50%.",
-        f"“noir” goes in. “le” is down to {first[2]}; the dashed line is an even share, 33%.",
+        f"“noir” goes in. “le” is down to {first[2]}; the marks show an even share, 33%.",
         "“dort” goes in, and takes the most room.",
         "The full stop takes its part.",
         f"<eos> ends it. “le” now makes up {first[5]} of what this state depends on; an even share "
         "would be 17%.",
         "This reader has finished. Its last state is kept.",
-        f"A second reader goes from <eos> back to “le”, which is {last} of its last state.",
+        f"A second reader goes from <eos> back. It reads “le” last: {last} of its last state. Of "
+        f"“{read[readers[1][0].index(min(readers[1][0]))]}” it has kept the least.",
         "The two last states together are the context vector.",
         f"The decoder starts a state, s₁, from a copy of both, and writes “{written[0]}”.",
         f"State, copy and “{written[0]}” make the next state, which writes “{written[1]}”.",
@@ -161,16 +162,16 @@ def _jar(scene, name, read, state, at, new=None, when=(0, 0.75)):
         how = {"when": when}
         if i == new:  # its card has been there, from which it comes
             how = {"when": (0.4, 1), "start": {"x": PLACES[i], "y": READ_AT + 6, "fill": "ink"}}
-        if thick > 15:
+        if thick > 13:
             scene.text(f"{name} word {i}", x + WIDE / 2, y + top + thick / 2 + 6, read[i], "paper",
                        bold=True, room=WIDE - 4, **how)  # fmt: skip
     scene.rect(f"{name} jar", x - 3, y - 3, WIDE + 6, HIGH + 6, "none", "ink", when=when)
     even = HIGH / max(len(layers), 1)
     level = y + even if name == "back" else y + HIGH - even
-    for k, colour in ((-11, "ink"), (3, "paper"), (59, "paper"), (73, "ink")):
+    for k in (-13, 73):  # beside the jar, where no word is
         if even < HIGH:
-            ends = [(x + k, level), (x + k + 8, level)]
-            scene.line(f"{name} even {k}", ends, colour, 3, when=when)
+            scene.line(f"{name} even {k}", [(x + k, level), (x + k + 10, level)], "ink", 3,
+                       when=when)  # fmt: skip
 
 
 def _translation(scene, written, contexts, passed):
@@ -301,9 +302,9 @@ def _look(scene, i, places, weights, now):
                    when=(0.2, 0.45) if now else (0, 0.3))  # fmt: skip
         if not now:
             continue
-        at, late = places[j] + 0.19 * (y - places[j]), {"when": (0.5, 0.6)}  # on the line
-        scene.rect(f"under {i} {j}", 138, at - 12, 50, 24, "paper", **late)
-        scene.text(f"weight {i} {j}", 163, at + 6, f"{weight:.2f}", "result", bold=True, **late)
+        at = places[j] + (22 if y < places[j] else -10)  # at its state, beside the line
+        scene.text(f"weight {i} {j}", 160, at, f"{weight:.2f}", "result", bold=True,
+                   when=(0.5, 0.6))  # fmt: skip
         come = {"x": 104, "y": places[j] - 15 * weight, "width": 30, "opacity": 1}
         scene.rect(f"piece {i} {j}", 260, y - 15 * weight, 80, 30 * weight, "result", line=0,
                    tint=0.35, round=1, start=come, opacity=0, when=(0.55, 0.9))  # fmt: skip

@@ -405,7 +405,9 @@ def test_hints_follow_what_the_hand_did():
     patterns = AttentionPatterns(width=6, layers=1, causal=False)
     assert "“window”, 5 to each side" in patterns.tell()[0]
     patterns.pattern = "all"
-    assert "1 layer lets" in patterns.tell()[0]
+    assert "met after 1 layer." in patterns.tell()[0]
+    patterns.width, patterns.pattern = 1, "window"
+    assert "widen the window" in patterns.tell()[1]
     sharp = ScaleExplorer(power=9.0, draw_number=60).svg
     assert (sharp.count("&gt;99.9%"), sharp.count(">100%<")) == (2, 1)  # an axis ends at 100%
     at = (0.08, "Pull h down"), (0.33, "this is the best"), (0.02, "Hardly more than one")

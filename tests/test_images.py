@@ -77,7 +77,7 @@ def test_the_first_word_loses_the_room_in_the_state_that_the_alt_text_says():
     assert [f"{share:.0f}" for share in shares[1:]] == [*said[1].split(", "), said[2]]
     assert f"le is {100 * recurrent_films._shares(slice(64, None))[0][0]:.0f} percent" in alt
     for n, scene in enumerate(show("hidden_state_travelling").data["scenes"][2:7], 2):
-        line, jar = scene["shapes"]["layer even 3"]["points"], scene["shapes"]["layer jar"]
+        line, jar = scene["shapes"]["layer even 73"]["points"], scene["shapes"]["layer jar"]
         assert scene["shapes"]["share evenly"]["text"] == f"even share {1 / n:.0%}"
         above = jar["y"] + jar["height"] - 3 - line[1]
         assert above / recurrent_films.HIGH == pytest.approx(1 / n, abs=0.001)

@@ -85,14 +85,14 @@ class AttentionPatterns(Explorer):
             causal_mask(self.length) if self.causal else reached.new_ones(()).expand_as(reached)
         )
         sides = f", {self.width - 1} to each side" * (self.pattern == "window" and not self.causal)
-        meet = f"; {self._layers()} let{'s' * (self.layers == 1)} any two meet" * met
-        full = "the lower triangle is full" if self.causal else "no cell is empty"
-        return (
-            f"Pattern “{self.pattern}”{sides}: {share:.0%} of the pairs are computed{meet}.",
-            "Now press another pattern. Does it need fewer layers, or fewer pairs?"
-            if met
-            else f"Add layers until {full}: then any two positions have met.",
-        )
+        asked = "Now press another pattern. Does it need fewer layers, or fewer pairs?"
+        if self.numbers["meet"][self.pattern] == math.inf:
+            asked = "No number of layers will do. Press another pattern, or widen the window."
+        elif not met:
+            full = "the lower triangle is full" if self.causal else "no cell is empty"
+            asked = f"Add layers until {full}: then any two positions have met."
+        computed = f"Pattern “{self.pattern}”{sides}: {share:.0%} of the pairs are computed."
+        return f"{computed} {self._meeting(self.pattern)}.", asked
 
     def draw(self):
         return [self._draw_mask(), self._draw_patterns()]

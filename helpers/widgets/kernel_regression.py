@@ -85,12 +85,12 @@ class KernelRegression(Explorer):
         """Say how many points count and how far off the curve is, and what to try."""
         found, h = self.numbers, number(self.width)
         asked = "Pull h down: when does the curve begin to jump from point to point?"
-        if found["effective"] < 1.5:
+        if found["effective"] < 1.5 or self.width < 0.05:
             asked = "Hardly more than one point has weight. Pull h up: when is the curve flat?"
         elif found["error"] <= min(self._fit(self.width * f)[1] for f in (0.95, 1.05)):
             asked = "No other h brings the estimate closer to the true curve: this is the best."
         return (
-            f"At h = {h}, about {number(found['effective'], 1)} points count. "
+            f"At h = {h}, about {number(found['effective'], 1)} points count here. "
             f"Typical distance from the true curve: {number(found['error'])}.",
             asked,
         )

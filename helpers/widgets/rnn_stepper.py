@@ -177,7 +177,7 @@ class RNNStepper(SentenceStepper):
             return f"{through}, {kept}.", "Let fewer of them through."
         place, word = lost[0]
         instead = f"It writes “{target[place]}”." if place in new else "Nothing takes its place."
-        first = f"{through}, the first word lost is “{word}”. {instead}"
+        first = f"{through}, the leftmost word lost is “{word}”. {instead}"
         return first, f"Words lost: {len(lost)}. The largest numbers get through."
 
     def draw(self):

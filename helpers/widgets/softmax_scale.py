@@ -64,7 +64,7 @@ class SoftmaxTemperature(Explorer):
         if entropy < 0.05:
             lead = number(best - second, 1)
             asked = f"It has become a look-up: a lead of {lead} is enough to take nearly all."
-        elif entropy > 0.995 * math.log(len(SCORES)):
+        elif entropy > 0.995 * math.log(len(SCORES)) and best - second > 0.05:
             asked = "It’s nearly a plain mean: the scores hardly count any more."
         return headline, asked
 
@@ -241,8 +241,8 @@ class ScaleExplorer(Explorer):
         return sheet
 
     def _draw_scores(self, sheet):
-        """Draw a dot per key from −60 to 60, or −6 to 6 if divided; each can be dragged."""
-        found, top, bottom, most = self.numbers, 96, 272, 6 if self.divide else 60
+        """Draw a dot per key from −40 to 40, so that dividing shows; each can be dragged."""
+        found, top, bottom, most = self.numbers, 96, 272, 40
         middle, unit = (top + bottom) / 2, (bottom - top) / (2 * most)
         typical = 1 if self.divide else math.sqrt(found["width"])
         formula = "q · k / √dₖ" if self.divide else "q · k"

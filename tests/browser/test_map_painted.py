@@ -590,9 +590,8 @@ def test_a_gpt_draws_one_token_after_the_other(offline):
 def test_a_vits_picture_is_its_tokens_and_its_answer_a_class(offline):
     trace = vit()
     page = offline(model_map(trace, tour="15"))
-    moment = page.locator(".mm-moment")
-    page.get_by_role("button", name="Play (P)").click()
-    expect(moment).to_have_text(re.compile("^3/"))  # it runs, though nothing is written
+    page.get_by_role("button", name="Play (P)").click()  # it runs, though nothing is written
+    expect(page.locator(".mm-moment")).to_have_text(re.compile("^3/"))
     page.get_by_role("button", name="Pause (P)").click()
     page.keyboard.press("Escape")
     best = trace.candidates[0][0]
@@ -797,10 +796,9 @@ def test_a_followed_token_is_followed_deeper_and_two_words_can_be_swapped(offlin
 
 def test_in_jupyterlab_the_last_token_of_a_gpt_is_chosen(open_notebook):
     page = open_notebook([IN_LAB.replace("translator", "storyteller")], size=(1280, 900))
-    words = page.locator(".mm-words")
     open_(page, "^Next token: ")
     page.get_by_role("button", name=re.compile("write it instead$")).first.click()
-    expect(words).to_contain_text("yourself: “")  # nothing is read after it
+    expect(page.locator(".mm-words")).to_contain_text("yourself: “")  # nothing is read after it
     page.keyboard.press("Escape")
     expect(page.get_by_label("Your own beginning")).to_be_visible()
 
