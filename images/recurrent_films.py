@@ -242,10 +242,9 @@ def decoder_looking_back():
         f"For “letter” it takes {of(5, 4)}, lettre …",
         f"… for the full stop {of(6, 5)}, the full stop …",
         "… and even for <eos> mostly h₆.",
-        "A row per English word, a column per French one. Weights under 0.005 aren't written, and "
-        "rounded ones can sum to 0.99 or 1.01.",
+        "A row per English word, a column per French one. Rounded weights can sum to 1.01.",
     ]
-    scenes = [Scene(caption, 2.4, key=i not in (3, 6, 7)) for i, caption in enumerate(told)]
+    scenes = [Scene(caption, 1.6, key=i not in (3, 6, 7)) for i, caption in enumerate(told)]
     for i, scene in enumerate(scenes[:-1]):
         _gaze(scene, read, written, weights, i - 1)
     _as_map(scenes[-1], read, written, weights)
@@ -339,18 +338,17 @@ def bahdanau_step():
         "They are added, entry by entry.",
         "tanh squashes every entry of the sum into −1 to 1.",
         "The dot product with the learned v makes one number of it: the score.",
-        "These steps are one small network, with the same W, U and v for every pair.",
+        "It's one small network, with the same W, U and v for every pair.",
         "The other five pairs go through it too, and each gets its score.",
         "A softmax turns the scores into weights that sum to 1.",
-        "Each state flows into the context, times its weight. "
-        "Four weigh less than 0.005 and aren't drawn.",
+        "Each state flows into the context, times its weight. The other four weigh under 0.005.",
         "Context, state and previous word give the next state. It writes “black”.",
     ]
     return film([_once(step, pair, *moment) for moment in enumerate(told)], 428)
 
 
 def _once(step, pair, moment, caption):
-    scene = Scene(caption, {1: 2.0, 8: 5.0}.get(moment, 1.5), key=moment in (1, 3, 6, 9, 10, 11))
+    scene = Scene(caption, {1: 2.0, 8: 3.8}.get(moment, 1.5), key=moment in (1, 3, 6, 9, 10, 11))
     words, small = step["source"], "₁₂₃₄₅₆"
     energies, shares = step["energies"].tolist(), step["alpha"].tolist()
     for i, (x, word) in enumerate(zip(PLACES, words, strict=True)):

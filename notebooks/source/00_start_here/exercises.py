@@ -24,7 +24,7 @@ EXERCISES = [
                     "The shape is (T, 1). One position per row is (T,), so leave out keepdim."),
             Mistake("counted from 1", "return", "result + 1",
                     "The positions are counted from 1. Here, as everywhere in Python, they start at 0."),
-            Mistake("average position", "return", "(weights * torch.arange(weights.shape[-1])).sum(-1)",
+            Mistake("average position", "return", "(weights * weights.new_tensor(range(weights.shape[-1]))).sum(-1)",
                     "This is the average position. A word that attends to the first and to the last source word would be aligned with the middle, which it doesn't attend to."),
         ],
         also_right=[lambda w: w.sort(dim=-1, descending=True).indices[..., 0]],

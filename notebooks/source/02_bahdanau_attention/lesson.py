@@ -125,8 +125,7 @@ assert by_word[3, 2] > 0.5 and by_word[3, 3] > 0.35
 notebook.picture("decoder_looking_back")
 
 # %% [markdown]
-# *doctor* looks at *médecin* and hardly anywhere else. The word *for*, which has no French word of its own, splits its
-# weight between *cherche* and *la*.
+# *doctor* looks at *médecin* and hardly anywhere else, while *for* splits its weight.
 #
 # Where do the weights come from? First, every source word is assigned a **score**, a number of any size that should be
 # large for the words needed now. Then a **softmax** turns the scores into positive weights that sum to 1. It takes $e$
