@@ -65,7 +65,7 @@ sentence = CAPTIONS[0][0]
 # make the model write another token, see a head's matrices, and ask a score "Why this weight?".
 
 # %% tags=["nbval-ignore-output"]
-whole = model_map(translator.trace("Un chien noir court."))
+whole = model_map(translator.trace("Un chien court."))
 whole
 
 # %% [markdown]
@@ -74,7 +74,7 @@ whole
 # `model_map(trace, here="…")`, a lesson highlights the part that it builds and dims the rest.
 
 # %% tags=["nbval-ignore-output"]
-whole.follow = "decoder:3"
+whole.follow = "decoder:2"
 
 # %% [markdown]
 # The same map shows an encoder alone (`minilm.trace("…")`), a GPT that draws one token after the other
