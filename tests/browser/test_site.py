@@ -180,8 +180,9 @@ def test_nothing_serious_stands_in_anybodys_way(visit, page):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     page = visit(path, dark=dark)
     page.evaluate("document.querySelectorAll('details').forEach(one => (one.open = true))")
-    # Halfway through a transition, a colour is neither the old nor the new one.
-    page.wait_for_function("!document.getAnimations().some(one => one instanceof CSSTransition)")
+    # Halfway, a colour is neither the old nor the new one; what follows scrolling never ends.
+    moving = "document.getAnimations().some(one => one.timeline === document.timeline)"
+    page.wait_for_function(f"!{moving}")
     serious = [
         (broken["id"], node["html"])
         for broken in axe.run(page).response["violations"]
