@@ -412,6 +412,8 @@ def test_hints_follow_what_the_hand_did():
     assert (sharp.count("&gt;99.9%"), sharp.count(">100%<")) == (2, 1)  # an axis ends at 100%
     at = (0.08, "Pull h down"), (0.33, "this is the best"), (0.02, "Hardly more than one")
     assert all(said in KernelRegression(width=h).tell()[1] for h, said in at)
+    wide, narrow = (KernelRegression(width=h).svg.count("<line") for h in (3, 0.05))
+    assert wide > narrow + 15  # a line to each point that counts
 
 
 def test_the_page_hears_of_an_explorer_when_it_has_a_picture(monkeypatch):

@@ -118,8 +118,8 @@ class KernelRegression(Explorer):
         if self.curve:
             plot.curve(self._grid.tolist(), true_curve(self._grid).tolist(), GREY, 1.5, "3 5")
         x = plot.x(self.query)
-        for top, bottom in (22, 254), (288, 364):  # not through the words between the two plots
-            sheet.line(x, top, x, bottom, BLUE, 2, "6 4")
+        for start, end in (22, 254), (288, 364):  # not through the words between the two plots
+            sheet.line(x, start, x, end, BLUE, 2, "6 4")
         points = zip(self._keys, self._values, (weights / top).tolist(), strict=True)
         for key, value, share in points:
             at = plot.x(key), plot.y(value)
@@ -136,8 +136,8 @@ class KernelRegression(Explorer):
         sheet, found = Sheet(272, 200), self.numbers
         lines = [
             (GREEN, "● points: key x, value y", True),
-            (PURPLE, f"● estimate: the context, {number(found['estimate'])}", True),
-            (ORANGE, "│ weight ∝ exp(−(x − key)² / 2h²)", False),
+            (PURPLE, f"● estimate (context): {number(found['estimate'])}", True),
+            (ORANGE, "│ weight ∝ exp(−(x−key)² / 2h²)", False),
             (BLUE, f"Temperature 2h²: {found['temperature']:.3g}", True),
         ]
         for i, (colour, words, bold) in enumerate(lines):
