@@ -33,7 +33,6 @@ def by_loops(query, key, value, mask=None):
 
 
 def test_against_loops():
-    torch.manual_seed(0)
     query, key, value = (torch.randn(n, 4, dtype=torch.float64) for n in (3, 5, 5))
     mask = torch.rand(3, 5) < 0.6
     mask[1] = False  # one query may look at nothing
@@ -45,7 +44,6 @@ def test_against_loops():
 
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_a_row_with_nothing_to_see_gives_zeros_and_finite_gradients(need_weights):
-    torch.manual_seed(0)
     layer = attention.MultiHeadAttention(8, 2).double()
     nn.init.normal_(layer.out_proj.bias)
     x = torch.randn(2, 3, 8, dtype=torch.float64, requires_grad=True)
@@ -66,7 +64,6 @@ def test_a_row_with_nothing_to_see_gives_zeros_and_finite_gradients(need_weights
 @pytest.mark.parametrize("kind", ["none", "padding", "causal", "both"])
 @pytest.mark.parametrize(("d_model", "n_heads"), [(4, 1), (8, 2), (12, 4)])
 def test_multi_head_equals_pytorch(d_model, n_heads, kind):
-    torch.manual_seed(1)
     ours = attention.MultiHeadAttention(d_model, n_heads).double()
     theirs = nn.MultiheadAttention(d_model, n_heads, batch_first=True).double()
     for linear in (ours.query_proj, ours.key_proj, ours.value_proj, ours.out_proj):
@@ -91,7 +88,6 @@ def test_multi_head_equals_pytorch(d_model, n_heads, kind):
 
 
 def test_additive_scores_by_loops():
-    torch.manual_seed(0)
     layer = attention.AdditiveAttention(3, 4, 5).double()
     query, keys = (torch.randn(*size, dtype=torch.float64) for size in ((2, 3), (2, 6, 4)))
     mask = torch.rand(2, 6) < 0.7
@@ -107,7 +103,6 @@ def test_additive_scores_by_loops():
 
 @pytest.mark.parametrize("score", ["dot", "general", "concat"])
 def test_multiplicative_scores_by_loops(score):
-    torch.manual_seed(0)
     layer = attention.MultiplicativeAttention(4, 4, score).double()
     query = torch.randn(2, 3, 4, dtype=torch.float64)
     keys = torch.randn(2, 5, 4, dtype=torch.float64)
@@ -196,7 +191,6 @@ def test_another_forward_runs_inside_the_block_and_the_old_one_after_it():
 
 
 def test_heads_off_silences_and_restores():
-    torch.manual_seed(0)
     layer = attention.MultiHeadAttention(8, 2)
     x = torch.randn(1, 4, 8)
     before = layer(x, x, x)[0]

@@ -101,7 +101,6 @@ OFTEN = ("Reader", "TinyGPT", "nn.Transformer False True", "alibi", "window", "B
 
 @pytest.mark.parametrize("name", once_a_week(RIGHT, OFTEN))
 def test_nothing_is_found_in_a_right_model(name):
-    torch.manual_seed(0)
     model, options = RIGHT[name]()
     report = examine(model, **options)
     assert report.findings == []

@@ -51,7 +51,6 @@ def test_the_cache_changes_nothing(changed):
 
 
 def test_query_heads_of_a_group_share_their_keys_and_values():
-    torch.manual_seed(2)
     grouped, plain = CausalSelfAttention(24, 4, 2), MultiHeadAttention(24, 4)
     state = grouped.state_dict()
     for name in ("key_proj", "value_proj"):

@@ -25,7 +25,6 @@ from helpers.transformer.transformer import Transformer, TransformerConfig
 
 @pytest.fixture
 def model():
-    torch.manual_seed(0)
     sizes = {"vocab_size": 30, "d_model": 16, "n_heads": 4, "n_kv_heads": 2, "n_layers": 3}
     return Llama(**sizes, d_ff=24, max_len=20).double().eval().requires_grad_(False)
 

@@ -25,7 +25,6 @@ def test_a_window_holds_its_neighbours_in_order():
 
 
 def test_the_probe_finds_what_is_linear_and_nothing_in_noise():
-    torch.manual_seed(0)
     labels = torch.randint(3, (600,))
     vectors = torch.randn(600, 8)
     shifted = vectors + 4 * F.one_hot(labels, 8)
@@ -34,7 +33,6 @@ def test_the_probe_finds_what_is_linear_and_nothing_in_noise():
 
 
 def test_a_shift_changes_what_a_labeller_reads_only_where_positions_are_added():
-    torch.manual_seed(0)
     ids = torch.randint(len(RESIDUES), (1, 30))
     shifted = F.pad(ids, (70, 0), value=recipe.PAD)
     for rotary in (False, True):
