@@ -50,8 +50,13 @@ def test_each_kind_of_question_is_read():
 def test_a_prediction_is_read_with_its_fields():
     text = "[p]\nHow far?\n- near: one: or two | So near?\nlow: 0\nask_why: yes\nunit: words"
     options = {"near": ("one: or two", "So near?")}
-    assert written.predictions(text) == [
-        Prediction("p", "How far?", options, low=0.0, ask_why=True, unit="words")
+    percent = {"unit": "%", "low": 0.0, "high": 100.0, "slider": True}
+    assert written.predictions(
+        f"{text}\n\n[q]\nHow much?\nunit: %\n\n[r]\nAnd?\nunit: %\nhigh: 50"
+    ) == [
+        Prediction("p", "How far?", options, low=0.0, ask_why=True, unit="words"),
+        Prediction("q", "How much?", **percent),
+        Prediction("r", "And?", **percent | {"high": 50.0}),
     ]
 
 

@@ -18,7 +18,8 @@ A heading with a kind begins a question, one without a prediction. Below it stan
 the options (``+`` right, ``-`` wrong, what to say after the bar; a prediction's begin with their
 key), then any other field of the class as ``field: value``. The right answer of a number, a shape
 or an open question stands in ``answer``; steps to be put in order, or pairs ``left -> right`` to
-be matched, stand one to a line after ``*``.
+be matched, stand one to a line after ``*``. A prediction with ``unit: %`` gets a slider from 0 to
+100, unless its own fields say otherwise.
 """
 
 import ast
@@ -30,6 +31,7 @@ from helpers.exercises.content import Option, Prediction, Question
 HEADING = re.compile(r"\[(\w+)(?:: (\w+))?\]")
 MARKED = ("+ ", "- ", "* ")
 KINDS = ("single", "multiple", "number", "shape", "order", "match", "open")
+PERCENT = {"low": 0.0, "high": 100.0, "slider": True}  # of a prediction that doesn't say so itself
 
 
 def questions(text: str) -> list[Question]:
@@ -84,6 +86,8 @@ def _prediction(name, kind, prompt, lines):
             key, rest = _parted(name, line[2:], ": ", first=True)
             options[key] = _parted(name, rest, " | ")
     settings = _settings(Prediction, name, [line for line in lines if not line.startswith("- ")])
+    if settings.get("unit") == "%":
+        settings = PERCENT | settings
     return Prediction(name, prompt, options, **settings)
 
 

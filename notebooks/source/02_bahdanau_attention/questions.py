@@ -73,9 +73,6 @@ explain: This is the average over the two longest groups, 21 to 30 and 31 to 40 
 too_low: The sentence no longer has to fit into one vector, so its length hardly matters.
 too_high: A few long sentences still contain a mistake.
 unit: %
-low: 0
-high: 100
-slider: yes
 close: 0.06
 ask_why: yes
 

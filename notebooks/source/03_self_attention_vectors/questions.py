@@ -67,9 +67,6 @@ explain: Hiding *river* from *bank* raised the similarity from 0.82 to 0.91, and
 too_low: It's hardly ever 0, because a softmax leaves something for every word.
 too_high: The word that makes the difference needn't be the one with the most weight.
 unit: %
-low: 0
-high: 100
-slider: yes
 close: 0.04
 ask_why: yes
 
@@ -94,8 +91,5 @@ explain: The model finds two sizes and two colours, and nothing tells it which o
 too_low: The model does better than blind guesses, because it can see which adjectives occur at all.
 too_high: The words alone don't say which adjective belongs to which noun.
 unit: %
-low: 0
-high: 100
-slider: yes
 close: 0.08
 """)

@@ -64,9 +64,6 @@ explain: The scores are sums of 512 products, much larger than with 4 entries, a
 too_low: The best score usually leads the second-best by several points, and to a softmax that is a lot.
 too_high: Now and then two keys have almost the same score and share the weight.
 unit: %
-low: 0
-high: 100
-slider: yes
 close: 0.06
 ask_why: yes
 recall: why_root_d_k

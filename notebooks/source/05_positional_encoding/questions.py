@@ -63,9 +63,6 @@ explain: Seven other letters are possible at each place, and one in seven is abo
 too_low: The model can do better than guessing among all twenty letters, because it sees which eight there are.
 too_high: To pick the right one of the seven other letters, the model would have to know where each of them is.
 unit: %
-low: 0
-high: 100
-slider: yes
 close: 0.03
 ask_why: yes
 
@@ -93,9 +90,6 @@ explain: Random directions in 512 dimensions are almost at right angles, so most
 too_low: Vectors aren't numbers. Added vectors can often be taken apart again.
 too_high: The directions are only almost at right angles, so some neighbouring positions are mixed up.
 unit: %
-low: 0
-high: 100
-slider: yes
 close: 0.08
 
 [rotary_scores]

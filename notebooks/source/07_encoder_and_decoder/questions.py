@@ -65,9 +65,6 @@ A sentence goes through four attention layers with nothing around them. How much
 explain: Every output of attention is an average of values, so the words become more alike with every layer.
 too_high: Attention averages, and the next layer averages the averages. The differences between words shrink faster with every layer.
 unit: %
-low: 0
-high: 100
-slider: yes
 close: 0.06
 ask_why: yes
 

@@ -108,8 +108,7 @@ We let the model write 200 captions by drawing from all 4,000 tokens. What share
 too_low: A caption has about twelve tokens, so there are a dozen chances to draw a rare token.
 too_high: At each single step a rare token is still unlikely.
 unit: %
-low: 0
-high: 100
+slider: no
 close: 0.2
 recall: what_temperature_does
 """)

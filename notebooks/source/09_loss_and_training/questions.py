@@ -78,9 +78,6 @@ The model is right at 65% of all positions. What share of the real tokens, words
 too_low: It has learned a little English: which words are frequent, and that a sentence often starts with *the*.
 too_high: The positions that raise the average aren't words. About half of all positions are padding, and there the model is always right.
 unit: %
-low: 0
-high: 100
-slider: yes
 close: 0.06
 ask_why: yes
 recall: padding_in_the_loss
@@ -133,9 +130,6 @@ Warm-up ends at step 4,000 and training at step 100,000. How much of the peak le
 too_low: After the warm-up it falls as one over the square root of the step, which is much slower than 1/step or an exponential.
 too_high: There are 25 times as many steps, and the rate falls with the square root of that.
 unit: %
-low: 0
-high: 100
-slider: yes
 close: 0.04
 recall: shape_of_the_rate
 """)

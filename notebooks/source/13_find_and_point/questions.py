@@ -89,9 +89,6 @@ How often do the best start and the best end *not* form a valid answer? Either t
 too_low: Start and end are chosen independently, so they can disagree as soon as two places in the text look good.
 too_high: In most texts one place looks far better than all others, and the start and end logits both point there.
 unit: %
-low: 0
-high: 100
-slider: yes
 close: 0.05
 
 [a_wrong_paragraph]
@@ -109,8 +106,5 @@ Draw one question with an answer and one without. How often does the reader give
 too_low: The reader was trained on such questions as well, so it can tell them apart better than that.
 too_high: The questions without an answer were written to look like the others: the topic and the words are the same, and only some detail differs.
 unit: %
-low: 0
-high: 100
-slider: yes
 close: 0.06
 """)

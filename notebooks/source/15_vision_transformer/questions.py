@@ -11,7 +11,6 @@ Pictures of 96 × 96 pixels are cut into patches of 8 × 8, and there's one clas
 - 65 | That's the pixels of one patch, plus one.
 answer: 145
 why: 96 / 8 = 12 patches per side, 12 × 12 = 144 patches, and the class token makes 145.
-tolerance: 0.001
 
 [convolution_as_patches: single]
 You cut a picture into patches of side P and project each to width D. Which convolution computes this in one step?
@@ -63,9 +62,6 @@ All 1,000 test pictures are shuffled in the same random order. For what percenta
 too_low: Much of a picture survives the shuffling: how bright it is, how many patches are black, which textures there are. None of that depends on the order.
 too_high: The order matters more than that. Section 3 shows what tells the model where a patch was.
 unit: %
-low: 0
-high: 100
-slider: yes
 close: 0.08
 ask_why: yes
 recall: patches_in_another_order
@@ -75,9 +71,6 @@ We set the trained model's table of positions to zero and leave the pictures in 
 too_low: The contents of the patches are still there, and they are enough to recognise some classes.
 too_high: The other weights were trained together with the table, so they depend on it.
 unit: %
-low: 0
-high: 100
-slider: yes
 close: 0.08
 recall: patches_in_another_order
 

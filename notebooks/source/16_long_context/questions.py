@@ -93,8 +93,5 @@ explain: The ten full layers keep everything, and the other fifty keep less than
 too_low: The ten full layers keep everything, and they are a sixth of all layers.
 too_high: A layer with a window drops everything older, so 50 of the 60 layers keep next to nothing of a text this long.
 unit: %
-low: 0
-high: 100
-slider: yes
 close: 0.03
 """)

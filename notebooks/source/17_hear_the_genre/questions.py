@@ -10,7 +10,6 @@ There are nine voices and eight levels of loudness, and each stroke is early, on
 - 24 | That's 8 × 3. Each of the nine voices has all of these.
 answer: 216
 why: 9 × 8 × 3 = 216. With four levels and no timing there are only 36, each of which is seen more often. That's why finer tokens need more data.
-tolerance: 0.001
 
 [place_or_time: single]
 Why does a stroke get the vector of its step, and not of its place in the list of strokes?
@@ -78,9 +77,6 @@ We drew a quarter of the windows at random for the test. For what percentage of 
 too_low: A performance has dozens of windows on average, and three quarters of all windows are trained on. Only a very short performance is likely to have none of its windows in the training set.
 too_high: A few performances are so short that all of their windows are in the test.
 unit: %
-low: 0
-high: 100
-slider: yes
 close: 0.05
 ask_why: yes
 recall: speech_of_forty_people
@@ -90,9 +86,6 @@ Now the same model is trained on three quarters of the performances and tested o
 too_low: The accuracy falls, but stays far above guessing, because pieces of one genre have something in common even across performances.
 too_high: Part of what the model knew was how individual performances sound, and that's of no use now.
 unit: %
-low: 0
-high: 100
-slider: yes
 close: 0.05
 recall: what_a_leak_does
 

@@ -116,9 +116,6 @@ BM25 finds a text, and we put it in front of the question. How many of the 100 a
 too_low: The name of the village is in the question, so BM25 has an easy task, and the assistant was trained on texts of this form.
 too_high: Finding the text isn't enough. The assistant also has to pick the right one of several names and copy it piece by piece, although it has never seen that name before.
 unit: %
-low: 0
-high: 100
-slider: yes
 recall: who_runs_the_tool
 
 [still_a_storyteller]
@@ -126,6 +123,7 @@ By what percentage do the bits per byte on fairy tales rise after instruction tu
 too_low: A tenth of the parameters is enough to change all of the model's output, and no training example looked like a page of a book.
 too_high: The adapters only had to change what happens after the template's tokens, and these tokens don't occur here.
 unit: %
+slider: no
 low: -50
 high: 300
 close: 0.3

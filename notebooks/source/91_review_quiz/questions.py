@@ -16,7 +16,6 @@ Take plain convolutions with a kernel of 3 that only look back. After how many l
 - 4 | That is 10 / 3, rounded up. But a kernel of 3 reaches only 2 steps back, because one of its taps is the position itself.
 answer: 5
 why: Each layer reaches 2 steps back: 10 / 2 = 5.
-tolerance: 0.002
 
 [review_teacher_forcing: single]
 With teacher forcing, what is the decoder's input at step 4?
@@ -36,7 +35,6 @@ A source of 20 tokens, a target of 15. How many weights does one cross-attention
 - 400 | That would be a map of the source on itself.
 answer: 300
 why: One per pair of tokens: 20 · 15.
-tolerance: 0.002
 
 [review_alignment: single]
 A map links *red* to the word beside *rouge*, and yet the translation is right. How is that possible?
@@ -68,7 +66,6 @@ A model has width 512 and 8 heads. By which number are the scores divided?
 - 22.6 | That is √512. Query and key are as wide as one head, which is 64.
 answer: 8
 why: By √d_k, and d_k = 512 / 8 = 64.
-tolerance: 0.002
 
 [review_mask_place: single]
 Where does a mask act?
@@ -106,7 +103,6 @@ A model of width 512. W_Q for 16 heads of 32 has how many times as many weights 
 - 0.5 | Each is half as wide, but there are twice as many.
 answer: 1
 why: It's 512 · 512 both times, because twice as many heads are half as wide.
-tolerance: 0.002
 
 [review_whole_vector: single]
 What does one head see of a word's vector?
@@ -218,7 +214,6 @@ A ViT reads pictures of 32 × 32 pixels in patches of 8 × 8, with a class token
 - 1024 | That's the number of pixels.
 answer: 289
 why: 4 × 4 = 16 patches and the class token make 17 tokens, and 17² = 289.
-tolerance: 0.002
 
 [review_set_of_patches: single]
 Somebody shuffles the patches of every picture, and a ViT's answers don't change at all. What's wrong with this ViT?
@@ -245,7 +240,6 @@ A GPT layer of width 100, matrices only. How many parameters?
 - 1200 | That is 12 · 100. The width has to be squared.
 answer: 120000
 why: 4d² in the attention and 8d² in the feed-forward network: 12 · 100².
-tolerance: 0.002
 
 [review_gpt_average: single]
 Replace every attention of a GPT by the plain average of all positions so far. What is lost?
@@ -260,7 +254,6 @@ Each of three layers attends to the last 5 positions, the query's own included. 
 - 5 | That's one layer. The neighbours have attended to neighbours of their own.
 answer: 12
 why: Each layer gets 4 positions further: 3 · 4 = 12.
-tolerance: 0.002
 
 [review_exact_or_not: single]
 Which of these computes exactly what ordinary attention computes?
@@ -304,7 +297,6 @@ A matrix of 1,000 × 1,000 gets a LoRA correction of rank 4. How many parameters
 - 1000000 | The matrix itself stays frozen.
 answer: 8000
 why: 4 × 1,000 for each of the two thin matrices.
-tolerance: 0.002
 
 [review_frozen_or_tuned: single]
 You have 50 labelled texts. Why repeat the experiment with other draws of 50?
@@ -330,7 +322,6 @@ Two classes, 90 examples of A and 10 of B. A model gets 81 of A right and 3 of B
 - 30 | That's the share for B alone.
 answer: 60
 why: 90% of A and 30% of B, and the mean of the two is 60%.
-tolerance: 0.002
 
 [review_chat_memory: single]
 You tell an assistant your name. Ten messages later it still uses it. Where was the name kept?
@@ -345,7 +336,6 @@ A prompt of 20 tokens, then an answer of 8 tokens and an end token. The prompt i
 - 10 | The last position of the prompt predicts the first token of the answer, which is already among the nine.
 answer: 9
 why: The answer's eight tokens and the end token.
-tolerance: 0.002
 
 [review_dpo_reference: single]
 In DPO the policy has just been copied from the reference. What's the loss of a pair, whatever the pair is?
@@ -359,7 +349,6 @@ A model has 12 query heads and 4 key/value heads. How many times smaller is its 
 - 1 | Queries aren't cached, but there are fewer key heads.
 answer: 3
 why: Only keys and values are cached, and there are a third as many of them.
-tolerance: 0.002
 
 [review_low_loss_wrong_part: single]
 You rebuild a published model with one wrong part. Which of these tells you for certain?

@@ -33,9 +33,6 @@ After 100 tokens, how large is the cache of today's model, as a percentage of th
 too_low: Keys and values shrink by the same factor, because both lose heads. Did you apply that factor twice, once for each?
 too_high: The queries aren't in the cache, because each of them is used only once. Everything that is in the cache has shrunk.
 unit: %
-low: 0
-high: 100
-slider: yes
 step: 5
 close: 0.02
 
@@ -51,9 +48,7 @@ We round every entry of the story model's matrices to 4 bits, which leaves only 
 too_low: With only fifteen values per weight, the rounding does leave a trace.
 too_high: Each weight is off by a few percent of the row's largest weight, but some are too large and others too small. In a sum over hundreds of products, most of that cancels out.
 unit: %
-low: 0
 high: 50
-slider: yes
 close: 0.04
 ask_why: yes
 
@@ -62,8 +57,5 @@ When tokens are drawn at a temperature of 0.8, what share of the draft's guesses
 too_low: Many tokens are nearly certain, such as the word after *once upon a*, and even this draft guesses those.
 too_high: The draft looks at two or three tokens, and even a perfect draft couldn't guess which of several likely words gets drawn.
 unit: %
-low: 0
-high: 100
-slider: yes
 close: 0.08
 """)
