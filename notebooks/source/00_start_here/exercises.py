@@ -34,4 +34,3 @@ EXERCISES = [
         look_at="Taking the largest weight discards the others. Where two words share the weight, as with French “ne … pas” for “not”, the alignment shows only one of them.",
     ),
 ]
-# fmt: on

@@ -225,4 +225,3 @@ EXERCISES = [
         look_at="The count grows in proportion to the distance, like n/(k − 1). With dilation it grows like a logarithm, and attention needs one layer at any distance.",
     ),
 ]
-# fmt: on

@@ -163,4 +163,3 @@ EXERCISES = [
         look_at="The only parameter is w, a matrix of D_q · D_k numbers. If w is the identity, this is Luong's dot score, which requires both widths to agree.",
     ),
 ]
-# fmt: on

@@ -255,4 +255,3 @@ EXERCISES = [
         look_at="Queries are the x, keys the known x, values the known y. Only the score differs: it's based on a distance instead of a dot product. The width is a temperature.",
     ),
 ]
-# fmt: on

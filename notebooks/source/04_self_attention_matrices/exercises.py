@@ -249,4 +249,3 @@ EXERCISES = [
         look_at="The dimensions of size 1 cost no memory, because broadcasting repeats them for every head and every query.",
     ),
 ]
-# fmt: on

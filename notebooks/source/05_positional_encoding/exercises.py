@@ -254,4 +254,3 @@ EXERCISES = [
         look_at="Turn a query and a key like this, and their dot product depends on how far apart they are, not on where they are.",
     ),
 ]
-# fmt: on

@@ -339,4 +339,3 @@ EXERCISES = [
         look_at="The copy comes first. Without clone(), you would have changed the caller's matrix.",
     ),
 ]
-# fmt: on

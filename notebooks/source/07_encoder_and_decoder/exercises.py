@@ -305,4 +305,3 @@ EXERCISES = [
         look_at="With padding on the right, the causal part alone would hide the padding from all real positions. With padding on the left you need both parts.",
     ),
 ]
-# fmt: on

@@ -360,4 +360,3 @@ EXERCISES = [
         look_at="The course's own version counts every dimension from the end, so that it can take a whole batch of sentences.",
     ),
 ]
-# fmt: on

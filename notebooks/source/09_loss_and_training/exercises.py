@@ -348,4 +348,3 @@ EXERCISES = [
         look_at="The exponential comes last. A perplexity is never below 1, and a model that finds all words equally likely has perplexity V.",
     ),
 ]
-# fmt: on

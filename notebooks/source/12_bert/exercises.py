@@ -318,4 +318,3 @@ EXERCISES = [
         look_at="The merged layer is as fast as the original one, because nothing is left of the two thin matrices.",
     ),
 ]
-# fmt: on

@@ -431,4 +431,3 @@ EXERCISES = [
         look_at="Neighbouring windows share size − stride tokens, so every answer of at most that many tokens is whole in at least one window.",
     ),
 ]
-# fmt: on

@@ -298,4 +298,3 @@ EXERCISES = [
         look_at="The cells that count form a diagonal, so `weights.diagonal(…)` finds them too.",
     ),
 ]
-# fmt: on

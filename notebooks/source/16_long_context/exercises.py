@@ -374,4 +374,3 @@ EXERCISES = [
         look_at="Old state and new token in, new state out: that's the signature of rnn_step in lesson 01.",
     ),
 ]
-# fmt: on

@@ -459,4 +459,3 @@ EXERCISES = [
         look_at="The commonest mistake here is a wrong sign. It raises no error, and you notice it only because the reward falls.",
     ),
 ]
-# fmt: on

@@ -244,4 +244,3 @@ EXERCISES = [
         look_at="RMSNorm is LayerNorm with its first step left out. It needs one mean instead of two, and no bias.",
     ),
 ]
-# fmt: on

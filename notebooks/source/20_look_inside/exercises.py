@@ -257,4 +257,3 @@ EXERCISES = [
         look_at="If every part is a receiver, this is ordinary patching. If none is, only the direct path is left. Every other choice of receivers is something in between.",
     ),
 ]
-# fmt: on
