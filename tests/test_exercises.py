@@ -50,7 +50,7 @@ def right_answers(exercise):
 
 
 def draw(exercise):
-    return exercise.draw(torch.Generator().manual_seed(0))
+    return list(exercise.draw(torch.Generator().manual_seed(0)))
 
 
 # Every exercise, whatever its content.

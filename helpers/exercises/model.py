@@ -62,7 +62,7 @@ class Exercise:
         Difficulty and importance from 1 to 5.
     reference : function
         The tested answer; `solution` shows its source.
-    draw : function (torch.Generator) -> list of tuples
+    draw : function (torch.Generator) -> iterable of tuples
         Small inputs, smallest first, in which every size and number varies. Moderate numbers, so
         that a saturated softmax hides nothing.
     mistakes : list of Mistake
@@ -172,7 +172,6 @@ def normal(shapes: str, *cases: tuple, scale=1.0, then=None):
     letters = list(dict.fromkeys(letter for shape in tensors for letter in shape))
 
     def draw(generator):
-        drawn = []
         for case in cases:
             of = {
                 a: n if isinstance(n, tuple) else (n,) for a, n in zip(letters, case, strict=False)
@@ -180,8 +179,7 @@ def normal(shapes: str, *cases: tuple, scale=1.0, then=None):
             sizes = [sum((of[letter] for letter in shape), ()) for shape in tensors]
             numbers = (scale * torch.randn(s, generator=generator) for s in sizes)
             found = (*numbers, *case[len(letters) :])
-            drawn.append(then(*found) if then else found)
-        return drawn
+            yield then(*found) if then else found
 
     return draw
 

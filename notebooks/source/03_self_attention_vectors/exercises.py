@@ -71,10 +71,8 @@ def _draw_regression(generator):
     def uniform(n):
         return torch.rand(n, generator=generator) * 4 - 2
 
-    return [
-        (uniform(t), uniform(s), torch.randn(s, generator=generator), width)
-        for t, s, width in [(2, 3, 0.8), (3, 3, 1.5), (5, 4, 0.6)]
-    ]
+    for t, s, width in [(2, 3, 0.8), (3, 3, 1.5), (5, 4, 0.6)]:
+        yield uniform(t), uniform(s), torch.randn(s, generator=generator), width
 
 
 NO_SOFTMAX = "The scores mix the values as they are. A softmax must first turn them into weights that sum to 1."

@@ -16,10 +16,8 @@ def add_position_number(x):
 
 def draw_rows(generator):
     """Word vectors of several sizes, one of them square."""
-    return [
-        torch.randn(shape, generator=generator).unbind(0)
-        for shape in ((1, 2, 3), (1, 4, 4), (1, 5, 2))
-    ]
+    for shape in ((2, 3), (4, 4), (5, 2)):
+        yield (torch.randn(shape, generator=generator),)
 
 
 def add_positions(embeddings, table):
@@ -80,11 +78,8 @@ def _by_column_number(times):
 
 
 def _draw_turns(generator):
-    shapes = [((2, 4), (2, 2)), ((5, 6), (5, 3)), ((3, 8), (3, 4))]
-    return [
-        (torch.randn(x, generator=generator), torch.rand(a, generator=generator) * 3)
-        for x, a in shapes
-    ]
+    for x, a in [((2, 4), (2, 2)), ((5, 6), (5, 3)), ((3, 8), (3, 4))]:
+        yield torch.randn(x, generator=generator), torch.rand(a, generator=generator) * 3
 
 
 def _complex(x, angles):

@@ -75,7 +75,6 @@ def _layer(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
 
 
 def _draw_layer(generator):
-    cases = []
     for batch, length, width, heads, mask in [
         (1, 3, 4, 2, None),
         (2, 4, 6, 2, None),
@@ -83,8 +82,7 @@ def _draw_layer(generator):
     ]:
         weights = [torch.randn(width, width, generator=generator) / 1.5 for _ in range(4)]
         x = torch.randn(batch, length, width, generator=generator)
-        cases.append((x, *weights, heads, mask))
-    return cases
+        yield x, *weights, heads, mask
 
 
 def _sliced_input(x, w_q, w_k, w_v, w_o, n_heads, mask=None):

@@ -78,14 +78,12 @@ def _draw_decoder(generator):
 
         return attend
 
-    cases = []
     for n_target, n_source in [(3, 2), (4, 5)]:
         weights = torch.randn(7, 4, 4, generator=generator) / 2
         x = torch.randn(2, n_target, 4, generator=generator)
         memory = torch.randn(2, n_source, 4, generator=generator)
         functions = attention_with(weights[:3]), attention_with(weights[3:6])
-        cases.append((x, memory, *functions, lambda h, w=weights[6]: torch.tanh(h @ w) + 0.2))
-    return cases
+        yield x, memory, *functions, lambda h, w=weights[6]: torch.tanh(h @ w) + 0.2
 
 
 def _feed_forward_before_cross(x, memory, self_attention, cross_attention, feed_forward):

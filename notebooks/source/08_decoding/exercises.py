@@ -72,10 +72,9 @@ def _decoder(seed, vocab_size):
 
 
 def _draw_loss(generator):
-    return [
-        (_decoder(seed, vocab_size), torch.randint(vocab_size, (rows, length), generator=generator))
-        for seed, vocab_size, rows, length in [(0, 5, 1, 4), (1, 7, 2, 6), (2, 9, 3, 5)]
-    ]
+    for seed, vocab_size, rows, length in [(0, 5, 1, 4), (1, 7, 2, 6), (2, 9, 3, 5)]:
+        ids = torch.randint(vocab_size, (rows, length), generator=generator)
+        yield _decoder(seed, vocab_size), ids
 
 
 def _model(seed, eos_at, bos_id=1, eos_id=2, bos_at=-1):
@@ -146,15 +145,9 @@ def _top_p_by_rank(logits, p):
 
 
 def _draw_beam(generator):
-    sizes = [(2, 4, 2), (3, 5, 3), (4, 6, 2), (4, 5, 3)]
-    return [
-        (
-            torch.randn(beams, vocab, generator=generator).log_softmax(-1),
-            -torch.rand(beams, generator=generator).cumsum(0),
-            size,
-        )
-        for beams, vocab, size in sizes
-    ]
+    for beams, vocab, size in [(2, 4, 2), (3, 5, 3), (4, 6, 2), (4, 5, 3)]:
+        log_probs = torch.randn(beams, vocab, generator=generator).log_softmax(-1)
+        yield log_probs, -torch.rand(beams, generator=generator).cumsum(0), size
 
 
 def _beam_each(log_probs, beam_scores, beam_size):

@@ -65,14 +65,9 @@ def _rate(step, d_model, warmup_steps):
 
 def _draw_tokens(generator):
     """Logits and targets of one sentence; T and V differ."""
-    shapes = [(2, 4), (5, 3), (4, 7)]
-    return [
-        (
-            torch.randn(length, size, generator=generator) * 2,
-            torch.randint(0, size, (length,), generator=generator),
-        )
-        for length, size in shapes
-    ]
+    for length, size in [(2, 4), (5, 3), (4, 7)]:
+        logits = torch.randn(length, size, generator=generator) * 2
+        yield logits, torch.randint(0, size, (length,), generator=generator)
 
 
 def _draw_counts(generator):

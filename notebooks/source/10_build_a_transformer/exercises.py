@@ -112,7 +112,6 @@ def _ids(*rows):
 
 
 def _draw_attention(generator):
-    cases = []
     for width, heads, t, s, mask, with_cache in [
         (4, 2, 3, 3, causal_mask(3), False),
         (6, 3, 3, 3, padding_mask(_ids([4, 7, 0], [3, 0, 0]), 0), False),
@@ -122,28 +121,20 @@ def _draw_attention(generator):
         weights = _weights(own.MultiHeadAttention(width, heads), generator)
         batch = 1 if mask is None or mask.dim() < 4 else len(mask)
         x, source = (torch.randn(batch, n, width, generator=generator) for n in (t, s))
-        cases.append((weights, heads, x, source, mask, with_cache))
-    return cases
+        yield weights, heads, x, source, mask, with_cache
 
 
 def _draw_encoder_layer(generator):
-    return [
-        (
-            _weights(own.EncoderLayer(width, heads, d_ff), generator),
-            heads,
-            d_ff,
-            torch.randn(*ids.shape, width, generator=generator),
-            padding_mask(ids, 0),
-        )
-        for width, heads, d_ff, ids in [
-            (4, 2, 5, _ids([2, 5, 0])),
-            (6, 3, 7, _ids([4, 7, 2, 1], [3, 5, 0, 0])),
-        ]
-    ]
+    for width, heads, d_ff, ids in [
+        (4, 2, 5, _ids([2, 5, 0])),
+        (6, 3, 7, _ids([4, 7, 2, 1], [3, 5, 0, 0])),
+    ]:
+        weights = _weights(own.EncoderLayer(width, heads, d_ff), generator)
+        x = torch.randn(*ids.shape, width, generator=generator)
+        yield weights, heads, d_ff, x, padding_mask(ids, 0)
 
 
 def _draw_decoder_layer(generator):
-    cases = []
     for width, heads, d_ff, source, t, with_cache in [
         (4, 2, 5, _ids([2, 5, 0]), 3, False),
         (6, 3, 7, _ids([4, 7, 2, 1], [3, 5, 0, 0]), 3, False),
@@ -153,20 +144,17 @@ def _draw_decoder_layer(generator):
         memory = torch.randn(*source.shape, width, generator=generator)
         weights = _weights(own.DecoderLayer(width, heads, d_ff), generator)
         masks = causal_mask(t), padding_mask(source, 0)
-        cases.append((weights, heads, d_ff, x, memory, *masks, with_cache))
-    return cases
+        yield weights, heads, d_ff, x, memory, *masks, with_cache
 
 
 def _draw_transformer(generator):
-    cases = []
     for sizes, pad_id, source, target, with_cache in [
         ((8, 4, 2, 1, 5), 0, _ids([2, 5, 0]), _ids([1, 3]), False),
         ((9, 6, 3, 2, 7), 7, _ids([4, 3, 2, 1], [3, 5, 7, 7]), _ids([1, 4, 2], [1, 6, 7]), False),
         ((8, 4, 2, 3, 6), 0, _ids([4, 7, 2, 0]), _ids([1, 3, 5]), True),
     ]:
         weights = _weights(own.Transformer(*sizes, pad_id), generator)
-        cases.append((weights, sizes, pad_id, source, target, with_cache))
-    return cases
+        yield weights, sizes, pad_id, source, target, with_cache
 
 
 class _Learner:
@@ -201,13 +189,11 @@ def _takes_train(train):
 
 
 def _draw_train(generator):
-    cases = []
     for pad_id, n, warm in [(0, 3, 2), (6, 5, 3)]:
         start = [torch.randn(shape, generator=generator) for shape in ((7, 4), (4, 7))]
         ids = torch.randint(1, 6, (n, 2, 2, 4), generator=generator)
         ids[:, 1, 1, 2:] = pad_id
-        cases.append((*start, pad_id, [tuple(batch) for batch in ids], warm))
-    return cases
+        yield *start, pad_id, [tuple(batch) for batch in ids], warm
 
 
 class _Writer:
@@ -239,7 +225,6 @@ def _takes_translate(translate):
 
 
 def _draw_translate(generator):
-    cases = []
     for pad_id, never, source, bos_id, eos_id, max_len, with_cache in [
         (0, 2, _ids([3, 5, 2]), 1, 2, 6, False),
         (7, 8, _ids([4, 2, 7, 7]), 3, 2, 9, True),
@@ -248,8 +233,7 @@ def _draw_translate(generator):
     ]:
         table = torch.randn(9, 9, generator=generator)
         table[:, [pad_id, never]] = -9.0
-        cases.append((table, pad_id, source, bos_id, eos_id, max_len, with_cache))
-    return cases
+        yield table, pad_id, source, bos_id, eos_id, max_len, with_cache
 
 
 # The two functions, written otherwise; known mistakes are edits of the file's own.

@@ -106,14 +106,11 @@ def _ids(generator, length, low=0, high=4):
 
 
 def _draw_words(generator):
-    fixed = [([[1, 2, 3], [2, 3]], [1, 4]), ([[5, 5, 7], [7, 5, 9, 7, 5], [9, 8]], [2, 2, 3])]
-    return fixed + [
-        (
-            [_ids(generator, _whole(generator, 2, 7)) for _ in range(n)],
-            [_whole(generator, 1, 6) for _ in range(n)],
-        )
-        for n in (2, 3, 3, 4, 4, 4, 5, 5, 5, 5, 5, 6, 6)
-    ]
+    yield [[1, 2, 3], [2, 3]], [1, 4]
+    yield [[5, 5, 7], [7, 5, 9, 7, 5], [9, 8]], [2, 2, 3]
+    for n in (2, 3, 3, 4, 4, 4, 5, 5, 5, 5, 5, 6, 6):
+        words = [_ids(generator, _whole(generator, 2, 7)) for _ in range(n)]
+        yield words, [_whole(generator, 1, 6) for _ in range(n)]
 
 
 def _draw_merge(generator):
@@ -171,15 +168,12 @@ def _draw_wordpiece(generator):
 
 def _draw_log_probs(generator):
     pieces = ["a", "b", "c", "ab", "ba", "bc", "abc", "bab", "ca", "aba", "cab", "abab"]
-    cases = [
-        ("ab", {"a": -1.0, "b": -1.2, "ab": -2.6}),
-        ("aba", {"a": -2.5, "b": -1.4, "ab": -2.0, "ba": -2.2}),
-    ]
+    yield "ab", {"a": -1.0, "b": -1.2, "ab": -2.6}
+    yield "aba", {"a": -2.5, "b": -1.4, "ab": -2.0, "ba": -2.2}
     for word in ("abab", "cabab", "abcab", "babcaba", "ababcabab"):
         sizes = torch.rand(len(pieces), generator=generator).tolist()
         pairs = zip(pieces, sizes, strict=True)
-        cases.append((word, {p: -1.5 - 0.9 * len(p) ** 0.7 - 1.6 * r for p, r in pairs}))
-    return cases
+        yield word, {p: -1.5 - 0.9 * len(p) ** 0.7 - 1.6 * r for p, r in pairs}
 
 
 # Wrong answers that no edit makes.

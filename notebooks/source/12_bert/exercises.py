@@ -61,7 +61,6 @@ def _mean_pool(hidden, token_ids, pad_id):
 
 def draw_masking(generator):
     """Ids, chosen positions, lots of all three kinds among chosen and others, random ids."""
-    cases = []
     for shape, mask_id in (((1, 6), 4), ((2, 7), 3), ((3, 10), 103)):
         ids = torch.randint(5, 90, shape, generator=generator)
         chosen = torch.rand(shape, generator=generator) < 0.6
@@ -70,15 +69,11 @@ def draw_masking(generator):
         uniform[:, :4] = torch.tensor([0.4, 0.85, 0.95, 0.85])
         uniform[:, 4:6] = torch.tensor([0.3, 0.93])
         uniform[0, 1], uniform[-1, 2] = 0.8, 0.9  # the limits themselves
-        cases.append(
-            (ids, chosen, uniform, torch.randint(110, 190, shape, generator=generator), mask_id)
-        )
-    return cases
+        yield ids, chosen, uniform, torch.randint(110, 190, shape, generator=generator), mask_id
 
 
 def draw_logits(generator):
     """Logits, ids and chosen positions: a different number of them in every sentence."""
-    cases = []
     for batch, length, vocabulary in ((2, 3, 4), (2, 5, 7), (3, 6, 5)):
         logits = torch.randn(batch, length, vocabulary, generator=generator)
         ids = torch.randint(vocabulary, (batch, length), generator=generator)
@@ -87,8 +82,7 @@ def draw_logits(generator):
             chosen[row, 1 : 2 + row % (length - 1)] = True
         chosen[-1, -1] = True
         ids[0, 1] = 0  # chosen, and a token like any other
-        cases.append((logits, ids, chosen))
-    return cases
+        yield logits, ids, chosen
 
 
 def draw_pairs(generator):
@@ -98,7 +92,6 @@ def draw_pairs(generator):
 
 def draw_padded(generator):
     """Vectors and ids with padding of another id each time, somewhere behind the words."""
-    cases = []
     rows = (
         ([[5, 7, 0], [4, 0, 0]], 0),
         ([[1, 2, 9, 9, 9], [3, 7, 4, 5, 9]], 9),
@@ -106,8 +99,7 @@ def draw_padded(generator):
     )
     for ids, pad_id in rows:
         ids = torch.tensor(ids)
-        cases.append((torch.randn(*ids.shape, 4, generator=generator) + 0.5, ids, pad_id))
-    return cases
+        yield torch.randn(*ids.shape, 4, generator=generator) + 0.5, ids, pad_id
 
 
 # Inputs, a matrix, two thin ones and alpha; all sizes differ.

@@ -81,29 +81,24 @@ def windows(n_tokens, size, stride):
 
 def _draw_retrieve(generator):
     """Vectors of very different lengths, so that a dot product and a cosine choose differently."""
-    cases = []
     for n, width, k in [(5, 3, 2), (8, 4, 3), (12, 6, 5), (9, 5, 1)]:
         length = 0.3 + 4 * torch.rand(n, 1, generator=generator)
         vectors = length * torch.randn(n, width, generator=generator)
-        cases.append((1.7 * torch.randn(width, generator=generator), vectors, k))
-    return cases
+        yield 1.7 * torch.randn(width, generator=generator), vectors, k
 
 
 def _draw_recall(generator):
-    cases = []
     for n_questions, n_paragraphs, k in [(4, 5, 2), (10, 6, 1), (12, 8, 3), (20, 9, 4)]:
         similarity = torch.randn(n_questions, n_paragraphs, generator=generator)
         right = torch.randint(n_paragraphs, (n_questions,), generator=generator)
         # A third of the questions is easy, or hardly any would be found.
         easy = torch.arange(n_questions) % 3 == 0
         similarity[easy, right[easy]] += 2
-        cases.append((similarity, right, k))
-    return cases
+        yield similarity, right, k
 
 
 def _draw_best(generator):
     """Question in front, text behind, and something tempting in each place where a slip goes."""
-    cases = []
     for n, asked, max_len, high, seed in [
         (9, 3, 3, {"start": {5: 4.0, 1: 2.0}, "end": {4: 5.0, 6: 3.0, 2: 6.0}}, 0),
         (12, 4, 3, {"start": {6: 4.0, 9: 3.5}, "end": {8: 3.0, 10: 3.4, 9: 3.2}}, 1),
@@ -124,31 +119,22 @@ def _draw_best(generator):
                 logits[place] += value
         in_text = torch.arange(n) >= asked
         in_text[-1] = False  # the last [SEP]
-        cases.append((start, end, in_text, max_len))
-    return cases
+        yield start, end, in_text, max_len
 
 
 def _draw_offsets(generator):
     """Offsets of words of many lengths, with one or two characters between them."""
-    cases = []
     for n, start, end in [(6, 1, 3), (8, 2, 2), (9, 4, 6), (12, 3, 9)]:
         lengths = torch.randint(2, 8, (n,), generator=generator)
         gaps = torch.randint(0, 3, (n,), generator=generator)
         first = (lengths + gaps).cumsum(0) - lengths + 3
-        cases.append((torch.stack([first, first + lengths], dim=1), start, end))
-    return cases
+        yield torch.stack([first, first + lengths], dim=1), start, end
 
 
 def _draw_loss(generator):
-    return [
-        (
-            1.5 * torch.randn(batch, length, generator=generator),
-            1.5 * torch.randn(batch, length, generator=generator),
-            torch.randint(length, (batch,), generator=generator),
-            torch.randint(length, (batch,), generator=generator),
-        )
-        for batch, length in [(2, 4), (3, 6), (5, 5)]
-    ]
+    for batch, length in [(2, 4), (3, 6), (5, 5)]:
+        logits = [1.5 * torch.randn(batch, length, generator=generator) for _ in range(2)]
+        yield *logits, *(torch.randint(length, (batch,), generator=generator) for _ in range(2))
 
 
 def _draw_f1(generator):

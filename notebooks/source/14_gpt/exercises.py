@@ -77,24 +77,16 @@ def _story_model(seed, vocab_size=11):
 
 
 def _draw_story(generator):
-    settings = [(0, 3, 3, 8), (1, 5, 4, 3), (2, 2, 6, 4), (3, 6, 5, 6), (4, 4, 7, 2)]
-    return [
-        (
-            _story_model(seed),
-            torch.randint(1, 11, (n,), generator=generator).tolist(),
-            more,
-            longest,
-        )
-        for seed, n, more, longest in settings
-    ]
+    sizes = [(3, 3, 8), (5, 4, 3), (2, 6, 4), (6, 5, 6), (4, 7, 2)]
+    for seed, (n, more, longest) in enumerate(sizes):
+        ids = torch.randint(1, 11, (n,), generator=generator).tolist()
+        yield _story_model(seed), ids, more, longest
 
 
 def _draw_bits(generator):
     texts = ["the cat", "Once upon a time", "über die Brücke", "“No,” she said."]
-    return [
-        (-3 * torch.rand(n, generator=generator) - 0.1, text)
-        for n, text in zip((3, 4, 7, 6), texts, strict=True)
-    ]
+    for n, text in zip((3, 4, 7, 6), texts, strict=True):
+        yield -3 * torch.rand(n, generator=generator) - 0.1, text
 
 
 def _average_by_loop(x):

@@ -86,7 +86,6 @@ def mix(tokens):
 
 def _draw_tables(generator):
     """Tables in which some positions resemble a neighbour in the row, in the column, or neither."""
-    tables = []
     for n_rows, n_columns, noise in [(3, 4, 0.2), (4, 3, 0.5), (5, 6, 0.6), (3, 7, 0.9)]:
         row, column = torch.arange(n_rows)[:, None, None], torch.arange(n_columns)[:, None]
         waves = torch.linspace(0.5, 1.5, 3)
@@ -100,8 +99,7 @@ def _draw_tables(generator):
         ).flatten(0, 1)
         length = 0.5 + torch.rand(len(grid), 1, generator=generator)
         random = torch.randn(grid.shape, generator=generator)
-        tables.append((length * (grid + noise * random + 0.4), n_columns))
-    return tables
+        yield length * (grid + noise * random + 0.4), n_columns
 
 
 # The same written differently.

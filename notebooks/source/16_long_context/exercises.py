@@ -104,26 +104,19 @@ def draw_reach(generator):
 
 def draw_scores(generator):
     """What was seen so far, and a block of scores that holds a new maximum or doesn't."""
-    shapes = [(2, 3), (3, 2), (4, 5)]
-    return [
-        (
-            torch.randn(n_queries, generator=generator),
-            1 + 3 * torch.rand(n_queries, generator=generator),
-            torch.randn(n_queries, block, generator=generator),
-        )
-        for n_queries, block in shapes
-    ]
+    for n_queries, block in [(2, 3), (3, 2), (4, 5)]:
+        largest = torch.randn(n_queries, generator=generator)
+        total = 1 + 3 * torch.rand(n_queries, generator=generator)
+        yield largest, total, torch.randn(n_queries, block, generator=generator)
 
 
 def draw_step(generator):
     """One token, and what the tokens before it left behind."""
-    cases = []
     for width, d_value in ((2, 3), (4, 2), (3, 5)):
         query, key, value = (torch.randn(n, generator=generator) for n in (width, width, d_value))
         state = torch.randn(width, d_value, generator=generator)
         total = torch.rand(width, generator=generator) + 0.5
-        cases.append((query, key, value, state, total))
-    return cases
+        yield query, key, value, state, total
 
 
 def _step_by_sums(largest, total, scores):

@@ -57,7 +57,6 @@ def _draw_strokes(generator):
 
 
 def _draw_windows(generator):
-    found = []
     for sizes, longest in [((3, 2), 4), ((2, 6, 4), 5), ((5, 3, 1), 4)]:
         windows = []
         for n in sizes:
@@ -66,18 +65,15 @@ def _draw_windows(generator):
             steps = torch.randint(32, (n,), generator=generator).sort().values
             steps[0] = 0  # and it may come at once
             windows.append(torch.stack([ids, steps], dim=1))
-        found.append((windows, longest))
-    return found
+        yield windows, longest
 
 
 def _draw_timed(generator):
-    found = []
     for n, length, width in [(2, 3, 4), (3, 4, 5), (2, 6, 4)]:
         ids = torch.randint(1, 7, (n, length), generator=generator)
         steps = torch.randint(2, 32, (n, length), generator=generator).sort(dim=1).values
         tables = (torch.randn(size, width, generator=generator) for size in (7, 32))
-        found.append((ids, steps, *tables, torch.randn(width, generator=generator)))
-    return found
+        yield ids, steps, *tables, torch.randn(width, generator=generator)
 
 
 def _layer(gain):
@@ -101,14 +97,12 @@ def _layer(gain):
 
 
 def _draw_read(generator):
-    found = []
     for lengths, width, n_genres in [((3, 2), 4, 3), ((2, 5, 3), 5, 4), ((1, 6), 3, 2)]:
         longest = max(lengths)
         real = torch.arange(longest) < torch.tensor(lengths)[:, None]
         x = torch.randn(len(lengths), 1 + longest, width, generator=generator)
         w = torch.randn(width, n_genres, generator=generator)
-        found.append((x, real, [_layer(0.5), _layer(-0.8), _layer(1.1)], w))
-    return found
+        yield x, real, [_layer(0.5), _layer(-0.8), _layer(1.1)], w
 
 
 def _draw_grid(generator):
@@ -117,17 +111,15 @@ def _draw_grid(generator):
 
 def _draw_numbers(generator):
     first = torch.randint(6, (4,), generator=generator)
-    found = [(first, first[[2, 0, 2]])]  # all of them seen
+    yield first, first[[2, 0, 2]]  # all of them seen
     for n_train, n_test, n in [(7, 5, 6), (9, 6, 8), (8, 11, 9)]:
         train = torch.randint(n, (n_train,), generator=generator)
         test = torch.randint(n, (n_test,), generator=generator)
         train[0], test[0], test[1], test[2] = test[3], test[3], n + 2, n + 2
-        found.append((train, test))
-    return found
+        yield train, test
 
 
 def _draw_split(generator):
-    found = []
     for n_windows, n, share in [(9, 4, 0.4), (15, 7, 0.3), (10, 6, 0.05), (11, 5, 0.95)]:
         more = torch.randint(n, (n_windows - n,), generator=generator)
         numbers = torch.cat([torch.arange(n), more]).sort().values * 3 + 1
@@ -135,28 +127,23 @@ def _draw_split(generator):
         order = known[torch.randperm(len(known), generator=generator)]
         if order[0] == known[0]:  # else the first of the order is the smallest, too
             order = order.flip(0)
-        found.append((numbers, order, share))
-    return found
+        yield numbers, order, share
 
 
 def _draw_answers(generator):
-    found = []
     for counts, n_genres in [((5, 2, 1), 3), ((6, 3, 2, 1), 4), ((5, 0, 4), 3)]:
         labels = torch.cat([torch.full((n,), genre) for genre, n in enumerate(counts)])
         logits = torch.randn(len(labels), n_genres, generator=generator)
         logits[torch.arange(n_genres), torch.arange(n_genres)] += 4  # every genre is an answer
         logits[-1, labels[-1]] += 4
-        found.append((logits, labels))
-    return found
+        yield logits, labels
 
 
 def _draw_weights(generator):
-    found = []
     for n, n_beats in [(7, 8), (9, 6), (12, 8)]:
         weights = torch.randn(1 + n, generator=generator).softmax(-1)
         steps = torch.randint(4 * n_beats, (n,), generator=generator).sort().values
-        found.append((weights, steps, n_beats))
-    return found
+        yield weights, steps, n_beats
 
 
 # The same written differently.

@@ -79,24 +79,16 @@ def _draw_rewards(generator):
 
 
 def _draw_ratios(generator):
-    return [
-        (
-            -2 * torch.rand(n, t, generator=generator),
-            -2 * torch.rand(n, t, generator=generator),
-            torch.tensor([1.0, -1.0, 0.5, -2.0])[:n],
-            clip,
-        )
-        for n, t, clip in ((2, 3, 0.2), (3, 4, 0.3), (4, 4, 0.1))
-    ]
+    for n, t, clip in ((2, 3, 0.2), (3, 4, 0.3), (4, 4, 0.1)):
+        log_probs = [-2 * torch.rand(n, t, generator=generator) for _ in range(2)]
+        yield *log_probs, torch.tensor([1.0, -1.0, 0.5, -2.0])[:n], clip
 
 
 def _draw_gains(generator):
-    cases = []
     for n, t, beta in ((1, 3, 0.5), (2, 4, 0.2), (3, 5, 0.8)):
         counted = torch.arange(t) < torch.randint(1, t, (n, 1), generator=generator)
         gain, kl = torch.randn(n, t, generator=generator), torch.rand(n, t, generator=generator)
-        cases.append((gain, kl, counted, beta))
-    return cases
+        yield gain, kl, counted, beta
 
 
 def _advantages_by_rows(rewards):
@@ -131,27 +123,21 @@ def _draw_turns(generator):
 
 
 def _draw_pair(generator):
-    return [
-        (*(torch.randint(10, 40, (n,), generator=generator) for n in sizes), end_id)
-        for *sizes, end_id in [(3, 2, 1), (2, 4, 5), (5, 3, 9), (4, 6, 3)]
-    ]
+    for *sizes, end_id in [(3, 2, 1), (2, 4, 5), (5, 3, 9), (4, 6, 3)]:
+        yield *(torch.randint(10, 40, (n,), generator=generator) for n in sizes), end_id
 
 
 def _draw_log_probs(generator):
-    return [
-        (*(-3 * torch.rand(b, generator=generator) - 0.3 for _ in range(4)), beta)
-        for b, beta in [(2, 0.5), (3, 0.8), (4, 1.5), (6, 0.3)]
-    ]
+    for b, beta in [(2, 0.5), (3, 0.8), (4, 1.5), (6, 0.3)]:
+        yield *(-3 * torch.rand(b, generator=generator) - 0.3 for _ in range(4)), beta
 
 
 def _draw_logits(generator):
-    cases = []
     for b, t, v in [(1, 3, 4), (2, 4, 5), (3, 5, 3), (2, 6, 7)]:
         counted = torch.rand(b, t, generator=generator) < 0.6
         counted[:, 1], counted[:, -1] = True, False
         policy, reference = (1.5 * torch.randn(b, t, v, generator=generator) for _ in range(2))
-        cases.append((policy, reference, counted))
-    return cases
+        yield policy, reference, counted
 
 
 def _draw_answers(generator):

@@ -60,25 +60,20 @@ def _unpack_q4_1(blocks):
 
 
 def _draw_blocks(generator):
-    drawn = []
     for n in (1, 2, 3):
         blocks = torch.randint(256, (n, 20), generator=generator, dtype=torch.uint8)
         facts = torch.stack(
             [torch.rand(n, generator=generator) + 0.1, -torch.rand(n, generator=generator) - 1], 1
         )
         blocks[:, :4] = facts.half().view(torch.uint8)
-        drawn.append((blocks,))
-    return drawn
+        yield (blocks,)
 
 
 def _draw_norm(generator):
-    return [
-        (
-            torch.randn(*shape, generator=generator) * size,
-            torch.randn(shape[-1], generator=generator),
-        )
-        for shape, size in [((1, 2), 1.0), ((2, 3), 0.01), ((2, 3, 4), 1.0)]
-    ] + [(torch.randn(2, 3, generator=generator), torch.ones(3), 0.1)]
+    for shape, size in [((1, 2), 1.0), ((2, 3), 0.01), ((2, 3, 4), 1.0)]:
+        x = torch.randn(*shape, generator=generator) * size
+        yield x, torch.randn(shape[-1], generator=generator)
+    yield torch.randn(2, 3, generator=generator), torch.ones(3), 0.1
 
 
 def _halves_paired(x, base=10000.0):

@@ -47,14 +47,10 @@ def patch_path(parts, x, change, receivers):
 
 
 def _draw_streams(generator):
-    return [
-        (
-            torch.randn(n, d, generator=generator) * size,
-            torch.rand(d, generator=generator) + 0.5,
-            torch.randn(v, d, generator=generator),
-        )
-        for n, d, v, size in ((1, 2, 3, 2.0), (3, 4, 5, 0.5), (4, 3, 6, 3.0))
-    ]
+    for n, d, v, size in ((1, 2, 3, 2.0), (3, 4, 5, 0.5), (4, 3, 6, 3.0)):
+        stream = torch.randn(n, d, generator=generator) * size
+        gain = torch.rand(d, generator=generator) + 0.5
+        yield stream, gain, torch.randn(v, d, generator=generator)
 
 
 def _layer(generator, length, width):
@@ -69,15 +65,13 @@ def _layer(generator, length, width):
 
 
 def _draw_runs(generator):
-    drawn = []
     for n, length, width, layer, position in ((2, 2, 2, 0, 1), (3, 3, 2, 1, 1), (3, 4, 3, 2, 2)):
         layers = [_layer(generator, length, width) for _ in range(n)]
         source = [torch.randn(length, width, generator=generator)]
         for run in layers:
             source.append(run(source[-1]))
         x = torch.randn(length, width, generator=generator)
-        drawn.append((layers, x, source, layer, position))
-    return drawn
+        yield layers, x, source, layer, position
 
 
 def _patched_by_copies(layers, x, source, layer, position):
@@ -88,12 +82,10 @@ def _patched_by_copies(layers, x, source, layer, position):
 
 
 def _draw_paths(generator):
-    drawn = []
     for n, receivers in ((2, {1}), (3, {0, 2}), (4, {1, 2}), (3, set())):
         layers = [_layer(generator, n, 2) for _ in range(n)]
         parts = [lambda x, run=run: run(x) - x for run in layers]
-        drawn.append((parts, *torch.randn(2, n, 2, generator=generator), receivers))
-    return drawn
+        yield parts, *torch.randn(2, n, 2, generator=generator), receivers
 
 
 def _paths_by_difference(parts, x, change, receivers):

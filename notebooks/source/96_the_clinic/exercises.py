@@ -38,31 +38,30 @@ def _toy(generator, weights):
 
 
 def _draw_future(generator):
-    cases = []
     for length, batch, above in ((3, 1, 0.4), (4, 2, 0.0), (5, 2, 0.3), (6, 2, 0.2)):
         mask = torch.rand(length, length, generator=generator)
         mask = mask.tril() + above * torch.rand(length, length, generator=generator).triu(1)
         ids = torch.randint(1, 9, (batch, length), generator=generator)
-        cases.append((_toy(generator, lambda _, mask=mask: mask), ids, 9 + len(cases) % 3))
-    return cases
+        yield _toy(generator, lambda _, mask=mask: mask), ids, 9 + length % 3
 
 
 def _draw_padding(generator):
-    cases = []
-    for length, n_pads, counts in ((3, 2, 0.2), (4, 3, 0.3), (4, 1, 0.0), (5, 2, 0.4)):
-        pad_id = (0, 11, 0, 11)[len(cases)]
+    for length, n_pads, counts, pad_id in (
+        (3, 2, 0.2, 0),
+        (4, 3, 0.3, 11),
+        (4, 1, 0.0, 0),
+        (5, 2, 0.4, 11),
+    ):
 
         def weights(ids, counts=counts, pad_id=pad_id):
             share = (ids != pad_id).float() + counts * (ids == pad_id)
             return share[:, None, :].expand(-1, ids.shape[1], -1) + torch.eye(ids.shape[1])
 
         ids = torch.randint(1, 11, (2, length), generator=generator)
-        cases.append((_toy(generator, weights), ids, pad_id, n_pads))
-    return cases
+        yield _toy(generator, weights), ids, pad_id, n_pads
 
 
 def _draw_batch(generator):
-    cases = []
     for batch, length, mixes in ((2, 3, 0.5), (3, 3, 0.0), (3, 4, 0.5), (4, 3, 0.25), (4, 4, 0.4)):
         one = _toy(generator, lambda ids: torch.eye(ids.shape[1]) + 0.5)
 
@@ -72,8 +71,7 @@ def _draw_batch(generator):
 
         ids = torch.randint(0, 6, (batch, length), generator=generator)
         new_row = torch.randint(6, 12, (length,), generator=generator)
-        cases.append((model, ids, new_row))
-    return cases
+        yield model, ids, new_row
 
 
 def _future_in_one_line(model, ids, new_token):
