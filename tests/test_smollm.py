@@ -124,7 +124,6 @@ def test_patching_holds_for_pairs_that_the_alphabet_chose(smol):
         assert share[:, :3].abs().max() < 0.01
 
 
-@pytest.mark.slow
 def test_template_is_the_files_own(smol):
     from transformers import PreTrainedTokenizerFast
 
@@ -210,7 +209,6 @@ def test_without_the_package(monkeypatch):
         load_smollm()
 
 
-@pytest.mark.slow
 @pytest.mark.weekly
 def test_a_damaged_converted_file_is_found_and_written_anew(tmp_path, monkeypatch):
     monkeypatch.setattr(smollm.platformdirs, "user_cache_dir", lambda name: str(tmp_path))

@@ -97,7 +97,6 @@ def texts(cell):
     return found + [output.get("text", "") for output in cell.outputs]
 
 
-@pytest.mark.slow
 # The later lessons once a week: what their exercises give, the notebooks' own tests run too.
 @pytest.mark.parametrize("name", once_a_week(LESSONS, [name for name in LESSONS if name < "11"]))
 def test_a_solved_lesson_is_green(name, kernel, request):

@@ -5,8 +5,6 @@ import re
 import pytest
 from samples import once_a_week
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
 # Weights that can be foretold: in layer l, head h, query q attends to key (q + l + h) mod 5 with
 # 0.8, at every other key with 0.05.
 FORETOLD = """

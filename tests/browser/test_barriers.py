@@ -4,8 +4,6 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from samples import once_a_week
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
 CELLS = [
     """
 from IPython.display import display

@@ -5,8 +5,6 @@ from playwright.sync_api import expect
 
 from teaching import teach
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
 
 @pytest.fixture
 def notes(chromium, tmp_path):

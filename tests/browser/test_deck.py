@@ -5,8 +5,6 @@ import pytest
 
 from notebooks import copies
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
 BEGIN = ".course-deck-start"
 NUMBER = ".course-deck-bar output"
 LONG = "\n\n".join(

@@ -1,11 +1,7 @@
 """Explorers and the attention view driven by hand in a real JupyterLab, today and tomorrow."""
 
-import pytest
-
 from helpers.widgets import modules
 from helpers.widgets.softmax_scale import SoftmaxTemperature
-
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 SOFTMAX = """
 from helpers.widgets.softmax_scale import SoftmaxTemperature

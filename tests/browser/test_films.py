@@ -6,8 +6,6 @@ from samples import once_a_week
 from helpers import notebook
 from helpers.widgets.film import frame_svg
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
 NAME = "queries_in_one_plane"
 FILMS = [NAME, *sorted({path.stem for path in notebook.IMAGES.glob("*.json")} - {NAME})]
 STEP = "document.querySelector('.film-count').textContent"

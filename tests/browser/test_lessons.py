@@ -6,8 +6,6 @@ from waits import PATIENCE
 
 from notebooks import build
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
 
 @pytest.mark.parametrize("every", once_a_week([1, 12], [12]))
 def test_every_control_of_the_gallery_repaints_its_picture(open_notebook, every):

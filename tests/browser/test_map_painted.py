@@ -14,8 +14,6 @@ from helpers.pretrained.translator import load_translator
 from helpers.pretrained.wardrobe import load_wardrobe
 from helpers.widgets.model_map import model_map
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
 SENTENCE = "Un chien noir court dans la neige avec un bâton."
 LONG = (
     "Un jeune homme portant une veste noire et un chapeau de paille est assis sur un banc dans un "

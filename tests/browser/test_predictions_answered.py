@@ -6,8 +6,6 @@ from waits import READY
 
 from notebooks import build
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
 DEFINE = """
 import os, tempfile
 folder = tempfile.TemporaryDirectory()

@@ -12,7 +12,6 @@ import pytest
 from samples import once_a_week
 from waits import ALIVE, PATIENCE
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parents[2]
 LESSON = "03_self_attention_vectors.html"
 CHOSEN = "00_start_here.html"  # its first prediction is a choice
