@@ -4,14 +4,13 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from drawn import drawn
 from hypothesis import strategies as st
 from samples import once_a_week
 
 from helpers.transformer import decoding
 
 BOS, EOS, V = 1, 2, 6
-few = settings(max_examples=25, deadline=None, derandomize=True)
 
 
 def table_model(seed, sharpness=2.0):
@@ -130,8 +129,7 @@ def test_sentences_end_at_eos_and_leave_the_batch():
     assert sizes == [3, 3, 3, 2, 1]
 
 
-@few
-@given(st.integers(0, 10_000), st.integers(1, 4))
+@drawn(st.integers(0, 10_000), st.integers(1, 4))
 def test_a_beam_over_a_batch_is_each_sentence_alone(seed, beam_size):
     """Each row's own table follows it through every reordering and every drop."""
     torch.manual_seed(seed)
@@ -172,8 +170,7 @@ def test_top_p_stops_at_exactly_p():
         assert (~decoding.top_p_filter(quarters, p).isinf()).sum() == n_kept
 
 
-@few
-@given(st.integers(0, 10_000), st.floats(0.05, 1.0))
+@drawn(st.integers(0, 10_000), st.floats(0.05, 1.0))
 def test_top_p_keeps_the_fewest_that_reach_p(seed, p):
     logits = torch.randn(8, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     kept = ~decoding.top_p_filter(logits, p).isinf()

@@ -4,13 +4,12 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from drawn import drawn
 from hypothesis import strategies as some
 
 from helpers.models import efficient
 from helpers.transformer.attention import scaled_dot_product_attention
 
-few = settings(max_examples=40, deadline=None, derandomize=True)
 small = some.integers(1, 7)
 seeds = some.integers(0, 2**32)
 
@@ -27,16 +26,14 @@ def quadratic(query, key, value, causal):
     return weights @ value / weights.sum(-1, keepdim=True)
 
 
-@few
-@given(*[some.integers(1, 50)] * 3)
+@drawn(*[some.integers(1, 50)] * 3)
 def test_the_cache_counts_what_a_cache_holds(n_tokens, n_heads, d_head):
     keys = torch.zeros(1, n_heads, n_tokens, d_head, dtype=torch.float16)
     held = 2 * keys.numel() * keys.element_size()
     assert efficient.cache_size(n_tokens, 3, n_heads, d_head) == 3 * held
 
 
-@few
-@given(small, some.integers(1, 12), some.integers(1, 5), seeds, some.sampled_from([1, 30, 300]))
+@drawn(small, some.integers(1, 12), some.integers(1, 5), seeds, some.sampled_from([1, 30, 300]))
 def test_tiled_attention_is_attention(n_queries, n_keys, block, seed, scale):
     query = scale * normal(seed, 2, n_queries, 4)
     key, value = normal(seed + 1, 2, n_keys, 4), normal(seed + 2, 2, n_keys, 3)
@@ -44,8 +41,7 @@ def test_tiled_attention_is_attention(n_queries, n_keys, block, seed, scale):
     torch.testing.assert_close(efficient.tiled_attention(query, key, value, block), expected)
 
 
-@few
-@given(small, small, seeds)
+@drawn(small, small, seeds)
 def test_linear_attention_is_its_quadratic_form(n_queries, n_keys, seed):
     query, key = normal(seed, 2, n_queries, 4), normal(seed + 1, 2, n_keys, 4)
     value = normal(seed + 2, 2, n_keys, 3)
@@ -54,8 +50,7 @@ def test_linear_attention_is_its_quadratic_form(n_queries, n_keys, seed):
     )
 
 
-@few
-@given(some.integers(1, 12), some.integers(1, 14), seeds)
+@drawn(some.integers(1, 12), some.integers(1, 14), seeds)
 def test_causal_linear_attention_is_its_quadratic_form_in_chunks_of_any_size(length, chunk, seed):
     query, key, value = (normal(seed + i, 2, length, 4) for i in range(3))
     torch.testing.assert_close(
@@ -64,8 +59,7 @@ def test_causal_linear_attention_is_its_quadratic_form_in_chunks_of_any_size(len
     )
 
 
-@few
-@given(some.integers(1, 12), seeds)
+@drawn(some.integers(1, 12), seeds)
 def test_causal_linear_attention_is_a_recurrence(length, seed):
     query, key = normal(seed, 2, length, 4), normal(seed + 1, 2, length, 4)
     value = normal(seed + 2, 2, length, 3)
@@ -89,8 +83,7 @@ def dense_mixture(layer, x):
     return sum(gates[..., i, None] * expert(x) for i, expert in enumerate(layer.experts))
 
 
-@few
-@given(some.integers(1, 6), seeds)
+@drawn(some.integers(1, 6), seeds)
 def test_a_mixture_is_the_weighted_sum_of_the_chosen_experts(k, seed):
     torch.manual_seed(seed)
     layer = efficient.MixtureOfExperts(8, 16, n_experts=6, k=k).double()

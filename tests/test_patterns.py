@@ -5,13 +5,12 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from drawn import drawn
 from hypothesis import strategies as some
 
 from helpers.models import patterns
 from helpers.transformer.attention import scaled_dot_product_attention
 
-few = settings(max_examples=40, deadline=None, derandomize=True)
 length = some.integers(1, 20)
 width = some.integers(1, 8)
 direction = some.booleans()
@@ -25,23 +24,20 @@ def by_rule(length, causal, rule):
 
 
 @pytest.mark.slow
-@few
-@given(length, width, direction)
+@drawn(length, width, direction)
 def test_a_window_is_the_nearest_positions(length, window, causal):
     expected = by_rule(length, causal, lambda t, s: abs(t - s) < window)
     assert torch.equal(patterns.window_mask(length, window, causal), expected)
 
 
 @pytest.mark.slow
-@few
-@given(length, width, direction)
+@drawn(length, width, direction)
 def test_a_stride_is_a_window_and_every_nth_position(length, stride, causal):
     expected = by_rule(length, causal, lambda t, s: abs(t - s) < stride or abs(t - s) % stride == 0)
     assert torch.equal(patterns.strided_mask(length, stride, causal), expected)
 
 
-@few
-@given(length, width, some.integers(0, 3), direction)
+@drawn(length, width, some.integers(0, 3), direction)
 def test_global_positions_see_all_and_are_seen_by_all(length, window, n_global, causal):
     expected = by_rule(
         length, causal, lambda t, s: abs(t - s) < window or t < n_global or s < n_global
@@ -63,8 +59,7 @@ def paths(mask, n_layers, query, key):
     return any(paths(mask, n_layers - 1, step, key) for step in onward)
 
 
-@few
-@given(some.integers(1, 6), some.integers(0, 3), some.integers(0, 2**32))
+@drawn(some.integers(1, 6), some.integers(0, 3), some.integers(0, 2**32))
 def test_reach_is_what_a_search_for_paths_finds(length, n_layers, seed):
     mask = torch.rand(length, length, generator=torch.Generator().manual_seed(seed)) < 0.3
     found = patterns.reach(mask, n_layers)
@@ -72,15 +67,13 @@ def test_reach_is_what_a_search_for_paths_finds(length, n_layers, seed):
         assert found[query, key] == paths(mask, n_layers, query, key)
 
 
-@few
-@given(some.integers(2, 40), some.integers(2, 9), direction)
+@drawn(some.integers(2, 40), some.integers(2, 9), direction)
 def test_a_window_needs_the_length_divided_by_its_step(length, window, causal):
     layers = patterns.layers_to_meet(patterns.window_mask(length, window, causal))
     assert layers == math.ceil((length - 1) / (window - 1))
 
 
-@few
-@given(some.integers(2, 40), some.integers(1, 9))
+@drawn(some.integers(2, 40), some.integers(1, 9))
 def test_a_stride_or_a_global_position_needs_two_layers_at_most(length, number):
     assert patterns.layers_to_meet(patterns.strided_mask(length, number)) <= 2
     assert patterns.layers_to_meet(patterns.global_mask(length, number, 1)) <= 2
@@ -94,8 +87,7 @@ def test_what_never_meets_is_infinitely_far():
     assert patterns.layers_to_meet(slow) == math.ceil((29 - 2) / 3)  # between position 1 and 28
 
 
-@few
-@given(some.integers(1, 5), some.integers(1, 6), some.integers(0, 2**32))
+@drawn(some.integers(1, 5), some.integers(1, 6), some.integers(0, 2**32))
 def test_window_attention_is_attention_under_the_mask(blocks, window, seed):
     generator = torch.Generator().manual_seed(seed)
     x = torch.randn(3, 2, 2, blocks * window, 4, dtype=torch.float64, generator=generator)

@@ -8,7 +8,8 @@ import unicodedata
 from collections import Counter
 
 import pytest
-from hypothesis import example, given, settings
+from drawn import drawn
+from hypothesis import example
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
@@ -41,7 +42,7 @@ def on_hostile_text(test):
     """Try a test on texts that nobody would write, and on each of those above."""
     for text in HOSTILE:
         test = example(text=text)(test)
-    return settings(max_examples=150, deadline=None, derandomize=True)(given(text=TEXT)(test))
+    return drawn(text=TEXT, most=150)(test)
 
 
 def letters(piece):

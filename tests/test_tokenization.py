@@ -1,7 +1,7 @@
 """Words and pieces, there and back."""
 
 import pytest
-from hypothesis import given, settings
+from drawn import drawn
 from hypothesis import strategies as st
 from tokenizers import pre_tokenizers
 
@@ -43,8 +43,7 @@ def test_the_first_pieces_are_those_of_shorter_training(pieces, size):
     assert shorter.encode(TEXTS[2]) == trained.encode(TEXTS[2])
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
-@given(st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), max_size=30))
+@drawn(st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), max_size=30))
 def test_pieces_come_back_as_the_text(pieces, text):
     assert pieces.decode(pieces.encode(text)) == clean(text)
 

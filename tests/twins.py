@@ -67,10 +67,13 @@ def copy_weights(pairs):
     return pairs
 
 
-def assert_gradients_equal(pairs, tolerance=1e-10):
-    """Demand that every pair of parameters has the same gradient."""
-    for theirs, ours in pairs:
-        torch.testing.assert_close(theirs.grad, ours.grad, atol=tolerance, rtol=0)
+def assert_gradients_equal(pairs, theirs, ours):
+    """Demand that two equal outputs send the same gradient to every pair of parameters."""
+    direction = torch.randn_like(ours)
+    (ours * direction).sum().backward()
+    (theirs * direction).sum().backward()
+    for one, other in pairs:
+        torch.testing.assert_close(one.grad, other.grad, atol=1e-10, rtol=0)
 
 
 def llama_twin(model):
