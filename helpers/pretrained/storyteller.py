@@ -13,7 +13,7 @@ from helpers.models.gpt import GPT, GPTConfig
 from helpers.pretrained.checksums import WEIGHTS, write_checksums
 from helpers.pretrained.shared import share
 from helpers.pretrained.trace import MOST_CANDIDATES, trace_gpt
-from helpers.pretrained.weight_files import checked, read_weights, save_weights
+from helpers.pretrained.weight_files import checked, read_weights, save_weights, tokenizer_path
 from helpers.pretrained.writer import Writer
 
 STORYTELLER = WEIGHTS / "storyteller.safetensors"
@@ -66,13 +66,9 @@ class Storyteller(Writer):
         if self.model.config.tie_embeddings:
             del weights["output_proj.weight"]  # the embedding, once more
         save_weights(path, weights, config=asdict(self.model.config), card=self.card)
-        with atomic_write(_tokenizer_path(path)) as partial:
+        with atomic_write(tokenizer_path(path)) as partial:
             self.tokenizer.save(str(partial), pretty=False)
-        write_checksums(_tokenizer_path(path))
-
-
-def _tokenizer_path(path):
-    return path.with_suffix(".tokenizer.json")
+        write_checksums(tokenizer_path(path))
 
 
 def load_storyteller(path=STORYTELLER) -> Storyteller:
@@ -90,7 +86,7 @@ def load_storyteller(path=STORYTELLER) -> Storyteller:
         If a file is not the one whose checksum was noted.
     """
     path = Path(path)
-    tokenizer_path = checked(_tokenizer_path(path), RECIPE)
+    pieces = checked(tokenizer_path(path), RECIPE)
     weights, about = read_weights(checked(path, RECIPE))
     config = GPTConfig(**json.loads(about["config"]))
     if config.tie_embeddings:
@@ -98,5 +94,5 @@ def load_storyteller(path=STORYTELLER) -> Storyteller:
     model = GPT(config)
     model.load_state_dict(weights)
     share(model, path)
-    tokenizer = Tokenizer.from_file(str(tokenizer_path))
+    tokenizer = Tokenizer.from_file(str(pieces))
     return Storyteller(model, tokenizer, json.loads(about["card"]))

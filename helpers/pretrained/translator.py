@@ -8,10 +8,10 @@ from pathlib import Path
 import torch
 
 from helpers.pretrained.attentions import Attention
-from helpers.pretrained.checksums import WEIGHTS, check_file, write_checksums
+from helpers.pretrained.checksums import WEIGHTS, write_checksums
 from helpers.pretrained.shared import share
 from helpers.pretrained.trace import trace_translation
-from helpers.pretrained.weight_files import read_weights, save_weights
+from helpers.pretrained.weight_files import checked, read_weights, save_weights, tokenizer_path
 from helpers.text.tokenization import BOS, EOS, PAD, BytePairTokenizer, clean
 from helpers.transformer import decoding
 from helpers.transformer.transformer import Transformer, TransformerConfig
@@ -247,12 +247,8 @@ class Translator:
         alphabet = "".join(sorted(self.alphabet))
         config = asdict(self.model.config)
         save_weights(path, tensors, config=config, alphabet=alphabet, card=self.card)
-        self.tokenizer.save(_tokenizer_path(path))
-        write_checksums(_tokenizer_path(path))
-
-
-def _tokenizer_path(path):
-    return path.with_suffix(".tokenizer.json")
+        self.tokenizer.save(tokenizer_path(path))
+        write_checksums(tokenizer_path(path))
 
 
 def _tied(config):
@@ -276,15 +272,8 @@ def load_translator(path=TRANSLATOR) -> Translator:
         If a file is damaged, holds another model, or is not the one whose checksum was noted.
     """
     path = Path(path)
-    files = path, _tokenizer_path(path)
-    for needed in files:
-        if not needed.exists():
-            raise FileNotFoundError(
-                f"no file {needed}. Get a complete copy of the course, or train your own: {RECIPE}"
-            )
+    files = [checked(file, RECIPE) for file in (path, tokenizer_path(path))]
     try:
-        for file in files:
-            check_file(file)
         return _read(*files)
     except Exception as error:  # the tokenizers library raises no narrower class
         raise ValueError(
@@ -293,7 +282,7 @@ def load_translator(path=TRANSLATOR) -> Translator:
         ) from error
 
 
-def _read(path, tokenizer_path):
+def _read(path, pieces):
     tensors, metadata = read_weights(path)
     config = TransformerConfig(**json.loads(metadata["config"]))
     model = Transformer(config)
@@ -301,7 +290,7 @@ def _read(path, tokenizer_path):
     if unexpected or set(missing) - _tied(config):
         raise ValueError(f"missing {missing}, unexpected {unexpected}")
     share(model, path)
-    tokenizer = BytePairTokenizer.load(tokenizer_path)
+    tokenizer = BytePairTokenizer.load(pieces)
     if len(tokenizer) != config.src_vocab_size:
         raise ValueError(
             f"its tokenizer has {len(tokenizer)} pieces, its embedding {config.src_vocab_size}"

@@ -33,13 +33,20 @@ def read_weights(path: Path) -> tuple[dict, dict]:
         return tensors, file.metadata() or {}
 
 
+def tokenizer_path(path: Path) -> Path:
+    """Say where the tokenizer of the weights at `path` is: beside them."""
+    return path.with_suffix(".tokenizer.json")
+
+
 def checked(path: Path, recipe: str) -> Path:
     """Return the `path` of a bundled file if it is there and whole; `recipe` would make another.
 
     Without the file it is a FileNotFoundError, with a damaged one a ValueError.
     """
     if not path.exists():
-        raise FileNotFoundError(f"{path} is not there. Train your own with: {recipe}")
+        raise FileNotFoundError(
+            f"no file {path}. Get a complete copy of the course, or train your own: {recipe}"
+        )
     try:
         check_file(path)
     except ValueError as error:
