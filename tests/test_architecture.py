@@ -7,13 +7,12 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from stages import ROOT
 
 from notebooks import freshness
 
-ROOT = Path(__file__).resolve().parent.parent
 HELPERS = sorted(path for path in (ROOT / "helpers").rglob("*.py") if path.stat().st_size)
 TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
 # The files of the exercises' package whose names its __init__ passes on.

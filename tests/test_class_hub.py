@@ -3,16 +3,15 @@
 import re
 import shutil
 import subprocess
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
+from stages import ROOT
 
 from notebooks import build
 from teaching.hub.link import link, main
 
-ROOT = Path(__file__).resolve().parent.parent
 HUB = ROOT / "teaching" / "hub"
 VALUES = yaml.safe_load((HUB / "values.yaml").read_text("utf-8"))
 

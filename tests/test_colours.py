@@ -3,10 +3,10 @@
 import inspect
 import re
 import subprocess
-from pathlib import Path
 
 import numpy
 import pytest
+from stages import ROOT
 
 from helpers.plots import SIGNED, WEIGHTS
 from helpers.widgets.colours import DARK, LIGHT, PLAIN, STATIC, TABLE, coloured
@@ -14,7 +14,6 @@ from helpers.widgets.decoding_explorer import DecodingExplorer
 from helpers.widgets.head_switches import HeadSwitches
 from helpers.widgets.svg import Sheet, ink_on, shade
 
-ROOT = Path(__file__).resolve().parents[1]
 # How red- and green-blind eyes mix linear red, green and blue.
 # Machado et al. (2009), "A Physiologically-based Model for Simulation of Color Vision Deficiency".
 BLIND = {

@@ -5,16 +5,15 @@ import html
 import importlib
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from stages import ROOT
 
 from helpers import exercises
 from helpers.exercises import content, numerals, panels
 from helpers.exercises.content import Prediction
 from helpers.exercises.predictions import Card, Revealed
 
-ROOT = Path(__file__).resolve().parent.parent
 warm_ups = sys.modules["helpers.exercises.warm_up"]
 progress = sys.modules["helpers.exercises.progress"]
 

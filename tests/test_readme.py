@@ -1,11 +1,10 @@
 """What the README promises is there: files, folders and commands."""
 
 import re
-from pathlib import Path
 
 from PIL import Image
+from stages import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 

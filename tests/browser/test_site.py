@@ -6,13 +6,12 @@ import http.server
 import shutil
 import subprocess
 import threading
-from pathlib import Path
 
 import pytest
 from samples import once_a_week
+from stages import ROOT
 from waits import ALIVE, PATIENCE
 
-ROOT = Path(__file__).resolve().parents[2]
 LESSON = "03_self_attention_vectors.html"
 CHOSEN = "00_start_here.html"  # its first prediction is a choice
 PYTHONS = [ROOT / ".venv-site" / part for part in ("bin/python", "Scripts/python.exe")]

@@ -5,19 +5,17 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import nbformat
 import pytest
 from nbformat import v4
+from stages import ROOT
 
 from helpers.exercises import panels, quizzes
 from helpers.exercises.content import catalogue
 from helpers.widgets.fallback import TO_PLAY
 from notebooks import build
 from web import pages, questions
-
-ROOT = Path(__file__).resolve().parents[2]
 
 NAME, OTHER = "with_a_second_noun", "weight_on_river"
 STILL = f'<div class="course-still"><b>picture</b>{TO_PLAY}</div>'
