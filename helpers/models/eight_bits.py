@@ -33,39 +33,35 @@ def to_int8(weight):
     return whole.to(torch.int8), scale
 
 
-class Int8Linear(nn.Module):
-    """A linear layer whose matrix is stored in 8 bits and made float again wherever it is used."""
+class Int8Layer(nn.Module):
+    """A layer whose matrix is stored in 8 bits and made float again wherever it is used."""
 
-    def __init__(self, linear: nn.Linear):
+    def __init__(self, layer: nn.Linear | nn.Embedding):
         super().__init__()
-        whole, scale = to_int8(linear.weight.detach())
+        whole, scale = to_int8(layer.weight.detach())
         self.register_buffer("whole", whole)
         self.register_buffer("scale", scale)
-        self.register_buffer("bias", None if linear.bias is None else linear.bias.detach())
 
     @property
     def weight(self):
-        """The matrix as floats."""
+        """The matrix as floats; an output layer can share an embedding's."""
         return self.whole * self.scale
+
+
+class Int8Linear(Int8Layer):
+    """A linear layer in 8 bits; its bias is stored as it is."""
+
+    def __init__(self, linear: nn.Linear):
+        super().__init__(linear)
+        self.register_buffer("bias", None if linear.bias is None else linear.bias.detach())
 
     def forward(self, x):
         """Map (..., columns) to (..., rows)."""
         return F.linear(x, self.weight, self.bias)
 
 
-class Int8Embedding(nn.Module):
-    """An embedding whose table is stored in 8 bits; only the rows looked up become floats."""
-
-    def __init__(self, embedding: nn.Embedding):
-        super().__init__()
-        whole, scale = to_int8(embedding.weight.detach())
-        self.register_buffer("whole", whole)
-        self.register_buffer("scale", scale)
-
-    @property
-    def weight(self):
-        """The table as floats, for an output layer that shares it."""
-        return self.whole * self.scale
+class Int8Embedding(Int8Layer):
+    """An embedding in 8 bits; only the rows looked up become floats."""
 
     def forward(self, ids):
         """Map integers (...) to vectors (..., D)."""
