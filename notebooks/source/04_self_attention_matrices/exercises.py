@@ -46,19 +46,15 @@ def _padding(token_ids, pad_id):
 # Inputs.
 
 
-def draw_attention(generator):
-    """Queries, keys, values and masks of several shapes; T, S and K all differ."""
-
-    def normal(*shape):
-        return torch.randn(shape, generator=generator)
-
-    padded = torch.tensor([[True, True, True, False], [True, False, False, False]])[:, None]
-    return [
-        (normal(2, 3), normal(4, 3), normal(4, 5)),
-        (normal(2, 3, 8), normal(2, 4, 8), normal(2, 4, 5), padded),
-        (normal(2, 2, 4, 6), normal(2, 2, 4, 6), normal(2, 2, 4, 6), masks.causal_mask(4)),
-        (normal(1, 5, 4), normal(1, 3, 4), normal(1, 3, 2)),
-    ]
+PADDED = torch.tensor([[True, True, True, False], [True, False, False, False]])[:, None]
+# Queries, keys, values and masks of several shapes; T, S and K all differ.
+draw_attention = normal(
+    "… t k, … s k, … s d",
+    ((), 2, 3, 4, 5),
+    (2, 3, 8, 4, 5, PADDED),
+    ((2, 2), 4, 6, 4, 6, masks.causal_mask(4)),
+    (1, 5, 4, 3, 2),
+)
 
 
 def _einsum(query, key, value, mask=None):

@@ -14,12 +14,6 @@ def add_position_number(x):
     return x + positions[:, None]
 
 
-def draw_rows(generator):
-    """Word vectors of several sizes, one of them square."""
-    for shape in ((2, 3), (4, 4), (5, 2)):
-        yield (torch.randn(shape, generator=generator),)
-
-
 def add_positions(embeddings, table):
     """Scale the embeddings by √D and add one row of the table per position."""
     scaled = embeddings * math.sqrt(embeddings.shape[-1])
@@ -117,7 +111,7 @@ EXERCISES = [
         pytorch="`torch.arange(3)` is [0, 1, 2]; `[:, None]` makes it a column of shape (3, 1). Broadcasting: (3, 1) + (3, 5) adds one number to each row.",
         then="The next cell uses your function to put a dog at position 300.",
         minutes=2, difficulty=2, importance=3,
-        reference=add_position_number, draw=draw_rows,
+        reference=add_position_number, draw=normal("t d", (2, 3), (4, 4), (5, 2)),
         mistakes=[
             Mistake("along the width", "positions[:, None]", "torch.arange(x.shape[1])",
                     "The first *column* gets 0, the second gets 1. A position belongs to a row: positions[:, None] has the shape (T, 1), and broadcasting repeats it along the columns."),

@@ -5,7 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from helpers.exercises.model import Exercise, Mistake
+from helpers.exercises.model import Exercise, Mistake, normal
 from helpers.training import training
 from helpers.transformer import losses
 
@@ -83,16 +83,12 @@ def _draw_log_probs(generator):
     return [(logits.log_softmax(-1), *rest) for logits, *rest in _draw_loss(generator)]
 
 
-def _draw_loss(generator):
-    """Logits, targets and the padding's id; the batches' rows differ in length."""
-
-    def normal(*shape):
-        return torch.randn(shape, generator=generator)
-
-    return [
-        (normal(2, 3, 4), torch.tensor([[2, 1, 3], [3, 0, 0]]), 0),
-        (normal(3, 4, 6), torch.tensor([[1, 0, 2, 3], [2, 5, 5, 5], [0, 4, 1, 5]]), 5),
-    ]
+# Logits, targets and the padding's id; the batches' rows differ in length.
+_draw_loss = normal(
+    "b t v",
+    (2, 3, 4, torch.tensor([[2, 1, 3], [3, 0, 0]]), 0),
+    (3, 4, 6, torch.tensor([[1, 0, 2, 3], [2, 5, 5, 5], [0, 4, 1, 5]]), 5),
+)
 
 
 def _draw_targets(generator):
