@@ -114,10 +114,12 @@ def test_a_trace_holds_what_the_model_computes(norm_first):
         logits = model(source[None], target[None, :-1])[0]
     torch.testing.assert_close(found.encoder.output, memory)
     for row, candidates in enumerate(found.candidates):
-        best = logits[row].topk(len(candidates))
-        assert [c.token for c in candidates] == names(best.indices)
-        assert numpy.allclose([c.logit for c in candidates], best.values, atol=1e-5)
-        shares = logits[row].softmax(-1)[best.indices]
+        ids = logits[row].topk(10).indices.tolist()
+        ids += set(target[row + 1 : row + 2].tolist()) - set(ids)  # what is written comes last
+        assert [c.token for c in candidates] == names(ids)
+        assert [c.rank for c in candidates] == [(logits[row] >= logits[row, i]).sum() for i in ids]
+        assert numpy.allclose([c.logit for c in candidates], logits[row, ids], atol=1e-5)
+        shares = logits[row].softmax(-1)[ids]
         assert numpy.allclose([c.probability for c in candidates], shares, atol=1e-6)
 
 
@@ -545,6 +547,25 @@ def test_the_map_traces_another_sentence_and_refuses_in_words(translator, trace)
     assert "5 tokens" in view._tour[1]["text"]
     view.place = "decoder/2/cross-attention/0/4,4"  # the sentence that is there now
     assert not model_map(translator.trace(SENTENCE, "A dog."))._asks  # a translation of one's own
+
+
+def test_a_wrong_word_in_the_reference_costs_what_training_would_charge(translator, trace):
+    view = model_map(trace, here="loss")
+    view.reference = "A purple dog runs."
+    ids = torch.tensor([BOS, *translator.tokenizer.encode(view.reference, eos=True)])
+    with torch.no_grad():
+        logits = translator.model(translator.encode([SENTENCE]), ids[None, :-1])[0]
+    exact = torch.nn.functional.cross_entropy(logits, ids[1:], reduction="none")
+    sent = view._trace["candidates"], view._trace["drawn"]
+    ours = [found[drawn] for found, drawn in zip(*sent, strict=True)]
+    assert numpy.allclose([-numpy.log(share) for _, _, share, _ in ours], exact, atol=2e-4)
+    assert (ours[1][0], view.written) == ("purple", len(ids) - 2)
+    assert ours[1][3] == (logits[1] >= logits[1, ids[2]]).sum() > 10
+    for refused, kept in (("a dog " * 40, view.trace.written), ("", trace.written)):
+        view.reference = refused  # too long; then the model's own again
+        assert ("draws up to 64" in view._refused, view.trace.written) == (bool(refused), kept)
+    view.sentence = "Un chat dort."
+    assert view.written == len(view.trace.written) - 1
 
 
 def test_a_sentence_that_cannot_be_read_is_one_line_in_a_notebook(translator):

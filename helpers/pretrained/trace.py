@@ -98,12 +98,13 @@ class Stack:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A token that might come next, with its logit, its probability and its id."""
+    """A token that might come next: its logit, probability, id, and its rank among all, from 1."""
 
     token: str
     logit: float
     probability: float
     id: int = -1
+    rank: int = 0
 
 
 @dataclass(frozen=True)
@@ -123,8 +124,8 @@ class Trace:
     encoder, decoder : Stack or None
         Every model has one of them or both: BERT and a ViT an encoder, a GPT a decoder.
     candidates : list of list of Candidate
-        For every target position the likeliest next tokens, best first. A classifier has one list,
-        the likeliest classes.
+        For every target position the likeliest next tokens, best first; in a translation, last the
+        one that is written, if it isn't among them. A classifier has one list of likeliest classes.
     written : list of str
         The token that follows each target position.
     kind : {"", "GPT", "ViT"}, default=""
@@ -210,7 +211,7 @@ def trace_translation(model, src_ids, tgt_ids, tokens_of, name) -> Trace:
         model.config.norm_first,
         source,
         target,
-        candidates_of(logits, tokens_of),
+        candidates_of(logits, tokens_of, tgt_ids[1:].tolist()),
         tokens_of(tgt_ids[1:].tolist()),
         network=model,
         source_ids=src_ids,
@@ -276,19 +277,20 @@ def _one(kept):
     return kept
 
 
-def candidates_of(logits, tokens_of, most=MOST_CANDIDATES) -> list[list[Candidate]]:
+def candidates_of(logits, tokens_of, written=(), most=MOST_CANDIDATES) -> list[list[Candidate]]:
     """Name the `most` likeliest next tokens at every position by their `logits` (T, V).
 
-    `tokens_of` turns a list of ids into texts.
+    `tokens_of` turns a list of ids into texts. Of the ids `written` at the positions, those that
+    aren't among the likeliest come last.
     """
-    best = logits.topk(min(most, logits.shape[-1]))
-    shares = logits.softmax(-1).gather(-1, best.indices)
-    return [
-        [Candidate(*one) for one in zip(tokens_of(ids), values, parts, ids, strict=True)]
-        for ids, values, parts in zip(
-            best.indices.tolist(), best.values.tolist(), shares.tolist(), strict=True
-        )
-    ]
+    found = []
+    for row, (scores, shares) in enumerate(zip(logits, logits.softmax(-1), strict=True)):
+        ids = scores.topk(min(most, len(scores))).indices.tolist()
+        ids += [one for one in written[row : row + 1] if one not in ids]
+        ranks = [*range(1, len(ids)), 1 + int((scores > scores[ids[-1]]).sum())]
+        columns = (tokens_of(ids), scores[ids].tolist(), shares[ids].tolist(), ids, ranks)
+        found.append([Candidate(*one) for one in zip(*columns, strict=True)])
+    return found
 
 
 def trace_encoder(model, ids, tokens, name):

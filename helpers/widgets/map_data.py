@@ -197,8 +197,8 @@ def _candidates(trace, tokens):
     for row, found in enumerate(trace.candidates):
         names = [one.token for one in found]
         names = readable_next(tokens[: row + 1], names) if tokens else names
-        # A softmax over many tokens never reaches 1.
-        shares = [min(round(one.probability, 5), 0.99998) for one in found]
-        logits = [round(one.logit, 3) for one in found]
-        rows.append(list(map(list, zip(names, logits, shares, strict=True))))
+        # A softmax over many tokens never reaches 1; the loss of an unlikely one needs its digits.
+        shares = [min(float(f"{one.probability:.4g}"), 0.99998) for one in found]
+        parts = zip(names, found, shares, strict=True)
+        rows.append([[name, round(one.logit, 3), share, one.rank] for name, one, share in parts])
     return rows

@@ -199,9 +199,9 @@ STEPS = {
         {"place": "{output}", "written": "{written}"},
     ),
     "loss": (
-        "In training each row's next token is known (here, it's the model's own). Its loss is "
-        "−ln of its probability: −ln {next_probability} = {next_loss} nats for “{next}”. On the "
-        "right: all rows and their mean.",
+        "Each row is scored on the reference's next token (at first the model's own): "
+        "−ln {next_probability} = {next_loss} nats for “{next}”. The mean is the loss. How much "
+        "would a wrong word in the reference cost?",
         {"parts": ["loss"], "written": "{last}", "losses": True},
     ),
     "training": (
@@ -373,17 +373,13 @@ def _target_words(trace, source):
     written = _tokens(trace.written)
     rows = [i for i, token in enumerate(written) if _is_word(token)] or [0]
     words = [i for i, token in enumerate(source) if _is_word(token)] or [0]
-    found = _shares(trace)
-    shares = [
-        share or best[0].probability for share, best in zip(found, trace.candidates, strict=True)
-    ]
+    shares = _shares(trace)
     # A weight and a probability that look equal would be taken for one number.
     differ = [i for i in rows if percent(mean[i].max().item()) != percent(shares[i])]
     row = max(differ or rows, key=lambda i: mean[i, words].max().item())
     key = mean[row].argmax().item()
     head = cross.heads.weights[:, row, key].argmax().item()
-    token = written[row] if found[row] else _tokens([trace.candidates[row][0].token])[0]
-    return _next_words(trace, row, token, shares[row]) | {
+    return _next_words(trace, row, written[row], shares[row]) | {
         "looked_at": source[key],
         "looked_share": percent(mean[row, key].item()),
         "cross_head": head + 1,

@@ -41,6 +41,8 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
     ----------
     sentence : str
         What is shown, where the model can trace another one: set it, or type it into the map.
+    reference : str
+        With ``here="loss"``, the translation whose tokens are scored; "" for the model's own.
     chosen : list of (int, int)
         Target positions at which another token was written, each with that token's rank among the
         candidates there. From each of them the model goes on by itself. In a recurrent pair: steps
@@ -59,6 +61,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
     here = traitlets.Unicode("").tag(sync=True)
     yours = traitlets.List(traitlets.Unicode()).tag(sync=True)
     sentence = traitlets.Unicode("").tag(sync=True)
+    reference = traitlets.Unicode("").tag(sync=True)
     chosen = traitlets.List().tag(sync=True)
     temperature = traitlets.Float(1.0, min=TEMPERATURES[0], max=TEMPERATURES[-1]).tag(sync=True)
     _refused = traitlets.Unicode("").tag(sync=True)
@@ -92,8 +95,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         described, data = ({}, b"") if problem else pack(trace)
         inside, more = ({}, b"") if problem or self.recurrent else pack_insides(trace)
         steps = [] if problem or self.recurrent else tour_of(trace, tour)
-        ended = here == "loss" and not self.recurrent  # in training all rows are read at once
-        state.setdefault("written", len(trace.written) - 1 if ended else _start(trace))
+        state.setdefault("written", _start(trace, here))
         if trace.again and not problem:
             state |= {"_asks": True, "sentence": _text_of(trace)}
         state |= {"_inside": inside, "_inside_data": more}
@@ -101,24 +103,32 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
             _trace=described, _data=data, _tour=steps, _problem=problem, here=here, **state
         )
 
-    @traitlets.observe("sentence")
+    @traitlets.observe("sentence", "reference")
     def _trace_another(self, change):
-        """Draw another sentence; say why if that can't be done, and keep the one that's there."""
-        self._refused = ""
-        if change.new == _text_of(self.trace):
+        """Draw another sentence, or score another reference; keep what's there if that can't be."""
+        own, new = _text_of(self._first), change.new
+        of_sentence = change.name == "sentence"
+        self._refused, trace = "", self._first
+        if of_sentence and new == own:
             return
         try:
-            trace = self._first.again(change.new) if change.new.strip() else None
-            self._refused = problem_with(trace) if trace else "Type a sentence into the field."
+            if new.strip():
+                trace = self._first.again(*([new] if of_sentence else [own, new]))
+            elif of_sentence:
+                raise ValueError("Type a sentence into the field.")
+            self._refused = problem_with(trace)
         except ValueError as error:
             self._refused = str(error)
         if self._refused:
             return
         with self.hold_sync():
-            self.place, self.follow, self.beat, self.stop = "", "", -1, -1
-            self._first, self.chosen = trace, []
+            if of_sentence:
+                self.place, self.follow, self.beat, self.stop = "", "", -1, -1
+                self._first, self.chosen, self.reference = trace, [], ""
+            elif not is_token(trace, self.follow):
+                self.follow = ""
             self._show(trace)
-            self.written = _start(trace)
+            self.written = _start(trace, self.here)
 
     @traitlets.observe("place", "_trace")
     def _answer(self, _):
@@ -227,11 +237,11 @@ def _recurrent_html(trace, step):
     return attention_picture.as_html(one, 0, 0, step)
 
 
-def _start(trace):
+def _start(trace, here):
     """Choose how much is written at first: all but the end of the sentence."""
     if isinstance(trace, RecurrentTrace):
         return 0
-    if trace.kind == "GPT":  # it never ends
+    if trace.kind == "GPT" or here == "loss":  # it never ends; in training all rows are read
         return len(trace.written) - 1
     written = list(trace.written)
     while len(written) > 1 and not any(letter.isalnum() for letter in written[-1].strip("<eos>")):

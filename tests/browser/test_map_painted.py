@@ -732,6 +732,25 @@ def test_in_jupyterlab_a_heads_matrix_and_a_scores_parts_are_sent_when_asked_for
     expect_at(page, "“chien” to “noir”", "One number")
 
 
+def test_in_jupyterlab_a_wrong_word_in_the_reference_costs(open_notebook):
+    page = open_notebook([IN_LAB.replace('tour="00"', 'here="loss"')], size=(390, 844))
+    field = page.get_by_label("Reference translation")
+    field.fill("A purple dog runs.")
+    field.press("Enter")
+    words = page.locator(".mm-words")
+    expect(words).to_contain_text(re.compile("^The highest loss: “purple”: −ln.*of the 6 rows"))
+    page.get_by_role("button", name=re.compile("^The loss of row 2, “purple”")).press("Enter")
+    expect(words).to_contain_text("This row is scored on the reference’s token “purple”")
+    open_(page, "^“black”, .*: score it instead")
+    expect(field).to_have_value("A black dog runs.")
+    expect(words).to_contain_text("down from")
+    # A score's parts open at their beginning, though the focus lies below it.
+    for name in ("One number", "Why this weight?"):
+        page.get_by_role("button", name=name, exact=True).press("Enter")
+    page.get_by_role("button", name="Compare with the average key").wait_for(state="attached")
+    assert page.locator(".mm-frame").evaluate("frame => frame.scrollTop") == 0
+
+
 def test_without_a_kernel_the_map_says_what_stays_there(offline, trace):
     page = offline(model_map(trace, place="encoder/2/self-attention/0"))
     page.get_by_role("button", name=re.compile("^V: values")).press("Enter")

@@ -36,14 +36,14 @@ test("why a weight is what it is stays true where parts cancel", () => {
   assert.equal(found([[1.76, 0.2], [-0.88, 0]]), "the query looks at the key mainly because of the query itself: it makes 1.96, all else −0.88.");
   assert.match(found([[0.1, 0], [-0.6, 0]]), /^the query looks less at the key mainly because of what biases add to the query: it makes −0\.60, all else 0\.10\.$/);
   const many = grouped({ names: ["token", "2.1", "2.2", "2.ff"], pairs: [[0, 0, 0, 0], [0.5, 0, 0, 0], [0.4, 0, 0, 0], [0, 0, 0, 0.3]], mean: Array(4).fill([0, 0, 0, 0]) });
-  assert.match(sayWhy(many), /mainly because what self-attention 2 wrote into the query meets the key itself: 0\.90 of 1\.20\.$/);
+  assert.match(sayWhy(many), /mainly because what encoder layer 2’s self-attention wrote into the query meets the key itself: 0\.90 of 1\.20\.$/);
   const spread = Array.from({ length: 4 }, (_, i) => [0.5, i === 3 ? 0.7 : 0.5]);
-  const several = grouped({ names: ["token", "position", "1.2", "1.ff"], keys: ["token", "1.ff"], pairs: spread, mean: Array(4).fill([0, 0]) });
-  assert.match(sayWhy(several), /looks at the key mainly because of what feed-forward 1 wrote into the key: 2\.20 of 4\.20\.$/); // more than half decides
+  const several = grouped({ names: ["token", "position", "1.2", "1.ff"], keys: ["token", "1.ff"], pairs: spread, mean: Array(4).fill([0, 0]) }, ["encoder", "decoder"]);
+  assert.match(sayWhy(several), /looks at the key mainly because of what decoder layer 1’s feed-forward wrote into the key: 2\.20 of 4\.20\.$/); // more than half decides
   const equal = grouped({ names: ["token", "position", "1.ff"], pairs: Array(3).fill([0.5, 0.5, 0.5]), mean: Array(3).fill([0, 0, 0]) });
   assert.equal(sayWhy(equal, ["“a”", "“b”"], true), "No single part decides why “a” scores “b” above an average key: the largest share (33%) comes from “b” itself. Other keys score higher still.");
   const cross = grouped({ names: ["token", "10.self.2", "10.cross.b"], keys: ["12.3", "12.ff"], pairs: [[0, 1], [2, 0], [0, 0]], mean: [[0, 0], [0, 0], [0, 0]] });
-  assert.deepEqual([cross.rows, cross.cols], [["token", "self-attention 10", "cross-attention 10"], ["self-attention 12", "feed-forward 12"]]);
+  assert.deepEqual([cross.rows, cross.cols], [["token", "layer 10, self-attention", "layer 10, cross-attention"], ["layer 12, self-attention", "layer 12, feed-forward"]]);
   assert.deepEqual([...cross.sums], [0, 1, 1, 2, 0, 2, 0, 0, 0, 2, 1, 3]);
   assert.equal(cross.largest[3].words, "self-head 10.2 with head 12.3");
 });

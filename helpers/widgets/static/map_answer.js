@@ -1,18 +1,20 @@
 // The map, first depth, where the model answers: the likeliest next tokens, or the likeliest classes.
 
-import { brief, percent } from "./map_scene.js";
+import { brief, number, percent } from "./map_scene.js";
 import { likeliest } from "./map_trace.js";
-import { clamp, marksIn, shorten, spelt, textWidth } from "./text.js";
+import { clamp, fitting, marksIn, shorten, spelt, textWidth } from "./text.js";
 
 // The line of words above a stack.
 const ABOVE = 22;
+const LOSS = ["loss: −ln p of the reference’s token", "−ln p(reference’s token)", "loss, −ln p"];
 
 // `rows` are computed; the vector of `row` is the one that answers.
-export function answer(scene, model, stack, m, rows, row, losses) {
+export function answer(scene, model, stack, m, rows, row) {
+  const losses = model.scored;
   const last = stack.blocks.length - 1;
   const { top } = stack.blocks[last];
   const x = stack.blocks[last].x + 2;
-  const strip = m.narrow ? clamp((m.width - x) * 0.4 - 26, 12, 80) : Math.min(m.strip, 26);
+  const strip = m.narrow ? clamp(losses ? 0 : (m.width - x) * 0.4 - 26, 12, 80) : Math.min(m.strip, 26);
   const height = stack.n * m.pitch;
   const found = likeliest(model, row, clamp(Math.floor(height / 34), 3, 6));
   const left = x + strip + (m.narrow ? clamp((m.width - x) * 0.14, 16, 40) : 26);
@@ -24,29 +26,29 @@ export function answer(scene, model, stack, m, rows, row, losses) {
   const first = clamp(y0 - pitch * 0.6, top, Math.max(top, top + height - found.length * pitch));
   const deep = Math.max(height + (losses ? m.pitch : 0), first + found.length * pitch - top);
   const classes = stack.name === "encoder";
-  scene.label(losses ? "loss, −ln p" : classes ? "class" : "next token", width < 84 ? right : left, top - 11, {
+  const heading = losses ? fitting(LOSS, width / 1.1) : classes ? "class" : "next token";
+  scene.label(heading, width < 84 ? right : left, top - 11, {
     size: 13,
     weight: 600,
     align: width < 84 ? "right" : "left",
   });
   // Written next, or the likeliest.
-  const chosen = Math.max(
-    0,
-    found.findIndex(({ drawn }) => drawn),
-  );
+  const chosen = found.find(({ drawn }) => drawn) || found[0];
   const bar = width - textWidth(">99.9%", 12) - 8;
+  const lost = losses && lossesOf(model, rows);
   scene.paint((p) => {
     p.strips(stack.output, x, top, strip, m.pitch, { rows });
     p.box(x - 2, y0 - m.pitch / 2, strip + 4, m.pitch, { edge: p.theme.query, line: 2, radius: 3 });
-    if (losses) return lossRows(p, model, stack, rows, left, width);
-    found.forEach(({ token, share, drawn, mark }, i) => {
+    if (losses) return lossRows(p, lost, (r) => stack.y(r, last), m.pitch, left, width);
+    found.forEach((one, i) => {
+      const { token, share, drawn, mark } = one;
       const y = first + (i + 0.5) * pitch;
       p.ribbon(x + strip + 3, y0, left - 4, y, 1 + 3 * share, p.theme.query, 0.35 + 0.65 * share);
       // Where there is no room for a word, its colour alone says that this token was drawn.
       const word = drawn && width >= 84;
       p.text(spelt(token), left, y - 6, {
         size: 14,
-        weight: i === chosen ? 650 : 400,
+        weight: one === chosen ? 650 : 400,
         most: width - (word ? 50 : 0),
         color: drawn ? p.theme.query : p.theme.ink,
       });
@@ -57,26 +59,20 @@ export function answer(scene, model, stack, m, rows, row, losses) {
     });
   });
   scene.output = [x - 4, top - 4, m.width - x + 4, deep + 8];
-  scene.start = [
-    x - 3,
-    top - ABOVE - 2,
-    m.width - x + 1,
-    ABOVE + Math.max(first + found.length * pitch, y0 + m.pitch / 2) - top + 6,
-  ];
+  const end = Math.max(first + found.length * pitch, y0 + m.pitch / 2);
+  scene.start = [x - 3, top - ABOVE - 2, m.width - x + 1, ABOVE + end - top + 6];
   const said = [x + strip + 3, top - 4, m.width - x - strip - 3, deep + 8];
   scene.part("loss", ...said);
   // Of the last vectors only the class token's goes on.
   const own = [[x - 4, y0 - m.pitch / 2 - 1, strip + 7, m.pitch + 2], said];
   for (const rect of classes ? own : [scene.output]) scene.part(["output", "decoding"], ...rect);
   scene.part(stack.name, x - 4, top - 4, strip + 8, height + 8);
-  for (let r = 0; losses && r < rows; r++) {
-    const name = `The loss of row ${r + 1}, “${model.written[r]}”: follow the row`;
-    scene.button([left, stack.y(r, last) - m.pitch / 2, width, m.pitch], name, { follow: `${stack.name}:${r}` }, [
-      `−ln of the probability of “${model.written[r]}”`,
-      "click to follow this row",
-    ]);
+  for (const [r, { token, says }] of (lost?.found || []).entries()) {
+    const name = `The loss of row ${r + 1}, “${token}”: open its distribution`;
+    const rect = [left, stack.y(r, last) - m.pitch / 2, width, m.pitch];
+    scene.button(rect, name, { go: "decoder/output", row: r }, [says, "click to see its distribution"]);
   }
-  const { token, share } = found[chosen];
+  const { token, share } = chosen;
   const what = classes ? "Class" : "Next token";
   const tip = [
     classes
@@ -94,26 +90,38 @@ export function answer(scene, model, stack, m, rows, row, losses) {
   );
 }
 
-// What each row loses on the token that should come next, and the mean over the rows.
-function lossRows(p, model, { y, pitch }, rows, x, width) {
-  const found = model.written.slice(0, rows).map((token, row) => {
-    const share = model.candidates[row][model.drawn[row]]?.[2];
-    return [token, share ? -Math.log(share) : 0];
+// What each row loses on the reference's token, and the mean over the rows: once all are read, the loss.
+export function lossesOf({ written, candidates, drawn }, rows = written.length) {
+  const found = written.slice(0, rows).map((token, row) => {
+    const [, , share, rank] = candidates[row][drawn[row]];
+    const loss = -Math.log(share);
+    const formula = `−ln\u00a0${share < 0.1 ? share.toPrecision(3) : share.toFixed(3)} = ${number(loss)}`;
+    const place = rank > 1 ? ` (number ${rank.toLocaleString("en")}; the likeliest is “${candidates[row][0][0]}”)` : "";
+    return { token, rank, loss, formula, says: `“${token}”: ${formula} nats${place}` };
   });
-  const most = Math.max(1, ...found.map(([, loss]) => loss));
-  const mean = found.reduce((sum, [, loss]) => sum + loss, 0) / rows;
+  const mean = found.reduce((sum, { loss }) => sum + loss, 0) / rows;
+  return { found, mean, done: rows === written.length };
+}
+
+function lossRows(p, { found, mean, done }, y, pitch, x, width) {
+  const most = Math.max(1, ...found.map(({ loss }) => loss));
   const style = { size: clamp(pitch - 2, 9, 13), align: "right" };
-  [...found, ["mean", mean]].forEach(([token, loss], row) => {
-    const high = clamp(pitch - 4, 6, 18);
-    const all = row === rows;
-    const weight = all ? 650 : 400;
+  const high = clamp(pitch - 4, 6, 18);
+  const all = done ? [`mean of ${found.length} rows = loss`, "mean = loss", "mean"] : ["mean so far", "mean"];
+  const end = { token: fitting(all, (width - 46) / 1.1), loss: mean, formula: number(mean) };
+  [...found, end].forEach(({ token, loss, rank, formula }, row) => {
+    const last = row === found.length;
+    const weight = last ? 650 : 400;
     p.box(x, y(row) - high / 2, width, high, { fill: p.theme.masked, radius: 2 });
     p.context.globalAlpha = 0.4;
-    const long = Math.max(1, (width * loss) / most);
-    p.box(x, y(row) - high / 2, long, high, { fill: p.theme[all ? "value" : "query"], radius: 2 });
+    // What the model wouldn't have written itself is marked.
+    const fill = p.theme[last ? "value" : rank > 1 ? "key" : "query"];
+    p.box(x, y(row) - high / 2, Math.max(1, (width * loss) / most), high, { fill, radius: 2 });
     p.context.globalAlpha = 1;
+    const free = width < 150 ? 0 : width - textWidth(spelt(token), style.size) - 14;
+    const said = fitting([formula, number(loss)], free, style.size);
     p.text(spelt(token), x + 4, y(row) + 0.5, { ...style, align: "left", weight, most: width - 42 });
-    p.text(loss.toFixed(2), x + width - 3, y(row) + 0.5, { ...style, weight });
+    p.text(said, x + width - 3, y(row) + 0.5, { ...style, weight });
   });
 }
 
@@ -155,8 +163,5 @@ export function keyOf(model, width) {
     }
     at += 14;
   }
-  return {
-    height: 18 * (line + 1),
-    draw: (p, top) => placed.forEach(([draw, x, y]) => draw(p, x, top + y)),
-  };
+  return { height: 18 * (line + 1), draw: (p, top) => placed.forEach(([draw, x, y]) => draw(p, x, top + y)) };
 }

@@ -20,18 +20,18 @@ export class Bars {
     this.badge = make("button", { type: "button", class: "mm-badge", onclick: () => this.toggleHere() });
     this.yours = make("span", { class: "mm-yours" });
     const french = view.trace.kind !== "GPT";
-    this.input = make("input", {
-      type: "text",
-      lang: french ? "fr" : "en",
-      spellcheck: "false",
-      autocomplete: "off",
-      "aria-label": french ? "Your own French sentence" : "Your own beginning",
-    });
-    const translate = () => view.translate(this.input.value.trim());
-    // JupyterLab keeps a form from hearing it.
-    this.input.addEventListener("keydown", (event) => event.key === "Enter" && translate());
-    const ask = make("button", { type: "button", onclick: translate }, french ? "Translate" : "Go on");
-    this.ask = make("div", { class: "mm-ask" }, this.input, ask);
+    const field = (name, lang, does, act) => {
+      const input = make("input", { type: "text", lang, spellcheck: "false", autocomplete: "off", "aria-label": name });
+      const send = () => act(input.value.trim());
+      // JupyterLab keeps a form from hearing it.
+      input.addEventListener("keydown", (event) => event.key === "Enter" && send());
+      return [input, make("div", { class: "mm-ask" }, input, make("button", { type: "button", onclick: send }, does))];
+    };
+    const [name, does] = french ? ["Your own French sentence", "Translate"] : ["Your own beginning", "Go on"];
+    [this.input, this.ask] = field(name, french ? "fr" : "en", does, (words) => view.translate(words));
+    [this.wanted, this.refer] = field("Reference translation", "en", "Score it", (words) => view.score(words));
+    this.refer.classList.add("mm-refer");
+    this.refer.prepend("Reference: change a word");
     this.head = make("div", { class: "mm-head" }, this.trail, this.ask, this.yours, this.badge, this.depths);
 
     this.heat = make("input", { type: "range", min: 0.1, max: 2, step: 0.1, "aria-label": "Temperature" });
@@ -98,7 +98,11 @@ export class Bars {
     classList.toggle("mm-asking", !this.view.place && (!this.ask.hidden || (here && classList.contains("mm-narrow"))));
     classList.toggle("mm-badged", Boolean(here) && !this.ask.hidden);
     if (this.asked !== model.get("sentence")) this.input.value = this.asked = model.get("sentence");
-    this.badge.hidden = !here || Boolean(this.view.place);
+    const { trace, place } = this.view;
+    this.refer.hidden = !this.view.scores || (place && !place.endsWith("output"));
+    if (this.referred !== trace) this.wanted.value = sentenceOf(trace.written);
+    this.referred = trace;
+    this.badge.hidden = !here || Boolean(place);
     this.badge.textContent = model.get("everything") ? `Show only ${named(here)}` : `You are here: ${named(here)} ✕`;
     this.badge.setAttribute(
       "aria-label",
@@ -239,6 +243,6 @@ function followWords({ follow, trace }) {
   const most = shares.indexOf(Math.max(...shares));
   const largest = `“${(both ? trace.encoder : trace[name]).tokens[most]}” gets ${percent(shares[most])}`;
   if (both)
-    return `Bands show where this row, which reads “${tokens[row]}” and writes “${trace.written[row]}”, gets its information from. In the last cross-attention, ${largest} of the weight.`;
+    return `Bands show where this row, which reads “${tokens[row]}” and ${trace.scored ? "is scored on" : "writes"} “${trace.written[row]}”, gets its information from. In the last cross-attention, ${largest} of the weight.`;
   return `Bands show where ${from}. In the last layer, averaged over the heads, ${shares[most] ? `${largest} of the weight` : "all of it is its own"}.`;
 }

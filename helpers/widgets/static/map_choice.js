@@ -1,12 +1,15 @@
 // The map, another token: one is written in place of the model's own, and the model goes on from it.
 // Methods of the view.
 
+import { lossesOf } from "./map_answer.js";
+import { number } from "./map_scene.js";
 import { sentenceOf } from "./map_trace.js";
 import { shorten } from "./text.js";
 
 export const choosing = {
   choose(rank) {
     const { current, trace } = this;
+    if (this.scores) return this.score(sentenceOf(trace.written.with(current, trace.candidates[current][rank][0])));
     const earlier = this.model.get("chosen").filter(([row]) => row < current);
     if (trace.recurrent) return this.rewrite(trace.chosen.includes(current) ? earlier : [...earlier, [current, rank]]);
     if (rank === trace.drawn[current])
@@ -20,8 +23,24 @@ export const choosing = {
     this.hear("The model goes on from there …");
     this.set({ chosen, beat: -1 });
   },
+  // Another reference: its tokens are scored, and read, whatever the model would write.
+  score(reference) {
+    this.pause();
+    this.choosing = reference !== this.model.get("reference");
+    this.lost = lossesOf(this.trace).mean;
+    this.hear(this.choosing ? "The model is scoring it …" : this.costs());
+    this.set({ reference, beat: -1 });
+  },
+  costs() {
+    const { found, mean } = lossesOf(this.trace);
+    const { says } = found.reduce((a, b) => (b.loss > a.loss ? b : a));
+    const [now, was] = [number(mean), number(this.lost)];
+    const change = now === was ? "" : `, ${mean > this.lost ? "up" : "down"} from ${was}`;
+    return `The highest loss: ${says}. The mean of the ${found.length} rows, which is the loss, is ${now}${change}.`;
+  },
   goesOn() {
     this.choosing = false;
+    if (this.scores) return this.hear(this.costs());
     if (this.trace.recurrent) return this.hear("");
     const { written, chosen, given } = this.trace;
     const row = chosen[chosen.length - 1];

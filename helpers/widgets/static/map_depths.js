@@ -20,7 +20,7 @@ export function sceneOf(
   place,
   width,
   rows,
-  { current = rows - 1, query, height = ROOM, spare = 0, dials = null, more = {}, losses = false } = {},
+  { current = rows - 1, query, height = ROOM, spare = 0, dials = null, more = {} } = {},
 ) {
   const where = readPlace(place, model);
   if (model.recurrent && !where.depth) return recurrentScene(model, width, height, current, more.live);
@@ -33,5 +33,5 @@ export function sceneOf(
   if (where.section === "embedding") return embeddingScene(model, where, width, height);
   if (where.section) return outputScene(model, where, width, height, current, dials);
   if (where.depth === 1) return layerScene(model, where, place, width, height, query);
-  return wholeScene(model, width, height, rows, current, spare, losses);
+  return wholeScene(model, width, height, rows, current, spare);
 }

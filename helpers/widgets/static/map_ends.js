@@ -1,5 +1,6 @@
 // The map, second depth at both ends: how tokens become vectors, and how a vector becomes a token.
 
+import { lossesOf } from "./map_answer.js";
 import { travel } from "./map_moves.js";
 import { Scene, brief, number, percent, tellVector, nVectors } from "./map_scene.js";
 import { heat, patchRow } from "./map_patches.js";
@@ -33,7 +34,9 @@ export function embeddingScene(model, where, width, room) {
     ? clamp(width * 0.22, 84, 240)
     : clamp(namesWidth(stack.tokens, pitch, 14) + 40, 70, Math.max(140, width * 0.2));
   const gap = clamp(width / 14, 18, 46);
-  const strip = clamp((width - label - 2 * gap - 4) / 3, 30, 330);
+  // One column alone takes the width.
+  const n = model.positions ? 3 : 1;
+  const strip = clamp((width - label - (n - 1) * gap - 4) / n, 30, n > 1 ? 330 : 760);
   const learned = model.image
     ? "from the patch’s pixels, by one linear layer"
     : model.scaled
@@ -145,10 +148,7 @@ export function outputScene(model, where, width, room, row, dials) {
   const high = Math.max(0, ...found.map(({ logit }) => logit));
   const low = Math.min(0, ...found.map(({ logit }) => logit));
   const y0 = top + (pitch * found.length) / 2;
-  const chosen = Math.max(
-    0,
-    found.findIndex(({ drawn }) => drawn),
-  );
+  const chosen = found.find(({ drawn }) => drawn) || found[0];
   scene.paint((p) => {
     const strip = left - 34;
     p.context.save();
@@ -158,7 +158,8 @@ export function outputScene(model, where, width, room, row, dials) {
     p.strips(stack.output, 0, y0 - 13 - row * 26, strip, 26, { height: 26 });
     p.context.restore();
     const last = others ? [{ token: others, share: Math.max(0, 1 - sum) }] : [];
-    [...found, ...last].forEach(({ token: word, logit, share, drawn, mark }, i) => {
+    [...found, ...last].forEach((one, i) => {
+      const { token: word, logit, share, drawn, mark } = one;
       const y = top + (i + 0.5) * pitch;
       const own = i === model.drawn[row];
       const listed = i < found.length;
@@ -167,7 +168,7 @@ export function outputScene(model, where, width, room, row, dials) {
         p.box(left, y - 6, 12, 12, { radius: 6, edge: own ? p.theme.query : p.theme.muted, line: own ? 4 : 1.5 });
       const bar = clamp(pitch * 0.5, 8, 18);
       if (listed) p.ribbon(strip + 3, y0, left - 5, y, 1 + 4 * share, p.theme.query, 0.3 + 0.7 * share);
-      const weight = i === chosen ? 650 : 400;
+      const weight = one === chosen ? 650 : 400;
       const told = `${percent(share)}${drawn ? ` ${mark}` : ""}`;
       if (slim) {
         const wide = width - left - ring - 4;
@@ -231,12 +232,13 @@ export function outputScene(model, where, width, room, row, dials) {
   ];
   if (ring) {
     found.forEach(({ token: word, share }, i) => {
-      const does = i === model.drawn[row] ? "it is what’s written" : "write it instead";
+      const [what, does] = model.scored ? ["the reference", "score it"] : ["what’s written", "write it"];
+      const act = i === model.drawn[row] ? `it is ${what}` : `${does} instead`;
       scene.button(
         [left - 6, top + i * pitch, width - left + 3, pitch],
-        `“${word}”, ${percent(share)}: ${does}`,
+        `“${word}”, ${percent(share)}: ${act}`,
         { choose: i },
-        [...tell(one, i), `click: ${does}`],
+        [...tell(one, i), `click: ${act}`],
       );
     });
   } else
@@ -260,6 +262,8 @@ export function outputScene(model, where, width, room, row, dials) {
   const rest = `${percent(Math.max(0, 1 - sum))} goes to the ${others}, “${found[0].token}” keeps ${percent(found[0].share)}`;
   scene.hint = classes
     ? "The class token’s vector alone decides. The other vectors of the last layer aren’t used."
-    : `${hot ? `At temperature ${dials.temperature.toFixed(1)}, ${rest}.` : `The ten likeliest tokens after “${stack.tokens[row]}”.`} ${ring ? "Press another one, and the model goes on from that instead." : model.kind === "GPT" ? "One of them is drawn and becomes the next input." : "What is written next becomes the decoder’s next input."} ${said(found.map((one) => one.token))}`;
+    : model.scored
+      ? `This row is scored on the reference’s token ${lossesOf(model).found[row].says}.${ring ? " Press another token to score that instead." : ""}`
+      : `${hot ? `At temperature ${dials.temperature.toFixed(1)}, ${rest}.` : `The ten likeliest tokens after “${stack.tokens[row]}”.`} ${ring ? "Press another one, and the model goes on from that instead." : model.kind === "GPT" ? "One of them is drawn and becomes the next input." : "What is written next becomes the decoder’s next input."} ${said(found.map((one) => one.token))}`;
   return scene;
 }

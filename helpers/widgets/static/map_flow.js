@@ -106,6 +106,8 @@ export function wholeBeats(scene, model) {
   }
 }
 
+const bandOf = (weight) => ({ width: 1 + 9 * weight, alpha: 0.25 + 0.6 * weight });
+
 // A part of a step's time.
 const during = (from, to, work) => (p, t) => t >= from && t <= to && work(p, (t - from) / (to - from));
 
@@ -123,7 +125,8 @@ function collects(sublayer, stack, block) {
     for (let key = 0; row >= 0 && row < mean.rows && key < mean.cols; key++) {
       const weight = valueAt(mean, row, key);
       const ends = [x - 4, stack.y(key, block), x + wide, stack.y(row, block)];
-      if (weight > 0.02) p.ribbon(...ends, 1 + 9 * weight, p.theme.query, 0.25 + 0.6 * weight);
+      const { width, alpha } = bandOf(weight);
+      if (weight > 0.02) p.ribbon(...ends, width, p.theme.query, alpha);
     }
   };
   return Object.assign(work, { open: true });
@@ -196,9 +199,9 @@ function writes(model, row) {
     const said = row ? `“${tokens[row]}” is read as well` : `The decoder starts from “${tokens[0]}”`;
     const { written } = model;
     const all = sentenceOf(written.slice(0, row + 1));
-    if (row && written[row] === "<eos>")
+    if (row && written[row] === "<eos>" && !model.scored)
       return `“<eos>” is the likeliest next token, so the translation is done: “${shorten(all, 170)}”`;
-    return `${said}, and ${best.mark ? "you wrote" : "the likeliest next token is"} “${best.token}”.${row ? ` So far: “${all.length > 90 ? "…" : ""}${all.slice(-90)}”` : ""}`;
+    return `${said}, and ${best.mark ? (model.scored ? "the reference says" : "you wrote") : "the likeliest next token is"} “${best.token}”.${row ? ` So far: “${all.length > 90 ? "…" : ""}${all.slice(-90)}”` : ""}`;
   }
   const all = likeliest(model, row, model.candidates[row].length);
   const drawn = all.find((one) => one.drawn) || best;
@@ -293,7 +296,7 @@ export function followed(scene, model, follow, reach = Infinity) {
   if (stack.image) lit.push(...scene.pictures.map(([rect]) => rect));
   const flows = (p) => {
     for (const { way, weight, cross } of ribbons) {
-      const [width, alpha] = [1 + 9 * weight, 0.25 + 0.6 * weight];
+      const { width, alpha } = bandOf(weight);
       if (cross) p.line(way, { width, alpha, color: p.theme.key, radius: 8 });
       else p.ribbon(...way.flat(), width, p.theme.query, alpha);
     }

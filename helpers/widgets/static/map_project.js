@@ -102,12 +102,12 @@ export function projectScene(where, place, width, room, { asked, live }) {
         p.frame(left - 1, top + (i * high) / found.weight.rows - 2, wide + x - left + 2, 5),
       ),
     );
-  const turned = found?.rotated ? ", and rotated by its position" : "";
+  const turned = found?.rotated ? "rotated by its position" : "";
   scene.beat(
-    `Every column is added up, and its bias added${turned}. That row is the ${word} of “${tokens[row]}” in this head.`,
+    `Every column is added up, and its bias added${turned && `, and ${turned}`}. That row is the ${word} of “${tokens[row]}” in this head.`,
     [left, bottom - 8, width - left, room],
   );
   scene.moves((p, t) => p.row(result, 0, x, top + ease(t) * (bottom - top + 30 * (lines.length - 1)), wide, 22));
-  scene.hint = `One row of ${big}${turned.replace(" and", "")}: the same matrix makes the ${word} of every token. Point at the matrix to follow another column, or press another token.`;
+  scene.hint = `One row of ${big}${turned && `, ${turned}`}: the same matrix makes the ${word} of every token. Point at the matrix to follow another column, or press another token.`;
   return scene;
 }

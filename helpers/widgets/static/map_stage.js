@@ -230,7 +230,7 @@ export class Stage {
     if (target.follow) this.acts.follow(target.follow);
     else if (target.choose !== undefined) this.acts.choose(target.choose);
     else if (target.write !== undefined) this.acts.write(target.write);
-    else if (target.go !== undefined) this.acts.open(target.go, head);
+    else if (target.go !== undefined) this.acts.open(target.go, head, target.row);
     else if (target.open && cell) this.acts.open(target.open(...cell));
     else if (target.grid && !cell) this.enterGrid(target);
   }

@@ -73,9 +73,11 @@ const pictured = (data, [rows, cols], patches) => ({
   along: Math.sqrt(patches),
 });
 
-// The likeliest next tokens after a row, or the likeliest classes. What was drawn is among them.
+// The likeliest next tokens after a row, or the likeliest classes. What was drawn is among them; where
+// losses are shown, the reference's token is.
 export function likeliest(model, row, most) {
-  const mark = model.chosen?.includes(row) ? "chosen" : model.kind === "GPT" && row >= model.given - 1 ? "drawn" : "";
+  const own = model.chosen?.includes(row) ? "chosen" : model.kind === "GPT" && row >= model.given - 1 ? "drawn" : "";
+  const mark = model.scored ? "reference" : own;
   const found = model.candidates[row].map(([token, logit, share], i) => ({
     token,
     logit,

@@ -23,7 +23,7 @@ class MapView {
     this.model = model;
     this.read();
     this.stage = new Stage({
-      open: (place, head) => this.open(place, head),
+      open: (place, head, row) => this.open(place, head, row),
       follow: (token) => {
         this.set({ follow: this.follow === token ? "" : token, beat: -1, everything: true });
         if (this.follow) this.drawn = () => this.say(this.bars.words.textContent);
@@ -41,10 +41,10 @@ class MapView {
     this.frame = make("div", { class: "mm-frame" }, this.stage.root);
     this.below = belowOf(this);
     this.live = make("div", { class: "mm-hidden", role: "status", "aria-live": "polite" });
-    const { head, foot, dials } = this.bars;
+    const { head, foot, dials, refer } = this.bars;
     this.stage.slot.append(dials);
     this.root = make("div", { class: "mm", role: "group", tabindex: -1, "aria-label": "Map of the model" });
-    this.root.append(head, this.frame, this.below.below, foot, this.live);
+    this.root.append(head, this.frame, this.below.below, refer, foot, this.live);
     el.append(this.root);
     this.redraw = eachFrame(() => this.draw());
     this.root.addEventListener("keydown", (event) => this.onKey(event));
@@ -124,14 +124,15 @@ class MapView {
   }
 
   set(changes) {
-    if (!("sentence" in changes || "chosen" in changes)) this.said = "";
+    if (!["sentence", "chosen", "reference"].some((name) => name in changes)) this.said = "";
     this.touched = true;
     for (const [name, value] of Object.entries(changes)) this.model.set(name, value);
     this.model.save_changes();
     this.redraw();
   }
 
-  open(place, head = 0) {
+  // `row` is the one that answers.
+  open(place, head = 0, row = this.current) {
     this.pause();
     // What a step of the tour asks is answered where the pressed square opens.
     this.answer = /^decoder\/\d+$/.test(place) && this.tour[this.stop]?.answer;
@@ -141,9 +142,11 @@ class MapView {
       const above = from.split("/").slice(0, place ? 4 : 2);
       this.drawn = () => this.stage.focus(from.startsWith(place) ? above.join("/") : place);
     }
-    // Logits are those of the row that was shown.
-    const written = place.endsWith("decoder/output") ? this.current : this.model.get("written");
-    const follow = place && !this.trace.image ? "" : this.follow;
+    // Logits are those of the row that was shown; where losses are, all rows stay.
+    const output = place.endsWith("decoder/output");
+    const written = output && !this.trace.scored ? row : this.model.get("written");
+    const kept = place && !this.trace.image ? "" : this.follow;
+    const follow = output && this.trace.scored ? `decoder:${row}` : kept;
     this.set({ place, written, follow, beat: -1, stop: -1, everything: true });
     this.say(trail(place, this.trace).pop().words);
     if (this.answer) this.hear(this.answer);
@@ -246,7 +249,12 @@ class MapView {
     const width = rows ? this.frame.clientWidth : Math.floor(inner); // without the scrollbar
     this.root.classList.toggle("mm-narrow", width < NARROW + 100);
     this.root.classList.toggle("mm-fresh", this.fresh);
-    const high = window.innerHeight;
+    // Losses of a translation are shown; with a kernel those of another reference can be.
+    const { model, trace } = this;
+    const ours = model.get("here") === "loss";
+    trace.scored = Boolean((ours || this.tour[this.stop]?.losses) && trace.encoder && trace.decoder);
+    this.scores = ours && trace.scored && model.get("_asks") && Boolean(model.send);
+    const high = window.innerHeight - (this.scores ? 44 : 0);
     const free = width < NARROW ? high - 430 : high - 290;
     const even = rows ? Math.max(high - 366, Math.min(410, free)) : high - 340;
     const room = width < NARROW ? ROOM - 30 : clamp(even, rows ? 240 : ROOM, 640);
@@ -266,7 +274,6 @@ class MapView {
       spare: free - room,
       dials: this.bars.setDials(),
       more: this.more(),
-      losses: this.model.get("here") === "loss" || this.tour[this.stop]?.losses,
     });
     this.theme = THEMES[dark ? "dark" : "light"];
     const height = Math.max(this.height, this.scene.height);
@@ -291,11 +298,14 @@ class MapView {
   seek(lit) {
     const told = `${this.place} ${this.shown} ${this.stop} ${this.follow} ${this.measured}`;
     if (told === this.sought) return;
+    // A place one goes into opens at its beginning, wherever the focus lies there.
+    if (this.at !== this.place) [this.from, this.at] = [this.at || "", this.place];
+    const entering = this.place && !this.from.startsWith(this.place);
     this.sought = told;
     const { rects = [], now } = this.beat >= 0 ? this.scene.beats[this.shown] : {};
     const { target: held } = document.activeElement; // of the stage's buttons, the one with the focus
     const known = this.stop >= 0 ? framedOf(this) || lit : this.answered && [this.scene.first];
-    const other = known || (this.stage.list.includes(held) ? [held.rect] : []);
+    const other = known || (this.stage.list.includes(held) && !entering ? [held.rect] : []);
     const [rect] = now || (rects.length ? rects.slice(-1) : other);
     const middle = rect ? rect[1] + Math.min(rect[3], this.frame.clientHeight) / 2 : 0;
     const [stack, row] = this.place ? [] : this.follow.split(":");
@@ -323,7 +333,7 @@ class MapView {
   }
 
   onKey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || (event.target === this.bars.input && event.key !== "Escape"))
+    if (event.ctrlKey || event.metaKey || event.altKey || (event.target.type === "text" && event.key !== "Escape"))
       return;
     const acts = { Escape: () => this.back(), p: () => this.play(), n: () => this.next(1), b: () => this.next(-1) };
     const act = acts[event.key.length === 1 ? event.key.toLowerCase() : event.key];

@@ -62,7 +62,7 @@ function measures(model, width, room, spare) {
   const vectors = model.positions || narrow ? 3 * strip + 2 * gap : 70;
   const left = narrow ? label + 4 : label + vectors + 12;
   const right = model.candidates.length
-    ? clamp(width * 0.12 + (model.image ? 58 : 43), 112, 190)
+    ? clamp(width * 0.12 + (model.scored ? 150 : model.image ? 58 : 43), 112, model.scored ? 320 : 190)
     : strip + (width < 760 ? 14 : 110);
   const layers = Math.max(...model.stacks.map((one) => one.layers.length));
   const module = narrow ? width - left : (width - left - right) / layers;
@@ -81,7 +81,7 @@ function blocks(stack, m, top) {
   stack.pitch = m.pitch;
 }
 
-export function wholeScene(model, width, room, rows, current = rows - 1, spare = 0, losses = false) {
+export function wholeScene(model, width, room, rows, current = rows - 1, spare = 0) {
   const m = measures(model, width, room, spare);
   const { encoder, decoder } = model;
   const scene = new Scene(width, 0, "The whole model");
@@ -93,7 +93,7 @@ export function wholeScene(model, width, room, rows, current = rows - 1, spare =
     stackScene(scene, model, stack, m, n);
     if (stack === encoder && !stack.answers) memory(scene, model, m);
     if (stack === decoder && encoder) pipes(scene, model, m);
-    if (stack.answers) answer(scene, model, stack, m, n, current, losses);
+    if (stack.answers) answer(scene, model, stack, m, n, current);
     scene.height = Math.max(scene.height, stack.bottom + m.under + 7);
     top = stack.bottom + GAP + HEAD;
   }
@@ -134,13 +134,14 @@ function tokens(scene, model, stack, { pitch, label, current, close }, top, rows
   const right = (stack.arrow || label) - (close ? 6 : 3);
   const places = stack.image ? [] : namePlaces(stack.tokens, { right, top, pitch, room: right - 1 });
   const wholeRow = (row, width) => [0, stack.y(row, block) - pitch / 2, width, pitch];
+  const does = model.scored ? "is scored on" : "writes";
   const nameRect = (row) => (close ? places[row].rect : wholeRow(row, stack.arrow || label));
   (stack.nameRects ||= [])[block] = nameRect;
   if (close) scene.paint((p) => brackets(p, stack.tokens.slice(0, rows), label - 2, top, pitch, places));
   stack.tokens.slice(0, rows).forEach((token, row) => {
     const reads = stack === model.decoder && model.encoder;
     const tip = [
-      reads ? `reads “${token}”, writes “${model.written[row]}”` : token,
+      reads ? `reads “${token}”, ${does} “${model.written[row]}”` : token,
       marksIn(reads ? [token, model.written[row]] : [token]),
       "click to follow it",
     ].filter(Boolean);
@@ -168,7 +169,7 @@ function tokens(scene, model, stack, { pitch, label, current, close }, top, rows
     });
   });
   if (stack.arrow)
-    scene.label("reads → writes", label - 3, stack.bottom + 12, { size: 12, color: "muted", align: "right" });
+    scene.label(`reads → ${does}`, label - 3, stack.bottom + 12, { size: 12, color: "muted", align: "right" });
 }
 
 const COLUMNS = [

@@ -16,8 +16,10 @@ const ASK = "Why this key and not another? Press one of the row to compare the t
 function groupOf(name) {
   const [, layer, kind = "self", last] = SHAPE.exec(name) || [];
   if (!layer) return name;
-  return last === "ff" ? `feed-forward ${layer}` : `${kind}-attention ${layer}`;
+  return `layer ${layer}, ${last === "ff" ? "feed-forward" : `${kind}-attention`}`;
 }
+
+const whose = (group, stack) => (group.startsWith("layer") ? `${stack} ${group}` : group);
 
 function memberOf(name) {
   const [, layer, kind, last] = SHAPE.exec(name) || [];
@@ -26,9 +28,10 @@ function memberOf(name) {
   return last === "b" ? `${of}W_O’s bias ${layer}` : `${of}head ${layer}.${last}`;
 }
 
-// A group in a plain sentence: of which token, in its query or in its key.
-function plainly(group, token, side) {
-  if (/\d$/.test(group)) return `what ${group} wrote into the ${side}`;
+// A group in a plain sentence: of which token, in its query or in its key, and of which stack.
+function plainly(group, token, side, stack) {
+  const [layer, kind] = group.split(", ");
+  if (kind) return `what ${stack} ${layer}’s ${kind} wrote into the ${side}`;
   if (group === "token") return `${token} itself`;
   return group === "position" ? `the position of ${token}` : `what ${group} add to the ${side}`;
 }
@@ -36,7 +39,7 @@ function plainly(group, token, side) {
 // The pairs above those of another key, or of an average one, added up by groups, with sums of rows and columns. The
 // key's names are the query's own, unless they come from the other stack. Biases that are the same
 // in every key have no column.
-export function grouped({ names, keys = names, pairs, mean }) {
+export function grouped({ names, keys = names, pairs, mean }, stacks = ["encoder", "encoder"]) {
   const rows = [...new Set(names.map(groupOf))];
   const differs = (key) =>
     key !== "biases" ||
@@ -60,21 +63,29 @@ export function grouped({ names, keys = names, pairs, mean }) {
       if (Math.abs(pair.value) > Math.abs(largest[at].value)) largest[at] = pair;
     }
   }
-  return { rows, cols, sums, largest, all: all.length, above: sums[m * n - 1] };
+  return { rows, cols, sums, largest, stacks, all: all.length, above: sums[m * n - 1] };
 }
 
-// What decides in a plain sentence: a part of the key or of the query, or none alone.
-export function sayWhy(found, [query, key, other] = ["the query", "the key"], little = false) {
+// The part that decides, of the key or of the query, or a pair of them where that is all that the
+// key's part does: { side, name, sum }, and where it's a pair the query's part `meets`.
+function decisive(found) {
   const { above } = found;
   const [ofQuery, ofKey] = partsOf(found);
-  const told = (parts, token, side) => parts.map(([name, sum]) => [plainly(name, token, side), sum]);
-  const all = [...told(ofKey, key, "key"), ...told(ofQuery, query, "query")];
   const { row, col, value } = strongestCell(found);
-  const meets = `${plainly(found.rows[row], query, "query")} meets ${plainly(found.cols[col], key, "key")}`;
-  // One pair of parts, where it's all that the key's part does: a bar shows that.
-  const shown = ofKey[col][1];
-  const whole = value > 0.5 * Math.abs(above) && Math.abs(Math.abs(shown) - value) < 0.1 * value && ofKey.length > 1;
-  const [part, sum] = whole ? [meets, shown] : all.reduce((a, b) => ((b[1] - a[1]) * above > 0 ? b : a));
+  const [name, shown] = ofKey[col];
+  if (value > 0.5 * Math.abs(above) && Math.abs(Math.abs(shown) - value) < 0.1 * value && ofKey.length > 1)
+    return { side: "key", name, sum: shown, meets: found.rows[row] };
+  const told = (parts, side) => parts.map(([name, sum]) => ({ side, name, sum }));
+  return [...told(ofKey, "key"), ...told(ofQuery, "query")].reduce((a, b) => ((b.sum - a.sum) * above > 0 ? b : a));
+}
+
+// What decides in a plain sentence.
+export function sayWhy(found, [query, key, other] = ["the query", "the key"], little = false) {
+  const { above, stacks } = found;
+  const { side, name, sum, meets } = decisive(found);
+  const say = (name, side) =>
+    side === "key" ? plainly(name, key, side, stacks[1]) : plainly(name, query, side, stacks[0]);
+  const part = meets ? `${say(meets, "query")} meets ${say(name, "key")}` : say(name, side);
   const looks = above < 0 ? "looks less at" : other ? "looks more at" : "looks at";
   const below = above > 0 && !other && little;
   const does = below
@@ -86,7 +97,7 @@ export function sayWhy(found, [query, key, other] = ["the query", "the key"], li
     return `No single part decides why ${does}: the largest share (${percent(share)}) comes from ${part}.${still}`;
   const back = `it makes ${number(sum)}, all else ${number(above - sum)}`;
   const of = Math.abs(sum) > Math.abs(above) + 0.005 ? back : `${number(sum)} of ${number(above)}`;
-  return `${does} mainly because ${whole ? "" : "of "}${part}: ${of}.${still}`;
+  return `${does} mainly because ${meets ? "" : "of "}${part}: ${of}.${still}`;
 }
 
 // What each of the query's parts adds with all of the key's, and the other way round: [name, sum].
@@ -119,39 +130,44 @@ export function whyScene(where, width, room, { asked, live }) {
     scene.hint = told;
     return scene;
   }
-  const found = grouped(asked.described);
+  const stacks = [stack.name, where.kind === "cross-attention" ? "encoder" : stack.name];
+  const found = grouped(asked.described, stacks);
   const average = other >= 0 ? `“${keys[other]}”` : head.masked ? "an average unmasked key" : "an average key";
   const above = `${number(Math.abs(found.above))} ${found.above < 0 ? "below" : "above"} ${average}`;
+  // As they stand there, the two add up.
+  const score = number(valueAt(head.scores, query, key));
+  const compared = number(Number(score.replace("−", "-")) - Number(found.above.toFixed(2)));
+  const more = `${found.above < 0 ? "−" : "+"} ${number(Math.abs(found.above))}`;
+  const sums = [`score ${score} = ${compared} (${average}) ${more}`, `score ${score} = ${compared} ${more}`];
   const slim = width < NARROW;
   const share = valueAt(head.weights, query, key);
   const weight = fitting([`${pair}: weight ${brief(share)}`, `${pair}: ${brief(share)}`], width / 1.2, 14);
-  const more = [`score ${number(valueAt(head.scores, query, key))}, ${above}`, above];
   const free = pairs || slim ? width : width - 140; // beside the button
-  scene.heading(weight, fitting(more, free - 1.14 * textWidth(weight, 14) - 20, 13), 0, 13, free);
+  scene.heading(weight, fitting([...sums, above], free - 1.14 * textWidth(weight, 14) - 20), 0, 13, free);
   const told = `All ${found.all} pairs of parts together: ${above}.`;
-  if (pairs) return pairsOf(scene, found, told, where.kind === "cross-attention");
+  if (pairs) return pairsOf(scene, found, told);
   const tokens = [`“${stack.tokens[query]}”`, `“${keys[key]}”`, other >= 0 ? average : ""];
   const lead = sayWhy(found, tokens, share < 1 / keysFor(where).length);
   const [size, line] = slim ? [15, 19] : [16, 21];
   const lines = wrapped(lead, (width - 6) / 1.16, size);
-  lines.forEach((words, i) => scene.label(words, 0, 42 + line * i, { size, weight: 600 }));
-  const top = 40 + line * lines.length;
+  const from = slim ? 60 : 42;
+  if (slim) scene.label(fitting(sums, width), 0, 34, { size: 13, color: "muted" });
+  lines.forEach((words, i) => scene.label(words, 0, from + line * i, { size, weight: 600 }));
+  const top = from - 2 + line * lines.length;
   const end = room - (live ? keysHigh(where, width) : 0);
   // Both splits are as long as the lead, so they share a scale.
   const wide = slim ? width : (width - 28) / 2;
   const most = slim ? 6 : (end - top) / 18 - 3;
   const [ofQuery, ofKey] = partsOf(found).map((parts) => ranked(parts, most));
   const pitch = slim ? 19 : clamp((end - top - 34) / Math.max(ofQuery.ends.length, ofKey.ends.length), 17, 36);
-  const scale = { pitch, wide, range: [...ofQuery.ends, ...ofKey.ends] };
-  const same = number(found.above);
-  const below = addsUp(scene, ["The key’s parts"], ofKey, "key", [0, top], scale);
+  const scale = { pitch, wide, range: [...ofQuery.ends, ...ofKey.ends], told: decisive(found) };
+  const below = addsUp(scene, ofKey, "key", stacks[1], [0, top], scale);
   scene.beat(
     `A key is a sum: of the token, its position, and all that earlier heads and networks wrote. Each part adds to the difference from ${average}.`,
     [0, top, wide + 14, below - top],
   );
   const at = slim ? [0, below + 8] : [wide + 28, top];
-  const words = [`The query’s parts: another split of the same ${same}`, `The query’s parts: the same ${same}`];
-  const bottom = addsUp(scene, words, ofQuery, "query", at, scale);
+  const bottom = addsUp(scene, ofQuery, "query", stacks[0], at, scale);
   scene.beat("So is the query. Its parts split the same difference in another way.", [...at, wide, bottom - at[1]]);
   scene.beat(told, [0, 0, width, room]);
   const row = Math.max(below, bottom, end);
@@ -177,18 +193,23 @@ function ranked(parts, most) {
   return { shown, ends };
 }
 
-// One bar per part, and below them their sum; returns where they end.
-function addsUp(scene, words, { shown, ends }, color, [x, y], { pitch, wide: width, range }) {
+// One bar per part, and below them their sum; returns where they end. The part that the sentence
+// tells of is framed.
+function addsUp(scene, { shown, ends }, color, stack, [x, y], { pitch, wide: width, range, told }) {
   const [low, high] = [Math.min(...range), Math.max(...range)];
-  const [left, wide] = [x + 122, width - 122 - 46];
+  const names = Math.min(172, 0.62 * width);
+  const [left, wide] = [x + names, width - names - 46];
   const at = (value) => left + (wide * (value - low)) / (high - low || 1);
   const thick = Math.max(12, 0.45 * pitch);
+  const words = [`The ${color}’s parts, from the ${stack}: ${number(ends.at(-1))}`, `The ${color}’s parts (${stack})`];
   scene.label(fitting(words, width / 1.1), x, y + 8, { size: 13, weight: 650, color });
   [...shown, ["together", ends.at(-1)]].forEach(([name, value], i) => {
     const sum = i === shown.length;
     const middle = y + 22 + pitch * (i + 0.5);
-    const style = { size: 13, align: "right", weight: sum ? 650 : 400 };
-    scene.label(name, left - 8, middle, { ...style, most: 114 });
+    const leads = told.side === color && told.name === name;
+    const style = { size: names < 172 ? 12 : 13, align: "right", weight: sum || leads ? 650 : 400 };
+    scene.label(name, left - 8, middle, { ...style, most: names - 12 });
+    if (leads) scene.paint((p) => p.frame(x + 1, middle - pitch / 2, width + 5, pitch, p.theme.ink, 1.5));
     scene.label(number(value), x + width, middle, style);
     scene.paint((p) => {
       const [from, to] = sum ? [at(0), at(value)] : [at(ends[i]), at(ends[i + 1])];
@@ -245,7 +266,7 @@ function keysOf(scene, where, y, width) {
 // ---- all pairs -----------------------------------------------------------------------------------
 
 // A row per part of the query, a column per part of the key, and their sums.
-function pairsOf(scene, found, told, cross) {
+function pairsOf(scene, found, told) {
   const { width, height: room } = scene;
   const [rows, cols] = [found.rows, found.cols].map((names) => [...names, "all"]);
   const [m, n] = [rows.length, cols.length];
@@ -260,8 +281,10 @@ function pairsOf(scene, found, told, cross) {
   const inner = found.sums.map((value, i) => (i % n < n - 1 && i < (m - 1) * n ? value : 0));
   const one = matrix(inner, m, n, { most: Math.max(...inner.map(Math.abs)) || 1 });
   const { row, col, value: most } = strongestCell(found);
+  const { stacks } = found;
+  const pair = (i, j) => `${whose(rows[i], stacks[0])} (query) with ${whose(cols[j], stacks[1])} (key)`;
   scene.label("query’s parts ↓", 0, slim ? 36 : top - 12, { size: 12, color: "query" });
-  const from = cross && !slim ? "key’s parts, from the encoder →" : "key’s parts →";
+  const from = slim ? "key’s parts →" : `key’s parts, from the ${stacks[1]} →`;
   scene.label(from, slim ? width - 8 : label, 36, { size: 12, color: "key", align: slim ? "right" : "left" });
   scene.paint((p) => {
     rows.forEach((_, i) => {
@@ -292,7 +315,7 @@ function pairsOf(scene, found, told, cross) {
   const tell = (_, i, j) => {
     const { value, words } = found.largest[i * n + j];
     return [
-      `query’s ${rows[i]}, key’s ${cols[j]}: ${number(found.sums[i * n + j])}`,
+      `${pair(i, j)}: ${number(found.sums[i * n + j])}`,
       ...(words ? [`largest in it: ${words}, ${number(value)}`] : []),
     ];
   };
@@ -302,7 +325,7 @@ function pairsOf(scene, found, told, cross) {
     [label, 0, (n - 1) * cell, top + (m - 1) * high - 2],
   );
   const value = number(most * Math.sign(found.above));
-  scene.hint = `${told} A cell adds up those of two groups. The largest, framed: the query’s ${rows[row]} with the key’s ${cols[col]}, ${value}.`;
+  scene.hint = `${told} A cell adds up those of two groups. The largest, framed: ${pair(row, col)}, ${value}.`;
   scene.beat(scene.hint, [0, 0, width, scene.height]);
   return scene;
 }
