@@ -82,12 +82,8 @@ export function answer(scene, model, stack, m, rows, row) {
     "click to see logits and softmax",
   ].filter(Boolean);
   scene.height = Math.max(scene.height, top + deep + 4);
-  scene.button(
-    [x, top - ABOVE - 4, m.width - x, ABOVE + 4 + deep],
-    `${what}: ${token}, ${percent(share)}. Open logits and softmax`,
-    { go: `${stack.name}/output` },
-    tip,
-  );
+  const name = `${what}: ${token}, ${percent(share)}. Open logits and softmax`;
+  scene.button([x, top - ABOVE - 4, m.width - x, ABOVE + 4 + deep], name, { go: `${stack.name}/output` }, tip);
 }
 
 // What each row loses on the reference's token, and the mean over the rows: once all are read, the loss.

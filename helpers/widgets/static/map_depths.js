@@ -15,13 +15,8 @@ import { wholeScene } from "./map_whole.js";
 // Height of the picture, in pixels.
 export const ROOM = 464;
 
-export function sceneOf(
-  model,
-  place,
-  width,
-  rows,
-  { current = rows - 1, query, height = ROOM, spare = 0, dials = null, more = {} } = {},
-) {
+export function sceneOf(model, place, width, rows, options) {
+  const { current = rows - 1, query, height = ROOM, spare = 0, dials = null, more = {} } = options;
   const where = readPlace(place, model);
   if (model.recurrent && !where.depth) return recurrentScene(model, width, height, current, more.live);
   if (where.inside === "norm") return normScene(where, place, width, height);

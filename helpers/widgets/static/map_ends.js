@@ -23,11 +23,8 @@ export function embeddingScene(model, where, width, room) {
   const { first } = where;
   const swaps = model.positions && !model.normalised && !model.image;
   const stack = swaps ? { ...where.stack, ...swapped(where.stack, first) } : where.stack;
-  const scene = new Scene(
-    width,
-    room,
-    `${stack.title}: every ${stack.image ? "patch" : "token"}’s embedding${model.positions ? " plus the vector of its position" : ""}`,
-  );
+  const sum = model.positions ? " plus the vector of its position" : "";
+  const scene = new Scene(width, room, `${stack.title}: every ${stack.image ? "patch" : "token"}’s embedding${sum}`);
   const top = 62;
   const pitch = clamp((room - top - 10) / stack.n, 3, 30);
   const label = stack.image
@@ -88,12 +85,8 @@ export function embeddingScene(model, where, width, room) {
         align: "center",
         color: "muted",
       });
-    scene.grid(
-      [x, top, strip, pitch * stack.n],
-      stack[name],
-      `${words}: ${nVectors(stack.n)}`,
-      tellVector(stack.tokens, what),
-    );
+    const named = `${words}: ${nVectors(stack.n)}`;
+    scene.grid([x, top, strip, pitch * stack.n], stack[name], named, tellVector(stack.tokens, what));
     scene.part(["embeddings", "positions", "embeddings"][i], x, 0, strip, room);
     scene.beat(
       [
@@ -234,20 +227,16 @@ export function outputScene(model, where, width, room, row, dials) {
     found.forEach(({ token: word, share }, i) => {
       const [what, does] = model.scored ? ["the reference", "score it"] : ["what’s written", "write it"];
       const act = i === model.drawn[row] ? `it is ${what}` : `${does} instead`;
-      scene.button(
+      const [rect, tip] = [
         [left - 6, top + i * pitch, width - left + 3, pitch],
-        `“${word}”, ${percent(share)}: ${act}`,
-        { choose: i },
         [...tell(one, i), `click: ${act}`],
-      );
+      ];
+      scene.button(rect, `“${word}”, ${percent(share)}: ${act}`, { choose: i }, tip);
     });
-  } else
-    scene.grid(
-      [left - 6, top, width - left + 3, pitch * found.length],
-      one,
-      classes ? "Likeliest classes" : "Likeliest next tokens",
-      tell,
-    );
+  } else {
+    const listed = classes ? "Likeliest classes" : "Likeliest next tokens";
+    scene.grid([left - 6, top, width - left + 3, pitch * found.length], one, listed, tell);
+  }
   scene.beat(
     `The last layer’s vector of the ${classes ? "class" : "newest"} token is multiplied with the output matrix.`,
     [0, 0, left - 4, room],

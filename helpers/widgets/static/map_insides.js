@@ -9,13 +9,10 @@ import { clamp, textWidth } from "./text.js";
 export function readInsides(trace, inside, view) {
   if (!inside?.encoder && !inside?.decoder) return;
   const codes = wholeNumbers(view, Int16Array);
-  const strip = (place, more) =>
-    matrix(
-      numbersAt(codes, place),
-      place.shape.length > 1 ? place.shape[0] : 1,
-      place.shape[place.shape.length - 1],
-      more,
-    );
+  const strip = (place, more) => {
+    const [cols, rows = 1] = place.shape.toReversed();
+    return matrix(numbersAt(codes, place), rows, cols, more);
+  };
   for (const stack of trace.stacks) {
     stack.layers.forEach((sublayers, i) =>
       sublayers.forEach((sublayer, k) => {
@@ -91,28 +88,16 @@ export function atTemperature(model, row, found, temperature) {
 // ---- what the scenes of the insides share ----------------------------------------------------
 
 // Bars up and down from zero, side by side: where zero is, and how high one is.
-export function signedBars(
-  scene,
-  values,
-  x,
-  y,
-  wide,
-  high,
-  [low, top] = [Math.min(...values, 0), Math.max(...values, 0)],
-) {
+export function signedBars(scene, values, x, y, wide, high, ends = [Math.min(...values, 0), Math.max(...values, 0)]) {
+  const [low, top] = ends;
   const unit = high / (top - low || 1);
   const middle = y + top * unit;
   const cell = wide / values.length;
   scene.paint((p) => {
     values.forEach((value, i) => {
       const [r, g, b] = p.theme.signed[value < 0 ? 56 : 200];
-      p.box(
-        x + i * cell,
-        value < 0 ? middle : middle - value * unit,
-        Math.max(1, cell - 1),
-        Math.max(0.5, Math.abs(value) * unit),
-        { fill: `rgb(${r},${g},${b})`, radius: 1 },
-      );
+      const [from, size] = [middle - Math.max(0, value) * unit, Math.max(0.5, Math.abs(value) * unit)];
+      p.box(x + i * cell, from, Math.max(1, cell - 1), size, { fill: `rgb(${r},${g},${b})`, radius: 1 });
     });
     p.straight(x, middle, x + wide, middle, { color: p.theme.edge, width: 1 });
   });

@@ -108,13 +108,8 @@ function strip(scene, g, one, x, words, what, tokens, inside = "") {
   scene.paint((p) => p.strips(one, x, g.top, g.strip, g.pitch));
   const tell = tellVector(tokens, what);
   const told = inside ? (...cell) => [...tell(...cell), "click to see the norm at work"] : tell;
-  scene.grid(
-    [x, g.top, g.strip, g.bottom - g.top],
-    one,
-    `${title(what)}: ${nVectors(one.rows)}`,
-    told,
-    inside ? (row) => `${inside}/${row}` : null,
-  );
+  const open = inside ? (row) => `${inside}/${row}` : null;
+  scene.grid([x, g.top, g.strip, g.bottom - g.top], one, `${title(what)}: ${nVectors(one.rows)}`, told, open);
   // No room for names: pointing tells them.
   if (g.strip < 20) return;
   // Two lines of names where they are close.

@@ -102,13 +102,9 @@ export function neuronScene(where, place, width, room) {
       weight: t === row ? 650 : 400,
     });
   });
-  scene.heading(
-    fitting([`Writes: ${number(own)} × its row of W₂`, `Writes: ${number(own)} ×`], wide / 1.14, 14),
-    `${writes.length} of ${neurons.writes.width} entries, added to the stream`,
-    left,
-    at.writes + 10,
-    wide,
-  );
+  const product = fitting([`Writes: ${number(own)} × its row of W₂`, `Writes: ${number(own)} ×`], wide / 1.14, 14);
+  const said = `${writes.length} of ${neurons.writes.width} entries, added to the stream`;
+  scene.heading(product, said, left, at.writes + 10, wide);
   const written = writes.map((w) => w * own);
   const most = Math.max(...written.map(Math.abs)) || 1;
   signedBars(scene, written, left, at.writes + 22, wide, high, [-most, most]);

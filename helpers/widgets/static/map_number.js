@@ -132,12 +132,8 @@ function productBars(scene, products, g, q, k) {
   const { middle } = signedBars(scene, products, g.left, g.bars, g.w, g.high);
   scene.label("products", g.left - 10, middle, { size: 13, align: "right" });
   const tell = (_, _row, i) => [`entry ${i + 1}: ${number(q[i])} × ${number(k[i])} = ${number(products[i])}`];
-  scene.grid(
-    [g.left, g.q, g.w, g.bars + g.high - g.q],
-    oneRow(products),
-    "Query, key and their products, entry by entry",
-    tell,
-  );
+  const name = "Query, key and their products, entry by entry";
+  scene.grid([g.left, g.q, g.w, g.bars + g.high - g.q], oneRow(products), name, tell);
   scene.targets[scene.targets.length - 1].marks = (p, [, i]) => {
     p.frame(g.left + i * g.cell - 1.5, g.q - 2, g.cell + 2, g.bars + g.high - g.q + 4);
   };
@@ -244,13 +240,8 @@ function outcome(scene, { head, query, key, keys, stack }, place, dot, names, g,
       ? `score ${number(valueAt(head.scores, query, s))}, weight ${percent(weights[s])}`
       : "masked out: weight 0",
   ];
-  scene.grid(
-    [g.left, g.out, g.w, g.room - g.out],
-    oneRow(weights),
-    "Weights of all keys for this query",
-    tell,
-    (_, s) => other(s),
-  );
+  const rect = [g.left, g.out, g.w, g.room - g.out];
+  scene.grid(rect, oneRow(weights), "Weights of all keys for this query", tell, (_, s) => other(s));
   const told = [0, line - 12, stacked ? g.width : from + each - 4, 21];
   return [told, stacked ? [0, line + 9, g.width, 38] : [told[2], line - 12, g.width, 21]];
 }

@@ -194,13 +194,8 @@ function nextToken(scene, model, g) {
       p.text(brief(share), g.width, y + 9, { size: 12, align: "right", color: p.theme.muted });
     }),
   );
-  scene.part(
-    ["output", "decoding", "loss", "decoder"],
-    left - 6,
-    first - 24,
-    g.width - left + 6,
-    found.length * pitch + 30,
-  );
+  const rect = [left - 6, first - 24, g.width - left + 6, found.length * pitch + 30];
+  scene.part(["output", "decoding", "loss", "decoder"], ...rect);
   g.below = g.slim ? first - 22 : first + found.length * pitch + 4;
 }
 

@@ -37,11 +37,8 @@ export class Stage {
   // ---- painting ----------------------------------------------------------------------------
 
   // Show a scene. `lit`: rectangles that stay in full colour, or null for all of it.
-  show(
-    scene,
-    theme,
-    { lit = null, flows = null, named = null, marks = null, veil = "veil", height = scene.height } = {},
-  ) {
+  show(scene, theme, light) {
+    const { lit = null, flows = null, named = null, marks = null, veil = "veil", height = scene.height } = light;
     Object.assign(this, { scene, theme, lit, flows, named, marks, veil, height });
     this.root.style.height = `${height}px`;
     this.root.setAttribute("aria-label", scene.title);

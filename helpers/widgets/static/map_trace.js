@@ -190,12 +190,8 @@ export function readPlace(text, model) {
   const sublayers = stack.layers[layer];
   if (!sublayers) return { depth: 0 };
   const place = { depth: 1, stack, layer: Number(layer), sublayers };
-  const inside = readInside(
-    sublayers.find((one) => one.kind === kind),
-    head,
-    cell,
-    stack.n,
-  );
+  const part = sublayers.find((one) => one.kind === kind);
+  const inside = readInside(part, head, cell, stack.n);
   if (inside) return { ...place, ...inside, home: `${name}/${layer}`, activation: model.activation };
   const sublayer = sublayers.find((one) => one.kind === kind && one.heads);
   if (!sublayer || !sublayer.heads[head]) return place;

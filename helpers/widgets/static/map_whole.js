@@ -197,14 +197,8 @@ function embedding(scene, model, stack, { label, strip, gap, pitch, vectors: roo
       p.text(i === 1 ? "+" : "=", x, y, { size: 14, weight: 600, align: "center", color: p.theme.muted });
     });
     scene.part(part, xs[i] - 2, top, wide + 4, height);
-    scene.grid(
-      [xs[i], top, wide, rows * pitch],
-      stack[name],
-      `${words}, ${what}: ${nVectors(rows)}`,
-      tellVector(stack.tokens, what),
-      null,
-      rows,
-    );
+    const [rect, named] = [[xs[i], top, wide, rows * pitch], `${words}, ${what}: ${nVectors(rows)}`];
+    scene.grid(rect, stack[name], named, tellVector(stack.tokens, what), null, rows);
   });
   const long = textWidth("embedding + position", 12) <= room + 6;
   const name = !model.positions ? "embedding" : long ? "embedding + position" : "emb. + pos.";
@@ -254,13 +248,8 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
     const plus = at + wide + pad / 2;
     if (sublayer.heads) tiles(scene, model, stack, sublayer, name, [at, top + 4, wide, height - 8], rows, grid);
     else scene.paint((p) => p.lens(sublayer.hidden, box[0], top + 6, wide, height - 12, rows));
-    scene.part(
-      [sublayer.kind, ...(sublayer.heads ? ["multi-head"] : [])],
-      left,
-      top - 3,
-      plus - 1.5 - left,
-      height + 6,
-    );
+    const names = sublayer.heads ? [sublayer.kind, "multi-head"] : [sublayer.kind];
+    scene.part(names, left, top - 3, plus - 1.5 - left, height + 6);
     adds(scene, plus, top, height, KINDS[sublayer.kind].toLowerCase());
     left = plus + 1.5;
     at += wide + pad;
@@ -275,14 +264,8 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
   const { after } = sublayers[sublayers.length - 1];
   scene.paint((p) => p.strips(after, sublayers.out, top, exit, m.pitch, { rows }));
   const tell = tellVector(stack.tokens, `after ${name.toLowerCase()}`);
-  scene.grid(
-    [sublayers.out, top, exit, rows * m.pitch],
-    after,
-    `After ${name.toLowerCase()}: ${nVectors(rows)}`,
-    tell,
-    () => go,
-    rows,
-  );
+  const named = `After ${name.toLowerCase()}: ${nVectors(rows)}`;
+  scene.grid([sublayers.out, top, exit, rows * m.pitch], after, named, tell, () => go, rows);
 }
 
 // Every part's whole name if they all fit below the layer, else shorter ones, the same everywhere.
@@ -359,12 +342,8 @@ function memory(scene, model, m) {
     p.strips(encoder.output, x, top, width, m.pitch);
   });
   scene.part(["encoder", "cross-attention", "memory"], x - 6, top - 4, width + 12, height + 8);
-  scene.grid(
-    [x, top, width, height],
-    encoder.output,
-    `The encoder's output: ${nVectors(encoder.n)}`,
-    tellVector(encoder.tokens, "in the encoder's output"),
-  );
+  const tell = tellVector(encoder.tokens, "in the encoder's output");
+  scene.grid([x, top, width, height], encoder.output, `The encoder's output: ${nVectors(encoder.n)}`, tell);
 }
 
 // The memory goes to the cross-attention of every decoder layer.
