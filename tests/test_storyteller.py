@@ -90,6 +90,7 @@ def test_attention_is_shown_with_its_tokens(teller):
     n = len(teller.encode(PROMPT))
     assert weights.shape == (2, 4, n, n)
     assert queries == keys == teller.tokens(teller.encode(PROMPT))
+    assert teller.tokens(teller.encode("Я")) == ["⟨D0⟩", "⟨AF⟩"]  # two bytes of one letter
 
 
 def test_a_trace_holds_what_the_model_computes(teller):

@@ -5,6 +5,7 @@ import itertools
 import torch
 
 from helpers.pretrained.attentions import Attention
+from helpers.text.byte_alphabet import BYTE_OF
 from helpers.training.language_modelling import bits_per_byte, nats_of_text
 from helpers.transformer import decoding
 from helpers.transformer.layers import inference
@@ -42,8 +43,12 @@ class Writer:
         return self.tokenizer.decode([int(i) for i in ids], skip_special_tokens=False)
 
     def tokens(self, ids):
-        """Show each piece of ids (T,) as text; what is half a character shows as ``�``."""
-        return [self.decode([i]) for i in ids]
+        """Show each piece of ids (T,) as text; part of a character as its bytes, like ``⟨E2⟩``."""
+        return [self._token(int(i)) for i in ids]
+
+    def _token(self, token_id):
+        text, letters = self.decode([token_id]), self.tokenizer.id_to_token(token_id)
+        return "".join(f"⟨{BYTE_OF[c]:02X}⟩" for c in letters) if "�" in text else text
 
     def generate(
         self, prompt, n_tokens=100, temperature=0.8, top_k=None, top_p=0.95, seed=None, cached=True

@@ -359,7 +359,7 @@ def _next_words(trace, row, token, share):
         "read": _tokens(trace.decoder.tokens)[row],
         "next": token,
         "next_share": percent(share),
-        "next_probability": f"{share:.3f}",
+        "next_probability": f"{share:.3{'f' if share > 0.1 else 'g'}}",
         "next_loss": f"{-math.log(share or 1):.3f}",
         "written": row,
         "last": len(trace.written) - 1,

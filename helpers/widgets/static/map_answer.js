@@ -92,8 +92,8 @@ export function lossesOf({ written, candidates, drawn }, rows = written.length) 
     const [, , share, rank] = candidates[row][drawn[row]];
     const loss = -Math.log(share);
     const formula = `−ln\u00a0${share < 0.1 ? share.toPrecision(3) : share.toFixed(3)} = ${number(loss)}`;
-    const place = rank > 1 ? ` (number ${rank.toLocaleString("en")}; the likeliest is “${candidates[row][0][0]}”)` : "";
-    return { token, rank, loss, formula, says: `“${token}”: ${formula} nats${place}` };
+    const place = rank > 1 ? ` (rank ${rank.toLocaleString("en")}; the likeliest is “${candidates[row][0][0]}”)` : "";
+    return { token, rank, loss, formula, says: `“${token}” costs ${formula} nats${place}` };
   });
   const mean = found.reduce((sum, { loss }) => sum + loss, 0) / rows;
   return { found, mean, done: rows === written.length };

@@ -36,7 +36,7 @@ export const choosing = {
     const { says } = found.reduce((a, b) => (b.loss > a.loss ? b : a));
     const [now, was] = [number(mean), number(this.lost)];
     const change = now === was ? "" : `, ${mean > this.lost ? "up" : "down"} from ${was}`;
-    return `The highest loss: ${says}. The mean of the ${found.length} rows, which is the loss, is ${now}${change}.`;
+    return `${says}, the most of the ${found.length} rows. Their mean, the loss, is ${now}${change}.`;
   },
   goesOn() {
     this.choosing = false;

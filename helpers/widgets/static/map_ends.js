@@ -252,7 +252,7 @@ export function outputScene(model, where, width, room, row, dials) {
   scene.hint = classes
     ? "The class token’s vector alone decides. The other vectors of the last layer aren’t used."
     : model.scored
-      ? `This row is scored on the reference’s token ${lossesOf(model).found[row].says}.${ring ? " Press another token to score that instead." : ""}`
+      ? `This row is scored on the reference: ${lossesOf(model).found[row].says}.${ring ? " Press another token to score that instead." : ""}`
       : `${hot ? `At temperature ${dials.temperature.toFixed(1)}, ${rest}.` : `The ten likeliest tokens after “${stack.tokens[row]}”.`} ${ring ? "Press another one, and the model goes on from that instead." : model.kind === "GPT" ? "One of them is drawn and becomes the next input." : "What is written next becomes the decoder’s next input."} ${said(found.map((one) => one.token))}`;
   return scene;
 }

@@ -305,7 +305,8 @@ class MapView {
     const { rects = [], now } = this.beat >= 0 ? this.scene.beats[this.shown] : {};
     const { target: held } = document.activeElement; // of the stage's buttons, the one with the focus
     const known = this.stop >= 0 ? framedOf(this) || lit : this.answered && [this.scene.first];
-    const other = known || (this.stage.list.includes(held) && !entering ? [held.rect] : []);
+    const lost = (this.here === "loss" && this.scene.parts.loss) || [];
+    const other = known || (this.stage.list.includes(held) && !entering ? [held.rect] : lost);
     const [rect] = now || (rects.length ? rects.slice(-1) : other);
     const middle = rect ? rect[1] + Math.min(rect[3], this.frame.clientHeight) / 2 : 0;
     const [stack, row] = this.place ? [] : this.follow.split(":");

@@ -25,7 +25,9 @@ export const spelt = (text) => (text === "␣" ? "␣ space" : text);
 // What the marks in names mean, said with the first name that has one.
 export function marksIn(names) {
   const piece = names.find((name) => /^-./.test(name));
-  return [piece && `“${piece}” continues the word before it`, names.includes("␣") && "␣ is a space"]
+  const byte = names.find((name) => name.includes("⟨"));
+  const bytes = byte && `${byte.replace("-", "")} is a byte, a part of a character`;
+  return [piece && `“${piece}” continues the word before it`, names.includes("␣") && "␣ is a space", bytes]
     .filter(Boolean)
     .join(", and ");
 }

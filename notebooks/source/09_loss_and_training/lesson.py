@@ -598,8 +598,9 @@ display(
 # rests on only a few batches at first. The other is post-norm, because a fresh model of that kind has large gradients
 # in its last layers (lesson 07, *Going deeper*).
 #
-# On the map, the loss stands where the decoder's rows end, with a bar for each token that should come next and their
-# mean below. Its gradient reaches every weight before it.
+# On the map, the loss stands where the decoder's rows end, with a bar for each token of the reference and their mean
+# below. Change a word of the reference and press its row: what did the model expect instead? The gradient of the loss
+# reaches every weight before it.
 
 # %%
 model_map(translator.trace("Un chien noir court dans la neige."), here="loss", tour="09")
