@@ -12,7 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from ipywidgets import embed
 from nodes import MODULE, answered, needs_node
 
-from helpers.data.clothes import clothes
+from helpers.data.clothes import Pictures, clothes
 from helpers.models.bert import BertConfig, BertEncoder
 from helpers.pretrained.storyteller import load_storyteller
 from helpers.pretrained.toy_models import load_toy
@@ -605,6 +605,20 @@ def test_a_single_stack_has_its_own_places_parts_and_words(gpt, vit):
     assert "the first 6 tokens" in texts
     assert "rotates" in texts
     assert "encoder above" not in texts
+
+
+def test_another_picture_is_read_and_each_is_labelled_honestly():
+    images, labels = clothes("test", 24)
+    trace = load_wardrobe().trace(images[9], Pictures(images[[9, 23]], labels[[9, 23]]))
+    view = model_map(trace, tour="15")
+    view.sentence = "1"
+    known = [each[1:3] for each in view._trace["choices"]]
+    assert known == [["sneaker", "sneaker"], ["ankle boot", "sandal"]]
+    assert view._trace["reads"] == 1
+    # After the last layer, the early answer is the answer.
+    assert view.trace.guesses[-1].token == view.trace.candidates[0][0].token == "sandal"
+    view.sentence = "2"
+    assert "from 0 to 1" in view._refused
 
 
 # ---- the recurrent pair of lesson 02 ---------------------------------------------------------

@@ -138,6 +138,10 @@ class Trace:
         Traces another sentence, so that the map can offer to; raises ValueError if it can't.
     text : str, default=""
         What was read, where tokens don't give it back.
+    guesses : list of Candidate, default=()
+        A ViT's likeliest class after every layer, were that layer the last.
+    choices : list of (Tensor, str, str, float), default=()
+        Pictures that `again` reads by place: with their class, the model's and its probability.
     onward : function (int, int) -> Trace, default=None
         Writes another token, given by its id, at a target position, and lets the model go on.
     network : nn.Module, default=None
@@ -157,6 +161,8 @@ class Trace:
     image: torch.Tensor | None = None
     again: Callable | None = None
     text: str = ""
+    guesses: list = ()
+    choices: list = ()
     onward: Callable | None = None
     network: torch.nn.Module | None = None
     source_ids: torch.Tensor | None = None
@@ -341,8 +347,12 @@ def trace_vision(model, images, tokens, name, picture, classes):
     with inference(model), _recorded(model.layers, "self-attention") as kept:
         logits = model(images).cpu()
         stack = _stack(tokens, model.positions(len(tokens))[None], kept, model.norm)
-    candidates = candidates_of(logits, lambda ids: [classes[i] for i in ids])
-    return Trace(name, True, stack, None, candidates, kind="ViT", image=picture, network=model)
+        early = [model.head(model.norm(layer[-1].after[0, :1])).cpu() for layer in kept]
+    found, *guesses = (
+        candidates_of(each, lambda ids: [classes[i] for i in ids]) for each in (logits, *early)
+    )
+    about = {"guesses": [best for ((best, *_),) in guesses], "network": model}
+    return Trace(name, True, stack, None, found, kind="ViT", image=picture, **about)
 
 
 def trace_gpt(model, ids, n_given, tokens_of, name):

@@ -1,6 +1,8 @@
 """The bundled Vision Transformer, which sorts pictures of clothes into ten classes."""
 
 import json
+from dataclasses import replace
+from functools import partial
 
 import torch
 
@@ -70,14 +72,30 @@ class Wardrobe:
         """
         return self.model.attention_maps(as_input(_checked(images)))
 
-    def trace(self, image):
-        """Read one picture, uint8 (28, 28), and keep every number on its way for ``model_map``."""
+    def trace(self, image, among=None):
+        """Read one picture, uint8 (28, 28), and keep every number on its way for ``model_map``.
+
+        Between the pictures of `among`, images with their labels, the map lets one choose.
+        """
         image = torch.as_tensor(image)
         images = _checked(image[None])
         grid = range(1, self.model.config.grid + 1)
         tokens = ["[CLS]", *(f"{row},{column}" for row in grid for column in grid)]
         name = "a ViT for clothes"
-        return trace_vision(self.model, as_input(images), tokens, name, image, CLASSES)
+        trace = trace_vision(self.model, as_input(images), tokens, name, image, CLASSES)
+        if among is None:
+            return trace
+        shares, said = self.probabilities(among.images).max(-1)
+        names = ([CLASSES[i] for i in labels] for labels in (among.labels, said))
+        choices = list(zip(among.images, *names, shares.tolist(), strict=True))
+        read = next((i for i, one in enumerate(among.images) if torch.equal(one, image)), -1)
+        again = partial(self._trace_another, among)
+        return replace(trace, choices=choices, text=str(read), again=again)
+
+    def _trace_another(self, among, place):
+        if place not in map(str, range(len(among.images))):
+            raise ValueError(f"choose a picture from 0 to {len(among.images) - 1}; got {place!r}.")
+        return self.trace(among.images[int(place)], among)
 
     def save(self, path=PATH):
         """Write weights (16-bit) and card into the file `path`, and its checksum beside it."""

@@ -105,6 +105,9 @@ def pack_trace(trace) -> tuple[dict, bytes]:
             for found, token in zip(trace.candidates, trace.written, strict=False)
         ],
         "image": None if trace.image is None else packer.add(trace.image),
+        "guesses": [[one.token, round(one.probability, 5)] for one in trace.guesses],
+        "choices": [[packer.add(image), *more] for image, *more in trace.choices],
+        "reads": int(trace.text) if trace.choices else -1,
     }
     return described, packer.bytes()
 

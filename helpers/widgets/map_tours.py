@@ -69,9 +69,19 @@ STEPS = {
         "in each layer. The wider the band, the more weight that token gets.",
         {"follow": "{follow_source}"},
     ),
+    "self-attention-vit": (
+        "In self-attention every patch collects information from all patches. Each small picture "
+        "is a head: the bluer a patch, the more the class token takes from it.",
+        {"parts": ["self-attention"], "habit": True},
+    ),
     "follow-class": (
-        "Let's follow the class token. The bands show how much it collects from each patch in each "
-        "layer, and the picture on the left shows where these patches are.",
+        "Let's follow the class token. The wider a band, the more it collects from that patch, and "
+        "the blue of each head's picture shows where these patches are.",
+        {"follow": "encoder:0"},
+    ),
+    "guesses": (
+        "Each layer adds to the class token's vector. If that layer were the last one, the model "
+        "would say what its name has in blue. After which layer is it sure?",
         {"follow": "encoder:0"},
     ),
     "feed-forward": (
@@ -135,6 +145,11 @@ STEPS = {
         "Only the class token's vector goes to the last linear layer, which gives one score per "
         "class. A softmax turns the scores into probabilities: {next_share} for “{next}”.",
         {"parts": ["output"]},
+    ),
+    "choose": (
+        "Now it's your turn. Some of the other pictures are misread. Which, would you guess? Press "
+        "one to see what the model makes of it, layer by layer.",
+        {},
     ),
     "loop-gpt": (
         "To write, the model draws one of the likeliest tokens, here “{next}”, and reads it as "
@@ -235,7 +250,10 @@ TOURS = {
         "whole", "embeddings", "positions", "masked", "follow-source", "feed-forward", "output",
         "logits", "loop",
     ],
-    "15": ["whole", "embeddings", "positions", "self-attention", "follow-source", "output"],
+    "15": [
+        "whole", "embeddings", "positions", "self-attention", "follow-source", "memory", "output",
+        "yours",
+    ],
     "all": [
         "whole", "embeddings", "positions", "self-attention", "follow-source", "feed-forward",
         "add-and-norm", "memory", "masked", "cross-queries", "follow-target", "output", "loop",
@@ -254,8 +272,9 @@ INSTEAD = {
     },
     "ViT": {
         "whole": "whole-vit", "embeddings": "patches", "positions": "positions-vit",
-        "follow-source": "follow-class", "feed-forward": "feed-forward-encoder",
-        "output": "classes", "its-number": "one-number",
+        "self-attention": "self-attention-vit", "follow-source": "follow-class",
+        "feed-forward": "feed-forward-encoder", "output": "classes", "memory": "guesses",
+        "yours": "choose", "its-number": "one-number",
     },
 }  # fmt: skip
 _WITHOUT_DECODER = {
@@ -265,7 +284,7 @@ _WITHOUT_DECODER = {
 WITHOUT = {
     "": {"output", *_WITHOUT_DECODER},
     "GPT": {"memory", "self-attention", "cross", "cross-queries", "follow-target"},
-    "ViT": _WITHOUT_DECODER,
+    "ViT": _WITHOUT_DECODER - {"memory"},
 }
 
 
@@ -282,9 +301,9 @@ def tour_of(trace, tour) -> list[dict]:
     if unknown:
         raise ValueError(f"the tour has no step {unknown[0]!r}; there are: {', '.join(STEPS)}.")
     if len(trace.stacks) == 1:
-        instead = INSTEAD[trace.kind]
-        if trace.adds_positions and trace.kind == "GPT":
-            instead = {name: other for name, other in instead.items() if name != "positions"}
+        untrue = {"positions-rotary": trace.adds_positions, "choose": not trace.choices}
+        instead = INSTEAD[trace.kind].items()
+        instead = {name: other for name, other in instead if not untrue.get(other)}
         names = [instead.get(name, name) for name in names if name not in WITHOUT[trace.kind]]
     words = _words(trace)
     return [_filled(*STEPS[name], words) for name in names]

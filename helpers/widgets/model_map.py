@@ -97,7 +97,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         steps = [] if problem or self.recurrent else tour_of(trace, tour)
         state.setdefault("written", _start(trace, here))
         if trace.again and not problem:
-            state |= {"_asks": True, "sentence": _text_of(trace)}
+            state |= {"_asks": getattr(trace, "image", None) is None, "sentence": _text_of(trace)}
         state |= {"_inside": inside, "_inside_data": more}
         super().__init__(
             _trace=described, _data=data, _tour=steps, _problem=problem, here=here, **state
@@ -256,8 +256,8 @@ def model_map(trace, here="", tour="all", **state):
     norms and neurons, a head's projections, the next token's logits at any temperature, and why a
     score is what it is, and not another key's. Escape goes back. A click on a token follows it
     through the model. *Play* lets the data flow, step by step. While the kernel runs, translators
-    and GPTs have a field for another text, another next token can be chosen, and a recurrent
-    decoder made to look at one state alone.
+    and GPTs have a field for another text, and a ViT other pictures to press; another next token
+    can be chosen, and a recurrent decoder made to look at one state alone.
 
     How a lesson uses it::
 

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 from samples import once_a_week
 
-from helpers.data.clothes import clothes
+from helpers.data.clothes import Pictures, clothes
 from helpers.pretrained.storyteller import load_storyteller
 from helpers.pretrained.toy_models import load_toy
 from helpers.pretrained.translator import load_translator
@@ -48,7 +48,8 @@ def gpt():
 
 
 def vit():
-    return load_wardrobe().trace(clothes("test", 10).images[9])
+    images, labels = clothes("test", 24)  # the second one is named wrongly
+    return load_wardrobe().trace(images[9], Pictures(images[[9, 23]], labels[[9, 23]]))
 
 
 @pytest.fixture(scope="module")
@@ -610,7 +611,10 @@ def test_a_vits_picture_is_its_tokens_and_its_answer_a_class(offline):
     patch.nth(24).click()
     expect(page.locator(".mm-words")).to_contain_text("“4,4”")
     page.keyboard.press("Escape")
-    for _ in range(6):
+    page.get_by_role("button", name="Picture 2 of 2: read it").click()
+    says = "labelled “ankle boot”, but the model says “sandal”, with 85%. To see how, run the cell"
+    expect(page.locator(".mm-words")).to_contain_text(says)
+    for _ in range(7):
         page.locator(".mm-tour .mm-main").click()
     # Of the last vectors only the class token's is lit.
     box = answer.bounding_box()
@@ -641,6 +645,10 @@ def test_a_vits_head_shows_its_weights_on_the_picture(offline, width):
     page.get_by_role("button", name="Patch 7,4 as the key").click()
     expect_at(page, "“3,5” to “7,4”", "One number")
     if width < 500:
+        page = offline(model_map(trace, tour="15", stop=4, follow="encoder:0"), size=(width, 844))
+        page.wait_for_function("document.querySelector('.mm-frame').scrollTop > 300")  # its bands
+        patch = page.get_by_role("button", name="Patch 1,1 in the picture").bounding_box()
+        assert min(patch["width"], patch["height"]) >= 24
         return
     # Every layer's parts are named below it, where the file browser is open too.
     page = offline(model_map(trace), size=(870, 768))

@@ -200,8 +200,11 @@ export class Bars {
       const what = drawn
         ? `the model drew “${drawn.token}” (${percent(drawn.share)})${drawn.token === best.token ? ", the likeliest token" : `; likeliest: “${best.token}” (${percent(best.share)})`}.`
         : `${decoder ? "the model is about to write" : "the model sees"} “${best.token}”.`;
+      const guesses = "Above each layer stands what it would say if that layer were the last.";
+      if (kind === "ViT" && from === "left")
+        return `Start at the blue frame: ${what} ${guesses} Press a patch: bands, and blue on the small pictures (one per head), show what it takes from the others.`;
       if (from === "top") return `${start} Below, ${what}`;
-      return `Start at the blue frame: ${what} Bands show which ${kind === "ViT" ? "patches" : "tokens"} attention collects from; press one to follow it. Each striped bar is a vector, one colour per number.`;
+      return `Start at the blue frame: ${what} Bands show which tokens attention collects from; press one to follow it. Each striped bar is a vector, one colour per number.`;
     }
     if (encoder && decoder)
       return `Translation: “${shorten(sentenceOf(written), 170)}” Press play to see it written, or click on any layer or token.`;
@@ -236,7 +239,7 @@ function followWords({ follow, trace }) {
   const row = Number(index);
   const from = `“${tokens[row]}”${trace.image && row ? " (row, column)" : ""} gets its information from`;
   if (trace.kind === "ViT")
-    return `Bands show where ${from}: the wider, the more weight. Blue on the picture is the last layer’s. That a patch has weight doesn’t prove that it decides.`;
+    return `Bands show where ${from}: the wider, the more weight. Blue on the picture is the last layer’s, on the small ones each head’s. That a patch has weight doesn’t prove that it decides.`;
   const both = name === "decoder" && trace.encoder;
   const attention = layers[layers.length - 1].filter((one) => one.heads).pop();
   const shares = Array.from(rowOf(meanWeights(attention), row), (share, key) => (both || key !== row ? share : 0));

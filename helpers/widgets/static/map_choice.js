@@ -2,7 +2,7 @@
 // Methods of the view.
 
 import { lossesOf } from "./map_answer.js";
-import { number } from "./map_scene.js";
+import { number, percent } from "./map_scene.js";
 import { sentenceOf } from "./map_trace.js";
 import { shorten } from "./text.js";
 
@@ -10,6 +10,7 @@ export const choosing = {
   choose(rank) {
     const { current, trace } = this;
     if (this.scores) return this.score(sentenceOf(trace.written.with(current, trace.candidates[current][rank][0])));
+    if (trace.image) return this.look(rank);
     const earlier = this.model.get("chosen").filter(([row]) => row < current);
     if (trace.recurrent) return this.rewrite(trace.chosen.includes(current) ? earlier : [...earlier, [current, rank]]);
     if (rank === trace.drawn[current])
@@ -17,6 +18,20 @@ export const choosing = {
         `“${trace.candidates[current][rank][0]}” is what’s written here. Press another token to write that instead.`,
       );
     this.rewrite([...earlier, [current, rank]]);
+  },
+  // Another picture: what the model says of it, and the whole map of it, if the kernel runs.
+  look(place) {
+    this.pause();
+    if (place === this.trace.reads) return this.hear(this.judged(place));
+    if (!this.model.send)
+      return this.hear(`${this.judged(place)} To see how, run the cell: the kernel has to read that picture.`);
+    this.hear("The model is reading the picture …");
+    this.set({ sentence: String(place), everything: true });
+  },
+  judged(place) {
+    const { is, said, share } = this.trace.choices[place];
+    const right = is === said ? "and the model agrees" : `but the model says “${said}”`;
+    return `Picture ${place + 1} is labelled “${is}”, ${right}, with ${percent(share)}.`;
   },
   rewrite(chosen) {
     this.choosing = true;

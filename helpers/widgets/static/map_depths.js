@@ -28,5 +28,5 @@ export function sceneOf(model, place, width, rows, options) {
   if (where.section === "embedding") return embeddingScene(model, where, width, height);
   if (where.section) return outputScene(model, where, width, height, current, dials);
   if (where.depth === 1) return layerScene(model, where, place, width, height, query);
-  return wholeScene(model, width, height, rows, current, spare);
+  return wholeScene(model, width, height, rows, current, spare, query);
 }

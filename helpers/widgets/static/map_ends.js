@@ -2,11 +2,11 @@
 
 import { lossesOf } from "./map_answer.js";
 import { travel } from "./map_moves.js";
-import { Scene, brief, number, percent, tellVector, nVectors } from "./map_scene.js";
+import { Scene, brief, number, percent } from "./map_scene.js";
 import { heat, patchRow } from "./map_patches.js";
 import { nameRows, namesWidth } from "./map_rows.js";
 import { atTemperature } from "./map_insides.js";
-import { likeliest, meanWeights, rowOf } from "./map_trace.js";
+import { likeliest, rowOf } from "./map_trace.js";
 import { clamp, fitting, marksIn, spelt, textWidth } from "./text.js";
 
 const said = (names) => (marksIn(names) ? `${marksIn(names)}.` : "");
@@ -85,8 +85,7 @@ export function embeddingScene(model, where, width, room) {
         align: "center",
         color: "muted",
       });
-    const named = `${words}: ${nVectors(stack.n)}`;
-    scene.grid([x, top, strip, pitch * stack.n], stack[name], named, tellVector(stack.tokens, what));
+    scene.vectors([x, top, strip, pitch * stack.n], stack[name], stack.tokens, [words, what]);
     scene.part(["embeddings", "positions", "embeddings"][i], x, 0, strip, room);
     scene.beat(
       [
@@ -186,38 +185,18 @@ export function outputScene(model, where, width, room, row, dials) {
     });
   });
   const among = classes ? "class" : "token of the vocabulary";
-  const { length } = stack.layers;
-  const side = left - 20;
-  if (stack.image && side > 60)
-    scene.labels.push((p) => {
-      heat(p, [0, top, side], stack, meanWeights(stack.layers[length - 1][0]), 0);
-      const words = fitting([`blue: what it takes, layer ${length}`, `blue: layer ${length}`], side, 12);
-      p.text(words, 0, top + side + 13, { size: 12, color: p.theme.query });
-    });
   const whose = classes ? "class token" : `“${stack.tokens[row]}”`;
-  scene.label(fitting([`${whose}, last layer`, whose], left - 20, 12), 0, y0 - 26, {
-    size: 12,
-    color: "muted",
-    most: left - 20,
-  });
+  scene.note(fitting([`${whose}, last layer`, whose], left - 20, 12), 0, y0 - 26, "left", left - 20);
   const hot = dials && dials.temperature !== 1;
   const size = slim ? 14 : 16;
   const align = slim ? "right" : "left";
   scene.label("Logits", slim ? x2 : x1, head + (slim ? 36 : 14), { size, weight: 650, align });
-  if (!slim)
-    scene.label(fitting([`per ${among}`, "per token"], room2 + 80), x1, head + 36, {
-      size: 13,
-      color: "muted",
-      most: room2 + 80,
-    });
+  if (!slim) scene.note(fitting([`per ${among}`, "per token"], room2 + 80), x1, head + 36, "left", room2 + 80, 13);
   const divided = hot ? `Softmax of logits ÷ ${dials.temperature.toFixed(1)}` : "Softmax";
   const heading = 1.1 * textWidth(divided, 16) < width - x2 ? divided : "Softmax";
   scene.label(heading, slim ? width - 4 : x2, head + (slim ? 36 : 14), { size, weight: 650, align });
-  scene.label(slim ? "" : fitting(["probabilities: they sum to 1", "they sum to 1"], width - x2), x2, head + 36, {
-    size: 13,
-    color: "muted",
-    most: width - x2,
-  });
+  const sums = slim ? "" : fitting(["probabilities: they sum to 1", "they sum to 1"], width - x2);
+  scene.note(sums, x2, head + 36, "left", width - x2, 13);
   const one = { data: Float32Array.from(found, ({ share }) => share), rows: found.length, cols: 1 };
   const tell = (_, i) => [
     `“${found[i].token}”`,
@@ -242,12 +221,8 @@ export function outputScene(model, where, width, room, row, dials) {
     [0, 0, left - 4, room],
   );
   scene.beat(`That gives one number per ${among}, its logit.`, [left - 6, 0, x2 - left - 6, room]);
-  scene.beat(`A softmax turns logits into probabilities. “${found[0].token}” gets ${percent(found[0].share)}.`, [
-    x2 - 8,
-    0,
-    width - x2 + 8,
-    room,
-  ]);
+  const likely = `“${found[0].token}” gets ${percent(found[0].share)}`;
+  scene.beat(`A softmax turns logits into probabilities. ${likely}.`, [x2 - 8, 0, width - x2 + 8, room]);
   const rest = `${percent(Math.max(0, 1 - sum))} goes to the ${others}, “${found[0].token}” keeps ${percent(found[0].share)}`;
   scene.hint = classes
     ? "The class token’s vector alone decides. The other vectors of the last layer aren’t used."

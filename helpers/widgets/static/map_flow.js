@@ -4,7 +4,7 @@ import { memoryNames, namedBands, tag } from "./map_named.js";
 import { clearest } from "./map_purpose.js";
 import { along, own, travel } from "./map_moves.js";
 import { path } from "./map_paint.js";
-import { heat } from "./map_patches.js";
+import { cutOut, heat } from "./map_patches.js";
 import { percent } from "./map_scene.js";
 import { KINDS, likeliest, meanWeights, rowOf, sentenceOf, valueAt } from "./map_trace.js";
 import { clamp, shorten, textWidth } from "./text.js";
@@ -54,14 +54,13 @@ export function wholeBeats(scene, model) {
   // A GPT's own tokens aren't painted before it writes them.
   const height = stack.n * m.pitch + 6;
   scene.beat(`The ${CUT[model.kind] || "sentence is cut into tokens"}.`, [0, top - 3, m.label + 3, height]);
-  if (!model.image && !m.narrow) scene.moves(cutUp(stack, scene.width));
+  if (model.image) {
+    scene.beats[0].rects.push([...scene.picture, m.side]);
+    scene.moves(cutOut(stack, scene.picture, m.label - 4));
+  } else if (!m.narrow) scene.moves(cutUp(stack, scene.width));
   const more = model.positions ? ", plus a vector for its position" : ". Positions will rotate its queries and keys";
-  scene.beat(`Every ${model.image ? "patch becomes a vector" : "token gets its embedding"}${more}.`, [
-    m.label + 3,
-    top - 3,
-    (m.narrow ? m.width : m.left - 4) - m.label - 3,
-    height,
-  ]);
+  const vectors = [m.label + 3, top - 3, (m.narrow ? m.width : m.left - 4) - m.label - 3, height];
+  scene.beat(`Every ${model.image ? "patch becomes a vector" : "token gets its embedding"}${more}.`, vectors);
   if (!m.narrow)
     scene.moves(travel(stack.entered, [m.label, stack.blocks[1].x - m.strip - 4], [6, m.strip], top, m.pitch));
   stack.layers.forEach((sublayers, i) => {
@@ -74,7 +73,9 @@ export function wholeBeats(scene, model) {
       const next = sublayers[k + 1];
       const to = next ? next.box[0] - 2 : sublayers.end + 3;
       const before = k ? sublayers[k - 1].after : i ? stack.layers[i - 1][sublayers.length - 1].after : stack.entered;
-      const words = i ? differs(one, before, stack) : BEATS[one.kind];
+      const [early, share] = (i && !one.heads && model.guesses[i]) || [];
+      const said = early && `read after it, the class token says “${early}” (${percent(share)})`;
+      const words = said || (i ? differs(one, before, stack) : BEATS[one.kind]);
       const [, , wide] = one.box;
       const [start, end] = [k ? from : block.x - m.strip - 4, next ? one.box[0] + wide : sublayers.out];
       const go = m.narrow
@@ -116,10 +117,13 @@ function collects(sublayer, stack, block) {
   const mean = meanWeights(sublayer);
   const [x, , wide] = sublayer.box;
   const work = (p, t) => {
-    const row = Math.floor(clamp((t - 0.25) / 0.55, -0.01, 1) * mean.rows);
-    for (const [left, top, size] of sublayer.tiles) {
+    const come = Math.floor(clamp((t - 0.25) / 0.55, -0.01, 1) * mean.rows);
+    // Of a picture's many rows every seventh is seen, and in the end the class token's.
+    const row = !stack.image || come < 0 ? come : come < mean.rows ? come - (come % 7) + (come < 49 ? 4 : 0) : 0;
+    for (const [h, [left, top, size]] of sublayer.tiles.entries()) {
       const high = size / mean.rows;
-      if (row < mean.rows - 1)
+      if (stack.image && row >= 0) heat(p, [left, top, size], stack, sublayer.heads[h].weights, row);
+      else if (row < mean.rows - 1)
         p.box(left, top + (row + 1) * high, size, (mean.rows - 1 - row) * high, { fill: p.theme.tint, radius: 0 });
     }
     for (let key = 0; row >= 0 && row < mean.rows && key < mean.cols; key++) {
@@ -231,7 +235,7 @@ function rowOfStack(scene, stack, row) {
       from = x + width;
       for (const [left, top, size] of sublayer.tiles) {
         const high = size / sublayer.heads[0].q.rows;
-        rects.push([left, top + row * high, size, high]);
+        rects.push(stack.image ? [left, top, size, size] : [left, top + row * high, size, high]);
       }
     }
     const end = m.narrow ? m.width : sublayers.end;
@@ -293,14 +297,15 @@ export function followed(scene, model, follow, reach = Infinity) {
     }
   });
   if (stack.answers && (name === "decoder" || !row)) lit.push(...scene.parts.loss, ...(scene.parts.memory || []));
-  if (stack.image) lit.push(...scene.pictures.map(([rect]) => rect));
+  const { picture } = scene;
+  if (picture) lit.push([...picture, picture[2]]);
   const flows = (p) => {
     for (const { way, weight, cross } of ribbons) {
       const { width, alpha } = bandOf(weight);
       if (cross) p.line(way, { width, alpha, color: p.theme.key, radius: 8 });
       else p.ribbon(...way.flat(), width, p.theme.query, alpha);
     }
-    for (const [rect, layer] of scene.pictures || []) heat(p, rect, stack, meanWeights(stack.layers[layer][0]), row);
+    if (picture) heat(p, picture, stack, meanWeights(stack.layers[stack.layers.length - 1][0]), row);
   };
   const named = (p) => {
     for (const [each, colour, place] of words) namedBands(p, each, p.theme[colour], place);

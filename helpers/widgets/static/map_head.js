@@ -220,7 +220,7 @@ function headLabels(scene, where, g, queries, keys) {
   scene.label("K", x1 - 12, g.head + g.up / 2, { size: 16, weight: 650, color: "key", align: "center" });
   scene.label(fitting(["keys, one per column", "keys"], broad, 12), x1, g.head - 11, { size: 12, color: "muted" });
   scene.label("V", x3 - 12, g.head2 + g.up / 2, { size: 16, weight: 650, color: "value", align: "center" });
-  scene.label(wide < 108 ? "values" : "values, one per row", x3, g.head2 - 11, { size: 12, color: "muted" });
+  scene.label(fitting(["values, one per row", "values"], wide, 12), x3, g.head2 - 11, { size: 12, color: "muted" });
   scene.label("Q", left + wide / 2, top - 14, { size: 16, weight: 650, color: "query", align: "center" });
   const below = queries.length * high + 13;
   const under = [
@@ -286,14 +286,11 @@ function formula(scene, x, y, most, { q }) {
 
 // The row of a query, through the whole computation; with a key's column, and a value's row.
 function markRow(p, { left, high, top, top2, x1, x2, x3 }, row, wide, broad) {
-  for (const [x, top_, w] of [
-    [left, top, wide],
-    [x1, top, broad],
-    [x2, top2, broad],
-    [x3, top2, wide],
-  ]) {
-    p.frame(x - 1, top_ + row * high - 1, w + 2, high + 2, p.theme.query);
-  }
+  const mark = (x, y, w) => p.frame(x - 1, y + row * high - 1, w + 2, high + 2, p.theme.query);
+  mark(left, top, wide);
+  mark(x1, top, broad);
+  mark(x2, top2, broad);
+  mark(x3, top2, wide);
 }
 const markKey = (p, { x1, cell, head, up }, key) =>
   p.frame(x1 + key * cell - 1, head - 1, cell + 2, up + 2, p.theme.key);

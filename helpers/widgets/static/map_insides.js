@@ -122,11 +122,7 @@ export function pickRow(scene, stack, tokens, chosen, room, place, blue = null) 
     scene.paint((p) => heat(p, [0, 24, wide], stack, blue, chosen));
     patchButtons(scene, [0, 24, wide], stack, "in the picture", (row) => ({ go: place(row) }), "click to show it");
   }
-  scene.label(slim ? "choose" : `choose a ${stack.image ? "patch" : "token"}`, wide / 2, 12, {
-    size: 12,
-    align: "center",
-    color: "muted",
-  });
+  scene.note(slim ? "choose" : `choose a ${stack.image ? "patch" : "token"}`, wide / 2, 12, "center");
   // They choose; they don't name the rows beside them.
   scene.paint((p) => p.straight(wide + 11, 0, wide + 11, room, { color: p.theme.edge, width: 1 }));
   shown.forEach((token, i) => {

@@ -70,7 +70,7 @@ function layerSizes(model, width, room, stack, sublayers) {
   const top = 82;
   // On a phone every sublayer is a block of its own, and the blocks stand below each other.
   const across = width < NARROW;
-  const pitch = across ? 16 : clamp((room - top - 46) / stack.n, 3, 44);
+  const pitch = across ? (stack.image ? 8 : 16) : clamp((room - top - 46) / stack.n, 3, 44);
   const label = stack.image ? 56 : clamp(namesWidth(stack.tokens, pitch, 14) + 10, 40, Math.max(96, width * 0.16));
   const gap = clamp(width / 80, 3, 14);
   // Units of width: a strip 1, heads 2.6, hidden 2; what the gaps leave is shared out.
@@ -195,11 +195,8 @@ function heads(scene, where, place, g, sublayer, x, wide) {
   const height = g.bottom - g.top;
   const inner = wide > 100 ? wide - 10 : wide;
   const { stack } = where;
-  // With the picture, beside each head or below it.
-  const pairs = [Math.min((inner - 6) / 2, height / n - 18), Math.min(inner, (height / n - 24) / 2)];
-  let best = stack.image ? { cols: 1, down: n, size: Math.max(...pairs) } : { size: 0 };
-  const [dx, dy] = [0, 1].map((way) => (stack.image && pairs.indexOf(best.size) === way ? best.size + 6 : 0));
-  for (let cols = 1; cols <= n && !stack.image; cols++) {
+  let best = { size: 0 };
+  for (let cols = 1; cols <= n; cols++) {
     const down = Math.ceil(n / cols);
     const size = Math.min((inner - (cols - 1) * 5) / cols, height / down - 18);
     // A column, unless a grid is much larger.
@@ -207,7 +204,7 @@ function heads(scene, where, place, g, sublayer, x, wide) {
   }
   const { cols, down, size } = best;
   const step = height / down;
-  const left = x + (wide - cols * size - (cols - 1) * 5 - dx) / 2;
+  const left = x + (wide - cols * size - (cols - 1) * 5) / 2;
   scene.paint((p) => p.box(x, g.top - 3, wide, height + 6, { fill: stackTint(where, p.theme), edge: p.theme.edge }));
   const shape = sublayer.heads[0].weights;
   const keys = sublayer.kind === "cross-attention";
@@ -228,19 +225,21 @@ function heads(scene, where, place, g, sublayer, x, wide) {
   const purposes = purposesOf(sublayer);
   sublayer.heads.forEach((head, h) => {
     const tx = left + (h % cols) * (size + 5);
-    const ty = g.top + Math.floor(h / cols) * step + (step - size - dy + 14) / 2;
-    scene.paint((p) => p.matrix(head.weights, tx, ty, size, size));
-    if (stack.image) scene.paint((p) => heat(p, [tx + dx, ty + dy, size], stack, head.weights, g.query));
+    const ty = g.top + Math.floor(h / cols) * step + (step - size + 14) / 2;
     const does = purposes[h];
     const from = cols > 1 ? tx : x + 4;
     scene.label(waysOf(does, h)[way], from, ty - 9, { size: 12, color: "muted" });
     const name = `${KINDS[sublayer.kind]}, head ${h + 1}`;
     const told = tellCell(name, where.stack.tokens, source, head, () => does.words, "click to open it");
-    scene.peek([tx, ty, size, size], head.weights, `Cells of head ${h + 1}, ${sublayer.kind}`, told, {
-      marks: (p, [row, key]) => pointedRows(p, g, where, head, row, key, keys),
-    });
+    if (stack.image) scene.paint((p) => heat(p, [tx, ty, size], stack, head.weights, g.query));
+    else {
+      scene.paint((p) => p.matrix(head.weights, tx, ty, size, size));
+      scene.peek([tx, ty, size, size], head.weights, `Cells of head ${h + 1}, ${sublayer.kind}`, told, {
+        marks: (p, [row, key]) => pointedRows(p, g, where, head, row, key, keys),
+      });
+    }
     scene.button(
-      [tx - 2, ty - 16, size + dx + 4, size + dy + 18],
+      [tx - 2, ty - 16, size + 4, size + 18],
       `Head ${h + 1} of ${KINDS[sublayer.kind].toLowerCase()}: open it`,
       { go: `${place.split("/").slice(0, 2).join("/")}/${sublayer.kind}/${h}` },
       [name, `rows: ${shape.rows} queries, columns: ${shape.cols} keys`, `on average a row ${does.words}`],
@@ -259,8 +258,8 @@ function heads(scene, where, place, g, sublayer, x, wide) {
 }
 
 // The names that a cell of a head's square stands for, where they are in the picture.
-function pointedRows(p, g, { stack: { tokens, image } }, head, row, key, cross) {
-  if (image || !head.allowed(row, key)) return;
+function pointedRows(p, g, { stack: { tokens } }, head, row, key, cross) {
+  if (!head.allowed(row, key)) return;
   const name = (one, words, color) => {
     p.box(0, g.y(one) - 9, g.label - 2, 18, { fill: p.theme.paper, radius: 0 });
     p.text(words, g.label - 5, g.y(one), { size: 14, weight: 650, align: "right", most: g.label - 6, color });
@@ -290,12 +289,8 @@ function layerBeats(scene, g, model, sublayers) {
       [from, top - 82, to - from - last + g.strip, 40],
     );
     scene.moves(...moves[0]);
-    scene.beat("What was found is added to the stream that ran past. Nothing is overwritten.", [
-      from,
-      top - 82,
-      to - from + 2,
-      g.step,
-    ]);
+    const added = [from, top - 82, to - from + 2, g.step];
+    scene.beat("What was found is added to the stream that ran past. Nothing is overwritten.", added);
     scene.moves(...moves[1]);
   }
 }

@@ -79,19 +79,11 @@ export function normScene(where, place, width, room) {
   });
   const arrives = `A vector arrives. Its entries have mean ${number(mean)} and standard deviation ${number(deviation)}.`;
   scene.beat(arrives, [0, 0, width, at[1] - 2]);
-  scene.beat("Subtract the mean, divide by the standard deviation: now every token’s vector has the same size.", [
-    0,
-    at[1] - 2,
-    width,
-    high + 26,
-  ]);
+  const size = "now every token’s vector has the same size";
+  scene.beat(`Subtract the mean, divide by the standard deviation: ${size}.`, [0, at[1] - 2, width, high + 26]);
   scene.moves(becomes(bars[0], bars[1], left, wide));
-  scene.beat("Multiply each entry by its gain and add its bias. Both were learned, and are the same for every token.", [
-    0,
-    at[1] + high + 24,
-    width,
-    room,
-  ]);
+  const learned = "Both were learned, and are the same for every token";
+  scene.beat(`Multiply each entry by its gain and add its bias. ${learned}.`, [0, at[1] + high + 24, width, room]);
   scene.moves(becomes(bars[1], bars[2], left, wide));
   const sizes = Array.from(norm.deviation);
   const [least, most] = [Math.min(...sizes), Math.max(...sizes)];

@@ -1,52 +1,77 @@
 // The map, the picture that a ViT reads: cut into patches, and each patch beside its own row.
 
+import { own } from "./map_moves.js";
+import { brief } from "./map_scene.js";
 import { valueAt } from "./map_trace.js";
 import { fitting } from "./text.js";
 
-// The picture with its seams, in the column of the tokens' names, for the last layer, and below it a
-// small one per layer. Where they lie, each with its layer, is left in the scene.
-export function picture(scene, stack, top, { side, narrow }) {
+// The picture with its seams, beside the rows or, on a phone, above them; where it lies is left in the
+// scene. Below or beside it are the others that can be read.
+export function picture(scene, { choices, reads }, stack, top, { side, narrow }) {
   const { image, layers } = stack;
   const { along } = image;
-  const muted = { size: 12, color: "muted" };
-  const small = (side - 24) / 4;
-  scene.pictures = [[[0, top, side, side], layers.length - 1]];
-  layers.forEach((_, i) => {
-    if (narrow) return;
-    const [x, y] = [(i % 4) * (small + 8), top + side + 58 + Math.floor(i / 4) * (small + 24)];
-    scene.height = Math.max(scene.height, y + small + 22);
-    scene.pictures.push([[x, y, small, small], i]);
-    scene.label(fitting([`layer ${i + 1}`, `${i + 1}`], small + 4, 12), x + small / 2, y + small + 9, {
-      ...muted,
-      align: "center",
+  scene.picture = [0, top, side];
+  scene.paint((p) => heat(p, scene.picture, stack, null, 0));
+  const [cols, gap, left, down, room] = narrow
+    ? [2, 5, side + 10, 0, scene.width - side - 12]
+    : [4, 6, 0, side + 68, side];
+  const small = Math.min(48, (room - (cols - 1) * gap) / cols);
+  choices.forEach((one, i) => {
+    const [x, y] = [i % cols, Math.floor(i / cols)].map((at) => at * (small + gap));
+    const rect = [left + x, top + down + y, small, small];
+    const name = `Picture ${i + 1} of ${choices.length}${i === reads ? ", shown" : ": read it"}`;
+    scene.button(rect, name, { choose: i }, [name]);
+    scene.height = Math.max(scene.height, rect[1] + small + 2);
+    // Above the veil: what can be pressed is never dimmed.
+    scene.labels.push((p) => {
+      p.grey(one.image, 0, 0, image.cols, image.rows, ...rect);
+      if (i === reads) p.frame(...rect, p.theme.query, 3);
     });
-    scene.button([x, y, small, small + 16], `Layer ${i + 1} on the picture: open it`, { go: `${stack.name}/${i}` });
   });
-  scene.paint((p) => {
-    for (const [[x, y, size]] of scene.pictures) {
-      p.grey(image, 0, 0, image.cols, image.rows, x, y, size, size);
-      if (!x && y === top) p.seams(along, along, x, y, size / along);
-      p.box(x - 0.5, y - 0.5, size + 1, size + 1, { edge: p.theme.edge, radius: 1 });
-    }
-  });
-  const [pixels, patches] = [image.rows / along, `${along ** 2} patches`];
-  scene.label(fitting([`${patches} of ${pixels} × ${pixels} pixels`, patches], side), 0, top + side + 13, muted);
-  scene.label(fitting(["“4,3” is row 4, column 3", "4,3: row, column"], side), 0, top + side + 28, muted);
-  const blue = (p, words) => p.text(fitting(words, side), 0, top + side + 43, { size: 12, color: p.theme.query });
-  const layer = `layer ${layers.length}`;
-  scene.saysOf = (p, token) => blue(p, [`blue: what ${token} takes, ${layer}`, `blue: ${layer}`]);
+  const says = (words, y) => scene.note(fitting(words, side), 0, top + side + y);
+  const [{ is } = {}, pixels, patches] = [choices[reads], image.rows / along, `${along ** 2} patches`];
+  says(
+    is ? [`${patches}, labelled “${is}”`, `labelled “${is}”`] : [`${patches} of ${pixels} × ${pixels} pixels`, patches],
+    13,
+  );
+  says(["“4,3” is row 4, column 3", "4,3: row, column"], 28);
+  const wrong = choices.filter((one) => one.is !== one.said).length;
+  if (is) says([`Press one: ${wrong} of ${choices.length} misread`, "Press one"], 58);
+  scene.saysOf = (p, token) => {
+    const words = fitting([`blue: what ${token} takes, layer ${layers.length}`, `blue: layer ${layers.length}`], side);
+    p.text(words, 0, top + side + 43, { size: 12, color: p.theme.query });
+  };
   scene.part("embeddings", 0, top, side, side);
   const follow = (row) => ({ follow: `${stack.name}:${row}` });
-  patchButtons(scene, [0, top, side], stack, "in the picture", follow, "click to follow it");
+  patchButtons(scene, scene.picture, stack, "in the picture", follow, "click to follow it");
+}
+
+// Where a row's patch lies in the picture.
+const cellOf = ([x, y, side], { along }, row) => {
+  const cell = side / along;
+  return [x + ((row - 1) % along) * cell, y + Math.floor((row - 1) / along) * cell, cell, cell];
+};
+
+// The patches leave the picture for their rows, one after the other.
+export function cutOut({ image, n, pitch, y }, place, right) {
+  const size = Math.max(4, Math.min(pitch - 1, 26));
+  const work = (p, t) => {
+    p.box(right - 27, y(0) + pitch / 2, 28, (n - 1) * pitch, { fill: p.theme.paper, radius: 0 });
+    for (let row = 1; row < n; row++) {
+      const [from, to] = [cellOf(place, image, row), [right - size, y(row) - size / 2, size, size]];
+      const k = own(0.9 * t, row, n);
+      const now = from.map((a, i) => a + (to[i] - a) * k);
+      if (k) p.grey(image, ...cellOf([0, 0, image.rows], image, row), ...now);
+    }
+  };
+  return Object.assign(work, { open: true });
 }
 
 // Every patch of the picture can be pressed.
-export function patchButtons(scene, [x, y, side], { image: { along }, tokens }, where, act, tip) {
-  const cell = side / along;
+export function patchButtons(scene, place, { image, tokens }, where, act, tip) {
   tokens.slice(1).forEach((token, i) => {
-    const [down, right] = [Math.floor(i / along), i % along];
-    const said = [`patch ${token}: row ${down + 1}, column ${right + 1}`, tip];
-    scene.button([x + right * cell, y + down * cell, cell, cell], `Patch ${token} ${where}`, act(i + 1), said);
+    const said = [`patch ${token}: row ${Math.floor(i / image.along) + 1}, column ${(i % image.along) + 1}`, tip];
+    scene.button(cellOf(place, image, i + 1), `Patch ${token} ${where}`, act(i + 1), said);
   });
 }
 
@@ -56,11 +81,11 @@ export function heat(p, [x, y, side], { image, n }, weights, row, key = 0) {
   const { context, theme } = p;
   const cell = side / image.along;
   p.grey(image, 0, 0, image.cols, image.rows, x, y, side, side);
-  context.globalAlpha = 0.62;
+  context.globalAlpha = weights ? 0.62 : 0;
   p.box(x, y, side, side, { fill: theme.paper, radius: 0 });
   const shares = Array.from({ length: n - 1 }, (_, i) => (weights ? Math.max(0, valueAt(weights, row, i + 1)) : 0));
   const most = Math.max(...shares) || 1;
-  const at = (i) => [x + ((i - 1) % image.along) * cell, y + Math.floor((i - 1) / image.along) * cell, cell, cell];
+  const at = (i) => cellOf([x, y, side], image, i);
   shares.forEach((share, i) => {
     context.globalAlpha = (0.9 * share) / most;
     p.box(...at(i + 1), { fill: theme.query, radius: 0 });
@@ -72,11 +97,25 @@ export function heat(p, [x, y, side], { image, n }, weights, row, key = 0) {
   if (row) p.frame(...at(row), theme.ink, cell > 10 ? 3 : 2);
 }
 
+// At a layer's name, and above it where there is room, what the class would be were it the last.
+export function guess(scene, [token, share], { narrow, module }, out, x, top) {
+  scene.top([out, top, 2, 2], (p, lit, veil) => {
+    const color = lit ? p.theme.query : veil === "paper" ? p.theme.paper : p.theme.field;
+    const [room, roomy] = [module - (narrow ? 58 : 2), narrow || module > 82];
+    const style = { size: 12, weight: roomy ? 650 : 400, color, most: room };
+    p.text(narrow ? `→ ${token} ${brief(share)}` : token, narrow ? x + 56 : x, top - (narrow ? 12 : 27), style);
+    if (!narrow && roomy) p.text(brief(share), x + 54, top - 12, style);
+  });
+}
+
 // One patch as a small picture that ends at `right`, at the height of its row. The class token has
 // none: its name stands left of theirs, where none lies over it.
 export function patchRow(scene, { image, tokens }, row, right, y, pitch) {
-  const name = [tokens[0], right - Math.min(pitch - 1, 26) - 4, y, { size: 12, align: "right" }];
-  if (!row) return scene.paint((p) => p.text(...name));
+  if (!row)
+    return scene.top([right - 1, y, 2, 1], (p, lit, veil) => {
+      const color = lit ? p.theme.ink : veil === "paper" ? p.theme.paper : p.theme.field;
+      p.text(tokens[0], right - Math.min(pitch - 1, 26) - 4, y, { size: 12, align: "right", color });
+    });
   const patch = image.rows / image.along;
   const [down, along] = [Math.floor((row - 1) / image.along), (row - 1) % image.along];
   const size = Math.max(4, Math.min(pitch - 1, 26));

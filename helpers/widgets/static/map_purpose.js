@@ -80,7 +80,7 @@ function measured(head, cross, stack, keys) {
   if (stack.image) {
     const entropy = (row) => keys.reduce((sum, _, key) => sum - at(row, key) * Math.log(at(row, key) || 1), 0);
     const about = Math.round(mean(all, (row) => Math.exp(entropy(row))));
-    return { share: 0, words: `spreads its weight over about ${about} patches`, short: `≈ ${about} patches` };
+    return { share: 1 / about, words: `spreads its weight over about ${about} patches`, short: `≈ ${about} patches` };
   }
   return { share: 0, words: `mixes many tokens, and the largest share is ${percent(single)}`, short: "many tokens" };
 }

@@ -117,13 +117,9 @@ function bars(scene, model, g) {
   });
   const column = (one, words, i, open, show) => {
     const shown = { data: rowOf(one, step), rows: model.source.length, cols: 1, weights: true, most: 1 };
-    scene.grid(
-      [g.x[i], top, part, high],
-      shown,
-      `${words} of step ${step + 1}`,
-      (_, row) => [`“${model.source[row]}”: ${show(valueAt(one, step, row), 3)}`, "click to see the products"],
-      open,
-    );
+    const value = (row) => `“${model.source[row]}”: ${show(valueAt(one, step, row), 3)}`;
+    const tell = (_, row) => [value(row), "click to see the products"];
+    scene.grid([g.x[i], top, part, high], shown, `${words} of step ${step + 1}`, tell, open);
   };
   const open = (row) => `energy/${step},${row}`;
   column(model.energies, "Energies", 1, open, number);
@@ -207,11 +203,7 @@ function chain(scene, model, g) {
   const wide = Math.min(pitch - (g.slim ? 12 : 16), 120);
   const turn = columnTurn(pitch);
   scene.label("Decoder", 0, y + 12, { size: g.narrow ? 13 : 15, weight: 650 });
-  scene.label("reads", turn ? 0 : g.label - 8, y + (turn ? 40 : 46), {
-    size: 12,
-    color: "muted",
-    align: turn ? "left" : "right",
-  });
+  scene.note("reads", turn ? 0 : g.label - 8, y + (turn ? 40 : 46), turn ? "left" : "right");
   for (let t = 0; t < n; t++) {
     const x = g.label + t * pitch;
     scene.paint((p) => {

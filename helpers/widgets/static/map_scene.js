@@ -23,6 +23,11 @@ export class Scene {
     this.labels.push((p) => p.text(words, x, y, { ...style, color: style.color ? p.theme[style.color] : p.theme.ink }));
   }
 
+  // A small word beside what is seen.
+  note(words, x, y, align = "left", most = Infinity, size = 12) {
+    this.label(words, x, y, { size, color: "muted", align, most });
+  }
+
   // A heading and, if there is room, what it means.
   heading(words, more, x, y, room) {
     this.label(words, x, y, { size: 14, weight: 650, most: room });
@@ -48,6 +53,11 @@ export class Scene {
   // A matrix on the page: its cells can be pointed at and walked through.
   grid(rect, one, name, tell, open = null, rows = one.rows) {
     this.targets.push({ rect, name, one, rows, cols: one.cols, grid: true, tell, open });
+  }
+
+  // Vectors below each other: whose they are, and what an entry's words say behind its token.
+  vectors(rect, one, tokens, [whose, what], open = null, rows = one.rows) {
+    this.grid(rect, one, `${whose}: ${nVectors(rows)}`, tellVector(tokens, what), open, rows);
   }
 
   // Both for the pointer alone: what they tell can be reached by keys a level deeper.

@@ -1,6 +1,7 @@
 // The map, the heads of a layer as small squares: each cell can be pointed at.
 
 import { memoryName, nameAt } from "./map_named.js";
+import { heat } from "./map_patches.js";
 import { percent } from "./map_scene.js";
 import { purposeOf } from "./map_purpose.js";
 import { KINDS, valueAt } from "./map_trace.js";
@@ -23,8 +24,7 @@ export function tiles(scene, model, stack, sublayer, layer, [x, y, width, height
   const { cols, down, size, gap, width: wide } = grid;
   const left = x + (width - wide) / 2;
   const step = down > 1 ? clamp((height - down * size) / (down - 1), gap, 14) : 0;
-  // Of a picture's many patches the heads are seen first, in a narrow block that is a screen high.
-  const top = scene.measures.narrow && stack.image ? y : y + (height - down * size - (down - 1) * step) / 2;
+  const top = y + (height - down * size - (down - 1) * step) / 2;
   sublayer.tiles = sublayer.heads.map((_, h) => [
     left + (h % cols) * (size + gap),
     top + Math.floor(h / cols) * (size + step),
@@ -32,9 +32,6 @@ export function tiles(scene, model, stack, sublayer, layer, [x, y, width, height
     size,
   ]);
   const shown = sublayer.kind === "self-attention" ? sublayer.heads[0].q.rows : rows;
-  scene.paint((p) =>
-    sublayer.heads.forEach((head, h) => p.matrix(head.weights, ...sublayer.tiles[h], { rows: shown })),
-  );
   scene.part("head", ...sublayer.tiles[0]);
   const cross = sublayer.kind === "cross-attention";
   const source = cross ? model.encoder : stack;
@@ -49,9 +46,11 @@ export function tiles(scene, model, stack, sublayer, layer, [x, y, width, height
       nameAt(p, scene, source, key, { share: cross ? null : share, color: cross ? p.theme.key : p.theme.query });
       if (cross) memoryName(p, scene, source, key, share);
     };
-    const [left, top, across] = sublayer.tiles[h];
-    const high = (across * shown) / head.q.rows;
-    scene.peek([left, top, across, high], head.weights, name, tell, { marks, rows: shown, head: h });
+    const [left, top, side] = sublayer.tiles[h];
+    if (stack.image) return scene.paint((p) => heat(p, [left, top, side], stack, head.weights, scene.measures.query));
+    scene.paint((p) => p.matrix(head.weights, left, top, side, side, { rows: shown }));
+    const high = (side * shown) / head.q.rows;
+    scene.peek([left, top, side, high], head.weights, name, tell, { marks, rows: shown, head: h });
   });
 }
 

@@ -54,13 +54,15 @@ export function readTrace(described, view) {
   };
   const [encoder, decoder] = [stack(described.encoder, "encoder"), stack(described.decoder, "decoder")];
   const stacks = [encoder, decoder].filter(Boolean);
-  const image = described.image && pictured(numbers(described.image), described.image.shape, stacks[0].n - 1);
+  const read = (place) => place && pictured(numbers(place), place.shape, stacks[0].n - 1);
+  const image = read(described.image);
+  const choices = described.choices.map(([place, is, said, share]) => ({ image: read(place), is, said, share }));
   for (const one of stacks) Object.assign(one, { title: described.kind || title(one.name), image, answers: false });
   // The stack whose output becomes tokens, or classes.
   const last = stacks[stacks.length - 1];
   last.answers = described.candidates.length > 0;
   if (decoder) decoder.written = described.written;
-  return { ...described, encoder, decoder, stacks, image };
+  return { ...described, encoder, decoder, stacks, image, choices };
 }
 
 // A picture of grey values, and how many patches lie along its side.

@@ -117,10 +117,9 @@ class MapView {
     return name === "decoder" && row < this.rows ? Number(row) : Math.max(0, this.rows - 1);
   }
 
-  // Of a picture, whose weights are laid over it: the followed token's, or the middle patch's.
+  // Of a picture, whose weights are laid over it: the followed patch's, or the class token's.
   get query() {
-    const { image, encoder } = this.trace;
-    return image ? Number(this.follow.split(":")[1] || encoder.n >> 1) : this.current;
+    return this.trace.image ? Number(this.follow.split(":")[1] || 0) : this.current;
   }
 
   set(changes) {
@@ -201,6 +200,7 @@ class MapView {
     this.bars.left = -1;
     const sentence = this.model.get("sentence");
     if (this.choosing) return this.goesOn();
+    if (this.trace.image) return this.hear(this.judged(this.trace.reads));
     this.hear("");
     this.say(`Now the model reads: ${sentence}`);
     if (this.trace.kind !== "GPT" && looksEnglish(sentence)) this.hear(ENGLISH);
@@ -315,9 +315,11 @@ class MapView {
     const { measures } = this.scene;
     const { encoder, decoder } = this.trace;
     const block = !measures?.narrow ? 0 : encoder && stack === "decoder" ? decoder.layers.length : 1;
-    // Of a picture's patches the picture itself, at the top, says it.
-    const [high, at] = [this.frame.clientHeight, this.trace.image ? null : this.trace[stack]];
-    const top = at ? at.y(Number(row), block) + 44 - high : stack ? 0 : middle - high / 2;
+    // Of a picture's patches the picture itself, at the top, says it; the tour speaks of the bands below.
+    const [high, image] = [this.frame.clientHeight, this.trace.image];
+    const at = image ? null : this.trace[stack];
+    const bands = image && this.stop >= 0 ? encoder.blocks[block].top - 30 : 0;
+    const top = at ? at.y(Number(row), block) + 44 - high : stack ? bands : middle - high / 2;
     this.frame.scrollTo({ top, behavior: prefersStillness() ? "instant" : "smooth" });
   }
 

@@ -1,12 +1,12 @@
 // The map, first depth: the whole model, from the source's tokens to the next one.
 
 import { answer, keyOf } from "./map_answer.js";
-import { FINGER, NARROW, SLIM, Scene, tellVector, nVectors } from "./map_scene.js";
+import { FINGER, NARROW, SLIM, Scene } from "./map_scene.js";
 import { tiles } from "./map_tiles.js";
 import { wholeBeats } from "./map_flow.js";
 import { KINDS } from "./map_trace.js";
 import { path } from "./map_paint.js";
-import { patchRow, picture } from "./map_patches.js";
+import { guess, patchRow, picture } from "./map_patches.js";
 import { LEAST, brackets, namePlaces, namesWidth, perLine } from "./map_rows.js";
 import { clamp, marksIn, textWidth } from "./text.js";
 
@@ -34,18 +34,21 @@ function measures(model, width, room, spare) {
   const coarse = globalThis.matchMedia?.("(pointer: coarse)").matches;
   const named = Math.min(11.5, (free + Math.max(0, spare)) / rows);
   const least = width < SLIM && coarse ? FINGER : even < LEAST && named >= LEAST && !model.image ? named : 2.5;
-  const pitch = narrow ? FINGER : clamp(Math.floor(4 * even) / 4, least, two ? 26 : 46);
+  // Of a picture's rows none is pressed by a finger: its patches are.
+  const pitch = narrow ? (model.image ? 6 : FINGER) : clamp(Math.floor(4 * even) / 4, least, two ? 26 : 46);
   // Several names share a line.
   const close = !model.image && perLine(pitch) > 1;
   const names = Math.max(...model.stacks.map(({ tokens }) => namesWidth(tokens, model.image ? 14 : pitch))) + 8;
   // A decoder's row says what it reads and what it writes, where there is room: "a → stick".
   const both = two && width >= 860 && !close;
-  const side = narrow ? 98 : clamp(Math.min(width * 0.25, (room - key.height - 126) / 1.25), 98, 280);
+  const side = narrow
+    ? clamp(width - 84, 120, 224)
+    : clamp(Math.min(width * 0.23, (room - key.height - 130) / (model.choices.length ? 1.5 : 1)), 98, 280);
   const widest = (list) => Math.ceil(Math.max(...list.map((word) => textWidth(word, 13)))) + 8;
   // The current one is bold, and wider.
   const next = both ? Math.min(96, Math.ceil(1.12 * widest(model.written.map((word) => `→ ${word}`)))) : 0;
   const label = model.image
-    ? side + pitch + 12
+    ? (narrow ? 42 : side) + pitch + 12
     : close
       ? clamp(names, 74, Math.max(146, width * 0.18))
       : clamp(
@@ -57,7 +60,7 @@ function measures(model, width, room, spare) {
   const gap = narrow ? 22 : 15;
   const strip = narrow
     ? Math.floor((width - label - 2 * gap - 6) / 3)
-    : clamp(Math.round((width - 460) / 12), 13, model.image ? 22 : close ? 30 : 44);
+    : clamp(Math.round((width - 460) / (model.image ? 16 : 12)), 13, model.image ? 22 : close ? 30 : 44);
   // One strip alone needs less than three.
   const vectors = model.positions || narrow ? 3 * strip + 2 * gap : 70;
   const left = narrow ? label + 4 : label + vectors + 12;
@@ -81,12 +84,12 @@ function blocks(stack, m, top) {
   stack.pitch = m.pitch;
 }
 
-export function wholeScene(model, width, room, rows, current = rows - 1, spare = 0) {
+export function wholeScene(model, width, room, rows, current = rows - 1, spare = 0, query = 0) {
   const m = measures(model, width, room, spare);
   const { encoder, decoder } = model;
   const scene = new Scene(width, 0, "The whole model");
-  scene.measures = Object.assign(m, { current });
-  let top = m.above;
+  scene.measures = Object.assign(m, { current, query });
+  let top = m.above + (m.narrow && model.image ? m.side + 74 : 0);
   for (const stack of model.stacks) {
     const n = stack === decoder ? rows : stack.n;
     blocks(stack, m, top);
@@ -110,16 +113,17 @@ function stackScene(scene, model, stack, m, rows) {
   const { label } = m;
   const height = stack.n * m.pitch;
   const end = m.narrow ? m.width - 2 : stack.blocks[stack.blocks.length - 1].x;
-  (m.narrow ? stack.blocks : stack.blocks.slice(0, 1)).forEach(({ top }, i) => {
+  (m.narrow ? stack.blocks : stack.blocks.slice(0, 1)).forEach(({ x, top }, i) => {
+    const reach = stack.answers && i > stack.layers.length ? x : end; // not through what is answered
     scene.paint((p) => {
       for (let row = 0; row < stack.n; row++) {
         const color = row < rows ? p.theme.lane : p.theme.box;
-        p.straight(label + 4, stack.y(row, i), end, stack.y(row, i), { color, width: row < rows ? 1.5 : 1 });
+        p.straight(label + 4, stack.y(row, i), reach, stack.y(row, i), { color, width: row < rows ? 1.5 : 1 });
       }
     });
     tokens(scene, model, stack, m, top, rows, i);
   });
-  if (stack.image) picture(scene, stack, stack.blocks[0].top + m.pitch + 4, m);
+  if (stack.image) picture(scene, model, stack, m.narrow ? 4 : stack.blocks[0].top + m.pitch + 4, m);
   embedding(scene, model, stack, m, rows);
   stack.layers.forEach((sublayers, i) => layerBox(scene, model, stack, sublayers, i, m, rows));
   for (const { top } of m.narrow ? stack.blocks : stack.blocks.slice(0, 1))
@@ -133,8 +137,12 @@ function tokens(scene, model, stack, { pitch, label, current, close }, top, rows
   const side = model.stacks.length < 2 ? "Token" : stack.name === "encoder" ? "Source token" : "Target token";
   const right = (stack.arrow || label) - (close ? 6 : 3);
   const places = stack.image ? [] : namePlaces(stack.tokens, { right, top, pitch, room: right - 1 });
-  const wholeRow = (row, width) => [0, stack.y(row, block) - pitch / 2, width, pitch];
   const does = model.scored ? "is scored on" : "writes";
+  // Of a picture the patches are pressed, which are larger than their rows; the class token has none.
+  const wholeRow = (row, width) => {
+    const [left, high] = stack.image && !row ? [label - 50, FINGER] : [stack.image ? label - pitch - 8 : 0, pitch];
+    return [left, stack.y(row, block) - high / 2, width - left, high];
+  };
   const nameRect = (row) => (close ? places[row].rect : wholeRow(row, stack.arrow || label));
   (stack.nameRects ||= [])[block] = nameRect;
   if (close) scene.paint((p) => brackets(p, stack.tokens.slice(0, rows), label - 2, top, pitch, places));
@@ -146,7 +154,8 @@ function tokens(scene, model, stack, { pitch, label, current, close }, top, rows
       "click to follow it",
     ].filter(Boolean);
     const rect = close ? nameRect(row) : wholeRow(row, label);
-    if (!block) scene.button(rect, `${side} ${row + 1}: ${token}`, { follow: `${stack.name}:${row}` }, tip);
+    if (!block && !(row && stack.image))
+      scene.button(rect, `${side} ${row + 1}: ${token}`, { follow: `${stack.name}:${row}` }, tip);
     if (stack.image) return patchRow(scene, stack, row, label - 4, stack.y(row, block), pitch);
     const { words, x, y, style } = places[row];
     // Written by the model itself.
@@ -197,19 +206,17 @@ function embedding(scene, model, stack, { label, strip, gap, pitch, vectors: roo
       p.text(i === 1 ? "+" : "=", x, y, { size: 14, weight: 600, align: "center", color: p.theme.muted });
     });
     scene.part(part, xs[i] - 2, top, wide + 4, height);
-    const [rect, named] = [[xs[i], top, wide, rows * pitch], `${words}, ${what}: ${nVectors(rows)}`];
-    scene.grid(rect, stack[name], named, tellVector(stack.tokens, what), null, rows);
+    const [rect, said] = [
+      [xs[i], top, wide, rows * pitch],
+      [`${words}, ${what}`, what],
+    ];
+    scene.vectors(rect, stack[name], stack.tokens, said, null, rows);
   });
   const long = textWidth("embedding + position", 12) <= room + 6;
   const name = !model.positions ? "embedding" : long ? "embedding + position" : "emb. + pos.";
   scene.label(name, xs[0] + room / 2, top - 11, { size: 12, color: "muted", align: "center" });
-  const go = `${stack.name}/embedding`;
-  scene.button(
-    [label, top - HEAD, room + 4, HEAD + height],
-    `${words}: embedding${model.positions ? " and position" : ""}`,
-    { go },
-    [name, "click to open"],
-  );
+  const [go, said] = [`${stack.name}/embedding`, `${words}: embedding${model.positions ? " and position" : ""}`];
+  scene.button([label, top - HEAD, room + 4, HEAD + height], said, { go }, [name, "click to open"]);
 }
 
 // Where the parts of a layer lie: attention in columns, the feed-forward network, the strip behind.
@@ -261,11 +268,11 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
   const long = !cross || textWidth(`Layer ${i + 1}`, 13) + 8 < cross.box[0] + cross.box[2] / 2 - x;
   scene.label(long ? `Layer ${i + 1}` : String(i + 1), x + 2, top - 12, { size: 13, color: "muted" });
   Object.assign(sublayers, { out: x + width + 5, end: x + width + 5 + exit });
+  if (model.guesses[i]) guess(scene, model.guesses[i], m, sublayers.out, x + 2, top);
   const { after } = sublayers[sublayers.length - 1];
   scene.paint((p) => p.strips(after, sublayers.out, top, exit, m.pitch, { rows }));
-  const tell = tellVector(stack.tokens, `after ${name.toLowerCase()}`);
-  const named = `After ${name.toLowerCase()}: ${nVectors(rows)}`;
-  scene.grid([sublayers.out, top, exit, rows * m.pitch], after, named, tell, () => go, rows);
+  const said = ["After", "after"].map((word) => `${word} ${name.toLowerCase()}`);
+  scene.vectors([sublayers.out, top, exit, rows * m.pitch], after, stack.tokens, said, () => go, rows);
 }
 
 // Every part's whole name if they all fit below the layer, else shorter ones, the same everywhere.
@@ -302,11 +309,7 @@ function namesBelow(scene, sublayers, y, [from, to], lines) {
       });
     return words.forEach(({ lines, wide, x }) =>
       lines.forEach((line, i) => {
-        scene.label(line, x + wide / 2, y + 12 * i - 4 * (lines.length - 1), {
-          size: 12,
-          color: "muted",
-          align: "center",
-        });
+        scene.note(line, x + wide / 2, y + 12 * i - 4 * (lines.length - 1), "center");
       }),
     );
   }
@@ -342,8 +345,8 @@ function memory(scene, model, m) {
     p.strips(encoder.output, x, top, width, m.pitch);
   });
   scene.part(["encoder", "cross-attention", "memory"], x - 6, top - 4, width + 12, height + 8);
-  const tell = tellVector(encoder.tokens, "in the encoder's output");
-  scene.grid([x, top, width, height], encoder.output, `The encoder's output: ${nVectors(encoder.n)}`, tell);
+  const said = ["The encoder's output", "in the encoder's output"];
+  scene.vectors([x, top, width, height], encoder.output, encoder.tokens, said);
 }
 
 // The memory goes to the cross-attention of every decoder layer.

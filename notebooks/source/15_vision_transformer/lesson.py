@@ -31,7 +31,7 @@ from torch import nn
 from helpers import exercises, plots
 from helpers.clinic import examine
 from helpers.exercises import lessons
-from helpers.data.clothes import CLASSES, as_input, clothes
+from helpers.data.clothes import CLASSES, Pictures, as_input, clothes
 from helpers.transformer.layers import EncoderLayer
 from helpers.training.picture_training import accuracy, train_pictures
 from helpers.pretrained.wardrobe import comparison, load_wardrobe, untrained_pair
@@ -616,10 +616,13 @@ exercises.my_parts()
 # classifier.
 
 # %% tags=["nbval-ignore-output"]
-model_map(wardrobe.trace(test.images[0]), tour="15")
+eight = [0, 1, 2, 13, 18, 22, 23, 40]
+pictures = Pictures(test.images[eight], test.labels[eight])
+model_map(wardrobe.trace(pictures.images[0], among=pictures), tour="15")
 
 # %% [markdown]
-# Click on a patch to follow it through the model. "4,3" means row 4, column 3.
+# Press a patch to follow it through the model ("4,3" means row 4, column 3), or one of the eight small pictures to see
+# that one read instead. The model misreads two of them. After which layer does its answer go astray?
 #
 # This branch ends here. The main line goes on from lesson 14 to **lesson 16**, which asks what attention costs once a
 # sequence is far longer than our 50 tokens.
