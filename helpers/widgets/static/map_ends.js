@@ -67,24 +67,16 @@ export function embeddingScene(model, where, width, room) {
   }
   if (first >= 0)
     scene.paint((p) => p.frame(label - 26, top + first * pitch, width - label + 24, 2 * pitch, p.theme.key, 2));
+  const sign = { size: 22, weight: 600, align: "center", color: "muted" };
   columns.forEach(([name, what, words, more], i) => {
     const x = label + i * (strip + gap);
     scene.paint((p) => p.strips(stack[name], x, top, strip, pitch, { height: Math.max(3, pitch * 0.78) }));
     const room2 = i === columns.length - 1 ? width - x : strip + gap - 8;
     const short = { Embedding: "Token", Position: "Pos." }[words] || words;
-    scene.label(fitting([words, short], room2 / 1.1), x, 18, {
-      size: strip + gap > 120 ? 16 : 13,
-      weight: 650,
-      most: room2,
-    });
+    const size = strip + gap > 120 ? 16 : 13;
+    scene.label(fitting([words, short], room2 / 1.1), x, 18, { size, weight: 650, most: room2 });
     scene.label(fitting([...more, ""], room2), x, 40, { size: 13, color: "muted", most: room2 });
-    if (i)
-      scene.label(i === 1 ? "+" : "=", x - gap / 2, top + (pitch * stack.n) / 2, {
-        size: 22,
-        weight: 600,
-        align: "center",
-        color: "muted",
-      });
+    if (i) scene.label(i === 1 ? "+" : "=", x - gap / 2, top + (pitch * stack.n) / 2, sign);
     scene.vectors([x, top, strip, pitch * stack.n], stack[name], stack.tokens, [words, what]);
     scene.part(["embeddings", "positions", "embeddings"][i], x, 0, strip, room);
     scene.beat(

@@ -36,14 +36,8 @@ export function readInsides(trace, inside, view) {
       }),
     );
   }
-  Object.assign(trace, {
-    opens: true,
-    splits: inside.splits,
-    chooses: inside.chooses,
-    sums: inside.sums,
-    vocabulary: inside.vocabulary,
-    temperatures: inside.temperatures,
-  });
+  const { splits, chooses, sums, vocabulary, temperatures } = inside;
+  Object.assign(trace, { opens: true, splits, chooses, sums, vocabulary, temperatures });
 }
 
 // A head's projection of one row, which Python sends once its place is open: the row, the matrix,
@@ -128,14 +122,10 @@ export function pickRow(scene, stack, tokens, chosen, room, place, blue = null) 
   shown.forEach((token, i) => {
     const own = first + i === chosen;
     const y = top + i * pitch;
-    scene.paint((p) =>
-      p.box(1, y + 1, wide - 1, pitch - 2, {
-        fill: p.theme.box,
-        edge: own ? p.theme.query : p.theme.edge,
-        line: own ? 2 : 1,
-        radius: 6,
-      }),
-    );
+    scene.paint((p) => {
+      const edge = p.theme[own ? "query" : "edge"];
+      p.box(1, y + 1, wide - 1, pitch - 2, { fill: p.theme.box, edge, line: own ? 2 : 1, radius: 6 });
+    });
     scene.label(token, wide / 2, y + pitch / 2, { size: 13, weight: own ? 650 : 400, align: "center", most: wide - 8 });
     scene.button([0, y, wide, pitch], `Token ${first + i + 1}: ${token}${own ? ", shown" : ", show it"}`, {
       go: place(first + i),

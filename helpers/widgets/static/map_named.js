@@ -36,11 +36,8 @@ export function namedBands(p, words, color, [x, y, end]) {
 export function memoryNames(p, scene, { encoder }, shares = []) {
   if (!encoder.memory || scene.measures.narrow) return;
   const [x, , width] = encoder.memory;
-  const words = encoder.tokens.map((token, s) => ({
-    token,
-    weight: shares[s] || 0,
-    y: encoder.y(s, encoder.blocks.length - 1),
-  }));
+  const y = (s) => encoder.y(s, encoder.blocks.length - 1);
+  const words = encoder.tokens.map((token, s) => ({ token, weight: shares[s] || 0, y: y(s) }));
   for (const { token, weight, y } of apart(words, LEAST)) {
     const strong = weight >= NAMED;
     const style = strong ? { weight: 650, color: p.theme.key } : { color: p.theme.muted };

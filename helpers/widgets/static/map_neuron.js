@@ -8,13 +8,8 @@ import { entryOf, oneRow, rowOf, valueAt } from "./map_trace.js";
 import { fitting } from "./text.js";
 
 export function neuronScene(where, place, width, room) {
-  const {
-    stack,
-    sublayer: { hidden, neurons },
-    row,
-    col,
-    activation,
-  } = where;
+  const { stack, row, col, activation } = where;
+  const { hidden, neurons } = where.sublayer;
   const { tokens } = stack;
   const [n, name] = [entryOf(hidden, col) + 1, `Neuron ${entryOf(hidden, col) + 1}`];
   const scene = new Scene(width, room, `${name} of ${hidden.width}: its value for every token, and what it writes`);
@@ -96,11 +91,8 @@ export function neuronScene(where, place, width, room) {
     const style = turn
       ? { turn: -turn, align: "right", most: 60 }
       : { align: "center", most: stack.image ? 0 : pitch - 3 };
-    scene.label(token, left + (t + 0.5) * pitch, at.after + high + 22 + (turn ? 7 : 12), {
-      size: 12,
-      ...style,
-      weight: t === row ? 650 : 400,
-    });
+    const look = { size: 12, ...style, weight: t === row ? 650 : 400 };
+    scene.label(token, left + (t + 0.5) * pitch, at.after + high + 22 + (turn ? 7 : 12), look);
   });
   const product = fitting([`Writes: ${number(own)} × its row of W₂`, `Writes: ${number(own)} ×`], wide / 1.14, 14);
   const said = `${writes.length} of ${neurons.writes.width} entries, added to the stream`;

@@ -7,11 +7,8 @@ import { entryOf, oneRow } from "./map_trace.js";
 import { fitting } from "./text.js";
 
 export function normScene(where, place, width, room) {
-  const {
-    stack,
-    sublayer: { norm },
-    row,
-  } = where;
+  const { stack, row } = where;
+  const { norm } = where.sublayer;
   const scene = new Scene(width, room, `Layer norm: the vector of “${stack.tokens[row]}” before and after`);
   const base = place.split("/").slice(0, 4).join("/");
   const left = pickRow(scene, stack, stack.tokens, row, room, (other) => `${base}/${other}`) + 18;

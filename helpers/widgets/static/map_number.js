@@ -209,17 +209,19 @@ function outcome(scene, { head, query, key, keys, stack }, place, dot, names, g,
   const weights = rowOf(head.weights, query);
   const most = Math.max(...weights);
   scene.paint((p) => {
+    const above = { size: 12, align: "center" };
     weights.forEach((weight, s) => {
       const x = g.left + s * pitch;
       const own = s === key;
       const size = Math.max(1, (high * weight) / most);
       p.box(x + 2, base - size, Math.max(2, pitch - 4), size, { fill: own ? p.theme.query : p.theme.lane, radius: 2 });
       if (pitch > 26 && (weight >= 0.01 || own))
-        p.text(own ? exact : digits(weight, 2), x + pitch / 2, base - size - 9, {
-          size: 12,
-          weight: own ? 650 : 400,
-          align: "center",
-        });
+        p.text(
+          own ? exact : digits(weight, 2),
+          x + pitch / 2,
+          base - size - 9,
+          own ? { ...above, weight: 650 } : above,
+        );
     });
   });
   keys.forEach((token, s) => {

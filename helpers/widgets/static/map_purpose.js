@@ -5,6 +5,7 @@ import { percent } from "./map_scene.js";
 import { valueAt } from "./map_trace.js";
 import { isWord } from "./text.js";
 
+const BEFORE = "itself and the two tokens before it";
 // The share from which a place is what a head is for.
 const CLEAR = 0.4;
 const PLACES = [
@@ -72,11 +73,7 @@ function measured(head, cross, stack, keys) {
   const near = mean(far, (row) => close(row).reduce((sum, key) => sum + at(row, key), 0));
   const luck = mean(far, (row) => close(row).length / choices(row));
   if (near >= Math.max(0.6, luck + 0.2) && cols > 6)
-    return told({
-      share: near,
-      words: `${head.causal ? "itself and the two tokens before it" : "the tokens at most two places away"}`,
-      short: "nearby",
-    });
+    return told({ share: near, words: head.causal ? BEFORE : "the tokens at most two places away", short: "nearby" });
   if (stack.image) {
     const entropy = (row) => keys.reduce((sum, _, key) => sum - at(row, key) * Math.log(at(row, key) || 1), 0);
     const about = Math.round(mean(all, (row) => Math.exp(entropy(row))));

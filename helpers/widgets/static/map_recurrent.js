@@ -209,18 +209,11 @@ function chain(scene, model, g) {
     scene.paint((p) => {
       if (t) p.straight(x - pitch + wide + 2, y + 12, x - 4, y + 12, { color: p.theme.muted, arrow: true });
       if (t <= g.step) stripOf(p, model.after, t, x, y, wide, 24);
-      p.box(x, y, wide, 24, {
-        edge: t === g.step ? p.theme.query : p.theme.edge,
-        line: t === g.step ? 2.5 : 1,
-        radius: 3,
-      });
+      const [edge, line, weight] = t === g.step ? [p.theme.query, 2.5, 650] : [p.theme.edge, 1, 400];
+      p.box(x, y, wide, 24, { edge, line, radius: 3 });
       const style = turn ? { turn: -turn, align: "right", most: 52 } : { align: "center", most: pitch - 4 };
-      p.text(model.tokens[t], x + wide / 2, y + (turn ? 34 : 46), {
-        size: 13,
-        ...style,
-        weight: t === g.step ? 650 : 400,
-        color: t <= g.step ? p.theme.ink : p.theme.muted,
-      });
+      const color = p.theme[t <= g.step ? "ink" : "muted"];
+      p.text(model.tokens[t], x + wide / 2, y + (turn ? 34 : 46), { size: 13, ...style, weight, color });
     });
     scene.button(
       [x - 4, y - 8, Math.max(24, wide + 8), 66],
@@ -251,11 +244,8 @@ function chain(scene, model, g) {
     elbow(p, g.ways.ask, p.theme.query);
     elbow(p, g.ways.mix, p.theme.value);
     elbow(p, g.ways.write, p.theme.muted);
-    p.text(g.slim ? "query" : "query: the state before", energies + 8, y - 56, {
-      size: 12,
-      color: p.theme.query,
-      most: mixed - energies - 16,
-    });
+    const style = { size: 12, color: p.theme.query, most: mixed - energies - 16 };
+    p.text(g.slim ? "query" : "query: the state before", energies + 8, y - 56, style);
   });
   g.asks = { under, y, from: Math.min(asks - 44, energies - 8), to: Math.max(asks + 8, mixed - 8), at: asks };
   scene.part("decoder", 0, y - 12, g.width, 76);

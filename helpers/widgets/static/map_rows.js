@@ -25,13 +25,8 @@ export function namePlaces(tokens, { right, top, pitch, room = right - 2, size =
   const at = (row) => top + (row + 0.5) * pitch;
   if (n < 2) {
     const style = { size: clamp(pitch - 1, 12, size), align: "right", most: room };
-    return tokens.map((words, row) => ({
-      words,
-      rect: [right - room, at(row) - pitch / 2, room + 2, pitch],
-      x: right,
-      y: at(row),
-      style,
-    }));
+    const rect = (row) => [right - room, at(row) - pitch / 2, room + 2, pitch];
+    return tokens.map((words, row) => ({ words, rect: rect(row), x: right, y: at(row), style }));
   }
   return tokens.flatMap((_, first) => {
     if (first % n) return [];

@@ -25,12 +25,8 @@ export function tiles(scene, model, stack, sublayer, layer, [x, y, width, height
   const left = x + (width - wide) / 2;
   const step = down > 1 ? clamp((height - down * size) / (down - 1), gap, 14) : 0;
   const top = y + (height - down * size - (down - 1) * step) / 2;
-  sublayer.tiles = sublayer.heads.map((_, h) => [
-    left + (h % cols) * (size + gap),
-    top + Math.floor(h / cols) * (size + step),
-    size,
-    size,
-  ]);
+  const tile = (h) => [left + (h % cols) * (size + gap), top + Math.floor(h / cols) * (size + step), size, size];
+  sublayer.tiles = sublayer.heads.map((_, h) => tile(h));
   const shown = sublayer.kind === "self-attention" ? sublayer.heads[0].q.rows : rows;
   scene.part("head", ...sublayer.tiles[0]);
   const cross = sublayer.kind === "cross-attention";

@@ -80,13 +80,9 @@ const pictured = (data, [rows, cols], patches) => ({
 export function likeliest(model, row, most) {
   const own = model.chosen?.includes(row) ? "chosen" : model.kind === "GPT" && row >= model.given - 1 ? "drawn" : "";
   const mark = model.scored ? "reference" : own;
-  const found = model.candidates[row].map(([token, logit, share], i) => ({
-    token,
-    logit,
-    share,
-    drawn: Boolean(mark) && model.drawn[row] === i,
-    mark,
-  }));
+  const isDrawn = (i) => Boolean(mark) && model.drawn[row] === i;
+  const named = ([token, logit, share], i) => ({ token, logit, share, drawn: isDrawn(i), mark });
+  const found = model.candidates[row].map(named);
   const drawn = found.find((one) => one.drawn);
   const first = found.slice(0, most);
   return drawn && !first.includes(drawn) ? [...first.slice(0, -1), drawn] : first;
@@ -201,14 +197,8 @@ export function readPlace(text, model) {
   place.keys = kind === "cross-attention" ? model.encoder.tokens : stack.tokens;
   place.opens = model.opens;
   if (model.opens && "qkv".includes(cell) && last < place.head[cell].rows) {
-    return {
-      ...place,
-      depth: 3,
-      inside: "projection",
-      letter: cell,
-      row: Number(last),
-      home: text.split("/").slice(0, 4).join("/"),
-    };
+    const home = text.split("/").slice(0, 4).join("/");
+    return { ...place, depth: 3, inside: "projection", letter: cell, row: Number(last), home };
   }
   const [query, key] = (cell || "").split(",").map(Number);
   if (!cell || !(query < place.head.q.rows) || !(key < place.head.k.rows)) return place;

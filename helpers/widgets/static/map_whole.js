@@ -328,18 +328,12 @@ function adds(scene, x, top, height, name) {
 function memory(scene, model, m) {
   const { encoder } = model;
   const block = encoder.blocks[encoder.blocks.length - 1];
-  const [x, top, width, height] = [
-    block.x + (m.narrow || !model.decoder ? 4 : 14),
-    block.top,
-    m.narrow ? m.width - block.x - 12 : m.strip,
-    encoder.n * m.pitch,
-  ];
+  const [top, height] = [block.top, encoder.n * m.pitch];
+  const x = block.x + (m.narrow || !model.decoder ? 4 : 14);
+  const width = m.narrow ? m.width - block.x - 12 : m.strip;
   encoder.memory = [x, top, width, height];
-  scene.label(model.decoder ? "memory" : "output", Math.min(x, m.width - 52), top - 11, {
-    size: 13,
-    weight: 600,
-    color: model.decoder ? "key" : "ink",
-  });
+  const [name, color] = model.decoder ? ["memory", "key"] : ["output", "ink"];
+  scene.label(name, Math.min(x, m.width - 52), top - 11, { size: 13, weight: 600, color });
   scene.paint((p) => {
     if (model.decoder) p.box(x - 4, top - 2, width + 8, height + 4, { edge: p.theme.key, radius: 5 });
     p.strips(encoder.output, x, top, width, m.pitch);
