@@ -80,8 +80,8 @@ STEPS = {
         {"follow": "encoder:0"},
     ),
     "guesses": (
-        "Each layer adds to the class token's vector. If that layer were the last one, the model "
-        "would say what its name has in blue. After which layer is it sure?",
+        "Each layer adds to the class token's vector. The blue class at a layer's name is what the "
+        "model would say if it stopped there. After which layer is it sure?",
         {"follow": "encoder:0"},
     ),
     "feed-forward": (

@@ -81,7 +81,7 @@ export function heat(p, [x, y, side], { image, n }, weights, row, key = 0) {
   const { context, theme } = p;
   const cell = side / image.along;
   p.grey(image, 0, 0, image.cols, image.rows, x, y, side, side);
-  context.globalAlpha = weights ? 0.62 : 0;
+  context.globalAlpha = weights || row ? 0.62 : 0;
   p.box(x, y, side, side, { fill: theme.paper, radius: 0 });
   const shares = Array.from({ length: n - 1 }, (_, i) => (weights ? Math.max(0, valueAt(weights, row, i + 1)) : 0));
   const most = Math.max(...shares) || 1;
