@@ -1,4 +1,4 @@
-"""The film of lesson 03: query meets key, weights grow, values flow, in one sentence."""
+"""The film of lesson 03: words turn into queries, keys and values, as arrows in one plane."""
 
 import math
 
@@ -7,197 +7,225 @@ import torch
 from helpers.widgets.svg import number
 from images.stage import Scene, film
 
-WORDS = ("the", "small", "red", "car", "stops")
-# noun, adjective, verb, size, redness: the vectors that lesson 03 makes up, and its matrices
-VECTORS = torch.tensor(
-    [[0.0, 0, 0, 0, 0], [0, 1, 0, -1, 0], [0, 1, 0, 0, 1], [1, 0, 0, 0, 0], [0, 0, 1, 0, 0]]
+WORDS = ("small", "red", "cars", "stop")
+X = torch.tensor([[-2.0, 1], [1, 2], [2, 0], [-1, -1]])  # made up, so that all arrows spread
+W_Q = torch.tensor([[0.5, 0.5], [-0.5, 1]])
+W_K = torch.tensor([[0.5, -0.5], [0.5, 0.5]])
+W_V = torch.tensor([[0.8, 0.4], [-0.4, 0.8]])
+SMALL, RED, CARS, STOP = range(4)
+QUERY, KEYS, VALUES = X[CARS] @ W_Q, X @ W_K, X @ W_V
+SCORES = KEYS @ QUERY
+WEIGHTS = (SCORES / math.sqrt(2)).softmax(-1)
+PLACES = [60 + 120 * i for i in range(4)]  # the middles of the words
+FOOT, UNIT, NEAR = (196, 318), 68, 128  # the origin, how long a 1 is, and at the end from nearer by
+WORK = 96  # where something is worked out, and later the weights are
+MEETS = {3: RED, 4: RED, 5: SMALL, 6: CARS, 7: STOP}  # on whose key the query's shadow falls
+BESIDE = [(0, 26, "middle"), (-12, 6, "end"), (10, -16, "end"), (16, 18, "start")]  # the shares
+TOLD = (
+    "“Small red cars stop”: each word is a vector, here drawn as an arrow.",
+    "A matrix, W_Q, turns the arrow of “cars” into its query: what it looks for.",
+    "W_K turns every word into its key: what it can be found by.",
+    "Now let the query's shadow fall on the key of “red”.",
+    "The shadow's length times the key's is their dot product: the score of “red”.",
+    "On the key of “small” the shadow is shorter, so the score is lower.",
+    "The key of “cars” is at right angles to the query: no shadow, a score of 0.",
+    "On “stop” the shadow falls backwards, and the score is negative.",
+    "Here are the four scores side by side.",
+    "Divide the scores by √2; a softmax turns them into weights that sum to 1.",
+    "W_V turns every word into its value: what it passes on.",
+    "Each value is scaled by its weight …",
+    "… and these shares are laid tip to tail.",
+    "The context of “cars” is mostly red and partly small, because those keys match its query.",
 )
-W_Q, W_K = torch.zeros(2, 5, 2)
-W_Q[0, 1], W_K[0, 0], W_K[1, 1] = 4, 1, 1
-CAR, SMALL, RED = 3, 1, 2
-PLACES = [50 + 95 * i for i in range(5)]  # the middles of the words
-FOOT, UNIT = (52, 402), 55  # where the first plane's origin is, and how long a 1 is in it
-OTHER, FAR = (430, 380), 158  # likewise for the plane of what the values say
-FORMULAS = {
-    2: ("car · small", "= 1·0 + 0·1 = 0"),
-    5: ("query · key of small", "= 0·0 + 4·1 = 4"),
-    6: ("query · key of car", "= 0·1 + 4·0 = 0"),
-    7: ("weights", "= softmax(scores / √2)"),
+
+
+def _number(one, digits=1):
+    """Write a number; what is whole has no digits after the point."""
+    return number(one, 0 if float(one) % 1 == 0 else digits)
+
+
+def _vector(entries, digits=1):
+    return f"({', '.join(_number(one, digits) for one in entries)})"
+
+
+HEADINGS = {
+    0: ("Which words describe cars?", "ink"),
+    1: (f"cars {_vector(X[CARS])} · W_Q = {_vector(QUERY)}", "query"),
+    2: (f"red {_vector(X[RED])} · W_K = {_vector(KEYS[RED])}", "key"),
+    3: ("query of cars · key of red = ?", "ink"),
 }
 
 
 def queries_in_one_plane():
-    """A film: "the small red car stops", and how car finds its adjectives. Their arrows go into a
-    plane: car's is (1, 0), those of small and red are (0, 1), at right angles to it. car's arrow
-    times the matrix W_Q is a second arrow, upwards and four long: its query. With the keys of small
-    and red it scores 4, with the others 0, and a softmax makes weights of 0.46 for small and red.
-    In a second plane, of size and redness, car moves 0.46 of the way along the value of small and
-    of the value of red, to (−0.46, 0.46).
+    """A film: "small red cars stop", each word an arrow in a plane. W_Q turns the arrow of cars
+    into its query, W_K turns every word into its key. The query's shadow on a key times the key's
+    length is a score: 2 for red, 1 for small, 0 for cars, whose key is at right angles, and −1 for
+    stop, where the shadow falls backwards. A softmax makes weights of 0.54, 0.27, 0.13 and 0.06.
+    W_V turns the words into values; each shrinks to its weight, and laid tip to tail they end at
+    the context of cars, (−0.35, 1.10).
     """
-    return film(list(_scenes()), 454)
+    return film([_scene(*moment) for moment in enumerate(TOLD)], 454)
 
 
-def _scenes():
-    scores = (VECTORS @ W_K @ (VECTORS[CAR] @ W_Q)).tolist()
-    weights = (VECTORS @ W_K @ (VECTORS[CAR] @ W_Q) / math.sqrt(2)).softmax(-1).tolist()
-    told = [
-        ("Which words describe car? Of their vectors' four entries, compare the first two.", 0),
-        ("In this plane, nouns point to the right and adjectives upwards.", 1),
-        ("car is at right angles to small and red, so their dot product is 0: no match.", 2),
-        ("car times W_Q gives a second arrow, upwards and 4 long: the query of car.", 3),
-        ("W_K leaves nouns and adjectives where they are. These are the keys, one per word.", 4),
-        ("The query meets every key, one dot product each.", 5),
-        ("4 for small and red, 0 for all others.", 6),
-        ("Divide the scores by √2; a softmax makes weights of them. Unrounded they sum to 1.", 7),
-        ("W_V makes values of the other two entries, size and redness: what car takes.", 8),
-        (f"{weights[SMALL]:.2f} of the value of small flows into car …", 9),
-        (f"… and {weights[RED]:.2f} of the value of red.", 10),
-        ("car is still a noun, (1, 0). Now it's smallish and reddish too.", 11),
-    ]
-    for caption, moment in told:
-        scene = Scene(caption, key=moment in (1, 3, 5, 7, 8, 11))
-        _sentence(scene, moment, scores, weights)
-        _plane(scene, moment)
-        if moment > 7:
-            _values(scene, moment, weights)
-        yield scene
+def _scene(moment, caption):
+    scene = Scene(caption, 1.9, key=moment in (0, 2, 4, 7, 9, 13))
+    _plane(scene, NEAR if moment > 11 else UNIT)
+    _matrices(scene, {1: 0, 2: 1, 10: 2}.get(moment))
+    _sentence(scene, moment)
+    if moment in HEADINGS:
+        words, colour = HEADINGS[moment]
+        scene.text(f"heading {moment}", 240, WORK + 14, words, colour, 20, bold=True,
+                   when=(0.5, 0.8))  # fmt: skip
+    if moment in MEETS:
+        _shadow(scene, moment)
+    arrows = _queries_and_keys if moment < 10 else _values
+    arrows(scene, moment)
+    return scene
 
 
-def _sentence(scene, moment, scores, weights):
-    """Draw the words, and below each what it has by now: its key, its score, its weight."""
+def _at(vector, unit=UNIT):
+    """Return where the tip of a vector is, in pixels."""
+    return FOOT[0] + unit * float(vector[0]), FOOT[1] - unit * float(vector[1])
+
+
+def _angle(vector):
+    """Return an arrow's direction as the stage has it, where y goes downwards."""
+    return math.degrees(math.atan2(0 - vector[1], vector[0]))
+
+
+def _plane(scene, unit):
+    """Draw the plane's grid, with its origin."""
+    for i in range(-2, 3):
+        across, up = FOOT[0] + unit * i, FOOT[1] - unit * i
+        ink = "muted" if i == 0 else "rule"
+        if 8 < across < 376:
+            scene.line(f"upright {i}", [(across, 142), (across, 448)], ink, 1)
+        if 142 < up < 448:
+            scene.line(f"level {i}", [(8, up), (376, up)], ink, 1)
+
+
+def _matrices(scene, used):
+    """Draw the three matrices with all their entries; the one that is used is filled."""
+    for i, (name, kind) in enumerate((("W_Q", "query"), ("W_K", "key"), ("W_V", "value"))):
+        top = 164 + 103 * i
+        scene.text(name, 432, top - 7, name, kind, 18, bold=True)
+        for j, entry in enumerate((W_Q, W_K, W_V)[i].flatten().tolist()):
+            x, y = 386 + 46 * (j % 2), top + 30 * (j // 2)
+            scene.rect(f"{name} {j}", x, y, 46, 30, kind, kind, 0.4 if i == used else 0.06)
+            scene.text(f"{name} entry {j}", x + 23, y + 21, _number(entry), room=42)
+
+
+def _sentence(scene, moment):
+    """Draw the words, and below each its vector by now, and then its score, its weight."""
+    made = "ink" if moment < 2 else "key" if moment < 10 else "value"
+    vectors = {"ink": X, "key": KEYS, "value": VALUES}[made]
     for i, (x, word) in enumerate(zip(PLACES, WORDS, strict=True)):
-        match = ("value" if moment > 7 else "key") if moment > 5 and i in (SMALL, RED) else "muted"
-        colour = "query" if i == CAR else match
-        scene.card(word, x, 24, word, colour, 84, full=i == CAR)
-        turn = 0.12 * i, 0.12 * i + 0.5  # one after the other
-        if 4 <= moment <= 5:
-            at = x + 20 if moment == 5 else x
-            scene.card(f"key {i}", at, 66, "k", "key", 34, True, 28, start=(x, 56))
-        if moment == 5:
-            scene.card(f"query {i}", x - 20, 66, "q", "query", 34, True, 28,
-                       start=(PLACES[CAR], 30), when=turn)  # fmt: skip
-        if moment >= 6:
-            scene.text(f"score {i}", x, 76, number(scores[i], 0), "ink", 20, bold=True,
-                       start={"size": 4, "opacity": 0}, when=turn)  # fmt: skip
-        if moment >= 7:
-            high = 66 * weights[i]
-            scene.rect(f"bar {i}", x - 30, 118 - high, 60, high, "result",
-                       start={"y": 118, "height": 0})  # fmt: skip
-            scene.text(f"weight {i}", x, 136, f"{weights[i]:.2f}", "result", bold=True)
-        if moment >= 8:
-            value = ", ".join(number(one, 0) for one in VECTORS[i, 3:])
-            scene.text(f"value {i}", x, 158, f"({value})", "value")
-    for i in (SMALL, RED) if moment > 5 else ():  # the matches
-        ends = [(PLACES[CAR], 42), (PLACES[CAR], 51), (PLACES[i], 51), (PLACES[i], 42)]
-        scene.line(f"match {i}", ends, "result", 3, start={"points": ends[:2] + ends[1::-1]})
+        scene.card(word, x, 22, word, "query" if i == CARS else "muted", 100, full=i == CARS)
+        scene.text(f"{made} {i}", x, 58, _vector(vectors[i]), made, when=(0.5, 1))
+        if moment < 8:
+            continue
+        weighed = moment > 8
+        foot, share = (124, WEIGHTS[i] / WEIGHTS.max()) if weighed else (104, SCORES[i] / 3)
+        high = 50 * float(share)
+        words, ink = (f"{WEIGHTS[i]:.2f}", "result") if weighed else (number(SCORES[i], 0), "ink")
+        scene.text(f"score {i}", x + 14, foot, words, ink, 20, bold=True, when=(0.2, 0.7))
+        scene.rect(f"bar {i}", x - 44, foot - max(high, 0), 30, max(abs(high), 2),
+                   "result" if weighed else "muted",
+                   start={"y": foot, "height": 0}, when=(0.5, 1))  # fmt: skip
 
 
-def _plane(scene, moment):
-    """Draw the plane of nouns and adjectives: words, then car's query and the keys."""
-    x, y = FOOT
-    for i in range(1, 5):
-        scene.line(f"level {i}", [(x - 12, y - i * UNIT), (x, y - i * UNIT)])
-        scene.text(f"height {i}", x - 18, y - i * UNIT + 6, i, "muted", anchor="end")
-    scene.arrow("across", x, y, x + 126, y, "muted", 2, 9, start={})
-    scene.arrow("up", x, y, x, y - 234, "muted", 2, 9, start={})
-    scene.text("noun", x + 132, y + 6, "noun", "muted", anchor="start")
-    scene.text("adjective", x + 10, y - 222, "adjective", "muted", anchor="start")
-    turned, keys, apart = moment >= 3, moment >= 4, moment == 0
-    late = {"when": (0.7, 1)} if moment == 1 else {}  # when the arrows are there
-    colour = "key" if keys else "muted"
-    for i in range(len(WORDS)):
-        vector = tuple(VECTORS[i, :2].int().tolist())
-        if apart:
-            scene.text(f"vector {i}", PLACES[i], 138, vector, "ink" if i == CAR else "muted")
-        if vector == (0, 0) and moment < 3:
-            scene.dot(f"dot {i}", *((PLACES[i], 104) if apart else (x, y)), 5, "muted")
-    for i in (SMALL, RED):
-        at = (PLACES[i], 104) if apart else (x - 5, y)
-        scene.arrow(f"adjective {i}", *at, at[0], at[1] - UNIT, colour, 5, 13, start={})
-    words = "keys of small, red" if keys else "small, red (0, 1)"
-    if not apart:
-        scene.text("their name", x + 14, y - UNIT - 2, words, colour, anchor="start", **late)
-    if keys:
-        scene.arrow("car's key", x, y + 4, x + UNIT, y + 4, "key", 5, 13)
-        scene.text("its name", x + 12, y + 24, "key of car", "key", anchor="start")
-    at = (PLACES[CAR] - UNIT / 2, 80) if apart else (x, y - 3 if turned else y)
-    thick = (3, 10) if turned else (6, 15)
-    scene.arrow("car's arrow", *at, at[0] + UNIT, at[1], "ink", *thick, start={})
-    if not apart:
-        at, late = ((x + UNIT + 6, y - 12), {}) if turned else ((x + 12, y + 24), late)
-        scene.text("car's name", *at, "car (1, 0)", "ink", anchor="start", bold=True, **late)
-    if turned:
-        come = {"x": 330, "y": 300, "length": 20}  # out of the product
-        scene.arrow("query", x + 4, y, x + 4, y - 4 * UNIT, "query", 6, 15, start=come,
-                    when=(0.6, 1))  # fmt: skip
-        scene.text("query's name", x + 20, y - 4 * UNIT + 22, "query of car", "query",
-                   anchor="start", bold=True, when=(0.8, 1))  # fmt: skip
+def _queries_and_keys(scene, moment):
+    """Draw the words as arrows, which turn into their keys, and beside them the query."""
+    keys, met = moment > 1, [RED, SMALL, CARS, STOP]
+    for i, vector in enumerate(KEYS if keys else X):
+        bold = MEETS.get(moment) == i or (i == CARS and not keys)
+        colour = "key" if keys else "ink" if bold else "muted"
+        scene.arrow(f"arrow {i}", *FOOT, *_at(vector), colour, 6 if bold else 4, 14)
+        _name(scene, "name", i, vector, colour, bold)
+        if 4 + met.index(i) <= moment < 8:
+            _beside(scene, f"score {i}", i, vector, number(SCORES[i], 0), "ink",
+                    start={"x": 340, "y": WORK}, when=(0.65, 1))  # fmt: skip
+    if moment > 0:
+        came = {"angle": 0, "length": UNIT * float(X[CARS].norm()), "fill": "ink"}  # from the word
+        scene.arrow("query", *FOOT, *_at(QUERY), "query", 6, 15, start=came)
+        x, y = _at(QUERY)
+        scene.text("query's name", x - 4, y - 8, "query of cars", "query", anchor="start",
+                   bold=True, when=(0.7, 1))  # fmt: skip
+
+
+def _name(scene, name, i, vector, colour, bold=False, **how):
+    """Write a word at the tip of its arrow."""
+    scene.text(f"{name} {i}", *_tip(i, vector), WORDS[i], colour, bold=bold, **how)
+
+
+def _beside(scene, name, i, vector, words, colour, **how):
+    """Write a number to a word that stands at the tip of its arrow: beside it, or below."""
+    (x, y), upright = _tip(i, vector), abs(vector[0]) < abs(vector[1])
+    x, y = (x + 5 * len(WORDS[i]) + 6 * len(words) + 8, y) if upright else (x, y + 24)
+    scene.text(name, x, y, words, colour, 20, bold=True, **how)
+
+
+def _tip(i, vector):
+    """Return where the middle of a word is at the tip of its arrow."""
+    (x, y), (across, up) = _at(vector), (vector / vector.norm()).tolist()
+    above = 16 * up if up else 14  # not on the plane's own line
+    return x + across * (8 + 5 * len(WORDS[i])), y + 6 - above
+
+
+def _shadow(scene, moment):
+    """Now let the query's shadow fall on a key; from that and the key's length comes the score."""
+    i = MEETS[moment]
+    length, score, tip = float(KEYS[i].norm()), float(SCORES[i]), _at(QUERY)
+    foot = _at(score / length**2 * KEYS[i])
+    scene.line(f"drop {i}", [tip, foot], "query", 1.5, start={"points": [*tip, *tip]})
+    scene.line(f"shadow {i}", [FOOT, foot], "query", 12, opacity=0.45,
+               start={"points": [*FOOT, *tip]})  # fmt: skip
+    times, late = f"× key {_number(length, 2)}", {"when": (0.5, 0.7)}  # the shadow has fallen
+    entries = [f"({_number(one)})" if one < 0 else _number(one) for one in KEYS[i]]
+    terms = " + ".join(f"{_number(q)}·{k}" for q, k in zip(QUERY, entries, strict=True))
+    if not score:
+        one, other = QUERY / QUERY.norm() / 4, KEYS[i] / length / 4
+        scene.line("corner", map(_at, (one, one + other, other)), "ink", **late)
     if moment == 3:
-        _product(scene, "car", CAR, "W_Q", W_Q, "query")
-    if moment == 4:
-        _product(scene, "small", SMALL, "W_K", W_K, "key")
-    if moment == 2:
-        scene.line("corner", [(x, y - 18), (x + 18, y - 18), (x + 18, y)], "ink")
-    for i, line in enumerate(FORMULAS.get(moment, ())):
-        scene.text(f"formula {i}", 245, 240 + 30 * i, line, "ink", 18, "start", bold=i > 0)
+        return
+    for name, x, words, colour, anchor in (
+        ("how much", 192, f"shadow {_number(score / length, 2)}", "query", "end"),
+        ("length", 202, times, "key", "start"),
+        ("product", 216 + 12 * len(times), f"= {number(score, 0)}", "ink", "start"),
+    ):
+        scene.text(f"{name} {i}", x, WORK, words, colour, 20, anchor, True, **late)
+    scene.text(
+        f"terms {i}", 240, WORK + 28, f"entry by entry: {terms} = {number(score, 0)}", **late
+    )
 
 
-def _product(scene, word, i, name, matrix, colour):
-    """Work out a word's query or key: its two entries times the two rows that they meet."""
-    row, result = (f"({a:.0f}, {b:.0f})" for a, b in (VECTORS[i, :2], VECTORS[i] @ matrix))
-    late = {"when": (0.4, 0.7)}
-    scene.text("whose", 225, 224, f"{colour} of {word} = {word} {name}", colour, 18, "start", True,
-               **late)  # fmt: skip
-    scene.text("row", 225, 278, f"{row}  ·", "ink", 18, "start", room=82, **late)
-    for j, entries in enumerate(matrix[:2].int().tolist()):
-        for k, entry in enumerate(entries):
-            at, lit = (316 + 36 * k, 242 + 32 * j), 0.35 * float(VECTORS[i, j])
-            scene.rect(f"entry {j} {k}", *at, 36, 32, "value", "value", lit, **late)
-            scene.text(f"entry of {j} {k}", at[0] + 18, at[1] + 22, entry, "ink", 18, **late)
-    scene.text("result", 396, 278, f"= {result}", colour, 18, "start", True, room=82, **late)
-
-
-def _values(scene, moment, weights):
-    """Draw the plane of size and redness: the values, and how far car has moved."""
-    (x, y), small, red = OTHER, weights[SMALL] * FAR, weights[RED] * FAR
-    scene.arrow("size", x - FAR - 24, y, x + 44, y, "muted", 2, 9)
-    scene.arrow("redness", x, y, x, y - FAR - 30, "muted", 2, 9)
-    scene.text("size's name", x + 46, y + 24, "size", "muted", anchor="end")
-    scene.text("redness' name", x, y - FAR - 36, "redness", "muted")
-    for share in (0.5, 1):
-        across, up = x - share * FAR, y - share * FAR
-        scene.line(f"tick {share}", [(across, y - 5), (across, y + 5)])
-        scene.line(f"level of {share}", [(x - 5, up), (x + 5, up)])
-        scene.text(f"size {share}", across, y + 24, f"−{share}", "muted")
-        scene.text(f"redness {share}", x + 10, up + 6, share, "muted", anchor="start")
-    flow = PLACES[SMALL], 166, PLACES[RED]  # below the values
-    scene.arrow("value of small", x, y, x - FAR, y, "value", 4, 12,
-                start={"x": flow[0], "y": flow[1], "length": 20})  # fmt: skip
-    scene.text("small's value", x - 6, y + 46, "value of small", "value", anchor="end")
-    scene.arrow("value of red", x, y, x, y - FAR, "value", 4, 12,
-                start={"x": flow[2], "y": flow[1], "length": 20})  # fmt: skip
-    scene.text("red's value", x - 10, y - FAR - 4, "value of red", "value", anchor="end")
-    across, up = small if moment > 8 else 0, red if moment > 9 else 0
-    late = {"when": (0.5, 1)}  # when the weight has arrived, the value shrinks to it
-    if moment > 8:
-        scene.arrow("from small", x, y, x - small, y, "result", 7, 15,
-                    start={"length": FAR, "width": 4, "fill": "value"}, **late)  # fmt: skip
-    if moment > 9:
-        scene.arrow("from red", x - small, y, x - small, y - red, "result", 7, 15,
-                    start={"x": x, "length": FAR, "width": 4, "fill": "value"}, **late)  # fmt: skip
-    if 9 <= moment <= 10:
-        i, *at = (SMALL, x - small / 2, y - 30) if moment == 9 else (RED, x - small + 30, y - 28)
-        scene.text(f"times {i}", *at, f"{weights[i]:.2f}", "result", bold=True,
-                   start={"x": PLACES[i], "y": 136}, when=(0, 0.5))  # fmt: skip
-    if moment > 10:
-        scene.arrow("change", x, y, x - small, y - red, "query", 6, 15)
-    scene.dot("car here", x - across, y - up, 9, "query", **late)
-    name = (x - across - 32, y - up - 12) if moment > 8 else (x + 32, y - 12)
-    if moment > 10:
-        terms = [f"{weights[i]:.2f}·{tuple(VECTORS[i, 3:].int().tolist())}" for i in (SMALL, RED)]
-        words = f"{' + '.join(terms)} = (-{small / FAR:.2f}, {red / FAR:.2f})".replace("-", "−")
-        scene.text("sum", 240, 448, words, bold=True)
-    scene.text("car's new name", *name, "car", "query", bold=True, **late)
+def _values(scene, moment):
+    """Draw the values: they come out of the words, shrink to their weights, and are joined."""
+    joined, unit, foot = moment > 11, NEAR if moment > 11 else UNIT, torch.zeros(2)
+    for i, value in enumerate(VALUES):
+        share = WEIGHTS[i] * value if moment > 10 else value
+        word = _angle(value) + math.remainder(_angle(X[i]) - _angle(value), 360)  # the shorter way
+        came = {"angle": word, "length": UNIT * float(X[i].norm()), "fill": "muted"}
+        when = (0.16 * i, 0.4 + 0.16 * i) if joined else (0.3, 1)
+        scene.arrow(f"share {i}", *_at(foot, unit), *_at(foot + share, unit), "value", 6, 14,
+                    start=came, when=when)  # fmt: skip
+        if joined:
+            (x, y), (dx, dy, anchor) = _at(foot + share / 2, unit), BESIDE[i]
+            words = f"{WEIGHTS[i]:.2f} {WORDS[i]}"
+            scene.text(f"passed {i}", x + dx, y + dy, words, "value", anchor=anchor, when=when)
+            foot = foot + share
+            continue
+        _name(scene, "passed", i, value, "value", start=dict(zip("xy", _tip(i, X[i]), strict=True)),
+              when=when)  # fmt: skip
+        if moment == 11:
+            scene.arrow(f"whole {i}", *FOOT, *_at(value), "value", 4, 14, opacity=0.25, start={})
+            _beside(scene, f"times {i}", i, value, f"{WEIGHTS[i]:.2f}", "result",
+                    start={"x": PLACES[i] + 14, "y": 124}, when=(0, 0.5))  # fmt: skip
+    if moment == 13:
+        x, y = _at(foot / 2, unit)
+        scene.arrow("context", *FOOT, *_at(foot, unit), "ink", 8, 18)
+        scene.text("context's name", x + 28, y, "context of cars", "ink", anchor="start", bold=True)
+        scene.text("its entries", x + 28, y + 24, _vector(foot, 2), "ink", anchor="start")
 
 
 PICTURES = [queries_in_one_plane]

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from helpers.notebook import picture as show
-from images import draw, one_plane, recurrent_films, stage
+from images import draw, recurrent_films, stage
 from notebooks import build
 
 FILMS = sorted(path.stem for path in draw.HERE.glob("*.json"))
@@ -97,10 +97,22 @@ def test_a_context_is_the_sum_of_the_values_with_the_weights_that_stand_there():
         torch.testing.assert_close(weights @ values, context, rtol=0, atol=0.0051)
 
 
-def test_in_the_plane_car_keeps_its_own_arrow_beside_its_query():
-    last = _shapes("queries_in_one_plane")
-    assert [last[name]["length"] / one_plane.UNIT for name in ("car's arrow", "query")] == [1, 4]
-    assert last["sum"]["text"] == "0.46·(−1, 0) + 0.46·(0, 1) = (−0.46, 0.46)"
+def test_in_the_plane_all_numbers_follow_from_the_words_and_matrices_that_it_shows():
+    shapes = _shapes("queries_in_one_plane").items()
+    said = {name: shape.get("text", "").replace("−", "-") for name, shape in shapes}
+
+    def shown(name):
+        return torch.tensor([literal_eval(said[f"{name} {i}"]) for i in range(4)], dtype=float)
+
+    words, values = shown("ink"), shown("value")
+    q, k, v = (shown(f"W_{one} entry").view(2, 2) for one in "QKV")
+    torch.testing.assert_close((shown("key"), values), (words @ k, words @ v))
+    scores = words @ k @ (words[2] @ q)
+    assert [said[f"product {i}"] for i in range(4)] == [f"= {score:.0f}" for score in scores]
+    weights = (scores / 2**0.5).softmax(0)
+    torch.testing.assert_close(shown("score"), weights, rtol=0, atol=0.0051)
+    context = torch.tensor(literal_eval(said["its entries"]), dtype=float)
+    torch.testing.assert_close(weights @ values, context, rtol=0, atol=0.0051)
 
 
 def test_training_and_writing_differ_where_the_caption_says_so():

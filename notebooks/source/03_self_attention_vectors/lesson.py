@@ -663,7 +663,7 @@ model_map(load_translator().trace("Un chien noir court."), here="self-attention"
 exercises.quiz("what_the_weights_multiply")
 
 # %% [markdown]
-# Section 3 in motion, from words to context:
+# Section 3 in motion, with smaller vectors. The film's words have two entries each, so that one plane holds everything.
 
 # %% tags=["hide-input"]
 notebook.picture("queries_in_one_plane")
