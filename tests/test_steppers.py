@@ -108,19 +108,23 @@ def test_a_word_told_gets_all_weight_at_that_step_and_the_translation_goes_on_fr
     assert (w.forced, w.numbers["target"]) == (-1, own)
 
 
-def test_it_opens_where_the_look_is_about_to_go_back():
+def test_they_open_where_the_look_is_about_to_go_back_and_with_half_of_the_context():
     w = bahdanau()
     w._known = w.sentence, {"{}": {"weights": torch.eye(4)[[0, 2, 1, 3]]}}
-    assert w.telling() == 2
+    assert w.opening() == {"output_step": 2}
     w._known = w.sentence, {"{}": {"weights": torch.eye(4)}}
-    assert w.telling() == 1
+    assert w.opening() == {"output_step": 1}
+    w = rnn(kept=20)
+    for half, kept in ([5, 6], 10), ([5], 20):  # half of the context, if that is enough
+        w._known = w.sentence, {"{}": {"written": [5, 6]}, "{'kept': 10}": {"written": half}}
+        assert w.opening() == {"kept": kept}
 
 
 @torch.no_grad()
 def test_a_squeezed_context_keeps_its_largest_numbers_and_nothing_else():
-    w = rnn()
+    w = rnn(kept=20)
     whole = w.numbers
-    assert (w.kept, whole["lost"], whole["new"]) == (20, [], set())
+    assert (w.kept, whole["lost"], whole["new"]) == (20, [], [])
     w.step = 3
     w.kept = 5  # what is lost is seen at the end
     assert w.step == w.controls["step"].max
@@ -131,7 +135,7 @@ def test_a_squeezed_context_keeps_its_largest_numbers_and_nothing_else():
     start = w._model.decoder.begin(last[None])[0, 0]
     torch.testing.assert_close(w.numbers["states"][0], start)
     was, now = list("the cat"), list("he cut!")  # only one letter stands where it was
-    assert losses(was, now) == ([(0, "t"), (4, "a")], {4, 6})
+    assert losses(was, now) == ([0, 5], [4, 6])
 
 
 @pytest.mark.parametrize("make", [rnn, bahdanau])

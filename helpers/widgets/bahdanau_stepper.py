@@ -10,7 +10,7 @@ from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
 from helpers.widgets.rnn_stepper import MOST, TOP, SentenceStepper, draw_cells
 from helpers.widgets.svg import PALE, Sheet, number, shade, share
 
-WIDE, HEIGHT, PITCH, COLUMN = 330, 452, 30, 26  # pixels: a drawing, and a cell of the map
+WIDE, HEIGHT, PITCH, COLUMN = 308, 406, 28, 24  # pixels: a drawing, and a cell of the map
 LEAST = 24 / PITCH
 OWN = -1  # nobody told the model where to look
 
@@ -33,16 +33,11 @@ class BahdanauStepper(SentenceStepper):
     output_step = traitlets.Int(1, min=1, max=MOST).tag(state=True)
     forced = traitlets.Int(OWN, min=OWN, max=MOST - 1).tag(state=True)
 
-    def __init__(self, model, source_vocabulary, target_vocabulary, sentence: str, **state):
-        super().__init__(model, source_vocabulary, target_vocabulary, sentence, **state)
-        if "output_step" not in state:
-            self.output_step = self._start["output_step"] = self.telling()
-
-    def telling(self) -> int:
+    def opening(self):
         """Find the step, from 1, after which the largest weight goes back furthest."""
         most = self.trace()["weights"].argmax(dim=1).tolist()
         back = [here - after for here, after in pairwise(most)]
-        return back.index(max(back)) + 1 if back and max(back) > 0 else 1
+        return {"output_step": back.index(max(back)) + 1 if back and max(back) > 0 else 1}
 
     def build(self):
         self.words("sentence", "Sentence", wide=True, known=self.known_words())
@@ -114,19 +109,16 @@ class BahdanauStepper(SentenceStepper):
             energy = "" if found["told"] else number(found["energies"][i])
             sheet.text(138, y + 6, energy, GREY, anchor="end")
             label = "Let the model look for itself" if chosen else f"Look at {word} ({i + 1}) alone"
-            sheet.target(0, y - 15, 210, PITCH, label, forced=OWN if chosen else i)
+            sheet.target(0, y - 14, 200, PITCH, label, forced=OWN if chosen else i)
             sheet.text(150, y + 6, share(weight) if weight >= 0.005 else "", INK)
-            if weight < 0.005:
-                continue
             bend = [(3 * s * s - 2 * s**3, s) for s in (k / 12 for k in range(13))]
-            points = [(206 + 56 * s, y + (middle - y) * up) for up, s in bend]
-            sheet.path(points, BLUE, max(1, 20 * weight))
+            points = [(200 + 40 * s, y + (middle - y) * up) for up, s in bend]
+            sheet.path(points, BLUE, max(1, 20 * weight) if weight >= 0.005 else 0)
         ends = torch.cat([half[:4] for half in found["context"].chunk(2)])  # of both directions
-        draw_cells(sheet, 262, middle - 22, ends, PURPLE, (17, 22), 4)
-        y = TOP + PITCH * MOST + 34
-        sheet.text(0, y - 10, "4 next token", GREY)
+        draw_cells(sheet, 240, middle - 22, ends, PURPLE, (17, 22), 4)
+        sheet.text(0, HEIGHT - 82, "4 next token", GREY)
         for i, (word, chance) in enumerate(found["candidates"]):
-            at = y + 26 * i
+            at = HEIGHT - 72 + 25 * i
             sheet.text(86, at + 16, word, PURPLE if i == 0 else INK, anchor="end", bold=i == 0)
             sheet.rect(98, at, 150, 20, PALE)
             sheet.rect(98, at, 150 * chance, 20, PURPLE)
@@ -139,23 +131,18 @@ class BahdanauStepper(SentenceStepper):
         sheet.text(0, 18, "All steps: press one to see it", INK, bold=True)
         for i, word in enumerate(found["source"]):
             sheet.text(94 + COLUMN * (i + 0.4), 92, word[:8], BLUE, turn=50)
+        whole = found["whole"]["target"]
         for t, word in enumerate(found["target"]):
-            self._draw_row(sheet, t, word, 98 + PITCH * t)
+            y, now = 98 + PITCH * t, t + 1 == self.output_step
+            other = t >= len(whole) or whole[t] != word
+            sheet.text(84, y + 20, word, ORANGE if other else INK, anchor="end", bold=now or other)
+            for i, weight in enumerate(found["weights"][t].tolist()):
+                sheet.rect(92 + COLUMN * i, y, COLUMN - 1, PITCH - 1, shade(WEIGHTS, weight))
+            if t < len(whole):
+                sheet.target(0, y, WIDE, PITCH, f"See step {t + 1}", output_step=t + 1, forced=OWN)
         y, wide = 97 + PITCH * (self.output_step - 1), COLUMN * len(found["source"]) + 1
         sheet.rect(91, y, wide, PITCH + 1, "none", ORANGE, 2.5)
-        y, words = 98 + PITCH * MOST + 26, " ".join(found["target"]).removesuffix(" <eos>")
-        for line in (*wrap(words, 36), self.cut(found["target"])):
-            sheet.text(0, y, line, ORANGE if found["told"] else INK)
-            y += 24
+        words = " ".join(found["target"]).removesuffix(" <eos>")
+        for i, line in enumerate((*wrap(words, 36), self.cut(found["target"]))):
+            sheet.text(0, HEIGHT - 34 + 24 * i, line, ORANGE if found["told"] else INK)
         return sheet
-
-    def _draw_row(self, sheet, t, word, y):
-        whole, now = self.numbers["whole"]["target"], t + 1 == self.output_step
-        other = t >= len(whole) or whole[t] != word
-        sheet.text(84, y + 20, word, ORANGE if other else INK, anchor="end", bold=now or other)
-        weights = self.numbers["weights"][t].tolist()
-        for i, weight in enumerate(weights):
-            sheet.rect(92 + COLUMN * i, y, COLUMN - 1, PITCH - 1, shade(WEIGHTS, weight))
-        if t < len(whole):
-            sheet.target(0, y, WIDE, PITCH, f"Go to output step {t + 1}", output_step=t + 1,
-                         forced=OWN)  # fmt: skip

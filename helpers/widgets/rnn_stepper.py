@@ -4,15 +4,16 @@ from difflib import SequenceMatcher
 
 import traitlets
 
-from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, SIGNED
+from helpers.plots import GREY, INK, PURPLE, SIGNED
 from helpers.pretrained.recurrent_trace import greedy_trace
 from helpers.widgets.sentence_explorer import SentenceExplorer
-from helpers.widgets.svg import PALE, Sheet, shade, share
+from helpers.widgets.svg import BAD, PALE, Sheet, shade, share
 
 MOST = 9  # tokens on one side, the end included; more would not be legible side by side
 LAST = 2 * MOST + 1  # step
-WIDE, TOP, PITCH = 322, 62, 34  # pixels: a drawing, its first row, and to the next
-NECK, BOX = 124, (80, 128)  # a bottleneck's drawing, and the vector in it
+WIDE, TOP, PITCH = 322, 62, 34  # pixels: the encoder's drawing, its first row, and to the next
+HEIGHT = TOP + PITCH * MOST + 30
+NECK, BOX, WRITTEN = 96, (64, 128), 372  # a bottleneck, its vector, all that fits on a phone
 LEAST = 24 / PITCH  # how far it may shrink: until that's the height of a target
 EACH = 8  # numbers of each direction's state that are drawn
 
@@ -28,13 +29,11 @@ def draw_cells(sheet, x, y, values, frame, size, columns=EACH):
 
 
 def losses(whole, written):
-    """Give what of a `whole` translation isn't `written`, as (place, token), and the new places."""
-    lost, new = [], set()
-    for kind, i1, i2, j1, j2 in SequenceMatcher(None, whole, written, False).get_opcodes():
-        if kind != "equal":
-            lost += [(min(j1 + i - i1, max(j2 - 1, j1)), whole[i]) for i in range(i1, i2)]
-            new |= set(range(j1, j2))
-    return [one for one in lost if one[1] != "<eos>"], new
+    """Find the places of a `whole` translation that aren't `written`, and the new places there."""
+    same = SequenceMatcher(None, whole, written, False).get_matching_blocks()
+    lost = set(range(len(whole))).difference(*(range(i, i + n) for i, _, n in same))
+    new = set(range(len(written))).difference(*(range(j, j + n) for _, j, n in same))
+    return sorted(lost), sorted(new)
 
 
 class SentenceStepper(SentenceExplorer):
@@ -42,7 +41,8 @@ class SentenceStepper(SentenceExplorer):
 
     The sentence has spaces between its words, the full stop included, and each word is in the
     `source_vocabulary`; the model writes words of the `target_vocabulary`. It is a ValueError if
-    the sentence cannot be used, or if the model has not the attention that is shown.
+    the sentence cannot be used, or if the model has not the attention that is shown. If no state is
+    given, it opens with that of a subclass's `opening`: a moment worth seeing.
     """
 
     attention = "none"  # what the model's configuration must say
@@ -56,6 +56,9 @@ class SentenceStepper(SentenceExplorer):
         self._model = model
         self._source, self._target = source_vocabulary, target_vocabulary
         super().__init__(sentence, **state)
+        if not state:
+            self._start.update(self.opening())
+            self.reset()
 
     def known_words(self) -> list[str]:
         """List the words that the model knows, in the order of the alphabet."""
@@ -103,8 +106,9 @@ class SentenceStepper(SentenceExplorer):
 class RNNStepper(SentenceStepper):
     """Squeeze a sentence through the one vector of an encoder–decoder without attention.
 
-    It opens with the whole translation. Moving `kept` lets fewer numbers of the context vector
-    through, the largest of them; playing goes through the sentence word by word.
+    It opens with half of the context vector, if that is enough for the same translation. Moving
+    `kept` lets fewer of its numbers through, or more, the largest first; playing goes through the
+    sentence word by word.
 
     State: `step` (1 to S reads a source token, S + 1 hands over the context vector, each later one
     writes a token) and `kept` (how many numbers of the context vector get through).
@@ -116,6 +120,12 @@ class RNNStepper(SentenceStepper):
 
     step = traitlets.Int(LAST, min=1, max=LAST).tag(state=True)
     kept = traitlets.Int(1024, min=0, max=1024).tag(state=True)
+
+    def opening(self):
+        """Let half of the numbers through, if the translation stays the same."""
+        half = self.kept // 2
+        same = self.trace(kept=half)["written"] == self.trace()["written"]
+        return {"kept": half if same else self.kept}
 
     def build(self):
         self.words("sentence", "Sentence", wide=True, known=self.known_words())
@@ -131,8 +141,8 @@ class RNNStepper(SentenceStepper):
         found = dict(self.trace(kept=self.kept))
         n_source = len(found["source"])
         self.limit("step", n_source + 1 + len(found["target"]))
+        found["whole"] = whole["target"]
         found["lost"], found["new"] = losses(whole["target"], found["target"])
-        found["n_read"] = min(self.step, n_source)
         found["n_written"] = max(self.step - n_source - 1, 0)
         return found
 
@@ -169,83 +179,88 @@ class RNNStepper(SentenceStepper):
                 f"All that the decoder knows of the sentence are these {size} numbers.",
                 "Let fewer of them through. Which word is lost first?",
             )
+        words = [i for i, token in enumerate(found["whole"]) if token not in (".", "<eos>")]
+        lost = [found["whole"][i] for i in found["lost"] if i in words]
         through = f"With {self.kept} of {size} numbers"
-        lost, new = [one for one in found["lost"] if one[1] != "."], found["new"]
         if not lost:
-            kept = "only the full stop is lost" if found["lost"] else "the translation is the same"
-            kept = f"“{target[min(new)]}” is extra" if new else kept
-            return f"{through}, {kept}.", "Let fewer of them through."
-        place, word = lost[0]
-        instead = f"It writes “{target[place]}”." if place in new else "Nothing takes its place."
-        first = f"{through}, the leftmost word lost is “{word}”. {instead}"
-        return first, f"Words lost: {len(lost)}. The largest numbers get through."
+            return (
+                f"{through}, the decoder still writes all {len(words)} words.",
+                "The smallest numbers are zero now. Let fewer through: which word is lost first?",
+            )
+        left = f"{len(words) - len(lost)} of the {len(words)} words written with all {size} remain"
+        return f"{through}, “{lost[0]}” is lost; {left}.", (
+            "In red: at the right the words that are lost, in the middle what is written instead."
+        )
 
     def draw(self):
-        return [self._draw_encoder(), self._draw_neck(), self._draw_decoder()]
+        return [self._draw_encoder(), self._draw_decoder()]
 
     def _draw_encoder(self):
         """Draw the two directions, one going down and one going up."""
-        sheet, found = Sheet(WIDE, TOP + PITCH * MOST, LEAST), self.numbers
-        n, read, step = len(found["source"]), found["n_read"], self.step
-        size = len(found["last"]) // 2
-        sheet.text(0, 18, "The encoder reads", BLUE, bold=True)
-        sheet.text(WIDE - 2, 18, f"{EACH} of {size} numbers", GREY, anchor="end")
+        sheet, found = Sheet(WIDE, HEIGHT, LEAST), self.numbers
+        n, step = len(found["source"]), self.step
+        sheet.text(0, 18, "The encoder reads", bold=True)
+        sheet.text(WIDE - 2, 18, f"{EACH} of {len(found['last']) // 2} numbers", GREY, anchor="end")
         sheet.text(92, 48, "downwards ↓", GREY)
         sheet.text(208, 48, "upwards ↑", GREY)
         halves = found["encoder"].chunk(2, dim=1)
         for i, word in enumerate(found["source"]):
             y, met = TOP + PITCH * i, step <= n and i in (step - 1, n - step)
-            sheet.text(84, y + 16, word, BLUE if met else INK, anchor="end", bold=met)
+            sheet.text(84, y + 16, word, anchor="end", bold=met)
             for x, states, place, last in (
                 (92, halves[0], i, i == n - 1),
                 (208, halves[1], n - 1 - i, i == 0),
             ):
                 now = place == step - 1 or (last and step == n + 1)
-                if place < read:
+                if place < step:
                     draw_cells(sheet, x, y, states[i, :EACH], PURPLE if last else
-                               BLUE if now else GREY, (13.5, 20))  # fmt: skip
+                               INK if now else GREY, (13.5, 20))  # fmt: skip
                 else:
                     sheet.line(x, y + 10, x + 108, y + 10, PALE, 3)
             sheet.target(0, y - 7, WIDE, PITCH, f"Go to step {i + 1}, {word}", step=i + 1)
+        sheet.text(92, TOP + PITCH * n + 16, "orange < 0 < blue", GREY)
         return sheet
 
-    def _draw_neck(self):
-        """Draw what remains of both directions, a bottleneck; a phone has no room for it."""
-        sheet, found = Sheet(NECK, TOP + PITCH * MOST + 30, LEAST, spare=True), self.numbers
-        n, (wide, high), size = len(found["source"]), BOX, len(found["last"])
+    def _draw_neck(self, sheet):
+        """Draw what remains of both directions, a bottleneck, at the left of a `sheet`."""
+        found, (wide, high), size = self.numbers, BOX, len(self.numbers["last"])
+        n = len(found["source"])
         x, y, out = (NECK - wide) / 2, TOP + (PITCH * n - high) / 2, (high - PITCH * n) / 2
-        for edge, inner in (0, x - 4), (NECK, NECK - x + 4):  # wide at a network, then narrow
+        for edge, inner in (0, x - 2), (NECK, NECK - x + 2):  # wide at a network, then narrow
             ends = (inner, y), (edge, y + out), (edge, y + high - out), (inner, y + high)
             sheet.path(ends, PURPLE, 0, fill=PURPLE, opacity=0.15)
-        sheet.text(NECK / 2, 18, "context", PURPLE, anchor="middle", bold=True)
+        sheet.text(NECK / 2, 18, "Context", PURPLE, anchor="middle", bold=True)
         if self.step > n:
             draw_cells(sheet, x, y, found["last"], PURPLE, (wide / EACH, EACH * high / size))
         sheet.rect(x, y, wide, high, "none", PURPLE, 2)
         words = f"{self.kept} of {size}" if self.step > n else "not yet"
-        sheet.text(NECK / 2, TOP + PITCH * n + 24, words, PURPLE, anchor="middle")
+        sheet.text(NECK / 2, TOP + PITCH * n + 16, words, PURPLE, anchor="middle")
         sheet.target(0, 0, NECK, sheet.height, "Go to the context vector", step=n + 1)
-        return sheet
 
     def _draw_decoder(self):
-        """Draw what is written, how sure the decoder is, and what stood there with all numbers."""
-        sheet, found = Sheet(WIDE, TOP + PITCH * MOST + 30, LEAST), self.numbers
+        """Draw the context, what is written, how sure the decoder is, and what it wrote of all."""
+        sheet, found = Sheet(WRITTEN, HEIGHT, LEAST), self.numbers
         n, done = len(found["source"]), found["n_written"]
-        sheet.text(0, 18, "The decoder writes", ORANGE, bold=True)
-        sheet.text(106, 48, "probability" if done else "nothing yet", GREY)
-        sheet.text(250, 48, "lost" if found["lost"] else "", GREY)
+        sheet.text(NECK + 16, 18, "The decoder writes", bold=True)
+        sheet.text(188, 48, "how sure" if done else "nothing yet", GREY)
+        if self.kept < len(found["last"]):
+            sheet.text(180, 48, f"with {self.kept}", GREY, anchor="end")
+            sheet.text(300, 48, f"all {len(found['last'])}", GREY)
+            for t, word in enumerate(found["whole"]):
+                lost = t in found["lost"]
+                sheet.text(300, TOP + PITCH * t + 16, word, BAD if lost else GREY)
         for t, word in enumerate(found["target"]):
             y, step = TOP + PITCH * t, n + 2 + t
             there, other = t < done, t in found["new"]
-            lost = " ".join(was for place, was in found["lost"] if place == t)
             chance = float(found["probabilities"][t].max())
-            colour = ORANGE if other or step == self.step else INK
-            sheet.text(96, y + 16, word if there else "·", colour if there else GREY,
-                       anchor="end", bold=there and (other or step == self.step))  # fmt: skip
-            sheet.rect(106, y, 80, 20, PALE)
-            sheet.rect(106, y, 80 * chance if there else 0, 20, ORANGE if other else PURPLE)
-            sheet.text(194, y + 16, share(chance) if there else "", GREY)
-            sheet.text(250, y + 16, lost if there else "", GREY)
-            sheet.target(0, y - 7, WIDE, PITCH, f"Go to step {step}: token {t + 1}", step=step)
+            colour = (BAD if other else INK) if there else GREY
+            sheet.text(180, y + 16, word if there else "·", colour, anchor="end",
+                       bold=there and (other or step == self.step))  # fmt: skip
+            sheet.rect(188, y, 44, 20, PALE)
+            sheet.rect(188, y, 44 * chance if there else 0, 20, PURPLE)
+            sheet.text(238, y + 16, share(chance) if there else "", GREY)
+            sheet.target(NECK, y - 7, WRITTEN - NECK, PITCH, f"Go to token {t + 1}", step=step)
         cut = self.cut(found["target"]) if done == len(found["target"]) else ""
-        sheet.text(0, TOP + PITCH * MOST + 20, cut, GREY)
+        sheet.text(NECK + 16, TOP + PITCH * MOST + 20, cut, GREY)
+        self._draw_neck(sheet)
         return sheet
