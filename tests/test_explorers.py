@@ -46,7 +46,7 @@ CHANGES = {
     KernelRegression: {"query": 4.0, "width": 1.0, "curve": False},
     SoftmaxTemperature: {"temperature": 0.1, "first": -1.0, "second": 3.0, "third": 3.0,
                          "fourth": 3.0, "fifth": 3.0},
-    ScaleExplorer: {"power": 2.0, "divide": True, "draw_number": 7, "key": 5, "push": 9.0},
+    ScaleExplorer: {"power": 2, "divide": True, "draw_number": 7, "key": 5, "push": 9.0},
     MaskBuilder: {"causal": False, "padding": 3, "cross": True, "query": 5,
                   "allowed": (2,), "masked": (7, 8)},
     SixSteps: {"step": 2, "word": "cat", "pressed": "v cat 1", "the": "2 2 2", "cat": "1 1 1",

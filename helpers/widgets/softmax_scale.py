@@ -7,14 +7,14 @@ import traitlets
 
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SIGNED
 from helpers.training.metrics import attention_entropy
+from helpers.widgets.colours import LIGHT
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.readable import percent
 from helpers.widgets.svg import BAD, PALE, Plot, Sheet, number, share, track
 
 N_KEYS, N_DRAWS, MOST_POWER = 16, 200, 9  # vectors of up to 2⁹ = 512 entries
 ROOM, PITCH = 40, 26  # pixels: left of the scores, and from key to key, 24 of them at 900 wide
-# Where the curves are measured: at powers of 2 whose widths are whole numbers.
-STOPS = sorted({math.log2(round(2 ** (i / 4))) for i in range(4 * MOST_POWER + 1)})
+SCORE = LIGHT["second"]  # orange and blue are the signs of a vector's entries
 EVEN = (1 - 1 / N_KEYS) / N_KEYS  # gradient of a weight by its own score where all are equal
 SCORES = ("first", "second", "third", "fourth", "fifth")
 COLOURS = BLUE, ORANGE, GREEN, PURPLE, INK  # of each score, its weight and its curve
@@ -150,7 +150,7 @@ class ScaleExplorer(Explorer):
     and `push` (by how much).
     """
 
-    power = traitlets.Float(6.0, min=0.0, max=float(MOST_POWER)).tag(state=True)
+    power = traitlets.Int(6, min=0, max=MOST_POWER).tag(state=True)
     divide = traitlets.Bool(False).tag(state=True)
     draw_number = traitlets.Int(33, min=1, max=N_DRAWS).tag(state=True)  # a typical one
     key = traitlets.Int(1, min=1, max=N_KEYS).tag(state=True)
@@ -159,19 +159,19 @@ class ScaleExplorer(Explorer):
     def build(self):
         self._query, self._keys = random_vectors()
         self._products = (self._query * self._keys).cumsum(-1)  # at each width, the dot products
-        self._curves = {
-            divide: [scale_measurements(self._scores(p, divide))["gradient"] for p in STOPS]
+        self._curves = [
+            [scale_measurements(self._scores(p, divide)) for p in range(MOST_POWER + 1)]
             for divide in (False, True)
-        }
+        ]
         # It was dragged among other scores.
         self.observe(lambda _: self.take({"push": 0.0}), names=["power", "divide", "draw_number"])
-        self.play("draw_number", "Random vectors", interval=500)
+        self.play("power", "Doublings of dₖ", interval=1100)
         self.switch("divide", "Divide the scores by √dₖ")
+        self.slider("draw_number", "Random vectors")
         self.button("Start again", self.reset)
 
     def _scores(self, power, divide):
-        width = round(2**power)
-        return self._products[..., width - 1] / (math.sqrt(width) if divide else 1)
+        return self._products[..., 2**power - 1] / (math.sqrt(2**power) if divide else 1)
 
     def compute(self):
         """Score this draw's keys, move one score, and measure this draw and all of them."""
@@ -179,25 +179,29 @@ class ScaleExplorer(Explorer):
         drawn = every[self.draw_number - 1]
         scores = drawn + self.push * torch.eye(N_KEYS)[self.key - 1]
         return {
-            "width": round(2**self.power),
+            "width": 2**self.power,
             "drawn": drawn,
             "scores": scores,
             "weights": scores.softmax(-1),
-            "this draw": scale_measurements(scores),
             f"mean of {N_DRAWS}": scale_measurements(every),
         }
 
     def tell(self):
         """Say what this width does on average, and what the moved score did."""
         found = self.numbers
-        mean = found[f"mean of {N_DRAWS}"]
-        how = "divided" if self.divide else "not divided"
+        mean, width = found[f"mean of {N_DRAWS}"], found["width"]
+        root = number(math.sqrt(width), 1)
+        spread = f"At dₖ = {width}, scores are about ±√{width} = ±{root}"
+        if self.divide:
+            spread = f"Divided by √{width} = {root}, scores stay at about ±1"
         headline = (
-            f"On average over {N_DRAWS} draws (dₖ = {found['width']}, {how}): largest weight "
-            f"{percent(mean['strongest'])}, gradient {percent(mean['gradient'])}."
+            f"{spread}; mean largest weight {percent(mean['strongest'])}, "
+            f"gradient {percent(mean['gradient'])}."
         )
         if not self.push:
-            return headline, "Pull the vectors' end, or drag any dot: does its weight follow?"
+            if self.divide:
+                return headline, "Press Play: the width hardly matters now. Drag a dot as well."
+            return headline, "Press Play: what becomes of the weights? Then divide by √dₖ."
         i = self.key - 1
         before = found["drawn"].softmax(-1)[i]
         return headline, (
@@ -207,15 +211,11 @@ class ScaleExplorer(Explorer):
         )
 
     def describe(self):
-        found = self.numbers
-        return (
-            f"{' '.join(self.tell())} Random vectors {self.draw_number}: {N_KEYS} scores with "
-            f"variance {number(found['this draw']['variance'])}, largest weight "
-            f"{share(found['weights'].max())}."
-        )
+        largest = share(self.numbers["weights"].max())
+        return f"{' '.join(self.tell())} Draw {self.draw_number}: largest weight {largest}."
 
     def draw(self):
-        return [self._draw_keys(), self._draw_gradient()]
+        return [self._draw_keys(), self._draw_means()]
 
     def _draw_keys(self):
         sheet, found = Sheet(456, 374), self.numbers
@@ -229,7 +229,7 @@ class ScaleExplorer(Explorer):
             sheet.pixels(0, 28 + 18 * row, end, 15, values, SIGNED, -3, 3)
         sheet.rect(end, 24, 12, 41, "white", BLUE, 3, round=5)
         sheet.text(end + 22, 50, "↔ pull" if end < 320 else "", BLUE, bold=True)
-        across = track("x", "power", (24, 374), (0, MOST_POWER), self.power, step=0.25)
+        across = track("x", "power", (24, 374), (0, MOST_POWER), self.power, step=1)
         sheet.handle(0, 22, 400, 44, "Entries per vector", str(width), across)
         self._draw_scores(sheet)
         sheet.text(ROOM, 294, "Weights", PURPLE, bold=True)
@@ -245,62 +245,54 @@ class ScaleExplorer(Explorer):
         found, top, bottom, most = self.numbers, 96, 272, 40
         middle, unit = (top + bottom) / 2, (bottom - top) / (2 * most)
         typical = 1 if self.divide else math.sqrt(found["width"])
-        formula = "q · k / √dₖ" if self.divide else "q · k"
-        sheet.text(ROOM, 88, f"Scores {formula}", ORANGE, bold=True)
-        sheet.text(454, 88, f"typically ±{number(typical, 1)}", ORANGE, anchor="end")
+        root, by = ("", " / √dₖ") if self.divide else (f"±√{found['width']} = ", "")
+        sheet.text(ROOM, 88, f"Scores q · k{by}", SCORE, bold=True)
+        sheet.text(454, 88, f"about {root}±{number(typical, 1)}", SCORE, anchor="end")
         for value in (most, 0, -most):
             sheet.text(34, middle - unit * value + 6, number(value, 0), GREY, anchor="end")
         for i in range(N_KEYS):
             sheet.rect(ROOM + PITCH * i, top, PITCH - 2, bottom - top, PALE)
-        sheet.rect(ROOM, middle - unit * typical, 414, 2 * unit * typical, ORANGE, opacity=0.2)
+        sheet.rect(ROOM, middle - unit * typical, 414, 2 * unit * typical, SCORE, opacity=0.2)
         pairs = zip(found["drawn"].tolist(), found["scores"].tolist(), strict=True)
         for i, (drawn, score) in enumerate(pairs, 1):
             x, on = ROOM + PITCH * (i - 0.5) - 1, i == self.key
             sheet.rect(x - 12, middle - unit * drawn - 1, 24, 2 if on else 0, INK)
             y = middle - unit * max(-most, min(most, score))
-            sheet.dot(x, y, 8, ORANGE, INK if on else "white", 3 if on else 1.5)
+            sheet.dot(x, y, 8, SCORE, INK if on else "white", 3 if on else 1.5)
             limits = round(-most - drawn, 1), round(most - drawn, 1)
             pull = track("y", "push", (bottom, top), limits, self.push if on else 0.0,
                          step=most / 120)  # fmt: skip
             words = f"{number(score, 1)}, weight {share(found['weights'][i - 1])}"
             sheet.handle(x - 13, top, PITCH, bottom - top, f"Score of key {i}", words, pull, key=i)
 
-    def _draw_gradient(self):
-        sheet, found = Sheet(330, 374), self.numbers
-        sheet.text(0, 18, "A weight’s gradient", GREEN, bold=True)
-        sheet.text(0, 40, "how far it moves with its own score;", GREY)
-        sheet.text(0, 61, "100%: as far as if all were even", GREY)
-        plot = Plot(sheet, 56, 76, 264, 154, (0, MOST_POWER), (0, 1.05))
+    def _draw_means(self):
+        """Draw over the width, as means of all draws, how far scores spread and a gradient."""
+        sheet = Sheet(330, 374)
+        sheet.text(0, 18, "Scores’ spread", SCORE, bold=True)
+        sheet.text(328, 18, f"mean of {N_DRAWS} draws", GREY, anchor="end")
+        sheet.text(0, 182, "A weight’s gradient", GREEN, bold=True)
+        sheet.text(0, 204, "by its own score; 100%: all even", GREY)
+        spread = Plot(sheet, 56, 30, 258, 122, (0, MOST_POWER), (0, 24))
+        spread.ticks(up=((0, "0"), (12, "±12"), (24, "±24")))
+        gradient = Plot(sheet, 56, 216, 258, 128, (0, MOST_POWER), (0, 1.05))
         widths = [(0, "dₖ = 1"), *((power, f"{2**power}") for power in range(3, MOST_POWER + 1, 3))]
-        plot.ticks(across=widths, up=((0, "0%"), (0.5, "50%"), (1, "100%")))
-        sheet.rect(56, plot.y(0.1), 264, plot.y(0) - plot.y(0.1), BAD, opacity=0.15)
-        sheet.text(64, plot.y(0) - 4, "saturated: under 10%", BAD)
-        for divide in (True, False):
-            on = divide == self.divide
-            colour = GREEN if on else GREY
-            plot.curve(STOPS, self._curves[divide], colour, 2.5, None if on else "5 5")
-        sheet.text(plot.x(5.7), plot.y(0.8), "divided by √dₖ", GREEN if self.divide else GREY,
-                   anchor="end", bold=self.divide)  # fmt: skip
-        sheet.text(plot.x(4.6), plot.y(0.28), "not divided", GREY if self.divide else GREEN,
-                   anchor="end", bold=not self.divide)  # fmt: skip
-        names = "this draw", f"mean of {N_DRAWS}"
-        own, mean = (found[name] for name in names)
-        at = math.log2(found["width"])
-        plot.dot(at, mean["gradient"], 9, GREEN)
-        plot.dot(at, min(own["gradient"], 1.05), 5, ORANGE)
-        across = track("x", "power", (56, 320), (0, MOST_POWER), self.power, step=0.25)
-        sheet.handle(56, 76, 264, 154, "Entries per vector, along the curve", str(found["width"]),
-                     across)  # fmt: skip
-        for x, name, colour in ((195, names[0], ORANGE), (328, names[1], GREEN)):
-            sheet.text(x, 286, name, colour, anchor="end", bold=True)
-        rows = (
-            ("scores’ variance", "variance", "{:.3g}".format),
-            ("largest weight", "strongest", percent),
-            ("gradient", "gradient", percent),
-        )
-        for i, (words, name, written) in enumerate(rows):
-            y = 314 + 26 * i
-            sheet.text(0, y, words)
-            sheet.text(195, y, written(own[name]), anchor="end")
-            sheet.text(328, y, written(mean[name]), anchor="end", bold=True)
+        gradient.ticks(across=widths, up=((0, "0%"), (0.5, "50%"), (1, "100%")))
+        bottom = gradient.y(0)
+        sheet.rect(56, gradient.y(0.1), 258, bottom - gradient.y(0.1), BAD, opacity=0.15)
+        sheet.text(64, bottom - 4, "saturated: under 10%", BAD)
+        for plot, colour, value, names in (
+            (spread, SCORE, lambda one: math.sqrt(one["variance"]),
+             ((7.0, 15, "q · k: like √dₖ"), (9, 2.4, "divided by √dₖ"))),
+            (gradient, GREEN, lambda one: one["gradient"],
+             ((4.4, 0.28, "q · k"), (9, 0.78, "divided by √dₖ"))),
+        ):  # fmt: skip
+            for divide, (x, y, words) in enumerate(names):
+                on = divide == self.divide
+                up, ink = map(value, self._curves[divide]), colour if on else GREY
+                plot.curve(range(MOST_POWER + 1), up, ink, 2.5, None if on else "5 5")
+                sheet.text(plot.x(x), plot.y(y), words, ink, anchor="end", bold=on)
+            plot.dot(self.power, value(self._curves[self.divide][self.power]), 8, colour)
+        across = track("x", "power", (56, 314), (0, MOST_POWER), self.power, step=1)
+        sheet.handle(56, 30, 258, 314, "Entries per vector, along the curves",
+                     str(self.numbers["width"]), across)  # fmt: skip
         return sheet
