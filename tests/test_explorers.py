@@ -356,8 +356,11 @@ def test_the_patterns_widget_counts_what_its_mask_holds(causal):
         assert torch.equal(found["reached"], mask.double() @ mask.double() > 0)
         ways = torch.linalg.matrix_power(mask.double(), found["meet"][pattern]) > 0
         assert torch.equal(ways, causal_mask(30) if causal else torch.ones_like(mask))
-    assert "Some pairs never meet" in AttentionPatterns(width=1).describe()
-    assert "has met" not in AttentionPatterns(layers=1).svg
+        way = [*reversed(found["way"])]  # from the query that is furthest off
+        assert len(way) == found["meet"][pattern] + 1
+        assert all(mask[query, key] for query, key in itertools.pairwise(way))
+    assert "never reaches" in AttentionPatterns(width=1).describe()
+    assert "has its news" not in AttentionPatterns(layers=1).svg
 
 
 def test_the_ward_round_asks_where_it_begins_and_judges_each_suspicion():
@@ -405,11 +408,13 @@ def test_hints_follow_what_the_hand_did():
     patterns = AttentionPatterns(width=6, layers=1, causal=False)
     assert "“window”, 5 to each side" in patterns.tell()[0]
     patterns.pattern = "all"
-    assert "met after 1 layer." in patterns.tell()[0]
+    assert "position 32 after 1 layer." in patterns.tell()[0]
+    patterns.take({"pattern": "window", "width": 4})  # more layers than there are: not asked for
+    assert "more than 8: widen" in patterns.tell()[1]
     patterns.width, patterns.pattern = 1, "window"
     assert "widen the window" in patterns.tell()[1]
-    sharp = ScaleExplorer(power=9.0, draw_number=60).svg
-    assert (sharp.count("&gt;99.9%"), sharp.count(">100%<")) == (2, 1)  # an axis ends at 100%
+    sharp = ScaleExplorer(power=9, draw_number=60).svg
+    assert (sharp.count("&gt;99.9%"), sharp.count(">100%<")) == (1, 1)  # an axis ends at 100%
     at = (0.08, "Pull h down"), (0.33, "this is the best"), (0.02, "Hardly more than one")
     assert all(said in KernelRegression(width=h).tell()[1] for h, said in at)
     wide, narrow = (KernelRegression(width=h).svg.count("<line") for h in (3, 0.05))

@@ -1,19 +1,26 @@
-"""Sparse attention: which pairs a pattern keeps, how far it reaches, and what it costs."""
+"""Sparse attention: which pairs a pattern keeps, how news travels through it, what it costs."""
 
 import math
+from itertools import pairwise
 
-import torch
 import traitlets
 from matplotlib.colors import ListedColormap
 
 from helpers.models.patterns import global_mask, layers_to_meet, reach, strided_mask, window_mask
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, tint
-from helpers.transformer.masks import causal_mask
 from helpers.widgets.colours import DARK, LIGHT
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import ON_DARK, PALE, Sheet, shade
 
-PATTERNS = ("all", "window", "strided", "global")
+# What a query reads in a pattern and what that is good for; how news travels there.
+RULES = {
+    "all": ("all positions: any pair at once", "Every position reads every other one."),
+    "window": ("nearby: phrases, word order", "Each layer carries it fewer than {} positions."),
+    "strided": ("nearby + steps of {}: picture rows", "It goes in steps of {}, then nearby."),
+    "global": ("nearby + first: sums up a text", "Position 1 reads all, then all read it."),
+}
+PATTERNS = tuple(RULES)
+NEWS, MOST = LIGHT["second"], 8  # what travels, and through how many layers
 # Not met, met on the way, attended to.
 CELLS = ListedColormap([LIGHT["soft"], tint(PURPLE, 0.4), BLUE], "cells")
 ON_DARK["cells"] = ListedColormap([DARK["soft"], PURPLE, DARK["query"]], "cells")
@@ -21,17 +28,15 @@ ON_DARK["cells"] = ListedColormap([DARK["soft"], PURPLE, DARK["query"]], "cells"
 
 def make_mask(pattern, length, width, causal):
     """Build the mask of a `pattern`, (`length`, `length`), with a `width`, `causal` or not."""
-    if pattern == "window":
-        return window_mask(length, width, causal)
     if pattern == "strided":
         return strided_mask(length, width, causal)
     if pattern == "global":
         return global_mask(length, width, 1, causal)
-    return causal_mask(length) if causal else torch.ones(length, length, dtype=torch.bool)
+    return window_mask(length, length if pattern == "all" else width, causal)
 
 
 class AttentionPatterns(Explorer):
-    """Choose a pattern, a length and a window; see the mask, its reach and its cost.
+    """Choose which positions attend to which, and see how many layers news needs to get anywhere.
 
     State: `pattern` (one of PATTERNS), `length` (8 to 48), `width` (1 to 12, the window or the
     stride), `layers` (1 to 8) and `causal` (bool).
@@ -40,59 +45,66 @@ class AttentionPatterns(Explorer):
     pattern = traitlets.Enum(PATTERNS, "window").tag(state=True)
     length = traitlets.Int(32, min=8, max=48).tag(state=True)
     width = traitlets.Int(6, min=1, max=12).tag(state=True)
-    layers = traitlets.Int(3, min=1, max=8).tag(state=True)
+    layers = traitlets.Int(3, min=1, max=MOST).tag(state=True)
     causal = traitlets.Bool(True).tag(state=True)
 
     def build(self):
-        self.slider("length", "Positions")
+        self.play("layers", "Layers")
         self.slider("width", "Window or stride")
-        self.slider("layers", "Layers")
+        self.slider("length", "Positions")
         self.switch("causal", "Causal: no looking ahead")
         self.button("Start again", self.reset)
 
     def compute(self):
-        """Count the pairs of every pattern, and the layers until any two positions meet."""
+        """Count the pairs of every pattern, and follow news between the two furthest positions."""
         masks = {p: make_mask(p, self.length, self.width, self.causal) for p in PATTERNS}
+        mask = masks[self.pattern]
+        met = [reach(mask, n) for n in range(MOST + 1)]
+        hops = sum((~one).int() for one in met)  # (T, T): layers until a query has a key's news
+        asked = hops * masks["all"]
+        furthest = (asked == asked.max()).nonzero().tolist()
+        query = furthest[-1][0]
+        way = [next(key for at, key in furthest if at == query)]
+        heard = met[MOST][:, way[0]]
+        end = query if heard[query] else int(heard.nonzero()[-1])  # or as far as it gets
+        for left in reversed(range(hops[end, way[0]])):
+            way.append(int((mask[:, way[-1]] & (hops[end] == left)).nonzero()[-1]))
         return {
-            "mask": masks[self.pattern],
-            "reached": reach(masks[self.pattern], self.layers),
+            "mask": mask,
+            "reached": met[self.layers],
             "pairs": {p: int(mask.sum()) for p, mask in masks.items()},
             "meet": {p: layers_to_meet(mask) for p, mask in masks.items()},
+            "way": way,
+            "query": query,
         }
 
     def describe(self):
-        pairs, reached = self.numbers["pairs"], int(self.numbers["reached"].sum())
-        return (
-            f"A mask of {self.length} queries by {self.length} keys, pattern {self.pattern}: "
-            f"{pairs[self.pattern]} of {pairs['all']} pairs are computed, {reached} have met after "
-            f"{self._layers()}. {self._meeting(self.pattern)}."
-        )
+        size = f"{self.length} queries by {self.length} keys, {self._layers(self.layers)} deep"
+        return f"A mask of {size}. {' '.join(self.tell())}"
 
-    def _layers(self):
-        return f"{self.layers} layer{'s' if self.layers > 1 else ''}"
-
-    def _meeting(self, pattern):
-        layers = self.numbers["meet"][pattern]
-        if layers == math.inf:
-            return "Some pairs never meet"
-        return f"Any two have met after {layers} layer{'s' if layers != 1 else ''}"
+    def _layers(self, n):
+        return f"{n} layer{'s' if n != 1 else ''}"
 
     def tell(self):
-        """Say what the pattern costs, and what to try."""
-        pairs, reached = self.numbers["pairs"], self.numbers["reached"]
-        share = pairs[self.pattern] / pairs["all"]
-        met = reached.equal(
-            causal_mask(self.length) if self.causal else reached.new_ones(()).expand_as(reached)
-        )
-        sides = f", {self.width - 1} to each side" * (self.pattern == "window" and not self.causal)
-        asked = "Now press another pattern. Does it need fewer layers, or fewer pairs?"
-        if self.numbers["meet"][self.pattern] == math.inf:
+        """Say what the pattern costs, how far the news is, why, and what to try."""
+        found, now = self.numbers, self.pattern
+        share, needed = found["pairs"][now] / found["pairs"]["all"], found["meet"][now]
+        way, last = [place + 1 for place in found["way"]], found["query"] + 1
+        sides = f", {self.width - 1} to each side" * (now == "window" and not self.causal)
+        cost = f"“{now}”{sides}: {share:.0%} of the pairs. News of position {way[0]}"
+        if needed == math.inf:
             asked = "No number of layers will do. Press another pattern, or widen the window."
-        elif not met:
-            full = "the lower triangle is full" if self.causal else "no cell is empty"
-            asked = f"Add layers until {full}: then any two positions have met."
-        computed = f"Pattern “{self.pattern}”{sides}: {share:.0%} of the pairs are computed."
-        return f"{computed} {self._meeting(self.pattern)}.", asked
+            return f"{cost} never reaches position {last}.", asked
+        asked = "Does another pattern need fewer layers, or fewer pairs? Press one."
+        if needed > MOST:
+            asked = f"That’s more than {MOST}: widen the window."
+        elif self.layers < needed:
+            asked = f"After {self._layers(self.layers)} it’s at {way[self.layers]}: press Play."
+        how = RULES[now][1].format(self.width)
+        if now == "global" and self.causal:
+            how = "All read position 1, but what has it read? Look at its row."
+        reached = f"{cost} reaches position {last} after {self._layers(needed)}."
+        return reached, f"{how} {asked}"
 
     def draw(self):
         return [self._draw_mask(), self._draw_patterns()]
@@ -100,29 +112,43 @@ class AttentionPatterns(Explorer):
     def _draw_mask(self):
         sheet, found = Sheet(400, 400), self.numbers
         sheet.text(70, 18, "keys →", ORANGE)
+        way, cell = found["way"], 328 / self.length
+        sheet.text(398, 18, f"news of position {way[0] + 1}", NEWS, anchor="end", bold=True)
         sheet.text(62, 44, "queries", BLUE, anchor="end")
         sheet.text(62, 62, "↓", BLUE, anchor="end")
         cells = found["mask"].int() + found["reached"].int()
         sheet.pixels(70, 28, 328, 328, cells.numpy(), CELLS, 0, 2)
+        stairs = [(way[0], way[0])]  # across to who reads it, down to who reads that one
+        for key, query in pairwise(way):
+            stairs += [(key, query), (query, query)]
+        points = [(70 + cell * (key + 0.5), 28 + cell * (query + 0.5)) for key, query in stairs]
+        now = min(2 * self.layers, len(points) - 1)
+        sheet.path(points, "white", 7)
+        sheet.path(points[now:], NEWS, 2.5, dash="4 4")
+        sheet.path(points[: now + 1], NEWS, 4)
+        sheet.dot(*points[now], 7, NEWS)
         sheet.rect(70, 28, 328, 328, stroke=GREY)
         sheet.rect(0, 371, 14, 14, shade(CELLS, 1.0))
         sheet.text(20, 384, "attends", BLUE, bold=True)
-        words = f"has met it after {self._layers()}" if self.layers > 1 else ""
+        words = f"has its news after {self._layers(self.layers)}" if self.layers > 1 else ""
         sheet.rect(112, 371, 14 * bool(words), 14, shade(CELLS, 0.5))
         sheet.text(132, 384, words, PURPLE, bold=True)
         return sheet
 
     def _draw_patterns(self):
         sheet, found = Sheet(400, 400), self.numbers
-        sheet.text(0, 18, "Pairs to compute: press a pattern", INK, bold=True)
+        sheet.text(0, 18, "Press a pattern: pairs, layers, use", INK, bold=True)
         for i, pattern in enumerate(PATTERNS):
             y, pairs, on = 34 + 92 * i, found["pairs"][pattern], pattern == self.pattern
             colour = BLUE if on else GREY
-            sheet.rect(0, y - 2, 396, 70, stroke=colour, line=2.5 if on else 1, round=7)
+            sheet.rect(0, y - 2, 396, 84, stroke=colour, line=2.5 if on else 1, round=7)
             sheet.text(8, y + 24, pattern, colour, bold=on)
             sheet.rect(90, y + 8, 220, 22, PALE)
             sheet.rect(90, y + 8, 220 * pairs / found["pairs"]["all"], 22, colour)
             sheet.text(320, y + 24, f"{pairs:,}", colour, bold=on)
-            sheet.text(90, y + 54, self._meeting(pattern), colour)
-            sheet.target(0, y, 390, 66, f"Show the pattern {pattern}", pattern=pattern)
+            met = f"Any two have met after {self._layers(found['meet'][pattern])}"
+            never = found["meet"][pattern] == math.inf
+            sheet.text(8, y + 50, "Some pairs never meet" if never else met, colour)
+            sheet.text(8, y + 73, RULES[pattern][0].format(self.width), colour)
+            sheet.target(0, y, 390, 80, f"Show the pattern {pattern}", pattern=pattern)
         return sheet
