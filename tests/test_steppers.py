@@ -198,5 +198,6 @@ def test_without_a_kernel_a_later_step_is_shown_and_the_state_stays(make):
     w = make()
     before = w.state, w.svg, w.describe()
     assert w.static_html() == make(**w.still).static_html()
+    assert 'class="spare"' not in w.svg  # a phone shows all of it
     assert re.search('alt="(.*?)"', w.static_html())[1].startswith(("An encoder", "Transl"))
     assert (w.state, w.svg, w.describe()) == before
