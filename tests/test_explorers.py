@@ -41,7 +41,7 @@ from helpers.widgets.ward_round import ALL, WARD, WardRound, chart
 from notebooks import build
 
 CHANGES = {
-    WardRound: {"patient": "B", "module": 2},
+    WardRound: {"patient": "B", "module": 2, "word": 4},
     DotProducts: {"q_x": -1.0, "q_y": 2.0, "a_x": 0.0, "a_y": -2.0, "b_x": 3.0, "b_y": 1.0},
     KernelRegression: {"query": 4.0, "width": 1.0, "curve": False},
     SoftmaxTemperature: {"temperature": 0.1, "first": -1.0, "second": 3.0, "third": 3.0,
@@ -364,15 +364,17 @@ def test_the_patterns_widget_counts_what_its_mask_holds(causal):
 
 
 def test_the_ward_round_asks_where_it_begins_and_judges_each_suspicion():
-    assert {name for name in ALL if chart(name)[1] is not None} == {n for n, _ in WARD.values()}
+    assert {name for name in ALL if chart(name)[1] is not None} == {n for n, *_ in WARD.values()}
     widget, places = WardRound(), set()
-    for widget.patient, (name, _) in WARD.items():
+    for widget.patient, (name, *_) in WARD.items():
         first, last = widget.numbers["first"], len(widget.numbers["modules"]) - 1
         assert widget.module == last != first  # nothing is given away
-        assert ALL[name].complaint in widget.tell()[1]
+        assert ALL[name].complaint in widget.describe()
         for widget.module in range(last):
             verdict = widget.tell()[1]
             assert verdict.startswith("Yes") == ("✓" in widget.svg) == (widget.module == first)
+            assert (">Mended<" in widget.svg) == (widget.module == first)
+            assert max(map(len, widget.tell())) < 57  # one line each: the list stays in its place
             assert ("up to here" in verdict) == (widget.module < first)
         places.add(path := widget.numbers["modules"][first][0])
         assert ALL[name].where.endswith(path)
@@ -383,8 +385,8 @@ def test_the_ward_round_asks_where_it_begins_and_judges_each_suspicion():
             assert may.all() or not ((moved != may) & moved).tril().any(), path
     assert len(places) == 3
     assert "can’t tell them apart" in WardRound(patient="F", module=1).tell()[1]
-    early = "31 outputs change before the word has come, 4 ignore a word they need."
-    assert early in WardRound(patient="E", module=1).tell()[0]
+    assert "31 outputs change too early, 4 ignore" in WardRound(patient="E", module=1).tell()[0]
+    assert "Word 5 changes 11 outputs (healthy: 7)." in WardRound(word=5).tell()[0]
 
 
 def test_hints_follow_what_the_hand_did():

@@ -1,27 +1,31 @@
 """The ward round: change a word at a time, and find the module at which an illness begins."""
 
+import difflib
 import functools
+import re
+from pathlib import Path
+from textwrap import dedent
 
 import torch
 import traitlets
 
 from helpers.clinic import examine
 from helpers.models import ward
-from helpers.models.patients import ELSEWHERE, PATIENTS, admit
+from helpers.models.patients import ELSEWHERE, PATIENTS, admit, source_of
 from helpers.plots import BLUE, GREY, INK, ORANGE
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import PALE, Sheet
+from helpers.widgets.svg import PALE, Sheet, lines_of_text
 
 SHOWN = ("embedding", "self_attention", "cross_attention", "encoder", "output")
 ALL = PATIENTS | ELSEWHERE
-# Those whose fault moves what it mustn't, by letters that don't give it away.
+# Those whose fault moves what it mustn't, by letters and words that don't give it away; and why.
 WARD = {
-    "A": ("no mask", "the loss falls too fast"),
-    "B": ("its own keys", "always the same sentence"),
-    "C": ("down the sentence", "the maps look right"),
-    "D": ("flipped", "it cheats and forgets"),
-    "E": ("heads", "it copies, but can’t translate"),
-    "F": ("too late", "no weight on the future"),
+    "A": ("no mask", "falls too fast", "Every position attends to later words, too."),
+    "B": ("its own keys", "always the same", "Its keys and values don’t come from the source."),
+    "C": ("down the sentence", "fine maps", "Each mean is taken over all words, later ones, too."),
+    "D": ("flipped", "cheats and forgets", "The mask hides the past and shows the future."),
+    "E": ("heads", "only copies", "Each vector is put together from heads of several words."),
+    "F": ("too late", "too good", "Later words are already in the softmax’s sum."),
 }
 ALIKE = ("no mask", "too late")  # a change of a word can't tell them apart
 MOVED = 1e-5  # relative to the largest output
@@ -48,24 +52,40 @@ def chart(name):
     return modules, odd[0] if odd else None
 
 
+def plain(path):
+    """Say in words where a module is: "layers.0.self_attention" is "layer 1, self-attention"."""
+    path = path.replace("encoder.layers", "encoder").replace("layers", "layer").replace("_", "-")
+    return re.sub(r"\.(\d)", lambda found: f" {int(found[1]) + 1}", path).replace(".", ", ")
+
+
+def lines_at_fault(name):
+    """Return a patient's lines that differ from the healthy text's, and the healthy ones."""
+    healthy = Path(ward.__file__).read_text(encoding="utf-8").splitlines()
+    changed = list(difflib.unified_diff(healthy, source_of(ALL[name]).splitlines(), n=0))[2:]
+    sides = ("\n".join(line[1:] for line in changed if line[0] == sign) for sign in "+-")
+    return [dedent(side).splitlines() for side in sides]
+
+
 class WardRound(Explorer):
     """Where does it begin? Press the module that you suspect in an ill Transformer.
 
-    State: `patient`, a letter of `WARD`; `module`, its number in the list, from the input upwards.
+    State: `patient`, a letter of `WARD`; `module`, numbered from the input; `word`, 0 for all.
     """
 
     patient = traitlets.Enum(tuple(WARD), "A").tag(state=True)
     module = traitlets.Int(20, min=0, max=20).tag(state=True)
+    word = traitlets.Int(0, min=0, max=13).tag(state=True)
 
     def build(self):
-        patients = [(f"{letter}: “{said}”", letter) for letter, (_, said) in WARD.items()]
+        patients = [(f"{letter}: “{said}”", letter) for letter, (_, said, _) in WARD.items()]
         self.choice("patient", "Patient", patients)
-        self.observe(lambda _: self.set_trait("module", 20), names="patient")  # the whole model
+        self.observe(lambda _: self.take({"module": 20, "word": 0}), names="patient")
 
     def compute(self):
         modules, first = chart(WARD[self.patient][0])
         self.module = min(self.module, len(modules) - 1)
         path, moved, may = modules[self.module]
+        self.word = min(self.word, moved.shape[1])
         return {"modules": modules, "path": path or "the whole model", "moved": moved, "may": may,
                 "odd": moved != may, "first": first}  # fmt: skip
 
@@ -74,50 +94,69 @@ class WardRound(Explorer):
         moved, odd, first = (self.numbers[name] for name in ("moved", "odd", "first"))
         name = WARD[self.patient][0]
         early, missed = (int(cells.sum()) for cells in (odd & moved, odd & ~moved))
-        told = [f"{early} outputs change before the word has come"] * bool(early)
-        told += [f"{missed} {'' if early else 'outputs '}ignore a word they need"] * bool(missed)
-        said = ", ".join(told) or "every output changes as in a healthy model"
+        told = [f"{early} outputs change too early"] * bool(early)
+        told += [f"{missed} {'' if early else 'outputs '}ignore a word"] * bool(missed)
+        said = f"{', '.join(told) or 'Every output changes as it should'}."
+        if self.word:
+            now, due = (int(cells[:, self.word - 1].sum()) for cells in (moved, moved ^ odd))
+            said = f"Word {self.word} changes {now} outputs (healthy: {due})."
         if self.module == first:
-            why = f"The clinic calls it “{ALL[name].finding}”."
+            asked = f"Yes, it begins here: “{ALL[name].finding}”."
             if name in ALIKE:
-                why = "No mask, or one applied too late? This test can’t tell them apart."
-            asked = f"Yes, it begins here. {why}"
+                asked = "Yes: no mask, or a late one. We can’t tell them apart."
         elif not told:
-            asked = "No: up to here all is as it should be. Look further down."
+            asked = "No: up to here all is well. Look further down."
         elif self.numbers["path"] == "the whole model":
-            asked = f"“{ALL[name].complaint}” Where does it begin?"
+            asked = "Where does it begin? Press a part, or a word’s column."
         else:
             asked = "No: something further up is already wrong."
-        return f"Changing one word at a time: {said}.", asked
+        return said, asked
 
     def describe(self):
-        return f"Patient {self.patient}, {self.numbers['path']}: {' '.join(self.tell())}"
+        return f"“{ALL[WARD[self.patient][0]].complaint}” {' '.join(self.tell())}"
 
     def draw(self):
         moved, may, modules = (self.numbers[name] for name in ("moved", "may", "modules"))
-        size = min(17, 154 // max(moved.shape))
-        below = 30 + size * may.shape[0] + 24
-        names, grids = Sheet(266, 26 + 26 * len(modules), 24 / 26), Sheet(316, below + 30)
+        size = 130 // max(moved.shape)
+        top, (high, wide) = 52, may.shape
+        below = top + size * high + 24
+        names, grids = Sheet(232, 26 + 26 * len(modules), 24 / 26), Sheet(300, below + 10)
         names.text(0, 16, "Press what you suspect", INK, bold=True)
         for i, (path, *_) in enumerate(modules):
             chosen, y = i == self.module, 27.5 + 26 * i
-            names.rect(0, y, 262, 23, BLUE if chosen else PALE, round=4)
-            label = path or "the whole model"
+            names.rect(0, y, 230, 23, BLUE if chosen else PALE, round=4)
+            label = plain(path) or "the whole model"
             names.text(8, y + 17, label, "white" if chosen else INK)
             found = chosen and i == self.numbers["first"]
-            names.rect(240, y, 22 * found, 23, ORANGE, round=4)
-            names.text(251, y + 17, "✓" * found, "white", anchor="middle", bold=True)
-            names.target(0, y - 1.5, 262, 26, f"Suspect {label}", module=i)
-        for x, words, seen in ((0, "in a healthy model", may), (162, "in this patient", moved)):
+            names.rect(208, y, 22 * found, 23, ORANGE, round=4)
+            names.text(219, y + 17, "✓" * found, "white", anchor="middle", bold=True)
+            names.target(0, y - 1.5, 230, 26, f"Suspect {label}", module=i)
+        for x, words, seen in ((20, "healthy", may), (168, "this patient", moved)):
             grids.text(x, 16, words, INK)
-            for i in range(may.shape[0]):
-                for j in range(may.shape[1]):
-                    odd = x and self.numbers["odd"][i, j]
+            grids.text(x, top - 8, f"word 1 → {wide}", GREY)
+            for i in range(high):
+                for j in range(wide):
+                    odd = x > 20 and self.numbers["odd"][i, j]
                     fill = (ORANGE if odd else BLUE) if seen[i, j] else PALE
-                    grids.rect(x + size * j, 30 + size * i, size - 1, size - 1, fill)
+                    grids.rect(x + size * j, top + size * i, size - 1, size - 1, fill)
                     if odd and not seen[i, j]:
-                        place = x + size * j + 2, 32 + size * i, size - 5, size - 5
+                        place = x + size * j + 2, top + 2 + size * i, size - 5, size - 5
                         grids.rect(*place, stroke=ORANGE, line=1.5, round=size)
-        grids.text(0, below, "row: output · column: word changed", GREY)
-        grids.text(0, below + 22, "■ changes too early · ○ ignores a word", ORANGE)
-        return [names, grids]
+            at, framed = x + size * (self.word - 1) - 1.5, (size + 2) * bool(self.word)
+            grids.rect(at, top - 1.5, framed, size * high + 2, stroke=INK, line=2.5)
+        for j in range(1, wide + 1):
+            place = 168 + size * (j - 1), top - 24, size, size * high + 24
+            grids.target(*place, f"Change word {j}", word=0 if j == self.word else j)
+        grids.text(3, top, f"output 1 → {high}", GREY, turn=-90)
+        grids.text(20, below, "■ too early · ○ ignores a word", ORANGE)
+        return [names, grids, *self._draw_file()]
+
+    def _draw_file(self):
+        """Write the complaint and, once it's found, the lines at fault beside the mended ones."""
+        name, _, why = WARD[self.patient]
+        suspect = f"You suspect: {self.numbers['path']}"
+        parts = [("The complaint", f"“{ALL[name].complaint}”", suspect)]
+        if self.module == self.numbers["first"]:
+            broken, mended = lines_at_fault(name)
+            parts += [("Broken", *broken), ("Mended", *mended), ("Why", why)]
+        return [sheet for part in parts for sheet in lines_of_text(part, 254, 28)]
