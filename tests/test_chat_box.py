@@ -61,6 +61,10 @@ def test_it_says_what_was_cut_and_what_that_changed():
     long.controls["Who?"].click()
     assert "Who is the fisherman?" in long.sentence
     assert "echo gives another answer." in long.tell()[0]
+    for reply, verdict in (("", "answers nothing"), ("in.", "only capitals or the full stop")):
+        writers = {"echo": lambda ids, now=reply: encode("In" if MARKS.end in ids else now)}
+        told = ChatBox(writers, encode, decode, "Say hen.", template="no end token").tell()
+        assert verdict in told[0]
 
 
 def test_a_reply_that_was_cut_off_says_so_and_all_of_it_is_drawn():

@@ -105,9 +105,13 @@ class ChatBox(SentenceExplorer):
         ]
         how = f"Without {' '.join(cut)}" if cut else f"With {self.template}"
         now, before = self._said(ids), self._said(whole["replies"][name])
-        did = f"writes {f'“{now}”' if now else 'nothing'}, not “{before}”"
+        did = f"writes “{now}”, not “{before}”"
         if now == before:
             did = "still gives the same answer"
+        elif not now:
+            did = "answers nothing"
+        elif now.casefold().strip(".!?") == before.casefold().strip(".!?"):
+            did = "changes only capitals or the full stop"
         elif max(len(now), len(before)) > QUOTED:
             did = "gives another answer"
         return f"{how}, {name} {did}.", f"{MEANS[self.template]} Does another message survive?"
@@ -118,8 +122,6 @@ class ChatBox(SentenceExplorer):
     def draw(self):
         found = {WHOLE: self.numbers["whole"], self.template: self.numbers}
         columns = [self._draw_blocks(one) for one in found.values()]
-        if len(columns) == 1:
-            return columns[0]
         heights = [max(block.height for block in row) for row in zip(*columns, strict=True)]
         sheets = [Sheet(400, 34 + sum(heights)) for _ in columns]
         for sheet, how, blocks in zip(sheets, found, columns, strict=True):
