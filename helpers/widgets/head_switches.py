@@ -220,22 +220,20 @@ class HeadSwitches(Explorer):
             for head in range(self._n_heads):
                 self._draw_head(sheet, f"{layer}.{head + 1}", 104 + CELL * head, y, top)
         y = sheet.height - 30
-        words = "stronger: costs more" if costs else "■ on"
-        sheet.text(0, y, words, BLUE, bold=True)
+        sheet.text(0, y, "stronger: costs more" if costs else "■ on", BLUE, bold=True)
         sheet.text(0, y + 24, "blank: 0.00 · minus: better without it" if costs else "", GREY)
-        sheet.text(sheet.width - 4, y, "× off", ORANGE, anchor="end", bold=True)
+        sheet.text(sheet.width - 4, y, "╱ off", ORANGE, anchor="end", bold=True)
         return sheet
 
     def _draw_head(self, sheet, name, x, y, top):
         off, costs = name in self.silent, self.numbers["costs"]
         share = max(costs[name], 0) / top if costs else 0.0
-        fill = shade(WEIGHTS, share) if costs else BLUE
-        sheet.rect(x, y + 1, CELL - 2, ROW - 4, PALE if off else fill, round=4)
         cost = number(costs[name]) if costs and abs(costs[name]) >= 0.005 else ""
-        at, size = (x + 1, 16) if cost else (x + CELL / 2 - 7, 20)
-        sheet.text(at, y + 24, "×" if off else "", ORANGE, size, bold=True)
-        at, colour = (x + CELL - 2, INK) if off else (x + CELL - 10, ink_on(share))
-        sheet.text(at, y + 24, cost, colour, anchor="end")
+        fill = shade(WEIGHTS, share * bool(cost)) if costs else BLUE
+        sheet.rect(x, y + 1, CELL - 2, ROW - 4, PALE if off else fill, round=4)
+        sheet.text(x + CELL - 10, y + 24, cost, INK if off else ink_on(share), anchor="end")
+        if off:
+            sheet.line(x + 3, y + ROW - 6, x + CELL - 5, y + 4, ORANGE, 3)
         others = [one for one in self.silent if one != name]
         label = f"{name}: {'off, switch it on' if off else 'on, switch it off'}"
         sheet.target(x, y, CELL - 2, ROW - 2, label, silent=others if off else [*others, name])
