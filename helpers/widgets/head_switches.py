@@ -231,9 +231,9 @@ class HeadSwitches(Explorer):
         cost = number(costs[name]) if costs and abs(costs[name]) >= 0.005 else ""
         fill = shade(WEIGHTS, share * bool(cost)) if costs else BLUE
         sheet.rect(x, y + 1, CELL - 2, ROW - 4, PALE if off else fill, round=4)
-        sheet.text(x + CELL - 10, y + 24, cost, INK if off else ink_on(share), anchor="end")
         if off:
-            sheet.line(x + 3, y + ROW - 6, x + CELL - 5, y + 4, ORANGE, 3)
+            sheet.line(x + 3, y + ROW - 6, x + CELL - 5, y + 4, ORANGE, 2)
+        sheet.text(x + CELL - 10, y + 24, cost, INK if off else ink_on(share), anchor="end")
         others = [one for one in self.silent if one != name]
         label = f"{name}: {'off, switch it on' if off else 'on, switch it off'}"
         sheet.target(x, y, CELL - 2, ROW - 2, label, silent=others if off else [*others, name])

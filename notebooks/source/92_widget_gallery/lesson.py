@@ -267,7 +267,7 @@ writers = {
 }
 
 # %% tags=["nbval-ignore-output"]
-asked = "Say wolf three times."
+asked = "Say: least crowns cloak waggoner."
 ChatBox(writers, helper.encode, story.decode, asked, template="the reply isn't opened")
 
 # %% [markdown]
