@@ -219,7 +219,7 @@ class PatchAttention(Explorer):
         trained, *random = (self._row(name) for name in self._models)
         random.sort(key=lambda row: row[1:][shown].sum().item())
         return {"trained": trained, "random weights": random[RANDOM // 2], "shown": shown,
-                "band": [_percent(random[i], shown) for i in (0, -1)],
+                "band": [_percent(row, shown) for row in random],
                 "even": shown.sum().item() / len(trained),
                 "label": self.wardrobe.names(image[None])[0]}  # fmt: skip
 
@@ -261,10 +261,12 @@ class PatchAttention(Explorer):
     def tell(self):
         """Say how much of the weight lies on what is shown, and how much that means."""
         part = _percent(self.numbers["trained"], self.numbers["shown"])
-        low, high = self.numbers["band"]
-        where, way = self._where(), "No clear difference"
-        if not low <= part <= high:
+        low, *_, high = self.numbers["band"]
+        where, way, outside = self._where(), "No clear difference", max(low - part, part - high)
+        if outside > (high - low) / 10:
             way = f"Training moved it {'there' if part > high else 'away'}"
+        elif outside > 0:  # one of 21 is always the last, by chance
+            way = f"It's barely {'above' if part > high else 'below'} them, perhaps by chance"
         return (
             f"{where[0].upper()}{where[1:]} puts {part}% of its weight on the "
             f"{CLASSES[self.pictures.labels[self.picture]]}.",
@@ -313,14 +315,16 @@ class PatchAttention(Explorer):
     def _compare(self, sheet, row):
         """Set the share on the cloth beside the random models' and an even spread's."""
         y, part, at = LARGE + 40, _percent(row, self.numbers["shown"]), LARGE * self.numbers["even"]
-        low, high = (LARGE * edge / 100 for edge in self.numbers["band"])
         sheet.rect(0, y, LARGE, 20, PALE)
         sheet.rect(0, y, LARGE * part / 100, 20, BLUE)
-        sheet.rect(low, y + 14, high - low, 6, ORANGE)
+        for share in self.numbers["band"]:
+            sheet.dot(LARGE * share / 100, y + 14, 4, ORANGE, "white", 1)
         sheet.line(at, y - 4, at, y + 24, INK, 2)
         sheet.text(LARGE + 12, y + 16, f"{part}%", BLUE, bold=True)
+        if row is not self.numbers["trained"]:  # the key stands once, beside this one's
+            return
         sheet.text(0, y + 42, "□ counted: over 1/10 of the fullest", BLUE)
-        sheet.text(0, y + 64, f"▬ {RANDOM} random models", ORANGE)
+        sheet.text(0, y + 64, f"● {RANDOM} random models", ORANGE)
         sheet.text(400, y + 64, "│ even weights", INK, anchor="end")
 
     def _draw_outlines(self, sheet, size):

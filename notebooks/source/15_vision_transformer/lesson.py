@@ -508,7 +508,7 @@ that the model has learned anything about boots.""")
 
 # %% [markdown]
 # Here are both models' maps over a picture, random weights on the right. The larger its square, the more weight a patch
-# has, and blue squares lie on the piece of clothing. The orange bar shows what 20 random models do. Click a patch and
+# has, and blue squares lie on the piece of clothing. The orange dots are 20 random models. Click a patch and
 # step through the layers and heads. Where does training make a difference?
 
 # %% tags=["hide-input", "nbval-ignore-output"]
