@@ -246,6 +246,13 @@ def test_moving_on_is_one_rotation(shift):
     torch.testing.assert_close(cosine[shift : shift + 64], turned.cos())
 
 
+def test_the_fastest_wave_is_smooth_and_its_clock_repeats_the_headline():
+    widget = PositionExplorer(pair=0, shift=32)
+    assert "turns by 1833°" in widget.tell()[0]
+    assert "pair 0: 1833°" in widget.svg
+    assert max(line.count(",") for line in re.findall(r'points="([^"]*)"', widget.svg)) > 400
+
+
 def test_every_pair_can_be_chosen_and_the_slowest_still_turns():
     widget = PositionExplorer(shift=32)
     for width, last, turn in (32, 15, "0.33"), (64, 31, "0.24"), (128, 63, "0.21"):

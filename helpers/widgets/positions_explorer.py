@@ -107,10 +107,18 @@ class PositionExplorer(Explorer):
         sheet.text(400, 18, f"wavelength {length:,.1f}", GREY, anchor="end")
         waves = Plot(sheet, LEFT, 28, 400 - LEFT, DIAL - 60, (0, N_POSITIONS - 1), (-1.1, 1.1))
         waves.ticks(up=(-1, 0, 1))
+        # Joined from position to position, a short wave would look like the teeth of a saw.
+        fine = 8 if length < 18 else 1
+        across = torch.arange(fine * (N_POSITIONS - 1) + 1) / fine
+        turned = 2 * math.pi / length * across
         for column, (name, colour) in enumerate(WAVES):
             sheet.text(60 * column, 18, name, colour, bold=True)
             heights = found["two"][:N_POSITIONS, column]
-            waves.curve(range(N_POSITIONS), heights.tolist(), colour, 2.5)
+            wave = turned.cos() if column else turned.sin()
+            waves.curve(across.tolist(), wave.tolist(), colour, 2.5 if fine == 1 else 1.5)
+            if fine > 1:
+                for p, height in enumerate(heights.tolist()):
+                    waves.dot(p, height, 3, colour)
             waves.dot(self.position, heights[self.position].item(), 8, colour)
         self._handle(sheet, "Position p, on the waves")
         return sheet
@@ -136,9 +144,9 @@ class PositionExplorer(Explorer):
 
     def _draw_dial(self, sheet, x, radius, pair):
         """Draw a pair's clock, hands at p and p + k, and the arc between them; names if chosen."""
-        y, around, angle, own = 115, radius / 2, self.angle(pair), pair == self.pair
+        y, around, angle, own = 115, 0.4 * radius, self.angle(pair), pair == self.pair
         start = math.atan2(*self.numbers["table"][self.position, 2 * pair : 2 * pair + 2].tolist())
-        turns, left = divmod(angle, 2 * math.pi)
+        left = angle % (2 * math.pi)
         apart = math.remainder(left, 2 * math.pi)
         close = abs(apart) < 0.4  # no room for two names
 
@@ -153,8 +161,8 @@ class PositionExplorer(Explorer):
             along, up = at(place, radius + 13, 17 + 16 * close)
             sheet.text(along, up + 5, name * own, colour, anchor="middle", bold=True)
         # Beside the arc: in its middle, or on p's other side if it's too narrow for a number.
-        aside = start - math.copysign(0.55, apart), 50
-        along, up = at(*aside if abs(apart) < 1 else (start + left / 2, around + 22))
+        aside = start - math.copysign(0.55, apart), 48
+        along, up = at(*aside if abs(apart) < 1 else (start + left / 2, around + 20))
         sheet.text(along, up + 6, degrees(left) * own, INK, anchor="middle", bold=True)
-        words = f"{turns:.0f} × 360° + {degrees(left)}" if own and turns else degrees(angle)
-        sheet.text(x, DIAL - 10, f"pair {pair}: {words}", INK, anchor="middle", bold=own)
+        words = f"pair {pair}: {degrees(angle)}"
+        sheet.text(x, DIAL - 10, words, INK, anchor="middle", bold=own)
