@@ -59,7 +59,8 @@ class Film:
 def frame_svg(data: dict, scene: dict) -> str:
     """Draw one scene of a film, when its movement is over, with its caption below."""
     lines, high = wrap(scene["caption"], LETTERS), data["height"]
-    sheet = Sheet(data["width"], high + LINE * len(lines) + 14)
+    most = max(len(wrap(one["caption"], LETTERS)) for one in data["scenes"] if one["key"])
+    sheet = Sheet(data["width"], high + LINE * most + 14)  # the frames of a film are equally high
     sheet.rect(0, 0, sheet.width, sheet.height, LIGHT["paper"], round=8)
     for shape in scene["shapes"].values():
         part = Sheet(sheet.width, high)

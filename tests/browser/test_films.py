@@ -11,7 +11,7 @@ FILMS = [NAME, *sorted({path.stem for path in notebook.IMAGES.glob("*.json")} - 
 STEP = "document.querySelector('.film-count').textContent"
 TIME = "Number(document.querySelector('.film-bar input').value)"
 PLACE = "document.querySelector('.film-player path').getAttribute('transform')"
-# At a moment of film n: how high the smallest letter is, and the words that run into others.
+# At a moment of film n: the smallest letter's height, words that run into others, a caption's top.
 WORDS = """([n, moment]) => {
   const player = document.querySelectorAll('.film-player')[n];
   Object.assign(player.querySelector('input'), { step: 'any', value: moment }).oninput();
@@ -32,7 +32,8 @@ WORDS = """([n, moment]) => {
     });
   };
   const faults = words.filter((a) => words.some((b) => a !== b && meet(a, b) && meet(b, a)));
-  return [Math.min(...words.map(({ high }) => high)), faults.map(({ text }) => text.textContent)];
+  return [Math.min(...words.map(({ high }) => high)), faults.map(({ text }) => text.textContent),
+    player.querySelector('[aria-live]').offsetTop];
 }"""
 
 
@@ -126,12 +127,14 @@ def test_on_a_phone_everything_can_be_read_and_hit(film, dark):
     page.evaluate("document.body.style.margin = '0 62px'")  # what JupyterLab leaves a film
     page.wait_for_timeout(300)
     for n, name in enumerate(FILMS):
-        start = 0
+        start, tops = 0, set()
         for scene in notebook.picture(name).data["scenes"]:
-            smallest, faults = page.evaluate(WORDS, [n, start + scene["lead"] + scene["move"]])
+            smallest, faults, top = page.evaluate(WORDS, [n, start + scene["lead"] + scene["move"]])
             assert smallest >= 11.99
             assert not faults, (name, scene["caption"])
+            tops.add(top)
             start += scene["seconds"]
+        assert len(tops) == 1  # long or short, a caption begins at the same height
     ground = page.locator(".film-player").first.evaluate("e => getComputedStyle(e).backgroundColor")
     assert ground == ("rgb(18, 24, 31)" if dark else "rgb(255, 255, 255)")
 
