@@ -6,7 +6,7 @@ from helpers.pretrained import toy_models
 from helpers.text.tokenization import SPECIALS
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
 from helpers.widgets.svg import number
-from images.stage import STAGE, Scene, film
+from images.stage import Scene, film
 
 FRENCH = "le chat noir dort ."
 SEARCH = "un médecin cherche la lettre ."  # no adjective: lesson 02 asks later where a noun looks
@@ -28,175 +28,201 @@ def _trained(french):
 # ---- lesson 01: the hidden state travels ---------------------------------------------------------
 
 PLACES = [44 + 79 * i for i in range(6)]  # the middles of the words
-READ_AT, JAR_AT, COPY_AT, STATE_AT, WRITE_AT = 48, 100, 262, 334, 386  # the heights of the rows
-WIDE, HIGH = 70, 152  # a state as a jar of layers
-ASIDE = 404, 272  # where the first reader's jar waits for the second one
-PAIR = (262, JAR_AT), (174, JAR_AT)  # both readers' jars in the end
+LONG = "le chat dort et la vieille poule ne traverse pas le pont parce qu' il est trop large ."
+READ_AT, JAR_AT, COPY_AT, STATE_AT, WRITE_AT = 48, 84, 280, 334, 386  # the heights of the rows
+WIDE, HIGH = 70, 196  # a state as a jar of layers, while it is filled
+PAIR = (135, 92, 140), (275, 92, 140)  # both readers' jars, backward and forward: x, y and height
+TALL = (135, 92, HIGH), (275, 92, HIGH)  # and before they are copied
+BESIDE = [((x, 172, 190), (x + 84, 172, 190)) for x in (24, 302)]  # in the end: two such pairs
 COLOURS = ("query", "key", "value", "result", "second", "muted")
 
 
 def hidden_state_travelling():
     """A film: the words le chat noir dort enter a recurrent encoder one after the other. Its hidden
     state is a jar, with a layer per word. It never grows, so the layers below shrink: that of le
-    from all of it to 40, 23, 14, 11 and 9 percent. Marks show an even share, of six words 17
-    percent. A second reader goes backwards from eos: of its last state, le is 17 percent. Both last
-    states are the context vector. The decoder's next state comes from its last one, the word
-    written before and a copy of the context. It writes the black cat sleeps.
+    from all of it to 40, 23, 14, 11 and 9 percent; an even share of six is 17 percent. A second
+    reader goes backwards, and of its last state, le is 17 percent. Both last states are the context
+    vector. A copy of it makes the decoder's state s₀. This, a copy and bos make s₁, which writes
+    the, and so on: the black cat sleeps. In the end a sentence of 20 tokens fills two jars of the
+    same size, and le is 10 and 3 percent of them.
 
     A layer's height is its word's share of all that a state depends on: how far the state
     moves, on average, when the word is exchanged for each other word of the vocabulary.
     """
-    read, written, _ = _trained(FRENCH)
-    return film(list(_travelling(read, written, _shares(), _shares(slice(64, None)))), 432)
+    _, written, _ = _trained(FRENCH)
+    sentences = [([*french.split(), "<eos>"], *_readers(french)) for french in (FRENCH, LONG)]
+    return film(list(_travelling(written, *sentences)), 432)
 
 
-def _shares(half=slice(64)):
-    """Measure how much of the state at each word depends on which word: rows sum to 1.
+def _readers(french):
+    """Measure how much of both readers' states at each word depends on which word.
 
-    The first `half` of a state has read forwards, the other one backwards.
+    Returns two lists of rows that sum to 1, of the reader that goes back and the one that goes on.
     """
     toy = toy_models.load_toy("gru")
-    ids = torch.tensor([toy.source.encode(FRENCH, eos=True)])
+    ids = torch.tensor([toy.source.encode(french, eos=True)])
     words = torch.arange(len(SPECIALS), len(toy.source))
     with torch.inference_mode():
-        states = toy.model.encode(ids)[0][..., half]  # (1, T, D)
+        states = toy.model.encode(ids)[0].unflatten(-1, (2, -1))  # (1, T, reader, D)
         moved = []
         for i, word in enumerate(ids[0]):
             others = words[words != word]
             exchanged = ids.repeat(len(others), 1)
             exchanged[:, i] = others
-            other = toy.model.encode(exchanged)[0][..., half]
-            moved.append((other - states).norm(dim=-1).mean(0))  # (T,)
-    moved = torch.stack(moved, 1)  # (T, T): state, word
-    return (moved / moved.sum(1, keepdim=True)).tolist()
+            other = toy.model.encode(exchanged)[0].unflatten(-1, (2, -1))
+            moved.append((other - states).norm(dim=-1).mean(0))  # (T, reader)
+    moved = torch.stack(moved, 1)  # (T, T, reader): state, word
+    return (moved / moved.sum(1, keepdim=True)).permute(2, 0, 1).flip(0).tolist()
 
 
-def _travelling(read, written, *readers):
-    first = [f"{row[0]:.0%}" for row in readers[0]]
-    last = f"{readers[1][0][0]:.0%}"
+def _travelling(written, short, long):
+    (read, _, on), (many, far_back, far_on) = short, long
+    left = [f"{row[0]:.0%}" for row in on]
     told = [
-        "A hidden state of fixed size. What does it keep of a sentence?",
+        "Between a sentence and its translation there's only a hidden state of fixed size.",
         "“le” goes in. So far the state depends on this word alone.",
-        f"“chat” goes in. “le” now makes up {first[1]} of what the state depends on; an even share "
-        "would be 50%.",
-        f"“noir” goes in. “le” is down to {first[2]}; the marks show an even share, 33%.",
+        f"“chat” goes in. “le” now makes up {left[1]} of what the state depends on.",
+        "“noir” goes in. The jar hasn't grown, so the layers below get thinner.",
         "“dort” goes in, and takes the most room.",
         "The full stop takes its part.",
-        f"<eos> ends it. “le” now makes up {first[5]} of what this state depends on; an even share "
-        "would be 17%.",
-        "This reader has finished. Its last state is kept.",
-        f"A second reader goes from <eos> back. It reads “le” last: {last} of its last state. Of "
-        f"“{read[readers[1][0].index(min(readers[1][0]))]}” it has kept the least.",
-        "The two last states together are the context vector.",
-        f"The decoder starts a state, s₁, from a copy of both, and writes “{written[0]}”.",
-        f"State, copy and “{written[0]}” make the next state, which writes “{written[1]}”.",
-        "So it goes on until <eos>. Of any sentence, however long, the decoder gets only two jars.",
+        f"After <eos>, “le” makes up {left[5]} of what the state depends on.",
+        "A second reader starts at the end. Both last states together are the context vector.",
+        "A copy of the context, c, makes the decoder's first state, s₀.",
+        f"s₀, another copy and <bos> make s₁, which writes “{written[0]}”.",
+        f"“{written[0]}” goes in next, with the same c, and so on until <eos>.",
+        f"Now {len(many)} tokens go in, and the jars stay as small. How much is left of “le”?",
+        f"Only {far_back[0][0]:.0%} of one state and {far_on[-1][0]:.0%} of the other. "
+        "The longer the sentence, the less room there is for each word.",
     ]
     for moment, caption in enumerate(told):
-        scene = Scene(caption, {8: 5.6, 12: 3.2}.get(moment, 1.9), moment in (2, 6, 9, 11, 12))
-        _encoder(scene, read, readers, moment, max(moment - 8, 0))
-        if moment > 9:
-            _translation(scene, written, (readers[0][-1], readers[1][0]), moment - 8)
+        scene = Scene(caption, {10: 3.6, 11: 3.6}.get(moment, 1.9), moment in (0, 2, 6, 7, 10, 12))
+        if moment == 0:
+            _narrow(scene, read, on[-1], written)
+        elif moment < 7:
+            _reading(scene, read, on, moment)
+        elif moment < 11:
+            _words(scene, read, len(read))
+            _context(scene, *short, TALL if moment == 7 else PAIR, shares=moment == 7)
+            if moment > 7:
+                _translation(scene, ["<bos>", *written], *[(0, 1), (1, 2), (2, 7)][moment - 8])
+        else:
+            _lengths(scene, short, long, moment == 12)
         yield scene
 
 
-def _encoder(scene, read, readers, moment, passed):
-    """Draw the sentence and its readers: the first goes word by word, then the second at once."""
-    seen, aside, back, y = min(moment, 6), moment > 6, moment > 7, JAR_AT
-    way = "" if passed else ", backwards" if back else ", forwards"
-    scene.text("encoder", 6, 20, "the encoder reads" + way, "muted", anchor="start", bold=True)
+def _words(scene, read, seen):
+    """Write the sentence; a word that is read has left its card."""
+    scene.text("encoder", 6, 20, "the encoder reads", "muted", anchor="start", bold=True)
     for i, (x, word) in enumerate(zip(PLACES, read, strict=True)):
         if i >= seen:
-            scene.rect(f"layer {i}", x - 37, READ_AT - 17, 74, 34, COLOURS[i], COLOURS[i], 0.1)
-        elif i < seen - 1 and not aside:
-            _layers(scene, f"layer was {i}", readers[0][i], x - WIDE / 2, y, WIDE, HIGH, True,
-                    opacity=0.22)  # fmt: skip
+            scene.rect(f"card {i}", x - 38, READ_AT - 17, 76, 34, COLOURS[i], COLOURS[i], 0.1)
         scene.text(f"word {i}", x, READ_AT + 6, word, COLOURS[i] if i < seen else "ink", bold=True,
                    opacity=0.55 if i < seen else 1)  # fmt: skip
-    x = PLACES[max(seen - 1, 0)]
-    first = PAIR[0] if passed else ASIDE if aside else (x - WIDE / 2, y)
-    now = readers[0][seen - 1] if seen else []
-    _jar(scene, "layer", read, now, first, None if aside else seen - 1)
-    if not seen:
-        scene.text("state", PLACES[0] - 38, 276, "hidden state", "muted", anchor="start")
-    elif passed < 2:
-        at = (408, y + HIGH - 11) if passed else (320, 392) if aside else (max(x, 50), 278)
-        _share(scene, "share", *at, now[0], seen, when=(0, 0.75) if aside else (0.2, 1))
-    if passed:
-        scene.text("context", 253, y - 14, "context vector", "ink", bold=True)
-        _jar(scene, "back", read, readers[1][0], PAIR[1])
-    elif back:
-        _jar(scene, "back", read, readers[1][0], (9, y), when=(0.8, 1))
-    if back and passed < 2:
-        at = (94, y + 20) if passed else (50, 278)
-        _share(scene, "back share", *at, readers[1][0][0], 6, when=(0.8, 1))
-    if passed == 1:
-        for x, words in ((297, "forward"), (209, "backward")):
-            scene.text(words, x, 278, words, "muted", room=80)
-    elif not aside:
-        scene.text("layers", 6, 376, "the thicker a layer, the more", "muted", anchor="start")
-        scene.text("layers too", 6, 402, "the state depends on its word", "muted", anchor="start")
-    for i in range(5, 0, -1) if back and not passed else ():  # the second reader's way, at one go
-        turn = 0.3 + 0.11 * (5 - i), 0.3 + 0.11 * (6 - i)
-        scene.text(f"falls {i}", PLACES[i], y + 30, read[i], COLOURS[i], bold=True, opacity=0,
-                   start={"y": READ_AT + 6, "opacity": 1}, when=turn)  # fmt: skip
-        before = PLACES[min(i + 1, 5)] - WIDE / 2, y, WIDE, HIGH
-        _layers(scene, f"back was {i}", readers[1][i], PLACES[i] - WIDE / 2, y, WIDE, HIGH, False,
-                before, opacity=0.22, when=turn)  # fmt: skip
 
 
-def _share(scene, name, x, y, share, count, **how):
-    """Write how much of a state the first of its words is, and what an even share would be."""
-    scene.text(name, x, y, f"le {share:.0%}", COLOURS[0], 20, bold=True, **how)
-    if count > 1:
-        words, x = f"even share {1 / count:.0%}", min(max(x, 73), STAGE - 73)
-        scene.text(f"{name} evenly", x, y + 24, words, "muted", room=140, **how)
+def _narrow(scene, read, state, written):
+    """Draw what the film is about: many words, one state, many words."""
+    _words(scene, read, 0)
+    _jar(scene, "whole forth", read, state, (205, 130, 156))
+    scene.shapes["forth jar"] = scene.shapes.pop("whole forth jar")  # goes to the first word, empty
+    for i, (x, word) in enumerate(zip(PLACES, written, strict=True)):
+        near = 240 + 0.1 * (x - 240)
+        scene.arrow(f"goes in {i}", x, READ_AT + 20, near, 122, COLOURS[i], 2, 9)
+        scene.arrow(f"comes out {i}", near, 294, x, WRITE_AT - 21, "muted", 2, 9)
+        scene.card(f"written {i}", x, WRITE_AT, word, "ink", 74)
+    scene.text("state", 290, 204, "hidden state:", "ink", anchor="start")
+    scene.text("size", 290, 229, "64 numbers", "ink", anchor="start")
+    scene.text("decoder", 6, 424, "the decoder writes", "muted", anchor="start", bold=True)
 
 
-def _jar(scene, name, read, state, at, new=None, when=(0, 0.75)):
-    """Draw the state of a reader, which may have read a `new` word, and an even share."""
-    (x, y), layers = at, _stacked(state, HIGH, name == "layer")
-    for i, top, thick in layers:
-        scene.rect(f"{name} {i}", x, y + top, WIDE, thick, COLOURS[i], COLOURS[i], round=1, line=0,
-                   when=(0.4, 1) if i == new else when)  # fmt: skip
+def _reading(scene, read, states, seen):
+    """Draw the first reader: the word that goes in, and what it makes of the others."""
+    _words(scene, read, seen)
+    for i, state in enumerate(states[:seen]):
+        x, now = PLACES[i], i == seen - 1
+        if now:
+            _jar(scene, "forth", read, state, (x - WIDE / 2, JAR_AT, HIGH), i)
+        for k, top, thick in () if now else _stacked(state, HIGH, True):
+            scene.rect(f"was {i} {k}", x - WIDE / 2, JAR_AT + top, WIDE, thick, COLOURS[k],
+                       round=1, opacity=0.22)  # fmt: skip
+        scene.text(f"left {i}", x, 308, f"{state[0]:.0%}", COLOURS[0], 20, bold=now, when=(0.2, 1))
+        scene.text(f"evenly {i}", x, 334, f"{1 / (i + 1):.0%}", "muted", when=(0.2, 1))
+    scene.text("blue", 6, 376, "blue: how much of the state is “le”", COLOURS[0], anchor="start")
+    scene.text("grey", 6, 402, "grey: an even share", "muted", anchor="start")
+
+
+def _context(scene, read, back, on, boxes, name="", shares=False, dim=False):
+    """Draw the last states of both readers, and how much of each the first of its words is."""
+    middle = (boxes[0][0] + boxes[1][0] + WIDE) / 2
+    for reader, state, box in zip(("back", "forth"), (back[0], on[-1]), boxes, strict=True):
+        _jar(scene, name + reader, read, state, box, dim=dim)
+        if shares:
+            scene.text(f"{name}{reader} share", box[0] + WIDE / 2, sum(box[1:]) + 26,
+                       f"le {state[0]:.0%}", COLOURS[0], 20, bold=True, when=(0.6, 1))  # fmt: skip
+    if shares:
+        even = f"even share {1 / len(read):.0%}"
+        scene.text(f"{name}even", middle, sum(boxes[0][1:]) + 54, even, "muted", when=(0.6, 1))
+    words = f"{len(read)} tokens" if boxes in BESIDE else "context vector"
+    scene.text(f"{name}context", middle, boxes[0][1] - 12, words, "ink", bold=True)
+
+
+def _lengths(scene, short, long, measured):
+    """Draw the jars of a short and a long sentence; in the end, only “le” is bright."""
+    scene.text("encoder", 6, 20, "the encoder reads", "muted", anchor="start", bold=True)
+    for i, word in enumerate(long[0]):
+        scene.text(f"word {i}", 48 + 96 * (i % 5), 48 + 26 * (i // 5), word, _colour(i), bold=True,
+                   opacity=0.5 if i and measured else 1, when=(0, 0.35))  # fmt: skip
+    _context(scene, *short, BESIDE[0], shares=True, dim=measured)
+    _context(scene, *long, BESIDE[1], "long ", measured, measured)
+
+
+def _colour(i):
+    """Choose a word's colour; only the first word has the first one."""
+    return COLOURS[i if i < 6 else 1 + (i - 1) % 5]
+
+
+def _jar(scene, name, read, state, at, new=None, dim=False):
+    """Draw the state of a reader, which may have read a `new` word; only the first is not `dim`."""
+    (x, y, high), reader = at, name.split()[-1]
+    when = (0.5, 1) if at == TALL[0] else (0, 0.75)  # the second reader's comes when there is room
+    for i, top, thick in _stacked(state, high, reader == "forth"):
         how = {"when": when}
         if i == new:  # its card has been there, from which it comes
-            how = {"when": (0.4, 1), "start": {"x": PLACES[i], "y": READ_AT + 6, "fill": "ink"}}
-        if thick > 13:
+            how = {"when": (0.4, 1), "start": {"y": READ_AT - 17, "height": 34}}
+        elif len(read) > 6:  # poured from the words, one after the other
+            come = {"x": 13 + 96 * (i % 5), "y": 36 + 26 * (i // 5), "height": 12, "opacity": 0.5}
+            how = {"when": (0.2 + 0.02 * i, 0.6 + 0.02 * i), "start": come}
+        scene.rect(f"{name} {i}", x, y + top, WIDE, thick, _colour(i), round=1, line=0,
+                   tint=0.3 if dim and i else 1, **how)  # fmt: skip
+        if thick > 17 and len(read) == 6 and not dim:
+            if i == new:
+                how = {"when": (0.4, 1), "start": {"y": READ_AT + 6}}
             scene.text(f"{name} word {i}", x + WIDE / 2, y + top + thick / 2 + 6, read[i], "paper",
                        bold=True, room=WIDE - 4, **how)  # fmt: skip
-    scene.rect(f"{name} jar", x - 3, y - 3, WIDE + 6, HIGH + 6, "none", "ink", when=when)
-    even = HIGH / max(len(layers), 1)
-    level = y + even if name == "back" else y + HIGH - even
-    for k in (-13, 73):  # beside the jar, where no word is
-        if even < HIGH:
-            scene.line(f"{name} even {k}", [(x + k, level), (x + k + 10, level)], "ink", 3,
-                       when=when)  # fmt: skip
+    scene.rect(f"{name} jar", x - 3, y - 3, WIDE + 6, high + 6, "none", "ink", when=when)
 
 
-def _translation(scene, written, contexts, passed):
+def _translation(scene, said, before, done):
     """Draw the decoder: at each step a copy of the context, its state, and the word it writes."""
-    before, done = [0, 1, 2, 6][passed - 2 : passed]
     scene.text("decoder", 6, 424, "the decoder writes", "muted", anchor="start", bold=True)
-    for i, (x, word) in enumerate(zip(PLACES[:done], written, strict=False)):
-        part = 1 / (done - before)
+    for i in range(done):
+        x, part = 35 + 68.3 * i, 1 / (done - before)
         turn = max(i - before, 0) * part
         copied, made = turn + 0.45 * part, turn + 0.7 * part
         fly = {"when": (turn, copied)}
-        for n, (state, box) in enumerate(zip(contexts, PAIR, strict=True)):
-            at = x + 2 - 38 * n, COPY_AT, 34, 38
-            _layers(scene, f"copy {n} {i}", state, *at, not n, (*box, WIDE, HIGH), **fly)
-        if i:
-            scene.arrow(f"on {i}", x - 58, STATE_AT, x - 22, STATE_AT, "ink", 2, 9, **fly)
-            scene.arrow(f"word in {i}", x - 50, WRITE_AT - 18, x - 20, STATE_AT + 12, "ink", 2, 9,
-                        **fly)  # fmt: skip
-        scene.arrow(f"in {i}", x, COPY_AT + 40, x, STATE_AT - 14, "ink", 2, 9, **fly)
-        scene.card(f"state {i}", x, STATE_AT, f"s{'₁₂₃₄₅₆'[i]}", "ink", 40, height=26,
+        scene.card(f"copy {i}", x, COPY_AT, "c", "result", 40, True, 28, start=(240, 160), **fly)
+        scene.arrow(f"in {i}", x, COPY_AT + 16, x, STATE_AT - 14, "ink", 2, 9, **fly)
+        scene.card(f"state {i}", x, STATE_AT, f"s{'₀₁₂₃₄₅₆'[i]}", "ink", 40, height=26,
                    start=(x, STATE_AT - 20), when=(copied, made))  # fmt: skip
-        scene.arrow(f"writes {i}", x, STATE_AT + 14, x, WRITE_AT - 19, "ink", 2, 9,
-                    when=(made, turn + part))  # fmt: skip
-        scene.card(f"written {i}", x, WRITE_AT, word, "ink", 74, full=i == done - 1,
-                   start=(x, STATE_AT), when=(made, turn + part))  # fmt: skip
+        if i:
+            scene.arrow(f"on {i}", x - 47, STATE_AT, x - 22, STATE_AT, "ink", 2, 9, **fly)
+            scene.arrow(f"word in {i}", x - 40, WRITE_AT - 18, x - 17, STATE_AT + 14, "ink", 2, 9,
+                        **fly)  # fmt: skip
+            scene.arrow(f"writes {i}", x, STATE_AT + 14, x, WRITE_AT - 19, "ink", 2, 9,
+                        when=(made, turn + part))  # fmt: skip
+        if i or done > 1:
+            how = {"start": (x, STATE_AT), "when": (made, turn + part)} if i else {"when": (0, 0.4)}
+            scene.card(f"said {i}", x, WRITE_AT, said[i], "ink", 67, full=0 < i == done - 1, **how)
 
 
 def _stacked(shares, high, forward):
@@ -206,26 +232,20 @@ def _stacked(shares, high, forward):
     return [(i, top, high * share) for i, top, share in layers if share > 1e-4]
 
 
-def _layers(scene, name, shares, x, y, wide, high, forward, start=None, **how):
-    """Draw a state; it may come from another box (x, y, width, height)."""
-    for i, top, thick in _stacked(shares, high, forward):
-        if start:
-            rise = start[3] / high
-            how["start"] = {"x": start[0], "y": start[1] + rise * top, "width": start[2],
-                            "height": rise * thick}  # fmt: skip
-        scene.rect(f"{name} {i}", x, y + top, wide, thick, COLOURS[i], round=1, **how)
-
-
 # ---- lesson 02: the decoder looks back -----------------------------------------------------------
+
+COLUMNS = [27 + 54 * j for j in range(7)]  # the middles of the states, and of the map's columns
+LOOK_AT = 189, 212  # where the decoder is
+WROTE_AT = 384  # the left end of the words
 
 
 def decoder_looking_back():
     """A film: the encoder's seven states, of un médecin cherche la lettre, the full stop and eos,
-    stand in a column. Before each word it writes, lines go from the decoder to states, as thick as
-    the weights written on them, and a piece of each state comes back. A, doctor and looks each come
-    mostly from the next French word. For takes 0.57 of cherche and 0.42 of la, the takes 0.71 of la
-    and 0.26 of cherche. Letter comes from lettre, the full stop and eos both from the full stop. At
-    the end each line becomes a cell of a map, as dark as its weight: a diagonal with a kink at for.
+    stand in a row. Before each word it writes, lines go from the decoder to all of them, as thick
+    as the weights written above them, and the weights become a row of a map below. A, doctor and
+    looks each come mostly from the next French word. For takes 0.57 of cherche and 0.42 of la, the
+    takes 0.71 of la and 0.26 of cherche. Letter comes from lettre, the full stop and eos both from
+    the full stop. At the end the map grows: a diagonal with a kink at for.
     """
     read, written, weights = _trained(SEARCH)
 
@@ -233,82 +253,66 @@ def decoder_looking_back():
         return f"{weights[i][j]:.2f} of {STATES[j]}"
 
     told = [
-        "The encoder has read seven tokens and kept a state of each, h₁ to h₇.",
-        f"Before it writes “a”, the decoder takes {of(0, 0)} and {of(0, 1)}.",
-        f"For “doctor” it takes {of(1, 1)}, médecin …",
-        f"… and for “looks” {of(2, 2)}, cherche.",
+        f"The encoder has kept seven states. To write “a”, the decoder takes {of(0, 0)} and "
+        f"{of(0, 1)}.",
+        f"For “doctor” it weighs all seven anew, and takes {of(1, 1)}.",
+        f"For “looks” it takes {of(2, 2)}.",
         f"“for” has no French word of its own. The decoder takes {of(3, 2)} and {of(3, 3)}.",
-        f"For “the” the decoder takes {of(4, 3)}, la, and again some of h₃.",
-        f"For “letter” it takes {of(5, 4)}, lettre …",
-        f"… for the full stop {of(6, 5)}, the full stop …",
+        f"For “the” it takes {of(4, 3)}, and again some of h₃.",
+        f"For “letter” it takes {of(5, 4)} …",
+        f"… for the full stop {of(6, 5)} …",
         "… and even for <eos> mostly h₆.",
-        "A row per English word, a column per French one. Rounded weights can sum to 1.01.",
+        "Eight words, eight rows of weights: the decoder weighed all seven states anew for each.",
     ]
-    scenes = [Scene(caption, 1.6, key=i not in (3, 6, 7)) for i, caption in enumerate(told)]
-    for i, scene in enumerate(scenes[:-1]):
-        _gaze(scene, read, written, weights, i - 1)
-    _as_map(scenes[-1], read, written, weights)
-    return film(scenes, 376)
+    scenes = [Scene(caption, 1.9, key=i not in (2, 5, 6)) for i, caption in enumerate(told)]
+    for now, scene in enumerate(scenes):
+        _gaze(scene, read, written, weights, now)
+    return film(scenes, 432)
 
 
 def _gaze(scene, read, written, weights, now):
-    """Draw the states, the decoder and the words up to the one that it writes now."""
-    scene.text("French", 16, 18, "read", "query", anchor="start", bold=True)
-    scene.text("English", 422, 18, "written", "key", bold=True)
-    places = [48 + 43 * i for i in range(len(written))]  # French is one word shorter
-    for i in range(now + 1):
-        _look(scene, i, places, weights[i], i == now)
-        scene.card(f"written {i}", 422, places[i], written[i], "key", 104, start=(300, places[i]),
-                   when=(0.85, 1))  # fmt: skip
-    here = places[max(now, 0)]
-    scene.card("decoder", 300, here, "decoder", "key", 84, True, bold=False, when=(0, 0.2))
-    for j, (y, word) in enumerate(zip(places, read, strict=False)):
-        scene.rect(f"box {j}", 6, y - 17, 128, 34, "none", "query")
-        scene.text(f"read {j}", 16, y + 6, word, "ink", anchor="start", bold=True, turn=0, room=80)
-        scene.text(f"state {j}", 130, y + 6, STATES[j], "query", anchor="end")
-
-
-def _as_map(scene, read, written, weights):
-    """Draw the same words as columns and rows, and the lines as cells, their weights in them."""
-    scene.text("French", 6, 18, "read", "query", anchor="start", bold=True)
-    scene.text("English", 422, 76, "written", "key", bold=True)
-    for i, (word, row) in enumerate(zip(written, weights, strict=True)):
-        y = 103 + 35 * i
-        for j, weight in enumerate(row):
-            x = 32 + 51 * j
-            scene.rect(f"edge {i} {j}", x - 24, y - 16, 48, 32, "none", "edge", line=1, round=0,
-                       when=(0.6, 1))  # fmt: skip
-            scene.line(f"gaze {i} {j}", [(x - 24, y), (x + 24, y)], "result", 32,
-                       opacity=round(weight, 2))  # fmt: skip
-            if weight >= 0.005:
-                scene.text(f"cell {i} {j}", x, y + 6, f"{weight:.2f}",
-                           "paper" if weight > 0.75 else "ink", room=46, when=(0.7, 1))  # fmt: skip
-        scene.card(f"written {i}", 422, y, word, "key", 104, height=32)
-    for j, word in enumerate(read):  # aslant, as words are wider than columns
-        scene.text(f"read {j}", 36 + 51 * j, 82, word, "ink", anchor="start", bold=True, turn=-50,
+    """Draw the states as the decoder weighs them now, and a map of the weights so far."""
+    last = now == len(written)
+    foot, pitch = (118, 40) if last else (250, 23)
+    grows = {"when": (0, 0.8)} if last else {}
+    scene.text("read", 6, 18, "read", "query", anchor="start", bold=True)
+    scene.text("written", WROTE_AT, foot - 24, "written", "key", anchor="start", bold=True,
+               **grows)  # fmt: skip
+    for j, (x, word) in enumerate(zip(COLUMNS, read, strict=True)):  # aslant, as words are wider
+        scene.text(f"read {j}", x + 4, 86, word, "ink", anchor="start", bold=True, turn=-50,
                    room=200)  # fmt: skip
-
-
-def _look(scene, i, places, weights, now):
-    """Draw the decoder's lines before English word i; now they grow, and then pieces come back."""
-    y = places[i]
-    for j, weight in enumerate(weights):
-        if weight <= SEEN:
+        if last:
             continue
-        line = [(257 if now else 369, y), (135, places[j])]
-        scene.line(f"gaze {i} {j}", line, "result", round(12 * weight, 1),
-                   opacity=1 if now else 0.2, start={"points": [257, y] * 2},
-                   when=(0.2, 0.45) if now else (0, 0.3))  # fmt: skip
-        if not now:
+        weight = weights[now][j]
+        said = f"{weight:.2f}".replace("0.00", "0")
+        scene.text(f"weight {j}", x, 106, said, "result" if weight > SEEN else "muted",
+                   bold=weight > SEEN, when=(0, 0.5))  # fmt: skip
+        end = LOOK_AT[0] + 0.12 * (x - LOOK_AT[0]), LOOK_AT[1] - 17
+        scene.line(f"gaze {j}", [(x, 144), end], "result", round(max(14 * weight, 1.5), 1),
+                   opacity=1 if weight > SEEN else 0.35, when=(0, 0.5))  # fmt: skip
+        scene.rect(f"state {j}", x - 22, 114, 44, 30, "result", "query", weight, when=(0, 0.5))
+        scene.text(f"h {j}", x, 135, STATES[j], "paper" if weight > 0.75 else "ink", when=(0, 0.5))
+    if not last:
+        scene.card("decoder", *LOOK_AT, "decoder", "key", 100, True)
+    for i, word in enumerate(written):
+        y = foot + pitch * i
+        scene.rect(f"row {i}", 1, y - pitch / 2, 376, pitch, "none", "edge", line=1, round=0,
+                   **grows)  # fmt: skip
+        if i > now:
             continue
-        at = places[j] + (22 if y < places[j] else -10)  # at its state, beside the line
-        scene.text(f"weight {i} {j}", 160, at, f"{weight:.2f}", "result", bold=True,
-                   when=(0.5, 0.6))  # fmt: skip
-        come = {"x": 104, "y": places[j] - 15 * weight, "width": 30, "opacity": 1}
-        scene.rect(f"piece {i} {j}", 260, y - 15 * weight, 80, 30 * weight, "result", line=0,
-                   tint=0.35, round=1, start=come, opacity=0, when=(0.55, 0.9))  # fmt: skip
-    if now:
-        scene.arrow(f"writes {i}", 344, y, 367, y, "key", 4, 12, when=(0.8, 0.9))
+        scene.text(f"written {i}", WROTE_AT, y + 6, word, "key", anchor="start", bold=True,
+                   start={"x": LOOK_AT[0] - 30, "y": LOOK_AT[1] + 6},
+                   **({"when": (0.6, 1)} | grows))  # fmt: skip
+        for j, weight in enumerate(weights[i]):
+            if weight < 0.005:
+                continue
+            x, come = COLUMNS[j], {"x": COLUMNS[j] - 22, "y": 114, "width": 44, "height": 30}
+            scene.rect(f"cell {i} {j}", x - 26, y - pitch / 2 + 1, 52, pitch - 2, "result", "none",
+                       weight, line=0, round=0, start=come,
+                       **({"when": (0.5, 1)} | grows))  # fmt: skip
+            if last:
+                scene.text(f"share {i} {j}", x, y + 6, f"{weight:.2f}",
+                           "paper" if weight > 0.75 else "ink", when=(0.7, 1))  # fmt: skip
 
 
 # ---- lesson 02: one step of attention, in numbers ------------------------------------------------

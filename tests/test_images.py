@@ -44,6 +44,8 @@ def test_no_letter_is_too_small_and_nothing_is_fetched(path):
 @pytest.mark.parametrize("name", FILMS)
 def test_a_film_can_be_read_on_a_phone_and_in_time_and_is_small(name):
     film = show(name)
+    first, *others = (len(scene["shapes"]) for scene in film.data["scenes"])
+    assert first >= min(others) / 2  # there is something to see before it plays
     for scene in film.data["scenes"]:
         assert scene["seconds"] >= len(scene["caption"].split()) / 200 * 60
         assert scene["seconds"] >= scene["lead"] + scene["move"]
@@ -71,16 +73,24 @@ def test_in_every_film_things_keep_who_they_are_and_move(name):
 
 
 def test_the_first_word_loses_the_room_in_the_state_that_the_alt_text_says():
-    shares = [100 * row[0] for row in recurrent_films._shares()]
-    alt = show("hidden_state_travelling").alt
+    back, on = recurrent_films._readers(recurrent_films.FRENCH)
+    far_back, far_on = recurrent_films._readers(recurrent_films.LONG)
+    alt, scenes = (show("hidden_state_travelling").data[key] for key in ("alt", "scenes"))
     said = re.search(r"all of it to ([\d, ]+) and (\d+)", alt)
-    assert [f"{share:.0f}" for share in shares[1:]] == [*said[1].split(", "), said[2]]
-    assert f"le is {100 * recurrent_films._shares(slice(64, None))[0][0]:.0f} percent" in alt
-    for n, scene in enumerate(show("hidden_state_travelling").data["scenes"][2:7], 2):
-        line, jar = scene["shapes"]["layer even 73"]["points"], scene["shapes"]["layer jar"]
-        assert scene["shapes"]["share evenly"]["text"] == f"even share {1 / n:.0%}"
-        above = jar["y"] + jar["height"] - 3 - line[1]
-        assert above / recurrent_films.HIGH == pytest.approx(1 / n, abs=0.001)
+    shares = [f"{100 * row[0]:.0f}" for row in on]
+    assert shares[1:] == [*said[1].split(", "), said[2]]
+    assert f"le is {100 * back[0][0]:.0f} percent" in alt
+    assert f"le is {100 * far_back[0][0]:.0f} and {100 * far_on[-1][0]:.0f} percent of them" in alt
+    for n, scene in enumerate(scenes[1:7], 1):
+        named = {name: shape.get("text") for name, shape in scene["shapes"].items()}
+        assert [named[f"left {i}"] for i in range(n)] == [f"{share}%" for share in shares[:n]]
+        assert [named[f"evenly {i}"] for i in range(n)] == [f"{1 / (i + 1):.0%}" for i in range(n)]
+    last = scenes[-1]["shapes"]
+    high = [last[f"{name}forth jar"]["height"] for name in ("", "long ")]
+    assert high[0] == high[1]  # the jars stay as small
+    assert last["long forth 0"]["height"] / (high[1] - 6) == pytest.approx(far_on[-1][0], abs=0.001)
+    assert scenes[9]["shapes"]["said 0.text"]["text"] == "<bos>"  # goes into the first step
+    assert "word in 1" in scenes[9]["shapes"]
 
 
 def _shapes(name):
@@ -123,12 +133,18 @@ def test_training_and_writing_differ_where_the_caption_says_so():
 
 
 def test_an_english_word_appears_when_its_weights_are_there_and_its_caption_says_them():
-    _, *scenes, _ = show("decoder_looking_back").data["scenes"]
+    *scenes, last = show("decoder_looking_back").data["scenes"]
     for i, scene in enumerate(scenes):
         shapes = scene["shapes"]
         assert sum(bool(re.fullmatch(r"written \d", name)) for name in shapes) == i + 1
         said = re.findall(r"0\.\d\d", scene["caption"])
-        assert {*said} <= {v["text"] for k, v in shapes.items() if k.startswith(f"weight {i}")}
+        assert {*said} <= {v["text"] for k, v in shapes.items() if k.startswith("weight")}
+        for j in range(7):  # each state shows its weight, and the map keeps it
+            weight = shapes[f"state {j}"]["tint"]
+            assert float(shapes[f"weight {j}"]["text"]) == pytest.approx(weight, abs=0.006)
+            if weight >= 0.01:
+                assert last["shapes"][f"cell {i} {j}"]["tint"] == weight
+                assert last["shapes"][f"share {i} {j}"]["text"] == f"{weight:.2f}"
 
 
 def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows():
