@@ -105,7 +105,7 @@ print("layer", view.layer, "head", view.head, "weights", view.weights.shape)
 
 # %%
 gru = toy_models.load_toy("gru")
-RNNStepper(gru.model, gru.source, gru.target, "le chat noir voit le chien .")
+RNNStepper(gru.model, gru.source, gru.target, "le chat noir dort .")
 
 # %% [markdown]
 # ## Bahdanau's look back (lesson 02)
