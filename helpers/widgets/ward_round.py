@@ -52,13 +52,13 @@ def chart(name):
     return modules, odd[0] if odd else None
 
 
-def plain(path):
+def _plain(path):
     """Say in words where a module is: "layers.0.self_attention" is "layer 1, self-attention"."""
     path = path.replace("encoder.layers", "encoder").replace("layers", "layer").replace("_", "-")
     return re.sub(r"\.(\d)", lambda found: f" {int(found[1]) + 1}", path).replace(".", ", ")
 
 
-def lines_at_fault(name):
+def _lines_at_fault(name):
     """Return a patient's lines that differ from the healthy text's, and the healthy ones."""
     healthy = Path(ward.__file__).read_text(encoding="utf-8").splitlines()
     changed = list(difflib.unified_diff(healthy, source_of(ALL[name]).splitlines(), n=0))[2:]
@@ -125,7 +125,7 @@ class WardRound(Explorer):
         for i, (path, *_) in enumerate(modules):
             chosen, y = i == self.module, 27.5 + 26 * i
             names.rect(0, y, 230, 23, BLUE if chosen else PALE, round=4)
-            label = plain(path) or "the whole model"
+            label = _plain(path) or "the whole model"
             names.text(8, y + 17, label, "white" if chosen else INK)
             found = chosen and i == self.numbers["first"]
             names.rect(208, y, 22 * found, 23, ORANGE, round=4)
@@ -157,6 +157,6 @@ class WardRound(Explorer):
         suspect = f"You suspect: {self.numbers['path']}"
         parts = [("The complaint", f"“{ALL[name].complaint}”", suspect)]
         if self.module == self.numbers["first"]:
-            broken, mended = lines_at_fault(name)
+            broken, mended = _lines_at_fault(name)
             parts += [("Broken", *broken), ("Mended", *mended), ("Why", why)]
         return [sheet for part in parts for sheet in lines_of_text(part, 254, 28)]

@@ -86,8 +86,8 @@ def test_the_map_gets_the_numbers_that_python_sends(sentence, translator, answer
         here = slice(wanted["at"], wanted["at"] + numpy.prod(wanted["shape"]))
         assert numpy.abs(ours[here] - theirs[here]).max() <= 1
     candidates, wanted = (one.pop("candidates") for one in (answer["described"], described))
-    assert [[word for word, _, _ in row] for row in candidates] == [
-        [word for word, _, _ in row] for row in wanted
+    assert [[word for word, *_ in row] for row in candidates] == [
+        [word for word, *_ in row] for row in wanted
     ]
     numbers, others = ([part[1:] for row in one for part in row] for one in (candidates, wanted))
     assert numpy.allclose(numbers, others, atol=1.1e-3)

@@ -81,6 +81,9 @@ export function packTrace(model, { encoder, decoder, written, logits, tokensOf }
     written: labels(written),
     ...candidatesOf(logits, written, decoder.tokens, tokensOf),
     image: null,
+    choices: [], // other pictures, what is guessed early, and which one is read: a Vision Transformer's
+    guesses: [],
+    reads: -1,
   };
   return { described, data: packer.bytes() };
 }
@@ -96,9 +99,9 @@ function candidatesOf(logits, written, read, tokensOf) {
     const tokens = tokensOf(best);
     drawn.push(tokens.indexOf(token));
     const words = labelsOfNext(read.slice(0, row + 1), tokens);
-    // A softmax over many tokens never reaches 1.
-    const share = (id) => Math.min(Number(shares[id].toFixed(5)), 0.99998);
-    return best.map((id, i) => [words[i], Number(scores[id].toFixed(3)), share(id)]);
+    // A softmax over many tokens never reaches 1; the loss of an unlikely one needs its digits.
+    const share = (id) => Math.min(Number(shares[id].toPrecision(4)), 0.99998);
+    return best.map((id, i) => [words[i], Number(scores[id].toFixed(3)), share(id), i + 1]);
   });
   return { candidates, drawn };
 }
