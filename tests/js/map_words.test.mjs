@@ -86,6 +86,10 @@ test("a head that looks at one token names it, and one that looks everywhere say
   const causal = sublayerOf([[1, 0, 0], [0.5, 0.5, 0], [0.3, 0.3, 0.4]], { causal: true });
   const many = purposeOf(causal, 0, stackOf(names(3)), names(3)); // the first row has no choice
   assert.equal(many.words, "mixes many tokens, and the largest share is 45%");
+  const scattered = [3, 7, 0, 5, 1, 6, 2, 4];
+  const one = purposeOf(sublayerOf(mostly(8, 8, 0.89, (row) => scattered[row])), 0, stackOf(tokens), tokens);
+  assert.equal(one.words, "takes 89% of its mixture from one token, but at no fixed place");
+  assert.equal(one.short, "one token 89%");
 });
 
 test("a cross-attention names the word that a row writes and the one it takes from", () => {

@@ -79,6 +79,9 @@ function measured(head, cross, stack, keys) {
     const about = Math.round(mean(all, (row) => Math.exp(entropy(row))));
     return { share: 1 / about, words: `spreads its weight over about ${about} patches`, short: `≈ ${about} patches` };
   }
+  // More than half comes from one token, and which one it is changes from row to row.
+  const loose = "one token, but at no fixed place";
+  if (single > 0.5) return { ...told({ share: single, words: loose, short: "one token" }), share: 0 };
   return { share: 0, words: `mixes many tokens, and the largest share is ${percent(single)}`, short: "many tokens" };
 }
 
