@@ -109,13 +109,14 @@ export function neuronScene(where, place, width, room) {
     .slice(0, 3)
     .map(({ token }) => `“${token}”`)
     .join(", ");
+  const named = lit.length > 3 ? `most of all ${brightest}` : brightest;
   scene.beat(
     `Neuron ${n} multiplies a token’s vector with its own column of weights and adds a bias. Each token goes through alone.`,
     [0, 0, width, at.after - 4],
   );
   scene.beat(
     lit.length
-      ? `${activation} lets what is above zero through. Here that’s ${lit.length} of ${tokens.length} tokens, most of all ${brightest}.`
+      ? `${activation} lets what is above zero through. Here that’s ${lit.length} of ${tokens.length} tokens (${named}).`
       : `${activation} lets nothing through here: no token of this sentence lights this neuron up.`,
     [0, at.after - 4, width, at.writes - at.after],
   );
@@ -126,7 +127,7 @@ export function neuronScene(where, place, width, room) {
   );
   const dark = own > 0 ? "" : ` “${tokens[row]}” doesn’t.`;
   scene.hint = lit.length
-    ? `Of this sentence’s tokens, ${lit.length} of ${tokens.length} light neuron ${n} up, most of all ${brightest}.${dark} Press another neuron above or another token.`
+    ? `Of this sentence’s tokens, ${lit.length} of ${tokens.length} light neuron ${n} up (${named}).${dark} Press another neuron above or another token.`
     : `No token of this sentence lights neuron ${n} up. Press another one above.`;
   return scene;
 }

@@ -68,7 +68,7 @@ export function numberScene(where, place, width, room) {
   const chosen = !where.words && query === most.query && key === most.key;
   const next = where.kind === "cross-attention" ? `, and the model writes “${stack.written[query]}” next` : "";
   const share = valueAt(head.weights, query, key);
-  const more = head.weights.data.every((weight) => weight <= share) ? "No other row gives a key more. " : "";
+  const more = head.weights.data.every((weight) => weight <= share) ? "It is the largest weight of this head. " : "";
   const why = `In this head, ${names[0]} gives ${names[1]} ${percent(share)} of its weight${next}. ${more}`;
   const weights = rowOf(head.weights, query);
   const best = weights.indexOf(Math.max(...weights));

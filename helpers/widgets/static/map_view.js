@@ -57,7 +57,7 @@ class MapView {
       // An empty field says again what the picture shows; what was typed stays there to be mended.
       if (!asked) this.bars.input.value = this.reads;
       const other = words && asked && this.reads && asked !== this.reads;
-      this.hear(other ? `${words} The picture still shows “${shorten(this.reads, 60)}”` : words);
+      this.hear(other ? `${words} The picture still shows “${shorten(this.reads, 60)}”.` : words);
     };
     // What was asked for by key takes the focus once it's there.
     const answered = () => {
