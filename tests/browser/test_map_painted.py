@@ -824,6 +824,8 @@ def test_in_jupyterlab_the_last_token_of_a_gpt_is_chosen(open_notebook):
     open_(page, "^Next token: ")
     page.get_by_role("button", name=re.compile("write it instead$")).first.click()
     expect(page.locator(".mm-words")).to_contain_text("yourself: “")  # nothing is read after it
+    page.keyboard.press("Escape")
+    expect(page.get_by_label("Your own beginning")).to_be_visible()
 
 
 def test_in_jupyterlab_the_map_and_python_talk(open_notebook):
