@@ -58,6 +58,7 @@ def _plain(path):
     return re.sub(r"\.(\d)", lambda found: f" {int(found[1]) + 1}", path).replace(".", ", ")
 
 
+@functools.cache
 def _lines_at_fault(name):
     """Return a patient's lines that differ from the healthy text's, and the healthy ones."""
     healthy = Path(ward.__file__).read_text(encoding="utf-8").splitlines()

@@ -198,10 +198,8 @@ export function outputScene(model, where, width, room, row, dials) {
     found.forEach(({ token: word, share }, i) => {
       const [what, does] = model.scored ? ["the reference", "score it"] : ["what’s written", "write it"];
       const act = i === model.drawn[row] ? `it is ${what}` : `${does} instead`;
-      const [rect, tip] = [
-        [left - 6, top + i * pitch, width - left + 3, pitch],
-        [...tell(one, i), `click: ${act}`],
-      ];
+      const rect = [left - 6, top + i * pitch, width - left + 3, pitch];
+      const tip = [...tell(one, i), `click: ${act}`];
       scene.button(rect, `“${word}”, ${percent(share)}: ${act}`, { choose: i }, tip);
     });
   } else {

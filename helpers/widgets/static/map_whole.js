@@ -206,11 +206,8 @@ function embedding(scene, model, stack, { label, strip, gap, pitch, vectors: roo
       p.text(i === 1 ? "+" : "=", x, y, { size: 14, weight: 600, align: "center", color: p.theme.muted });
     });
     scene.part(part, xs[i] - 2, top, wide + 4, height);
-    const [rect, said] = [
-      [xs[i], top, wide, rows * pitch],
-      [`${words}, ${what}`, what],
-    ];
-    scene.vectors(rect, stack[name], stack.tokens, said, null, rows);
+    const said = [`${words}, ${what}`, what];
+    scene.vectors([xs[i], top, wide, rows * pitch], stack[name], stack.tokens, said, null, rows);
   });
   const long = textWidth("embedding + position", 12) <= room + 6;
   const name = !model.positions ? "embedding" : long ? "embedding + position" : "emb. + pos.";
