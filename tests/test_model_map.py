@@ -633,9 +633,9 @@ def test_a_recurrent_trace_holds_what_the_model_computes():
         weights = toy.model.attention_maps(source, target)[0]
         logits = toy.model(source, target)[0]
     torch.testing.assert_close(found.weights, weights)
-    torch.testing.assert_close(found.energies.softmax(-1), weights)
+    torch.testing.assert_close(found.scores.softmax(-1), weights)
     mixed = torch.tanh(found.projected_queries[:, None] + found.projected_states)
-    torch.testing.assert_close(mixed @ found.vector, found.energies)
+    torch.testing.assert_close(mixed @ found.vector, found.scores)
     assert [row[0].token for row in found.candidates] == found.written
     assert found.candidates[2][0].logit == pytest.approx(logits[2].max().item(), abs=1e-4)
     with pytest.raises(ValueError, match="attention='none'"):
@@ -644,7 +644,7 @@ def test_a_recurrent_trace_holds_what_the_model_computes():
 
 def test_the_map_of_the_recurrent_pair():
     trace = load_toy("additive").trace("le chat noir voit le chien .")
-    view = model_map(trace, here="cross-attention", place="energy/2,1")
+    view = model_map(trace, here="cross-attention", place="score/2,1")
     assert view._tour == []
     with pytest.raises(ValueError, match="there is no place"):
         view.place = "encoder/0"
@@ -652,8 +652,8 @@ def test_the_map_of_the_recurrent_pair():
         view.here = "head"
     described, data = pack_recurrent(trace)
     assert described["recurrent"]
-    step = described["energies"]["scale"]
-    close = unpacked(data, described["energies"]) - trace.energies.numpy()
+    step = described["scores"]["scale"]
+    close = unpacked(data, described["scores"]) - trace.scores.numpy()
     assert abs(close).max() <= 0.501 * step
     assert "cat to chat (0.97)" in STILL.search(view.static_html())[1]
 

@@ -33,7 +33,7 @@ class RecurrentTrace:
         W s.
     vector : Tensor of shape (A,)
         v.
-    energies, weights : Tensor of shape (T, S)
+    scores, weights : Tensor of shape (T, S)
     context : Tensor of shape (T, D)
     candidates : list of list of Candidate
     written : list of str, length T
@@ -49,7 +49,7 @@ class RecurrentTrace:
     projected_states: torch.Tensor
     projected_queries: torch.Tensor
     vector: torch.Tensor
-    energies: torch.Tensor
+    scores: torch.Tensor
     weights: torch.Tensor
     context: torch.Tensor
     candidates: list
@@ -170,7 +170,7 @@ def trace_recurrent(model, source, target, sentence, look=None) -> RecurrentTrac
             projected_states=keys,
             projected_queries=queries,
             vector=attention.energy.weight[0].detach(),
-            energies=attention.energy(mixed).squeeze(-1),
+            scores=attention.energy(mixed).squeeze(-1),
             weights=found["weights"],
             context=found["weights"] @ found["encoder"],
             candidates=candidates_of(found["logits"], target.tokens),

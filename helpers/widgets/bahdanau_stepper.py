@@ -57,7 +57,7 @@ class BahdanauStepper(SentenceStepper):
         found["state"] = found["states"][t]
         found["alpha"], layer = found["weights"][t], self._model.decoder.attention
         hidden = torch.tanh(layer.query_proj(found["state"]) + layer.key_proj(found["encoder"]))
-        found["energies"] = layer.energy(hidden)[:, 0].detach()  # eq. (6) of the paper
+        found["scores"] = layer.energy(hidden)[:, 0].detach()  # eq. (6) of the paper
         found["context"] = found["alpha"] @ found["encoder"]
         chances, ids = found["probabilities"][t].topk(min(3, len(self._target)))
         found["candidates"] = list(zip(self._target.tokens(ids), chances.tolist(), strict=True))
@@ -99,15 +99,15 @@ class BahdanauStepper(SentenceStepper):
         """Draw a band from every source word to the context, as wide as its weight."""
         sheet, found = Sheet(WIDE, HEIGHT, LEAST), self.numbers
         middle = TOP + PITCH * len(found["source"]) / 2
-        for x, words in ((138, "1 energy"), (218, "2 weight"), (WIDE, "3 context")):
+        for x, words in ((138, "1 score"), (218, "2 weight"), (WIDE, "3 context")):
             sheet.text(x, 48, words, GREY, anchor="end")
         sheet.text(0, 18, f"Where to look before token {self.output_step}", BLUE, bold=True)
         for i, word in enumerate(found["source"]):
             y, weight = TOP + PITCH * i + 10, found["alpha"][i].item()
             chosen = self.forced == i
             sheet.text(80, y + 6, word, BLUE, anchor="end", bold=chosen)
-            energy = "" if found["told"] else number(found["energies"][i])
-            sheet.text(138, y + 6, energy, GREY, anchor="end")
+            score = "" if found["told"] else number(found["scores"][i])
+            sheet.text(138, y + 6, score, GREY, anchor="end")
             label = "Let the model look for itself" if chosen else f"Look at {word} ({i + 1}) alone"
             sheet.target(0, y - 14, 200, PITCH, label, forced=OWN if chosen else i)
             sheet.text(150, y + 6, share(weight) if weight >= 0.005 else "", INK)

@@ -57,7 +57,7 @@ def problem_with(trace) -> str:
 def _not_a_number(trace):
     """Name the first part with a number that is none, in the order of computation."""
     if isinstance(trace, RecurrentTrace):
-        parts = {"the encoder's states": trace.states, "the energies": trace.energies}
+        parts = {"the encoder's states": trace.states, "the scores": trace.scores}
         parts["the decoder's states"] = trace.after
         return next((name for name, tensor in parts.items() if not _finite(tensor)), "")
     for name in ("encoder", "decoder"):
@@ -115,7 +115,7 @@ def pack_trace(trace) -> tuple[dict, bytes]:
 def pack_recurrent(trace: RecurrentTrace) -> tuple[dict, bytes]:
     """Turn a recurrent trace into what the browser gets; see `pack_trace`."""
     packer = Packer()
-    whole = ("projected_states", "projected_queries", "vector", "energies", "weights")
+    whole = ("projected_states", "projected_queries", "vector", "scores", "weights")
     described = {name: packer.add(getattr(trace, name)) for name in whole}
     strips = ("states", "before", "after", "context")
     described |= {name: _strip(getattr(trace, name), packer) for name in strips}

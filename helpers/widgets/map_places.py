@@ -37,13 +37,13 @@ def is_place(trace, place: str) -> bool:
     neuron there, one of those that the map shows; "encoder/0/self-attention/2/q/3" the query's
     projection (or "k", "v"), and "encoder/0/self-attention/2/3,4/why" the parts of a score,
     compared with those of key 1 by ".../why,1", and shown pair by pair by ".../pairs"; in a
-    recurrent pair "energy/3,1".
+    recurrent pair "score/3,1".
     """
     if not place:
         return True
     name, _, rest = place.partition("/")
     if isinstance(trace, RecurrentTrace):
-        return name == "energy" and _are_below(rest.split(","), trace.energies.shape)
+        return name == "score" and _are_below(rest.split(","), trace.scores.shape)
     stack = _stack(trace, name)
     if stack is None or rest in ("embedding", "output"):
         answers = trace.candidates and stack is trace.stacks[-1]

@@ -269,7 +269,7 @@ def model_map(trace, here="", tour="all", **state):
     trace : Trace or RecurrentTrace
         What ``translator.trace("…")``, ``minilm.trace("…")``, ``storyteller.trace("…")``,
         ``wardrobe.trace(image)`` or a toy translator's ``trace("…")`` returned. The recurrent pair
-        of lesson 02 gives a smaller map: states, energies, weights, context.
+        of lesson 02 gives a smaller map: states, scores, weights, context.
     here : str, default=""
         What the lesson builds: it is lit, and the rest is dimmed until the learner lights it. One
         of "embeddings", "positions", "encoder", "self-attention", "head", "multi-head",

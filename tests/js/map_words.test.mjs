@@ -62,8 +62,8 @@ test("a press on a dark neuron opens the nearest that lights up, with its strong
 
 test("one number of the recurrent pair is of the step on show", () => {
   const weights = matrix(Float32Array.from([0.9, 0.1, 0.2, 0.8]), 2, 2);
-  assert.equal(deeper("", { recurrent: true, weights }, 1), "energy/1,1");
-  assert.equal(deeper("energy/0,1", { recurrent: true, weights }, 1), "energy/0,1");
+  assert.equal(deeper("", { recurrent: true, weights }, 1), "score/1,1");
+  assert.equal(deeper("score/0,1", { recurrent: true, weights }, 1), "score/0,1");
 });
 
 test("a head that looks at a neighbour says at which, and how much", () => {

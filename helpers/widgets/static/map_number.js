@@ -28,7 +28,7 @@ export function numberScene(where, place, width, room) {
   vectors(scene, where, names, g, say);
   productBars(scene, products, g, q, k);
   running(scene, sums, g);
-  // An energy is the model's own, rounded once.
+  // A score is the model's own, rounded once.
   const total = where.words ? valueAt(head.scores, query, key) : sums[sums.length - 1];
   const [told, later] = outcome(scene, where, place, total, names, g, say);
 

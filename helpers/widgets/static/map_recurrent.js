@@ -1,4 +1,4 @@
-// The map, the recurrent pair: states, energies, weights, context, and the decoder's next state.
+// The map, the recurrent pair: states, scores, weights, context, and the decoder's next state.
 
 import { along, mixes, own, ease } from "./map_moves.js";
 import { NARROW, Scene, brief, number, percent, tellVector } from "./map_scene.js";
@@ -47,7 +47,7 @@ export function recurrentScene(model, width, room, step, live) {
   const next = "Which source token gets most in the next step? Guess, then press that step.";
   scene.hint = g.told
     ? `You made step ${step + 1} look at ${best} alone: it writes “${model.written[step]}”, and the sentence becomes “${sentenceOf(model.written)}” Press the same weight again to undo that.`
-    : `Step ${step + 1}: ${best} gets ${percent(most)} of the weight, and “${model.written[step]}” is written. ${g.force ? "Press another token’s weight: what does the decoder write if it looks only there?" : `${slim ? "" : "Press play, or an energy to see its products. "}${step + 1 < model.tokens.length ? next : ""}`}`;
+    : `Step ${step + 1}: ${best} gets ${percent(most)} of the weight, and “${model.written[step]}” is written. ${g.force ? "Press another token’s weight: what does the decoder write if it looks only there?" : `${slim ? "" : "Press play, or a score to see its products. "}${step + 1 < model.tokens.length ? next : ""}`}`;
   return scene;
 }
 
@@ -79,25 +79,25 @@ function encoderStates(scene, model, g) {
   scene.grid([x, top, part, high], model.states, "Encoder states", tellVector(model.source, "encoder state"));
 }
 
-// Energies and weights of this step, a bar per source token.
+// Scores and weights of this step, a bar per source token.
 function bars(scene, model, g) {
   const { step, part, top, pitch, high } = g;
-  const [energies, weights] = [rowOf(model.energies, step), rowOf(model.weights, step)];
-  headline(scene, g, g.x[1], "Energies", "v · tanh(W s + U h)", part + g.gap - 8);
+  const [scores, weights] = [rowOf(model.scores, step), rowOf(model.weights, step)];
+  headline(scene, g, g.x[1], "Scores", "v · tanh(W s + U h)", part + g.gap - 8);
   headline(scene, g, g.x[2], "Weights", g.told ? "yours, not the softmax’s" : "softmax: sum is 1", part + g.gap - 8);
   // One scale for all steps, so that their bars can be compared.
-  const [low, most] = [Math.min(0, ...model.energies.data), Math.max(0, ...model.energies.data)];
+  const [low, most] = [Math.min(0, ...model.scores.data), Math.max(0, ...model.scores.data)];
   const thick = pitch * (g.slim ? 0.7 : 0.5);
   const long = part - (g.slim ? 0 : 34);
   const zero = g.x[1] + (long * -low) / (most - low || 1);
-  const sizes = Array.from(energies, (energy) => (long * energy) / (most - low || 1));
+  const sizes = Array.from(scores, (score) => (long * score) / (most - low || 1));
   g.bars = { zero, sizes, thick, long, weights };
   scene.paint((p) => {
-    energies.forEach((energy, row) => {
+    scores.forEach((score, row) => {
       const size = sizes[row];
       p.straight(g.x[0] + part + 2, g.y(row), g.x[1] - 4, g.y(row), { width: 1 });
       bar(p, zero, g.y(row), size, thick);
-      const words = number(energy, g.slim ? 0 : 1);
+      const words = number(score, g.slim ? 0 : 1);
       const inside = g.slim && size > textWidth(words, 12) + 6;
       const from = inside ? zero + 3 : Math.max(zero, zero + size) + 4;
       if (pitch >= 13 && from + textWidth(words, 12) < g.x[2])
@@ -121,8 +121,8 @@ function bars(scene, model, g) {
     const tell = (_, row) => [value(row), "click to see the products"];
     scene.grid([g.x[i], top, part, high], shown, `${words} of step ${step + 1}`, tell, open);
   };
-  const open = (row) => `energy/${step},${row}`;
-  column(model.energies, "Energies", 1, open, number);
+  const open = (row) => `score/${step},${row}`;
+  column(model.scores, "Scores", 1, open, number);
   if (!g.force) column(model.weights, "Weights", 2, open, digits);
   for (const [row, token] of g.force ? model.source.entries() : []) {
     const undo = g.told && weights[row] > 0.5;
@@ -224,15 +224,15 @@ function chain(scene, model, g) {
   }
   // The state before this step asks; the context goes into the new state; that one writes.
   const at = g.label + g.step * pitch + wide / 2;
-  const energies = g.x[1] + g.part / 2;
+  const scores = g.x[1] + g.part / 2;
   const mixed = g.x[3] + g.part / 2;
   const writes = g.slim ? g.width - 6 : g.width - g.panel / 2;
   const under = g.top + g.high;
   const before = g.step ? at - pitch : g.label - 18;
-  const asks = Math.abs(before - energies) < Math.min(24, wide / 2) ? energies : before;
+  const asks = Math.abs(before - scores) < Math.min(24, wide / 2) ? scores : before;
   g.wide = wide;
   g.ways = {
-    ask: corners([asks, y - (g.step ? 3 : 16)], y - 46, [energies, under + 5]),
+    ask: corners([asks, y - (g.step ? 3 : 16)], y - 46, [scores, under + 5]),
     mix: corners([mixed, g.top + g.high / 2 + g.pitch * 0.4 + 3], y - 30, [at - 6, y - 3]),
     write: corners([at + 6, y - 3], y - 14, [writes, g.below]),
   };
@@ -244,12 +244,12 @@ function chain(scene, model, g) {
     elbow(p, g.ways.ask, p.theme.query);
     elbow(p, g.ways.mix, p.theme.value);
     elbow(p, g.ways.write, p.theme.muted);
-    const style = { size: 12, color: p.theme.query, most: mixed - energies - 16 };
-    p.text(g.slim ? "query" : "query: the state before", energies + 8, y - 56, style);
+    const style = { size: 12, color: p.theme.query, most: mixed - scores - 16 };
+    p.text(g.slim ? "query" : "query: the state before", scores + 8, y - 56, style);
   });
-  g.asks = { under, y, from: Math.min(asks - 44, energies - 8), to: Math.max(asks + 8, mixed - 8), at: asks };
+  g.asks = { under, y, from: Math.min(asks - 44, scores - 8), to: Math.max(asks + 8, mixed - 8), at: asks };
   scene.part("decoder", 0, y - 12, g.width, 76);
-  scene.part("cross-attention", energies - 10, under, mixed - energies + 20, y - under - 22);
+  scene.part("cross-attention", scores - 10, under, mixed - scores + 20, y - under - 22);
 }
 
 // Up or down, across at a height, and on; corners no rounder than there is room.
@@ -257,7 +257,7 @@ const corners = ([x0, y0], across, [x1, y1]) => path(x0, y0, x0, across, x1, acr
 const elbow = (p, points, color) =>
   p.line(points, { color, width: 2, arrow: true, radius: Math.min(10, Math.abs(points[3][0] - points[0][0]) / 2) });
 
-// What a step's four beats move: the query visits the states, energies become weights, the states
+// What a step's four beats move: the query visits the states, scores become weights, the states
 // flow together, and the context goes into the new state, which writes.
 function stepMoves(model, g) {
   const { step, x, y, top, high, part, pitch, wide, ways, bars } = g;
@@ -332,7 +332,7 @@ function recurrentBeats(scene, model, g) {
     const best = `“${model.source[weights.indexOf(most)]}”`;
     const long = [
       "Step 1: the decoder’s state, as a query, is compared with each encoder state.",
-      "A softmax turns the energies into weights that sum to 1.",
+      "A softmax turns the scores into weights that sum to 1.",
       "The encoder states, mixed by their weights, are the context.",
       `With the context the decoder makes its next state, and writes “${model.written[t]}”.`,
     ];

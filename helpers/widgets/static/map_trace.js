@@ -103,7 +103,7 @@ export const numbersAt = (codes, { at, shape, scale }) =>
 // The recurrent pair of lesson 02: one attention, worked out by tanh and a learned vector.
 function readRecurrent(described, codes) {
   const read = { ...described, stacks: [] };
-  const names = "states before after context projected_states projected_queries energies weights";
+  const names = "states before after context projected_states projected_queries scores weights";
   for (const name of names.split(" ")) {
     const { shape, width } = described[name];
     read[name] = matrix(numbersAt(codes, described[name]), ...shape, { width });
@@ -177,7 +177,7 @@ export const KINDS = {
 export const BRIEF = { ...KINDS, "masked-self-attention": "Masked", "cross-attention": "Cross", "feed-forward": "FF" };
 
 export function readPlace(text, model) {
-  if (model.recurrent) return readEnergy(text, model);
+  if (model.recurrent) return readPairScore(text, model);
   const [name, layer, kind, head, cell, last] = text.split("/");
   const stack = model[name];
   if (!stack || layer === undefined) return { depth: 0 };
@@ -230,8 +230,8 @@ function readInside(sublayer, what, which, n) {
   return col < 0 ? null : { depth: 2, inside: "neuron", sublayer, row, col };
 }
 
-// "energy/3,1": the energy of decoding step 3 for source token 1.
-function readEnergy(text, model) {
+// "score/3,1": the score of decoding step 3 for source token 1.
+function readPairScore(text, model) {
   const [query, key] = (text.split("/")[1] || "").split(",").map(Number);
   if (!(query < model.tokens.length) || !(key < model.source.length)) return { depth: 0 };
   const cols = model.vector.cols;
@@ -243,15 +243,15 @@ function readEnergy(text, model) {
   const head = {
     q: model.vector,
     k: matrix(Float32Array.from(mixed), model.source.length, cols),
-    scores: model.energies,
-    weights: model.chosen.includes(query) ? softmax(model.energies) : model.weights,
+    scores: model.scores,
+    weights: model.chosen.includes(query) ? softmax(model.scores) : model.weights,
     allowed: () => true,
   };
   const words = { q: "learned vector", k: "tanh(…) for", name: "v", root: "", dot: "v · tanh(…)", all: "the source" };
   return { depth: 3, head, query, key, keys: model.source, stack: { tokens: model.tokens }, words };
 }
 
-// What a step's energies would give, where the learner chose the weights.
+// What a step's scores would give, where the learner chose the weights.
 const softmax = (one) => {
   const rows = one.data.map((_, i) =>
     rowOf(one, Math.floor(i / one.cols)).reduce((sum, e) => sum + Math.exp(e - one.data[i]), 0),
@@ -268,7 +268,7 @@ export function trail(text, model) {
   const steps = [{ place: "", words: WHOLE[(!place.depth && model.kind) || ""] }];
   if (model.recurrent) {
     if (place.depth)
-      steps.push({ place: text, words: `Energy of step ${place.query + 1} for “${place.keys[place.key]}”` });
+      steps.push({ place: text, words: `Score of step ${place.query + 1} for “${place.keys[place.key]}”` });
     return steps;
   }
   if (place.section === "embedding")
@@ -310,7 +310,7 @@ export const title = (word) => word[0].toUpperCase() + word.slice(1);
 // pair that says most.
 export function deeper(text, model, row = 0, followed = false) {
   const largest = ({ weights }) => `${row},${rowOf(weights, row).indexOf(Math.max(...rowOf(weights, row)))}`;
-  if (model.recurrent) return text || `energy/${largest(model)}`;
+  if (model.recurrent) return text || `score/${largest(model)}`;
   const place = readPlace(text, model);
   if (place.depth === 0) return `${model.stacks[0].name}/0`;
   if (place.section || place.inside) return text;
