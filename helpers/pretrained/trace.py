@@ -140,6 +140,8 @@ class Trace:
         What was read, where tokens don't give it back.
     guesses : list of Candidate, default=()
         A ViT's likeliest class after every layer, were that layer the last.
+    target : float, default=1.0
+        The probability that training asked of the right class, less than 1 with label smoothing.
     choices : list of (Tensor, str, str, float), default=()
         Pictures that `again` reads by place: with their class, the model's and its probability.
     onward : function (int, int) -> Trace, default=None
@@ -162,6 +164,7 @@ class Trace:
     again: Callable | None = None
     text: str = ""
     guesses: list = ()
+    target: float = 1.0
     choices: list = ()
     onward: Callable | None = None
     network: torch.nn.Module | None = None

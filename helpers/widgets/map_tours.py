@@ -142,8 +142,8 @@ STEPS = {
         {"parts": ["output"], "written": "{written}"},
     ),
     "classes": (
-        "Only the class token's vector goes to the last linear layer, which gives one score per "
-        "class. A softmax turns the scores into probabilities: {next_share} for “{next}”.",
+        "Only the class token's vector goes to the last linear layer. A softmax turns its scores, "
+        "one per class, into probabilities: {next_share} for “{next}”.{aim}",
         {"parts": ["output"]},
     ),
     "choose": (
@@ -332,6 +332,7 @@ def _words(trace):
     place = f"{name}/{layer}/{first[0].kind}/{head}"
     source = _tokens(stack.tokens)
     row = _most_telling(source, [parts[0].heads for parts in stack.layers])
+    smoothing = f" Label smoothing set {percent(trace.target)} as the goal."
     words = {
         "n_source": len(source),
         "shown": min(STRIP, stack.embeddings.shape[-1]),
@@ -348,6 +349,7 @@ def _words(trace):
         "output": "decoder/output",
         "head": place,
         "number": f"{place}/{query},{key}",
+        "aim": smoothing if trace.target < 1 else "",
     }
     if len(trace.stacks) == 2:
         return words | _target_words(trace, source)

@@ -4,6 +4,7 @@ import re
 
 import numpy
 import pytest
+import torch
 from playwright.sync_api import expect
 from samples import once_a_week
 
@@ -614,13 +615,25 @@ def test_a_vits_picture_is_its_tokens_and_its_answer_a_class(offline):
     page.get_by_role("button", name="Picture 2 of 2: read it").click()
     says = "labelled “ankle boot”, but the model says “sandal”, with 85%. To see how, run the cell"
     expect(page.locator(".mm-words")).to_contain_text(says)
-    for _ in range(7):
+    for _ in range(4):
         page.locator(".mm-tour .mm-main").click()
+    # A sentence speaks of one token, and of the head that is framed for it.
+    weights = torch.stack([parts[0].heads.weights[:, 0, 1:] for parts in trace.encoder.layers])
+    layer, head, key = (int(i) for i in torch.unravel_index(weights.argmax(), weights.shape))
+    takes = f"{weights.max():.0%} of the class token’s mixture from “{key // 7 + 1},{key % 7 + 1}”"
+    told = f"(layer {layer + 1}, head {head + 1}) takes {takes}"
+    expect(page.locator(".mm-words")).to_contain_text(told)
+    for _ in range(3):
+        page.locator(".mm-tour .mm-main").click()
+    expect(page.locator(".mm-words")).to_contain_text("Label smoothing set 91% as the goal.")
     # Of the last vectors only the class token's is lit.
     box = answer.bounding_box()
     rows = [ink(page, box["x"] + 2, box["y"] + 26 + y, 12, 4) for y in (3, 60, 120)]
     assert rows[0] > 2 * max(rows[1:])
     page.get_by_role("button", name="Leave").click()
+    page.get_by_role("button", name="ViT layer 3: self-attention, head 2: open it").click()
+    expect_at(page, "Self-attention, head 2")
+    page.get_by_role("button", name="Model", exact=True).click()
     answer.click()
     expect_at(page, "Logits and softmax")
 

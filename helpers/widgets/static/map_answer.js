@@ -141,7 +141,7 @@ export function keyOf(model, width) {
   const groups = [
     [
       [30, (p, x, y) => p.row(entered, 0, x, y - 5, 30, 10)],
-      words(`a vector: ${shown} ${model.width} numbers, −`),
+      words(fitting([`a vector: ${shown} ${model.width} numbers, −`, "a vector, −"], width - 110, 12)),
       scale(false),
       words("+"),
     ],

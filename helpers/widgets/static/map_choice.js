@@ -6,6 +6,10 @@ import { number, percent } from "./map_scene.js";
 import { sentenceOf } from "./map_trace.js";
 import { shorten } from "./text.js";
 
+// Why a sure answer stops short of 100%.
+export const aim = ({ target }) =>
+  target < 1 ? `Trained with label smoothing, the model aims at ${percent(target)} for its class, not at 100%.` : "";
+
 export const choosing = {
   choose(rank) {
     const { current, trace } = this;
@@ -31,7 +35,8 @@ export const choosing = {
   judged(place) {
     const { is, said, share } = this.trace.choices[place];
     const right = is === said ? "and the model agrees" : `but the model says “${said}”`;
-    return `Picture ${place + 1} is labelled “${is}”, ${right}, with ${percent(share)}.`;
+    const full = percent(share) === percent(this.trace.target) ? ` ${aim(this.trace)}` : "";
+    return `Picture ${place + 1} is labelled “${is}”, ${right}, with ${percent(share)}.${full}`;
   },
   rewrite(chosen) {
     this.choosing = true;

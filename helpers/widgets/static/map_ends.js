@@ -1,6 +1,7 @@
 // The map, second depth at both ends: how tokens become vectors, and how a vector becomes a token.
 
 import { lossesOf } from "./map_answer.js";
+import { aim } from "./map_choice.js";
 import { travel } from "./map_moves.js";
 import { Scene, brief, number, percent } from "./map_scene.js";
 import { heat, patchRow } from "./map_patches.js";
@@ -215,7 +216,7 @@ export function outputScene(model, where, width, room, row, dials) {
   scene.beat(`A softmax turns logits into probabilities. ${likely}.`, [x2 - 8, 0, width - x2 + 8, room]);
   const rest = `${percent(Math.max(0, 1 - sum))} goes to the ${others}, “${found[0].token}” keeps ${percent(found[0].share)}`;
   scene.hint = classes
-    ? "The class token’s vector alone decides. The other vectors of the last layer aren’t used."
+    ? `The class token’s vector alone decides. The other vectors of the last layer aren’t used. ${aim(model)}`
     : model.scored
       ? `This row is scored on the reference: ${lossesOf(model).found[row].says}.${ring ? " Press another token to score that instead." : ""}`
       : `${hot ? `At temperature ${dials.temperature.toFixed(1)}, ${rest}.` : `The ten likeliest tokens after “${stack.tokens[row]}”.`} ${ring ? "Press another one, and the model goes on from that instead." : model.kind === "GPT" ? "One of them is drawn and becomes the next input." : "What is written next becomes the decoder’s next input."} ${said(found.map((one) => one.token))}`;

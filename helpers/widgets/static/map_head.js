@@ -111,7 +111,7 @@ function onPicture(scene, { head, stack }, g, query, frame) {
   const follow = (row) => ({ follow: `${stack.name}:${row}` });
   patchButtons(scene, g.picture, stack, "as the query", follow, "click to see what it takes");
   const wide = textWidth("[CLS]", 12) + 10;
-  const chip = [x + side - wide, y + side + 5, wide, 18];
+  const chip = [x + side - wide, y + side + 3, wide, 18];
   scene.button(chip, "The class token as the query", follow(0), ["the class token", "click to see what it takes"]);
   scene.top([g.x2, g.top2, 2, 2], (p, lit) => {
     heat(p, g.picture, stack, lit ? head.weights : null, query);
@@ -120,9 +120,9 @@ function onPicture(scene, { head, stack }, g, query, frame) {
     if (lit) frame(p);
   });
   const name = stack.tokens[query];
-  scene.label(fitting(query ? [`query: ${name}`, name] : ["query:"], side - wide), x, y + side + 13, { size: 12 });
+  scene.label(fitting(query ? [`query: ${name}`, name] : ["query:"], side - wide), x, y + side + 12, { size: 12 });
   const blue = fitting(["blue: what it takes here", "blue: what it takes"], side);
-  scene.label(blue, x, y + side + 29, { size: 12, color: "query" });
+  scene.label(blue, x, y + side + 32, { size: 12, color: "query" });
 }
 
 // On a narrow screen the second product, weights times values, stands below the first.

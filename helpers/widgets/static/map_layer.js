@@ -214,7 +214,7 @@ function heads(scene, where, place, g, sublayer, x, wide) {
   const waysOf = ({ short }, h) => [
     `head ${h + 1}: ${short}`,
     `${h + 1}: ${short}`,
-    `${h + 1}: ${short.split(" ").slice(0, -1).join(" ")}`,
+    `${h + 1}: ${short.replace(/ \d+%$/, "")}`,
     `head ${h + 1}`,
     `${h + 1}`,
   ];

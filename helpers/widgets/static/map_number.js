@@ -203,9 +203,13 @@ function outcome(scene, { head, query, key, keys, stack }, place, dot, names, g,
   }
   const base = g.room - (turn ? 58 : image ? Math.min(pitch, 27) + 20 : 24);
   const high = base - g.out - 18;
-  const over = wrapped(`softmax over ${say.all}`, g.left - 12, 13);
-  const said = image ? g.room - side - 12 - 16 * over.length : g.out + 12;
-  over.forEach((words, i) => scene.label(words, g.left - 10, said + 16 * i, { size: 13, align: "right" }));
+  const over = `softmax over ${say.all}`;
+  // Left of the bars, or above them where a picture lies there.
+  if (image) scene.label(over, g.left, g.out + 5, { size: 13 });
+  else
+    wrapped(over, g.left - 12, 13).forEach((words, i) => {
+      scene.label(words, g.left - 10, g.out + 12 + 16 * i, { size: 13, align: "right" });
+    });
   const weights = rowOf(head.weights, query);
   const most = Math.max(...weights);
   scene.paint((p) => {

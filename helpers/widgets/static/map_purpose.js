@@ -95,14 +95,22 @@ const told = ({ share, words, short, over = "" }) => ({
 export const sayPurpose = ({ words, example, over = "" }, who = "a token") =>
   `Here, ${who} ${words}, on average${over}${example ? `; ${example}` : ""}.`;
 
+// Of a picture a head is told by what its class token takes most from.
+function ofClass({ weights }, { tokens }) {
+  const shares = tokens.map((_, key) => (key ? valueAt(weights, 0, key) : 0));
+  const share = Math.max(...shares);
+  const from = tokens[shares.indexOf(share)];
+  return { share, words: `takes ${percent(share)} of the class token’s mixture from “${from}”` };
+}
+
 // The head of a stack with the clearest purpose: { layer, h, … }, and in a sentence.
 export function clearest(stack) {
-  const all = stack.layers.flatMap((sublayers, layer) =>
-    sublayers[0].heads.map((_, h) => ({ layer, h, ...purposeOf(sublayers[0], h, stack, stack.tokens) })),
-  );
+  const told = (part, h) => (stack.image ? ofClass(part.heads[h], stack) : purposeOf(part, h, stack, stack.tokens));
+  const all = stack.layers.flatMap(([part], layer) => part.heads.map((_, h) => ({ layer, h, ...told(part, h) })));
   return all.reduce((a, b) => (b.share > a.share ? b : a));
 }
 export function clearestHead(stack) {
   const best = clearest(stack);
-  return sayPurpose(best).replace("Here", `In the framed head (layer ${best.layer + 1}, head ${best.h + 1})`);
+  const framed = `framed head (layer ${best.layer + 1}, head ${best.h + 1})`;
+  return stack.image ? `The ${framed} ${best.words}.` : sayPurpose(best).replace("Here", `In the ${framed}`);
 }

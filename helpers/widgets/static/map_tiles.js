@@ -20,7 +20,7 @@ export function tileGrid(heads, width, height) {
 }
 
 // Every head's map, small.
-export function tiles(scene, model, stack, sublayer, layer, [x, y, width, height], rows, grid) {
+export function tiles(scene, model, stack, sublayer, place, [x, y, width, height], rows, grid) {
   const { cols, down, size, gap, width: wide } = grid;
   const left = x + (width - wide) / 2;
   const step = down > 1 ? clamp((height - down * size) / (down - 1), gap, 14) : 0;
@@ -32,7 +32,7 @@ export function tiles(scene, model, stack, sublayer, layer, [x, y, width, height
   const cross = sublayer.kind === "cross-attention";
   const source = cross ? model.encoder : stack;
   sublayer.heads.forEach((head, h) => {
-    const name = `${layer}: ${KINDS[sublayer.kind].toLowerCase()}, head ${h + 1}`;
+    const name = `${stack.title} layer ${place + 1}: ${KINDS[sublayer.kind].toLowerCase()}, head ${h + 1}`;
     const does = () => purposeOf(sublayer, h, stack, source.tokens).words;
     const tell = tellCell(name, stack.tokens, source.tokens, head, does, "click to open the layer");
     const marks = (p, [row, key]) => {
@@ -43,7 +43,15 @@ export function tiles(scene, model, stack, sublayer, layer, [x, y, width, height
       if (cross) memoryName(p, scene, source, key, share);
     };
     const [left, top, side] = sublayer.tiles[h];
-    if (stack.image) return scene.paint((p) => heat(p, [left, top, side], stack, head.weights, scene.measures.query));
+    if (stack.image) {
+      const go = `${stack.name}/${place}/${sublayer.kind}/${h}`;
+      scene.button(sublayer.tiles[h], `${name}: open it`, { go }, [
+        name,
+        `on average a patch ${does()}`,
+        "click to open",
+      ]);
+      return scene.paint((p) => heat(p, [left, top, side], stack, head.weights, scene.measures.query));
+    }
     scene.paint((p) => p.matrix(head.weights, left, top, side, side, { rows: shown }));
     const high = (side * shown) / head.q.rows;
     scene.peek([left, top, side, high], head.weights, name, tell, { marks, rows: shown, head: h });

@@ -250,7 +250,7 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
     const wide = sublayer.heads ? column : lens;
     const box = (sublayer.box = [at, top, wide, height]);
     const plus = at + wide + pad / 2;
-    if (sublayer.heads) tiles(scene, model, stack, sublayer, name, [at, top + 4, wide, height - 8], rows, grid);
+    if (sublayer.heads) tiles(scene, model, stack, sublayer, i, [at, top + 4, wide, height - 8], rows, grid);
     else scene.paint((p) => p.lens(sublayer.hidden, box[0], top + 6, wide, height - 12, rows));
     const names = sublayer.heads ? [sublayer.kind, "multi-head"] : [sublayer.kind];
     scene.part(names, left, top - 3, plus - 1.5 - left, height + 6);
