@@ -741,14 +741,14 @@ def test_in_jupyterlab_a_heads_matrix_and_a_scores_parts_are_sent_when_asked_for
     page.get_by_role("button", name="Show all pairs").click()
     expect(grid).to_have_count(1)
     expect(page.locator(".mm-words")).to_contain_text(
-        "All 225 pairs of parts together: 5.55 above an average key"
+        "All 42 pairs of parts, a layer’s heads taken as one, make 5.55."
     )
     page.keyboard.press("Escape")
     compared = page.get_by_role("button", name="Compare with “court”")
     assert compared.bounding_box()["height"] >= 24
     compared.click()
     expect_at(page, "Why not “court”?")
-    expect(page.locator(".mm-words")).to_contain_text("Press one of the row")
+    expect(page.locator(".mm-words")).to_contain_text("Press another key")
     page.keyboard.press("Escape")
     expect_at(page, "“chien” to “noir”", "One number")
 

@@ -3,15 +3,14 @@
 import { inkOn } from "./colour.js";
 import { cornerButton } from "./map_number.js";
 import { colourOf } from "./map_paint.js";
-import { NARROW, Scene, brief, number, percent } from "./map_scene.js";
-import { columnLevels, columnTurn, nameColumns } from "./map_rows.js";
-import { matrix, oneRow, valueAt } from "./map_trace.js";
+import { FINGER, NARROW, Scene, brief, number, percent } from "./map_scene.js";
+import { matrix, valueAt } from "./map_trace.js";
 import { clamp, digits, fitting, textWidth, wrapped } from "./text.js";
 
 // "10.2", the second head of layer 10, and its bias "10.b" belong to that layer's self-attention; in
 // a decoder "1.self.2" and "1.cross.2". "1.ff" is a feed-forward network, "token" just that.
 const SHAPE = /^(\d+)\.(?:(self|cross)\.)?(\d+|b|ff)$/;
-const ASK = "Why this key and not another? Press one of the row to compare the two.";
+const ASK = "Press another key to compare with it.";
 
 function groupOf(name) {
   const [, layer, kind = "self", last] = SHAPE.exec(name) || [];
@@ -63,18 +62,18 @@ export function grouped({ names, keys = names, pairs, mean }, stacks = ["encoder
       if (Math.abs(pair.value) > Math.abs(largest[at].value)) largest[at] = pair;
     }
   }
-  return { rows, cols, sums, largest, stacks, all: all.length, above: sums[m * n - 1] };
+  return { rows, cols, sums, largest, stacks, above: sums[m * n - 1] };
 }
 
-// The part that decides, of the key or of the query, or a pair of them where that is all that the
-// key's part does: { side, name, sum }, and where it's a pair the query's part `meets`.
+// The part that decides, of the key or of the query: { side, name, sum }, and where the key's part
+// does nearly all in a single pair, what of the query it `meets` there: { name, sum }.
 function decisive(found) {
   const { above } = found;
   const [ofQuery, ofKey] = partsOf(found);
   const { row, col, value } = strongestCell(found);
   const [name, shown] = ofKey[col];
   if (value > 0.5 * Math.abs(above) && Math.abs(Math.abs(shown) - value) < 0.1 * value && ofKey.length > 1)
-    return { side: "key", name, sum: shown, meets: found.rows[row] };
+    return { side: "key", name, sum: shown, meets: { name: found.rows[row], sum: value * Math.sign(above) } };
   const told = (parts, side) => parts.map(([name, sum]) => ({ side, name, sum }));
   return [...told(ofKey, "key"), ...told(ofQuery, "query")].reduce((a, b) => ((b.sum - a.sum) * above > 0 ? b : a));
 }
@@ -85,7 +84,8 @@ export function sayWhy(found, [query, key, other] = ["the query", "the key"], li
   const { side, name, sum, meets } = decisive(found);
   const say = (name, side) =>
     side === "key" ? plainly(name, key, side, stacks[1]) : plainly(name, query, side, stacks[0]);
-  const part = meets ? `${say(meets, "query")} meets ${say(name, "key")}` : say(name, side);
+  const part = say(name, side);
+  const pair = meets ? ` Its largest pair, with ${say(meets.name, "query")}, makes ${number(meets.sum)}.` : "";
   const looks = above < 0 ? "looks less at" : other ? "looks more at" : "looks at";
   const below = above > 0 && !other && little;
   const does = below
@@ -97,7 +97,7 @@ export function sayWhy(found, [query, key, other] = ["the query", "the key"], li
     return `No single part decides why ${does}: the largest share (${percent(share)}) comes from ${part}.${still}`;
   const back = `it makes ${number(sum)}, all else ${number(above - sum)}`;
   const of = Math.abs(sum) > Math.abs(above) + 0.005 ? back : `${number(sum)} of ${number(above)}`;
-  return `${does} mainly because ${meets ? "" : "of "}${part}: ${of}.${still}`;
+  return `${does} mainly because of ${part}: ${of}.${pair}${still}`;
 }
 
 // What each of the query's parts adds with all of the key's, and the other way round: [name, sum].
@@ -132,50 +132,50 @@ export function whyScene(where, width, room, { asked, live }) {
   }
   const stacks = [stack.name, where.kind === "cross-attention" ? "encoder" : stack.name];
   const found = grouped(asked.described, stacks);
-  const average = other >= 0 ? `“${keys[other]}”` : head.masked ? "an average unmasked key" : "an average key";
-  const above = `${number(Math.abs(found.above))} ${found.above < 0 ? "below" : "above"} ${average}`;
+  const n = keysFor(where).length;
+  const average = other >= 0 ? `“${keys[other]}”` : "an average key";
+  const against = other >= 0 ? average : `average of ${n} ${head.masked ? "allowed " : ""}keys`;
   // As they stand there, the two add up.
   const score = number(valueAt(head.scores, query, key));
   const compared = number(Number(score.replace("−", "-")) - Number(found.above.toFixed(2)));
   const more = `${found.above < 0 ? "−" : "+"} ${number(Math.abs(found.above))}`;
-  const sums = [`score ${score} = ${compared} (${average}) ${more}`, `score ${score} = ${compared} ${more}`];
+  const sums = `score ${score} = ${compared} (${against}) ${more}`;
   const slim = width < NARROW;
   const share = valueAt(head.weights, query, key);
   const weight = fitting([`${pair}: weight ${brief(share)}`, `${pair}: ${brief(share)}`], width / 1.2, 14);
   const free = pairs || slim ? width : width - 140; // beside the button
-  scene.heading(weight, fitting([...sums, above], free - 1.14 * textWidth(weight, 14) - 20), 0, 13, free);
-  const told = `All ${found.all} pairs of parts together: ${above}.`;
-  if (pairs) return pairsOf(scene, found, told);
+  scene.heading(weight, slim ? "" : sums, 0, 13, free);
+  if (pairs) return pairsOf(scene, found);
   const tokens = [`“${stack.tokens[query]}”`, `“${keys[key]}”`, other >= 0 ? average : ""];
-  const lead = sayWhy(found, tokens, share < 1 / keysFor(where).length);
+  const lead = sayWhy(found, tokens, share < 1 / n);
   const [size, line] = slim ? [15, 19] : [16, 21];
   const lines = wrapped(lead, (width - 6) / 1.16, size);
-  const from = slim ? 60 : 42;
-  if (slim) scene.label(fitting(sums, width), 0, 34, { size: 13, color: "muted" });
-  lines.forEach((words, i) => scene.label(words, 0, from + line * i, { size, weight: 600 }));
-  const top = from - 2 + line * lines.length;
-  const end = room - (live ? keysHigh(where, width) : 0);
+  const task = slim ? wrapped(sums, width / 1.02, 13) : [];
+  task.forEach((words, i) => scene.label(words, 0, 34 + 17 * i, { size: 13, color: "muted" }));
+  const from = 42 + 17 * task.length;
+  scene.paint((p) => lines.forEach((words, i) => p.text(words, 0, from + line * i, { size, weight: 600 })));
+  const under = from + line * lines.length;
+  const top = live ? keysOf(scene, where, under - 4, width) : under;
+  scene.beat(`What makes the difference between “${keys[key]}” and ${average}?`, [0, under - 6, width, top - under]);
   // Both splits are as long as the lead, so they share a scale.
   const wide = slim ? width : (width - 28) / 2;
-  const most = slim ? 6 : (end - top) / 18 - 3;
+  const most = slim ? 6 : (room - top) / 18 - 3;
   const [ofQuery, ofKey] = partsOf(found).map((parts) => ranked(parts, most));
-  const pitch = slim ? 19 : clamp((end - top - 34) / Math.max(ofQuery.ends.length, ofKey.ends.length), 17, 36);
-  const scale = { pitch, wide, range: [...ofQuery.ends, ...ofKey.ends], told: decisive(found) };
+  const pitch = slim ? 19 : clamp((room - top - 34) / Math.max(ofQuery.ends.length, ofKey.ends.length), 17, 36);
+  const widest = Math.max(...[...ofQuery.shown, ...ofKey.shown].map(([name]) => textWidth(name, slim ? 12 : 13)));
+  const names = Math.min(1.1 * widest + 16, 0.66 * wide);
+  const scale = { pitch, wide, names, range: [...ofQuery.ends, ...ofKey.ends], told: decisive(found) };
   const below = addsUp(scene, ofKey, "key", stacks[1], [0, top], scale);
-  scene.beat(
-    `A key is a sum: of the token, its position, and all that earlier heads and networks wrote. Each part adds to the difference from ${average}.`,
-    [0, top, wide + 14, below - top],
-  );
-  const at = slim ? [0, below + 8] : [wide + 28, top];
-  const bottom = addsUp(scene, ofQuery, "query", stacks[0], at, scale);
-  scene.beat("So is the query. Its parts split the same difference in another way.", [...at, wide, bottom - at[1]]);
-  scene.beat(told, [0, 0, width, room]);
-  const row = Math.max(below, bottom, end);
-  if (live) keysOf(scene, where, row, width);
+  const sum = "A key is a sum: of its token, its position, and all that earlier heads and networks wrote.";
+  scene.beat(`${sum} Each part adds to the difference from ${average}.`, ...below.rows);
+  const at = slim ? [0, below.end + 8] : [wide + 28, top];
+  const { end, rows } = addsUp(scene, ofQuery, "query", stacks[0], at, scale);
+  scene.beat("So is the query. Its parts split the same difference in another way.", ...rows);
+  scene.beat(lead, [0, 0, width, Math.max(room, end + 30)]);
   const go = `${home}/pairs${other < 0 ? "" : `,${other}`}`;
-  cornerButton(scene, "Show all pairs", go, ["part by part"], slim ? row : 0);
-  scene.height = Math.max(room, row + (live ? keysHigh(where, width) : slim ? 26 : 0));
-  scene.hint = `${live ? `${ASK} ` : ""}The parts add up to the whole difference; they don’t say what would happen without one, because each norm’s divisor is kept as it was.`;
+  cornerButton(scene, "Show all pairs", go, ["part by part"], slim ? end + 2 : 0);
+  scene.height = Math.max(room, below.end, slim ? end + 28 : end);
+  scene.hint = `${live ? `${ASK} ` : ""}The parts add up exactly, but they don’t say what would happen without one of them: LayerNorm would then divide by another standard deviation.`;
   return scene;
 }
 
@@ -193,88 +193,88 @@ function ranked(parts, most) {
   return { shown, ends };
 }
 
-// One bar per part, and below them their sum; returns where they end. The part that the sentence
-// tells of is framed.
-function addsUp(scene, { shown, ends }, color, stack, [x, y], { pitch, wide: width, range, told }) {
+// One bar per part, and below them their sum; returns where each row is, and where they end. The part
+// that the sentence tells of is framed. All of it is painted, so that it comes only when it's played.
+function addsUp(scene, { shown, ends }, color, stack, [x, y], { pitch, wide: width, names, range, told }) {
   const [low, high] = [Math.min(...range), Math.max(...range)];
-  const names = Math.min(172, 0.62 * width);
-  const [left, wide] = [x + names, width - names - 46];
+  const [left, wide] = [x + names, width - names - 52];
   const at = (value) => left + (wide * (value - low)) / (high - low || 1);
   const thick = Math.max(12, 0.45 * pitch);
   const words = [`The ${color}’s parts, from the ${stack}: ${number(ends.at(-1))}`, `The ${color}’s parts (${stack})`];
-  scene.label(fitting(words, width / 1.1), x, y + 8, { size: 13, weight: 650, color });
-  [...shown, ["together", ends.at(-1)]].forEach(([name, value], i) => {
+  const title = fitting(words, width / 1.1);
+  const end = y + 22 + pitch * (shown.length + 1);
+  scene.paint((p) => {
+    p.text(title, x, y + 8, { size: 13, weight: 650, color: p.theme[color] });
+    p.box(at(0) - 0.5, y + 20, 1, end - y - 20, { fill: p.theme.edge, radius: 0 });
+  });
+  const rows = [...shown, ["together", ends.at(-1)]].map(([name, value], i) => {
     const sum = i === shown.length;
     const middle = y + 22 + pitch * (i + 0.5);
     const leads = told.side === color && told.name === name;
-    const style = { size: names < 172 ? 12 : 13, align: "right", weight: sum || leads ? 650 : 400 };
-    scene.label(name, left - 8, middle, { ...style, most: names - 12 });
-    if (leads) scene.paint((p) => p.frame(x + 1, middle - pitch / 2, width + 5, pitch, p.theme.ink, 1.5));
-    scene.label(number(value), x + width, middle, style);
+    const style = { size: width < NARROW / 1.5 ? 12 : 13, align: "right", weight: sum || leads ? 650 : 400 };
     scene.paint((p) => {
       const [from, to] = sum ? [at(0), at(value)] : [at(ends[i]), at(ends[i + 1])];
+      p.text(name, left - 8, middle, { ...style, most: names - 12 });
+      p.text(number(value), x + width - 7, middle, style);
       p.box(Math.min(from, to), middle - thick / 2, Math.max(1, Math.abs(to - from)), thick, {
         fill: sum ? p.theme.ink : value < 0 ? p.theme.muted : p.theme[color],
         radius: 2,
       });
       if (!sum) p.box(to - 0.5, middle + thick / 2, 1, pitch - thick, { fill: p.theme.muted, radius: 0 });
+      if (leads) p.frame(x + 1, middle - pitch / 2, width - 2, pitch, p.theme.ink, 1.5);
     });
+    return [x, middle - pitch / 2, width, pitch];
   });
-  const end = y + 22 + pitch * (shown.length + 1);
-  scene.paint((p) => p.box(at(0) - 0.5, y + 20, 1, end - y - 20, { fill: p.theme.edge, radius: 0 }));
-  return end;
+  return { end, rows: [[x, y, width, 22], ...rows] };
 }
 
-// The keys that this query can attend to, and how high and wide they are drawn.
+// The keys that this query can attend to.
 const keysFor = ({ head, keys, query }) => [...keys.keys()].filter((k) => head.allowed(query, k));
-const cellFor = (where, width) => Math.min((width - 74) / keysFor(where).length, 80);
-const keysHigh = (where, width) => {
-  const cell = cellFor(where, width);
-  return 48 + (columnTurn(cell) ? 56 * columnLevels(cell) : 20);
-};
 
-// They are shaded by weight, after the average: a press compares with one of them.
+// They are shaded by weight, after the average: a press compares with one of them. Returns where they end.
 function keysOf(scene, where, y, width) {
   const { head, keys, query, key, other, home } = where;
-  const shown = keysFor(where);
-  const cell = cellFor(where, width);
-  const base = y + keysHigh(where, width) - 30;
-  const place = (k) => (k < 0 ? [0, base, 62, 26] : [62 + shown.indexOf(k) * cell, base, cell, 26]);
-  scene.label("compared with", 0, y + 10, { size: 13, weight: 650, color: "key" });
-  nameColumns(scene, ["average"], 0, base, 62);
-  const names = shown.map((k) => keys[k]);
-  nameColumns(scene, names, 62, base, cell, { level: 54 });
-  const weights = shown.map((k) => valueAt(head.weights, query, k));
-  const one = oneRow(weights, { weights: true, most: 1 });
-  scene.paint((p) => {
-    p.box(...place(-1), { fill: p.theme.masked, radius: 0 });
-    p.matrix(one, 62, base, cell * shown.length, 26);
-    [key, other].forEach((k, i) => {
-      const [x, top, w, h] = place(k);
-      p.frame(x + 1, top + 1, w - 2, h - 2, i ? p.theme.key : p.theme.query, 2.5);
+  scene.label("compared with", 0, y + 13, { size: 13, weight: 650, color: "key" });
+  let [x, top] = [1.1 * textWidth("compared with", 13) + 10, y];
+  for (const k of [-1, ...keysFor(where)]) {
+    const words = k < 0 ? "average" : keys[k];
+    const wide = Math.max(FINGER + 4, textWidth(words, 13) + 16);
+    if (x + wide > width) [x, top] = [0, top + 30];
+    const rect = [x, top, wide, 26];
+    const share = k < 0 ? 0 : valueAt(head.weights, query, k);
+    scene.paint((p) => {
+      const [r, g, b] = colourOf(head.weights, share, p.theme);
+      p.box(...rect, { fill: k < 0 ? p.theme.masked : `rgb(${r},${g},${b})`, edge: p.theme.edge, radius: 4 });
+      const color = k < 0 ? p.theme.ink : inkOn([r, g, b]);
+      p.text(words, rect[0] + wide / 2, rect[1] + 13, { size: 13, align: "center", color });
+      if (k === key || k === other)
+        p.frame(rect[0] + 1, rect[1] + 1, wide - 2, 24, k === key ? p.theme.query : p.theme.key, 2.5);
     });
-  });
-  for (const k of [-1, ...shown]) {
+    x += wide + 4;
     if (k === key) continue;
     const name = k < 0 ? "the average key" : `“${keys[k]}”`;
-    const weight = k < 0 ? [] : [`weight ${digits(valueAt(head.weights, query, k))}`];
+    const weight = k < 0 ? [] : [`weight ${digits(share)}`];
     const go = `${home}/why${k < 0 ? "" : `,${k}`}`;
-    scene.button(place(k), `Compare with ${name}`, { go }, [name, ...weight, "press to compare with it"]);
+    scene.button(rect, `Compare with ${name}`, { go }, [name, ...weight, "press to compare with it"]);
   }
+  return top + 40;
 }
 
 // ---- all pairs -----------------------------------------------------------------------------------
 
 // A row per part of the query, a column per part of the key, and their sums.
-function pairsOf(scene, found, told) {
+function pairsOf(scene, found) {
   const { width, height: room } = scene;
   const [rows, cols] = [found.rows, found.cols].map((names) => [...names, "all"]);
   const [m, n] = [rows.length, cols.length];
   const widest = (names) => Math.max(...names.map((name) => textWidth(name, 13)));
   // On a narrow page a row's name stands above its cells, so that there is room for numbers.
   const slim = width < NARROW;
-  const [label, above, turn] = slim ? [0, 16, 1.2] : [Math.ceil(widest(rows)) + 14, 0, Math.PI / 4];
+  const [label, above] = slim ? [0, 16] : [Math.ceil(widest(rows)) + 14, 0];
   const cell = Math.min((width - label - 8) / n, 110);
+  // As slanted as the last ones have room to be.
+  const ends = (turn) => cols.map((name, i) => label + (i + 0.5) * cell + Math.cos(turn) * 1.1 * textWidth(name, 13));
+  const turn = [Math.PI / 4, 1.2, Math.PI / 2].find((turn) => Math.max(...ends(turn)) < width) ?? Math.PI / 2;
   const top = 58 + Math.sin(turn) * widest(cols);
   const high = slim ? 38 : clamp((room - top - 6) / m, 20, 64);
   scene.height = Math.max(room, top + m * high + 6);
@@ -322,10 +322,10 @@ function pairsOf(scene, found, told) {
   scene.grid([label, top, n * cell, m * high], one, "Parts of the score, added up by groups", tell);
   scene.beat(
     "A score is a sum over pairs of parts, here added up by groups. What all keys share is left out, because a softmax doesn’t see it.",
-    [label, 0, (n - 1) * cell, top + (m - 1) * high - 2],
+    ...rows.slice(0, -1).map((_, i) => [label, top + i * high, (n - 1) * cell, high]),
   );
   const value = number(most * Math.sign(found.above));
-  scene.hint = `${told} A cell adds up those of two groups. The largest, framed: ${pair(row, col)}, ${value}.`;
+  scene.hint = `All ${(m - 1) * (n - 1)} pairs of parts, a layer’s heads taken as one, make ${number(found.above)}. The key’s biases have no column: they add the same to every key. The largest pair, framed: ${pair(row, col)}, ${value}.`;
   scene.beat(scene.hint, [0, 0, width, scene.height]);
   return scene;
 }
