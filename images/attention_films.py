@@ -1,5 +1,7 @@
 """The films of lessons 04 and 08: a map of attention fills; training beside writing."""
 
+import math
+
 import torch
 import torch.nn.functional as F
 
@@ -16,18 +18,21 @@ X = torch.tensor([[1.0, 0, 1], [0, 2, 1], [1, 1, 0]])  # lesson 04's words and m
 W_Q = torch.tensor([[1.0, 0, 1], [0, 1, 0], [1, 0, 0]])
 W_K = torch.tensor([[0.0, 1, 1], [1, 0, 0], [0, 1, 0]])
 W_V = torch.tensor([[1.0, 0, 2], [0, 3, 0], [1, 0, 0]])
-ACROSS, DOWN = (128, 207, 286), (108, 176, 244)  # the middles of columns and rows
-CELL, TALL, BAR = 74, 60, 56  # how high a column of weight 1 would be, in its cell
-ASK_AT, VALUE_AT, TERMS, CONTEXT = 42, 330, (90, 240, 390), 476  # where the others are
+ACROSS, DOWN = (128, 203, 278), (108, 176, 244)  # the middles of columns and rows
+CELL, TALL, BAR = 70, 60, 56  # how high a column of weight 1 would be, in its cell
+ASK_AT, VALUE_AT, TERMS, CONTEXT = 44, 330, (90, 240, 390), 476  # where the others are
+SCALE, RAISE, DIVIDE = 4, 5, 6  # the moments of the softmax
 OWN = ("value", "result", "second")  # each value has a colour
 
 
 def self_attention_filling():
     """A film: a map of attention over the cat sleeps. The query of the walks over the three keys,
-    and at each their dot product stays behind as a score: 1, 4 and 3. A softmax makes them weights,
-    0.102, 0.575 and 0.323, and each weight times its value sums to the context of the, (1.10, 4.42,
-    0.85). Then all three queries walk at once, and each row mixes the same values in its own
-    shares. At the end, frames show which part is Q, which K transposed and which V.
+    and at each their dot product stays behind as a score: 1, 4 and 3. Divided by √3 they are 0.58,
+    2.31 and 1.73; e to their power is 1.78, 10.07 and 5.65; divided by the sum, these become the
+    weights 0.102, 0.575 and 0.323. Each weight times its value sums to the context of the, (1.10,
+    4.42, 0.85). Then all three queries walk at once, and each row mixes the same values in its own
+    shares. At the end, frames show which part is Q, which K transposed, which V and which the
+    softmax.
     """
     query, key, value = X @ W_Q, X @ W_K, X @ W_V
     scores = query @ key.T
@@ -35,17 +40,19 @@ def self_attention_filling():
     best = WORDS[weights[0].argmax()]
     told = [
         "“the” asks with its query.",
-        "The query meets the first word's key. Their dot product is a score.",
-        "On to the next key: a larger score, so a better match.",
-        "And the last one. Now the first row is full.",
-        "Divide the scores by √3, and a softmax turns them into weights that sum to 1.",
-        "Every word also has a value. The weights say how much of it is taken.",
+        "The query meets the first key. Their dot product is a score.",
+        "The next key: a larger score, a better match.",
+        "The last key. Now the row is full.",
+        "Divide each score by √3 …",
+        "… take e to the power of each, unrounded …",
+        "… and divide by their sum: a softmax. The weights sum to 1.",
+        "Every word has a value. Its weight says how much is taken.",
         "Each value is multiplied by its weight …",
-        f"… and their sum is the context of “the”. It's mostly the value of “{best}”.",
-        "Now without waiting: one product, Q Kᵀ, lets all queries walk at once.",
-        "The softmax works along each row, never down a column. Unrounded, each sums to 1.",
-        "Each row takes the same three values, in its own shares.",
-        "softmax(Q Kᵀ / √3) V: every word has looked at every word, in one step.",
+        f"… and their sum is the context of “the”, mostly the value of “{best}”.",
+        "One product, Q Kᵀ, lets all queries walk at once.",
+        "The softmax works along rows, never columns. Unrounded, each row sums to 1.",
+        "All rows take the same values, in their own shares.",
+        "softmax(Q Kᵀ / √3) V: every word looks at every word, in one step.",
     ]
     made = query.tolist(), key.tolist(), scores.tolist(), weights.tolist(), value.tolist()
     scenes = [_filling(*made, moment, caption) for moment, caption in enumerate(told)]
@@ -53,8 +60,9 @@ def self_attention_filling():
 
 
 def _filling(query, key, scores, weights, value, moment, caption):
-    scene = Scene(caption, {7: 3, 8: 2.6, 10: 2.2}.get(moment, 1.6), moment in (0, 2, 4, 7, 8, 11))
-    formula = moment == 11
+    formula = moment == 13
+    scene = Scene(caption, {9: 3, 10: 2.6, 12: 2.2}.get(moment, 1.6),
+                  moment in (0, 2, RAISE, DIVIDE, 9, 10) or formula)  # fmt: skip
     q, k, v = ("Q", "Kᵀ", "V") if formula else ("queries", "keys", "values")
     scene.text("keys", ASK_AT, 42, k, "key", bold=True)
     scene.text("queries", ASK_AT, 76, q, "query", bold=True)
@@ -62,36 +70,68 @@ def _filling(query, key, scores, weights, value, moment, caption):
         scene.card(f"key {j}", x, 36, word, "key", CELL, full=moment == j + 1)
     for i in range(3):
         _row(scene, i, scores[i], weights[i], value, moment)
-        if moment in ((1, 2, 3, 4, 8, 9) if not i else (8, 9)):  # it walks over the keys
-            x = ASK_AT if moment in (4, 9) else ACROSS[min(moment, 3) - 1]
-            scene.card(f"walker {i}", x, DOWN[i] - 14, WORDS[i], "query", CELL - 8, True, 28,
+        if moment in ((1, 2, 3, SCALE, 10, 11) if not i else (10, 11)):  # it walks over the keys
+            x = ASK_AT if moment in (SCALE, 11) else ACROSS[min(moment, 3) - 1]
+            scene.card(f"walker {i}", x, DOWN[i] - 14, WORDS[i], "query", CELL - 4, True, 28,
                        start=(ASK_AT, DOWN[i]), opacity=float(x != ASK_AT))  # fmt: skip
     if 1 <= moment <= 3:
         _product(scene, query[0], key[moment - 1], scores[0][moment - 1])
-    if moment == 7 or moment > 9:
+    if SCALE <= moment <= DIVIDE:
+        _softmax(scene, scores[0], moment)
+    if moment == 9 or moment > 11:
         scene.text("contexts", CONTEXT - 73, 70, "context", "ink", bold=True)
-    if moment >= 5:
-        scene.text("values", 30, VALUE_AT - 27, v, anchor="start", bold=True)
-        _values(scene, value, weights[0], moment)
+    if moment > DIVIDE:
+        top = VALUE_AT + 28 * formula  # room for the softmax's name
+        scene.text("values", 30, top - 27, v, anchor="start", bold=True, when=(0.4, 1))
+        _values(scene, value, weights[0], moment, top)
     if formula:  # which part of the picture is which of the formula
-        scene.rect("Q", 1, 86, 82, 180, "none", "query")
-        scene.rect("K", ACROSS[0] - 41, 14, 240, 44, "none", "key")
-        scene.rect("V", TERMS[0] - 66, VALUE_AT - 22, 432, 72, "none", "ink")
-        scene.text("softmax", ACROSS[1], 296, "softmax(Q Kᵀ / √3)", "ink", bold=True, room=230)
+        scene.rect("Q", 5, 86, 78, 180, "none", "query")
+        scene.rect("K", ACROSS[0] - 39, 14, 228, 44, "none", "key")
+        scene.rect("V", TERMS[0] - 66, top - 22, 432, 72, "none", "ink")
+        scene.rect("softmax", ACROSS[0] - 39, 74, 228, 204, "none", "ink")
+        scene.text("softmax's name", ACROSS[1], 298, "softmax(Q Kᵀ / √3)", bold=True, room=230)
     return scene
 
 
-def _values(scene, values, weights, moment):
+def _softmax(scene, scores, moment):
+    """Work out below what then stands in the cells: scaled scores, their powers, weights."""
+    scaled = (torch.tensor(scores) / 3**0.5).tolist()
+    powers = [math.exp(one) for one in scaled]
+    whole = sum(powers)
+    for j, x in enumerate(TERMS):
+        how = {"when": (0.4, 0.7)}
+        if moment == SCALE:
+            scene.text(f"score {j}", x, 316, f"{scores[j]:.0f} / √3", size=20, **how)
+            given = f"{scaled[j]:.2f}"
+        elif moment == RAISE:
+            scene.text(f"base {j}", x - 22, 322, "e", size=22, **how)
+            scene.text(f"scaled {j}", x - 14, 310, f"{scaled[j]:.2f}", anchor="start",
+                       start={"x": ACROSS[j], "y": DOWN[0] + 7}, **how)  # fmt: skip
+            given = f"{powers[j]:.2f}"
+        else:
+            share = f"{powers[j]:.2f} / {whole:.2f}"
+            scene.text(f"power {j}", x, 316, share, size=20, room=140, **how)
+            given = f"{powers[j] / whole:.3f}"
+        scene.text(f"gives {j}", x, 350, f"= {given}", size=20, bold=True, when=(0.5, 0.8))
+    if moment == DIVIDE:
+        terms = " + ".join(f"{one:.2f}" for one in powers)
+        scene.text("whole", 240, 392, f"{terms} = {whole:.2f}", "muted", **how)
+
+
+def _values(scene, values, weights, moment, top):
     """Draw the values; the first row's sum of them is worked out, as it can be recomputed."""
-    summed, y = moment in (6, 7), VALUE_AT + 40
+    summed, y = moment in (8, 9), top + 40
+    late = {"when": (0.4, 1)} if moment == DIVIDE + 1 else {}  # the softmax has gone
     for j, (x, word) in enumerate(zip(TERMS, WORDS, strict=True)):
-        scene.card(f"value {j}", x, VALUE_AT, word, OWN[j], 122, True, start=(x, VALUE_AT + 24))
-        scene.text(f"vector {j}", x + 28 * summed, y, _vector(values[j], 0), OWN[j], room=70)
+        scene.card(f"value {j}", x, top, word, OWN[j], 122, True, start=(x, top + 24),
+                   **late)  # fmt: skip
+        scene.text(f"vector {j}", x + 28 * summed, y, _vector(values[j], 0), OWN[j], room=70,
+                   **late)  # fmt: skip
         if summed:
             scene.text(f"times {j}", x - 9, y, f"{weights[j]:.3f}·", anchor="end", room=53,
                        start={"x": ACROSS[j] + 26, "y": DOWN[0] - 11}, when=(0.2, 0.9))  # fmt: skip
             scene.text(f"plus {j}", x - 76, y, "+" if j else "", room=13, when=(0.8, 1))
-    if moment == 7:
+    if moment == 9:
         scene.text("sum", 240, y + 30, f"= {_mixed(weights, values)}", bold=True, when=(0.3, 0.6))
 
 
@@ -105,9 +145,9 @@ def _mixed(weights, values):
 
 def _row(scene, i, scores, weights, values, moment):
     """Draw a row: its cells, their scores or weights, the shares of the values and their sum."""
-    alone = not i and moment < 8  # the first row, before all go at once
-    begun, weighed, mixed = (1, 4, 7) if alone else (8, 9, 10)
-    y, seen = DOWN[i], 1.0 if moment >= 8 or not i else 0.35
+    alone = not i and moment < 10  # the first row, before all go at once
+    begun, weighed, mixed = (1, DIVIDE, 9) if alone else (10, 11, 12)
+    y, seen = DOWN[i], 1.0 if moment >= 10 or not i else 0.35
     scene.card(f"query {i}", ASK_AT, y, WORDS[i], "query", CELL, opacity=seen)
     for j, (x, weight) in enumerate(zip(ACROSS, weights, strict=True)):
         low, thick, known = y + TALL / 2 - 2, BAR * weight, moment - begun >= (j if alone else 0)
@@ -118,15 +158,18 @@ def _row(scene, i, scores, weights, values, moment):
             scene.rect(f"share {i} {j}", *bar, OWN[j], tint=0.4, start={"y": low, "height": 0})
         if known:
             there = moment < weighed and j == (moment - begun if alone else 2)  # below the query
+            scaled = scores[j] / 3**0.5
             words = (
-                number(scores[j], 0)
-                if moment < weighed
-                else f"{weight:.3f}".replace("0.333", "1/3")
+                f"{weight:.3f}".replace("0.333", "1/3")
+                if moment >= weighed
+                else f"{math.exp(scaled) if moment == RAISE else scaled:.2f}"
+                if alone and moment >= SCALE
+                else number(scores[j], 0)
             )
             when = (0.4, 1) if alone or moment != begun else (0.42 + 0.14 * j, 0.57 + 0.14 * j)
             at = y + (22 if there else 7 if moment < weighed else -11)
             scene.text(f"in {i} {j}", x, at, words, "ink", 20, bold=True, room=CELL - 4, when=when)
-        if alone and moment == 6:  # a value goes into its cell
+        if alone and moment == 8:  # a value goes into its cell
             come = {"x": TERMS[j] - 61, "y": VALUE_AT - 17, "width": 122, "height": 34}
             scene.rect(f"part {j}", *bar, OWN[j], start=come, when=(0.15 * j, 0.15 * j + 0.6))
     if moment >= mixed:

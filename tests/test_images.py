@@ -105,6 +105,12 @@ def test_a_context_is_the_sum_of_the_values_with_the_weights_that_stand_there():
         weights = torch.tensor([float(Fraction(said[f"in {i} {j}"])) for j in range(3)])
         context = torch.tensor(literal_eval(said[f"context {i}"]))
         torch.testing.assert_close(weights @ values, context, rtol=0, atol=0.0051)
+    scaled = torch.tensor([1.0, 4, 3]) / 3**0.5  # the softmax is worked out in three scenes
+    scenes = show("self_attention_filling").data["scenes"][4:7]
+    for scene, worked in zip(scenes, (scaled, scaled.exp(), scaled.softmax(0)), strict=True):
+        shown = [scene["shapes"][f"gives {j}"]["text"].strip("= ") for j in range(3)]
+        assert shown == [f"{one:.{len(shown[0]) - 2}f}" for one in worked]
+        assert [scene["shapes"][f"in 0 {j}"]["text"] for j in range(3)] == shown
 
 
 def test_in_the_plane_all_numbers_follow_from_the_words_and_matrices_that_it_shows():

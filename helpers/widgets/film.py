@@ -16,7 +16,7 @@ from helpers.widgets.stills import as_image
 from helpers.widgets.svg import Sheet
 
 COLOURS = {**LIGHT, "none": "none"}
-STRIP = 400  # pixels: the width of a key frame on the page, two in a row
+STRIP, MARGIN = 408, 8  # pixels: a key frame's width on the page, two in a row, and its margin
 LINE, LETTERS = 24, 42  # of a caption in the stage's pixels: from line to line, and how many fit
 
 
@@ -60,14 +60,18 @@ def frame_svg(data: dict, scene: dict) -> str:
     """Draw one scene of a film, when its movement is over, with its caption below."""
     lines, high = wrap(scene["caption"], LETTERS), data["height"]
     most = max(len(wrap(one["caption"], LETTERS)) for one in data["scenes"] if one["key"])
-    sheet = Sheet(data["width"], high + LINE * most + 14)  # the frames of a film are equally high
+    # The frames of a film are equally high.
+    sheet = Sheet(data["width"] + 2 * MARGIN, high + LINE * most + 14 + MARGIN)
     sheet.rect(0, 0, sheet.width, sheet.height, LIGHT["paper"], round=8)
     for shape in scene["shapes"].values():
         part = Sheet(sheet.width, high)
         _draw(part, shape)
-        sheet.shapes.append(f'<g opacity="{shape.get("opacity", 1):g}">{"".join(part.shapes)}</g>')
+        drawn, seen = "".join(part.shapes), shape.get("opacity", 1)
+        sheet.shapes.append(
+            f'<g transform="translate({MARGIN} {MARGIN})" opacity="{seen:g}">{drawn}</g>'
+        )
     for i, line in enumerate(lines):
-        sheet.text(14, high + LINE * (i + 0.8), line, size=18, bold=True)
+        sheet.text(14, high + MARGIN + LINE * (i + 0.8), line, size=18, bold=True)
     return sheet.to_svg()
 
 

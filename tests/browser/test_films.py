@@ -1,5 +1,7 @@
 """The films' player: played, stopped, stepped, by mouse and keys, on a phone, in the dark."""
 
+import re
+
 import pytest
 from samples import once_a_week
 
@@ -98,6 +100,8 @@ def test_steps_keys_speed_and_the_end(film):
         page.keyboard.press(key)
     page.get_by_role("button", name="Play again").wait_for()
     assert page.evaluate(TIME) == float(page.get_by_label("Moment").first.get_attribute("max"))
+    ends = page.get_by_label("Moment").evaluate_all("sliders => sliders.map(({ max }) => max)")
+    assert all(re.fullmatch(r"\d+(\.\d\d?)?", end) for end in ends)  # a slider has tidy ends
     page.get_by_label("Moment of the film").first.fill("12")
     assert page.evaluate(TIME) == 12
     assert page.get_by_role("button", name="Pause").count() == 0
@@ -157,9 +161,14 @@ def test_without_scripts_and_in_print_the_key_frames_stand(film):
         assert frame.bounding_box()["width"] <= 410
     wide = """() => Math.max(...[...document.querySelectorAll('text')].map(
         (text) => text.getBBox().x + text.getBBox().width))"""
+    edge = """() => Math.min(...[...document.querySelectorAll('g rect')].map((rect) =>
+        rect.getBoundingClientRect().left - rect.ownerSVGElement.getBoundingClientRect().left))"""
     for scene in keys:
         page.set_content(frame_svg(notebook.picture(NAME).data, scene))
         assert page.evaluate(wide) <= 480
+    for data in (notebook.picture(name).data for name in FILMS):  # no box touches a frame's edge
+        page.set_content(frame_svg(data, data["scenes"][-1]))
+        assert page.evaluate(edge) >= 5
     printed = film()
     printed.emulate_media(media="print")
     assert printed.locator(".film-strip").first.is_visible()

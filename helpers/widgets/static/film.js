@@ -48,7 +48,8 @@ const done = (scenes, index) => begun(scenes, index) + scenes[index].lead + scen
 class Player {
   constructor(place, film) {
     Object.assign(this, { film, time: 0, playing: false, until: Infinity });
-    this.end = done(film.scenes, film.scenes.length - 1);
+    // In hundredths, as the scenes' seconds are: a slider wants a tidy end, not 51.99999999999999.
+    this.end = Math.round(100 * done(film.scenes, film.scenes.length - 1)) / 100;
     const box = `0 0 ${film.width} ${film.height}`;
     const svg = drawn("svg", { viewBox: box, role: "img", "aria-label": film.alt, tabindex: 0 });
     this.stage = new Stage(svg, film);
