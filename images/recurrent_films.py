@@ -354,7 +354,7 @@ def bahdanau_step():
 def _once(step, pair, moment, caption):
     scene = Scene(caption, {1: 2.0, 8: 3.8}.get(moment, 1.5), key=moment in (1, 3, 6, 9, 10, 11))
     words, small = step["source"], "₁₂₃₄₅₆"
-    energies, shares = step["energies"].tolist(), step["alpha"].tolist()
+    scores, shares = step["scores"].tolist(), step["alpha"].tolist()
     for i, (x, word) in enumerate(zip(PLACES, words, strict=True)):
         noir = i == 2 and 2 <= moment <= 6
         scene.card(f"word {i}", x, KEY_AT, word, "query", 74, full=noir)
@@ -370,7 +370,7 @@ def _once(step, pair, moment, caption):
             elif moment == 8 and i != 2:
                 scene.card(f"pair {i}", 240, 330, f"s, h{small[i]}", "query", 64, height=28,
                            opacity=0, start=(x, KEY_AT + 30), when=(turn, turn + 0.08))  # fmt: skip
-            scene.text(f"score {i}", x, SCORE_AT, number(energies[i]), "ink", 19, bold=True, **come)
+            scene.text(f"score {i}", x, SCORE_AT, number(scores[i]), "ink", 19, bold=True, **come)
         if moment >= 9:
             high = 48 * shares[i]
             scene.rect(f"bar {i}", x - 34, BAR_AT - high, 68, high, "result",

@@ -69,7 +69,7 @@ def test_energies_weights_and_context_are_the_layers():
         torch.testing.assert_close(found["alpha"], weights[0])
         torch.testing.assert_close(found["alpha"], found["weights"][t - 1])
         torch.testing.assert_close(found["context"], context[0])
-        torch.testing.assert_close(found["energies"].softmax(0), weights[0])
+        torch.testing.assert_close(found["scores"].softmax(0), weights[0])
         chances = found["probabilities"][t - 1]
         expected = chances.sort(descending=True).values[:3].tolist()
         assert [c for _, c in found["candidates"]] == pytest.approx(expected)
