@@ -17,25 +17,27 @@ QUERY, KEYS, VALUES = X[CARS] @ W_Q, X @ W_K, X @ W_V
 SCORES = KEYS @ QUERY
 WEIGHTS = (SCORES / math.sqrt(2)).softmax(-1)
 PLACES = [60 + 120 * i for i in range(4)]  # the middles of the words
-FOOT, UNIT, NEAR = (196, 318), 68, 128  # the origin, how long a 1 is, and at the end from nearer by
+FOOT, UNIT, NEAR = (196, 318), 64, 128  # the origin, how long a 1 is, and at the end
 WORK = 96  # where something is worked out, and later the weights are
 MEETS = {3: RED, 4: RED, 5: SMALL, 6: CARS, 7: STOP}  # on whose key the query's shadow falls
-BESIDE = [(0, 26, "middle"), (-12, 6, "end"), (10, -16, "end"), (16, 18, "start")]  # the shares
+BESIDE = [(0, 26, "middle"), (-12, 6, "end"), (4, -16, "end"), (22, 2, "start")]  # the shares
+OFFERS = ("adjective", "adjective", "noun", "verb")  # what a key says, in words
 TOLD = (
-    "“Small red cars stop”: each word is a vector, here drawn as an arrow.",
-    "A matrix, W_Q, turns the arrow of “cars” into its query: what it looks for.",
-    "W_K turns every word into its key: what it can be found by.",
+    "Each word's vector is an arrow. “small” describes “cars”, yet points away.",
+    "So W_Q turns “cars” into a query, something like “which adjectives describe me?”",
+    "W_K turns every word into a key, something like “I'm an adjective” or “I'm a noun”.",
     "Now let the query's shadow fall on the key of “red”.",
     "The shadow's length times the key's is their dot product: the score of “red”.",
-    "On the key of “small” the shadow is shorter, so the score is lower.",
-    "The key of “cars” is at right angles to the query: no shadow, a score of 0.",
-    "On “stop” the shadow falls backwards, and the score is negative.",
+    "On “small” the shadow is shorter, so the score is lower.",
+    "The key of “cars” is at right angles: no shadow, a score of 0.",
+    "On “stop” the shadow falls backwards, so the score is negative.",
     "Here are the four scores side by side.",
-    "Divide the scores by √2; a softmax turns them into weights that sum to 1.",
+    "Divide the scores by √2; a softmax makes them weights that sum to 1.",
     "W_V turns every word into its value: what it passes on.",
     "Each value is scaled by its weight …",
-    "… and these shares are laid tip to tail.",
-    "The context of “cars” is mostly red and partly small, because those keys match its query.",
+    "… and, drawn twice as large, laid tip to tail.",
+    "That's the context of “cars”: mostly red, partly small.",
+    "Added to “cars”, it makes the vector of small, red cars.",
 )
 
 
@@ -62,19 +64,20 @@ def queries_in_one_plane():
     length is a score: 2 for red, 1 for small, 0 for cars, whose key is at right angles, and −1 for
     stop, where the shadow falls backwards. A softmax makes weights of 0.54, 0.27, 0.13 and 0.06.
     W_V turns the words into values; each shrinks to its weight, and laid tip to tail they end at
-    the context of cars, (−0.35, 1.10).
+    the context of cars, (−0.35, 1.10). Added to cars, (2, 0), it makes (1.65, 1.10).
     """
     return film([_scene(*moment) for moment in enumerate(TOLD)], 454)
 
 
 def _scene(moment, caption):
-    scene = Scene(caption, 1.9, key=moment in (0, 2, 4, 7, 9, 13))
-    _plane(scene, NEAR if moment > 11 else UNIT)
-    _matrices(scene, {1: 0, 2: 1, 10: 2}.get(moment))
+    scene = Scene(caption, 1.9, key=moment in (1, 2, 4, 7, 9, 14))
+    _plane(scene, moment > 11)
+    if moment < 12:
+        _matrices(scene, {1: 0, 2: 1, 10: 2}.get(moment))
     _sentence(scene, moment)
     if moment in HEADINGS:
         words, colour = HEADINGS[moment]
-        scene.text(f"heading {moment}", 240, WORK + 14, words, colour, 20, bold=True,
+        scene.text(f"heading {moment}", 240, WORK + 22, words, colour, 20, bold=True,
                    when=(0.5, 0.8))  # fmt: skip
     if moment in MEETS:
         _shadow(scene, moment)
@@ -93,22 +96,23 @@ def _angle(vector):
     return math.degrees(math.atan2(0 - vector[1], vector[0]))
 
 
-def _plane(scene, unit):
-    """Draw the plane's grid, with its origin."""
+def _plane(scene, near):
+    """Draw the plane's grid, with its origin; seen from near by, it has room for itself."""
+    unit, right = (NEAR, 472) if near else (UNIT, 376)
     for i in range(-2, 3):
         across, up = FOOT[0] + unit * i, FOOT[1] - unit * i
         ink = "muted" if i == 0 else "rule"
-        if 8 < across < 376:
+        if 8 < across < right:
             scene.line(f"upright {i}", [(across, 142), (across, 448)], ink, 1)
         if 142 < up < 448:
-            scene.line(f"level {i}", [(8, up), (376, up)], ink, 1)
+            scene.line(f"level {i}", [(8, up), (right, up)], ink, 1)
 
 
 def _matrices(scene, used):
     """Draw the three matrices with all their entries; the one that is used is filled."""
     for i, (name, kind) in enumerate((("W_Q", "query"), ("W_K", "key"), ("W_V", "value"))):
         top = 164 + 103 * i
-        scene.text(name, 432, top - 7, name, kind, 18, bold=True)
+        scene.text(name, 432, top - 10, name, kind, 18, bold=True)
         for j, entry in enumerate((W_Q, W_K, W_V)[i].flatten().tolist()):
             x, y = 386 + 46 * (j % 2), top + 30 * (j // 2)
             scene.rect(f"{name} {j}", x, y, 46, 30, kind, kind, 0.4 if i == used else 0.06)
@@ -122,6 +126,9 @@ def _sentence(scene, moment):
     for i, (x, word) in enumerate(zip(PLACES, WORDS, strict=True)):
         scene.card(word, x, 22, word, "query" if i == CARS else "muted", 100, full=i == CARS)
         scene.text(f"{made} {i}", x, 58, _vector(vectors[i]), made, when=(0.5, 1))
+        if moment == 2 or (moment == 1 and i == CARS):
+            words, ink = (OFFERS[i], "key") if moment == 2 else ("adjectives?", "query")
+            scene.text(f"offers {i}", x, 84, words, ink, bold=True, room=116, when=(0.5, 1))
         if moment < 8:
             continue
         weighed = moment > 8
@@ -149,8 +156,8 @@ def _queries_and_keys(scene, moment):
         came = {"angle": 0, "length": UNIT * float(X[CARS].norm()), "fill": "ink"}  # from the word
         scene.arrow("query", *FOOT, *_at(QUERY), "query", 6, 15, start=came)
         x, y = _at(QUERY)
-        scene.text("query's name", x - 4, y - 8, "query of cars", "query", anchor="start",
-                   bold=True, when=(0.7, 1))  # fmt: skip
+        scene.text("query's name", x - 4, y - 8, "query", "query", anchor="start", bold=True,
+                   when=(0.7, 1))  # fmt: skip
 
 
 def _name(scene, name, i, vector, colour, bold=False, **how):
@@ -160,16 +167,17 @@ def _name(scene, name, i, vector, colour, bold=False, **how):
 
 def _beside(scene, name, i, vector, words, colour, **how):
     """Write a number to a word that stands at the tip of its arrow: beside it, or below."""
-    (x, y), upright = _tip(i, vector), abs(vector[0]) < abs(vector[1])
-    x, y = (x + 5 * len(WORDS[i]) + 6 * len(words) + 8, y) if upright else (x, y + 24)
+    (x, y), below = _tip(i, vector), abs(vector[0]) >= abs(vector[1]) > 0
+    x, y = (x, y + 24) if below else (x + 5 * len(WORDS[i]) + 6 * len(words) + 12, y)
     scene.text(name, x, y, words, colour, 20, bold=True, **how)
 
 
 def _tip(i, vector):
-    """Return where the middle of a word is at the tip of its arrow."""
+    """Return where the middle of a word is at the tip of its arrow; a level arrow is below it."""
     (x, y), (across, up) = _at(vector), (vector / vector.norm()).tolist()
-    above = 16 * up if up else 14  # not on the plane's own line
-    return x + across * (8 + 5 * len(WORDS[i])), y + 6 - above
+    if not up:
+        return x + across * 8, y - 16
+    return x + across * (8 + 5 * len(WORDS[i])), y + 6 - 16 * up
 
 
 def _shadow(scene, moment):
@@ -223,9 +231,26 @@ def _values(scene, moment):
                     start={"x": PLACES[i] + 14, "y": 124}, when=(0, 0.5))  # fmt: skip
     if moment == 13:
         x, y = _at(foot / 2, unit)
-        scene.arrow("context", *FOOT, *_at(foot, unit), "ink", 8, 18)
         scene.text("context's name", x + 28, y, "context of cars", "ink", anchor="start", bold=True)
         scene.text("its entries", x + 28, y + 24, _vector(foot, 2), "ink", anchor="start")
+    if moment > 12:
+        scene.arrow("context", *FOOT, *_at(foot, unit), "ink", 8, 18)
+    if moment > 13:
+        _added(scene, foot)
+
+
+def _added(scene, context):
+    """Add the context to the word itself, tip to tail."""
+    tip, end = _at(X[CARS], NEAR), _at(X[CARS] + context, NEAR)
+    scene.arrow("cars itself", *FOOT, *tip, "muted", 6, 15, when=(0, 0.3))
+    scene.text("its name", tip[0] - 100, tip[1] + 26, f"cars {_vector(X[CARS])}", "muted",
+               bold=True, when=(0, 0.3))  # fmt: skip
+    scene.arrow("context again", *tip, *end, "ink", 4, 14, start={"x": FOOT[0], "y": FOOT[1]},
+                opacity=0.5, when=(0.3, 0.6))  # fmt: skip
+    scene.arrow("both", *FOOT, *end, "query", 8, 18, when=(0.6, 1))
+    scene.text("both's name", 474, end[1] - 14, "cars + context", "query", 20, "end", True,
+               when=(0.7, 1))  # fmt: skip
+    scene.text("both's entries", 365, 286, _vector(X[CARS] + context, 2), "query", when=(0.7, 1))
 
 
 PICTURES = [queries_in_one_plane]

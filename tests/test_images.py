@@ -129,6 +129,8 @@ def test_in_the_plane_all_numbers_follow_from_the_words_and_matrices_that_it_sho
     torch.testing.assert_close(shown("score"), weights, rtol=0, atol=0.0051)
     context = torch.tensor(literal_eval(said["its entries"]), dtype=float)
     torch.testing.assert_close(weights @ values, context, rtol=0, atol=0.0051)
+    both = torch.tensor(literal_eval(said["both's entries"]), dtype=float)
+    torch.testing.assert_close(words[2] + context, both)  # the last scene adds it to the word
 
 
 def test_training_and_writing_differ_where_the_caption_says_so():

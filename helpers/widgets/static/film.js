@@ -41,15 +41,16 @@ export function momentAt(scenes, time) {
   return { index, start, share: move ? clamped((time - start - lead) / move) : 1 };
 }
 
-// When a scene begins, and when its movement is over; that of the last one is the end of the film.
+// When a scene begins, and when its movement is over; that of the last one is the end of the film,
+// and of the slider: in hundredths, as all seconds are, and not 51.99999999999999.
 const begun = (scenes, index) => scenes.slice(0, index).reduce((sum, scene) => sum + scene.seconds, 0);
-const done = (scenes, index) => begun(scenes, index) + scenes[index].lead + scenes[index].move;
+const hundredths = (seconds) => Math.round(100 * seconds) / 100;
+const done = (scenes, index) => hundredths(begun(scenes, index) + scenes[index].lead + scenes[index].move);
 
 class Player {
   constructor(place, film) {
     Object.assign(this, { film, time: 0, playing: false, until: Infinity });
-    // In hundredths, as the scenes' seconds are: a slider wants a tidy end, not 51.99999999999999.
-    this.end = Math.round(100 * done(film.scenes, film.scenes.length - 1)) / 100;
+    this.end = done(film.scenes, film.scenes.length - 1);
     const box = `0 0 ${film.width} ${film.height}`;
     const svg = drawn("svg", { viewBox: box, role: "img", "aria-label": film.alt, tabindex: 0 });
     this.stage = new Stage(svg, film);
