@@ -383,6 +383,9 @@ def test_the_ward_round_asks_where_it_begins_and_judges_each_suspicion():
             assert (">Mended<" in widget.svg) == (widget.module == first)
             assert max(map(len, widget.tell())) < 57  # one line each: the list stays in its place
             assert ("up to here" in verdict) == (widget.module < first)
+        widget.module = first
+        *rows, why = (sheet.height for sheet in widget.draw())
+        assert max(rows[:2]) + max(rows[2:]) + why <= 442  # 600 in all, where two fit side by side
         places.add(path := widget.numbers["modules"][first][0])
         assert ALL[name].where.endswith(path)
         model, options = admit(name)

@@ -253,17 +253,18 @@ def flow(words, top, widest=396, pitch=34):
         x += wide + 4
 
 
-def lines_of_text(lines, width=820, letters=86):
-    """Write lines on a sheet of their own, broken after so many `letters`; the first is bold.
+def lines_of_text(lines, width=820, letters=86, pitch=26):
+    """Write lines on a sheet of their own, broken after so many `letters`, `pitch` apart.
 
-    Gives a list of one sheet `width` pixels wide, or an empty list if there are no lines.
+    The first is bold. Gives a list of one sheet `width` pixels wide, or an empty list if there are
+    no lines.
     """
     if not lines:
         return []
     broken = [(i == 0, part) for i, line in enumerate(lines) for part in wrap(line, letters)]
-    sheet = Sheet(width, 26 * len(broken) + 4)
+    sheet = Sheet(width, pitch * len(broken) + 4)
     for i, (bold, part) in enumerate(broken):
-        sheet.text(0, 20 + 26 * i, part, bold=bold)
+        sheet.text(0, 20 + pitch * i, part, bold=bold)
     return [sheet]
 
 

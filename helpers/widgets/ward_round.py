@@ -1,10 +1,9 @@
 """The ward round: change a word at a time, and find the module at which an illness begins."""
 
-import difflib
 import functools
 import re
 from pathlib import Path
-from textwrap import dedent
+from textwrap import dedent, wrap
 
 import torch
 import traitlets
@@ -20,12 +19,12 @@ SHOWN = ("embedding", "self_attention", "cross_attention", "encoder", "output")
 ALL = PATIENTS | ELSEWHERE
 # Those whose fault moves what it mustn't, by letters and words that don't give it away; and why.
 WARD = {
-    "A": ("no mask", "falls too fast", "Every position attends to later words, too."),
-    "B": ("its own keys", "always the same", "Its keys and values don’t come from the source."),
-    "C": ("down the sentence", "fine maps", "Each mean is taken over all words, later ones, too."),
-    "D": ("flipped", "cheats and forgets", "The mask hides the past and shows the future."),
-    "E": ("heads", "only copies", "Each vector is put together from heads of several words."),
-    "F": ("too late", "too good", "Later words are already in the softmax’s sum."),
+    "A": ("no mask", "falls too fast", "every position attends to later words, too."),
+    "B": ("its own keys", "always the same", "its keys and values don’t come from the source."),
+    "C": ("down the sentence", "fine maps", "each mean is over all words, later ones, too."),
+    "D": ("flipped", "cheats and forgets", "the mask hides the past and shows the future."),
+    "E": ("heads", "only copies", "each vector is put together from heads of several words."),
+    "F": ("too late", "too good", "later words are already in the softmax’s sum."),
 }
 ALIKE = ("no mask", "too late")  # a change of a word can't tell them apart
 MOVED = 1e-5  # relative to the largest output
@@ -44,7 +43,8 @@ def chart(name):
     ill, well = (examine(model, **options).dependence for model in (ill, well))
     for side in sorted(ill, reverse=True):  # the target first
         paths = [p for p in ill[side] if p.rpartition(".")[2] in SHOWN or p[-1:].isdigit()]
-        paths = [p for p in paths if "feed." not in p and "norm" not in p and well[side][p].any()]
+        hidden = re.compile(r"feed\.|norm|^encoder\.")  # the encoder counts as one module
+        paths = [p for p in paths if not hidden.search(p) and well[side][p].any()]
         modules = [(p, ill[side][p] > MOVED, well[side][p] > MOVED) for p in [*paths, ""]]
         odd = [i for i, (_, moved, may) in enumerate(modules) if not moved.equal(may)]
         if odd:
@@ -54,17 +54,17 @@ def chart(name):
 
 def _plain(path):
     """Say in words where a module is: "layers.0.self_attention" is "layer 1, self-attention"."""
-    path = path.replace("encoder.layers", "encoder").replace("layers", "layer").replace("_", "-")
+    path = path.replace("layers", "layer").replace("_", "-")
     return re.sub(r"\.(\d)", lambda found: f" {int(found[1]) + 1}", path).replace(".", ", ")
 
 
 @functools.cache
 def _lines_at_fault(name):
     """Return a patient's lines that differ from the healthy text's, and the healthy ones."""
-    healthy = Path(ward.__file__).read_text(encoding="utf-8").splitlines()
-    changed = list(difflib.unified_diff(healthy, source_of(ALL[name]).splitlines(), n=0))[2:]
-    sides = ("\n".join(line[1:] for line in changed if line[0] == sign) for sign in "+-")
-    return [dedent(side).splitlines() for side in sides]
+    texts = Path(ward.__file__).read_text(encoding="utf-8"), source_of(ALL[name])
+    healthy, ill = (text.splitlines() for text in texts)
+    pairs = (ill, healthy), (healthy, ill)
+    return [dedent("\n".join(s for s in a if s not in b)).splitlines() for a, b in pairs]
 
 
 class WardRound(Explorer):
@@ -120,8 +120,10 @@ class WardRound(Explorer):
         moved, may, modules = (self.numbers[name] for name in ("moved", "may", "modules"))
         size = 130 // max(moved.shape)
         top, (high, wide) = 52, may.shape
-        below = top + size * high + 24
-        names, grids = Sheet(232, 26 + 26 * len(modules), 24 / 26), Sheet(300, below + 10)
+        said = wrap(f"“{ALL[WARD[self.patient][0]].complaint}”", 31)
+        below, line = top + size * high + 20, 20
+        names = Sheet(232, 26 + 26 * len(modules), 24 / 26)
+        grids = Sheet(300, below + line * len(said) + 10)
         names.text(0, 16, "Press what you suspect", INK, bold=True)
         for i, (path, *_) in enumerate(modules):
             chosen, y = i == self.module, 27.5 + 26 * i
@@ -150,14 +152,16 @@ class WardRound(Explorer):
             grids.target(*place, f"Change word {j}", word=0 if j == self.word else j)
         grids.text(3, top, f"output 1 → {high}", GREY, turn=-90)
         grids.text(20, below, "■ too early · ○ ignores a word", ORANGE)
-        return [names, grids, *self._draw_file()]
+        for i, part in enumerate(said, 1):
+            grids.text(20, below + 4 + line * i, part)
+        return [names, grids, *self._draw_lines()]
 
-    def _draw_file(self):
-        """Write the complaint and, once it's found, the lines at fault beside the mended ones."""
+    def _draw_lines(self):
+        """Once it's found, write the lines at fault beside the mended ones, and then why."""
+        if self.module != self.numbers["first"]:
+            return []
         name, _, why = WARD[self.patient]
-        suspect = f"You suspect: {self.numbers['path']}"
-        parts = [("The complaint", f"“{ALL[name].complaint}”", suspect)]
-        if self.module == self.numbers["first"]:
-            broken, mended = _lines_at_fault(name)
-            parts += [("Broken", *broken), ("Mended", *mended), ("Why", why)]
-        return [sheet for part in parts for sheet in lines_of_text(part, 254, 28)]
+        broken, mended = _lines_at_fault(name)
+        parts = ("Broken", *broken), ("Mended", *mended)
+        code = [sheet for part in parts for sheet in lines_of_text(part, 270, 27, pitch=20)]
+        return [*code, *lines_of_text((f"Why: {why}",), 254, 26, pitch=20)]
