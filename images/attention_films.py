@@ -188,16 +188,18 @@ def _product(scene, query, key, score):
 
 # ---- lesson 08: training beside writing ----------------------------------------------------------
 
-COLUMNS = [114 + 78 * i for i in range(5)]
+PITCH = 74
+COLUMNS = [112 + PITCH * i for i in range(5)]
 SOURCE = "Une grande gare"
-TOKEN = {"width": 74, "height": 30, "bold": False}
+TOKEN = {"width": PITCH - 4, "height": 30, "bold": False}
 
 
 def training_and_inference_decoder():
     """A film: the encoder reads Une grande gare, for the decoder above, which is in training, and
     later for the one below, which writes. In training the target, A, large, station and eos, goes
-    in one place to the right, after bos. One pass predicts A, large, train and eos. Lines lead to
-    each prediction from the inputs up to its place; that from station to the third is crossed out.
+    in one place to the right, after bos. One pass predicts A, large, train and eos, and an arrow
+    leads from the mean of their losses back into the decoder. Lines lead to each prediction from
+    the inputs up to its place; that from station to the third is crossed out.
     In writing each pass gives one token, which goes in as the next input. The third is train, so
     train goes in, and the fourth is station, not eos as in training.
     """
@@ -215,9 +217,9 @@ def training_and_inference_decoder():
     told = [
         "Training knows the target, the translation of “Une grande gare”.",
         "The target goes in too, one place to the right, after <bos>.",
-        "One pass makes all predictions at once, each with a loss.",
-        "A line is an input that a prediction sees. The causal mask hides “station” from "
-        "prediction 3, whose answer it is.",
+        "One pass makes all predictions at once. Their mean loss goes back to adjust the weights.",
+        "Lines show which inputs a prediction sees. The mask hides “station”, the answer, from "
+        "prediction 3.",
         "Prediction 3 is wrong, so its loss is high. "
         "Position 4 is still given “station”, the right word.",
         "Writing begins with <bos> alone. The first pass gives “A”.",
@@ -260,6 +262,13 @@ def _both(wanted, guessed, losses, own, moment, caption):
     if trained:
         scene.text("guesses", 4, 122, "output", "key", anchor="start", room=68)
         scene.text("losses", 4, 87, "loss", "result", anchor="start", room=68)
+        mean, corner = sum(losses) / len(losses), COLUMNS[3] + 50
+        scene.text("mean", 398, 18, f"mean loss {mean:.1f}", "result", anchor="end", bold=True,
+                   when=(0.5, 0.7))  # fmt: skip
+        scene.line("mean down", [(corner, 26), (corner, 152)], "result", 3, when=(0.65, 0.8),
+                   start={"points": [corner, 26, corner, 26]})  # fmt: skip
+        scene.arrow("mean back", corner + 1, 152, COLUMNS[3] + 37, 152, "result", head=9,
+                    when=(0.8, 1))  # fmt: skip
     if passes:
         _written(scene, own, meant, passes)
     return scene
@@ -272,11 +281,11 @@ def _encoder(scene, moment, passes):
     scene.rect("encoder", 400, 140, 79, 48, "muted", "muted", 0.15)
     scene.text("encoder name", 439.5, 170, "encoder", "muted", room=70)
     if moment:
-        scene.arrow("memory", 399, 164, 387, 164, "muted", head=8, when=(0.6, 1))
+        scene.arrow("memory", 399, 174, COLUMNS[3] + 37, 174, "muted", head=9, when=(0.6, 1))
     if passes:
-        right = COLUMNS[passes - 1] + 38
+        right = COLUMNS[passes - 1] + 37
         scene.line("memory down", [(471, 189), (471, 325)], "muted", 3)
-        scene.arrow("memory on", 472, 325, right, 325, "muted", head=8, when=(0.5, 0.65))
+        scene.arrow("memory on", 472, 325, right, 325, "muted", head=9, when=(0.5, 0.65))
 
 
 def _written(scene, own, meant, passes):
@@ -290,7 +299,7 @@ def _written(scene, own, meant, passes):
         scene.card(f"given {i}", x, 373, word, "key", full=new and passes == 4,
                    start=i and (x, 277), when=(0.25, 0.5), **TOKEN)  # fmt: skip
         if new:
-            scene.line(f"round {i}", [(x - 41, 277), (x, 277), (x, 373)], "key", opacity=0,
+            scene.line(f"round {i}", [(x - 39, 277), (x, 277), (x, 373)], "key", opacity=0,
                        start={"opacity": 1}, when=(0, 0.6))  # fmt: skip
             scene.card(f"turn {i}", x, 277, word, "key", opacity=0, start=(COLUMNS[i - 1], 277),
                        when=(0, 0.28), **TOKEN)  # fmt: skip
@@ -300,7 +309,7 @@ def _written(scene, own, meant, passes):
 
 def _decoder(scene, name, colour, y, width, lit, lines, **how):
     """Draw a decoder: which inputs, below it, each of its tokens sees, those of one token `lit`."""
-    scene.rect(f"{name} decoder", COLUMNS[0] - 37, y - 24, 78 * width - 4, 48, "muted", "muted",
+    scene.rect(f"{name} decoder", COLUMNS[0] - 35, y - 24, PITCH * width - 4, 48, "muted", "muted",
                0.15, **how)  # fmt: skip
     scene.text(f"{name} name", 4, y + 6, "decoder", "muted", anchor="start", room=68)
     scene.text(f"{name} inputs", 4, y + 54, "input", colour, anchor="start", room=68)
