@@ -561,6 +561,8 @@ def test_a_wrong_word_in_the_reference_costs_what_training_would_charge(translat
     assert numpy.allclose([-numpy.log(share) for _, _, share, _ in ours], exact, atol=2e-4)
     assert (ours[1][0], view.written) == ("purple", len(ids) - 2)
     assert ours[1][3] == (logits[1] >= logits[1, ids[2]]).sum() > 10
+    asks = "instead of “purple”? Press that row."
+    assert model_map(view.trace, tour=["loss"])._tour[0]["text"].endswith(asks)
     for refused, kept in (("a dog " * 40, view.trace.written), ("", trace.written)):
         view.reference = refused  # too long; then the model's own again
         assert ("draws up to 64" in view._refused, view.trace.written) == (bool(refused), kept)

@@ -214,9 +214,8 @@ STEPS = {
         {"place": "{output}", "written": "{written}"},
     ),
     "loss": (
-        "Each row is scored on the reference's next token (at first the model's own): "
-        "−ln {next_probability} = {next_loss} nats for “{next}”. The mean is the loss. How much "
-        "would a wrong word in the reference cost?",
+        "Each row is scored on the reference's next token: −ln {next_probability} = {next_loss} "
+        "nats for “{next}”. The mean is the loss. {ask}",
         {"parts": ["loss"], "written": "{last}", "losses": True},
     ),
     "training": (
@@ -376,11 +375,17 @@ def _shares(trace):
 
 
 def _next_words(trace, row, token, share):
+    ask = "How much would a wrong word in the reference cost?"
+    wrong = [i for i, found in enumerate(trace.candidates) if found[0].token != trace.written[i]]
+    if trace.encoder and wrong:
+        unexpected = _tokens(trace.written)[wrong[0]]
+        ask = f"What did the model expect instead of “{unexpected}”? Press that row."
     return {
+        "ask": ask,
         "read": _tokens(trace.decoder.tokens)[row],
         "next": token,
         "next_share": percent(share),
-        "next_probability": f"{share:.3{'f' if share > 0.1 else 'g'}}",
+        "next_probability": f"{share:.{max(3, 2 - math.floor(math.log10(share or 1)))}f}",
         "next_loss": f"{-math.log(share or 1):.3f}",
         "written": row,
         "last": len(trace.written) - 1,

@@ -759,12 +759,22 @@ def test_in_jupyterlab_a_wrong_word_in_the_reference_costs(open_notebook):
     field.fill("A purple dog runs.")
     field.press("Enter")
     words = page.locator(".mm-words")
-    expect(words).to_contain_text(re.compile("^“purple” costs −ln.* the most of the 6 rows"))
+    costs = re.compile("^“purple” costs −ln.* the most of the 6 rows.*Fed “purple”")
+    expect(words).to_contain_text(costs)
+    open_(page, "^Take the tour")
+    open_(page, "^Leave")
+    expect(words).to_contain_text(costs)  # and no translation
     page.get_by_role("button", name=re.compile("^The loss of row 2, “purple”")).press("Enter")
     expect(words).to_contain_text("This row is scored on the reference: “purple” costs")
+    page.get_by_label("Temperature").fill("2")
+    expect(words).to_contain_text("The loss always takes p at temperature 1; at 2.0")
     open_(page, "^“black”, .*: score it instead")
     expect(field).to_have_value("A black dog runs.")
     expect(words).to_contain_text("down from")
+    field.fill("")
+    field.press("Enter")
+    expect(words).to_contain_text("Without a reference, the model’s own is scored.")
+    expect(field).to_have_value("A black dog runs through the snow with a stick.")
     # A score's parts open at their beginning, though the focus lies below it.
     for name in ("One number", "Why this weight?"):
         page.get_by_role("button", name=name, exact=True).press("Enter")

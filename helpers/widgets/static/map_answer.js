@@ -1,6 +1,6 @@
 // The map, first depth, where the model answers: the likeliest next tokens, or the likeliest classes.
 
-import { brief, number, percent } from "./map_scene.js";
+import { NARROW, brief, number, percent } from "./map_scene.js";
 import { likeliest } from "./map_trace.js";
 import { clamp, fitting, marksIn, shorten, spelt, textWidth } from "./text.js";
 
@@ -24,7 +24,7 @@ export function answer(scene, model, stack, m, rows, row) {
   const pitch = clamp(height / found.length, 34, 40);
   const y0 = stack.y(row, last);
   const first = clamp(y0 - pitch * 0.6, top, Math.max(top, top + height - found.length * pitch));
-  const deep = Math.max(height + (losses ? m.pitch : 0), first + found.length * pitch - top);
+  const deep = Math.max(height + (losses ? m.pitch + 16 : 0), first + found.length * pitch - top);
   const classes = stack.name === "encoder";
   const heading = losses ? fitting(LOSS, width / 1.1) : classes ? "class" : "next token";
   scene.label(heading, width < 84 ? right : left, top - 11, {
@@ -39,7 +39,7 @@ export function answer(scene, model, stack, m, rows, row) {
   scene.paint((p) => {
     p.strips(stack.output, x, top, strip, m.pitch, { rows });
     p.box(x - 2, y0 - m.pitch / 2, strip + 4, m.pitch, { edge: p.theme.query, line: 2, radius: 3 });
-    if (losses) return lossRows(p, lost, (r) => stack.y(r, last), m.pitch, left, width);
+    if (losses) return lossRows(p, lost, (r) => stack.y(r, last), m.pitch, left, width, model.vocabulary);
     found.forEach((one, i) => {
       const { token, share, drawn, mark } = one;
       const y = first + (i + 0.5) * pitch;
@@ -67,9 +67,18 @@ export function answer(scene, model, stack, m, rows, row) {
   const own = [[x - 4, y0 - m.pitch / 2 - 1, strip + 7, m.pitch + 2], said];
   for (const rect of classes ? own : [scene.output]) scene.part(["output", "decoding"], ...rect);
   scene.part(stack.name, x - 4, top - 4, strip + 8, height + 8);
+  // The reference is known from the start; what its tokens cost comes row by row, and then the mean.
+  const size = clamp(m.pitch - 2, 9, 13);
+  for (const [r, token] of (losses ? model.written : []).entries())
+    scene.label(spelt(token), left + 4, stack.y(r, last) + 0.5, {
+      size,
+      color: r < rows ? "ink" : "muted",
+      most: width - 42,
+    });
+  scene.lossRow = (r) => [left, stack.y(r, last) - m.pitch / 2, width, m.pitch];
   for (const [r, { token, says }] of (lost?.found || []).entries()) {
     const name = `The loss of row ${r + 1}, “${token}”: open its distribution`;
-    const rect = [left, stack.y(r, last) - m.pitch / 2, width, m.pitch];
+    const rect = scene.lossRow(r);
     scene.button(rect, name, { go: "decoder/output", row: r }, [says, "click to see its distribution"]);
   }
   const { token, share } = chosen;
@@ -93,18 +102,24 @@ export function lossesOf({ written, candidates, drawn }, rows = written.length) 
     const loss = -Math.log(share);
     const formula = `−ln\u00a0${share < 0.1 ? share.toPrecision(3) : share.toFixed(3)} = ${number(loss)}`;
     const place = rank > 1 ? ` (rank ${rank.toLocaleString("en")}; the likeliest is “${candidates[row][0][0]}”)` : "";
-    return { token, rank, loss, formula, says: `“${token}” costs ${formula} nats${place}` };
+    const [before] = candidates[row - 1]?.[drawn[row - 1]] || [];
+    const fed = drawn[row - 1] > 0 ? `, after the decoder was fed “${before}” (teacher forcing)` : "";
+    return { token, rank, loss, formula, says: `“${token}” costs ${formula} nats${place}${fed}` };
   });
   const mean = found.reduce((sum, { loss }) => sum + loss, 0) / rows;
   return { found, mean, done: rows === written.length };
 }
 
-function lossRows(p, { found, mean, done }, y, pitch, x, width) {
-  const most = Math.max(1, ...found.map(({ loss }) => loss));
-  const style = { size: clamp(pitch - 2, 9, 13), align: "right" };
+// One scale for every reference, so that a wrong word is seen to cost more; a mark where a model stands
+// that knows nothing: it gives each token the same p.
+function lossRows(p, { found, mean, done }, y, pitch, x, width, vocabulary) {
+  const most = Math.max(12, ...found.map(({ loss }) => loss));
+  const at = (loss) => (width * loss) / most;
+  const blind = Math.log(vocabulary);
+  const size = clamp(pitch - 2, 9, 13);
   const high = clamp(pitch - 4, 6, 18);
   const all = done ? [`mean of ${found.length} rows = loss`, "mean = loss", "mean"] : ["mean so far", "mean"];
-  const end = { token: fitting(all, (width - 46) / 1.1), loss: mean, formula: number(mean) };
+  const end = { token: "", loss: mean, formula: number(mean) };
   [...found, end].forEach(({ token, loss, rank, formula }, row) => {
     const last = row === found.length;
     const weight = last ? 650 : 400;
@@ -112,13 +127,21 @@ function lossRows(p, { found, mean, done }, y, pitch, x, width) {
     p.context.globalAlpha = 0.4;
     // What the model wouldn't have written itself is marked.
     const fill = p.theme[last ? "value" : rank > 1 ? "key" : "query"];
-    p.box(x, y(row) - high / 2, Math.max(1, (width * loss) / most), high, { fill, radius: 2 });
+    p.box(x, y(row) - high / 2, Math.max(1, at(loss)), high, { fill, radius: 2 });
     p.context.globalAlpha = 1;
-    const free = width < 150 ? 0 : width - textWidth(spelt(token), style.size) - 14;
-    const said = fitting([formula, number(loss)], free, style.size);
-    p.text(spelt(token), x + 4, y(row) + 0.5, { ...style, align: "left", weight, most: width - 42 });
-    p.text(said, x + width - 3, y(row) + 0.5, { ...style, weight });
+    if (vocabulary) p.box(x + at(blind) - 0.5, y(row) - pitch / 2, 1, pitch, { fill: p.theme.hatch, radius: 0 });
+    const free = width < 150 ? 0 : width - textWidth(spelt(token), size) - 14;
+    const said = fitting([formula, number(loss)], free, size);
+    if (last) p.text(fitting(all, (width - 46) / 1.1), x + 4, y(row) + 0.5, { size, weight });
+    p.text(said, x + width - 3, y(row) + 0.5, { size, weight, align: "right" });
   });
+  const [below, small] = [y(found.length) + pitch / 2 + 9, { size: 12, color: p.theme.muted }];
+  p.text("0", x, below, small);
+  p.text(`${most.toFixed(0)}${width < 150 ? "" : " nats"}`, x + width, below, { ...small, align: "right" });
+  if (!vocabulary) return;
+  const landmark = `log V = ${blind.toFixed(1)}`;
+  const words = fitting([`${landmark}, a blind guess`, landmark, "log V"], at(blind) - 12);
+  p.text(words, x + at(blind) + 3, below, { ...small, align: "right" });
 }
 
 // What colours and signs mean, in lines below the picture: its height, and what draws it.
@@ -132,12 +155,19 @@ export function keyOf(model, width) {
     const data = Float32Array.from({ length: 44 }, (_, i) => (weights ? i / 43 : (2 * i) / 43 - 1));
     return [44, (p, x, y) => p.row({ data, rows: 1, cols: 44, most: 1, weights }, 0, x, y - 4, 44, 8)];
   };
-  const band = (colour) => [
+  const band = (colour, width = 5, alpha = 0.8) => [
     18,
-    (p, x, y) => p.straight(x + 2, y, x + 16, y, { color: p.theme[colour], width: 5, alpha: 0.8 }),
+    (p, x, y) => p.straight(x + 2, y, x + 16, y, { color: p.theme[colour], width, alpha }),
   ];
+  const bars = model.scored ? { query: "the likeliest token", key: "another one" } : {};
   const shown = entered.cols < model.width ? `${entered.cols} of its` : "its";
-  const bands = model.stacks.length > 1 ? { query: "masked", key: "cross" } : { query: "attention, all heads" };
+  // On a phone a row's losses stand in for the bands.
+  const bands =
+    model.scored && width < NARROW
+      ? {}
+      : model.stacks.length > 1
+        ? { query: "masked", key: "cross" }
+        : { query: "attention, all heads" };
   const groups = [
     [
       [30, (p, x, y) => p.row(entered, 0, x, y - 5, 30, 10)],
@@ -148,6 +178,7 @@ export function keyOf(model, width) {
     [words("attention, 0"), scale(true), words("max")],
     [[12, (p, x, y) => p.plus(x + 6, y, 5, p.theme.muted)], words("add")],
     ...Object.entries(bands).map(([colour, said]) => [band(colour), words(said)]),
+    ...Object.entries(bars).map(([colour, said]) => [band(colour, 10, 0.4), words(said)]),
   ];
   let [at, line] = [0, 0];
   const placed = [];

@@ -206,6 +206,7 @@ export class Bars {
       if (from === "top") return `${start} Below, ${what}`;
       return `Start at the blue frame: ${what} Bands show which tokens attention collects from; press one to follow it. Each striped bar is a vector, one colour per number.`;
     }
+    if (this.view.trace.scored) return this.view.costs();
     if (encoder && decoder)
       return `Translation: “${shorten(sentenceOf(written), 170)}” Press play to see it written, or click on any layer or token.`;
     return `${kind === "GPT" ? "The model has written the blue tokens. " : ""}Click on a layer to open it, or on a ${kind === "ViT" ? "patch" : "token"} to follow it through the model.`;

@@ -47,16 +47,25 @@ export const choosing = {
   score(reference) {
     this.pause();
     this.choosing = reference !== this.model.get("reference");
-    this.lost = lossesOf(this.trace).mean;
-    this.hear(this.choosing ? "The model is scoring it …" : this.costs());
+    this.lost = lossesOf(this.trace);
+    if (!reference) this.bars.wanted.value = sentenceOf(this.trace.written);
+    this.hear(this.choosing ? "The model is scoring it …" : this.model.get("_refused") || this.costs());
     this.set({ reference, beat: -1 });
   },
   costs() {
     const { found, mean } = lossesOf(this.trace);
+    const was = this.lost || { found, mean };
     const { says } = found.reduce((a, b) => (b.loss > a.loss ? b : a));
-    const [now, was] = [number(mean), number(this.lost)];
-    const change = now === was ? "" : `, ${mean > this.lost ? "up" : "down"} from ${was}`;
-    return `${says}, the most of the ${found.length} rows. Their mean, the loss, is ${now}${change}.`;
+    const [now, before] = [number(mean), number(was.mean)];
+    const change = now === before ? "" : `, ${mean > was.mean ? "up" : "down"} from ${before}`;
+    const own = this.model.get("reference") || !this.lost ? "" : "Without a reference, the model’s own is scored. ";
+    // The same token in the row after another wrong word: what has changed is what the decoder was fed.
+    const fed = found.findIndex(({ rank, token }, row) => rank > 1 && token !== was.found[row]?.token);
+    const [wrong, next, once] = [found[fed], fed < 0 ? null : found[fed + 1], was.found[fed + 1]];
+    const [one, other] = next && next.token === once?.token ? [number(next.loss), number(once.loss)] : [];
+    const then = `Fed “${wrong?.token}” (teacher forcing), the decoder’s next row, “${next?.token}”, costs ${one} instead of ${other}.`;
+    const more = this.lost ? (one === other ? "" : ` ${then}`) : " Press a row to see what the model expected.";
+    return `${own}${says}, the most of the ${found.length} rows. Their mean, the loss, is ${now}${change}.${more}`;
   },
   goesOn() {
     this.choosing = false;

@@ -123,12 +123,16 @@ export function outputScene(model, where, width, room, row, dials) {
   // Below the likeliest one bar for all the others, as far as their sum is known.
   const sum = found.reduce((a, { share }) => a + share, 0);
   const others = dials ? `${(model.vocabulary - found.length).toLocaleString("en")} others` : "";
-  const pitch = clamp((room - top - 8) / (found.length + (others ? 1 : 0)), 16, 40);
+  const count = found.length + (others ? 1 : 0);
+  const pitch = clamp((room - top - 8) / count, slim ? 32 : 16, 40);
+  const deep = (scene.height = Math.max(room, top + 8 + pitch * count));
   // Room for a ring to press.
   const ring = dials?.choose ? 18 : 0;
   const names = [others, ...found.map((one) => spelt(one.token))];
   const token = clamp(Math.max(...names.map((name) => textWidth(name, 15))) + 16 + ring, 60, 150);
-  const room2 = (width - left - token - 150) / 2;
+  const told = ({ share, drawn, mark }) => (drawn ? `${brief(share)} ${mark}` : percent(share));
+  const beside = 1.1 * Math.max(...found.map((one) => textWidth(told(one), 13))) + 8;
+  const room2 = (width - left - token - 90 - beside) / 2;
   const [x1, x2] = slim ? [width - 120, width - 78] : [left + token, left + token + room2 + 90];
   const high = Math.max(0, ...found.map(({ logit }) => logit));
   const low = Math.min(0, ...found.map(({ logit }) => logit));
@@ -144,7 +148,7 @@ export function outputScene(model, where, width, room, row, dials) {
     p.context.restore();
     const last = others ? [{ token: others, share: Math.max(0, 1 - sum) }] : [];
     [...found, ...last].forEach((one, i) => {
-      const { token: word, logit, share, drawn, mark } = one;
+      const { token: word, logit, share, drawn } = one;
       const y = top + (i + 0.5) * pitch;
       const own = i === model.drawn[row];
       const listed = i < found.length;
@@ -154,7 +158,6 @@ export function outputScene(model, where, width, room, row, dials) {
       const bar = clamp(pitch * 0.5, 8, 18);
       if (listed) p.ribbon(strip + 3, y0, left - 5, y, 1 + 4 * share, p.theme.query, 0.3 + 0.7 * share);
       const weight = one === chosen ? 650 : 400;
-      const told = `${percent(share)}${drawn ? ` ${mark}` : ""}`;
       if (slim) {
         const wide = width - left - ring - 4;
         const color = drawn ? p.theme.query : listed ? p.theme.ink : p.theme.muted;
@@ -168,7 +171,7 @@ export function outputScene(model, where, width, room, row, dials) {
       }
       p.text(spelt(word), left + ring, y, { size: 15, weight, most: token - ring - 8 });
       p.box(x2, y - bar / 2, Math.max(2, room2 * share), bar, { fill, radius: 3 });
-      p.text(told, x2 + Math.max(2, room2 * share) + 6, y, { size: 13, weight });
+      p.text(told(one), x2 + Math.max(2, room2 * share) + 6, y, { size: 13, weight });
       if (!listed) return;
       const at = (value) => x1 + (room2 * (value - low)) / (high - low || 1);
       const [from, to] = [at(Math.min(0, logit)), at(Math.max(0, logit))];
@@ -209,16 +212,16 @@ export function outputScene(model, where, width, room, row, dials) {
   }
   scene.beat(
     `The last layer’s vector of the ${classes ? "class" : "newest"} token is multiplied with the output matrix.`,
-    [0, 0, left - 4, room],
+    [0, 0, left - 4, deep],
   );
-  scene.beat(`That gives one number per ${among}, its logit.`, [left - 6, 0, x2 - left - 6, room]);
+  scene.beat(`That gives one number per ${among}, its logit.`, [left - 6, 0, x2 - left - 6, deep]);
   const likely = `“${found[0].token}” gets ${percent(found[0].share)}`;
-  scene.beat(`A softmax turns logits into probabilities. ${likely}.`, [x2 - 8, 0, width - x2 + 8, room]);
+  scene.beat(`A softmax turns logits into probabilities. ${likely}.`, [x2 - 8, 0, width - x2 + 8, deep]);
   const rest = `${percent(Math.max(0, 1 - sum))} goes to the ${others}, “${found[0].token}” keeps ${percent(found[0].share)}`;
   scene.hint = classes
     ? `The class token’s vector alone decides. The other vectors of the last layer aren’t used. ${aim(model)}`
     : model.scored
-      ? `This row is scored on the reference: ${lossesOf(model).found[row].says}.${ring ? " Press another token to score that instead." : ""}`
+      ? `This row is scored on the reference: ${lossesOf(model).found[row].says}.${hot ? ` The loss always takes p at temperature 1; at ${dials.temperature.toFixed(1)} it would be ${percent(chosen.share)}.` : ring ? " Press another token to score that instead." : ""}`
       : `${hot ? `At temperature ${dials.temperature.toFixed(1)}, ${rest}.` : `The ten likeliest tokens after “${stack.tokens[row]}”.`} ${ring ? "Press another one, and the model goes on from that instead." : model.kind === "GPT" ? "One of them is drawn and becomes the next input." : "What is written next becomes the decoder’s next input."} ${said(found.map((one) => one.token))}`;
   return scene;
 }
