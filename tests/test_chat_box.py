@@ -67,6 +67,14 @@ def test_it_says_what_was_cut_and_what_that_changed():
         assert verdict in told[0]
 
 
+def test_the_bytes_of_an_emoji_share_a_box_and_the_examples_have_a_name():
+    by_byte = [encode, lambda ids: bytes(ids).decode(errors="replace")]
+    widget = ChatBox({"mute": lambda ids: []}, *by_byte, "hi", template="no template")
+    emoji = widget._draw_pieces("", [65, *"🙂".encode(), 66, 240], "black")
+    assert re.findall("middle[^>]*>([^<]*)", emoji.to_svg()) == ["A", "🙂 (4 tokens)", "B", "�"]
+    assert widget.controls["Repeat"].described()["before"] == "Examples:"
+
+
 def test_a_reply_that_was_cut_off_says_so_and_all_of_it_is_drawn():
     widget = chat_box()
     assert widget.svg.count("…") == 1  # only the endless one

@@ -116,6 +116,9 @@ def test_a_click_on_a_head_switches_it_off_and_on_again(make):
         found = re.search(r'aria-label="encoder 1\.3[^"]*" data-set="([^"]*)"', widget.svg)[1]
         widget._handle_custom_msg({"set": json.loads(html.unescape(found)), "number": 1}, [])
         assert widget.silent == wanted
+    height = widget.draw()[1].height
+    for widget.silent in widget.names()[-12:], widget.names():  # every translation is another
+        assert widget.draw()[1].height == height
 
 
 def test_a_head_that_is_not_there_is_refused(make):

@@ -136,5 +136,13 @@ class ChatBox(SentenceExplorer):
         return [self._draw_pieces(*block) for block in blocks]
 
     def _draw_pieces(self, title, ids, colour, more=""):
-        labels = [(visible(self._decode([i])), ROLES.get(i, colour), i in ROLES) for i in ids]
+        labels, held = [], []
+        for n, i in enumerate(ids, 1):
+            held.append(i)
+            text = self._decode(held)
+            if text.endswith("\ufffd") and len(held) < 4 and n < len(ids):
+                continue  # a byte or three of a longer character
+            name = f"{visible(text)} ({len(held)} tokens)" if held[1:] else visible(text)
+            labels.append((name, ROLES.get(i, colour), i in ROLES))
+            held = []
         return draw_labels(title, labels, "" if ids and ids[-1] == MARKS.end else more)

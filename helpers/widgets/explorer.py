@@ -233,15 +233,16 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
     def examples(self, trait, texts):
         """Add a button for each of the `texts` that a field can hold, by what stands on it."""
         for label, text in texts.items():
-            self.button(label, lambda _, text=text: self.take({trait: text}), text)
+            first = "Examples:" * (label == next(iter(texts)))
+            self.button(label, lambda _, text=text: self.take({trait: text}), text, before=first)
 
-    def button(self, label, act, tooltip=None, down=None) -> Control:
+    def button(self, label, act, tooltip=None, down=None, before="") -> Control:
         """Add a button that calls `act` with itself; its `tooltip` says at greater length what.
 
-        `down` returns whether it stays down, if it's of that kind.
+        `down` returns whether it stays down, if it's of that kind. Words can stand `before` it.
         """
         quiet = act == self.reset  # it's the last thing to press, and looks like it
-        words = {"tooltip": tooltip or label, "quiet": quiet}
+        words = {"tooltip": tooltip or label, "quiet": quiet, "before": before}
         return self._add("button", label, label, act=act, down=down, **words)
 
     def _add(self, kind, name, label, **options):

@@ -16,8 +16,9 @@ from helpers.widgets.svg import PALE, Sheet, ink_on, number, shade
 
 KINDS = ("encoder", "decoder", "cross")
 TOP, ROW = 54, 36  # pixels: top of the map of heads, and from one of its rows to the next
-CELL, LINE = 68, 23  # pixels: a head's width, a line of text
+CELL, LINE = 68, 20  # pixels: a head's width, a line of text
 WIDE, MOST_LETTERS = 400, 40  # of the sentences: pixels, and letters in one line, on a phone too
+MOST_LINES = 2  # of what a translation has become
 
 
 def attention_layers(model):
@@ -189,7 +190,7 @@ class HeadSwitches(Explorer):
         sheet, y = Sheet(WIDE, TOP + ROW * len(self._layers) + 30), 106
         self._draw_loss(sheet)
         for i in range(len(self._sentences)):
-            y = self._draw_sentence(sheet, i, y) + 14
+            y = self._draw_sentence(sheet, i, y) + 10
         sheet.height = max(sheet.height, y - 20)
         return [self._draw_map(), sheet]
 
@@ -242,8 +243,10 @@ class HeadSwitches(Explorer):
         """Write a sentence, its translation, and what that has become; return the end."""
         before, now = self.numbers["before"][i], self.numbers["translations"][i]
         new = f"→ {now or '(nothing)'}" if now != before else ""
-        for words, colour in ((self._sentences[i], GREY), (before, INK), (new, ORANGE)):
-            for line in wrap(words, MOST_LETTERS):
+        parts = [wrap(words, MOST_LETTERS) for words in (self._sentences[i], before)]
+        parts.append(wrap(new, MOST_LETTERS, max_lines=MOST_LINES, placeholder=" …"))
+        for lines, colour in zip(parts, (GREY, INK, ORANGE), strict=True):
+            for line in lines:
                 sheet.text(0, y, line, colour)
                 y += LINE
-        return y
+        return y + LINE * (MOST_LINES - len(parts[-1]))  # so that what's below stays in its place

@@ -118,5 +118,5 @@ function button(explorer, one) {
     explorer.ask({ press: one.name });
   });
   const show = ({ disabled, pressed }) => Object.assign(element, { disabled: Boolean(disabled), ariaPressed: pressed });
-  return { row: row(one, element), show };
+  return { row: row(one, one.before, element), show };
 }

@@ -164,15 +164,17 @@ notebook.tell(
 notebook.claim(followed["the whole template"] > max(list(followed.values())[1:]))
 
 # %% [markdown]
-# Now type a message of your own and choose another template. You'll see the answers of our assistant and of the story
-# model, which was never trained on these tokens, next to the ones that they give with the whole template.
+# Below, a single token is missing at the end of the template, and our assistant answers nothing at all. Choose another
+# template, or type a message of your own. You'll see the answers of our assistant and of the story model, which was
+# never trained on these tokens, next to the ones that they give with the whole template.
 
 # %% tags=["nbval-ignore-output"]
 writers = {
     "our assistant": lambda ids: continued(helper.model, [ids], 24)[0],
     "story model": lambda ids: continued(story.model, [ids], 24)[0],
 }
-ChatBox(writers, helper.encode, story.decode, "Say wolf three times.")
+copy = "Say: least crowns cloak waggoner."
+ChatBox(writers, helper.encode, story.decode, copy, template="the reply isn't opened")
 
 # %% [markdown]
 # ## 2. What does an assistant learn from?
