@@ -12,6 +12,7 @@ FRENCH = "le chat noir dort ."
 SEARCH = "un médecin cherche la lettre ."  # no adjective: lesson 02 asks later where a noun looks
 STATES = [f"h{i}" for i in "₁₂₃₄₅₆₇"]
 SEEN = 0.03  # a smaller weight is not drawn
+SHADE = 0.55  # how strong a weight of 1 is drawn, so that ink can be read on it in both themes
 
 
 def _trained(french):
@@ -123,8 +124,7 @@ def _words(scene, read, seen):
 def _narrow(scene, read, state, written):
     """Draw what the film is about: many words, one state, many words."""
     _words(scene, read, 0)
-    _jar(scene, "whole forth", read, state, (205, 130, 156))
-    scene.shapes["forth jar"] = scene.shapes.pop("whole forth jar")  # goes to the first word, empty
+    _jar(scene, "", "forth", read, state, (205, 130, 156), whole=True)
     for i, (x, word) in enumerate(zip(PLACES, written, strict=True)):
         near = 240 + 0.1 * (x - 240)
         scene.arrow(f"goes in {i}", x, READ_AT + 20, near, 122, COLOURS[i], 2, 9)
@@ -141,7 +141,7 @@ def _reading(scene, read, states, seen):
     for i, state in enumerate(states[:seen]):
         x, now = PLACES[i], i == seen - 1
         if now:
-            _jar(scene, "forth", read, state, (x - WIDE / 2, JAR_AT, HIGH), i)
+            _jar(scene, "", "forth", read, state, (x - WIDE / 2, JAR_AT, HIGH), i)
         for k, top, thick in () if now else _stacked(state, HIGH, True):
             scene.rect(f"was {i} {k}", x - WIDE / 2, JAR_AT + top, WIDE, thick, COLOURS[k],
                        round=1, opacity=0.22)  # fmt: skip
@@ -155,14 +155,18 @@ def _context(scene, read, back, on, boxes, name="", shares=False, dim=False):
     """Draw the last states of both readers, and how much of each the first of its words is."""
     middle = (boxes[0][0] + boxes[1][0] + WIDE) / 2
     for reader, state, box in zip(("back", "forth"), (back[0], on[-1]), boxes, strict=True):
-        _jar(scene, name + reader, read, state, box, dim=dim)
+        _jar(scene, name, reader, read, state, box, dim=dim)
+        if boxes not in BESIDE:
+            side, way = (-12, "← backwards") if reader == "back" else (WIDE + 12, "forwards →")
+            scene.text(f"{reader} way", box[0] + side, box[1] + 40, way, "muted",
+                       anchor="end" if reader == "back" else "start", when=(0.3, 0.6))  # fmt: skip
         if shares:
             scene.text(f"{name}{reader} share", box[0] + WIDE / 2, sum(box[1:]) + 26,
                        f"le {state[0]:.0%}", COLOURS[0], 20, bold=True, when=(0.6, 1))  # fmt: skip
     if shares:
         even = f"even share {1 / len(read):.0%}"
         scene.text(f"{name}even", middle, sum(boxes[0][1:]) + 54, even, "muted", when=(0.6, 1))
-    words = f"{len(read)} tokens" if boxes in BESIDE else "context vector"
+    words = f"{len(read)} tokens" if boxes in BESIDE else "context vector c"
     scene.text(f"{name}context", middle, boxes[0][1] - 12, words, "ink", bold=True)
 
 
@@ -181,25 +185,33 @@ def _colour(i):
     return COLOURS[i if i < 6 else 1 + (i - 1) % 5]
 
 
-def _jar(scene, name, read, state, at, new=None, dim=False):
-    """Draw the state of a reader, which may have read a `new` word; only the first is not `dim`."""
-    (x, y, high), reader = at, name.split()[-1]
-    when = (0.5, 1) if at == TALL[0] else (0, 0.75)  # the second reader's comes when there is room
+def _jar(scene, name, reader, read, state, at, new=None, dim=False, whole=False):
+    """Draw the state of a reader, which may have read a `new` word; only the first is not `dim`.
+
+    A `whole` jar has layers of its own, from which no later layer comes.
+    """
+    x, y, high = at
+    layer = f"{'whole ' if whole else ''}{name}{reader}"
+    second = at == TALL[0]  # fills when there is room, from the last word on
     for i, top, thick in _stacked(state, high, reader == "forth"):
-        how = {"when": when}
+        when, come = (0, 0.75), {}
         if i == new:  # its card has been there, from which it comes
-            how = {"when": (0.4, 1), "start": {"y": READ_AT - 17, "height": 34}}
+            when, come = (0.4, 1), {"start": {"y": READ_AT - 17, "height": 34}}
+        elif second:
+            when = 0.8 - 0.08 * i, 1 - 0.08 * i
+            come = {"start": {"x": PLACES[i] - WIDE / 2, "y": READ_AT - 10, "height": 20}}
         elif len(read) > 6:  # poured from the words, one after the other
-            come = {"x": 13 + 96 * (i % 5), "y": 36 + 26 * (i // 5), "height": 12, "opacity": 0.5}
-            how = {"when": (0.2 + 0.02 * i, 0.6 + 0.02 * i), "start": come}
-        scene.rect(f"{name} {i}", x, y + top, WIDE, thick, _colour(i), round=1, line=0,
-                   tint=0.3 if dim and i else 1, **how)  # fmt: skip
+            when = 0.2 + 0.02 * i, 0.6 + 0.02 * i
+            start = {"x": 13 + 96 * (i % 5), "y": 36 + 26 * (i // 5), "height": 12, "opacity": 0.5}
+            come = {"start": start}
+        scene.rect(f"{layer} {i}", x, y + top, WIDE, thick, _colour(i), round=1, line=0,
+                   tint=0.3 if dim and i else 1, when=when, **come)  # fmt: skip
         if thick > 17 and len(read) == 6 and not dim:
-            if i == new:
-                how = {"when": (0.4, 1), "start": {"y": READ_AT + 6}}
-            scene.text(f"{name} word {i}", x + WIDE / 2, y + top + thick / 2 + 6, read[i], "paper",
-                       bold=True, room=WIDE - 4, **how)  # fmt: skip
-    scene.rect(f"{name} jar", x - 3, y - 3, WIDE + 6, high + 6, "none", "ink", when=when)
+            come = {"start": {"y": READ_AT + 6}} if i == new else {}
+            scene.text(f"{layer} word {i}", x + WIDE / 2, y + top + thick / 2 + 6, read[i], "paper",
+                       bold=True, room=WIDE - 4, when=when, **come)  # fmt: skip
+    scene.rect(f"{name}{reader} jar", x - 3, y - 3, WIDE + 6, high + 6, "none", "ink",
+               when=(0.3, 0.5) if second else (0, 0.75))  # fmt: skip
 
 
 def _translation(scene, said, before, done):
@@ -262,7 +274,7 @@ def decoder_looking_back():
         f"For “letter” it takes {of(5, 4)} …",
         f"… for the full stop {of(6, 5)} …",
         "… and even for <eos> mostly h₆.",
-        "Eight words, eight rows of weights: the decoder weighed all seven states anew for each.",
+        "Eight words, eight rows of weights: nearly a diagonal, with a kink at “for”.",
     ]
     scenes = [Scene(caption, 1.9, key=i not in (2, 5, 6)) for i, caption in enumerate(told)]
     for now, scene in enumerate(scenes):
@@ -290,8 +302,10 @@ def _gaze(scene, read, written, weights, now):
         end = LOOK_AT[0] + 0.12 * (x - LOOK_AT[0]), LOOK_AT[1] - 17
         scene.line(f"gaze {j}", [(x, 144), end], "result", round(max(14 * weight, 1.5), 1),
                    opacity=1 if weight > SEEN else 0.35, when=(0, 0.5))  # fmt: skip
-        scene.rect(f"state {j}", x - 22, 114, 44, 30, "result", "query", weight, when=(0, 0.5))
-        scene.text(f"h {j}", x, 135, STATES[j], "paper" if weight > 0.75 else "ink", when=(0, 0.5))
+        scene.rect(
+            f"state {j}", x - 22, 114, 44, 30, "result", "query", SHADE * weight, when=(0, 0.5)
+        )
+        scene.text(f"h {j}", x, 135, STATES[j], "ink")
     if not last:
         scene.card("decoder", *LOOK_AT, "decoder", "key", 100, True)
     for i, word in enumerate(written):
@@ -308,11 +322,10 @@ def _gaze(scene, read, written, weights, now):
                 continue
             x, come = COLUMNS[j], {"x": COLUMNS[j] - 22, "y": 114, "width": 44, "height": 30}
             scene.rect(f"cell {i} {j}", x - 26, y - pitch / 2 + 1, 52, pitch - 2, "result", "none",
-                       weight, line=0, round=0, start=come,
+                       SHADE * weight, line=0, round=0, start=come,
                        **({"when": (0.5, 1)} | grows))  # fmt: skip
             if last:
-                scene.text(f"share {i} {j}", x, y + 6, f"{weight:.2f}",
-                           "paper" if weight > 0.75 else "ink", when=(0.7, 1))  # fmt: skip
+                scene.text(f"share {i} {j}", x, y + 6, f"{weight:.2f}", "ink", when=(0.7, 1))
 
 
 # ---- lesson 02: one step of attention, in numbers ------------------------------------------------

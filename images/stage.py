@@ -38,7 +38,7 @@ class Scene:
 
     def rect(self, name, x, y, width, height, fill="none", stroke="none", tint=1.0, **how):
         """Draw a box; `tint` is the opacity of its filling."""
-        self._add(name, "rect", {"tint": round(tint, 2), **how}, x=x, y=y, width=width,
+        self._add(name, "rect", {"tint": round(tint, 3), **how}, x=x, y=y, width=width,
                   height=height, fill=fill, stroke=stroke, line=2, round=5)  # fmt: skip
 
     def dot(self, name, x, y, r, fill, **how):

@@ -153,11 +153,11 @@ def test_an_english_word_appears_when_its_weights_are_there_and_its_caption_says
         said = re.findall(r"0\.\d\d", scene["caption"])
         assert {*said} <= {v["text"] for k, v in shapes.items() if k.startswith("weight")}
         for j in range(7):  # each state shows its weight, and the map keeps it
-            weight = shapes[f"state {j}"]["tint"]
-            assert float(shapes[f"weight {j}"]["text"]) == pytest.approx(weight, abs=0.006)
-            if weight >= 0.01:
-                assert last["shapes"][f"cell {i} {j}"]["tint"] == weight
-                assert last["shapes"][f"share {i} {j}"]["text"] == f"{weight:.2f}"
+            shown, tint = shapes[f"weight {j}"]["text"], shapes[f"state {j}"]["tint"]
+            assert float(shown) == pytest.approx(tint / recurrent_films.SHADE, abs=0.006)
+            if shown != "0":
+                assert last["shapes"][f"cell {i} {j}"]["tint"] == tint
+                assert last["shapes"][f"share {i} {j}"]["text"] == shown
 
 
 def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows():
