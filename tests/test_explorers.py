@@ -176,6 +176,10 @@ def test_six_steps_equal_the_fused_operator():
     torch.testing.assert_close(widget.numbers["context"], fused[0, 2])
     drawn = SixSteps(pressed="score cat").svg
     assert re.findall(r">([=+] [^<]+)</text>", drawn) == ["= 2·2", "+ 0·1", "+ 1·0", "= 4"]
+    # What is worked out is the step's own, until something else is pressed.
+    assert "= 4; 4 / √3 = 2.31" in SixSteps(word="cat").svg
+    widget.take({"pressed": "v cat 1", "step": 6})
+    assert "weights ·" in widget.svg
 
 
 @pytest.mark.parametrize("typed", ["1 2", "one two three", "", "1 2 3 4", "nan 1 1", "1e9 0 0"])
@@ -365,6 +369,11 @@ def test_the_patterns_widget_counts_what_its_mask_holds(causal):
         assert torch.equal(ways, causal_mask(30) if causal else torch.ones_like(mask))
         way = [*reversed(found["way"])]  # from the query that is furthest off
         assert len(way) == found["meet"][pattern] + 1
+        widget.layers = len(way) - 2 or 1
+        for number in (1, 2):
+            send(widget, tick="layers", number=number)
+        assert widget.layers == len(way) - 1  # Play ends where the news has arrived
+        widget.layers = 2
         assert all(mask[query, key] for query, key in itertools.pairwise(way))
     assert "never reaches" in AttentionPatterns(width=1).describe()
     assert "has its news" not in AttentionPatterns(layers=1).svg

@@ -59,6 +59,9 @@ def test_where_the_text_has_no_answer_the_model_says_so_and_has_a_bar_for_it():
     assert widget.tell()[1].startswith("Its best span, “Ada met Bob & Eve in Rome”, gets <0.01")
     bars = re.findall(r'width="([\d.]+)" height="28.0"', widget.svg)
     assert [round(float(wide)) for wide in bars] == [344, 0, 0, 0, 0]
+    words.none = 4.0  # the longest bar is as long, however likely it is
+    assert 'width="344.0" height="28.0"' in SpanExplorer(words, QUESTION, TEXT).svg
+    assert ">constan…<" in SpanExplorer(words, QUESTION, "constantinople").svg
 
 
 def test_it_keeps_what_every_explorer_promises():

@@ -116,8 +116,8 @@ def test_a_click_on_a_head_switches_it_off_and_on_again(make):
         found = re.search(r'aria-label="encoder 1\.3[^"]*" data-set="([^"]*)"', widget.svg)[1]
         widget._handle_custom_msg({"set": json.loads(html.unescape(found)), "number": 1}, [])
         assert widget.silent == wanted
-    height = widget.draw()[1].height
-    for widget.silent in widget.names()[-12:], widget.names():  # every translation is another
+    height, names = widget.draw()[1].height, widget.names()
+    for widget.silent in names[-12:], names:  # every translation is another
         assert widget.draw()[1].height == height
 
 

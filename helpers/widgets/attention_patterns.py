@@ -21,6 +21,7 @@ RULES = {
 }
 PATTERNS = tuple(RULES)
 NEWS, MOST = LIGHT["second"], 8  # what travels, and through how many layers
+SIDE = 304  # pixels of the mask
 # Not met, met on the way, attended to.
 CELLS = ListedColormap([LIGHT["soft"], tint(PURPLE, 0.4), BLUE], "cells")
 ON_DARK["cells"] = ListedColormap([DARK["soft"], PURPLE, DARK["query"]], "cells")
@@ -69,11 +70,13 @@ class AttentionPatterns(Explorer):
         end = query if heard[query] else int(heard.nonzero()[-1])  # or as far as it gets
         for left in reversed(range(hops[end, way[0]])):
             way.append(int((mask[:, way[-1]] & (hops[end] == left)).nonzero()[-1]))
+        meet = {p: layers_to_meet(mask) for p, mask in masks.items()}
+        self.controls["layers"].last = min(meet[self.pattern], MOST)  # then the news is there
         return {
             "mask": mask,
             "reached": met[self.layers],
             "pairs": {p: int(mask.sum()) for p, mask in masks.items()},
-            "meet": {p: layers_to_meet(mask) for p, mask in masks.items()},
+            "meet": meet,
             "way": way,
             "query": query,
         }
@@ -110,14 +113,14 @@ class AttentionPatterns(Explorer):
         return [self._draw_mask(), self._draw_patterns()]
 
     def _draw_mask(self):
-        sheet, found = Sheet(400, 400), self.numbers
+        sheet, found = Sheet(376, 362), self.numbers
         sheet.text(70, 18, "keys →", ORANGE)
-        way, cell = found["way"], 328 / self.length
-        sheet.text(398, 18, f"news of position {way[0] + 1}", NEWS, anchor="end", bold=True)
+        way, cell = found["way"], SIDE / self.length
+        sheet.text(70 + SIDE, 18, f"news of position {way[0] + 1}", NEWS, anchor="end", bold=True)
         sheet.text(62, 44, "queries", BLUE, anchor="end")
         sheet.text(62, 62, "↓", BLUE, anchor="end")
         cells = found["mask"].int() + found["reached"].int()
-        sheet.pixels(70, 28, 328, 328, cells.numpy(), CELLS, 0, 2)
+        sheet.pixels(70, 28, SIDE, SIDE, cells.numpy(), CELLS, 0, 2)
         stairs = [(way[0], way[0])]  # across to who reads it, down to who reads that one
         for key, query in pairwise(way):
             stairs += [(key, query), (query, query)]
@@ -127,28 +130,28 @@ class AttentionPatterns(Explorer):
         sheet.path(points[now:], NEWS, 2.5, dash="4 4")
         sheet.path(points[: now + 1], NEWS, 4)
         sheet.dot(*points[now], 7, NEWS)
-        sheet.rect(70, 28, 328, 328, stroke=GREY)
-        sheet.rect(0, 371, 14, 14, shade(CELLS, 1.0))
-        sheet.text(20, 384, "attends", BLUE, bold=True)
-        words = f"has its news after {self._layers(self.layers)}" if self.layers > 1 else ""
-        sheet.rect(112, 371, 14 * bool(words), 14, shade(CELLS, 0.5))
-        sheet.text(132, 384, words, PURPLE, bold=True)
+        sheet.rect(70, 28, SIDE, SIDE, stroke=GREY)
+        sheet.rect(0, 341, 14, 14, shade(CELLS, 1.0))
+        sheet.text(20, 354, "attends", BLUE, bold=True)
+        words = f"has its news by layer {self.layers}" if self.layers > 1 else ""
+        sheet.rect(100, 341, 14 * bool(words), 14, shade(CELLS, 0.5))
+        sheet.text(120, 354, words, PURPLE, bold=True)
         return sheet
 
     def _draw_patterns(self):
-        sheet, found = Sheet(400, 400), self.numbers
+        sheet, found = Sheet(400, 362), self.numbers
         sheet.text(0, 18, "Press a pattern: pairs, layers, use", INK, bold=True)
         for i, pattern in enumerate(PATTERNS):
-            y, pairs, on = 34 + 92 * i, found["pairs"][pattern], pattern == self.pattern
+            y, pairs, on = 32 + 83 * i, found["pairs"][pattern], pattern == self.pattern
             colour = BLUE if on else GREY
-            sheet.rect(0, y - 2, 396, 84, stroke=colour, line=2.5 if on else 1, round=7)
+            sheet.rect(0, y - 2, 396, 78, stroke=colour, line=2.5 if on else 1, round=7)
             sheet.text(8, y + 24, pattern, colour, bold=on)
             sheet.rect(90, y + 8, 220, 22, PALE)
             sheet.rect(90, y + 8, 220 * pairs / found["pairs"]["all"], 22, colour)
             sheet.text(320, y + 24, f"{pairs:,}", colour, bold=on)
             met = f"Any two have met after {self._layers(found['meet'][pattern])}"
             never = found["meet"][pattern] == math.inf
-            sheet.text(8, y + 50, "Some pairs never meet" if never else met, colour)
-            sheet.text(8, y + 73, RULES[pattern][0].format(self.width), colour)
-            sheet.target(0, y, 390, 80, f"Show the pattern {pattern}", pattern=pattern)
+            sheet.text(8, y + 48, "Some pairs never meet" if never else met, colour)
+            sheet.text(8, y + 69, RULES[pattern][0].format(self.width), colour)
+            sheet.target(0, y, 390, 76, f"Show the pattern {pattern}", pattern=pattern)
         return sheet

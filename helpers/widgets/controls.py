@@ -17,6 +17,7 @@ class Control:
         self._explorer, self.kind, self.name, self.label = explorer, kind, name, label
         self._act, self._down, self._options = act, down, options
         self.max = options.get("max")  # of a slider, which can end elsewhere later
+        self.last = None  # where Play ends, if it's earlier
         self.hidden = self.disabled = False
         self.second = False  # in a row of its own below the others, whose height stays
         self.error = ""
@@ -49,6 +50,7 @@ class Control:
             "pressed": self._down() if self._down else None,
             **self._options,
             "max": self.max,
+            "last": self.last or self.max,
         }
 
 

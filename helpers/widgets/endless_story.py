@@ -15,8 +15,8 @@ from helpers.widgets.svg import PALE, Sheet, share
 
 BEGINNING = "Once upon a time there was a king who"
 SHOWN = 7  # candidates
-LINES, LETTERS = 13, 40  # of the story's end; letters per line
-HEIGHT, NEXT = 384, 310  # pixels, of both sheets, and the width of what comes next
+LINES, LETTERS = 13, 42  # of the story's end; letters per line
+HEIGHT, STORY, NEXT = 384, 360, 350  # pixels: of both sheets, the story's width, and the next's
 RUN, LAST = 4, 60  # pieces in a row that count as said before, and the last ones looked at
 SEEDS = 10_000  # place i of a story is drawn with the seed times this, plus i
 
@@ -148,9 +148,9 @@ class EndlessStory(Explorer):
         return [self._draw_story(), self._draw_candidates()]
 
     def _draw_story(self):
-        sheet, found = Sheet(400, HEIGHT), self.numbers
+        sheet, found = Sheet(STORY, HEIGHT), self.numbers
         sheet.text(0, 18, "The story", INK, bold=True)
-        sheet.text(400, 18, "grey: forgotten" if found["forgotten"] else "", GREY, anchor="end")
+        sheet.text(STORY, 18, "grey: forgotten" if found["forgotten"] else "", GREY, anchor="end")
         lines, out_of_sight = [], len(found["forgotten"])
         for paragraph in found["story"].splitlines(keepends=True):
             for line in wrap(paragraph, LETTERS, drop_whitespace=False):
@@ -161,10 +161,10 @@ class EndlessStory(Explorer):
             ink = GREY if forgotten else INK
             sheet.text(0, 50 + 24 * i, line.strip() + (" ▌" if newest else ""), ink)
         n = len(self._prompt_ids) + len(self._written)
-        left = 400 * (1 - found["read"] / n)
+        left = STORY * (1 - found["read"] / n)
         sheet.text(0, HEIGHT - 20, f"■ the model still reads {found['read']} of {n}", BLUE)
-        sheet.rect(0, HEIGHT - 12, 400, 12, GREY, opacity=0.4)
-        sheet.rect(left, HEIGHT - 12, 400 - left, 12, BLUE)
+        sheet.rect(0, HEIGHT - 12, STORY, 12, GREY, opacity=0.4)
+        sheet.rect(left, HEIGHT - 12, STORY - left, 12, BLUE)
         return sheet
 
     def _draw_candidates(self):
@@ -174,8 +174,8 @@ class EndlessStory(Explorer):
         for i, (token_id, name, plain, chance) in enumerate(found["candidates"]):
             y = 30 + 34 * i
             sheet.text(92, y + 20, name[:9], PURPLE, anchor="end")
-            sheet.rect(102, y + 1, 96 * plain, 12, GREY, opacity=0.55)
-            sheet.rect(102, y + 14, 96 * chance, 13, BLUE)
+            sheet.rect(102, y + 1, 136 * plain, 12, GREY, opacity=0.55)
+            sheet.rect(102, y + 14, 136 * chance, 13, BLUE)
             sheet.text(NEXT, y + 20, f"{share(plain)} → {share(chance)}", GREY, anchor="end")
             if (place := self.length + 1) <= self.traits()["length"].max:
                 sheet.target(0, y - 2, NEXT, 34, f"{i + 1}: write {name} as piece {place}",
@@ -188,8 +188,8 @@ class EndlessStory(Explorer):
         for i, (name, colour) in enumerate((("with cache", PURPLE), ("without cache", ORANGE))):
             top = y + 42 + 22 * i
             sheet.text(0, top + 14, name, colour)
-            sheet.rect(130, top, 110, 16, PALE)
-            sheet.rect(130, top, 110 * found[name] / widest, 16, colour)
+            sheet.rect(130, top, 150, 16, PALE)
+            sheet.rect(130, top, 150 * found[name] / widest, 16, colour)
             sheet.text(NEXT, top + 14, f"{found[name]:,}", GREY, anchor="end")
         return sheet
 

@@ -106,7 +106,7 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
 
     def advance(self, trait):
         """Go on by one, as the play button beside a `trait` does; change nothing at the end."""
-        if getattr(self, trait) < self.controls[trait].max:
+        if getattr(self, trait) < self.controls[trait].described()["last"]:
             setattr(self, trait, getattr(self, trait) + 1)
 
     # What a lesson or a test uses -------------------------------------------------------------

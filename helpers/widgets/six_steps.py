@@ -18,6 +18,8 @@ COLUMNS = 236, 306, 372  # pixels: where scores, scaled scores and weights stand
 # What can be pressed: an entry of a vector, such as "v cat 0", or a word's score.
 PARTS = ("q", *(f"{part} {word}" for part in "kv" for word in WORDS), "context")
 PRESSED = (*(f"{part} {i}" for part in PARTS for i in range(3)), *(f"score {w}" for w in WORDS))
+# What is shown at each step until something else is pressed.
+MADE = ("q 0", *["score the"] * 3, *["context 0"] * 2)
 STEPS = (
     "1 Project: a query for the word, keys and values for all words.",
     "2 Score: the dot product of the query with every key.",
@@ -44,12 +46,12 @@ class SixSteps(Explorer):
     """Walk through the six steps for one of three words.
 
     State: `step` (1 to 6), `word` (whose context is computed), `pressed` (one of `PRESSED`, whose
-    product is shown) and `the`, `cat`, `sleeps`: the words' vectors, as text.
+    product is shown; none: the step's own) and `the`, `cat`, `sleeps`: the words' vectors, as text.
     """
 
     step = traitlets.Int(3, min=1, max=6).tag(state=True)
     word = traitlets.Enum(WORDS, "the").tag(state=True)
-    pressed = traitlets.Enum(PRESSED, "q 0").tag(state=True)
+    pressed = traitlets.Enum(("", *PRESSED), "").tag(state=True)
     the = traitlets.Unicode("1 0 1").tag(state=True)
     cat = traitlets.Unicode("0 2 1").tag(state=True)
     sleeps = traitlets.Unicode("1 1 0").tag(state=True)
@@ -63,6 +65,7 @@ class SixSteps(Explorer):
     def build(self):
         self.play("step", "Step", interval=1500)
         self.choice("word", "Word", WORDS)
+        self.observe(lambda _: self.set_trait("pressed", ""), names="step")
         for word in WORDS:
             self.words(word, f"x of {word}").second = True
         self.button("Start again", self.reset)
@@ -129,9 +132,12 @@ class SixSteps(Explorer):
         sheet.rect(342, y + 34, 60, 8, PALE)
         sheet.rect(342, y + 34, 60 * float(weight) * (self.step >= 4), 8, PURPLE)
 
+    def _made(self):
+        return self.pressed or MADE[self.step - 1]
+
     def _product(self):
         """Return how the pressed number is made: a row, columns, which of them, and their names."""
-        found, (part, *rest) = self.numbers, self.pressed.split()
+        found, (part, *rest) = self.numbers, self._made().split()
         if part == "score":
             key = found["keys"][WORDS.index(rest[0])][:, None]
             return found["query"], key, 0, f"q of “{self.word}”", f"k of “{rest[0]}”", ORANGE
@@ -148,7 +154,10 @@ class SixSteps(Explorer):
         self._draw_vector(sheet, 0, y + 26, f"{left} ·", row, INK, wide=46, lit=range(3))
         self._draw_vector(sheet, 162, y, right, matrix, colour, "", 46, range(j, 3 * n, n), 26)
         terms = [f"{_short(a)}·{_short(b)}" for a, b in zip(row, column, strict=True)]
-        written = zip("=++=", [*terms, _short(row @ column)], strict=True)
+        made = _short(row @ column)
+        if self.step == 3 and not self.pressed:
+            made += f"; {made} / √3 = {number(row @ column / 3**0.5)}"
+        written = zip("=++=", [*terms, made], strict=True)
         for i, (sign, words) in enumerate(written):
             sheet.text(172 + 46 * n, y + 18 + 22 * i, f"{sign} {words}", bold=i == 3)
         return sheet
@@ -180,7 +189,7 @@ class SixSteps(Explorer):
             i, j = divmod(n, values.shape[1])
             place, named = (x + wide * j, y + high * i, wide, high), f"{press} {j}"
             sheet.rect(*place, "white", colour)
-            sheet.rect(*place, colour, opacity=0.25 * (n in lit or named == self.pressed))
+            sheet.rect(*place, colour, opacity=0.25 * (n in lit or named == self._made()))
             sheet.text(place[0] + wide / 2, place[1] + high / 2 + 6, _short(value), anchor="middle")
             if press:
                 sheet.target(*place, f"How is {named} made?", pressed=named)

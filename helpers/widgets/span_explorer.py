@@ -146,8 +146,7 @@ class SpanExplorer(Explorer):
     def _draw_map(self):
         sheet, found = Sheet(400, MAP + UP + 56), self.numbers
         n = len(found["scores"])
-        for y, word in (18, "Every"), (38, "span"):  # beside the names of the ends
-            sheet.text(0, y, word, INK, bold=True)
+        sheet.text(0, 18, "Spans", INK, bold=True)
         sheet.text(LEFT - 8, UP - 8, "start ↓", BLUE, anchor="end")
         sheet.text(LEFT - 8, UP - 30, "end →", ORANGE, anchor="end")
         cell, shares = MAP / n, found["shares"]
@@ -160,7 +159,7 @@ class SpanExplorer(Explorer):
         start, end = found["chosen"]
         x, y = LEFT + cell * end, UP + cell * start
         for i, token in enumerate(found["window"].tokens):  # all names, if there is room for them
-            sides = (token[:8], 0, i - start, BLUE), (token[:7], 90, i - end, ORANGE)
+            sides = (cut(token, 8), 0, i - start, BLUE), (cut(token, 7), 90, i - end, ORANGE)
             for name, turn, off, ink in sides:
                 along, on = cell * (i + 0.5), not off
                 place = (LEFT + along + 6, UP - 6) if turn else (LEFT - 8, UP + along + 6)
@@ -208,12 +207,12 @@ class SpanExplorer(Explorer):
             if inside:
                 sheet.rect(x, y, width - 2, 24, PURPLE, round=3, opacity=0.35)
             sheet.text(x + (width - 2) / 2, y + 18, token, INK, anchor="middle")
-            sheet.rect(x, y + 26, (width - 2) * float(start), 7, BLUE)
-            sheet.rect(x, y + 34, (width - 2) * float(end), 7, ORANGE)
+            sheet.rect(x, y + 26, (width - 2) * float(start / found["start"].max()), 7, BLUE)
+            sheet.rect(x, y + 34, (width - 2) * float(end / found["end"].max()), 7, ORANGE)
             x += width
         y += 72
-        sheet.text(0, y, "▬ starts here", BLUE)
-        sheet.text(150, y, "▬ ends here", ORANGE)
+        sheet.text(0, y, f"▬ start, at most {share(found['start'].max())}", BLUE)
+        sheet.text(206, y, f"▬ end, at most {share(found['end'].max())}", ORANGE)
         self._draw_spans(sheet, y + 20)
         sheet.height = y + 34 + ROW * (len(found["spans"]) + 1)
         return sheet
@@ -222,16 +221,22 @@ class SpanExplorer(Explorer):
         """Draw the best spans and “not in the text”, a bar each, the likeliest first."""
         found = self.numbers
         every = [(found["shares"][span].item(), span) for span in found["spans"]]
-        top = y - ROW
-        for part, span in sorted([*every, (found["none"], None)], key=lambda one: -one[0]):
+        every = sorted([*every, (found["none"], None)], key=lambda one: -one[0])
+        top, most = y - ROW, every[0][0]
+        for part, span in every:
             top += ROW
             words = self.words_of(span) if span else NOWHERE
             head, tail = words[:15].rpartition(" ")[0], words[-15:].partition(" ")[2]
             shown = words if len(words) <= 28 else f"{head or words[:13]} … {tail or words[-13:]}"
             ink = PURPLE if span else GREY
-            sheet.rect(0, top, (WIDE - 56) * part, 28, ink, round=3, opacity=0.35)
+            sheet.rect(0, top, (WIDE - 56) * part / most, 28, ink, round=3, opacity=0.35)
             sheet.text(6, top + 20, shown, bold=span == found["chosen"])
             sheet.text(WIDE - 6, top + 20, share(part), ink, anchor="end")
             if span:
                 ends = {"start": span[0], "end": span[1]}
                 sheet.target(0, top - 4, WIDE, ROW, f"Mark a span: {words}", **ends, apart=False)
+
+
+def cut(token, most):
+    """Shorten a token that has over so many letters, and show that."""
+    return token if len(token) <= most else f"{token[: most - 1]}…"

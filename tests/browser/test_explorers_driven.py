@@ -77,6 +77,12 @@ def test_play_runs_to_the_end_and_refusals_stand_at_their_field(open_notebook):
     assert field.get_attribute("aria-invalid") == "true"
     box, told = note.bounding_box(), page.locator(".ex-told").bounding_box()
     assert box["y"] + box["height"] <= told["y"]  # the headline stays in view
+    field.fill("one two three")
+    page.get_by_role("button", name="Play: Step").click()  # from the beginning: it asks first
+    page.locator(".ex-value", has_text="1 of 6").wait_for()
+    page.get_by_role("button", name="Play: Step").wait_for()
+    assert page.locator(".ex-value", has_text="1 of 6").count()
+    assert "three numbers" in note.inner_text()
     menu = page.get_by_label("Word", exact=True)
     menu.press("ArrowDown")
     assert menu.evaluate("menu => menu.selectedOptions[0].textContent") == "cat"

@@ -136,11 +136,11 @@ class Explorer {
     call("Pause");
     button.parentElement.querySelector("input").addEventListener("input", () => this.pause(), { once: true });
     this.rest = () => call("Play");
-    const { min, max } = this.shown.controls.find(({ name }) => name === one.name);
-    if (this.state[one.trait] >= max) this.ask({ set: { [one.trait]: min } }); // at the end: once more
+    const { min, last } = this.shown.controls.find(({ name }) => name === one.name);
+    if (this.state[one.trait] >= last) this.ask({ set: { [one.trait]: min } }); // at the end: once more
     let before = null;
     const tick = () => {
-      if (!this.root.isConnected) return this.pause();
+      if (!this.root.isConnected || this.shown.controls.some((each) => each.error)) return this.pause();
       if (this.sent > this.shown.answered) return; // Python is still at work
       const now = JSON.stringify(this.state);
       if (now === before) return this.pause();
