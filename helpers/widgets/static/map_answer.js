@@ -39,7 +39,8 @@ export function answer(scene, model, stack, m, rows, row) {
   scene.paint((p) => {
     p.strips(stack.output, x, top, strip, m.pitch, { rows });
     p.box(x - 2, y0 - m.pitch / 2, strip + 4, m.pitch, { edge: p.theme.query, line: 2, radius: 3 });
-    if (losses) return lossRows(p, lost, (r) => stack.y(r, last), m.pitch, left, width, model.vocabulary);
+    if (losses)
+      return lossRows(p, lost, (r) => stack.y(r < rows ? r : stack.n, last), m.pitch, left, width, model.vocabulary);
     found.forEach((one, i) => {
       const { token, share, drawn, mark } = one;
       const y = first + (i + 0.5) * pitch;

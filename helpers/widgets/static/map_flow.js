@@ -5,7 +5,8 @@ import { clearest } from "./map_purpose.js";
 import { along, own, travel } from "./map_moves.js";
 import { path } from "./map_paint.js";
 import { cutOut, heat } from "./map_patches.js";
-import { percent } from "./map_scene.js";
+import { lossesOf } from "./map_answer.js";
+import { number, percent } from "./map_scene.js";
 import { KINDS, likeliest, meanWeights, rowOf, sentenceOf, valueAt } from "./map_trace.js";
 import { clamp, shorten, textWidth } from "./text.js";
 
@@ -101,7 +102,8 @@ export function wholeBeats(scene, model) {
     const rects = rowOfStack(scene, decoder, row);
     scene.beat(writes(model, row), ...(encoder && row < model.given ? rects[rects.length - 1] : rects.flat()));
     Object.assign(scene.beats[scene.beats.length - 1], {
-      now: [scene.output, ...nextOf(scene, decoder, row)],
+      // A row's loss stays where it is; the mean and the likeliest tokens change.
+      now: [...(model.scored ? [decoder.n, row].map(scene.lossRow) : [scene.output]), ...nextOf(scene, decoder, row)],
       follow: `decoder:${row}`,
     });
   }
@@ -203,9 +205,14 @@ function writes(model, row) {
     const said = row ? `“${tokens[row]}” is read as well` : `The decoder starts from “${tokens[0]}”`;
     const { written } = model;
     const all = sentenceOf(written.slice(0, row + 1));
-    if (row && written[row] === "<eos>" && !model.scored)
+    if (model.scored) {
+      const { found, mean, done } = lossesOf(model, row + 1);
+      const sum = done ? `. Every row is scored: the mean, the loss, is ${number(mean)} nats` : "";
+      return `${said}, and the reference’s “${written[row]}” costs ${found[row].formula} nats${sum}.`;
+    }
+    if (row && written[row] === "<eos>")
       return `“<eos>” is the likeliest next token, so the translation is done: “${shorten(all, 170)}”`;
-    return `${said}, and ${best.mark ? (model.scored ? "the reference says" : "you wrote") : "the likeliest next token is"} “${best.token}”.${row ? ` So far: “${all.length > 90 ? "…" : ""}${all.slice(-90)}”` : ""}`;
+    return `${said}, and ${best.mark ? "you wrote" : "the likeliest next token is"} “${best.token}”.${row ? ` So far: “${all.length > 90 ? "…" : ""}${all.slice(-90)}”` : ""}`;
   }
   const all = likeliest(model, row, model.candidates[row].length);
   const drawn = all.find((one) => one.drawn) || best;

@@ -195,6 +195,7 @@ class MapView {
     this.tour = model.get("_tour");
   }
   renew() {
+    this.pause(); // what plays belongs to the picture before
     this.read();
     this.measured = null;
     this.bars.left = -1;
