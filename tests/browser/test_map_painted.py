@@ -443,6 +443,13 @@ def test_you_are_here_dims_what_is_not_built_yet(offline, trace):
     page.wait_for_timeout(60)
     assert colours(page, "^Encoder, embedding:") > 2 * dim
     assert colours(page, "^Source token 2", (0.8, 0.5)) > 1.5 * name
+    depths = page.locator(".mm-depths button")
+    for part in ("cross-attention", "masked-self-attention"):  # what is named is what opens
+        page = offline(model_map(trace, here=part))
+        for depth in (1, 2):
+            depths.nth(depth).click()
+        expect_at(page, re.compile(rf"^{part.replace('-', '.')}, head", re.I), "Head")
+        expect(page.locator(".mm-trail")).to_contain_text("Decoder layer 3")
 
 
 def check_it_fits(page, size):
@@ -738,10 +745,18 @@ def test_in_jupyterlab_a_heads_matrix_and_a_scores_parts_are_sent_when_asked_for
     expect_at(page, "Why this weight?")
     grid = page.get_by_role("button", name=re.compile("^Parts of the score"))
     expect(grid).to_have_count(0)  # first the answer
-    page.get_by_role("button", name="Show all pairs").click()
+    pairs = page.get_by_role("button", name="Show all pairs")
+    box = pairs.locator("xpath=../..").bounding_box()
+    left = []
+    for _ in range(4):  # played back: the query's parts go, then the key's
+        left.append(ink(page, box["x"], box["y"] + 300, box["width"], 240))
+        pairs.press("b")
+        page.wait_for_timeout(60)
+    assert left[0] == left[1] > left[2] > left[3] == 0
+    pairs.click()
     expect(grid).to_have_count(1)
     expect(page.locator(".mm-words")).to_contain_text(
-        "All 42 pairs of parts, a layer’s heads taken as one, make 5.55."
+        "All 42 pairs make 5.55; a layer’s heads are one part."
     )
     page.keyboard.press("Escape")
     compared = page.get_by_role("button", name="Compare with “court”")

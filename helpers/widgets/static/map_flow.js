@@ -34,15 +34,15 @@ export const rowAt = (model, beat) =>
 export const beatAt = (model, rows) => (model.recurrent ? rows * STEP : beatsBefore(model) + rows - (model.given || 1));
 
 // How long a beat of playing moves, and then rests, in milliseconds: up to the first word that is
-// written, and in a recurrent pair, as long as one reads its words; later as long as one reads a word.
+// written, in a recurrent pair and inside a part, as long as one reads its words; later as long as one
+// reads a word. What comes row by row takes its time.
 export function paceOf(view) {
   const { trace, place, beat, scene } = view;
-  const moves = scene.beats[beat]?.moves.length;
-  if (place || !(trace.decoder || trace.recurrent)) return [moves ? 1800 : 900, 400];
-  const first = beatsBefore(trace);
-  const lasts = moves ? 2000 : 700;
-  if (beat <= first || trace.recurrent)
-    return [lasts, Math.max(500, 300 * scene.beats[beat].words.split(" ").length - lasts)];
+  const { moves = [], rects = [], words = "" } = scene.beats[beat] || {};
+  if (!place && !(trace.decoder || trace.recurrent)) return [moves.length ? 1800 : 900, 400];
+  const first = place ? Infinity : beatsBefore(trace);
+  const lasts = moves.length ? 2000 : place ? Math.max(700, 300 * rects.length) : 700;
+  if (beat <= first || trace.recurrent) return [lasts, Math.max(500, 300 * words.split(" ").length - lasts)];
   const slow = clamp(16 / (scene.beats.length - first), 0.5, 1);
   return [900 * slow, 450 * slow];
 }

@@ -306,16 +306,16 @@ export function trail(text, model) {
 
 export const title = (word) => word[0].toUpperCase() + word.slice(1);
 
-// One step deeper where nothing was pointed at: the first layer, its sharpest head, and there the
-// pair that says most.
-export function deeper(text, model, row = 0, followed = false) {
+// One step deeper where nothing was pointed at: the first layer, its sharpest head, of the attention
+// that `here` names if it's there, and in the head the pair that says most.
+export function deeper(text, model, row = 0, followed = false, here = "") {
   const largest = ({ weights }) => `${row},${rowOf(weights, row).indexOf(Math.max(...rowOf(weights, row)))}`;
   if (model.recurrent) return text || `score/${largest(model)}`;
   const place = readPlace(text, model);
   if (place.depth === 0) return `${model.stacks[0].name}/0`;
   if (place.section || place.inside) return text;
   if (place.depth === 1) {
-    const { sublayer, head } = sharpest(place.sublayers);
+    const { sublayer, head } = sharpest(place.sublayers, here);
     return `${text}/${sublayer.kind}/${head}`;
   }
   if (place.depth > 2) return text;
@@ -339,8 +339,9 @@ export function tellingPair({ head, stack, keys }, row = -1) {
   return { query, key };
 }
 
-function sharpest(sublayers) {
-  const sublayer = sublayers.filter((one) => one.heads).pop();
+function sharpest(sublayers, here) {
+  const attention = sublayers.filter((one) => one.heads);
+  const sublayer = attention.find((one) => one.kind === here) || attention.pop();
   const sharpness = sublayer.heads.map(({ weights }) => weights.data.reduce((sum, w) => sum + w * w, 0));
   return { sublayer, head: sharpness.indexOf(Math.max(...sharpness)) };
 }

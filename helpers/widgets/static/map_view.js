@@ -168,12 +168,14 @@ class MapView {
     if (depth && section) place = section === "output" ? lastOf(stack.name) : `${stack.name}/0`;
     const steps = trail(place, trace);
     if (depth < steps.length) return this.open(steps[depth].place);
-    // A followed token is followed on; else, how a word finds its source.
+    // A followed token is followed on; else, what the lesson builds, or how a word finds its source.
     const [name, row] = place ? [] : this.follow.split(":");
+    const here = this.model.get("here");
+    const inDecoder = depth === 3 ? !/encoder|^self/.test(here) : /decod|masked|cross/.test(here);
     if (name) place = lastOf(name);
-    else if (!place && depth === 3 && trace.encoder && trace.decoder) place = lastOf("decoder");
+    else if (!place && inDecoder && trace.encoder && trace.decoder) place = lastOf("decoder");
     for (let d = readPlace(place, trace).depth; d < depth; d++)
-      place = deeper(place, trace, name ? Number(row) : this.query, Boolean(name));
+      place = deeper(place, trace, name ? Number(row) : this.query, Boolean(name), here);
     this.open(place);
   }
 

@@ -144,36 +144,47 @@ export function whyScene(where, width, room, { asked, live }) {
   const share = valueAt(head.weights, query, key);
   const weight = fitting([`${pair}: weight ${brief(share)}`, `${pair}: ${brief(share)}`], width / 1.2, 14);
   const free = pairs || slim ? width : width - 140; // beside the button
-  scene.heading(weight, slim ? "" : sums, 0, 13, free);
+  const beside = !slim && 1.14 * textWidth(weight, 14) + textWidth(sums, 13) + 14 < free;
+  scene.heading(weight, beside ? sums : "", 0, 13, free);
   if (pairs) return pairsOf(scene, found);
   const tokens = [`“${stack.tokens[query]}”`, `“${keys[key]}”`, other >= 0 ? average : ""];
   const lead = sayWhy(found, tokens, share < 1 / n);
   const [size, line] = slim ? [15, 19] : [16, 21];
   const lines = wrapped(lead, (width - 6) / 1.16, size);
-  const task = slim ? wrapped(sums, width / 1.02, 13) : [];
+  const task = beside ? [] : wrapped(sums, width / 1.02, 13);
   task.forEach((words, i) => scene.label(words, 0, 34 + 17 * i, { size: 13, color: "muted" }));
   const from = 42 + 17 * task.length;
   scene.paint((p) => lines.forEach((words, i) => p.text(words, 0, from + line * i, { size, weight: 600 })));
   const under = from + line * lines.length;
   const top = live ? keysOf(scene, where, under - 4, width) : under;
-  scene.beat(`What makes the difference between “${keys[key]}” and ${average}?`, [0, under - 6, width, top - under]);
   // Both splits are as long as the lead, so they share a scale.
   const wide = slim ? width : (width - 28) / 2;
   const most = slim ? 6 : (room - top) / 18 - 3;
   const [ofQuery, ofKey] = partsOf(found).map((parts) => ranked(parts, most));
   const pitch = slim ? 19 : clamp((room - top - 34) / Math.max(ofQuery.ends.length, ofKey.ends.length), 17, 36);
-  const widest = Math.max(...[...ofQuery.shown, ...ofKey.shown].map(([name]) => textWidth(name, slim ? 12 : 13)));
+  const widest = Math.max(
+    ...[...ofQuery.shown, ...ofKey.shown, ["together"]].map(([name]) => textWidth(name, slim ? 12 : 13)),
+  );
   const names = Math.min(1.1 * widest + 16, 0.66 * wide);
   const scale = { pitch, wide, names, range: [...ofQuery.ends, ...ofKey.ends], told: decisive(found) };
   const below = addsUp(scene, ofKey, "key", stacks[1], [0, top], scale);
-  const sum = "A key is a sum: of its token, its position, and all that earlier heads and networks wrote.";
-  scene.beat(`${sum} Each part adds to the difference from ${average}.`, ...below.rows);
   const at = slim ? [0, below.end + 8] : [wide + 28, top];
   const { end, rows } = addsUp(scene, ofQuery, "query", stacks[0], at, scale);
-  scene.beat("So is the query. Its parts split the same difference in another way.", ...rows);
-  scene.beat(lead, [0, 0, width, Math.max(room, end + 30)]);
+  const corner = slim ? end + 2 : 0;
+  const first = [
+    [0, corner, width, 26],
+    [0, under - 6, width, top - under],
+  ];
+  scene.beat(`What makes the difference between “${keys[key]}” and ${average}?`, ...first);
+  const sum = "A key is a sum: of its token, its position, and all that earlier heads and networks wrote.";
+  scene.beat(`${sum} Each part adds to the difference from ${average}.`, ...below.rows);
+  scene.beat(
+    "So is the query, and its biases are those of LayerNorm and W_Q. The same difference, split in another way.",
+    ...rows,
+  );
+  scene.beat(lead, [0, 0, width, under]);
   const go = `${home}/pairs${other < 0 ? "" : `,${other}`}`;
-  cornerButton(scene, "Show all pairs", go, ["part by part"], slim ? end + 2 : 0);
+  cornerButton(scene, "Show all pairs", go, ["part by part"], corner);
   scene.height = Math.max(room, below.end, slim ? end + 28 : end);
   scene.hint = `${live ? `${ASK} ` : ""}The parts add up exactly, but they don’t say what would happen without one of them: LayerNorm would then divide by another standard deviation.`;
   return scene;
@@ -197,7 +208,7 @@ function ranked(parts, most) {
 // that the sentence tells of is framed. All of it is painted, so that it comes only when it's played.
 function addsUp(scene, { shown, ends }, color, stack, [x, y], { pitch, wide: width, names, range, told }) {
   const [low, high] = [Math.min(...range), Math.max(...range)];
-  const [left, wide] = [x + names, width - names - 52];
+  const [left, wide] = [x + names, width - names - 58];
   const at = (value) => left + (wide * (value - low)) / (high - low || 1);
   const thick = Math.max(12, 0.45 * pitch);
   const words = [`The ${color}’s parts, from the ${stack}: ${number(ends.at(-1))}`, `The ${color}’s parts (${stack})`];
@@ -325,7 +336,7 @@ function pairsOf(scene, found) {
     ...rows.slice(0, -1).map((_, i) => [label, top + i * high, (n - 1) * cell, high]),
   );
   const value = number(most * Math.sign(found.above));
-  scene.hint = `All ${(m - 1) * (n - 1)} pairs of parts, a layer’s heads taken as one, make ${number(found.above)}. The key’s biases have no column: they add the same to every key. The largest pair, framed: ${pair(row, col)}, ${value}.`;
+  scene.hint = `All ${(m - 1) * (n - 1)} pairs make ${number(found.above)}; a layer’s heads are one part. The biases of LayerNorm and W_K, the same in every key, are left out. Framed, the largest: ${pair(row, col)}, ${value}.`;
   scene.beat(scene.hint, [0, 0, width, scene.height]);
   return scene;
 }
