@@ -1,7 +1,5 @@
 """The films of lessons 04 and 08: a map of attention fills; training beside writing."""
 
-import math
-
 import torch
 import torch.nn.functional as F
 
@@ -9,7 +7,7 @@ from helpers.pretrained.translator import load_translator
 from helpers.text.tokenization import BOS, EOS
 from helpers.transformer.decoding import greedy
 from helpers.widgets.svg import number
-from images.stage import TEXT, Scene, film
+from images.stage import TEXT, Scene, as_vector, film
 
 # ---- lesson 04: every query meets every key ------------------------------------------------------
 
@@ -55,8 +53,7 @@ def self_attention_filling():
         "softmax(Q Kᵀ / √3) V: every word looks at every word, in one step.",
     ]
     made = query.tolist(), key.tolist(), scores.tolist(), weights.tolist(), value.tolist()
-    scenes = [_filling(*made, moment, caption) for moment, caption in enumerate(told)]
-    return film(scenes, 412)
+    return film([_filling(*made, *moment) for moment in enumerate(told)], 412)
 
 
 def _filling(query, key, scores, weights, value, moment, caption):
@@ -93,40 +90,38 @@ def _filling(query, key, scores, weights, value, moment, caption):
     return scene
 
 
+def _worked(scores):
+    """Write a softmax's steps: scores divided by √3, e to their power, and the weights."""
+    scaled = torch.tensor(scores) / 3**0.5
+    steps = (scaled, 2), (scaled.exp(), 2), (scaled.softmax(-1), 3)
+    return [[number(one, n).replace("0.333", "1/3") for one in step] for step, n in steps]
+
+
 def _softmax(scene, scores, moment):
-    """Work out below what then stands in the cells: scaled scores, their powers, weights."""
-    scaled = (torch.tensor(scores) / 3**0.5).tolist()
-    powers = [math.exp(one) for one in scaled]
-    whole = sum(powers)
+    """Work out below what then stands in the cells."""
+    (scaled, powers, _), when = _worked(scores), (0.4, 0.7)
+    whole = number(sum(map(float, powers)))
     for j, x in enumerate(TERMS):
-        how = {"when": (0.4, 0.7)}
-        if moment == SCALE:
-            scene.text(f"score {j}", x, 316, f"{scores[j]:.0f} / √3", size=20, **how)
-            given = f"{scaled[j]:.2f}"
-        elif moment == RAISE:
-            scene.text(f"base {j}", x - 22, 322, "e", size=22, **how)
-            scene.text(f"scaled {j}", x - 14, 310, f"{scaled[j]:.2f}", anchor="start",
-                       start={"x": ACROSS[j], "y": DOWN[0] + 7}, **how)  # fmt: skip
-            given = f"{powers[j]:.2f}"
-        else:
-            share = f"{powers[j]:.2f} / {whole:.2f}"
-            scene.text(f"power {j}", x, 316, share, size=20, room=140, **how)
-            given = f"{powers[j] / whole:.3f}"
+        work = f"{scores[j]:.0f} / √3", "e", f"{powers[j]} / {whole}"
+        given = _worked(scores)[moment - SCALE][j]
+        if moment == RAISE:
+            scene.text(f"power {j}", x - 6, 306, scaled[j], anchor="start",
+                       start={"x": ACROSS[j], "y": DOWN[0] + 7}, when=when)  # fmt: skip
+        scene.text(f"work {j}", x - 14 * (moment == RAISE), 316, work[moment - SCALE], size=20,
+                   room=140, when=when)  # fmt: skip
         scene.text(f"gives {j}", x, 350, f"= {given}", size=20, bold=True, when=(0.5, 0.8))
     if moment == DIVIDE:
-        terms = " + ".join(f"{one:.2f}" for one in powers)
-        scene.text("whole", 240, 392, f"{terms} = {whole:.2f}", "muted", **how)
+        scene.text("whole", 240, 392, f"{' + '.join(powers)} = {whole}", "muted", when=when)
 
 
 def _values(scene, values, weights, moment, top):
     """Draw the values; the first row's sum of them is worked out, as it can be recomputed."""
     summed, y = moment in (8, 9), top + 40
-    late = {"when": (0.4, 1)} if moment == DIVIDE + 1 else {}  # the softmax has gone
     for j, (x, word) in enumerate(zip(TERMS, WORDS, strict=True)):
         scene.card(f"value {j}", x, top, word, OWN[j], 122, True, start=(x, top + 24),
-                   **late)  # fmt: skip
-        scene.text(f"vector {j}", x + 28 * summed, y, _vector(values[j], 0), OWN[j], room=70,
-                   **late)  # fmt: skip
+                   when=(0.4, 1))  # fmt: skip
+        scene.text(f"vector {j}", x + 28 * summed, y, as_vector(values[j], 0), OWN[j], room=70,
+                   when=(0.4, 1))  # fmt: skip
         if summed:
             scene.text(f"times {j}", x - 9, y, f"{weights[j]:.3f}·", anchor="end", room=53,
                        start={"x": ACROSS[j] + 26, "y": DOWN[0] - 11}, when=(0.2, 0.9))  # fmt: skip
@@ -135,12 +130,8 @@ def _values(scene, values, weights, moment, top):
         scene.text("sum", 240, y + 30, f"= {_mixed(weights, values)}", bold=True, when=(0.3, 0.6))
 
 
-def _vector(entries, digits=2):
-    return f"({', '.join(number(one, digits) for one in entries)})"
-
-
 def _mixed(weights, values):
-    return _vector((torch.tensor(weights) @ torch.tensor(values)).tolist())
+    return as_vector((torch.tensor(weights) @ torch.tensor(values)).tolist(), 2)
 
 
 def _row(scene, i, scores, weights, values, moment):
@@ -148,6 +139,8 @@ def _row(scene, i, scores, weights, values, moment):
     alone = not i and moment < 10  # the first row, before all go at once
     begun, weighed, mixed = (1, DIVIDE, 9) if alone else (10, 11, 12)
     y, seen = DOWN[i], 1.0 if moment >= 10 or not i else 0.35
+    step = moment - SCALE + 1 if alone else 3 * (moment >= weighed)
+    said = [[number(score, 0) for score in scores], *_worked(scores)][min(max(step, 0), 3)]
     scene.card(f"query {i}", ASK_AT, y, WORDS[i], "query", CELL, opacity=seen)
     for j, (x, weight) in enumerate(zip(ACROSS, weights, strict=True)):
         low, thick, known = y + TALL / 2 - 2, BAR * weight, moment - begun >= (j if alone else 0)
@@ -158,17 +151,11 @@ def _row(scene, i, scores, weights, values, moment):
             scene.rect(f"share {i} {j}", *bar, OWN[j], tint=0.4, start={"y": low, "height": 0})
         if known:
             there = moment < weighed and j == (moment - begun if alone else 2)  # below the query
-            scaled = scores[j] / 3**0.5
-            words = (
-                f"{weight:.3f}".replace("0.333", "1/3")
-                if moment >= weighed
-                else f"{math.exp(scaled) if moment == RAISE else scaled:.2f}"
-                if alone and moment >= SCALE
-                else number(scores[j], 0)
-            )
             when = (0.4, 1) if alone or moment != begun else (0.42 + 0.14 * j, 0.57 + 0.14 * j)
             at = y + (22 if there else 7 if moment < weighed else -11)
-            scene.text(f"in {i} {j}", x, at, words, "ink", 20, bold=True, room=CELL - 4, when=when)
+            scene.text(
+                f"in {i} {j}", x, at, said[j], "ink", 20, bold=True, room=CELL - 4, when=when
+            )
         if alone and moment == 8:  # a value goes into its cell
             come = {"x": TERMS[j] - 61, "y": VALUE_AT - 17, "width": 122, "height": 34}
             scene.rect(f"part {j}", *bar, OWN[j], start=come, when=(0.15 * j, 0.15 * j + 0.6))
@@ -180,9 +167,9 @@ def _row(scene, i, scores, weights, values, moment):
 def _product(scene, query, key, score):
     """Write the dot product of the query and the key that it meets."""
     sums = " + ".join(f"{q:.0f}·{k:.0f}" for q, k in zip(query, key, strict=True))
-    scene.text("mine", 160, 318, _vector(query, 0), "query", 20, bold=True)
+    scene.text("mine", 160, 318, as_vector(query, 0), "query", 20, bold=True)
     scene.text("dot", 240, 318, "·", "ink", 22, bold=True)
-    scene.text("other", 320, 318, _vector(key, 0), "key", 20, bold=True)
+    scene.text("other", 320, 318, as_vector(key, 0), "key", 20, bold=True)
     scene.text("product", 240, 352, f"{sums} = {score:.0f}", "ink", 20)
 
 
@@ -265,8 +252,7 @@ def _both(wanted, guessed, losses, own, moment, caption):
         mean, corner = sum(losses) / len(losses), COLUMNS[3] + 50
         scene.text("mean", 398, 18, f"mean loss {mean:.1f}", "result", anchor="end", bold=True,
                    when=(0.5, 0.7))  # fmt: skip
-        scene.line("mean down", [(corner, 26), (corner, 152)], "result", 3, when=(0.65, 0.8),
-                   start={"points": [corner, 26, corner, 26]})  # fmt: skip
+        scene.line("mean down", [(corner, 26), (corner, 152)], "result", 3, when=(0.65, 0.8))
         scene.arrow("mean back", corner + 1, 152, COLUMNS[3] + 37, 152, "result", head=9,
                     when=(0.8, 1))  # fmt: skip
     if passes:

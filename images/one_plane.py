@@ -5,7 +5,7 @@ import math
 import torch
 
 from helpers.widgets.svg import number
-from images.stage import Scene, film
+from images.stage import Scene, as_vector, film
 
 WORDS = ("small", "red", "cars", "stop")
 X = torch.tensor([[-2.0, 1], [1, 2], [2, 0], [-1, -1]])  # made up, so that all arrows spread
@@ -46,14 +46,10 @@ def _number(one, digits=1):
     return number(one, 0 if float(one) % 1 == 0 else digits)
 
 
-def _vector(entries, digits=1):
-    return f"({', '.join(_number(one, digits) for one in entries)})"
-
-
 HEADINGS = {
     0: ("Which words describe cars?", "ink"),
-    1: (f"cars {_vector(X[CARS])} · W_Q = {_vector(QUERY)}", "query"),
-    2: (f"red {_vector(X[RED])} · W_K = {_vector(KEYS[RED])}", "key"),
+    1: (f"cars {as_vector(X[CARS])} · W_Q = {as_vector(QUERY)}", "query"),
+    2: (f"red {as_vector(X[RED])} · W_K = {as_vector(KEYS[RED])}", "key"),
     3: ("query of cars · key of red = ?", "ink"),
 }
 
@@ -125,7 +121,7 @@ def _sentence(scene, moment):
     vectors = {"ink": X, "key": KEYS, "value": VALUES}[made]
     for i, (x, word) in enumerate(zip(PLACES, WORDS, strict=True)):
         scene.card(word, x, 22, word, "query" if i == CARS else "muted", 100, full=i == CARS)
-        scene.text(f"{made} {i}", x, 58, _vector(vectors[i]), made, when=(0.5, 1))
+        scene.text(f"{made} {i}", x, 58, as_vector(vectors[i]), made, when=(0.5, 1))
         if moment == 2 or (moment == 1 and i == CARS):
             words, ink = (OFFERS[i], "key") if moment == 2 else ("adjectives?", "query")
             scene.text(f"offers {i}", x, 84, words, ink, bold=True, room=116, when=(0.5, 1))
@@ -148,7 +144,7 @@ def _queries_and_keys(scene, moment):
         bold = MEETS.get(moment) == i or (i == CARS and not keys)
         colour = "key" if keys else "ink" if bold else "muted"
         scene.arrow(f"arrow {i}", *FOOT, *_at(vector), colour, 6 if bold else 4, 14)
-        _name(scene, "name", i, vector, colour, bold)
+        scene.text(f"name {i}", *_tip(i, vector), WORDS[i], colour, bold=bold)
         if 4 + met.index(i) <= moment < 8:
             _beside(scene, f"score {i}", i, vector, number(SCORES[i], 0), "ink",
                     start={"x": 340, "y": WORK}, when=(0.65, 1))  # fmt: skip
@@ -158,11 +154,6 @@ def _queries_and_keys(scene, moment):
         x, y = _at(QUERY)
         scene.text("query's name", x - 4, y - 8, "query", "query", anchor="start", bold=True,
                    when=(0.7, 1))  # fmt: skip
-
-
-def _name(scene, name, i, vector, colour, bold=False, **how):
-    """Write a word at the tip of its arrow."""
-    scene.text(f"{name} {i}", *_tip(i, vector), WORDS[i], colour, bold=bold, **how)
 
 
 def _beside(scene, name, i, vector, words, colour, **how):
@@ -223,8 +214,8 @@ def _values(scene, moment):
             scene.text(f"passed {i}", x + dx, y + dy, words, "value", anchor=anchor, when=when)
             foot = foot + share
             continue
-        _name(scene, "passed", i, value, "value", start=dict(zip("xy", _tip(i, X[i]), strict=True)),
-              when=when)  # fmt: skip
+        scene.text(f"passed {i}", *_tip(i, value), WORDS[i], "value", when=when,
+                   start=dict(zip("xy", _tip(i, X[i]), strict=True)))  # fmt: skip
         if moment == 11:
             scene.arrow(f"whole {i}", *FOOT, *_at(value), "value", 4, 14, opacity=0.25, start={})
             _beside(scene, f"times {i}", i, value, f"{WEIGHTS[i]:.2f}", "result",
@@ -232,7 +223,7 @@ def _values(scene, moment):
     if moment == 13:
         x, y = _at(foot / 2, unit)
         scene.text("context's name", x + 28, y, "context of cars", "ink", anchor="start", bold=True)
-        scene.text("its entries", x + 28, y + 24, _vector(foot, 2), "ink", anchor="start")
+        scene.text("its entries", x + 28, y + 24, as_vector(foot, 2), "ink", anchor="start")
     if moment > 12:
         scene.arrow("context", *FOOT, *_at(foot, unit), "ink", 8, 18)
     if moment > 13:
@@ -243,14 +234,14 @@ def _added(scene, context):
     """Add the context to the word itself, tip to tail."""
     tip, end = _at(X[CARS], NEAR), _at(X[CARS] + context, NEAR)
     scene.arrow("cars itself", *FOOT, *tip, "muted", 6, 15, when=(0, 0.3))
-    scene.text("its name", tip[0] - 100, tip[1] + 26, f"cars {_vector(X[CARS])}", "muted",
+    scene.text("its name", tip[0] - 100, tip[1] + 26, f"cars {as_vector(X[CARS])}", "muted",
                bold=True, when=(0, 0.3))  # fmt: skip
     scene.arrow("context again", *tip, *end, "ink", 4, 14, start={"x": FOOT[0], "y": FOOT[1]},
                 opacity=0.5, when=(0.3, 0.6))  # fmt: skip
     scene.arrow("both", *FOOT, *end, "query", 8, 18, when=(0.6, 1))
     scene.text("both's name", 474, end[1] - 14, "cars + context", "query", 20, "end", True,
                when=(0.7, 1))  # fmt: skip
-    scene.text("both's entries", 365, 286, _vector(X[CARS] + context, 2), "query", when=(0.7, 1))
+    scene.text("both's entries", 365, 286, as_vector(X[CARS] + context, 2), "query", when=(0.7, 1))
 
 
 PICTURES = [queries_in_one_plane]

@@ -186,12 +186,9 @@ def _colour(i):
 
 
 def _jar(scene, name, reader, read, state, at, new=None, dim=False, whole=False):
-    """Draw the state of a reader, which may have read a `new` word; only the first is not `dim`.
-
-    A `whole` jar has layers of its own, from which no later layer comes.
-    """
+    """Draw the state of a reader, which may have read a `new` word; only the first is not `dim`."""
     x, y, high = at
-    layer = f"{'whole ' if whole else ''}{name}{reader}"
+    layer = f"{'whole ' if whole else ''}{name}{reader}"  # nothing comes from a whole jar's layers
     second = at == TALL[0]  # fills when there is room, from the last word on
     for i, top, thick in _stacked(state, high, reader == "forth"):
         when, come = (0, 0.75), {}

@@ -7,11 +7,12 @@ a new one fades in, or comes from its `start`; `when` says in which part of the 
 
 import math
 
+from helpers.widgets.svg import number
+
 STAGE = 480  # pixels: the width of every film
 TEXT = 17  # of them: the smallest letters, 12 pixels where the stage is 340 wide
 PER_WORD = 60 / 200  # seconds that a reader needs for one word
 REST = 0.4  # seconds after the movement, or after the last word
-MOVE = 1.5  # seconds of a movement
 
 
 class Scene:
@@ -21,7 +22,7 @@ class Scene:
     slower. A scene with a `key` stands in the still strip too.
     """
 
-    def __init__(self, caption, move=MOVE, key=True):
+    def __init__(self, caption, move=1.5, key=True):
         self.caption, self.move, self.key, self.shapes = caption, move, key, {}
 
     def _add(self, name, kind, how, **shape):
@@ -71,6 +72,12 @@ class Scene:
                   room=width - 6, **{**how, **ink})  # fmt: skip
 
 
+def as_vector(entries, digits=None):
+    """Write a vector for people; without `digits`, what is whole has none after the point."""
+    places = [int(one % 1 > 0) if digits is None else digits for one in entries]
+    return f"({', '.join(map(number, entries, places))})"
+
+
 def _rounded(shape):
     return {k: round(v, 1) if isinstance(v, float) else v for k, v in (shape or {}).items()}
 
@@ -88,11 +95,5 @@ def film(scenes: list, height: int) -> dict:
 def _timed(scene, first):
     reading = PER_WORD * len(scene.caption.split())
     lead, move = (0, 0) if first else (0.4, round(max(scene.move, min(reading - 1, 2.4)), 2))
-    return {
-        "caption": scene.caption,
-        "seconds": round((reading if first else max(reading, lead + move)) + REST, 2),
-        "lead": lead,
-        "move": move,
-        "key": scene.key,
-        "shapes": scene.shapes,
-    }
+    seconds = round((reading if first else max(reading, lead + move)) + REST, 2)
+    return vars(scene) | {"seconds": seconds, "lead": lead, "move": move}

