@@ -208,9 +208,9 @@ def test_six_layers_of_twelve_heads_at_forty_tokens_stay_under_400_kb():
 @pytest.mark.parametrize(
     ("tokens", "shown"),
     [
-        (["[CLS]", "play", "##ing", "."], ["[CLS]", "play", "-ing", "."]),
-        (["▁The", "▁ti", "red", "<eos>"], ["The", "ti", "-red", "<eos>"]),
-        (["ĠThe", "Ġti", "red", "Ċ"], ["The", "ti", "-red", "↵"]),
+        (["[CLS]", "play", "##ing", "."], ["[CLS]", "play", "‿ing", "."]),
+        (["▁The", "▁ti", "red", "<eos>"], ["The", "ti", "‿red", "<eos>"]),
+        (["ĠThe", "Ġti", "red", "Ċ"], ["The", "ti", "‿red", "↵"]),
         (["the", " ", "", "\t"], ["the", "␣", "∅", "⇥"]),
         (["القط", "疲れた", "\u202e", "\ud83d"], ["القط", "疲れた", "U+202E", "\\ud83d"]),
     ],

@@ -423,6 +423,18 @@ def test_a_gpt_reads_another_beginning_and_goes_on_from_a_chosen_token(gpt):
     found = gpt.onward(row, token.id)
     assert found.written[: row + 1] == [*gpt.written[:row], token.token]
     assert len(found.written) == len(gpt.written)
+    view = model_map(gpt, temperature=0.1)
+    last, first = len(gpt.written) - 1, gpt.given
+    view.chosen = [[last, 1]]  # written on, and drawn at the temperature that is set
+    assert view.trace.written[:last] == gpt.written[:last]
+    assert view.trace.drawn_at == [1.0] * (last + 1) + [0.1] * 3
+    assert all(view.trace.candidates[row][0].token == view.trace.written[row] for row in (12, 13))
+    view.chosen = [[first, 2]]
+    cold, view.temperature = view.trace.written, 2.0
+    view.chosen = [[first, 2], [first + 3, 1]]  # what the first choice led to stays
+    assert view.trace.written[: first + 3] == cold[: first + 3]
+    view.sentence = text = view._trace["whole"]  # unchanged text: the model goes on from its end
+    assert (view.trace.text, set(view.trace.drawn_at)) == (text, {2.0})
 
 
 def test_twelve_tokens_stay_under_450_kb_in_the_notebook(trace):

@@ -1,5 +1,6 @@
 """The course's story model: a small GPT that has read fairy tales."""
 
+import functools
 import itertools
 import json
 from dataclasses import asdict, replace
@@ -18,6 +19,7 @@ from helpers.pretrained.writer import Writer
 
 STORYTELLER = WEIGHTS / "storyteller.safetensors"
 RECIPE = "python -m recipes.storyteller"
+GOES_ON = 3  # tokens at least that follow one somebody chose
 # Kept free for models that are trained further on conversations.
 SPECIALS = ["<|end|>", "<|user|>", "<|assistant|>", "<|pad|>"]
 
@@ -25,7 +27,7 @@ SPECIALS = ["<|end|>", "<|user|>", "<|assistant|>", "<|pad|>"]
 class Storyteller(Writer):
     """A GPT that has read fairy tales: a beginning in, a story out; see `Writer`."""
 
-    def trace(self, text, n_tokens=6, seed=0):
+    def trace(self, text, n_tokens=6, seed=0, temperature=1.0):
         """Read a text, go on with it, and keep every number on the way, for ``model_map(trace)``.
 
         Parameters
@@ -35,26 +37,35 @@ class Storyteller(Writer):
             How many pieces the model writes. Each is drawn from the ten likeliest, which are the
             candidates that the map shows.
         seed : int, default=0
+        temperature : float, default=1.0
 
         Returns
         -------
         trace : Trace
         """
         ids = self.encode(text)
-        more = {"text": text, "again": lambda other: self.trace(other, n_tokens, seed)}
-        return self._traced(ids, len(ids), len(ids) + n_tokens, seed, more)
+        again = functools.partial(self.trace, n_tokens=n_tokens, seed=seed)
+        more = {"text": text, "again": lambda other, heat=1.0: again(other, temperature=heat)}
+        drawn_at = [temperature] * len(ids)
+        return self._traced(ids, len(ids), len(ids) + n_tokens, seed, drawn_at, more)
 
-    def _traced(self, ids, n_given, n_all, seed, more):
-        drawn = self.choose(ids, temperature=1, top_k=MOST_CANDIDATES, top_p=None, seed=seed)
+    def _traced(self, ids, n_given, n_all, seed, drawn_at, more):
+        """Go on from `ids`; `drawn_at` has a temperature per next token, last that of new ones."""
+        heat = drawn_at[-1]
+        drawn = self.choose(ids, temperature=heat, top_k=MOST_CANDIDATES, top_p=None, seed=seed)
         written = list(itertools.islice(drawn, n_all - len(ids)))
         all_ids = torch.cat([ids, torch.tensor(written, dtype=torch.long)])
         found = trace_gpt(self.model, all_ids, n_given, self.tokens, "the story model")
 
-        def onward(row, token_id):
-            begun = torch.cat([all_ids[: row + 1], torch.tensor([token_id])])
-            return self._traced(begun, n_given, n_all, seed, more)
+        drawn_at = drawn_at + [heat] * (len(written) - 1)
+        more = more | {"whole": self.decode(all_ids)}
 
-        return replace(found, onward=onward, **more)
+        def onward(row, token_id, heat=1.0):
+            begun = torch.cat([all_ids[: row + 1], torch.tensor([token_id])])
+            most = max(n_all, len(begun) + GOES_ON)
+            return self._traced(begun, n_given, most, seed, [*drawn_at[: row + 1], heat], more)
+
+        return replace(found, onward=onward, drawn_at=drawn_at, **more)
 
     def save(self, path):
         """Write weights (16-bit floats), tokenizer and card beside each other, with checksums.

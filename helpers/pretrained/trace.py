@@ -146,6 +146,10 @@ class Trace:
         Pictures that `again` reads by place: with their class, the model's and its probability.
     onward : function (int, int) -> Trace, default=None
         Writes another token, given by its id, at a target position, and lets the model go on.
+    drawn_at : list of float, default=()
+        The temperature at which each of `written` was drawn, where a model draws.
+    whole : str, default=""
+        There, what was read together with what was drawn.
     network : nn.Module, default=None
         The model itself, for what the map shows of its weights.
     source_ids, target_ids : integer Tensors of shape (S,) and (T,), default=None
@@ -167,6 +171,8 @@ class Trace:
     target: float = 1.0
     choices: list = ()
     onward: Callable | None = None
+    drawn_at: list = ()
+    whole: str = ""
     network: torch.nn.Module | None = None
     source_ids: torch.Tensor | None = None
     target_ids: torch.Tensor | None = None

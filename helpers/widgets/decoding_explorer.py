@@ -8,7 +8,7 @@ import traitlets
 
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
 from helpers.transformer import decoding
-from helpers.widgets.readable import readable
+from helpers.widgets.readable import JOINED, readable
 from helpers.widgets.sentence_explorer import MOST_PIECES, TranslatedSentence
 from helpers.widgets.svg import PALE, RULE, Sheet, flow, ink_on, number, shade, share
 
@@ -376,7 +376,7 @@ class DecodingExplorer(TranslatedSentence):
         beams = f"orange: finished, not among the {self.beam_size}"
         words = [beams if self.method == "beam" else "<eos>: finished"] * ("<eos>" in pieces)
         words += ["␣: a space"] * ("␣" in pieces)
-        words += [f"{piece}: continues a word" for piece in pieces if piece[:1] == "-" < piece][:1]
+        words += [f"{piece}: continues a word" for piece in pieces if piece[:1] == JOINED][:1]
         while len(" · ".join(words)) > 44:
             words.pop()
         sheet.text(0, HEIGHT - 10, " · ".join(words), GREY)

@@ -110,6 +110,8 @@ def pack_trace(trace) -> tuple[dict, bytes]:
         "choices": [[packer.add(image), *more] for image, *more in trace.choices],
         "reads": int(trace.text) if trace.choices else -1,
     }
+    if trace.drawn_at:
+        described |= {"drawnAt": trace.drawn_at, "whole": trace.whole}
     return described, packer.bytes()
 
 

@@ -88,6 +88,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
                 f'translator.trace("Un chien noir."); got {type(trace).__name__}.'
             )
         self.trace, self._first, self._of_tour = trace, trace, tour
+        self._path = [trace]
         self.recurrent = isinstance(trace, RecurrentTrace)
         self._double = functools.cache(lambda: copy.deepcopy(trace.network).double())
         problem = problem_with(trace)
@@ -113,7 +114,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
             return
         try:
             if new.strip():
-                trace = self._first.again(*([new] if of_sentence else [own, new]))
+                trace = self._first.again(*([new, *self._heat] if of_sentence else [own, new]))
             elif of_sentence:
                 raise ValueError("Type a sentence into the field.")
             self._refused = problem_with(trace)
@@ -142,17 +143,27 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
     @traitlets.observe("chosen")
     def _write_another(self, change):
         """Let the model go on from the chosen tokens; say why if that can't be drawn."""
-        trace = self._first
+        path = [self._first]
         if self.recurrent:
-            trace = trace.again(self.sentence, dict(change.new))
-        for row, rank in [] if self.recurrent else change.new:
-            trace = trace.onward(row, trace.candidates[row][rank].id)
+            path.append(self._first.again(self.sentence, dict(change.new)))
+        for k, (row, rank) in enumerate([] if self.recurrent else change.new):
+            # What an earlier choice led to was drawn at the temperature of its time.
+            known = self._path[k + 1 : k + 2] if change.new[: k + 1] == change.old[: k + 1] else []
+            token = path[-1].candidates[row][rank].id
+            path += known or [path[-1].onward(row, token, *self._heat)]
+        trace = path[-1]
         problem = problem_with(trace)
         if problem:
             self.chosen = change.old
         else:
+            self._path = path
             self._show(trace)
         self._refused = problem
+
+    @property
+    def _heat(self):
+        """What a model that draws is told: the temperature."""
+        return [self.temperature] if getattr(self._first, "drawn_at", ()) else []
 
     @traitlets.validate("chosen")
     def _valid_choices(self, proposal):

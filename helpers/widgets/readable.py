@@ -7,6 +7,7 @@ import unicodedata
 from helpers.text.byte_alphabet import BYTE_OF
 
 SPECIAL = re.compile(r"<[^<>]*>|\[[A-Z]+\d*\]")
+JOINED = "‿"  # before a label that continues a word; tokens have hyphens of their own
 STARTS = ("Ġ", "▁", " ")  # GPT-2's, SentencePiece's and a plain space before a word
 VISIBLE = {" ": "␣", "\n": "↵", "\t": "⇥", "\r": "␍", "": "∅"}
 JOINERS = "\u200c\u200d"  # inside Persian words and emoji they are part of the spelling
@@ -35,7 +36,7 @@ def width_of(text: str) -> int:
 
 
 def readable(tokens) -> list[str]:
-    """Turn the tokens of one text into labels: word beginnings plain, continuations with a hyphen.
+    """Turn the tokens of one text into labels: word beginnings plain, continuations marked ‿.
 
     Understands the marks of byte-level encodings (Ġ), SentencePiece (▁), WordPiece (##) and of the
     first byte-pair encoding (</w>). Special tokens such as `<eos>` and `[CLS]` stay. No label is
@@ -89,7 +90,7 @@ def _label(token, continues):
     if token in VISIBLE or token.isspace():
         return "".join(VISIBLE.get(c, "␣") for c in token) or VISIBLE[""]
     shown = "".join(c if _has_shape(c, token) else f"U+{ord(c):04X}" for c in token)
-    return f"-{shown}" if continues else shown
+    return JOINED + shown if continues else shown
 
 
 def _has_shape(character, token):

@@ -579,7 +579,7 @@ def test_a_gpt_draws_one_token_after_the_other(offline):
         drawn = next(c for c in trace.candidates[row] if c.token == trace.written[row])
         assert float(share) == pytest.approx(100 * drawn.probability, abs=0.51)
         expect(page.locator(".mm-words")).to_contain_text(
-            re.compile(f"is drawn: “-?{re.escape(word)}”")
+            re.compile(f"is drawn: “‿?{re.escape(word)}”")
         )
     slider.fill("2")
     expect(token).to_have_count(trace.given)
@@ -863,9 +863,14 @@ def test_in_jupyterlab_the_last_token_of_a_gpt_is_chosen(open_notebook):
     page = open_notebook([IN_LAB.replace("translator", "storyteller")], size=(1280, 900))
     open_(page, "^Next token: ")
     page.get_by_role("button", name=re.compile("write it instead$")).first.click()
-    expect(page.locator(".mm-words")).to_contain_text("yourself: “")  # nothing is read after it
+    expect(page.locator(".mm-words")).to_contain_text("went on from it at temperature 1.0: “")
+    page.get_by_label("Temperature").fill("1.8")
     page.keyboard.press("Escape")
-    expect(page.get_by_label("Your own beginning")).to_be_visible()
+    field = page.get_by_label("Your own beginning")
+    beginning = field.input_value()
+    page.get_by_role("button", name="Go on at 1.8").click()
+    expect(field).to_have_value(re.compile(f"^{re.escape(beginning)}."))
+    expect(page.locator(".mm-words")).to_contain_text("At temperature 1.8 the model went on: “")
 
 
 def test_in_jupyterlab_the_map_and_python_talk(open_notebook):

@@ -26,8 +26,8 @@ const names = (n) => Array.from({ length: n }, (_, i) => `w${i}`);
 const stackOf = (tokens, more = {}) => ({ tokens, layers: [], ...more });
 
 test("a sentence is put together as people write it", () => {
-  assert.equal(sentenceOf(["A", "black", "-bird", "sings", ".", "<eos>"]), "A blackbird sings.");
-  assert.equal(sentenceOf(["A", "man", "'", "-s", "t", "-", "-shirt", ",", "here"]), "A man's t-shirt, here");
+  assert.equal(sentenceOf(["A", "black", "‿bird", "sings", ".", "<eos>"]), "A blackbird sings.");
+  assert.equal(sentenceOf(["A", "man", "'", "‿s", "t", "-", "‿shirt", ",", "here"]), "A man's t-shirt, here");
   assert.equal(sentenceOf([]), "");
 });
 
@@ -134,9 +134,9 @@ test("an English sentence is told from a French one", () => {
 
 test("the marks in names are explained where there are any", () => {
   assert.equal(marksIn(["dog", "-", "<eos>"]), "");
-  assert.equal(marksIn(["st", "-ick", "-s"]), "“-ick” continues the word before it");
-  assert.equal(marksIn(["-⟨D0⟩"]), "“-⟨D0⟩” continues the word before it, and ⟨D0⟩ is a byte, a part of a character");
-  assert.equal(marksIn(["-ick", "␣"]), "“-ick” continues the word before it, and ␣ is a space");
+  assert.equal(marksIn(["st", "‿ick", "‿s"]), "“‿ick” continues the word before it");
+  assert.equal(marksIn(["‿⟨D0⟩"]), "“‿⟨D0⟩” continues the word before it, and ⟨D0⟩ is a byte, a part of a character");
+  assert.equal(marksIn(["‿ick", "␣"]), "“‿ick” continues the word before it, and ␣ is a space");
   assert.deepEqual(["␣", "snow"].map(spelt), ["␣ space", "snow"]);
 });
 

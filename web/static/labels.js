@@ -1,5 +1,5 @@
 // Tokens as people read them, as helpers/widgets/readable.py writes them: a word's beginning plain,
-// its continuation with a hyphen.
+// its continuation with ‿ before it.
 
 const SPECIAL = /^(?:<[^<>]*>|\[[A-Z]+\d*\])$/;
 const LETTER = /[\p{L}\p{N}]/u;
@@ -7,7 +7,7 @@ const LETTER = /[\p{L}\p{N}]/u;
 export function labels(tokens) {
   const starts = tokens.some((token) => token.length > 1 && token.startsWith("▁"));
   return tokens.map((token, i) => {
-    const mark = starts && i > 0 && continues(token, tokens[i - 1]) ? "-" : "";
+    const mark = starts && i > 0 && continues(token, tokens[i - 1]) ? "‿" : "";
     if (token === "▁") return "␣";
     return mark + (token.startsWith("▁") ? token.slice(1) : token);
   });

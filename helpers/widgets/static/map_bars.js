@@ -94,6 +94,8 @@ export class Bars {
     const crowded = classList.contains("mm-narrow") && here && !model.get("everything");
     // A stand-in for Python can't send.
     this.ask.hidden = !model.get("_asks") || !model.send || Boolean(this.view.place) || crowded;
+    const heat = model.get("temperature");
+    if (this.view.trace.drawnAt) this.ask.lastChild.textContent = heat === 1 ? "Go on" : `Go on at ${heat.toFixed(1)}`;
     // No room for “The model” beside it.
     classList.toggle("mm-asking", !this.view.place && (!this.ask.hidden || (here && classList.contains("mm-narrow"))));
     classList.toggle("mm-badged", Boolean(here) && !this.ask.hidden);

@@ -130,7 +130,11 @@ export function outputScene(model, where, width, room, row, dials) {
   const ring = dials?.choose ? 18 : 0;
   const names = [others, ...found.map((one) => spelt(one.token))];
   const token = clamp(Math.max(...names.map((name) => textWidth(name, 15))) + 16 + ring, 60, 150);
-  const told = ({ share, drawn, mark }) => (drawn ? `${brief(share)} ${mark}` : percent(share));
+  // The share on show needn't be the one at which the token was drawn.
+  const heat = model.drawnAt?.[row] ?? 1;
+  const mine = (mark) =>
+    mark === "drawn" && dials && heat !== dials.temperature ? `, drawn at ${heat.toFixed(1)}` : ` ${mark}`;
+  const told = ({ share, drawn, mark }) => (drawn ? `${brief(share)}${mine(mark)}` : percent(share));
   const beside = 1.1 * Math.max(...found.map((one) => textWidth(told(one), 13))) + 8;
   const room2 = (width - left - token - 90 - beside) / 2;
   const [x1, x2] = slim ? [width - 120, width - 78] : [left + token, left + token + room2 + 90];

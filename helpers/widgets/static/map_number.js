@@ -201,7 +201,7 @@ function outcome(scene, { head, query, key, keys, stack }, place, dot, names, g,
     const blue = fitting([`blue: what ${stack.tokens[query]} takes`, `${stack.tokens[query]} takes`], side, 12);
     scene.label(blue, 0, g.room - 8, { size: 12, color: "query" });
   }
-  const base = g.room - (turn ? 58 : image ? Math.min(pitch, 27) + 20 : 24);
+  const base = g.room - (turn ? 66 : image ? Math.min(pitch, 27) + 20 : 24);
   const high = base - g.out - 18;
   const over = `softmax over ${say.all}`;
   // Left of the bars, or above them where a picture lies there.

@@ -1,7 +1,7 @@
 // The map, what came from Python: numbers, places in the model, and attention worked out again.
 
 import { wholeNumbers } from "./numbers.js";
-import { isSpecial, isWord } from "./text.js";
+import { JOINED, isSpecial, isWord } from "./text.js";
 
 // A matrix: rows × cols numbers. `width` is that of the whole vector, of which a strip has a part.
 export function matrix(data, rows, cols, more = {}) {
@@ -93,7 +93,7 @@ export const sentenceOf = (names) =>
   names
     .filter((name) => !isSpecial(name))
     .reduce((text, name) => {
-      if (name.length > 1 && name.startsWith("-")) return text + name.slice(1);
+      if (name.startsWith(JOINED)) return text + name.slice(1);
       return text + (text && /[\p{L}\p{N}]/u.test(name) ? ` ${name}` : name.replace("␣", " "));
     }, "");
 

@@ -143,7 +143,9 @@ class MapView {
     }
     // Logits are those of the row that was shown; where losses are, all rows stay.
     const output = place.endsWith("decoder/output");
-    const written = output && !this.trace.scored ? row : this.model.get("written");
+    // Out of the logits, all that follows a chosen token is there.
+    const [all, chosen] = [this.trace.written?.length - 1, !place && this.trace.drawnAt && this.trace.chosen.length];
+    const written = output && !this.trace.scored ? row : chosen ? all : this.model.get("written");
     const kept = place && !this.trace.image ? "" : this.follow;
     const follow = output && this.trace.scored ? `decoder:${row}` : kept;
     this.set({ place, written, follow, beat: -1, stop: -1, everything: true });
@@ -183,10 +185,11 @@ class MapView {
 
   translate(sentence) {
     this.pause();
-    this.hear(
-      sentence === this.model.get("sentence") ? this.model.get("_refused") : "The model is reading your sentence …",
-    );
-    this.set({ sentence });
+    const [read, refused] = [this.model.get("sentence"), this.model.get("_refused")];
+    // Where nothing was changed, a model that draws goes on from the last token.
+    const whole = sentence === read && !refused && this.trace.whole;
+    this.hear(sentence === read && !whole ? refused : "The model is reading your sentence …");
+    this.set({ sentence: whole || sentence });
   }
   read() {
     const { model } = this;
@@ -207,7 +210,8 @@ class MapView {
     if (this.trace.image) return this.hear(this.judged(this.trace.reads));
     this.hear("");
     this.say(`Now the model reads: ${sentence}`);
-    if (this.trace.kind !== "GPT" && looksEnglish(sentence)) this.hear(ENGLISH);
+    if (this.trace.drawnAt) this.hear(this.wentOn());
+    else if (looksEnglish(sentence)) this.hear(ENGLISH);
   }
   // What is said of a sentence stands where words stand, until something else is done.
   hear(words) {

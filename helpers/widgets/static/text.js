@@ -22,11 +22,12 @@ export const isSpecial = (text) => /^(<[^<>]*>|\[[A-Z]+\d*\])$/.test(text);
 export const isWord = (text) => /\p{L}/u.test(text) && !isSpecial(text);
 // A lone space has a name beside its sign.
 export const spelt = (text) => (text === "␣" ? "␣ space" : text);
+export const JOINED = "‿";
 // What the marks in names mean, said with the first name that has one.
 export function marksIn(names) {
-  const piece = names.find((name) => /^-./.test(name));
+  const piece = names.find((name) => name.startsWith(JOINED));
   const byte = names.find((name) => name.includes("⟨"));
-  const bytes = byte && `${byte.replace("-", "")} is a byte, a part of a character`;
+  const bytes = byte && `${byte.replace(JOINED, "")} is a byte, a part of a character`;
   return [piece && `“${piece}” continues the word before it`, names.includes("␣") && "␣ is a space", bytes]
     .filter(Boolean)
     .join(", and ");
