@@ -70,8 +70,8 @@ STEPS = {
         {"follow": "{follow_source}"},
     ),
     "self-attention-vit": (
-        "In self-attention every patch collects information from all patches. Each small picture "
-        "is a head: the bluer a patch, the more the class token takes from it.",
+        "In self-attention every patch collects from all patches. Each small picture is a head: "
+        "the bluer a patch, the more the class token takes from it.",
         {"parts": ["self-attention"], "habit": True},
     ),
     "follow-class": (
@@ -80,9 +80,9 @@ STEPS = {
         {"follow": "encoder:0"},
     ),
     "guesses": (
-        "Each layer adds to the class token's vector. The blue class at a layer's name is what the "
-        "model would say if it stopped there. After which layer is it sure?",
-        {"follow": "encoder:0"},
+        "Each layer adds to the class token's vector. Here is what the model would answer if it "
+        "stopped after that layer. After which layer is it sure?",
+        {"parts": ["verdicts"]},
     ),
     "feed-forward": (
         "After attention, a feed-forward network works on each vector by itself. It widens the "

@@ -667,13 +667,23 @@ def test_a_vits_head_shows_its_weights_on_the_picture(offline, width):
     if width < 500:
         page = offline(model_map(trace, tour="15", stop=4, follow="encoder:0"), size=(width, 844))
         page.wait_for_function("document.querySelector('.mm-frame').scrollTop > 300")  # its bands
-        patch = page.get_by_role("button", name="Patch 1,1 in the picture").bounding_box()
-        assert min(patch["width"], patch["height"]) >= 24
+        page.get_by_role("button", name="Next").click()  # the answers after each layer, together
+        page.wait_for_function("document.querySelector('.mm-frame').scrollTop < 200")
+        page.get_by_role("button", name="Leave").click()
+        patch = page.get_by_role("button", name="Patch 1,1 in the picture")
+        assert min(patch.bounding_box()[side] for side in ("width", "height")) >= 24
+        patch.click()  # what changed comes into view
+        page.wait_for_function("document.querySelector('.mm-frame').scrollTop > 300")
         return
     # Every layer's parts are named below it, where the file browser is open too.
     page = offline(model_map(trace), size=(870, 768))
     layer = page.get_by_role("button", name=re.compile("^ViT layer 1: open")).bounding_box()
     assert ink(page, layer["x"], layer["y"] + layer["height"] + 18, layer["width"], 28) > 9000
+    # Above the layers, in large letters, the answer after each of them.
+    page.get_by_role("button", name="Token 1: [CLS]").click()
+    room = layer["y"] - page.locator(".mm-stage").bounding_box()["y"]
+    assert room > 60
+    assert ink(page, layer["x"], layer["y"] - room / 2, 4 * layer["width"], room) > 1_000_000
 
 
 # ---- in JupyterLab ---------------------------------------------------------------------------

@@ -37,7 +37,7 @@ export function answer(scene, model, stack, m, rows, row) {
   const bar = width - textWidth(">99.9%", 12) - 8;
   const lost = losses && lossesOf(model, rows);
   scene.paint((p) => {
-    p.strips(stack.output, x, top, strip, m.pitch, { rows });
+    p.strips(stack.output, x, top, strip, m.pitch, { rows, own: m.own });
     p.box(x - 2, y0 - m.pitch / 2, strip + 4, m.pitch, { edge: p.theme.query, line: 2, radius: 3 });
     if (losses)
       return lossRows(p, lost, (r) => stack.y(r < rows ? r : stack.n, last), m.pitch, left, width, model.vocabulary);

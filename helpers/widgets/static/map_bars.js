@@ -201,10 +201,9 @@ export class Bars {
       const drawn = kind === "GPT" && all.find((one) => one.drawn);
       const what = drawn
         ? `the model drew “${drawn.token}” (${percent(drawn.share)})${drawn.token === best.token ? ", the likeliest token" : `; likeliest: “${best.token}” (${percent(best.share)})`}.`
-        : `${decoder ? "the model is about to write" : "the model sees"} “${best.token}”.`;
-      const guesses = "Above each layer stands what it would say if that layer were the last.";
-      if (kind === "ViT" && from === "left")
-        return `Start at the blue frame: ${what} ${guesses} Press a patch: bands, and blue on the small pictures (one per head), show what it takes from the others.`;
+        : `the model is about to write “${best.token}”.`;
+      if (kind === "ViT")
+        return `Start at the blue frame: what the model would answer after each layer, “${best.token}” in the end. Press a patch: bands, and blue on the small pictures (one per head), show what it takes from the others.`;
       if (from === "top") return `${start} Below, ${what}`;
       return `Start at the blue frame: ${what} Bands show which tokens attention collects from; press one to follow it. Each striped bar is a vector, one colour per number.`;
     }

@@ -137,7 +137,7 @@ export function outputScene(model, where, width, room, row, dials) {
   const told = ({ share, drawn, mark }) => (drawn ? `${brief(share)}${mine(mark)}` : percent(share));
   const beside = 1.1 * Math.max(...found.map((one) => textWidth(told(one), 13))) + 8;
   const room2 = (width - left - token - 90 - beside) / 2;
-  const [x1, x2] = slim ? [width - 120, width - 78] : [left + token, left + token + room2 + 90];
+  const [x1, x2] = slim ? [width - 108, width - 78] : [left + token, left + token + room2 + 90];
   const high = Math.max(0, ...found.map(({ logit }) => logit));
   const low = Math.min(0, ...found.map(({ logit }) => logit));
   const y0 = top + (pitch * found.length) / 2;
@@ -186,7 +186,13 @@ export function outputScene(model, where, width, room, row, dials) {
   });
   const among = classes ? "class" : "token of the vocabulary";
   const whose = classes ? "class token" : `“${stack.tokens[row]}”`;
-  scene.note(fitting([`${whose}, last layer`, whose], left - 20, 12), 0, y0 - 26, "left", left - 20);
+  scene.note(
+    fitting([`${whose}, last layer`, whose, classes ? stack.tokens[0] : whose], left - 20, 12),
+    0,
+    y0 - 26,
+    "left",
+    left - 20,
+  );
   const hot = dials && dials.temperature !== 1;
   const size = slim ? 14 : 16;
   const align = slim ? "right" : "left";

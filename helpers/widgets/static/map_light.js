@@ -26,7 +26,8 @@ const rectsOf = (scene, part) => (TOGETHER[part] || [part]).flatMap((name) => sc
 // a step of the tour speaks of.
 function marksOf({ scene, model, fresh, tour, stop, trace }) {
   const rects = model.get("yours").flatMap((part) => rectsOf(scene, part));
-  const framed = fresh && scene.start ? [[scene.start, "query"]] : [];
+  const start = scene.parts.verdicts?.[0] || scene.start;
+  const framed = fresh && start ? [[start, "query"]] : [];
   for (const tile of framedOf({ stop, tour, trace }) || []) framed.push([tile, "key"]);
   return (p) => {
     for (const [[x, y, w, h], color] of framed) p.box(x, y, w, h, { edge: p.theme[color], line: 3, radius: 5 });

@@ -3,18 +3,18 @@
 import { own } from "./map_moves.js";
 import { brief } from "./map_scene.js";
 import { valueAt } from "./map_trace.js";
-import { fitting } from "./text.js";
+import { fitting, textWidth, wrapped } from "./text.js";
 
 // The picture with its seams, beside the rows or, on a phone, above them; where it lies is left in the
 // scene. Below or beside it are the others that can be read.
-export function picture(scene, { choices, reads }, stack, top, { side, narrow }) {
+export function picture(scene, { choices, reads }, stack, top, { side, narrow, listed }) {
   const { image, layers } = stack;
   const { along } = image;
   scene.picture = [0, top, side];
   scene.paint((p) => heat(p, scene.picture, stack, null, 0));
   const [cols, gap, left, down, room] = narrow
     ? [2, 5, side + 10, 0, scene.width - side - 12]
-    : [4, 6, 0, side + 68, side];
+    : [4, 6, 0, side + 53, side];
   const small = Math.min(48, (room - (cols - 1) * gap) / cols);
   choices.forEach((one, i) => {
     const [x, y] = [i % cols, Math.floor(i / cols)].map((at) => at * (small + gap));
@@ -28,18 +28,17 @@ export function picture(scene, { choices, reads }, stack, top, { side, narrow })
       if (i === reads) p.frame(...rect, p.theme.query, 3);
     });
   });
-  const says = (words, y) => scene.note(fitting(words, side), 0, top + side + y);
+  const says = (words, y) => scene.note(fitting(words, side), 0, top + side + listed + y);
   const [{ is } = {}, pixels, patches] = [choices[reads], image.rows / along, `${along ** 2} patches`];
   says(
     is ? [`${patches}, labelled “${is}”`, `labelled “${is}”`] : [`${patches} of ${pixels} × ${pixels} pixels`, patches],
     13,
   );
-  says(["“4,3” is row 4, column 3", "4,3: row, column"], 28);
-  const wrong = choices.filter((one) => one.is !== one.said).length;
-  if (is) says([`Press one: ${wrong} of ${choices.length} misread`, "Press one"], 58);
+  const misread = `${choices.filter((one) => one.is !== one.said).length} of ${choices.length} misread`;
+  if (is) says([`Press one: ${misread}`, misread], narrow ? 28 : 43);
   scene.saysOf = (p, token) => {
     const words = fitting([`blue: what ${token} takes, layer ${layers.length}`, `blue: layer ${layers.length}`], side);
-    p.text(words, 0, top + side + 43, { size: 12, color: p.theme.query });
+    p.text(words, 0, top + side + listed + (narrow ? 43 : 28), { size: 12, color: p.theme.query });
   };
   scene.part("embeddings", 0, top, side, side);
   const follow = (row) => ({ follow: `${stack.name}:${row}` });
@@ -97,14 +96,45 @@ export function heat(p, [x, y, side], { image, n }, weights, row, key = 0) {
   if (row) p.frame(...at(row), theme.ink, cell > 10 ? 3 : 2);
 }
 
-// At a layer's name, and above it where there is room, what the class would be were it the last.
-export function guess(scene, [token, share], { narrow, module }, out, x, top) {
-  scene.top([out, top, 2, 2], (p, lit, veil) => {
-    const color = lit ? p.theme.query : veil === "paper" ? p.theme.paper : p.theme.field;
-    const [room, roomy] = [module - (narrow ? 58 : 2), narrow || module > 82];
-    const style = { size: 12, weight: roomy ? 650 : 400, color, most: room };
-    p.text(narrow ? `→ ${token} ${brief(share)}` : token, narrow ? x + 56 : x, top - (narrow ? 12 : 27), style);
-    if (!narrow && roomy) p.text(brief(share), x + 54, top - 12, style);
+// What the answer would be after each layer: a line above the layers that rises with its share, or on
+// a phone a list below the picture. Blue is what it is in the end.
+export function verdicts(scene, { guesses }, { blocks, layers }, m) {
+  const [last] = guesses[guesses.length - 1];
+  const [, { x, top }] = blocks;
+  const fits = (size) => guesses.every(([token]) => 1.12 * textWidth(token, size) < m.module - 9);
+  const size = [20, 17, 16, 15, 14, 13].find(fits) || 12;
+  const base = top - 36;
+  const points = guesses.map(([, share], i) => [layers[i].out + 3, base - (base - 24) * share]);
+  const list = m.side + 36;
+  const asks = m.narrow ? "The model’s answer after each layer" : "After each layer, what would the model answer?";
+  const [left, high, words] = m.narrow ? [8, list - 18, 12] : [0, 16, 15];
+  wrapped(asks, x - 12 + scene.width * m.narrow, words).forEach((line, i) => {
+    scene.label(line, left, high + 20 * i, { size: words });
+  });
+  if (m.narrow) scene.part("verdicts", 0, list - 28, scene.width - 2, 20 * guesses.length + 27);
+  else scene.part("verdicts", x - 2, 2, points[points.length - 1][0] - x + 14, top - 22);
+  guesses.forEach(([token, share], i) => {
+    const row = [layers[i].out, blocks[i + 1].top, layers[i].end - layers[i].out, m.pitch];
+    scene.part("verdicts", ...row);
+    scene.top(row, (p, lit, veil) => {
+      if (!lit && veil === "paper") return;
+      const color = !lit ? p.theme.field : token === last ? p.theme.query : p.theme.ink;
+      const style = { size, weight: 650, color, align: "right" };
+      if (m.narrow) {
+        const [y, bar] = [list + 20 * i, scene.width - 200];
+        p.text(`layer ${i + 1}`, 8, y, { size: 12, color: p.theme.muted });
+        p.text(token, 56, y, { ...style, size: 14, align: "left", most: 92 });
+        p.box(150, y - 4, bar, 8, { fill: p.theme.masked, radius: 4 });
+        p.box(150, y - 4, bar * share, 8, { fill: color, radius: 4 });
+        p.text(brief(share), scene.width - 10, y, { size: 13, color, align: "right" });
+        return p.text(`→ ${token} ${brief(share)}`, x + 56, row[1] - 12, { ...style, size: 12, align: "left" });
+      }
+      const [[from, start], [to, y]] = [points[i - 1] || points[i], points[i]];
+      if (i) p.straight(from + 6, start, to, y, { color, width: 4 });
+      p.box(to - 5, y - 5, 10, 10, { fill: color, radius: 5 });
+      p.text(token, to + 5, Math.min(start, y) - 14, style);
+      p.text(brief(share), to + 5, y + 14, { ...style, size: 13 });
+    });
   });
 }
 

@@ -6,7 +6,7 @@ import { tiles } from "./map_tiles.js";
 import { wholeBeats } from "./map_flow.js";
 import { KINDS } from "./map_trace.js";
 import { path } from "./map_paint.js";
-import { guess, patchRow, picture } from "./map_patches.js";
+import { patchRow, picture, verdicts } from "./map_patches.js";
 import { LEAST, brackets, namePlaces, namesWidth, perLine } from "./map_rows.js";
 import { clamp, marksIn, textWidth } from "./text.js";
 
@@ -25,7 +25,8 @@ function measures(model, width, room, spare) {
   const narrow = width < NARROW;
   const two = model.stacks.length > 1;
   // Of many slim layers the names stand on lines of their own.
-  const [above, under] = two || narrow ? [HEAD, UNDER] : [HEAD + 14, UNDER + 20];
+  const [above, under] =
+    two || narrow ? [HEAD, UNDER] : [HEAD + (model.guesses.length ? 38 + clamp(room * 0.1, 46, 64) : 14), UNDER + 20];
   const key = keyOf(model, width);
   const free = room - above - under - 7 - (two ? GAP + HEAD : 0) - key.height;
   const rows = model.stacks.reduce((sum, one) => sum + one.n, 0);
@@ -43,7 +44,7 @@ function measures(model, width, room, spare) {
   const both = two && width >= 860 && !close;
   const side = narrow
     ? clamp(width - 84, 120, 224)
-    : clamp(Math.min(width * 0.23, (room - key.height - 130) / (model.choices.length ? 1.5 : 1)), 98, 280);
+    : clamp(Math.min(width * 0.23, (room - key.height - above - 79) / (model.choices.length ? 1.5 : 1)), 98, 280);
   const widest = (list) => Math.ceil(Math.max(...list.map((word) => textWidth(word, 13)))) + 8;
   // The current one is bold, and wider.
   const next = both ? Math.min(96, Math.ceil(1.12 * widest(model.written.map((word) => `→ ${word}`)))) : 0;
@@ -88,8 +89,10 @@ export function wholeScene(model, width, room, rows, current = rows - 1, spare =
   const m = measures(model, width, room, spare);
   const { encoder, decoder } = model;
   const scene = new Scene(width, 0, "The whole model");
-  scene.measures = Object.assign(m, { current, query });
-  let top = m.above + (m.narrow && model.image ? m.side + 74 : 0);
+  // Of a picture's rows one is told of; the others are paler. Its answers need room below it on a phone.
+  const listed = m.narrow && model.guesses.length ? 20 * model.guesses.length + 30 : 0;
+  scene.measures = Object.assign(m, { current, query, listed, own: model.image ? query : -1 });
+  let top = m.above + (m.narrow && model.image ? m.side + m.listed + 59 : 0);
   for (const stack of model.stacks) {
     const n = stack === decoder ? rows : stack.n;
     blocks(stack, m, top);
@@ -118,7 +121,8 @@ function stackScene(scene, model, stack, m, rows) {
     scene.paint((p) => {
       for (let row = 0; row < stack.n; row++) {
         const color = row < rows ? p.theme.lane : p.theme.box;
-        p.straight(label + 4, stack.y(row, i), reach, stack.y(row, i), { color, width: row < rows ? 1.5 : 1 });
+        const own = row === m.own ? { color: p.theme.query, width: 2.5 } : {};
+        p.straight(label + 4, stack.y(row, i), reach, stack.y(row, i), { color, width: row < rows ? 1.5 : 1, ...own });
       }
     });
     tokens(scene, model, stack, m, top, rows, i);
@@ -126,6 +130,7 @@ function stackScene(scene, model, stack, m, rows) {
   if (stack.image) picture(scene, model, stack, m.narrow ? 4 : stack.blocks[0].top + m.pitch + 4, m);
   embedding(scene, model, stack, m, rows);
   stack.layers.forEach((sublayers, i) => layerBox(scene, model, stack, sublayers, i, m, rows));
+  if (model.guesses.length) verdicts(scene, model, stack, m);
   for (const { top } of m.narrow ? stack.blocks : stack.blocks.slice(0, 1))
     scene.part(stack.name, 0, top - 2, end, height + 4);
   // What attends, and what gets a vector, is named.
@@ -187,7 +192,7 @@ const COLUMNS = [
   ["entered", "embedding plus position", "positions"],
 ];
 
-function embedding(scene, model, stack, { label, strip, gap, pitch, vectors: room }, rows) {
+function embedding(scene, model, stack, { label, strip, gap, pitch, own, vectors: room }, rows) {
   const [{ top }] = stack.blocks;
   const height = stack.n * pitch;
   const words = stack.title;
@@ -198,7 +203,7 @@ function embedding(scene, model, stack, { label, strip, gap, pitch, vectors: roo
   columns.forEach(([name, what, part], i) => {
     scene.paint((p) => {
       p.box(xs[i], top, wide, rows * pitch, { fill: p.theme.paper, radius: 2 });
-      p.strips(stack[name], xs[i], top, wide, pitch, { rows });
+      p.strips(stack[name], xs[i], top, wide, pitch, { rows, own });
       const [x, y] = [xs[i] - gap / 2, top + (rows * pitch) / 2];
       if (!i) return;
       // On paper, above the lines that run past.
@@ -251,7 +256,7 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
     const box = (sublayer.box = [at, top, wide, height]);
     const plus = at + wide + pad / 2;
     if (sublayer.heads) tiles(scene, model, stack, sublayer, i, [at, top + 4, wide, height - 8], rows, grid);
-    else scene.paint((p) => p.lens(sublayer.hidden, box[0], top + 6, wide, height - 12, rows));
+    else scene.paint((p) => p.lens(sublayer.hidden, box[0], top + 6, wide, height - 12, rows, m.own));
     const names = sublayer.heads ? [sublayer.kind, "multi-head"] : [sublayer.kind];
     scene.part(names, left, top - 3, plus - 1.5 - left, height + 6);
     adds(scene, plus, top, height, KINDS[sublayer.kind].toLowerCase());
@@ -265,9 +270,8 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
   const long = !cross || textWidth(`Layer ${i + 1}`, 13) + 8 < cross.box[0] + cross.box[2] / 2 - x;
   scene.label(long ? `Layer ${i + 1}` : String(i + 1), x + 2, top - 12, { size: 13, color: "muted" });
   Object.assign(sublayers, { out: x + width + 5, end: x + width + 5 + exit });
-  if (model.guesses[i]) guess(scene, model.guesses[i], m, sublayers.out, x + 2, top);
   const { after } = sublayers[sublayers.length - 1];
-  scene.paint((p) => p.strips(after, sublayers.out, top, exit, m.pitch, { rows }));
+  scene.paint((p) => p.strips(after, sublayers.out, top, exit, m.pitch, { rows, own: m.own }));
   const said = ["After", "after"].map((word) => `${word} ${name.toLowerCase()}`);
   scene.vectors([sublayers.out, top, exit, rows * m.pitch], after, stack.tokens, said, () => go, rows);
 }
