@@ -341,11 +341,14 @@ def test_the_browser_makes_the_models_own_queries_keys_and_values(place, trace):
 
 
 def test_a_rotated_query_says_so(gpt):
-    view = model_map(gpt)
-    view.place = "decoder/1/masked-self-attention/2/q/3"
-    assert view._asked["rotated"]
-    view.place = "decoder/1/masked-self-attention/2/v/3"
-    assert not view._asked["rotated"]
+    turns, part = torch.tensor(pack_insides(gpt)[0]["turns"]), gpt.decoder.layers[1][0]
+    query = gpt.network.layers[1].self_attention.query_proj(part.read)[3].view(-1, len(turns), 2)
+    even, odd = query.detach().unbind(-1)
+    cos, sin = (3 * turns).cos(), (3 * turns).sin()
+    turned = torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(1)
+    torch.testing.assert_close(turned, part.heads.query[:, 3], atol=1e-4, rtol=1e-4)
+    assert model_map(gpt, tour="14")._tour[2]["place"].split("/")[-2] == "q"
+    assert pack_insides(small_trace()[3])[0]["turns"] == []
 
 
 def test_the_parts_of_a_score_add_up_to_the_models_own(trace):

@@ -35,6 +35,7 @@ def pack_insides(trace) -> tuple[dict, bytes]:
         if trace.decoder is not None:
             described |= {"temperatures": TEMPERATURES, "sums": _sums(trace)}
             described |= {"vocabulary": len(trace.network.output_proj.weight)}
+            described |= {"turns": _turns(trace)}
     return described, packer.bytes()
 
 
@@ -77,7 +78,6 @@ def _projection(trace, part, attention, head, letter, row, packer):
         "input": packer.add((trace.encoder.output if cross else part.read)[row]),
         "weight": packer.add(linear.weight[columns].T),
         "bias": packer.add(bias),
-        "rotated": getattr(attention, "rotary", False) and letter != "v",
     }
 
 
@@ -129,6 +129,15 @@ def _insides(trace, part, residual, module, packer):
         described["neurons"] = {"before": packer.add(before[:, shown])}
         described["neurons"] |= {"writes": packer.add(columns)}
     return described
+
+
+def _turns(trace):
+    """Return by how many radians a rotary model turns each pair of entries per position."""
+    first = trace.network.layers[0].self_attention if trace.kind == "GPT" else None
+    if not getattr(first, "rotary", False):
+        return []
+    size = trace.decoder.layers[0][0].heads.query.shape[-1]
+    return [first.base ** (-i / size) for i in range(0, size, 2)]
 
 
 def _sums(trace):

@@ -50,9 +50,10 @@ STEPS = {
         {"parts": ["embeddings"]},
     ),
     "positions-rotary": (
-        "Where a token stands isn't added to its vector in this model. Instead, each head rotates "
-        "its queries and keys by angles that depend on the position.",
-        {"parts": ["embeddings"]},
+        "Where a token stands isn't added to its vector here. Instead, each head rotates its "
+        "queries and keys: pairs of entries turn like clock hands (grey: before), further at each "
+        "position.",
+        {"place": "{turned}"},
     ),
     "positions-vit": (
         "So far the model couldn't tell where in the picture a patch lies. That is why each place "
@@ -347,6 +348,7 @@ def _words(trace):
         "layer": f"{name}/0",
         "output": "decoder/output",
         "head": place,
+        "turned": f"{place}/q/{query}",
         "number": f"{place}/{query},{key}",
         "aim": smoothing if trace.target < 1 else "",
     }

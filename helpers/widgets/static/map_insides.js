@@ -36,8 +36,8 @@ export function readInsides(trace, inside, view) {
       }),
     );
   }
-  const { splits, chooses, sums, vocabulary, temperatures } = inside;
-  Object.assign(trace, { opens: true, splits, chooses, sums, vocabulary, temperatures });
+  const { splits, chooses, sums, vocabulary, temperatures, turns } = inside;
+  Object.assign(trace, { opens: true, splits, chooses, sums, vocabulary, temperatures, turns });
 }
 
 // A head's projection of one row, which Python sends once its place is open: the row, the matrix,
@@ -56,7 +56,6 @@ export function readProjection(asked, view) {
     bias: oneRow(bias),
     sums: oneRow(sums),
     made: oneRow(made),
-    rotated: asked.rotated,
   };
 }
 

@@ -10,7 +10,7 @@ export const LETTERS = { q: ["Q", "query"], k: ["K", "key"], v: ["V", "value"] }
 
 // `asked`: { described, view } of this place, or null; then `live` tells whether it may still come.
 export function projectScene(where, place, width, room, { asked, live }) {
-  const { head, letter, row, stack, keys, kind } = where;
+  const { head, letter, row, stack, keys, kind, turns } = where;
   const tokens = letter === "q" ? stack.tokens : keys;
   const [big, word] = LETTERS[letter];
   const scene = new Scene(width, room, `W_${big}: from a vector to the ${word} of “${tokens[row]}”`);
@@ -25,11 +25,13 @@ export function projectScene(where, place, width, room, { asked, live }) {
   const lines = [
     ["x · W", found?.sums],
     ["+ bias", found?.bias],
-    [found?.rotated ? "= sum" : `= ${big}`, found ? found.made : result],
+    [turns ? "= sum" : `= ${big}`, found?.made || unturned(result, turns)],
   ];
-  if (found?.rotated) lines.push([`turned: ${big}`, result]);
+  if (turns) lines.push([`= ${big}`, result]);
   const top = 24;
-  const high = room - top - 28 - 30 * lines.length;
+  const clocks = turns ? 46 : 0;
+  const low = 30 * lines.length + clocks;
+  const high = room - top - 28 - low;
   const bottom = top + high + 20;
   scene.label(big, x + 1.14 * textWidth("W", 14), 15, { size: 11, weight: 650 });
   scene.heading("W  ", found ? `${found.weight.rows} × ${found.weight.cols}, this head’s columns` : "", x, 11, wide);
@@ -52,13 +54,13 @@ export function projectScene(where, place, width, room, { asked, live }) {
     scene.targets[scene.targets.length - 1].marks = (p, [i, j]) => {
       const [row, col] = [top + (i * high) / weight.rows - 1, x + (j * wide) / weight.cols - 1];
       p.frame(left - 1, row, wide + x - left + 2, Math.max(4, high / weight.rows + 2), p.theme.ink, 1);
-      p.frame(col, top - 1, wide / weight.cols + 2, bottom - top + 30 * lines.length - 6, p.theme.query, 1.5);
+      p.frame(col, top - 1, wide / weight.cols + 2, bottom - top + low - 6, p.theme.query, 1.5);
     };
     // One column is followed from the start.
     const sums = Array.from(found.sums.data, Math.abs);
     const j = sums.indexOf(Math.max(...sums));
     const each = wide / weight.cols;
-    const dot = `${width < NARROW ? "" : "x · "}column ${j + 1} = ${number(found.sums.data[j])}`;
+    const dot = `${width < NARROW ? "" : `x · column ${j + 1} `}= ${number(found.sums.data[j])}`;
     const half = 0.56 * textWidth(dot, 13) + 5;
     const column = [x + j * each - 1, top - 1, each + 2, bottom - top + 24];
     scene.top([x + j * each, top, each, high], (p) => p.frame(...column));
@@ -77,8 +79,8 @@ export function projectScene(where, place, width, room, { asked, live }) {
     scene.label(says, x + wide / 2, top + high / 2, { size: 14, align: "center", color: "muted", most: wide - 12 });
   }
   lines.forEach(([words, one], i) => {
-    const y = bottom + 30 * i;
     const last = i === lines.length - 1;
+    const y = bottom + 30 * i + (last ? clocks : 0);
     scene.label(words, x - 8, y + 11, {
       size: 13,
       align: "right",
@@ -89,11 +91,13 @@ export function projectScene(where, place, width, room, { asked, live }) {
     scene.paint((p) => p.matrix(one, x, y, wide, 22));
     scene.grid([x, y, wide, 22], one, last ? `The ${word} of “${tokens[row]}”` : `W_${big}: ${words}`, (m, _, j) => [
       `entry ${j + 1}: ${number(m.data[j])}`,
-      ...(found && last && !found.rotated
-        ? [`${number(found.sums.data[j])} + bias ${number(found.bias.data[j])}`]
-        : []),
+      ...(found && last && !turns ? [`${number(found.sums.data[j])} + bias ${number(found.bias.data[j])}`] : []),
     ]);
   });
+  if (turns) {
+    scene.label("turned", x - 8, bottom + low - clocks - 10, { size: 13, align: "right", color: "muted" });
+    clockHands(scene, lines[2][1], turns, [x, bottom + low - clocks - 10, wide], word);
+  }
   scene.beat(`The vector x of “${tokens[row]}” is ${from}.`, [0, 0, x - 6, bottom - 8]);
   scene.beat("Each entry of x multiplies its row of the matrix.", [x - 6, 0, wide + 12, bottom - 8]);
   if (found)
@@ -102,12 +106,52 @@ export function projectScene(where, place, width, room, { asked, live }) {
         p.frame(left - 1, top + (i * high) / found.weight.rows - 2, wide + x - left + 2, 5),
       ),
     );
-  const turned = found?.rotated ? "rotated by its position" : "";
+  const turned = turns ? "rotated by its position" : "";
   scene.beat(
     `Every column is added up, and its bias added${turned && `, and ${turned}`}. That row is the ${word} of “${tokens[row]}” in this head.`,
     [left, bottom - 8, width - left, room],
   );
-  scene.moves((p, t) => p.row(result, 0, x, top + ease(t) * (bottom - top + 30 * (lines.length - 1)), wide, 22));
-  scene.hint = `One row of ${big}${turned && `, ${turned}`}: the same matrix makes the ${word} of every token. Point at the matrix to follow another column, or press another token.`;
+  scene.moves((p, t) => p.row(result, 0, x, top + ease(t) * (bottom - top + low - 30), wide, 22));
+  const ends = turns && [turns[0], turns[turns.length - 1]].map(degrees);
+  const said =
+    turns &&
+    `${row ? `position ${row}, counted from 0: the first pair turns by ${ends[0]}, the last by ${ends[1]}` : "position 0: no pair turns"}`;
+  scene.hint = turns
+    ? `Each pair of entries is a clock hand, grey before the turn. “${tokens[row]}” is at ${said}. Press another token.`
+    : `One row of ${big}: the same matrix makes the ${word} of every token. Point at the matrix to follow another column, or press another token.`;
   return scene;
+}
+
+const degrees = (angle) => `${number((180 * angle) / Math.PI, angle > 0.2 ? 0 : 2)}°`;
+
+// What a row was before its pairs of entries were turned.
+function unturned(one, turns) {
+  if (!turns) return one;
+  const back = (a, b, turn) => [a * Math.cos(turn) + b * Math.sin(turn), b * Math.cos(turn) - a * Math.sin(turn)];
+  return oneRow(turns.flatMap((turn, i) => back(one.data[2 * i], one.data[2 * i + 1], turn)));
+}
+
+// Each pair of entries below its columns, as a hand: grey before the turn, in colour after it. Where
+// there's little room, only some of them.
+function clockHands(scene, { data }, turns, [x, y, wide], color) {
+  const each = wide / turns.length;
+  const every = Math.ceil(30 / each);
+  const size = Math.min(18, (every * each) / 2 - 2);
+  scene.paint((p) =>
+    turns.forEach((turn, i) => {
+      const at = x + (i + every / 2) * each;
+      if (i % every || at + size > x + wide) return;
+      const from = Math.atan2(data[2 * i + 1], data[2 * i]);
+      p.box(at - size, y - size, 2 * size, 2 * size, { edge: p.theme.edge, radius: size });
+      for (const [angle, fill] of [
+        [from, "muted"],
+        [from + turn, color],
+      ])
+        p.straight(at, y, at + size * Math.cos(angle), y - size * Math.sin(angle), { color: p.theme[fill], width: 2 });
+    }),
+  );
+  scene.grid([x, y - size, wide, 2 * size], oneRow(turns), "By how much each pair is turned", (_one, _, i) => [
+    `entries ${2 * i + 1} and ${2 * i + 2} make a pair`,
+    `turned by ${degrees(turns[i])}`,
+  ]);
 }

@@ -198,7 +198,8 @@ export function readPlace(text, model) {
   place.opens = model.opens;
   if (model.opens && "qkv".includes(cell) && last < place.head[cell].rows) {
     const home = text.split("/").slice(0, 4).join("/");
-    return { ...place, depth: 3, inside: "projection", letter: cell, row: Number(last), home };
+    const turns = cell !== "v" && model.turns?.length ? model.turns.map((turn) => turn * last) : null;
+    return { ...place, depth: 3, inside: "projection", letter: cell, row: Number(last), home, turns };
   }
   const [query, key] = (cell || "").split(",").map(Number);
   if (!cell || !(query < place.head.q.rows) || !(key < place.head.k.rows)) return place;
