@@ -787,7 +787,7 @@ def test_in_jupyterlab_a_wrong_word_in_the_reference_costs(open_notebook):
     costs = re.compile("^“purple” costs −ln.* the most of the 6 rows.*Fed “purple”")
     expect(words).to_contain_text(costs)
     page.get_by_label("Step of the computation").fill("17")
-    expect(words).to_contain_text("Every row is scored: the mean, the loss, is 3.66 nats")
+    expect(words).to_contain_text("Every row is scored: the mean, the loss, is 3.75 nats")
     open_(page, "^Take the tour")
     open_(page, "^Leave")
     expect(words).to_contain_text(costs)  # and no translation
