@@ -11,7 +11,8 @@ STRIP = 32  # entries of a vector in a colour strip: `map_data.entries` chooses 
 # A step is a sentence and what the picture shows with it. Words in braces come from the trace. With
 # `habit`, the page adds what the open head does on this sentence, or the clearest head does. With
 # `answer`, a press on a decoder's head opens it, its first weight is framed, and the answer told.
-# With `losses`, the loss of every row stands where the next token does.
+# With `losses`, the loss of every row stands where the next token does; with `back`, a wave runs
+# from there to the embeddings.
 STEPS = {
     "whole": (
         "This is a whole Transformer at work on one sentence. The encoder above reads it. The "
@@ -220,9 +221,9 @@ STEPS = {
         {"parts": ["loss"], "written": "{last}", "losses": True},
     ),
     "training": (
-        "From the loss, the gradient flows back along every line of this picture, and each learned "
+        "From the loss, the gradient flows back along every line (green arrows), and each learned "
         "number changes a little. That's all training does, many thousands of times.",
-        {"written": "{last}", "losses": True},
+        {"written": "{last}", "losses": True, "back": True},
     ),
     "yours": (
         "Now it's your turn. Click on a layer to open it, on a token to follow it, or press play.",

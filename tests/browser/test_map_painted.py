@@ -778,6 +778,18 @@ def test_in_jupyterlab_a_heads_matrix_and_a_scores_parts_are_sent_when_asked_for
     expect_at(page, "“chien” to “noir”", "One number")
 
 
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_the_tour_lets_the_gradient_run_back(offline, trace, motion):
+    page = offline(model_map(trace, here="loss", tour="09", stop=1), reduced_motion=motion)
+    stage = page.locator(".mm-stage")
+    open_(page, "^Next$")
+    expect(page.locator(".mm-words")).to_contain_text("(green arrows)")
+    page.wait_for_timeout(600)
+    before = int(stage.get_attribute("data-painted"))
+    page.wait_for_timeout(300)
+    assert (int(stage.get_attribute("data-painted")) > before) == (motion != "reduce")
+
+
 def test_in_jupyterlab_a_wrong_word_in_the_reference_costs(open_notebook):
     page = open_notebook([IN_LAB.replace('tour="00"', 'here="loss"')], size=(390, 844))
     field = page.get_by_label("Reference translation")

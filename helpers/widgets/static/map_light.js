@@ -1,6 +1,6 @@
 // The map, light: which parts of a scene stay in full colour while the rest is dimmed.
 
-import { followed } from "./map_flow.js";
+import { backward, followed } from "./map_flow.js";
 import { memoryNames } from "./map_named.js";
 import { clearest } from "./map_purpose.js";
 
@@ -52,6 +52,7 @@ function litOf(view) {
   if (view.rests && scene.start && !view.scrolls)
     return { ...followed(scene, trace, trace.decoder ? `decoder:${view.current}` : "encoder:0"), lit: null };
   const stop = view.tour[view.stop];
+  if (stop?.back) return backward(scene, trace, view.progress ?? 1);
   if (view.follow && !place) return followed(scene, trace, view.follow);
   const parts = (stop ? stop.parts : view.here && !place ? [view.here] : []) || [];
   const lit = parts.flatMap((part) => rectsOf(scene, part));

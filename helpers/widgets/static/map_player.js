@@ -34,6 +34,19 @@ export const playing = {
     this.playing = requestAnimationFrame(tick);
     this.bars.show();
   },
+  // Once from the loss to the embeddings, and where the picture scrolls, it goes along.
+  flowBack() {
+    const began = performance.now();
+    const tick = (now) => {
+      this.progress = prefersStillness() ? 1 : clamp((now - began) / 5000, 0, 1);
+      if (this.progress === 1) return this.pause();
+      this.light();
+      this.seek(this.stage.lit);
+      this.playing = requestAnimationFrame(tick);
+    };
+    this.once = true;
+    tick(began);
+  },
   pause() {
     cancelAnimationFrame(this.playing);
     this.playing = null;

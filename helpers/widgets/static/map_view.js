@@ -228,9 +228,10 @@ class MapView {
     if (stop < 0 || stop >= this.tour.length) this.bars.left = -1;
     if (stop < 0 || stop >= this.tour.length)
       return this.set({ stop: -1, place: "", follow: "", beat: -1, everything: true });
-    const { text, parts, habit, answer, losses, ...state } = this.tour[stop];
+    const { text, parts, habit, answer, losses, back, ...state } = this.tour[stop];
     const written = state.written === undefined ? this.model.get("written") : state.written;
     this.set({ place: "", follow: "", beat: -1, everything: true, ...state, written, stop });
+    if (back) this.flowBack();
     this.say(text);
   }
 
@@ -304,7 +305,7 @@ class MapView {
 
   // The picture scrolls to what is told.
   seek(lit) {
-    const told = `${this.place} ${this.shown} ${this.stop} ${this.follow} ${this.measured}`;
+    const told = `${this.place} ${this.shown} ${this.stop} ${this.follow} ${this.measured} ${this.tour[this.stop]?.back && lit?.length}`;
     if (told === this.sought) return;
     // A place one goes into opens at its beginning, wherever the focus lies there.
     if (this.at !== this.place) [this.from, this.at] = [this.at || "", this.place];
