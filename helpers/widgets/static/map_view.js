@@ -173,7 +173,7 @@ class MapView {
     // A followed token is followed on; else, what the lesson builds, or how a word finds its source.
     const [name, row] = place ? [] : this.follow.split(":");
     const here = this.model.get("here");
-    const inDecoder = depth === 3 ? !/encoder|^self/.test(here) : /decod|masked|cross/.test(here);
+    const inDecoder = depth === 3 ? !/encoder|^self/.test(here) : /decod|masked|cross|output|loss/.test(here);
     if (name) place = lastOf(name);
     else if (!place && inDecoder && trace.encoder && trace.decoder) place = lastOf("decoder");
     for (let d = readPlace(place, trace).depth; d < depth; d++)

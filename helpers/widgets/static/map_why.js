@@ -36,14 +36,11 @@ function plainly(group, token, side, stack) {
 }
 
 // The pairs above those of another key, or of an average one, added up by groups, with sums of rows and columns. The
-// key's names are the query's own, unless they come from the other stack. Biases that are the same
-// in every key have no column.
+// key's names are the query's own, unless they come from the other stack. The key's biases are the
+// same in every key, so they have no column.
 export function grouped({ names, keys = names, pairs, mean }, stacks = ["encoder", "encoder"]) {
   const rows = [...new Set(names.map(groupOf))];
-  const differs = (key) =>
-    key !== "biases" ||
-    pairs.some((row, i) => row.some((value, j) => keys[j] === key && Math.abs(value - mean[i][j]) > 1e-4));
-  const cols = [...new Set(keys.map(groupOf))].filter(differs);
+  const cols = [...new Set(keys.map(groupOf))].filter((name) => name !== "biases");
   const [m, n] = [rows.length + 1, cols.length + 1];
   const sums = new Float64Array(m * n);
   const largest = Array.from({ length: m * n }, () => ({ value: 0 }));
@@ -72,7 +69,7 @@ function decisive(found) {
   const [ofQuery, ofKey] = partsOf(found);
   const { row, col, value } = strongestCell(found);
   const [name, shown] = ofKey[col];
-  if (value > 0.5 * Math.abs(above) && Math.abs(Math.abs(shown) - value) < 0.1 * value && ofKey.length > 1)
+  if (value > 0.5 * Math.abs(above) && Math.abs(shown * Math.sign(above) - value) < 0.1 * value && ofKey.length > 1)
     return { side: "key", name, sum: shown, meets: { name: found.rows[row], sum: value * Math.sign(above) } };
   const told = (parts, side) => parts.map(([name, sum]) => ({ side, name, sum }));
   return [...told(ofKey, "key"), ...told(ofQuery, "query")].reduce((a, b) => ((b.sum - a.sum) * above > 0 ? b : a));
@@ -162,11 +159,10 @@ export function whyScene(where, width, room, { asked, live }) {
   const most = slim ? 6 : (room - top) / 18 - 3;
   const [ofQuery, ofKey] = partsOf(found).map((parts) => ranked(parts, most));
   const pitch = slim ? 19 : clamp((room - top - 34) / Math.max(ofQuery.ends.length, ofKey.ends.length), 17, 36);
-  const widest = Math.max(
-    ...[...ofQuery.shown, ...ofKey.shown, ["together"]].map(([name]) => textWidth(name, slim ? 12 : 13)),
-  );
+  const font = slim ? 12 : 13;
+  const widest = Math.max(...[...ofQuery.shown, ...ofKey.shown, ["together"]].map(([name]) => textWidth(name, font)));
   const names = Math.min(1.1 * widest + 16, 0.66 * wide);
-  const scale = { pitch, wide, names, range: [...ofQuery.ends, ...ofKey.ends], told: decisive(found) };
+  const scale = { pitch, wide, names, font, range: [...ofQuery.ends, ...ofKey.ends], told: decisive(found) };
   const below = addsUp(scene, ofKey, "key", stacks[1], [0, top], scale);
   const at = slim ? [0, below.end + 8] : [wide + 28, top];
   const { end, rows } = addsUp(scene, ofQuery, "query", stacks[0], at, scale);
@@ -206,7 +202,7 @@ function ranked(parts, most) {
 
 // One bar per part, and below them their sum; returns where each row is, and where they end. The part
 // that the sentence tells of is framed. All of it is painted, so that it comes only when it's played.
-function addsUp(scene, { shown, ends }, color, stack, [x, y], { pitch, wide: width, names, range, told }) {
+function addsUp(scene, { shown, ends }, color, stack, [x, y], { pitch, wide: width, names, font, range, told }) {
   const [low, high] = [Math.min(...range), Math.max(...range)];
   const [left, wide] = [x + names, width - names - 58];
   const at = (value) => left + (wide * (value - low)) / (high - low || 1);
@@ -222,7 +218,7 @@ function addsUp(scene, { shown, ends }, color, stack, [x, y], { pitch, wide: wid
     const sum = i === shown.length;
     const middle = y + 22 + pitch * (i + 0.5);
     const leads = told.side === color && told.name === name;
-    const style = { size: width < NARROW / 1.5 ? 12 : 13, align: "right", weight: sum || leads ? 650 : 400 };
+    const style = { size: font, align: "right", weight: sum || leads ? 650 : 400 };
     scene.paint((p) => {
       const [from, to] = sum ? [at(0), at(value)] : [at(ends[i]), at(ends[i + 1])];
       p.text(name, left - 8, middle, { ...style, most: names - 12 });
@@ -264,9 +260,9 @@ function keysOf(scene, where, y, width) {
     x += wide + 4;
     if (k === key) continue;
     const name = k < 0 ? "the average key" : `“${keys[k]}”`;
-    const weight = k < 0 ? [] : [`weight ${digits(share)}`];
+    const more = k < 0 ? "its score is the mean of all these" : `weight ${digits(share)}`;
     const go = `${home}/why${k < 0 ? "" : `,${k}`}`;
-    scene.button(rect, `Compare with ${name}`, { go }, [name, ...weight, "press to compare with it"]);
+    scene.button(rect, `Compare with ${name}`, { go }, [name, more, "press to compare with it"]);
   }
   return top + 40;
 }
