@@ -19,6 +19,7 @@ from helpers.pretrained.toy_models import load_toy
 from helpers.pretrained.trace import trace_encoder, trace_translation
 from helpers.pretrained.wardrobe import load_wardrobe
 from helpers.text.tokenization import BOS, EOS
+from helpers.transformer.attention import heads_off
 from helpers.transformer.masks import causal_mask
 from helpers.transformer.transformer import Transformer, TransformerConfig
 from helpers.widgets import map_data
@@ -406,6 +407,39 @@ def test_another_token_is_written_and_the_model_goes_on(translator, trace):
     view.chosen = [[0, 1]]
     view.sentence = SENTENCE
     assert (view.chosen, view.trace.written) == ([], trace.written)
+
+
+def test_without_a_head_the_map_shows_what_the_model_does_without_it(translator):
+    text, model = "Un chien noir court dans la neige.", translator.model
+    view = model_map(translator.trace(text))
+    whole = view.trace
+    for place, attention, written in [
+        ("decoder/2/cross-attention/1", model.decoder_layers[2].cross_attention, "is running"),
+        ("encoder/1/self-attention/1", model.encoder_layers[1].self_attention, "runs"),
+        ("decoder/0/masked-self-attention/3", model.decoder_layers[0].self_attention, "runs"),
+    ]:
+        view.off = [place]
+        with heads_off(attention, [int(place[-1])]):
+            assert f"dog {written} through" in translator.translate(text)
+            assert view.trace.candidates == translator.trace(text).candidates != whole.candidates
+        assert (
+            f"dog {written} through".split() == view._trace["written"][2 : len(written.split()) + 4]
+        )
+        assert view._inside["whole"][0] == ("A", whole.candidates[0][0].probability)
+    view.off = ["encoder/1/self-attention/1", place]
+    view.place = "decoder/1/masked-self-attention/3/5,1/why"
+    score = view.trace.decoder.layers[1][0].heads.scores[3, 5, 1]  # of the model without them
+    assert abs(numpy.sum(view._asked["pairs"]) - score.item()) < 1e-4
+    view.chosen = [[3, 1]]  # it goes on without them, too
+    assert view.trace.written[3] != whole.written[3]
+    view.off = []
+    assert view.trace.candidates == whole.candidates
+    assert "whole" not in view._inside
+    for wrong in ("decoder/2/feed-forward/0", "encoder/0/self-attention/4", "encoder/0"):
+        with pytest.raises(ValueError, match="no head"):
+            view.off = [wrong]
+    with pytest.raises(ValueError, match="no head"):
+        model_map(small_trace(norm_first=True)[3], off=["encoder/0/self-attention/0"])
 
 
 def test_a_choice_that_leads_too_far_is_taken_back_and_said(trace, translator, monkeypatch):

@@ -61,6 +61,12 @@ def is_place(trace, place: str) -> bool:
     return not more or (len(more) in (2, 3) and more[0] in heads and _is_head(heads, *more))
 
 
+def is_head(trace, place: str) -> bool:
+    """Tell whether `place` is a head of a `trace` that a translator can make again without it."""
+    head = place.count("/") == 3 and is_place(trace, place)
+    return head and splits(trace) and trace.again is not None
+
+
 def is_token(trace, follow) -> bool:
     """Tell whether a `trace` has a token to `follow`: "encoder:3", "decoder:0", or "" for none."""
     name, _, row = follow.partition(":")

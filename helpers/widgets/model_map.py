@@ -5,12 +5,14 @@ The drawing is done in the browser (`static/map_*.js`); Python holds the numbers
 
 import copy
 import functools
+from contextlib import ExitStack
 
 import anywidget
 import traitlets
 
 from helpers.pretrained.recurrent_trace import RecurrentTrace
 from helpers.pretrained.trace import Trace
+from helpers.transformer.attention import heads_off
 from helpers.widgets import attention_picture, modules
 from helpers.widgets.alive import alive_html
 from helpers.widgets.attention_maps import Map
@@ -18,8 +20,9 @@ from helpers.widgets.fallback import StaticFallback
 from helpers.widgets.map_data import pack_recurrent, pack_trace, problem_with
 from helpers.widgets.map_inside import TEMPERATURES, asked, pack_insides
 from helpers.widgets.map_picture import as_html
-from helpers.widgets.map_places import is_place, is_token, parts_of
+from helpers.widgets.map_places import is_head, is_place, is_token, parts_of
 from helpers.widgets.map_tours import tour_of
+from helpers.widgets.readable import readable
 
 
 class ModelMap(StaticFallback, anywidget.AnyWidget):
@@ -43,6 +46,9 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         What is shown, where the model can trace another one: set it, or type it into the map.
     reference : str
         With ``here="loss"``, the translation whose tokens are scored; "" for the model's own.
+    off : list of str
+        Places of heads whose outputs are zeroed before W_O, where a translator can trace its
+        sentence again: the map then shows the model without them.
     chosen : list of (int, int)
         Target positions at which another token was written, each with that token's rank among the
         candidates there. From each of them the model goes on by itself. In a recurrent pair: steps
@@ -63,6 +69,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
     sentence = traitlets.Unicode("").tag(sync=True)
     reference = traitlets.Unicode("").tag(sync=True)
     chosen = traitlets.List().tag(sync=True)
+    off = traitlets.List(traitlets.Unicode()).tag(sync=True)
     temperature = traitlets.Float(1.0, min=TEMPERATURES[0], max=TEMPERATURES[-1]).tag(sync=True)
     _refused = traitlets.Unicode("").tag(sync=True)
     _asks = traitlets.Bool(False).tag(sync=True)
@@ -90,7 +97,6 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         self.trace, self._first, self._of_tour = trace, trace, tour
         self._path = [trace]
         self.recurrent = isinstance(trace, RecurrentTrace)
-        self._double = functools.cache(lambda: copy.deepcopy(trace.network).double())
         problem = problem_with(trace)
         pack = pack_recurrent if self.recurrent else pack_trace
         described, data = ({}, b"") if problem else pack(trace)
@@ -126,35 +132,49 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
             if of_sentence:
                 self.place, self.follow, self.beat, self.stop = "", "", -1, -1
                 self._first, self.chosen, self.reference = trace, [], ""
-            elif not is_token(trace, self.follow):
-                self.follow = ""
+            self.off = []
             self._show(trace)
             self.written = _start(trace, self.here)
+
+    @functools.cached_property
+    def _double(self):
+        return functools.cache(lambda: copy.deepcopy(self.trace.network).double())
 
     @traitlets.observe("place", "_trace")
     def _answer(self, _):
         """Send what only an open place needs: a head's matrix, the parts of a score."""
         if not self.recurrent and self.place:
-            described, data = asked(self.trace, self.place, self._double)
+            with self._silent():
+                described, data = asked(self.trace, self.place, self._double)
             if described:
                 with self.hold_sync():
                     self._asked, self._asked_data = described, data
 
-    @traitlets.observe("chosen")
+    @traitlets.observe("chosen", "off")
     def _write_another(self, change):
-        """Let the model go on from the chosen tokens; say why if that can't be drawn."""
+        """Let the model write without the heads that are off, and go on from the chosen tokens.
+
+        If that can't be drawn, it says why.
+        """
+        if change.name == "off":
+            self.chosen = []
+            vars(self).pop("_double", None)
         path = [self._first]
         if self.recurrent:
-            path.append(self._first.again(self.sentence, dict(change.new)))
-        for k, (row, rank) in enumerate([] if self.recurrent else change.new):
-            # What an earlier choice led to was drawn at the temperature of its time.
-            known = self._path[k + 1 : k + 2] if change.new[: k + 1] == change.old[: k + 1] else []
-            token = path[-1].candidates[row][rank].id
-            path += known or [path[-1].onward(row, token, *self._heat)]
+            path.append(self._first.again(self.sentence, dict(self.chosen)))
+        with self._silent():
+            if self.off:
+                path = [self._first.again(_text_of(self._first))]
+            for k, (row, rank) in enumerate([] if self.recurrent else self.chosen):
+                # What an earlier choice led to was drawn at the temperature of its time.
+                same = self.chosen[: k + 1] == change.old[: k + 1]
+                known = self._path[k + 1 : k + 2] if same else []
+                token = path[-1].candidates[row][rank].id
+                path += known or [path[-1].onward(row, token, *self._heat)]
         trace = path[-1]
         problem = problem_with(trace)
         if problem:
-            self.chosen = change.old
+            self.set_trait(change.name, change.old)
         else:
             self._path = path
             self._show(trace)
@@ -164,6 +184,15 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
     def _heat(self):
         """What a model that draws is told: the temperature."""
         return [self.temperature] if getattr(self._first, "drawn_at", ()) else []
+
+    def _silent(self):
+        """Zero the outputs of the heads that are off inside a ``with`` block."""
+        stack = ExitStack()
+        for place in self.off:
+            name, layer, kind, head = place.split("/")
+            module = f"{name}_layers.{layer}.{kind.removeprefix('masked-').replace('-', '_')}"
+            stack.enter_context(heads_off(self._first.network.get_submodule(module), [int(head)]))
+        return stack
 
     @traitlets.validate("chosen")
     def _valid_choices(self, proposal):
@@ -190,8 +219,16 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
             if self.recurrent:
                 self._trace, self._data = pack_recurrent(trace)
                 return
+            if not is_token(trace, self.follow):
+                self.follow = ""
+            if not is_place(trace, self.place):
+                self.place = "/".join(self.place.split("/")[:4])
             self._tour = tour_of(trace, self._of_tour)
-            self._inside, self._inside_data = pack_insides(trace)
+            inside, self._inside_data = pack_insides(trace)
+            if self.off:  # beside what the whole model wrote, each token with its probability
+                shares = [best.probability for best, *_ in self._first.candidates]
+                inside["whole"] = list(zip(readable(self._first.written), shares, strict=True))
+            self._inside = inside
             self._trace, self._data = pack_trace(trace)
 
     def static_html(self):
@@ -213,24 +250,29 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
                 )
         return proposal.value
 
-    @traitlets.validate("place")
+    @traitlets.validate("place", "follow", "off")
     def _valid_place(self, proposal):
-        if not is_place(self.trace, proposal.value):
-            raise ValueError(
-                f"there is no place {proposal.value!r} in this model. Write for instance "
-                f"'encoder/0' for a layer, 'encoder/0/self-attention/2' for a head and "
-                f"'encoder/0/self-attention/2/3,4' for one score."
-            )
-        return proposal.value
-
-    @traitlets.validate("follow")
-    def _valid_follow(self, proposal):
-        if not is_token(self.trace, proposal.value):
-            raise ValueError(
-                f"there is no token {proposal.value!r} to follow. Write 'encoder:3' for the fourth "
-                f"source token, 'decoder:0' for the first target token."
-            )
-        return proposal.value
+        name, value = proposal.trait.name, proposal.value
+        known, what, example = {
+            "place": (
+                is_place,
+                "place",
+                "'encoder/0' for a layer, 'encoder/0/self-attention/2' for a head and "
+                "'encoder/0/self-attention/2/3,4' for one score",
+            ),
+            "follow": (
+                is_token,
+                "token",
+                "'encoder:3' for the fourth source token, 'decoder:0' for the first target token",
+            ),
+            "off": (is_head, "head", "'encoder/0/self-attention/2', in a translator's map"),
+        }[name]
+        for one in value if name == "off" else [value]:
+            if not known(self.trace, one):
+                raise ValueError(
+                    f"there is no {what} {one!r} in this model. Write for instance {example}."
+                )
+        return value
 
 
 def _text_of(trace):
@@ -268,7 +310,8 @@ def model_map(trace, here="", tour="all", **state):
     score is what it is, and not another key's. Escape goes back. A click on a token follows it
     through the model. *Play* lets the data flow, step by step. While the kernel runs, translators
     and GPTs have a field for another text, and a ViT other pictures to press; another next token
-    can be chosen, and a recurrent decoder made to look at one state alone.
+    can be chosen, a translator's head switched off, and a recurrent decoder made to look at one
+    state alone.
 
     How a lesson uses it::
 
@@ -294,8 +337,9 @@ def model_map(trace, here="", tour="all", **state):
         "encoder/0/self-attention/2/3,4" the score of query 3 and key 4; also "encoder/embedding"
         and "decoder/output"; `map_places.is_place` lists the rest), `follow` ("encoder:3" or
         "decoder:0"), `written` (how many target tokens are there, beside the first), `stop` (a step
-        of the tour), `beat` (a step of playing), `temperature` and `yours` (parts that the learner
-        wrote, named as in `here`: they get a tick; lesson 10 adds to the list as parts pass).
+        of the tour), `beat` (a step of playing), `temperature`, `off` (places of a translator's
+        heads that are switched off) and `yours` (parts that the learner wrote, named as in `here`:
+        they get a tick; lesson 10 adds to the list as parts pass).
 
     Returns
     -------

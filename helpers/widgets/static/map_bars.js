@@ -4,6 +4,7 @@ import { lowered, make } from "./page.js";
 import { clearestHead } from "./map_purpose.js";
 import { percent } from "./map_scene.js";
 import { likeliest, meanWeights, readPlace, rowOf, sentenceOf, trail } from "./map_trace.js";
+import { withoutOf } from "./map_without.js";
 import { shorten } from "./text.js";
 
 const DEPTHS = ["Model", "Layer", "Head", "One number"];
@@ -32,12 +33,17 @@ export class Bars {
     [this.wanted, this.refer] = field("Reference translation", "en", "Score it", (words) => view.score(words));
     this.refer.classList.add("mm-refer");
     this.refer.prepend("Reference: change a word");
-    this.head = make("div", { class: "mm-head" }, this.trail, this.ask, this.yours, this.badge, this.depths);
+    this.without = withoutOf(view);
+    const { turn } = this.without;
+    this.head = make("div", { class: "mm-head" }, this.trail, this.ask, turn, this.yours, this.badge, this.depths);
 
     this.heat = make("input", { type: "range", min: 0.1, max: 2, step: 0.1, "aria-label": "Temperature" });
     this.heat.addEventListener("input", () => view.set({ temperature: Number(this.heat.value) }));
     this.degrees = make("output", {});
-    this.undo = make("button", { type: "button", onclick: () => view.rewrite(view.model.get("chosen").slice(0, -1)) });
+    this.undo = make("button", {
+      type: "button",
+      onclick: () => view.rewrite({ chosen: view.model.get("chosen").slice(0, -1) }),
+    });
     this.warmth = make("label", {}, "Temperature", this.heat, this.degrees);
     this.dials = make("div", { class: "mm-dials", role: "group", "aria-label": "Softmax" }, this.warmth, this.undo);
 
@@ -83,6 +89,7 @@ export class Bars {
     this.showPlayer();
     this.showTour();
     this.showWords();
+    this.without.show();
     const { model } = this.view;
     const here = model.get("here");
     const yours = model.get("yours").map(named);

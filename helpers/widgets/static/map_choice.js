@@ -4,6 +4,7 @@
 import { lossesOf } from "./map_answer.js";
 import { number, percent } from "./map_scene.js";
 import { sentenceOf } from "./map_trace.js";
+import { compared } from "./map_without.js";
 import { shorten } from "./text.js";
 
 // Why a sure answer stops short of 100%.
@@ -16,12 +17,13 @@ export const choosing = {
     if (this.scores) return this.score(sentenceOf(trace.written.with(current, trace.candidates[current][rank][0])));
     if (trace.image) return this.look(rank);
     const earlier = this.model.get("chosen").filter(([row]) => row < current);
-    if (trace.recurrent) return this.rewrite(trace.chosen.includes(current) ? earlier : [...earlier, [current, rank]]);
+    if (trace.recurrent)
+      return this.rewrite({ chosen: trace.chosen.includes(current) ? earlier : [...earlier, [current, rank]] });
     if (rank === trace.drawn[current])
       return this.hear(
         `“${trace.candidates[current][rank][0]}” is what’s written here. Press another token to write that instead.`,
       );
-    this.rewrite([...earlier, [current, rank]]);
+    this.rewrite({ chosen: [...earlier, [current, rank]] });
   },
   // Another picture: what the model says of it, and the whole map of it, if the kernel runs.
   look(place) {
@@ -38,10 +40,17 @@ export const choosing = {
     const full = percent(share) === percent(this.trace.target) ? ` ${aim(this.trace)}` : "";
     return `Picture ${place + 1} is labelled “${is}”, ${right}, with ${percent(share)}.${full}`;
   },
-  rewrite(chosen) {
+  // A head is switched off, or on again.
+  turn(place) {
+    const off = this.model.get("off");
+    const others = off.filter((one) => one !== place);
+    this.rewrite({ off: others.length < off.length ? others : [...off, place] }, "The model translates it again …");
+  },
+  rewrite(changes, words = "The model goes on from there …") {
+    this.pause();
     this.choosing = true;
-    this.hear("The model goes on from there …");
-    this.set({ chosen, beat: -1 });
+    this.hear(words);
+    this.set({ ...changes, beat: -1 });
   },
   // Another reference: its tokens are scored, and read, whatever the model would write.
   score(reference) {
@@ -77,7 +86,9 @@ export const choosing = {
     this.choosing = false;
     if (this.scores) return this.hear(this.costs());
     if (this.trace.recurrent) return this.hear("");
-    const { written, chosen, given } = this.trace;
+    const { written, chosen, given, whole } = this.trace;
+    // What changed stands below the picture.
+    if (whole && !chosen.length) return this.say(compared(this.trace).pop(), this.hear(""));
     const row = chosen[chosen.length - 1];
     const all = `“${shorten(sentenceOf(written.slice(given - 1)), 130)}”`;
     const heat = this.trace.drawnAt ? ` at temperature ${this.model.get("temperature").toFixed(1)}` : "";

@@ -31,7 +31,7 @@ export function headScene(where, place, width, room, query) {
   draw(head.q, left, top, wide, tall);
   draw(keysUp, x1, g.head, broad, g.up);
   scores(scene, head, x1, top, g);
-  draw(head.weights, x2, g.top2, broad, tall);
+  draw({ ...head.weights, off: false }, x2, g.top2, broad, tall);
   headSeams(scene, head.weights, x2, g.top2, g);
   draw(head.v, x3, g.head2, wide, g.up);
   draw(head.context, x3, g.top2, wide, tall);
@@ -227,7 +227,7 @@ function headLabels(scene, where, g, queries, keys) {
     [left + wide / 2, top, "queries", wide + 20],
     [x1 + broad / 2, top, `scores${head.causal ? ", later tokens masked" : head.masked ? ", some masked" : ""}`, broad],
     [x2 + broad / 2, top2, fitting(["weights: each row sums to 1", "weights"], broad + 20), broad + 20],
-    [x3 + wide / 2, top2, "mixture", wide + 20],
+    [x3 + wide / 2, top2, head.off ? "off" : "mixture", wide + 20],
   ];
   for (const [x, y, words, most] of under)
     scene.label(words, x, y + below, { size: 13, color: "muted", align: "center", most });

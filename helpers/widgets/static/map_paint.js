@@ -92,6 +92,9 @@ export class Paint {
     if (rows < one.rows) this.box(x, y, width, height, { fill: theme.masked, radius: 0 });
     context.drawImage(picture, 0, 0, one.cols, rows, x, y, width, part);
     if (frame) this.box(x - 0.5, y - 0.5, width + 1, height + 1, { edge: theme.edge, radius: 1 });
+    if (!one.off) return;
+    this.box(x, y, width, height, { fill: theme.veil, edge: theme.key, radius: 1 });
+    this.straight(x, y + height, x + width, y, { color: theme.key, width: 2 });
   }
 
   // Seams between the cells of a matrix.

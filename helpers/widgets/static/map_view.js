@@ -16,7 +16,7 @@ import { clamp, shorten } from "./text.js";
 import { playing } from "./map_player.js";
 import { deeper, readPlace, readTrace, trail } from "./map_trace.js";
 
-const TRAITS = ["place", "follow", "written", "beat", "stop", "everything", "yours", "temperature", "chosen"];
+const TRAITS = ["place", "follow", "written", "beat", "stop", "everything", "yours", "temperature", "chosen", "off"];
 
 class MapView {
   constructor(model, el) {
@@ -41,10 +41,10 @@ class MapView {
     this.frame = make("div", { class: "mm-frame" }, this.stage.root);
     this.below = belowOf(this);
     this.live = make("div", { class: "mm-hidden", role: "status", "aria-live": "polite" });
-    const { head, foot, dials, refer } = this.bars;
+    const { head, foot, dials, refer, without } = this.bars;
     this.stage.slot.append(dials);
     this.root = make("div", { class: "mm", role: "group", tabindex: -1, "aria-label": "Map of the model" });
-    this.root.append(head, this.frame, this.below.below, refer, foot, this.live);
+    this.root.append(head, this.frame, this.below.below, refer, without.strip, foot, this.live);
     el.append(this.root);
     this.redraw = eachFrame(() => this.draw());
     this.root.addEventListener("keydown", (event) => this.onKey(event));
@@ -123,7 +123,7 @@ class MapView {
   }
 
   set(changes) {
-    if (!["sentence", "chosen", "reference"].some((name) => name in changes)) this.said = "";
+    if (!["sentence", "chosen", "reference", "off"].some((name) => name in changes)) this.said = "";
     this.touched = true;
     for (const [name, value] of Object.entries(changes)) this.model.set(name, value);
     this.model.save_changes();
@@ -198,6 +198,9 @@ class MapView {
     this.trace.chosen = model.get("chosen").map(([row]) => row);
     readInsides(this.trace, model.get("_inside"), model.get("_inside_data"));
     this.tour = model.get("_tour");
+    // Heads that are off are crossed out, and so is what they would pass on.
+    for (const { head } of model.get("off").map((place) => readPlace(place, this.trace)))
+      for (const one of [head, head.weights, head.context]) one.off = true;
   }
   renew() {
     this.pause(); // what plays belongs to the picture before
@@ -263,7 +266,7 @@ class MapView {
     const ours = model.get("here") === "loss";
     trace.scored = Boolean((ours || this.tour[this.stop]?.losses) && trace.encoder && trace.decoder);
     this.scores = ours && trace.scored && model.get("_asks") && Boolean(model.send);
-    const high = window.innerHeight - (this.scores ? 44 : 0);
+    const high = window.innerHeight - (model.get("off").length ? 84 : this.scores ? 44 : 0);
     const free = width < NARROW ? high - 430 : high - 290;
     const even = rows ? Math.max(high - 366, Math.min(410, free)) : high - 340;
     const room = width < NARROW ? ROOM - 30 : clamp(even, rows ? 240 : ROOM, 640);

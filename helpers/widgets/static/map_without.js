@@ -1,0 +1,57 @@
+// The map without a head: what switches it off, and what the translation was and has become.
+
+import { make } from "./page.js";
+import { percent } from "./map_scene.js";
+import { readPlace, sentenceOf, trail } from "./map_trace.js";
+
+// The words of a sentence before, within and after what it doesn't share with another.
+function parted(own, other) {
+  const differs = (a, b) => a.findIndex((word, i) => word !== b[i]);
+  const from = differs([...own, ""], other);
+  const end = own.length - Math.max(0, differs(own.slice(from).reverse(), other.slice(from).reverse()));
+  return [own.slice(0, from), own.slice(from, end), own.slice(end)].map((words) => words.join(" "));
+}
+
+// Both translations, and in words what became of one token’s probability.
+export function compared({ whole, written, candidates }) {
+  const [was, is] = [whole.map(([token]) => token), written].map((names) => sentenceOf(names).split(" "));
+  const now = (row, name) => candidates[row]?.find(([token]) => token === name)?.[2] || 0;
+  const moved = whole.map(([token, share], row) => (token === written[row] ? Math.abs(share - now(row, token)) : 1));
+  const row = moved.indexOf(Math.max(...moved));
+  const [token, share] = whole[row];
+  const says = `“${token}” had ${percent(share)} and now has ${percent(now(row, token))}`;
+  return token === written[row]
+    ? [parted(was, is), parted(is, was), `The same words, but not as sure: most of all, ${says}.`]
+    : [parted(was, is), parted(is, was), `${says}; “${written[row]}” has ${percent(now(row, written[row]))}.`];
+}
+
+// The button of an open head, and the strip below the picture while heads are off.
+export function withoutOf(view) {
+  const button = (act) => make("button", { type: "button", onclick: act });
+  const turn = button(() => view.turn(view.place.split("/").slice(0, 4).join("/")));
+  const back = button(() => view.rewrite({ off: [] }));
+  const strip = make("div", { class: "mm-without", role: "group", "aria-label": "Without a head" });
+  const line = (of, [start, changed, end]) =>
+    make("p", {}, make("span", {}, of), `${start} `, make("mark", {}, changed), ` ${end}`);
+  const show = () => {
+    const { model, trace, place } = view;
+    const { head } = readPlace(place, trace);
+    turn.hidden = !(head && trace.splits && model.get("_asks") && model.send && model.get("here") !== "loss");
+    turn.textContent = `Switch this head ${head?.off ? "on" : "off"}`;
+    const [first, more] = model.get("off").map((one) =>
+      trail(one, trace)
+        .slice(1)
+        .map(({ words }) => words.toLowerCase()),
+    );
+    strip.hidden = !first || !trace.whole;
+    if (strip.hidden || strip.trace === trace) return;
+    strip.trace = trace;
+    back.textContent = `Switch ${more ? "them" : "it"} on`;
+    back.hidden = !model.send;
+    const name = make("b", {}, `Without ${more ? `${model.get("off").length} heads` : first.join(", ")} `);
+    const [was, is, says] = compared(trace);
+    const lines = [make("p", {}, says), line("All heads: ", was), line("Without: ", is)];
+    strip.replaceChildren(make("p", {}, name, back), ...(trace.chosen.length ? [] : lines));
+  };
+  return { turn, strip, show };
+}
