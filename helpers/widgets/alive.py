@@ -9,6 +9,9 @@ import anywidget
 
 from helpers.widgets import modules
 
+# Of base 85's letters those that a page or its mathematics might take for their own.
+LETTERS = str.maketrans("$&<>`", ",./:[")
+
 
 def alive_html(widget, still: str, model="") -> str:
     """Put a widget's JavaScript and state, `_esm` and `_css`, beside the HTML of its still picture.
@@ -47,4 +50,4 @@ def _json(values):
 def _zipped(content):
     # No time in the header: the same source gives the same bytes.
     data = content.encode("utf-8") if isinstance(content, str) else content
-    return base64.b64encode(gzip.compress(data, 9, mtime=0)).decode("ascii")
+    return base64.b85encode(gzip.compress(data, 9, mtime=0)).decode("ascii").translate(LETTERS)

@@ -22,10 +22,22 @@ export class StandIn {
   }
 }
 
+// Five letters of base 85 are four bytes.
+const LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#,%.()*+-;/=:?@^_[{|}~";
+function bytesOf(text) {
+  const bytes = new DataView(new ArrayBuffer(4 * Math.ceil(text.length / 5)));
+  for (let i = 0; i < text.length; i += 5) {
+    const five = [...text.slice(i, i + 5).padEnd(5, "~")];
+    bytes.setUint32(
+      (4 * i) / 5,
+      five.reduce((sum, letter) => 85 * sum + LETTERS.indexOf(letter), 0),
+    );
+  }
+  return bytes.buffer.slice(0, Math.floor((4 * text.length) / 5));
+}
+
 async function unzipped(text) {
-  const stream = new Blob([Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))])
-    .stream()
-    .pipeThrough(new DecompressionStream("gzip"));
+  const stream = new Blob([bytesOf(text)]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream);
 }
 
