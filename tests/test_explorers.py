@@ -140,11 +140,15 @@ def test_a_pressed_cell_of_the_mask_stays_what_it_was_set_to():
     assert widget.numbers["mask"].equal(before)
     press(0, 1)
     press(2, 0)
-    for state in ({"padding": 6}, {"padding": 0, "causal": False}):
-        widget.take(state)
-        assert widget.numbers["mask"][0, 1]
-        assert not widget.numbers["mask"][2, 0]
-    widget.take({"cross": True})  # other words
+    edited, restore = widget.numbers["mask"], widget.controls["Restore edits"]
+    for state in {"padding": 0}, {"padding": 1}, {"causal": False}, {"causal": True}:
+        widget.take(state)  # back to the rule, and it says so
+        assert widget.numbers["mask"].equal(MaskBuilder(**widget.state).numbers["mask"])
+        assert "edits are gone" in widget.tell()[1]
+    restore.click()
+    assert widget.numbers["mask"].equal(edited)
+    assert restore.disabled
+    widget.take({"cross": True, "padding": 0})  # other words
     assert not widget.causal
     assert "□ later" not in widget.svg
     assert widget.numbers["mask"].all()
@@ -436,8 +440,9 @@ def test_hints_follow_what_the_hand_did():
     assert "widen the window" in patterns.tell()[1]
     sharp = ScaleExplorer(power=9, draw_number=60).svg
     assert (sharp.count("&gt;99.9%"), sharp.count(">100%<")) == (1, 1)  # an axis ends at 100%
-    at = (0.08, "Pull h down"), (0.33, "this is the best"), (0.02, "Hardly more than one")
+    at = (0.08, "which one brings"), (0.33, "No h is better"), (0.02, "Hardly more than one")
     assert all(said in KernelRegression(width=h).tell()[1] for h, said in at)
+    assert "true curve:" not in KernelRegression(curve=False).describe()
     wide, narrow = (KernelRegression(width=h).svg.count("<line") for h in (3, 0.05))
     assert wide > narrow + 15  # a line to each point that counts
 

@@ -134,6 +134,8 @@ def test_a_squeezed_context_keeps_its_largest_numbers_and_nothing_else():
     torch.testing.assert_close(last[last != 0], whole["last"][last != 0])
     start = w._model.decoder.begin(last[None])[0, 0]
     torch.testing.assert_close(w.numbers["states"][0], start)
+    w.numbers.update(whole=["the", "black", "cat", "sleeps", "."], lost=[1, 3])
+    assert "“black” and “sleeps” are lost; 2 of 4 words remain." in w.tell()[0]
     was, now = list("the cat"), list("he cut!")  # only one letter stands where it was
     assert losses(was, now) == ([0, 5], [4, 6])
 

@@ -73,27 +73,26 @@ class KernelRegression(Explorer):
         }
 
     def describe(self):
-        found = self.numbers
+        x, estimate = number(self.query), number(self.numbers["estimate"])
         return (
-            f"{N_POINTS} noisy points on a curve. With a kernel of width {number(self.width)}, "
-            f"the query at x = {number(self.query)} spreads its weight over about "
-            f"{number(found['effective'], 1)} points and gives {number(found['estimate'])}; "
-            f"the estimated curve is off by {number(found['error'])} (root mean square)."
+            f"{N_POINTS} noisy points on a curve; the query at x = {x} gets {estimate}. "
+            f"{self.tell()[0]}"
         )
 
     def tell(self):
         """Say how many points count and how far off the curve is, and what to try."""
         found, h = self.numbers, number(self.width)
-        asked = "Pull h down: when does the curve begin to jump from point to point?"
-        if found["effective"] < 1.5 or self.width < 0.05:
+        off = f" Typical distance from the true curve: {number(found['error'])}."
+        asked = "Pull h: which one brings the estimate closest to the true curve?"
+        if not self.curve:
+            off, asked = "", "Which h would you trust? Choose one, then show the true curve."
+        elif found["effective"] < 1.5 or self.width < 0.05:
             asked = "Hardly more than one point has weight. Pull h up: when is the curve flat?"
         elif found["error"] <= min(self._fit(self.width * f)[1] for f in (0.95, 1.05)):
-            asked = "No other h brings the estimate closer to the true curve: this is the best."
-        return (
-            f"At h = {h}, about {number(found['effective'], 1)} points count here. "
-            f"Typical distance from the true curve: {number(found['error'])}.",
-            asked,
-        )
+            asked = (
+                "No h is better than this one. At which does the curve jump from point to point?"
+            )
+        return f"At h = {h}, about {number(found['effective'], 1)} points count here.{off}", asked
 
     def draw(self):
         sheet = Sheet(530, 400)

@@ -33,12 +33,20 @@ class MaskBuilder(Explorer):
         self.slider("padding", "Padded keys")
         self.switch("causal", "Causal: no looking ahead")
         self.switch("cross", "Cross-attention: keys from another sentence")
+        self.button("Restore edits", lambda _: self.take(self._dropped))
         self.button("Start again", self.reset)
         self.causal = self.causal and not self.cross
-        self.observe(self._other_words, names="cross")
+        self._dropped = {}  # what was set by hand until a rule was changed
+        self.observe(self._rules_again, names=["padding", "causal", "cross"])
 
-    def _other_words(self, _):
+    def _rules_again(self, _):
+        if self.allowed or self.masked:
+            self._dropped = {"allowed": self.allowed, "masked": self.masked}
         self.take({"allowed": (), "masked": (), "causal": self.causal and not self.cross})
+
+    def reset(self, *_):
+        self._dropped = {}
+        super().reset()
 
     def compute(self):
         """Put the masks together; weigh every row."""
@@ -48,6 +56,9 @@ class MaskBuilder(Explorer):
         ruled, mask = mask.flatten().tolist(), mask.clone()
         mask.view(-1)[list(self.allowed)] = True
         mask.view(-1)[list(self.masked)] = False
+        if self.allowed or self.masked:
+            self._dropped = {}
+        self.controls["Restore edits"].disabled = not self._dropped
         self.controls["causal"].disabled = self.cross  # another sentence has no future to hide
         scores = torch.randn(6, 6, generator=torch.Generator().manual_seed(2 + self.cross))
         weights = masked_softmax(scores, mask)
@@ -68,6 +79,8 @@ class MaskBuilder(Explorer):
             asked = "PyTorch’s own softmax gives nan for such a row; ours puts zeros in its place."
         elif self.cross:
             asked = "Another sentence has no later words to hide, so the causal mask is off."
+        if self._dropped:
+            asked = "The rule was changed, so your edits are gone. Restore edits brings them back."
         return f"“{self._queries()[self.query - 1]}” is allowed to attend to: {names}.", asked
 
     def _keys(self):

@@ -10,9 +10,9 @@ from helpers.models.vit import VisionTransformer, attention_rollout
 from helpers.plots import BLUE, GREY, INK, ORANGE
 from helpers.widgets.colours import LIGHT
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import PALE, Sheet, number
+from helpers.widgets.svg import PALE, Sheet, number, track
 
-BOX, LARGE = 288, 287  # pixels of a picture's side on the page, cut and looked at
+BOX, LARGE = 280, 287  # pixels of a picture's side on the page, cut and looked at
 FAINT = LinearSegmentedColormap.from_list("faint", [LIGHT["paper"], LIGHT["field"]])
 GREYS = LinearSegmentedColormap.from_list("greys", ["black", "white"])
 SIDES = 2, 4, 7, 14  # of a patch, in pixels of the picture
@@ -104,7 +104,7 @@ class PatchCutter(Explorer):
     def draw(self):
         along, gap = SIDE // self.side, 4 if self.side > 2 else 2
         size = (BOX - gap * (along - 1)) / along
-        left = Sheet(BOX + 4, BOX + 34)
+        left = Sheet(BOX + 4, BOX + 30)
         left.text(2, 16, f"{along} × {along} = {along**2} patches", INK, bold=True)
         # On dark paper, a cut between black patches would not be seen.
         left.rect(2 - gap / 2, 28 - gap / 2, BOX + gap, BOX + gap, GREY, opacity=0.4)
@@ -117,10 +117,10 @@ class PatchCutter(Explorer):
 
     def _draw_row(self):
         """Draw the row of tokens around the marked one, and what that one is made of."""
-        sheet, n, width = Sheet(456, BOX + 34), self.numbers["tokens"], self.numbers["width"]
-        sheet.text(0, 16, "… are one row of tokens", INK, bold=True)
+        sheet, n, width = Sheet(456, BOX + 30), self.numbers["tokens"], self.numbers["width"]
+        sheet.text(0, 16, "… are one row of tokens ↔", INK, bold=True)
         shown = min(n, IN_ROW)
-        first = min(max(self.chosen - IN_ROW // 2, 1), n - shown + 1)
+        first = self.chosen - round((self.chosen - 1) * (shown - 1) / (n - 1))  # below the hand
         sheet.text(456, 16, f"{first} to {first + shown - 1} of {n}", GREY, anchor="end")
         for place in range(shown):
             patch, x = first + place, 38 * place
@@ -128,6 +128,8 @@ class PatchCutter(Explorer):
             self._draw_patch(sheet, patch, x + 2, 30, 34)
             on = patch == self.chosen
             sheet.text(x + 19, 86, patch, ORANGE if on else GREY, anchor="middle", bold=on)
+        drag = track("x", "chosen", (19, 38 * shown - 19), (1, n), self.chosen, step=1)
+        sheet.handle(0, 28, 38 * shown, 62, "The marked patch", str(self.chosen), drag)
         pixels = self._pixels(self.chosen)
         sheet.pixels(0, 112, 96, 96, pixels, GREYS, 0, 255)
         sheet.rect(0, 112, 96, 96, stroke=ORANGE, line=4)
@@ -146,18 +148,22 @@ class PatchCutter(Explorer):
         return image[row : row + self.side, column : column + self.side]
 
     def _draw_costs(self, sides):
-        """Draw two sides to press, each with its attention map as a square; all to one scale."""
-        sheet = Sheet(BAR, 70)
+        """Draw two sides to press, each with its attention map as a square; all to one scale.
+
+        Only the smallest would be a speck, and is drawn as large as can be seen.
+        """
+        sheet = Sheet(BAR, 82)
+        sheet.text(0, 13, "Press a side; below it, the weights" * (sides == (14, 7)), bold=True)
         for x, side in zip((1, BAR / 2 + 8), sides, strict=True):
             tokens, on = (SIDE // side) ** 2 + 1, side == self.side
-            square, wide, ink = 0.29 * tokens, BAR / 2 - 9, "white" if on else INK
-            sheet.rect(x, 1, wide, 68, BLUE if on else PALE, BLUE if on else FRAME, round=7)
-            for i, line in enumerate((f"side {side}", f"{tokens**2:,}", "weights")):
-                sheet.text(x + 12, 21 + 20 * i, line, ink, bold=on)
-            left, top = x + wide - 10 - square, 63 - square
+            square, wide, ink = max(0.28 * tokens, 3), BAR / 2 - 9, "white" if on else INK
+            sheet.rect(x, 20, wide, 61, BLUE if on else PALE, BLUE if on else FRAME, round=7)
+            for i, line in enumerate((f"side {side}", f"{tokens**2:,}")):
+                sheet.text(x + 12, 44 + 24 * i, line, ink, bold=on)
+            left, top = x + wide - 10 - square, 78 - square
             sheet.rect(left, top, square, square, "white" if on else GREY)
             label = f"Side of {side} pixels: {tokens**2:,} weights{', pressed' if on else ''}"
-            sheet.target(x, 1, wide, 68, label, side=side, chosen=self._there(side))
+            sheet.target(x, 20, wide, 61, label, side=side, chosen=self._there(side))
         return sheet
 
     def _draw_patch(self, sheet, patch, x, y, size):

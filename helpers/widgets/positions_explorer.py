@@ -23,6 +23,11 @@ def degrees(angle) -> str:
     return f"{turned:.0f}°" if turned >= 10 or not turned else f"{turned:.2g}°"
 
 
+def wavelength(pair, width):
+    """Return after how many positions a `pair` of a `width` has turned once."""
+    return 2 * math.pi * 10_000 ** (2 * pair / width)
+
+
 class PositionExplorer(Explorer):
     """Choose a pair of dimensions, a shift and a position.
 
@@ -53,7 +58,7 @@ class PositionExplorer(Explorer):
 
     def angle(self, pair):
         """Return by how much a pair turns from p to p + k, in radians."""
-        return self.shift / 10_000 ** (2 * pair / self.width)
+        return 2 * math.pi * self.shift / wavelength(pair, self.width)
 
     def describe(self):
         return (
@@ -67,7 +72,7 @@ class PositionExplorer(Explorer):
         return (
             f"Move on by {self.shift} from any p: pair {self.pair} turns by {first}, "
             f"pair {self.numbers['other']} by {other}.",
-            "Pull the dots along the waves. Both hands turn; does the angle between them change?",
+            "Pull a dot or a hand. Both hands turn; does the angle between them change?",
         )
 
     def draw(self):
@@ -103,7 +108,7 @@ class PositionExplorer(Explorer):
 
     def _draw_waves(self):
         sheet, found = Sheet(400, DIAL), self.numbers
-        length = 2 * math.pi * 10_000 ** (2 * self.pair / self.width)
+        length = wavelength(self.pair, self.width)
         sheet.text(400, 18, f"wavelength {length:,.1f}", GREY, anchor="end")
         waves = Plot(sheet, LEFT, 28, 400 - LEFT, DIAL - 60, (0, N_POSITIONS - 1), (-1.1, 1.1))
         waves.ticks(up=(-1, 0, 1))
@@ -139,6 +144,9 @@ class PositionExplorer(Explorer):
         sheet.text(326, 48, "→ cosine  ↑ sine", GREY, anchor="middle")
         self._draw_dial(sheet, 326, 46, other)
         self._draw_dial(sheet, 112, 70, self.pair)
+        turn = track("turn", "position", (112, 115), (0, N_POSITIONS - 1), self.position, step=1)
+        turn["period"] = wavelength(self.pair, self.width)
+        sheet.handle(32, 35, 160, 160, "Position p, on the clock", str(self.position), turn)
         sheet.target(260, 50, 132, DIAL - 52, f"Choose pair {other}", pair=other)
         return sheet
 

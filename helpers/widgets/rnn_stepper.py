@@ -187,8 +187,10 @@ class RNNStepper(SentenceStepper):
                 f"{through}, the decoder still writes all {len(words)} words.",
                 "The smallest numbers are zero now. Let fewer through: which word is lost first?",
             )
-        left = f"{len(words) - len(lost)} of the {len(words)} words written with all {size} remain"
-        return f"{through}, “{lost[0]}” is lost; {left}.", (
+        *most, last = [f"“{word}”" for word in lost]
+        names = f"{', '.join(most)} and {last} are" if most else f"{last} is"
+        left = f"{len(words) - len(lost)} of {len(words)} words remain"
+        return f"{through}, {names} lost; {left}.", (
             "In red: at the right the words that are lost, in the middle what is written instead."
         )
 

@@ -233,7 +233,8 @@ def track(axis, trait, ends, limits, now, step=None, log=False) -> dict:
     """Say along which `axis` ("x" or "y") a trait follows the hand; see `Sheet.handle`.
 
     The line goes from pixel to pixel (`ends`), the trait's values there are `limits` and `now` is
-    its own; `step` rounds it, `log` spaces the values by their logarithms.
+    its own; `step` rounds it, `log` spaces the values by their logarithms. Along the axis "turn",
+    a clock's hand, the ends are the middle's (x, y), and who calls this sets its "period".
     """
     return {"axis": axis, "trait": trait, "from": ends[0], "to": ends[1], "low": limits[0],
             "high": limits[1], "now": now, "step": step, "log": log}  # fmt: skip

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { besideScale, stepped, valueOn } from "../../helpers/widgets/static/scales.js";
+import { besideScale, stepped, turnedTo, valueOn } from "../../helpers/widgets/static/scales.js";
 
 test("drawings that are side by side on a laptop stay so on a narrower page, smaller", () => {
   assert.equal(besideScale([400, 400], 826), 1);
@@ -24,4 +24,11 @@ test("a hand's place is a value within the limits, in steps", () => {
   assert.equal(valueOn(-500, track), 4);
   assert.equal(valueOn(127, track), -0.5);
   assert.equal(stepped(3.9, 3, track), 4);
+});
+
+test("a clock's hand turned to a point goes on from the turn it was in, within the limits", () => {
+  const clock = { from: 100, to: 100, low: 0, high: 63, step: 1, period: 20 };
+  assert.equal(turnedTo({ x: 100, y: 40 }, { ...clock, now: 22 }), 25); // a quarter further
+  assert.equal(turnedTo({ x: 100, y: 160 }, { ...clock, now: 22 }), 15);
+  assert.equal(turnedTo({ x: 100, y: 160 }, { ...clock, now: 1 }), 0);
 });

@@ -5,7 +5,7 @@
 // {axis, trait, from, to, low, high, step}: the trait follows the pointer along its axis; what
 // data-also holds is set with it.
 
-import { nearest, stepped, valueOn } from "./scales.js";
+import { nearest, stepped, turnedTo, valueOn } from "./scales.js";
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 Object.assign(ARROWS, { Home: [-Infinity, 0], End: [Infinity, 0] });
@@ -44,7 +44,9 @@ function startDrag(explorer, event) {
     // The drawing may have been taken anew meanwhile.
     const drawing = explorer.picture.children[index];
     const point = new DOMPoint(clientX, clientY).matrixTransform(drawing.getScreenCTM().inverse());
-    const set = Object.fromEntries(tracks.map((track) => [track.trait, valueOn(point[track.axis], track)]));
+    for (const track of tracks)
+      track.now = track.axis === "turn" ? turnedTo(point, track) : valueOn(point[track.axis], track);
+    const set = Object.fromEntries(tracks.map(({ trait, now }) => [trait, now]));
     explorer.ask({ set: { ...also, ...set } });
   };
   const end = () => {

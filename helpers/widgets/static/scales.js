@@ -11,6 +11,13 @@ export function valueOn(place, { from, to, low, high, step, log }) {
   return toStep(low + share * (high - low), low, step);
 }
 
+// Where a clock's hand points that is turned to a point: of all turns, the one next to what it was.
+export function turnedTo({ x, y }, { from, to, low, high, now, step, period }) {
+  const share = Math.atan2(to - y, x - from) / (2 * Math.PI);
+  const turns = Math.round(now / period - share);
+  return toStep(Math.max(low, Math.min(high, (share + turns) * period)), low, step);
+}
+
 export function toStep(value, low, step) {
   if (!step) return value;
   return Number((low + Math.round((value - low) / step) * step).toFixed(6));
