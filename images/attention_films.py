@@ -26,11 +26,10 @@ OWN = ("value", "result", "second")  # each value has a colour
 def self_attention_filling():
     """A film: a map of attention over the cat sleeps. The query of the walks over the three keys,
     and at each their dot product stays behind as a score: 1, 4 and 3. Divided by √3 they are 0.58,
-    2.31 and 1.73; e to their power is 1.78, 10.07 and 5.65; divided by the sum, these become the
-    weights 0.102, 0.575 and 0.323. Each weight times its value sums to the context of the, (1.10,
-    4.42, 0.85). Then all three queries walk at once, and each row mixes the same values in its own
-    shares. At the end, frames show which part is Q, which K transposed, which V and which the
-    softmax.
+    2.31 and 1.73; e to their power, divided by the sum, gives the weights 0.102, 0.575 and 0.323.
+    Each weight times its value sums to the context of the, (1.10, 4.42, 0.85). Then all queries
+    walk at once, and each row mixes the same values. In the end, frames show Q, K transposed, V and
+    the softmax.
     """
     query, key, value = X @ W_Q, X @ W_K, X @ W_V
     scores = query @ key.T

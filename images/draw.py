@@ -10,10 +10,10 @@ import inspect
 import json
 from pathlib import Path
 
-from images import attention_films, diagrams, kit, networks, numbers, one_plane, recurrent_films
+from images import attention_films, kit, one_plane, recurrent_films, stills
 
 HERE = Path(__file__).parent
-MODULES = (diagrams, networks, numbers, recurrent_films, one_plane, attention_films)
+MODULES = (stills, recurrent_films, one_plane, attention_films)
 PICTURES = [picture for module in MODULES for picture in module.PICTURES]
 
 

@@ -75,6 +75,3 @@ def still(sheet: Sheet, alt: str) -> str:
         f'font-size="{TEXT}" fill="{INK}"><desc>{html.escape(alt)}</desc>'
         f'<rect width="{width}" height="{height}" fill="white"/>{"".join(sheet.shapes)}</svg>\n'
     )
-
-
-__all__ = ["HEADS", "LINE", "WIDE", "Sheet", "box", "cells", "elbow", "plus", "still", "token"]

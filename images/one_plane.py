@@ -182,6 +182,7 @@ def _shadow(scene, moment):
     times, late = f"× key {_number(length, 2)}", {"when": (0.5, 0.7)}  # the shadow has fallen
     entries = [f"({_number(one)})" if one < 0 else _number(one) for one in KEYS[i]]
     terms = " + ".join(f"{_number(q)}·{k}" for q, k in zip(QUERY, entries, strict=True))
+    sums = f"entry by entry: {terms} = {number(score, 0)}"
     if not score:
         one, other = QUERY / QUERY.norm() / 4, KEYS[i] / length / 4
         scene.line("corner", map(_at, (one, one + other, other)), "ink", **late)
@@ -193,9 +194,7 @@ def _shadow(scene, moment):
         ("product", 216 + 12 * len(times), f"= {number(score, 0)}", "ink", "start"),
     ):
         scene.text(f"{name} {i}", x, WORK, words, colour, 20, anchor, True, **late)
-    scene.text(
-        f"terms {i}", 240, WORK + 28, f"entry by entry: {terms} = {number(score, 0)}", **late
-    )
+    scene.text(f"terms {i}", 240, WORK + 28, sums, **late)
 
 
 def _values(scene, moment):

@@ -30,14 +30,9 @@ class Film:
 
     data: dict
 
-    @property
-    def alt(self) -> str:
-        """What the film shows, in words."""
-        return self.data["alt"]
-
     def __repr__(self):
         """Say in words what the film shows, where only text can be shown."""
-        return f"[Film: {self.alt}]"
+        return f"[Film: {self.data['alt']}]"
 
     def _repr_html_(self):
         frames = [scene for scene in self.data["scenes"] if scene["key"]]

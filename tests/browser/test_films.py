@@ -1,8 +1,5 @@
 """The films' player: played, stopped, stepped, by mouse and keys, on a phone, in the dark."""
 
-import re
-from operator import itemgetter
-
 import pytest
 from samples import once_a_week
 
@@ -102,7 +99,7 @@ def test_steps_keys_speed_and_the_end(film):
     page.get_by_role("button", name="Play again").wait_for()
     assert page.evaluate(TIME) == float(page.get_by_label("Moment").first.get_attribute("max"))
     ends = page.get_by_label("Moment").evaluate_all("sliders => sliders.map(({ max }) => max)")
-    assert all(re.fullmatch(r"\d+(\.\d\d?)?", end) for end in ends)  # a slider has tidy ends
+    assert all(len(end.partition(".")[2]) <= 2 for end in ends)  # and no 51.99999999999999
     page.get_by_label("Moment of the film").first.fill("12")
     assert page.evaluate(TIME) == 12
     assert page.get_by_role("button", name="Pause").count() == 0
@@ -165,7 +162,7 @@ def test_without_scripts_and_in_print_the_key_frames_stand(film):
     edge = """() => Math.min(...[...document.querySelectorAll('g rect')].map((rect) =>
         rect.getBoundingClientRect().left - rect.ownerSVGElement.getBoundingClientRect().left))"""
     for data in (notebook.picture(name).data for name in FILMS):  # no box touches a frame's edge
-        for scene in filter(itemgetter("key"), data["scenes"]):
+        for scene in data["scenes"]:
             page.set_content(frame_svg(data, scene))
             assert page.evaluate(wide) <= 480
             assert page.evaluate(edge) >= 5

@@ -1,7 +1,12 @@
-"""Still drawings: recurrent networks, convolutions, and the stacks of a Transformer."""
+"""The still drawings: networks and stacks, what stands around attention, and a tree."""
 
-from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
-from images.kit import PALE, WIDE, Sheet, box, cells, elbow, plus, token
+import math
+
+import torch
+
+from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, tint
+from helpers.widgets.svg import Sheet
+from images.kit import HEADS, PALE, WIDE, box, cells, elbow, plus, token
 
 
 def unrolled_rnn():
@@ -270,5 +275,149 @@ def path_lengths():
     return sheet
 
 
+def heads_concatenated():
+    """X, of shape (T, D), goes into eight heads. Each head has its own W_Q, W_K and W_V, of shape
+    (D, K), and computes its own Q, K and V, of shape (T, K). Attention turns them into the head's
+    result Z, (T, K). The eight results side by side, (T, H · K), times W_O, (H · K, D), give the
+    output, (T, D). The first two heads have colours of their own, from Z to their rows of W_O.
+    """
+    sheet, n, top, step = Sheet(WIDE, 470), 8, 62, 46
+    middle, part, width = top + n * step / 2, 9, 72  # D is eight times K
+    colours, heads = (BLUE, ORANGE, GREEN), [*HEADS, *[GREY] * (n - len(HEADS))]
+    titles = [
+        (56, "X", "(T, D)"),
+        (214, "eight sets of W", "(D, K) each"),
+        (410, "Q, K, V", "(T, K) each"),
+        (563, "Z", "(T, K)"),
+        (672, "side by side", "(T, H · K)"),
+        (770, "W_O", "(H · K, D)"),
+        (868, "output", "(T, D)"),
+    ]
+    for x, name, shape in titles:
+        sheet.text(x, 26, name, INK, 16, "middle", bold=True)
+        sheet.text(x, 462, shape, INK, 16, "middle")
+    box(sheet, 20, middle - 45, width, 90, "X", GREY, bold=True, size=20)
+    for h, head in enumerate(heads):
+        y = top + step * (h + 0.5)
+        elbow(sheet, [(92, middle), (108, middle), (108, y), (134, y)], GREY, 1.5)
+        for i, (colour, letter) in enumerate(zip(colours, "QKV", strict=True)):
+            box(sheet, 138 + 52 * i, y - 17, 48, 34, f"W{'₁₂₃₄₅₆₇₈'[h]}", colour)
+            box(sheet, 340 + 48 * i, y - 14, 44, 28, f"{letter}{'₁₂₃₄₅₆₇₈'[h]}", colour)
+        sheet.arrow(296, y, 335, y, GREY)
+        sheet.arrow(484, y, 532, y, head)
+        box(sheet, 536, y - 14, 54, 28, f"Z{'₁₂₃₄₅₆₇₈'[h]}", head, bold=True)
+        sheet.line(590, y, 610, y, head, 1.5)
+        sheet.rect(636 + part * h, middle - 45, part, 90, tint(head, 0.35), head)
+        sheet.rect(734, middle - width / 2 + part * h, width, part, tint(head, 0.35), head)
+    sheet.text(508, 48, "attention", GREY, 16, "middle")
+    sheet.line(610, top + step / 2, 610, top + step * (n - 0.5), GREY, 1.5)
+    sheet.arrow(610, middle, 633, middle, GREY)
+    sheet.text(721, middle + 7, "·", INK, 24, "middle", bold=True)
+    sheet.text(819, middle + 7, "=", INK, 20, "middle", bold=True)
+    sheet.rect(832, middle - 45, width, 90, tint(GREY), GREY, 2, 6)
+    return sheet
+
+
+def residual_and_norm():
+    """Two blocks. Post-norm, the paper's: x and the sublayer's result are added, then normalised.
+    Pre-norm: the sublayer reads a normalised x, and the sum is left as it is.
+    """
+    sheet = Sheet(WIDE, 250)
+    blocks = [
+        (30, "post-norm: LayerNorm(x + Sublayer(x))", ["Sublayer", "+", "LayerNorm"]),
+        (490, "pre-norm: x + Sublayer(LayerNorm(x))", ["LayerNorm", "Sublayer", "+"]),
+    ]
+    for left, title, parts in blocks:
+        sheet.text(left, 32, title, INK, 16, bold=True)
+        sheet.text(left, 136, "x", INK, 18, bold=True)
+        x = left + 16
+        skip_from = left + 30
+        for part in parts:
+            if part == "+":
+                sheet.arrow(x, 130, x + 32, 130)
+                plus(sheet, x + 46, 130)
+                end = x + 46
+                elbow(sheet, [(skip_from, 130), (skip_from, 210), (end, 210), (end, 145)], BLUE)
+                sheet.text((skip_from + end) / 2, 236, "x itself", BLUE, 16, "middle")
+                x += 60
+            else:
+                colour = GREY if part == "LayerNorm" else ORANGE
+                sheet.arrow(x, 130, x + 38, 130)
+                box(sheet, x + 40, 105, 108, 50, part, colour)
+                x += 148
+        sheet.arrow(x, 130, x + 38, 130)
+    return sheet
+
+
+def beam_tree():
+    """A beam of two over two steps. Each kept beginning proposes words, with their sums of
+    log-probabilities; the two best of all stay, drawn strong, the others are dropped, drawn pale.
+    """
+    tree = {
+        "": {"a": 0.5, "the": 0.4, "one": 0.1},
+        "a": {"dog": 0.4, "cat": 0.35, "red": 0.25},
+        "the": {"dog": 0.7, "cat": 0.2, "red": 0.1},
+    }
+    sheet = Sheet(WIDE, 400)
+    token(sheet, 90, 200, "<bos>", GREY)
+    first = sorted(tree[""], key=tree[""].get, reverse=True)
+    scores = {(w,): math.log(p) for w, p in tree[""].items()}
+    kept = set(sorted(scores, key=scores.get, reverse=True)[:2])
+    second = {(a, b): scores[(a,)] + math.log(p) for (a,) in kept for b, p in tree[a].items()}
+    best = set(sorted(second, key=second.get, reverse=True)[:2])
+    ends = {}
+    for i, word in enumerate(first):
+        y, on = 90 + 140 * i, (word,) in kept
+        _branch(sheet, (138, 200), (312, y), word, scores[(word,)], on)
+        ends[(word,)] = y
+    for place, path in enumerate(sorted(second, key=lambda p: (first.index(p[0]), -second[p]))):
+        y, on = 50 + 62 * place, path in best
+        _branch(sheet, (504, ends[path[:1]]), (640, y), path[1], second[path], on)
+    sheet.text(20, 28, "numbers: sums of log-probabilities; the two best of all stay", GREY)
+    return sheet
+
+
+def _branch(sheet, start, end, word, score, on):
+    colour = ORANGE if on else PALE
+    sheet.line(*start, end[0], end[1], colour, 3 if on else 1.5)
+    token(sheet, end[0] + 49, end[1], word, colour)
+    sheet.text(end[0] + 106, end[1] + 6, f"{score:.2f}".replace("-", "−"), colour if on else GREY)
+
+
+def heads_added():
+    """Two heads in two colours, one word. Their results Z₁ and Z₂, four numbers each, stand side by
+    side. W_O is cut into two bands of four rows. Z₁ times the upper band gives eight numbers, Z₂
+    times the lower band gives eight more, and added up they are the eight numbers of the output.
+    """
+    generator, cell = torch.Generator().manual_seed(268), 28
+    z = torch.randint(-1, 3, (2, 1, 4), generator=generator).float()  # (H, T, K)
+    bands = torch.randint(-1, 3, (2, 4, 8), generator=generator).float()  # (H, K, D)
+    output = torch.cat([*z], dim=1) @ torch.cat([*bands])  # with all of W_O at once
+    assert torch.equal(output, sum(z @ bands)), "the parts don't add up to the whole"
+    sheet = Sheet(WIDE, 392)
+    sheet.text(16, 28, "one word, D = 8, K = 4", GREY)
+    sheet.text(16, 240, "side by side", INK, 16, bold=True)
+    sheet.text(534, 28, "W_O, a band of rows per head", INK, 16, "middle", bold=True)
+    for h, colour in enumerate(HEADS):
+        middle, left, name = 96 + 164 * h, 16 + 112 * h, f"Z{'₁₂'[h]}"
+        edge, under = (192, 156) if h else (164, 214)  # the arrow leaves on the other side
+        cells(sheet, left, 164, z[h].tolist(), colour, cell, digits=0)
+        sheet.text(left + 56, under, name, colour, 16, "middle", bold=True)
+        elbow(sheet, [(left + 56, edge), (left + 56, middle), (278, middle)], colour)
+        cells(sheet, 284, middle - 14, z[h].tolist(), colour, cell, digits=0)
+        sheet.text(340, middle - 24, name, colour, 16, "middle", bold=True)
+        sheet.text(409, middle + 7, "·", INK, 24, "middle", bold=True)
+        cells(sheet, 422, middle - 56, bands[h].tolist(), colour, cell, digits=0)
+        sheet.text(662, middle + 6, "=", INK, 20, "middle", bold=True)
+        cells(sheet, 678, middle - 14, (z[h] @ bands[h]).tolist(), colour, cell, digits=0)
+        sheet.text(790, middle - 24, f"what head {h + 1} adds", colour, 16, "middle", bold=True)
+    plus(sheet, 790, 168)
+    sheet.text(790, 308, "=", INK, 20, "middle", bold=True)
+    cells(sheet, 678, 322, output.tolist(), GREY, cell, digits=0)
+    sheet.text(790, 376, "output", INK, 16, "middle", bold=True)
+    return sheet
+
+
 PICTURES = [unrolled_rnn, bidirectional_encoder, context_vector, lstm_cell, dilated_convolutions]
 PICTURES += [encoder_decoder_stacks, whole_architecture, three_uses_of_attention, path_lengths]
+PICTURES += [heads_concatenated, residual_and_norm, beam_tree, heads_added]
