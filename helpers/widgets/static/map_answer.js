@@ -62,25 +62,22 @@ export function answer(scene, model, stack, m, rows, row) {
   scene.output = [x - 4, top - 4, m.width - x + 4, deep + 8];
   const end = Math.max(first + found.length * pitch, y0 + m.pitch / 2);
   scene.start = [x - 3, top - ABOVE - 2, m.width - x + 1, ABOVE + end - top + 6];
-  const said = [x + strip + 3, top - 4, m.width - x - strip - 3, deep + 8];
+  // Losses down to the key, which says what their colours mean.
+  const said = [x + strip + 3, top - 4, m.width - x - strip - 3, deep + 8 + (losses ? m.key.height + m.under : 0)];
   scene.part("loss", ...said);
   // Of the last vectors only the class token's goes on.
   const own = [[x - 4, y0 - m.pitch / 2 - 1, strip + 7, m.pitch + 2], said];
   for (const rect of classes ? own : [scene.output]) scene.part(["output", "decoding"], ...rect);
   scene.part(stack.name, x - 4, top - 4, strip + 8, height + 8);
-  // The reference is known from the start; what its tokens cost comes row by row, and then the mean.
-  const size = clamp(m.pitch - 2, 9, 13);
-  for (const [r, token] of (losses ? model.written : []).entries())
-    scene.label(spelt(token), left + 4, stack.y(r, last) + 0.5, {
-      size,
-      color: r < rows ? "ink" : "muted",
-      most: width - 42,
-    });
   scene.lossRow = (r) => [left, stack.y(r, last) - m.pitch / 2, width, m.pitch];
-  for (const [r, { token, says }] of (lost?.found || []).entries()) {
+  // The reference is known from the start; what its tokens cost comes row by row, and then the mean.
+  for (const [r, token] of (losses ? model.written : []).entries()) {
+    const style = { size: clamp(m.pitch - 2, 9, 13), color: r < rows ? "ink" : "muted", most: width - 42 };
+    scene.label(spelt(token), left + 4, stack.y(r, last) + 0.5, style);
+    if (r >= rows) continue;
     const name = `The loss of row ${r + 1}, “${token}”: open its distribution`;
-    const rect = scene.lossRow(r);
-    scene.button(rect, name, { go: "decoder/output", row: r }, [says, "click to see its distribution"]);
+    const tip = [lost.found[r].says, "click to see its distribution"];
+    scene.button(scene.lossRow(r), name, { go: "decoder/output", row: r }, tip);
   }
   const { token, share } = chosen;
   const what = classes ? "Class" : "Next token";
@@ -162,13 +159,7 @@ export function keyOf(model, width) {
   ];
   const bars = model.scored ? { query: "the likeliest token", key: "another one" } : {};
   const shown = entered.cols < model.width ? `${entered.cols} of its` : "its";
-  // On a phone a row's losses stand in for the bands.
-  const bands =
-    model.scored && width < NARROW
-      ? {}
-      : model.stacks.length > 1
-        ? { query: "masked", key: "cross" }
-        : { query: "attention, all heads" };
+  const bands = model.stacks.length > 1 ? { query: "masked", key: "cross" } : { query: "attention, all heads" };
   const groups = [
     [
       [30, (p, x, y) => p.row(entered, 0, x, y - 5, 30, 10)],
@@ -178,7 +169,8 @@ export function keyOf(model, width) {
     ],
     [words("attention, 0"), scale(true), words("max")],
     [[12, (p, x, y) => p.plus(x + 6, y, 5, p.theme.muted)], words("add")],
-    ...Object.entries(bands).map(([colour, said]) => [band(colour), words(said)]),
+    // On a phone losses take their room.
+    ...Object.entries(model.scored && width < NARROW ? {} : bands).map(([colour, said]) => [band(colour), words(said)]),
     ...Object.entries(bars).map(([colour, said]) => [band(colour, 10, 0.4), words(said)]),
   ];
   let [at, line] = [0, 0];

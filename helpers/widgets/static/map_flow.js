@@ -321,36 +321,3 @@ export function followed(scene, model, follow, reach = Infinity) {
   };
   return { lit, flows, named };
 }
-
-// A gradient's way, from the losses back to the embeddings: what it has reached, the newest first, and
-// an arrow against every line that it has passed. `t`: how far it has come, 0 to 1.
-export function backward(scene, { stacks, encoder, decoder }, t) {
-  const { parts, width, measures } = scene;
-  const way = [...parts.loss];
-  for (const stack of stacks.toReversed()) {
-    // From the decoder's layers up to the memory.
-    if (stack === encoder && decoder && !measures.narrow)
-      way.push([0, stack.bottom + 3, width, decoder.blocks[0].top - stack.bottom - 6, true]);
-    way.push(...parts[stack.name].toReversed());
-  }
-  const lit = [];
-  let left = t * way.reduce((sum, [, , w]) => sum + w, 0);
-  for (const [x, y, w, h, whole] of way) {
-    if (left > 0) lit.unshift(whole ? [x, y, w, h] : [x + w - Math.min(w, left), y, Math.min(w, left), h]);
-    left -= w;
-  }
-  const arrows = [];
-  for (const { blocks, tokens, y, layers } of stacks) {
-    for (const [i, { x }] of blocks.entries())
-      for (const row of i ? tokens.keys() : []) arrows.push([x + 12, y(row, i), x - 4, y(row, i)]);
-    for (const { enters, box } of layers.flat()) if (enters) arrows.push([enters, box[1] + 4, enters, box[1] - 16]);
-  }
-  const flows = (p) => {
-    const style = { color: p.theme.value, width: 2.5, arrow: true };
-    const reached = ([x, y]) => lit.some(([a, b, w, h]) => x >= a && x <= a + w && y >= b && y <= b + h);
-    for (const one of arrows.filter(reached)) p.straight(...one, style);
-    const [x, y, , h] = lit[0] || way[0];
-    if (t < 1) p.box(x - 3, y, 6, h, { fill: p.theme.value, radius: 3 });
-  };
-  return { lit: t < 1 ? lit : null, flows, named: null };
-}

@@ -1,6 +1,6 @@
 // The map, light: which parts of a scene stay in full colour while the rest is dimmed.
 
-import { backward, followed } from "./map_flow.js";
+import { followed } from "./map_flow.js";
 import { memoryNames } from "./map_named.js";
 import { clearest } from "./map_purpose.js";
 
@@ -80,15 +80,44 @@ function revealed(scene, beat, progress) {
   const before = kept.flatMap(({ rects, now = [] }) => [...rects, ...now.slice(1)]);
   // A pair that meets is watched in full light; where something arrives, it is lit when that comes.
   if (progress === 1 || moves.some((work) => work.open)) return { lit: [...before, ...rects, ...also], reach };
-  const total = rects.reduce((sum, rect) => sum + rect[2], 0);
   const come = moves.length ? Math.max(0, (progress - 0.6) / 0.4) : progress;
-  let left = total * (1 - (1 - come) ** 2);
-  const now = [];
-  for (const [x, y, w, h] of rects) {
-    if (left <= 0) break;
-    now.push([x, y, Math.min(w, left), h]);
-    left -= w;
-  }
+  const now = swept(rects, 1 - (1 - come) ** 2);
   const [x, , w] = now[now.length - 1] || [0, 0, 0];
   return { lit: [...before, ...now], reach: scene.measures?.narrow ? 0 : x + w };
+}
+
+// So much of rectangles, one after the other; `back`: from the right, but for those that lead `on`.
+function swept(rects, share, back = false) {
+  let left = share * rects.reduce((sum, rect) => sum + rect[2], 0);
+  const now = [];
+  for (const [x, y, w, h, on] of rects) {
+    if (left <= 0) break;
+    const come = Math.min(w, left);
+    now.push([back && !on ? x + w - come : x, y, come, h, on]);
+    left -= w;
+  }
+  return now;
+}
+
+// A gradient's way from the losses back to the embeddings: through the decoder, up to the memory, and
+// through the encoder. Against every line that it has passed there is an arrow.
+function backward({ parts, output, width, measures }, { stacks, encoder, decoder }, t) {
+  const up = encoder?.bottom + 3;
+  const pipes = measures.narrow || stacks.length < 2 ? [] : [[0, up, width, decoder.blocks[0].top - up - 3, true]];
+  const [first, ...more] = stacks.toReversed().map(({ name }) => parts[name].toReversed());
+  const lit = swept([output, ...first, ...pipes, ...more.flat()], t, true).toReversed();
+  const flows = (p) => {
+    const arrow = (...way) => {
+      const passed = ([x, y, w, h]) => way[0] >= x && way[0] <= x + w && way[1] >= y && way[1] <= y + h;
+      if (lit.some(passed)) p.straight(...way, { color: p.theme.value, width: 2.5, arrow: true });
+    };
+    for (const { blocks, tokens, y, layers } of stacks) {
+      for (const [i, { x }] of blocks.entries())
+        for (const row of i ? tokens.keys() : []) arrow(x + 12, y(row, i), x - 4, y(row, i));
+      for (const { enters, box } of layers.flat()) if (enters) arrow(enters, box[1] + 4, enters, box[1] - 16);
+    }
+    const [x, y, w, h, on] = lit[0] || output;
+    if (t < 1) p.box((on ? x + w : x) - 3, y, 6, h, { fill: p.theme.value, radius: 3 });
+  };
+  return { lit: t < 1 ? lit : null, flows };
 }

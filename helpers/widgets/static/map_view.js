@@ -317,9 +317,7 @@ class MapView {
     const { rects = [], now } = this.beat >= 0 ? this.scene.beats[this.shown] : {};
     const { target: held } = document.activeElement; // of the stage's buttons, the one with the focus
     const known = this.stop >= 0 ? framedOf(this) || lit : this.answered && [this.scene.first];
-    // The losses, and what their colours mean.
-    const [[x, y, wide] = []] = (this.here === "loss" && this.scene.parts.loss) || [];
-    const lost = wide ? [[x, y, wide, this.scene.height - y]] : [];
+    const lost = (this.here === "loss" && this.scene.parts.loss) || [];
     const other = known || (this.stage.list.includes(held) && !entering ? [held.rect] : lost);
     const [rect] = now || (rects.length ? rects.slice(-1) : other);
     const middle = rect ? rect[1] + Math.min(rect[3], this.frame.clientHeight) / 2 : 0;
