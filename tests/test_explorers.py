@@ -86,6 +86,8 @@ def test_every_explorer_is_held_to_the_promises_and_is_on_page_92():
 def test_it_keeps_what_every_explorer_promises(kind):
     assert check_the_still_picture(kind()) <= 480
     check_that_every_change_shows(kind(), CHANGES[kind])
+    with pytest.raises(TypeError, match="has no colour. What can be set"):
+        kind(colour="red")
 
 
 def messages(widget):
@@ -152,19 +154,6 @@ def test_a_pressed_cell_of_the_mask_stays_what_it_was_set_to():
     assert not widget.causal
     assert "□ later" not in widget.svg
     assert widget.numbers["mask"].all()
-
-
-def test_playing_ends_at_the_last_step():
-    widget = SixSteps(step=5)
-    for _ in range(4):
-        send(widget, tick="step", number=1)
-    assert widget.step == 6
-
-
-@every
-def test_says_what_can_be_set(kind):
-    with pytest.raises(TypeError, match="has no colour. What can be set"):
-        kind(colour="red")
 
 
 def test_masks_are_the_cores_and_a_row_with_nothing_to_see_weighs_nothing():

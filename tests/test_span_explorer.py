@@ -61,7 +61,7 @@ def test_where_the_text_has_no_answer_the_model_says_so_and_has_a_bar_for_it():
     assert [round(float(wide)) for wide in bars] == [344, 0, 0, 0, 0]
     words.none = 4.0  # the longest bar is as long, however likely it is
     assert 'width="344.0" height="28.0"' in SpanExplorer(words, QUESTION, TEXT).svg
-    assert ">constan…<" in SpanExplorer(words, QUESTION, "constantinople").svg
+    assert ">consta…<" in SpanExplorer(words, QUESTION, "constantinople").svg
 
 
 def test_it_keeps_what_every_explorer_promises():

@@ -152,13 +152,9 @@ class HeadSwitches(Explorer):
         }
 
     def describe(self):
-        found = self.numbers
+        loss, whole = (number(self.numbers[name]) for name in ("loss", "whole"))
         names = ", ".join(self.silent) if self.silent else "none"
-        return (
-            f"Heads of the translator on and off. Silent: {names}. Loss {number(found['loss'])} "
-            f"nats per token, {number(found['whole'])} with all heads; {found['changed']} of "
-            f"{len(self._sentences)} translations changed."
-        )
+        return f"Silent: {names}. {self.tell()[0]} Loss {loss} nats per token, {whole} with all on."
 
     def tell(self):
         """Say what is silent and what that changed, and what to try."""

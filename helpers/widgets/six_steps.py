@@ -77,6 +77,7 @@ class SixSteps(Explorer):
         context, weights = scaled_dot_product_attention(query, keys, values)
         return {
             "x": x,
+            "made": self.pressed or MADE[self.step - 1],
             "query": query[0],
             "keys": keys,
             "values": values,
@@ -132,12 +133,9 @@ class SixSteps(Explorer):
         sheet.rect(342, y + 34, 60, 8, PALE)
         sheet.rect(342, y + 34, 60 * float(weight) * (self.step >= 4), 8, PURPLE)
 
-    def _made(self):
-        return self.pressed or MADE[self.step - 1]
-
     def _product(self):
         """Return how the pressed number is made: a row, columns, which of them, and their names."""
-        found, (part, *rest) = self.numbers, self._made().split()
+        found, (part, *rest) = self.numbers, self.numbers["made"].split()
         if part == "score":
             key = found["keys"][WORDS.index(rest[0])][:, None]
             return found["query"], key, 0, f"q of “{self.word}”", f"k of “{rest[0]}”", ORANGE
@@ -189,7 +187,7 @@ class SixSteps(Explorer):
             i, j = divmod(n, values.shape[1])
             place, named = (x + wide * j, y + high * i, wide, high), f"{press} {j}"
             sheet.rect(*place, "white", colour)
-            sheet.rect(*place, colour, opacity=0.25 * (n in lit or named == self._made()))
+            sheet.rect(*place, colour, opacity=0.25 * (n in lit or named == self.numbers["made"]))
             sheet.text(place[0] + wide / 2, place[1] + high / 2 + 6, _short(value), anchor="middle")
             if press:
                 sheet.target(*place, f"How is {named} made?", pressed=named)

@@ -159,7 +159,8 @@ class SpanExplorer(Explorer):
         start, end = found["chosen"]
         x, y = LEFT + cell * end, UP + cell * start
         for i, token in enumerate(found["window"].tokens):  # all names, if there is room for them
-            sides = (cut(token, 8), 0, i - start, BLUE), (cut(token, 7), 90, i - end, ORANGE)
+            token = token if len(token) < 8 else f"{token[:6]}…"
+            sides = (token, 0, i - start, BLUE), (token, 90, i - end, ORANGE)
             for name, turn, off, ink in sides:
                 along, on = cell * (i + 0.5), not off
                 place = (LEFT + along + 6, UP - 6) if turn else (LEFT - 8, UP + along + 6)
@@ -235,8 +236,3 @@ class SpanExplorer(Explorer):
             if span:
                 ends = {"start": span[0], "end": span[1]}
                 sheet.target(0, top - 4, WIDE, ROW, f"Mark a span: {words}", **ends, apart=False)
-
-
-def cut(token, most):
-    """Shorten a token that has over so many letters, and show that."""
-    return token if len(token) <= most else f"{token[: most - 1]}…"

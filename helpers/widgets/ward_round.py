@@ -63,8 +63,11 @@ def _lines_at_fault(name):
     """Return a patient's lines that differ from the healthy text's, and the healthy ones."""
     texts = Path(ward.__file__).read_text(encoding="utf-8"), source_of(ALL[name])
     healthy, ill = (text.splitlines() for text in texts)
-    pairs = (ill, healthy), (healthy, ill)
-    return [dedent("\n".join(s for s in a if s not in b)).splitlines() for a, b in pairs]
+    sides = ("Broken", ill, healthy), ("Mended", healthy, ill)
+    return [
+        [head, *dedent("\n".join(line for line in these if line not in those)).splitlines()]
+        for head, these, those in sides
+    ]
 
 
 class WardRound(Explorer):
@@ -120,7 +123,8 @@ class WardRound(Explorer):
         moved, may, modules = (self.numbers[name] for name in ("moved", "may", "modules"))
         size = 130 // max(moved.shape)
         top, (high, wide) = 52, may.shape
-        said = wrap(f"“{ALL[WARD[self.patient][0]].complaint}”", 31)
+        name, _, why = WARD[self.patient]
+        said = wrap(f"“{ALL[name].complaint}”", 31)
         below, line = top + size * high + 20, 20
         names = Sheet(232, 26 + 26 * len(modules), 24 / 26)
         grids = Sheet(300, below + line * len(said) + 10)
@@ -154,14 +158,8 @@ class WardRound(Explorer):
         grids.text(20, below, "■ too early · ○ ignores a word", ORANGE)
         for i, part in enumerate(said, 1):
             grids.text(20, below + 4 + line * i, part)
-        return [names, grids, *self._draw_lines()]
-
-    def _draw_lines(self):
-        """Once it's found, write the lines at fault beside the mended ones, and then why."""
         if self.module != self.numbers["first"]:
-            return []
-        name, _, why = WARD[self.patient]
-        broken, mended = _lines_at_fault(name)
-        parts = ("Broken", *broken), ("Mended", *mended)
+            return [names, grids]
+        parts = _lines_at_fault(name)
         code = [sheet for part in parts for sheet in lines_of_text(part, 270, 27, pitch=20)]
-        return [*code, *lines_of_text((f"Why: {why}",), 254, 26, pitch=20)]
+        return [names, grids, *code, *lines_of_text((f"Why: {why}",), 254, 26, pitch=20)]
