@@ -207,6 +207,7 @@ def test_temperature_ends_in_a_look_up_and_in_a_mixture():
 
 def test_variance_is_the_width_and_scaling_keeps_it_at_one():
     query, keys = random_vectors()
+    assert ScaleExplorer().power == 0  # Play runs through all widths
     for power in (2, 6, 8):
         width = 2**power
         widget = ScaleExplorer(power=power, draw_number=3)
@@ -232,6 +233,10 @@ def test_the_gradient_is_autograds_and_a_dragged_score_moves_its_weight_alone():
     pushed = drawn + 3 * torch.eye(16)[3]
     torch.testing.assert_close(widget.numbers["weights"], pushed.softmax(-1))
     assert "You moved key 4" in widget.tell()[1]
+    for power, draw in itertools.product(range(10), (33, 60, 185)):  # no dot beyond the axis
+        widget.take({"power": power, "divide": not power % 2, "draw_number": draw})
+        dots = re.findall(r'<circle cx="[^"]*" cy="([^"]*)"', widget.draw()[0].to_svg())
+        assert all(86 <= float(y) <= 204 for y in dots)
 
 
 @pytest.mark.parametrize("shift", [0, 1, 13, 32])

@@ -81,10 +81,6 @@ class AttentionPatterns(Explorer):
             "query": query,
         }
 
-    def describe(self):
-        size = f"{self.length} queries by {self.length} keys, {self._layers(self.layers)} deep"
-        return f"A mask of {size}. {' '.join(self.tell())}"
-
     def _layers(self, n):
         return f"{n} layer{'s' if n != 1 else ''}"
 

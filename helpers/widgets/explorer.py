@@ -93,8 +93,8 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
         raise NotImplementedError
 
     def describe(self):
-        """Return a sentence or two that say what the picture shows; its alt text."""
-        raise NotImplementedError
+        """Return a sentence or two that say what the picture shows, its alt text: as `tell`."""
+        return " ".join(self.tell())
 
     def tell(self):
         """Return a headline and a sentence to stand above the picture; nothing by default."""

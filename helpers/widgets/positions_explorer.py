@@ -60,12 +60,6 @@ class PositionExplorer(Explorer):
         """Return by how much a pair turns from p to p + k, in radians."""
         return 2 * math.pi * self.shift / wavelength(pair, self.width)
 
-    def describe(self):
-        return (
-            f"Sinusoids of width {self.width}. {self.tell()[0]} Position {self.position} "
-            "is nearest to itself; further away, the dot product falls in waves."
-        )
-
     def tell(self):
         """Say what the turn has to do with the position, and what to try."""
         first, other = (degrees(self.angle(i)) for i in (self.pair, self.numbers["other"]))

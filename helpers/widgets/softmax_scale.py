@@ -20,6 +20,11 @@ SCORES = ("first", "second", "third", "fourth", "fifth")
 COLOURS = BLUE, ORANGE, GREEN, PURPLE, INK  # of each score, its weight and its curve
 
 
+def _times(lead):
+    """Say how many times the weight of the next score one has that leads by so much."""
+    return f"= {number(math.exp(lead), 1)}" if lead < 7 else "> 1,000"
+
+
 class SoftmaxTemperature(Explorer):
     """Five scores and a temperature: from an even mixture to a look-up of the best key.
 
@@ -53,17 +58,16 @@ class SoftmaxTemperature(Explorer):
         """Say why the best score gets what it gets, and what temperature does to it."""
         best, second = self.numbers["scores"].sort(descending=True).values[:2].tolist()
         lead, entropy = (best - second) / self.temperature, self.numbers["entropy"]
-        times = f"= {number(math.exp(lead), 1)}" if lead < 7 else "> 1,000"
+        ahead = number(best - second, 1)
         headline = (
-            f"The best score leads by {number(best - second, 1)}, so it weighs exp("
-            f"{number(best - second, 1)} / {number(self.temperature)}) {times} times the next."
+            f"The best score leads by {ahead}, so it weighs exp({ahead} / "
+            f"{number(self.temperature)}) {_times(lead)} times the next."
         )
         if best - second < 0.05:
             headline = "The best scores are equal, and so are their weights."
         asked = "Pull the dashed line. Where does the softmax pick one, where do all five count?"
         if entropy < 0.05:
-            lead = number(best - second, 1)
-            asked = f"It has become a look-up: a lead of {lead} is enough to take nearly all."
+            asked = f"It has become a look-up: a lead of {ahead} is enough to take nearly all."
         elif entropy > 0.995 * math.log(len(SCORES)) and best - second > 0.05:
             asked = "It’s nearly a plain mean: the scores hardly count any more."
         return headline, asked
@@ -150,11 +154,14 @@ class ScaleExplorer(Explorer):
     and `push` (by how much).
     """
 
-    power = traitlets.Int(6, min=0, max=MOST_POWER).tag(state=True)
+    power = traitlets.Int(0, min=0, max=MOST_POWER).tag(state=True)
     divide = traitlets.Bool(False).tag(state=True)
     draw_number = traitlets.Int(33, min=1, max=N_DRAWS).tag(state=True)  # a typical one
     key = traitlets.Int(1, min=1, max=N_KEYS).tag(state=True)
-    push = traitlets.Float(0.0, min=-200.0, max=200.0).tag(state=True)
+    push = traitlets.Float(0.0, min=-240.0, max=240.0).tag(state=True)
+
+    still = {"power": 6}
+    _folded = "Other random vectors"
 
     def build(self):
         self._query, self._keys = random_vectors()
@@ -166,8 +173,8 @@ class ScaleExplorer(Explorer):
         # It was dragged among other scores.
         self.observe(lambda _: self.take({"push": 0.0}), names=["power", "divide", "draw_number"])
         self.play("power", "Doublings of dₖ", interval=1100)
-        self.switch("divide", "Divide the scores by √dₖ")
-        self.slider("draw_number", "Random vectors")
+        self.switch("divide", "Divide by √dₖ")
+        self.slider("draw_number", "Draw no.").second = True
         self.button("Start again", self.reset)
 
     def _scores(self, power, divide):
@@ -187,66 +194,71 @@ class ScaleExplorer(Explorer):
 
     def tell(self):
         """Say what this width does on average, and what the moved score did."""
-        found = self.numbers
-        mean, width = found[f"mean of {N_DRAWS}"], found["width"]
-        root = number(math.sqrt(width), 1)
-        spread = f"At dₖ = {width}, scores are about ±√{width} = ±{root}"
+        found, width = self.numbers, self.numbers["width"]
+        strongest = percent(found[f"mean of {N_DRAWS}"]["strongest"])
+        spread = f"At dₖ = {width}, scores are about ±{number(math.sqrt(width), 1)}"
         if self.divide:
-            spread = f"Divided by √{width} = {root}, scores stay at about ±1"
-        headline = (
-            f"{spread}; mean largest weight {percent(mean['strongest'])}, "
-            f"gradient {percent(mean['gradient'])}."
-        )
-        if not self.push:
-            if self.divide:
-                return headline, "Press Play: the width hardly matters now. Drag a dot as well."
-            return headline, "Press Play: what becomes of the weights? Then divide by √dₖ."
-        i = self.key - 1
-        before = found["drawn"].softmax(-1)[i]
+            spread = f"Divided by √{width}, scores stay near ±1"
+        headline = f"{spread}; mean largest weight in {N_DRAWS} draws: {strongest}."
+        if self.push:
+            i = self.key - 1
+            before = found["drawn"].softmax(-1)[i]
+            return headline, (
+                f"You moved key {self.key} from {number(found['drawn'][i], 1)} to "
+                f"{number(found['scores'][i], 1)}. Its weight went from {share(before, 3)} to "
+                f"{share(found['weights'][i], 3)}."
+            )
+        if not self.power:
+            what = "does the width still matter?" if self.divide else "what becomes of the weights?"
+            return headline, f"Press Play, and the vectors get longer: {what}"
+        if self.power == MOST_POWER and not self.divide:
+            return headline, "Saturated: a weight hardly follows its score now. Divide by √dₖ."
+        best, second = found["scores"].topk(2).values.tolist()
+        lead = number(best - second, 1)
         return headline, (
-            f"You moved key {self.key} from {number(found['drawn'][i], 1)} to "
-            f"{number(found['scores'][i], 1)}. Its weight went from {share(before, 3)} to "
-            f"{share(found['weights'][i], 3)}."
+            f"Here the best score leads by {lead}: exp({lead}) {_times(best - second)} times the "
+            f"next weight.{' Drag a dot.' * self.divide}"
         )
-
-    def describe(self):
-        largest = share(self.numbers["weights"].max())
-        return f"{' '.join(self.tell())} Draw {self.draw_number}: largest weight {largest}."
 
     def draw(self):
         return [self._draw_keys(), self._draw_means()]
 
     def _draw_keys(self):
-        sheet, found = Sheet(456, 374), self.numbers
+        sheet, found = Sheet(456, 302), self.numbers
         width, i = found["width"], self.key - 1
         end = 24 + 350 * self.power / MOST_POWER
-        title = "entry" if width == 1 else "entries"
-        sheet.text(0, 18, f"A query and key {i + 1}: {width} {title} each", BLUE, bold=True)
+        entries = f"{width} entr{'y' if width == 1 else 'ies'}"
+        sheet.text(0, 18, f"Query and key {i + 1}: {entries}", BLUE, bold=True)
+        sheet.text(388, 18, "−3", GREY, anchor="end")
+        sheet.pixels(392, 6, 48, 12, torch.linspace(-3, 3, 32)[None], SIGNED, -3, 3)
+        sheet.text(444, 18, "3", GREY)
         vectors = (self._query, 0), (self._keys, i)
         for row, (drawn, which) in enumerate(vectors):
             values = drawn[self.draw_number - 1, which, None, :width]
-            sheet.pixels(0, 28 + 18 * row, end, 15, values, SIGNED, -3, 3)
-        sheet.rect(end, 24, 12, 41, "white", BLUE, 3, round=5)
-        sheet.text(end + 22, 50, "↔ pull" if end < 320 else "", BLUE, bold=True)
+            sheet.pixels(0, 27 + 16 * row, end, 13, values, SIGNED, -3, 3)
+        sheet.rect(end, 24, 12, 35, "white", BLUE, 3, round=5)
+        sheet.text(end + 22, 47, "↔ pull" if end < 320 else "", BLUE, bold=True)
         across = track("x", "power", (24, 374), (0, MOST_POWER), self.power, step=1)
-        sheet.handle(0, 22, 400, 44, "Entries per vector", str(width), across)
+        sheet.handle(0, 22, 400, 39, "Entries per vector", str(width), across)
         self._draw_scores(sheet)
-        sheet.text(ROOM, 294, "Weights", PURPLE, bold=True)
-        sheet.text(454, 294, f"largest {percent(found['weights'].max())}", PURPLE, anchor="end")
+        sheet.text(ROOM, 224, "Weights", PURPLE, bold=True)
+        sheet.text(454, 224, f"largest {percent(found['weights'].max())}", PURPLE, anchor="end")
         for i, weight in enumerate(found["weights"].tolist()):
             x = ROOM + PITCH * i
-            sheet.rect(x, 302, PITCH - 2, 70, PALE)
-            sheet.rect(x, 372 - 70 * weight, PITCH - 2, 70 * weight, PURPLE)
+            sheet.rect(x, 231, PITCH - 2, 70, PALE)
+            sheet.rect(x, 301 - 70 * weight, PITCH - 2, 70 * weight, PURPLE)
         return sheet
 
     def _draw_scores(self, sheet):
-        """Draw a dot per key from −40 to 40, so that dividing shows; each can be dragged."""
-        found, top, bottom, most = self.numbers, 96, 272, 40
+        """Draw a dot per key, on the shortest axis that holds all; each can be dragged."""
+        found, top, bottom = self.numbers, 86, 204
+        largest = max(found[name].abs().max().item() for name in ("drawn", "scores"))
+        most = next(most for most in (6, 20, 50, 120) if largest < most + 0.1)
         middle, unit = (top + bottom) / 2, (bottom - top) / (2 * most)
         typical = 1 if self.divide else math.sqrt(found["width"])
         root, by = ("", " / √dₖ") if self.divide else (f"±√{found['width']} = ", "")
-        sheet.text(ROOM, 88, f"Scores q · k{by}", SCORE, bold=True)
-        sheet.text(454, 88, f"about {root}±{number(typical, 1)}", SCORE, anchor="end")
+        sheet.text(ROOM, 80, f"Scores q · k{by}", SCORE, bold=True)
+        sheet.text(454, 80, f"about {root}±{number(typical, 1)}", SCORE, anchor="end")
         for value in (most, 0, -most):
             sheet.text(34, middle - unit * value + 6, number(value, 0), GREY, anchor="end")
         for i in range(N_KEYS):
@@ -256,34 +268,35 @@ class ScaleExplorer(Explorer):
         for i, (drawn, score) in enumerate(pairs, 1):
             x, on = ROOM + PITCH * (i - 0.5) - 1, i == self.key
             sheet.rect(x - 12, middle - unit * drawn - 1, 24, 2 if on else 0, INK)
-            y = middle - unit * max(-most, min(most, score))
-            sheet.dot(x, y, 8, SCORE, INK if on else "white", 3 if on else 1.5)
+            sheet.dot(x, middle - unit * score, 8, SCORE, INK if on else "white", 3 if on else 1.5)
             limits = round(-most - drawn, 1), round(most - drawn, 1)
             pull = track("y", "push", (bottom, top), limits, self.push if on else 0.0,
-                         step=most / 120)  # fmt: skip
+                         step=most / 50)  # fmt: skip
             words = f"{number(score, 1)}, weight {share(found['weights'][i - 1])}"
             sheet.handle(x - 13, top, PITCH, bottom - top, f"Score of key {i}", words, pull, key=i)
 
     def _draw_means(self):
-        """Draw over the width, as means of all draws, how far scores spread and a gradient."""
-        sheet = Sheet(330, 374)
-        sheet.text(0, 18, "Scores’ spread", SCORE, bold=True)
-        sheet.text(328, 18, f"mean of {N_DRAWS} draws", GREY, anchor="end")
-        sheet.text(0, 182, "A weight’s gradient", GREEN, bold=True)
-        sheet.text(0, 204, "by its own score; 100%: all even", GREY)
-        spread = Plot(sheet, 56, 30, 258, 122, (0, MOST_POWER), (0, 24))
-        spread.ticks(up=((0, "0"), (12, "±12"), (24, "±24")))
-        gradient = Plot(sheet, 56, 216, 258, 128, (0, MOST_POWER), (0, 1.05))
-        widths = [(0, "dₖ = 1"), *((power, f"{2**power}") for power in range(3, MOST_POWER + 1, 3))]
-        gradient.ticks(across=widths, up=((0, "0%"), (0.5, "50%"), (1, "100%")))
+        """Draw over the width, as means of all draws, a gradient and how far scores spread."""
+        sheet = Sheet(330, 302)
+        sheet.text(0, 18, "Gradient of a weight", GREEN, bold=True)
+        sheet.text(0, 38, "by its score; even weights: 100%", GREY)
+        sheet.text(0, 160, "Scores’ spread", SCORE, bold=True)
+        sheet.text(328, 160, "4 × dₖ doubles it", GREY, anchor="end")
+        sheet.text(0, 300, "dₖ, doubling →", INK)
+        sheet.text(328, 300, f"means of {N_DRAWS} draws", GREY, anchor="end")
+        gradient = Plot(sheet, 56, 50, 258, 84, (0, MOST_POWER), (0, 1.05))
+        gradient.ticks(up=((0, "0%"), (0.5, "50%"), (1, "100%")))
+        spread = Plot(sheet, 56, 168, 258, 88, (0, MOST_POWER), (-0.5, 4.8))
+        widths = [(power, f"{2**power}") for power in range(0, MOST_POWER + 1, 2)]
+        spread.ticks(across=widths, up=((0, "±1"), (2, "±4"), (4, "±16")))
         bottom = gradient.y(0)
         sheet.rect(56, gradient.y(0.1), 258, bottom - gradient.y(0.1), BAD, opacity=0.15)
-        sheet.text(64, bottom - 4, "saturated: under 10%", BAD)
+        sheet.text(64, bottom - 3, "saturated: under 10%", BAD)
         for plot, colour, value, names in (
-            (spread, SCORE, lambda one: math.sqrt(one["variance"]),
-             ((7.0, 15, "q · k: like √dₖ"), (9, 2.4, "divided by √dₖ"))),
             (gradient, GREEN, lambda one: one["gradient"],
-             ((4.4, 0.28, "q · k"), (9, 0.78, "divided by √dₖ"))),
+             ((3.1, 0.32, "q · k"), (9, 0.66, "divided by √dₖ"))),
+            (spread, SCORE, lambda one: math.log2(one["variance"]) / 2,
+             ((5, 3.4, "q · k: √dₖ"), (9, 0.6, "divided by √dₖ"))),
         ):  # fmt: skip
             for divide, (x, y, words) in enumerate(names):
                 on = divide == self.divide
@@ -292,6 +305,6 @@ class ScaleExplorer(Explorer):
                 sheet.text(plot.x(x), plot.y(y), words, ink, anchor="end", bold=on)
             plot.dot(self.power, value(self._curves[self.divide][self.power]), 8, colour)
         across = track("x", "power", (56, 314), (0, MOST_POWER), self.power, step=1)
-        sheet.handle(56, 30, 258, 314, "Entries per vector, along the curves",
+        sheet.handle(56, 50, 258, 206, "Entries per vector, along the curves",
                      str(self.numbers["width"]), across)  # fmt: skip
         return sheet
