@@ -696,7 +696,9 @@ def test_a_recurrent_trace_holds_what_the_model_computes():
 def test_the_map_of_the_recurrent_pair():
     trace = load_toy("additive").trace("le chat noir voit le chien .")
     view = model_map(trace, here="cross-attention", place="score/2,1")
-    assert view._tour == []
+    follow_tour(view)
+    assert [step.get("place", "")[:5] for step in view._tour] == ["", "", "score", ""]
+    assert model_map(trace, tour="")._tour == []
     with pytest.raises(ValueError, match="there is no place"):
         view.place = "encoder/0"
     with pytest.raises(ValueError, match="no part 'head'"):
@@ -721,5 +723,8 @@ def test_the_recurrent_pair_looks_where_it_is_told_and_reads_another_sentence():
         view.chosen = [[2, 8]]
     view.sentence = "le zèbre dort ."
     assert "never saw “zèbre”" in view._refused
+    for tried in re.findall("“(.*?)”", view._refused)[1:]:  # what is offered instead is read
+        view.sentence = tried
+        assert (view.trace.written[-1], view._refused) == ("<eos>", "")
     view.sentence = "la reine dort ."
     assert (view.trace.written[:2], view.chosen, view._refused) == (["the", "queen"], [], "")

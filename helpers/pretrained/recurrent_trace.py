@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import torch
 
 from helpers.pretrained.trace import candidates_of
-from helpers.text.tokenization import BOS, EOS, SPECIALS
+from helpers.text.tokenization import BOS, EOS
 from helpers.transformer.layers import inference
 
+EXAMPLES = ("la reine dort .", "le chien noir voit un cheval .", "le chat voit la reine .")
 LONGEST = 60  # tokens that a translation may have
 
 
@@ -151,10 +152,9 @@ def trace_recurrent(model, source, target, sentence, look=None) -> RecurrentTrac
     def again(other, look=None):
         unknown = [word for word in other.split() if word not in source.ids]
         if unknown:
-            words = [word for word in source.words[len(SPECIALS) :] if len(word) > 4]
-            raise ValueError(
-                f"The model never saw “{unknown[0][:20]}”. It knows {', '.join(words[:12])} …"
-            )
+            known = [each for each in EXAMPLES if all(word in source.ids for word in each.split())]
+            instead = f" Try “{'” or “'.join(known)}”" if known else ""
+            raise ValueError(f"The model never saw “{unknown[0][:20]}”.{instead}")
         return trace_recurrent(model, source, target, other, look)
 
     before, after = found["states"][:-1], found["states"][1:]

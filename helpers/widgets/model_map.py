@@ -101,7 +101,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         pack = pack_recurrent if self.recurrent else pack_trace
         described, data = ({}, b"") if problem else pack(trace)
         inside, more = ({}, b"") if problem or self.recurrent else pack_insides(trace)
-        steps = [] if problem or self.recurrent else tour_of(trace, tour)
+        steps = [] if problem else tour_of(trace, tour)
         state.setdefault("written", _start(trace, here))
         if trace.again and not problem:
             state |= {"_asks": getattr(trace, "image", None) is None, "sentence": _text_of(trace)}
@@ -215,7 +215,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
 
     def _show(self, trace):
         with self.hold_sync():
-            self.trace = trace
+            self.trace, self._tour = trace, tour_of(trace, self._of_tour)
             if self.recurrent:
                 self._trace, self._data = pack_recurrent(trace)
                 return
@@ -223,7 +223,6 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
                 self.follow = ""
             if not is_place(trace, self.place):
                 self.place = "/".join(self.place.split("/")[:4])
-            self._tour = tour_of(trace, self._of_tour)
             inside, self._inside_data = pack_insides(trace)
             if self.off:  # beside what the whole model wrote, each token with its probability
                 shares = [best.probability for best, *_ in self._first.candidates]
@@ -323,7 +322,7 @@ def model_map(trace, here="", tour="all", **state):
     trace : Trace or RecurrentTrace
         What ``translator.trace("…")``, ``minilm.trace("…")``, ``storyteller.trace("…")``,
         ``wardrobe.trace(image)`` or a toy translator's ``trace("…")`` returned. The recurrent pair
-        of lesson 02 gives a smaller map: states, scores, weights, context.
+        of lesson 02 gives a smaller map, with a tour of its own: states, scores, weights, context.
     here : str, default=""
         What the lesson builds: it is lit, and the rest is dimmed until the learner lights it. One
         of "embeddings", "positions", "encoder", "self-attention", "head", "multi-head",

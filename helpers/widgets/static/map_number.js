@@ -20,13 +20,13 @@ export function numberScene(where, place, width, room) {
   let sum = 0;
   const sums = products.map((one) => (sum += one));
   const scene = new Scene(width, room, `One score: ${say.q} ${names[0]} and ${say.k} ${names[1]}, product by product`);
-  const g = layout(width, room, q.length, where.splits ? 8 : 0, stack.image);
+  const g = layout(width, room, q.length, where.splits ? 8 : 0, stack.image, where.parts?.length || 0);
   if (where.splits)
     cornerButton(scene, "Why this weight?", `${place.split("/").slice(0, 5).join("/")}/why`, [
       "what wrote the query and the key",
     ]);
   vectors(scene, where, names, g, say);
-  productBars(scene, products, g, q, k);
+  productBars(scene, products, g, q, k, where.parts);
   running(scene, sums, g);
   // A score is the model's own, rounded once.
   const total = where.words ? valueAt(head.scores, query, key) : sums[sums.length - 1];
@@ -34,7 +34,10 @@ export function numberScene(where, place, width, room) {
 
   const above = [0, 0, width, g.bars - 6];
   const among = [0, g.bars - 6, width, g.sum - g.bars];
-  scene.beat(`${title(say.q)} ${names[0]}, and ${say.k} ${names[1]}: ${q.length} numbers each.`, above);
+  const met = where.parts
+    ? "W s and U h are added, entry by entry, and tanh brings every sum between −1 and 1."
+    : `${title(say.q)} ${names[0]}, and ${say.k} ${names[1]}: ${q.length} numbers each.`;
+  scene.beat(met, above);
   scene.beat("Multiply entry by entry. Same sign gives a positive product, opposite signs a negative one.", among);
   // The query's numbers come down to the key's, and both become their product.
   scene.moves((p, t) =>
@@ -93,28 +96,30 @@ export function cornerButton(scene, words, go, tip, y = 0) {
   scene.button([x, y, wide, 25], words, { go }, tip);
 }
 
-function layout(width, room, n, down, image) {
+// `parts`: how many strips there are above the key, of which it is made.
+function layout(width, room, n, down, image, parts) {
   const left = width < NARROW + 100 ? 98 : image ? 164 : 128;
   const w = width - left - 8;
-  const strip = clamp(room * 0.06, 20, 32);
-  const q = 22 + down;
-  const k = q + strip + 14;
-  const bars = k + strip + 22;
+  const strip = parts ? clamp(room * 0.036, 13, 20) : clamp(room * 0.06, 20, 32);
+  const first = 22 + down;
+  const step = strip + (parts ? 8 : 14);
+  const [q, k] = parts ? [first + (parts + 1) * step, first + parts * step] : [first, first + step];
+  const bars = Math.max(q, k) + strip + 22;
   const slim = width < NARROW;
-  const high = slim ? 56 : clamp(room * 0.2, 70, 120);
+  const high = slim ? 56 - 5 * parts : clamp(room * (parts ? 0.15 : 0.2), 60, 120);
   const sum = bars + high + 20;
-  const sumHigh = slim ? 40 : clamp(room * 0.14, 50, 80);
-  const out = sum + sumHigh + (slim ? 74 : 38);
-  return { width, left, w, cell: w / n, strip, q, k, bars, high, sum, sumHigh, out, room };
+  const sumHigh = slim ? 40 - 3 * parts : clamp(room * (parts ? 0.11 : 0.14), 46, 80);
+  const out = sum + sumHigh + (slim ? 74 - 6 * parts : 38);
+  return { first, step, width, left, w, cell: w / n, strip, q, k, bars, high, sum, sumHigh, out, room };
 }
 
-function vectors(scene, { head, stack, query, key }, names, g, say) {
+function vectors(scene, { head, stack, query, key, parts = [] }, names, g, say) {
   const kinds = [
-    ["q", head.q, head.q.rows > 1 ? query : 0, "query", say.q, names[0]],
-    ["k", head.k, key, "key", say.k, names[1]],
+    ...parts.map(([words, one], i) => [g.first + i * g.step, one, 0, ["query", "key", "ink"][i], words, ""]),
+    [g.q, head.q, head.q.rows > 1 ? query : 0, "query", parts.length ? "× v, learned" : say.q, names[0]],
+    [g.k, head.k, key, "key", parts.length ? "tanh(sum)" : say.k, names[1]],
   ];
-  for (const [at, one, row, color, words, name] of kinds) {
-    const y = g[at];
+  for (const [y, one, row, color, words, name] of kinds) {
     scene.paint((p) => {
       for (let i = 0; i < one.cols; i++) {
         const [r, gr, b] = colourOf(one, valueAt(one, row, i), p.theme);
@@ -122,20 +127,27 @@ function vectors(scene, { head, stack, query, key }, names, g, say) {
       }
     });
     if (row && stack.image) patchRow(scene, stack, row, g.left - 70, y + g.strip / 2, g.strip);
-    scene.label(words, g.left - 10, y + g.strip / 2 - 8, { size: 12, align: "right", color, most: g.left - 10 });
-    scene.label(name, g.left - 10, y + g.strip / 2 + 8, { size: 14, weight: 600, align: "right", most: g.left - 12 });
+    const up = parts.length ? 0 : 8;
+    scene.label(words, g.left - 10, y + g.strip / 2 - up, { size: 12, align: "right", color, most: g.left - 10 });
+    if (up)
+      scene.label(name, g.left - 10, y + g.strip / 2 + 8, { size: 14, weight: 600, align: "right", most: g.left - 12 });
   }
-  scene.label("×", g.left + g.w / 2, g.k - 7, { size: 14, align: "center", color: "muted" });
+  if (!parts.length) scene.label("×", g.left + g.w / 2, g.k - 7, { size: 14, align: "center", color: "muted" });
 }
 
-function productBars(scene, products, g, q, k) {
+function productBars(scene, products, g, q, k, parts) {
   const { middle } = signedBars(scene, products, g.left, g.bars, g.w, g.high);
   scene.label("products", g.left - 10, middle, { size: 13, align: "right" });
-  const tell = (_, _row, i) => [`entry ${i + 1}: ${number(q[i])} × ${number(k[i])} = ${number(products[i])}`];
+  const tell = (_, _row, i) => {
+    const product = `entry ${i + 1}: ${number(q[i])} × ${number(k[i])} = ${number(products[i])}`;
+    if (!parts) return [product];
+    const [asks, answers] = parts.map(([, one]) => number(one.data[i]));
+    return [`tanh(${asks} + ${answers}) = ${number(k[i])}`, product];
+  };
   const name = "Query, key and their products, entry by entry";
-  scene.grid([g.left, g.q, g.w, g.bars + g.high - g.q], oneRow(products), name, tell);
+  scene.grid([g.left, g.first, g.w, g.bars + g.high - g.first], oneRow(products), name, tell);
   scene.targets[scene.targets.length - 1].marks = (p, [, i]) => {
-    p.frame(g.left + i * g.cell - 1.5, g.q - 2, g.cell + 2, g.bars + g.high - g.q + 4);
+    p.frame(g.left + i * g.cell - 1.5, g.first - 2, g.cell + 2, g.bars + g.high - g.first + 4);
   };
 }
 

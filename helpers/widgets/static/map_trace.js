@@ -235,21 +235,22 @@ function readInside(sublayer, what, which, n) {
 function readPairScore(text, model) {
   const [query, key] = (text.split("/")[1] || "").split(",").map(Number);
   if (!(query < model.tokens.length) || !(key < model.source.length)) return { depth: 0 };
-  const cols = model.vector.cols;
-  const mixed = model.source.flatMap((_, s) =>
-    Array.from({ length: cols }, (_, i) =>
-      Math.tanh(valueAt(model.projected_queries, query, i) + valueAt(model.projected_states, s, i)),
-    ),
-  );
+  const { cols } = model.vector;
+  const [asks, answers] = [rowOf(model.projected_queries, query), rowOf(model.projected_states, key)];
+  const sums = model.projected_states.data.map((value, i) => asks[i % cols] + value);
   const head = {
     q: model.vector,
-    k: matrix(Float32Array.from(mixed), model.source.length, cols),
+    k: matrix(sums.map(Math.tanh), model.source.length, cols),
     scores: model.scores,
     weights: model.chosen.includes(query) ? softmax(model.scores) : model.weights,
     allowed: () => true,
   };
+  const strips = { [`W s: step ${query + 1}`]: asks, [`+ U h: “${model.source[key]}”`]: answers };
+  strips["= sum"] = rowOf(matrix(sums, model.source.length, cols), key);
+  const { most } = model.projected_states;
+  const parts = Object.entries(strips).map(([name, values]) => [name, oneRow(values, { most })]);
   const words = { q: "learned vector", k: "tanh(…) for", name: "v", root: "", dot: "v · tanh(…)", all: "the source" };
-  return { depth: 3, head, query, key, keys: model.source, stack: { tokens: model.tokens }, words };
+  return { depth: 3, head, query, key, keys: model.source, stack: { tokens: model.tokens }, words, parts };
 }
 
 // What a step's scores would give, where the learner chose the weights.
