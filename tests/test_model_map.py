@@ -470,7 +470,7 @@ def test_a_gpt_reads_another_beginning_and_goes_on_from_a_chosen_token(gpt):
     cold, view.temperature = view.trace.written, 2.0
     view.chosen = [[first, 2], [first + 3, 1]]  # what the first choice led to stays
     assert view.trace.written[: first + 3] == cold[: first + 3]
-    view.sentence = text = view._trace["whole"]  # unchanged text: the model goes on from its end
+    view.sentence = text = view._trace["goesOn"]  # unchanged text: the model goes on from its end
     assert (view.trace.text, set(view.trace.drawn_at)) == (text, {2.0})
 
 

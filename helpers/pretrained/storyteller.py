@@ -58,7 +58,7 @@ class Storyteller(Writer):
         found = trace_gpt(self.model, all_ids, n_given, self.tokens, "the story model")
 
         drawn_at = drawn_at + [heat] * (len(written) - 1)
-        more = more | {"whole": self.decode(all_ids)}
+        more = more | {"goes_on": self.decode(all_ids)}
 
         def onward(row, token_id, heat=1.0):
             begun = torch.cat([all_ids[: row + 1], torch.tensor([token_id])])

@@ -148,7 +148,7 @@ class Trace:
         Writes another token, given by its id, at a target position, and lets the model go on.
     drawn_at : list of float, default=()
         The temperature at which each of `written` was drawn, where a model draws.
-    whole : str, default=""
+    goes_on : str, default=""
         There, what was read together with what was drawn.
     network : nn.Module, default=None
         The model itself, for what the map shows of its weights.
@@ -172,7 +172,7 @@ class Trace:
     choices: list = ()
     onward: Callable | None = None
     drawn_at: list = ()
-    whole: str = ""
+    goes_on: str = ""
     network: torch.nn.Module | None = None
     source_ids: torch.Tensor | None = None
     target_ids: torch.Tensor | None = None

@@ -111,7 +111,7 @@ def pack_trace(trace) -> tuple[dict, bytes]:
         "reads": int(trace.text) if trace.choices else -1,
     }
     if trace.drawn_at:
-        described |= {"drawnAt": trace.drawn_at, "whole": trace.whole}
+        described |= {"drawnAt": trace.drawn_at, "goesOn": trace.goes_on}
     return described, packer.bytes()
 
 

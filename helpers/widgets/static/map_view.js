@@ -187,7 +187,7 @@ class MapView {
     this.pause();
     const [read, refused] = [this.model.get("sentence"), this.model.get("_refused")];
     // Where nothing was changed, a model that draws goes on from the last token.
-    const whole = sentence === read && !refused && this.trace.whole;
+    const whole = sentence === read && !refused && this.trace.goesOn;
     this.hear(sentence === read && !whole ? refused : "The model is reading your sentence …");
     this.set({ sentence: whole || sentence });
   }
