@@ -140,8 +140,8 @@ class Trace:
         What was read, where tokens don't give it back.
     guesses : list of Candidate, default=()
         A ViT's likeliest class after every layer, were that layer the last.
-    target : float, default=1.0
-        The probability that training asked of the right class, less than 1 with label smoothing.
+    aim : str, default=""
+        How sure label smoothing made a ViT, in a sentence.
     choices : list of (Tensor, str, str, float), default=()
         Pictures that `again` reads by place: with their class, the model's and its probability.
     onward : function (int, int) -> Trace, default=None
@@ -168,7 +168,7 @@ class Trace:
     again: Callable | None = None
     text: str = ""
     guesses: list = ()
-    target: float = 1.0
+    aim: str = ""
     choices: list = ()
     onward: Callable | None = None
     drawn_at: list = ()

@@ -83,8 +83,9 @@ class Wardrobe:
         tokens = ["[CLS]", *(f"{row},{column}" for row in grid for column in grid)]
         name = "a ViT for clothes"
         trace = trace_vision(self.model, as_input(images), tokens, name, image, CLASSES)
-        smoothing = self.card.get("settings", {}).get("label_smoothing", 0)
-        trace = replace(trace, target=1 - smoothing * (1 - 1 / len(CLASSES)))
+        if smoothing := self.card.get("settings", {}).get("label_smoothing", 0):
+            goal = 1 - smoothing * (1 - 1 / len(CLASSES))
+            trace = replace(trace, aim=f"Label smoothing made {goal:.0%} the goal of its training.")
         if among is None:
             return trace
         shares, said = self.probabilities(among.images).max(-1)

@@ -106,7 +106,7 @@ def pack_trace(trace) -> tuple[dict, bytes]:
         ],
         "image": None if trace.image is None else packer.add(trace.image),
         "guesses": [[one.token, round(one.probability, 5)] for one in trace.guesses],
-        "target": trace.target,
+        "aim": trace.aim,
         "choices": [[packer.add(image), *more] for image, *more in trace.choices],
         "reads": int(trace.text) if trace.choices else -1,
     }

@@ -148,7 +148,7 @@ STEPS = {
     ),
     "classes": (
         "Only the class token's vector goes to the last linear layer. A softmax turns its scores, "
-        "one per class, into probabilities: {next_share} for “{next}”.{aim}",
+        "one per class, into probabilities: {next_share} for “{next}”. {aim}",
         {"parts": ["output"]},
     ),
     "choose": (
@@ -379,7 +379,6 @@ def _words(trace):
     place = f"{name}/{layer}/{first[0].kind}/{head}"
     source = _tokens(stack.tokens)
     row = _most_telling(source, [parts[0].heads for parts in stack.layers])
-    smoothing = f" Label smoothing set {percent(trace.target)} as the goal."
     words = {
         "n_source": len(source),
         "shown": min(STRIP, stack.embeddings.shape[-1]),
@@ -397,7 +396,7 @@ def _words(trace):
         "head": place,
         "turned": f"{place}/q/{query}",
         "number": f"{place}/{query},{key}",
-        "aim": smoothing if trace.target < 1 else "",
+        "aim": trace.aim,
     }
     if len(trace.stacks) == 2:
         return words | _target_words(trace, source)

@@ -27,17 +27,14 @@ export function answer(scene, model, stack, m, rows, row) {
   const deep = Math.max(height + (losses ? m.pitch + 16 : 0), first + found.length * pitch - top);
   const classes = stack.name === "encoder";
   const heading = losses ? fitting(LOSS, width / 1.1) : classes ? "class" : "next token";
-  scene.label(heading, width < 84 ? right : left, top - 11, {
-    size: 13,
-    weight: 600,
-    align: width < 84 ? "right" : "left",
-  });
+  const [from, align] = width < 84 ? [right, "right"] : [left, "left"];
+  scene.label(heading, from, top - 11, { size: 13, weight: 600, align });
   // Written next, or the likeliest.
   const chosen = found.find(({ drawn }) => drawn) || found[0];
   const bar = width - textWidth(">99.9%", 12) - 8;
   const lost = losses && lossesOf(model, rows);
   scene.paint((p) => {
-    p.strips(stack.output, x, top, strip, m.pitch, { rows, own: m.own });
+    p.strips(stack.output, x, top, strip, m.pitch, { rows });
     p.box(x - 2, y0 - m.pitch / 2, strip + 4, m.pitch, { edge: p.theme.query, line: 2, radius: 3 });
     if (losses)
       return lossRows(p, lost, (r) => stack.y(r < rows ? r : stack.n, last), m.pitch, left, width, model.vocabulary);
@@ -47,12 +44,8 @@ export function answer(scene, model, stack, m, rows, row) {
       p.ribbon(x + strip + 3, y0, left - 4, y, 1 + 3 * share, p.theme.query, 0.35 + 0.65 * share);
       // Where there is no room for a word, its colour alone says that this token was drawn.
       const word = drawn && width >= 84;
-      p.text(spelt(token), left, y - 6, {
-        size: 14,
-        weight: one === chosen ? 650 : 400,
-        most: width - (word ? 50 : 0),
-        color: drawn ? p.theme.query : p.theme.ink,
-      });
+      const [weight, color] = [one === chosen ? 650 : 400, drawn ? p.theme.query : p.theme.ink];
+      p.text(spelt(token), left, y - 6, { size: 14, weight, color, most: width - (word ? 50 : 0) });
       if (word) p.text(mark, right, y - 7, { size: 12, weight: 650, align: "right", color: p.theme.query });
       p.text(brief(share), right, y + 8, { size: 12, align: "right", color: p.theme.muted });
       p.box(left, y + 5, bar, 6, { fill: p.theme.masked, radius: 3 });

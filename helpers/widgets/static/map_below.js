@@ -20,11 +20,7 @@ export function belowOf(view) {
     const { beat, stop } = view; // what plays, and the tour, scroll by themselves
     below.hidden = !view.scrolls || (!long() && !top());
     below.style.visibility = beat >= 0 || stop >= 0 ? "hidden" : "";
-    const words = long()
-      ? ["↓ more", "↑ back up"]
-      : both()
-        ? ["↓ decoder", "↑ encoder"]
-        : ["↓ answer", view.trace.image ? "↑ picture" : "↑ tokens"];
+    const words = long() ? ["↓ more", "↑ back up"] : both() ? ["↓ decoder", "↑ encoder"] : ["↓ answer", "↑ back up"];
     below.textContent = words[Number(low())];
   };
   // The first touch of a map scrolls it; this press scrolls by itself.

@@ -7,10 +7,6 @@ import { sentenceOf } from "./map_trace.js";
 import { compared } from "./map_without.js";
 import { shorten } from "./text.js";
 
-// Why a sure answer stops short of 100%.
-export const aim = ({ target }) =>
-  target < 1 ? `Trained with label smoothing, the model aims at ${percent(target)} for its class, not at 100%.` : "";
-
 export const choosing = {
   choose(rank) {
     const { current, trace } = this;
@@ -36,9 +32,9 @@ export const choosing = {
   },
   judged(place) {
     const { is, said, share } = this.trace.choices[place];
-    const right = is === said ? "and the model agrees" : `but the model says “${said}”`;
-    const full = percent(share) === percent(this.trace.target) ? ` ${aim(this.trace)}` : "";
-    return `Picture ${place + 1} is labelled “${is}”, ${right}, with ${percent(share)}.${full}`;
+    const [right, aim] =
+      is === said ? ["and the model agrees", ` ${this.trace.aim}`] : [`but the model says “${said}”`, ""];
+    return `Picture ${place + 1} is labelled “${is}”, ${right}, with ${percent(share)}.${aim}`;
   },
   // A head is switched off, or on again.
   turn(place) {

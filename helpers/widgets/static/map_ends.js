@@ -1,7 +1,6 @@
 // The map, second depth at both ends: how tokens become vectors, and how a vector becomes a token.
 
 import { lossesOf } from "./map_answer.js";
-import { aim } from "./map_choice.js";
 import { travel } from "./map_moves.js";
 import { Scene, brief, number, percent } from "./map_scene.js";
 import { heat, patchRow } from "./map_patches.js";
@@ -185,14 +184,8 @@ export function outputScene(model, where, width, room, row, dials) {
     });
   });
   const among = classes ? "class" : "token of the vocabulary";
-  const whose = classes ? "class token" : `“${stack.tokens[row]}”`;
-  scene.note(
-    fitting([`${whose}, last layer`, whose, classes ? stack.tokens[0] : whose], left - 20, 12),
-    0,
-    y0 - 26,
-    "left",
-    left - 20,
-  );
+  const whose = classes ? stack.tokens[0] : `“${stack.tokens[row]}”`;
+  scene.note(fitting([`${whose}, last layer`, whose], left - 20, 12), 0, y0 - 26, "left", left - 20);
   const hot = dials && dials.temperature !== 1;
   const size = slim ? 14 : 16;
   const align = slim ? "right" : "left";
@@ -229,7 +222,7 @@ export function outputScene(model, where, width, room, row, dials) {
   scene.beat(`A softmax turns logits into probabilities. ${likely}.`, [x2 - 8, 0, width - x2 + 8, deep]);
   const rest = `${percent(Math.max(0, 1 - sum))} goes to the ${others}, “${found[0].token}” keeps ${percent(found[0].share)}`;
   scene.hint = classes
-    ? `The class token’s vector alone decides. The other vectors of the last layer aren’t used. ${aim(model)}`
+    ? `The class token’s vector alone decides. The other vectors of the last layer aren’t used. ${model.aim}`
     : model.scored
       ? `This row is scored on the reference: ${lossesOf(model).found[row].says}.${hot ? ` The loss always takes p at temperature 1; at ${dials.temperature.toFixed(1)} it would be ${percent(chosen.share)}.` : ring ? " Press another token to score that instead." : ""}`
       : `${hot ? `At temperature ${dials.temperature.toFixed(1)}, ${rest}.` : `The ten likeliest tokens after “${stack.tokens[row]}”.`} ${ring ? "Press another one, and the model goes on from that instead." : model.kind === "GPT" ? "One of them is drawn and becomes the next input." : "What is written next becomes the decoder’s next input."} ${said(found.map((one) => one.token))}`;

@@ -114,8 +114,7 @@ function strip(scene, g, one, x, words, what, tokens, inside = "") {
   if (g.strip < 20) return;
   // Two lines of names where they are close.
   const low = g.strip < 34 && words.startsWith("sum") ? 14 : 0;
-  const style = { size: 12, color: "muted", align: "center", most: g.strip + 2 * g.gap };
-  scene.label(words, x + g.strip / 2, g.bottom + 12 + low, style);
+  scene.note(words, x + g.strip / 2, g.bottom + 12 + low, "center", g.strip + 2 * g.gap);
 }
 
 // One sublayer: norm, what it does, what it found, and the addition to the stream.

@@ -12,18 +12,9 @@ export function hidden(scene, model, g, sublayer, x, wide, tokens) {
   });
   const inside = g.inside(sublayer, "neurons");
   const dark = (m, row) => rowOf(m, row).filter((value) => value <= 0).length;
-  if (g.strip >= 20)
-    scene.label(
-      one.cols < one.width ? `${one.cols} of ${one.width}` : `${one.width} wide`,
-      x + wide / 2,
-      g.bottom + (g.strip < 34 ? 26 : 12),
-      {
-        size: 12,
-        color: "muted",
-        align: "center",
-        most: wide + 2 * g.gap,
-      },
-    );
+  const width = one.cols < one.width ? `${one.cols} of ${one.width}` : `${one.width} wide`;
+  const low = g.bottom + (g.strip < 34 ? 26 : 12);
+  if (g.strip >= 20) scene.note(width, x + wide / 2, low, "center", wide + 2 * g.gap);
   scene.grid(
     [x + slope, g.top, wide - 2 * slope, g.bottom - g.top],
     one,

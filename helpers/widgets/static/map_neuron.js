@@ -60,14 +60,11 @@ export function neuronScene(where, place, width, room) {
   const bars = rows.map(([key, values, title, more]) => {
     const y = at[key] + 22;
     const drawn = signedBars(scene, values, left, y + 14, wide, high - 28, range);
+    const tip = (value) => drawn.middle - value * drawn.unit + (value < 0 ? 8 : -8);
+    const style = { size: 12, align: "center" };
     if (pitch > 30)
       scene.paint((p) =>
-        values.forEach((value, t) =>
-          p.text(number(value), left + (t + 0.5) * pitch, drawn.middle - value * drawn.unit + (value < 0 ? 8 : -8), {
-            size: 12,
-            align: "center",
-          }),
-        ),
+        values.forEach((value, t) => p.text(number(value), left + (t + 0.5) * pitch, tip(value), style)),
       );
     scene.heading(`${title}: ${number(values[row])}`, `for “${tokens[row]}”; ${more}`, left, at[key] + 10, wide);
     scene.paint((p) =>

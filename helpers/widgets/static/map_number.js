@@ -189,15 +189,10 @@ function outcome(scene, { head, query, key, keys, stack }, place, dot, names, g,
   const fits = steps.every((words) => 1.12 * textWidth(words, 16) < g.w / 3 - 6);
   const [from, each] = fits ? [g.left, g.w / 3] : [4, (g.width - 8) / 3];
   const stacked = g.width < NARROW;
+  const style = { size: fits ? 16 : 13, weight: 650, most: stacked ? g.w : each - 6 };
+  const at = (i) => (stacked ? [g.left, line + 18 * i] : [from + i * each, line]);
   scene.paint((p) =>
-    steps.forEach((words, i) =>
-      p.text(words, stacked ? g.left : from + i * each, line + (stacked ? 18 * i : 0), {
-        size: fits ? 16 : 13,
-        weight: 650,
-        color: [p.theme.ink, p.theme.query, p.theme.query][i],
-        most: stacked ? g.w : each - 6,
-      }),
-    ),
+    steps.forEach((words, i) => p.text(words, ...at(i), { ...style, color: i ? p.theme.query : p.theme.ink })),
   );
   const n = keys.length;
   const pitch = g.w / n;
@@ -215,13 +210,9 @@ function outcome(scene, { head, query, key, keys, stack }, place, dot, names, g,
   }
   const base = g.room - (turn ? 66 : image ? Math.min(pitch, 27) + 20 : 24);
   const high = base - g.out - 18;
-  const over = `softmax over ${say.all}`;
-  // Left of the bars, or above them where a picture lies there.
-  if (image) scene.label(over, g.left, g.out + 5, { size: 13 });
-  else
-    wrapped(over, g.left - 12, 13).forEach((words, i) => {
-      scene.label(words, g.left - 10, g.out + 12 + 16 * i, { size: 13, align: "right" });
-    });
+  const over = wrapped(`softmax over ${say.all}`, image ? g.w : g.left - 12, 13);
+  const [from2, y, align] = image ? [g.left, g.out + 5, "left"] : [g.left - 10, g.out + 12, "right"];
+  over.forEach((words, i) => scene.label(words, from2, y + 16 * i, { size: 13, align }));
   const weights = rowOf(head.weights, query);
   const most = Math.max(...weights);
   scene.paint((p) => {
@@ -232,25 +223,18 @@ function outcome(scene, { head, query, key, keys, stack }, place, dot, names, g,
       const size = Math.max(1, (high * weight) / most);
       p.box(x + 2, base - size, Math.max(2, pitch - 4), size, { fill: own ? p.theme.query : p.theme.lane, radius: 2 });
       if (pitch > 26 && (weight >= 0.01 || own))
-        p.text(
-          own ? exact : digits(weight, 2),
-          x + pitch / 2,
-          base - size - 9,
-          own ? { ...above, weight: 650 } : above,
-        );
+        p.text(own ? exact : digits(weight, 2), x + pitch / 2, base - size - 9, { ...above, weight: own ? 650 : 400 });
     });
   });
   keys.forEach((token, s) => {
     if (image && s && pitch > 6) patchRow(scene, stack, s, g.left + (s + 1) * pitch - 1, base + 3 + pitch / 2, pitch);
     if (image && s !== key) return;
+    const own = s === key ? { weight: 650 } : { color: "muted" };
     const style = turn
-      ? { size: 12, turn: -turn, align: "right", most: 56 }
-      : { size: 13, align: "center", most: image ? 0 : pitch - 3 };
-    scene.label(token, g.left + (s + 0.5) * pitch, base + (turn ? 7 : image ? Math.min(pitch, 27) + 11 : 13), {
-      ...style,
-      weight: s === key ? 650 : 400,
-      color: s === key ? "ink" : "muted",
-    });
+      ? { ...own, size: 12, turn: -turn, align: "right", most: 56 }
+      : { ...own, size: 13, align: "center", most: image ? 0 : pitch - 3 };
+    const down = turn ? 7 : image ? Math.min(pitch, 27) + 11 : 13;
+    scene.label(token, g.left + (s + 0.5) * pitch, base + down, style);
   });
   const tell = (_, _row, s) => [
     say.name ? `“${keys[s]}”` : `${names[0]} to “${keys[s]}”`,

@@ -6,9 +6,6 @@ import { FONT, shorten, textWidth } from "./text.js";
 // A photograph looks the same on both papers.
 const GREYS = Array.from({ length: 256 }, (_, i) => [i, i, i]);
 
-// How much is left of what stands beside what is told.
-const PALE = 0.4;
-
 // A matrix as a picture of one pixel a number, kept as long as the matrix lives.
 const pictures = { light: new WeakMap(), dark: new WeakMap() };
 function pictureOf(one, theme) {
@@ -57,19 +54,12 @@ export class Paint {
     context.restore();
   }
 
-  // Vectors, one a row, each a strip of colours; all but an `own` one are pale.
-  strips(
-    one,
-    x,
-    y,
-    width,
-    pitch,
-    { height = Math.max(2, Math.round(pitch * 0.68)), rows = one.rows, from = 0, own = -1 } = {},
-  ) {
+  // Vectors, one a row, each a strip of colours; beside a row of which is told, an `own` one, they are pale.
+  strips(one, x, y, width, pitch, { height = Math.max(2, Math.round(pitch * 0.68)), rows = one.rows, from = 0 } = {}) {
     const picture = pictureOf(one, this.theme);
     const top = y + (pitch - height) / 2;
     for (let r = from; r < rows; r++) {
-      this.context.globalAlpha = own < 0 || r === own ? 1 : PALE;
+      this.context.globalAlpha = (this.own ?? r) === r ? 1 : 0.4;
       this.context.drawImage(picture, 0, r, one.cols, 1, x, top + r * pitch, width, height);
     }
     this.context.globalAlpha = 1;
@@ -207,7 +197,7 @@ export class Paint {
     context.lineTo(x, y + height - inset);
     context.closePath();
   }
-  lens(one, x, y, width, height, rows = one.rows, own = -1) {
+  lens(one, x, y, width, height, rows = one.rows) {
     const { context, theme } = this;
     const outline = () => this.outline(x, y, width, height, width * 0.34, height * 0.16);
     context.save();
@@ -215,9 +205,8 @@ export class Paint {
     context.clip();
     context.fillStyle = theme.box;
     context.fillRect(x, y, width, height);
-    context.globalAlpha = own < 0 ? 1 : PALE;
+    context.globalAlpha = this.own === undefined ? 1 : 0.4;
     context.drawImage(pictureOf(one, theme), 0, 0, one.cols, rows, x, y, width, (height * rows) / one.rows);
-    context.globalAlpha = 1;
     context.restore();
     outline();
     context.strokeStyle = theme.edge;

@@ -3,7 +3,7 @@
 import { own } from "./map_moves.js";
 import { brief } from "./map_scene.js";
 import { valueAt } from "./map_trace.js";
-import { fitting, textWidth, wrapped } from "./text.js";
+import { fitting, textWidth } from "./text.js";
 
 // The picture with its seams, beside the rows or, on a phone, above them; where it lies is left in the
 // scene. Below or beside it are the others that can be read.
@@ -106,13 +106,10 @@ export function verdicts(scene, { guesses }, { blocks, layers }, m) {
   const base = top - 36;
   const points = guesses.map(([, share], i) => [layers[i].out + 3, base - (base - 24) * share]);
   const list = m.side + 36;
-  const asks = m.narrow ? "The model’s answer after each layer" : "After each layer, what would the model answer?";
-  const [left, high, words] = m.narrow ? [8, list - 18, 12] : [0, 16, 15];
-  wrapped(asks, x - 12 + scene.width * m.narrow, words).forEach((line, i) => {
-    scene.label(line, left, high + 20 * i, { size: words });
-  });
+  const [from, y, align] = m.narrow ? [8, list - 19, "left"] : [x - 14, base - 16, "right"];
+  scene.label("The answer after each layer", from, y, { size: 14, align });
   if (m.narrow) scene.part("verdicts", 0, list - 28, scene.width - 2, 20 * guesses.length + 27);
-  else scene.part("verdicts", x - 2, 2, points[points.length - 1][0] - x + 14, top - 22);
+  else scene.part("verdicts", x - 2, 2, points[points.length - 1][0] - x + 20, top - 22);
   guesses.forEach(([token, share], i) => {
     const row = [layers[i].out, blocks[i + 1].top, layers[i].end - layers[i].out, m.pitch];
     scene.part("verdicts", ...row);
@@ -133,7 +130,7 @@ export function verdicts(scene, { guesses }, { blocks, layers }, m) {
       if (i) p.straight(from + 6, start, to, y, { color, width: 4 });
       p.box(to - 5, y - 5, 10, 10, { fill: color, radius: 5 });
       p.text(token, to + 5, Math.min(start, y) - 14, style);
-      p.text(brief(share), to + 5, y + 14, { ...style, size: 13 });
+      p.text(brief(share), to, y + 16, { ...style, size: 13, align: "center" });
     });
   });
 }

@@ -66,11 +66,8 @@ export function projectScene(where, place, width, room, { asked, live }) {
     scene.top([x + j * each, top, each, high], (p) => p.frame(...column));
     scene.paint((p) => p.frame(left - 1, top - 1, 50, high + 2));
     const after = x + (j + 1) * each + half;
-    scene.label(dot, after + half < width ? after : x + j * each - half, bottom - 9, {
-      size: 13,
-      weight: 650,
-      align: "center",
-    });
+    const at = after + half < width ? after : x + j * each - half;
+    scene.label(dot, at, bottom - 9, { size: 13, weight: 650, align: "center" });
   } else {
     const says = live
       ? "The kernel is sending the matrix …"
@@ -81,12 +78,8 @@ export function projectScene(where, place, width, room, { asked, live }) {
   lines.forEach(([words, one], i) => {
     const last = i === lines.length - 1;
     const y = bottom + 30 * i + (last ? clocks : 0);
-    scene.label(words, x - 8, y + 11, {
-      size: 13,
-      align: "right",
-      weight: last ? 650 : 400,
-      color: last ? word : "ink",
-    });
+    const look = last ? { weight: 650, color: word } : {};
+    scene.label(words, x - 8, y + 11, { size: 13, align: "right", ...look });
     if (!one) return;
     scene.paint((p) => p.matrix(one, x, y, wide, 22));
     scene.grid([x, y, wide, 22], one, last ? `The ${word} of “${tokens[row]}”` : `W_${big}: ${words}`, (m, _, j) => [

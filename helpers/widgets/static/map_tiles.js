@@ -45,11 +45,7 @@ export function tiles(scene, model, stack, sublayer, place, [x, y, width, height
     const [left, top, side] = sublayer.tiles[h];
     if (stack.image) {
       const go = `${stack.name}/${place}/${sublayer.kind}/${h}`;
-      scene.button(sublayer.tiles[h], `${name}: open it`, { go }, [
-        name,
-        `on average a patch ${does()}`,
-        "click to open",
-      ]);
+      scene.button(sublayer.tiles[h], `${name}: open it`, { go }, [name, does(), "click to open it"]);
       return scene.paint((p) => heat(p, [left, top, side], stack, head.weights, scene.measures.query));
     }
     scene.paint((p) => p.matrix(head.weights, left, top, side, side, { rows: shown }));

@@ -89,9 +89,9 @@ export function wholeScene(model, width, room, rows, current = rows - 1, spare =
   const m = measures(model, width, room, spare);
   const { encoder, decoder } = model;
   const scene = new Scene(width, 0, "The whole model");
-  // Of a picture's rows one is told of; the others are paler. Its answers need room below it on a phone.
-  const listed = m.narrow && model.guesses.length ? 20 * model.guesses.length + 30 : 0;
-  scene.measures = Object.assign(m, { current, query, listed, own: model.image ? query : -1 });
+  // On a phone the answers after each layer stand below the picture.
+  scene.measures = Object.assign(m, { current, query, listed: m.narrow ? 30 + 20 * model.guesses.length : 0 });
+  if (model.image) scene.paint((p) => (p.own = query));
   let top = m.above + (m.narrow && model.image ? m.side + m.listed + 59 : 0);
   for (const stack of model.stacks) {
     const n = stack === decoder ? rows : stack.n;
@@ -120,9 +120,8 @@ function stackScene(scene, model, stack, m, rows) {
     const reach = stack.answers && i > stack.layers.length ? x : end; // not through what is answered
     scene.paint((p) => {
       for (let row = 0; row < stack.n; row++) {
-        const color = row < rows ? p.theme.lane : p.theme.box;
-        const own = row === m.own ? { color: p.theme.query, width: 2.5 } : {};
-        p.straight(label + 4, stack.y(row, i), reach, stack.y(row, i), { color, width: row < rows ? 1.5 : 1, ...own });
+        const color = row === p.own ? p.theme.query : row < rows ? p.theme.lane : p.theme.box;
+        p.straight(label + 4, stack.y(row, i), reach, stack.y(row, i), { color, width: row < rows ? 1.5 : 1 });
       }
     });
     tokens(scene, model, stack, m, top, rows, i);
@@ -192,7 +191,7 @@ const COLUMNS = [
   ["entered", "embedding plus position", "positions"],
 ];
 
-function embedding(scene, model, stack, { label, strip, gap, pitch, own, vectors: room }, rows) {
+function embedding(scene, model, stack, { label, strip, gap, pitch, vectors: room }, rows) {
   const [{ top }] = stack.blocks;
   const height = stack.n * pitch;
   const words = stack.title;
@@ -203,7 +202,7 @@ function embedding(scene, model, stack, { label, strip, gap, pitch, own, vectors
   columns.forEach(([name, what, part], i) => {
     scene.paint((p) => {
       p.box(xs[i], top, wide, rows * pitch, { fill: p.theme.paper, radius: 2 });
-      p.strips(stack[name], xs[i], top, wide, pitch, { rows, own });
+      p.strips(stack[name], xs[i], top, wide, pitch, { rows });
       const [x, y] = [xs[i] - gap / 2, top + (rows * pitch) / 2];
       if (!i) return;
       // On paper, above the lines that run past.
@@ -256,7 +255,7 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
     const box = (sublayer.box = [at, top, wide, height]);
     const plus = at + wide + pad / 2;
     if (sublayer.heads) tiles(scene, model, stack, sublayer, i, [at, top + 4, wide, height - 8], rows, grid);
-    else scene.paint((p) => p.lens(sublayer.hidden, box[0], top + 6, wide, height - 12, rows, m.own));
+    else scene.paint((p) => p.lens(sublayer.hidden, box[0], top + 6, wide, height - 12, rows));
     const names = sublayer.heads ? [sublayer.kind, "multi-head"] : [sublayer.kind];
     scene.part(names, left, top - 3, plus - 1.5 - left, height + 6);
     adds(scene, plus, top, height, KINDS[sublayer.kind].toLowerCase());
@@ -271,7 +270,7 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
   scene.label(long ? `Layer ${i + 1}` : String(i + 1), x + 2, top - 12, { size: 13, color: "muted" });
   Object.assign(sublayers, { out: x + width + 5, end: x + width + 5 + exit });
   const { after } = sublayers[sublayers.length - 1];
-  scene.paint((p) => p.strips(after, sublayers.out, top, exit, m.pitch, { rows, own: m.own }));
+  scene.paint((p) => p.strips(after, sublayers.out, top, exit, m.pitch, { rows }));
   const said = ["After", "after"].map((word) => `${word} ${name.toLowerCase()}`);
   scene.vectors([sublayers.out, top, exit, rows * m.pitch], after, stack.tokens, said, () => go, rows);
 }
