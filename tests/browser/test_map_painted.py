@@ -1,6 +1,7 @@
 """The map in a real browser: in JupyterLab, and offline in a page without a kernel."""
 
 import re
+import time
 
 import numpy
 import pytest
@@ -382,6 +383,18 @@ def test_play_pause_and_steps(offline, trace):
     page.wait_for_function("Number(document.querySelector('.mm-player input').value) > 10")
     page.get_by_role("button", name=re.compile("^Pause")).click()
     expect(page.get_by_role("button", name=re.compile("^Play"))).to_be_visible()
+    took = []
+    for speed in ("½×", "2×"):
+        slider.fill(str(last - 2))
+        page.get_by_label("Speed").select_option(speed)
+        began = time.monotonic()
+        page.get_by_role("button", name="Play (P)").click()
+        page.wait_for_function(
+            "last => document.querySelector('.mm-player input').value > last - 2", arg=last
+        )
+        took.append(time.monotonic() - began)
+        page.get_by_role("button", name="Pause (P)").click()
+    assert took[0] > 2 * took[1]
 
 
 MOVED = [
@@ -864,6 +877,24 @@ def test_in_jupyterlab_another_token_is_chosen_and_taken_back(open_notebook):
     expect(chosen).to_have_count(0)
 
 
+def test_in_jupyterlab_a_head_is_switched_off_and_both_translations_stand_there(open_notebook):
+    place = 'tour="00", place="decoder/0/cross-attention/2"'
+    page = open_notebook([IN_LAB.replace('tour="00"', place)], size=(1280, 900))
+    strip = page.get_by_role("group", name="Without a head")
+    page.get_by_role("button", name="Switch this head off").click()
+    expect(strip).to_contain_text("Without decoder layer 1, cross-attention, head 3")
+    expect(strip).to_contain_text("The same words, but not as sure: most of all, “")
+    open_(page, "^Layer$")
+    open_(page, "^Head 2 of cross-attention")
+    page.get_by_role("button", name="Switch this head off").click()
+    expect(strip).to_contain_text("Without 2 heads")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    strip.get_by_role("button", name="Switch them on").click()
+    expect(page.locator(".mm-words")).to_contain_text("As the model wrote it: “A black dog runs")
+    expect(strip).to_be_hidden()
+
+
 def test_a_followed_token_is_followed_deeper_and_two_words_can_be_swapped(offline, trace):
     page = offline(model_map(trace))
     open_(page, "^Source token 3: noir")
@@ -949,6 +980,8 @@ def test_where_it_is_narrow_picture_words_and_buttons_are_in_view_together(offli
         box = page.locator(".mm-hit:focus").bounding_box()
         assert frame["y"] <= box["y"] < frame["y"] + frame["height"] - 24
     assert page.locator(".mm-hit:focus").get_attribute("aria-label") == "Source token 1: Un"
+    page = offline(model_map(trace, here="cross-attention"), size, has_touch=True)
+    page.wait_for_function(seen.replace("layer 2", "layer 1"), arg=[frame["y"], frame["height"]])
     page = offline(model_map(trace, tour=["follow-target"]), size, has_touch=True)
     page.get_by_role("button", name="Take the tour").click()  # it tells of the last layer
     page.wait_for_function(seen.replace("layer 2", "layer 3"), arg=[frame["y"], frame["height"]])

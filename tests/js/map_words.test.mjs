@@ -10,6 +10,7 @@ import { lightsUp } from "../../helpers/widgets/static/map_network.js";
 import { grouped, sayWhy } from "../../helpers/widgets/static/map_why.js";
 import { brief, percent } from "../../helpers/widgets/static/map_scene.js";
 import { namePlaces } from "../../helpers/widgets/static/map_rows.js";
+import { compared } from "../../helpers/widgets/static/map_without.js";
 import { deeper, matrix, sentenceOf, tellingPair } from "../../helpers/widgets/static/map_trace.js";
 import { digits, marksIn, spelt } from "../../helpers/widgets/static/text.js";
 
@@ -29,6 +30,16 @@ test("a sentence is put together as people write it", () => {
   assert.equal(sentenceOf(["A", "black", "‿bird", "sings", ".", "<eos>"]), "A blackbird sings.");
   assert.equal(sentenceOf(["A", "man", "'", "‿s", "t", "-", "‿shirt", ",", "here"]), "A man's t-shirt, here");
   assert.equal(sentenceOf([]), "");
+});
+
+test("without a head: what stays at both ends, what changed, and what became of a probability", () => {
+  const candidates = [[["A", 0, 0.9]], [["is", 0, 0.5], ["runs", 0, 0.4]], [["running", 0, 0.8]], [[".", 0, 1]]];
+  const [whole, written] = [[["A", 0.9], ["runs", 0.7], [".", 0.9]], ["A", "is", "running", "."]];
+  assert.deepEqual(compared({ whole, written, candidates }), [["A", "runs.", ""], ["A", "is running.", ""], "“runs” had 70% and now has 40%; “is” has 50%."]);
+  const longer = { whole: [["A", 0.9], ["dog", 0.9], ["dog", 0.9]], written: ["A", "dog"], candidates: [[["A", 0, 0.6]], [["dog", 0, 0.9]]] };
+  assert.deepEqual(compared(longer).slice(0, 2), [["A dog", "dog", ""], ["A dog", "", ""]]);
+  longer.whole.pop();
+  assert.equal(compared(longer)[2], "The same words, but not as sure: most of all, “A” had 90% and now has 60%.");
 });
 
 test("why a weight is what it is stays true where parts cancel", () => {

@@ -59,7 +59,11 @@ export class Bars {
     });
     this.moment = make("span", { class: "mm-moment", "aria-hidden": "true" });
     const player = make("div", { class: "mm-player", role: "group", "aria-label": "Play" });
-    player.append(this.stepBack, this.playing, this.stepOn, this.slider, this.moment);
+    this.speed = make("select", { "aria-label": "Speed" });
+    for (const speed of [0.5, 1, 2])
+      this.speed.append(make("option", { value: speed }, `${speed === 0.5 ? "½" : speed}×`));
+    this.speed.value = "1";
+    player.append(this.stepBack, this.playing, this.stepOn, this.slider, this.moment, this.speed);
     this.words = make("div", { class: "mm-words" });
     this.tour = make("div", { class: "mm-tour", role: "group", "aria-label": "Tour" });
     this.foot = make("div", { class: "mm-foot" }, this.tour, player, this.words);

@@ -138,15 +138,20 @@ function collects(sublayer, stack, block) {
   return Object.assign(work, { open: true });
 }
 
-// The sentence in one line; its tokens go down to their rows, one after the other.
-function cutUp({ tokens, nameRects }, most) {
+// The sentence in one line, below all names; its tokens go to their rows, one after the other.
+function cutUp({ tokens, nameRects, n, y: at }, most) {
   const places = tokens.map((_, row) => nameRects[0](row));
   let from = places[0][0] + 4;
   const starts = tokens.map((token) => (from += 1.08 * textWidth(token, 14) + 10) - 1.08 * textWidth(token, 14) - 10);
   return (p, t) =>
     tokens.forEach((token, i) => {
       const [x, y, wide, high] = places[i];
-      const way = path(Math.min(starts[i], most - 40), 10, x + wide - 1.08 * textWidth(token, 14) - 9, y + high / 2);
+      const way = path(
+        Math.min(starts[i], most - 40),
+        at((n - 1) / 2),
+        x + wide - 1.08 * textWidth(token, 14) - 9,
+        y + high / 2,
+      );
       const [left, down] = along(way, own(t, i, tokens.length));
       tag(p, token, left, down, { size: 14, weight: 400 });
     });

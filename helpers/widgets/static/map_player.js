@@ -18,13 +18,15 @@ export const playing = {
     const still = prefersStillness();
     this.progress = still ? 1 : 0;
     this.set({ beat: start, follow: "", stop: -1 });
-    let began = performance.now();
+    let [passed, before] = [0, performance.now()];
     const tick = (now) => {
       const [lasts, rests] = paceOf(this);
-      this.progress = still ? 1 : clamp((now - began) / lasts, 0, 1);
-      if (now - began > lasts + (this.once ? 0 : rests)) {
+      passed += (now - before) * Number(this.bars.speed.value);
+      before = now;
+      this.progress = still ? 1 : clamp(passed / lasts, 0, 1);
+      if (passed > lasts + (this.once ? 0 : rests)) {
         if (this.beat >= Math.min(end, this.scene.beats.length - 1)) return this.pause();
-        began = now;
+        passed = 0;
         this.progress = still ? 1 : 0;
         this.set({ beat: this.beat + 1 });
         this.draw();

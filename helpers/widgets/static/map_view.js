@@ -317,7 +317,7 @@ class MapView {
     const { rects = [], now } = this.beat >= 0 ? this.scene.beats[this.shown] : {};
     const { target: held } = document.activeElement; // of the stage's buttons, the one with the focus
     const known = this.stop >= 0 ? framedOf(this) || lit : this.answered && [this.scene.first];
-    const lost = (this.here === "loss" && this.scene.parts.loss) || [];
+    const lost = (this.here === "loss" && this.scene.parts.loss) || this.built(lit);
     const other = known || (this.stage.list.includes(held) && !entering ? [held.rect] : lost);
     const [rect] = now || (rects.length ? rects.slice(-1) : other);
     const middle = rect ? rect[1] + Math.min(rect[3], this.frame.clientHeight) / 2 : 0;
@@ -333,6 +333,12 @@ class MapView {
     const bands = image && block ? encoder.blocks[block].top - 30 : 0;
     const top = at ? at.y(Number(row), block) + 44 - high : stack ? bands : middle - high / 2;
     this.frame.scrollTo({ top, behavior: prefersStillness() ? "instant" : "smooth" });
+  }
+
+  // What a lesson builds; in the decoder's layers it lies a screen away.
+  built(lit) {
+    const from = /masked|cross/.test(this.here) ? this.trace.decoder.blocks[1].top - 30 : 0;
+    return this.here && !this.place && lit ? lit.filter(([, y]) => y > from) : [];
   }
 
   // The same scene, lit otherwise: what every frame of playing does.

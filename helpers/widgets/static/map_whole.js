@@ -103,6 +103,11 @@ export function wholeScene(model, width, room, rows, current = rows - 1, spare =
     scene.height = Math.max(scene.height, stack.bottom + m.under + 7);
     top = stack.bottom + GAP + HEAD;
   }
+  // All layers are named the same way.
+  const all = model.stacks.flatMap(({ layers }) => layers);
+  const short = all.some(({ named }) => textWidth("Layer 1", 13) + 8 > named.room);
+  for (const { named } of all)
+    scene.label(`${short ? "L" : "Layer "}${named.i + 1}`, named.x, named.y, { size: 13, color: "muted" });
   wholeBeats(scene, model);
   const below = Math.max(scene.height, room - m.key.height);
   scene.labels.push((p) => m.key.draw(p, below));
@@ -266,8 +271,7 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
   namesBelow(scene, sublayers, top + height + 12, [x, x + m.module - 6], lines);
   // Short where the memory's line comes down beside it.
   const cross = sublayers.find((one) => one.kind === "cross-attention");
-  const long = !cross || textWidth(`Layer ${i + 1}`, 13) + 8 < cross.box[0] + cross.box[2] / 2 - x;
-  scene.label(long ? `Layer ${i + 1}` : String(i + 1), x + 2, top - 12, { size: 13, color: "muted" });
+  sublayers.named = { i, x: x + 2, y: top - 12, room: cross ? cross.box[0] + cross.box[2] / 2 - x : width };
   Object.assign(sublayers, { out: x + width + 5, end: x + width + 5 + exit });
   const { after } = sublayers[sublayers.length - 1];
   scene.paint((p) => p.strips(after, sublayers.out, top, exit, m.pitch, { rows }));
