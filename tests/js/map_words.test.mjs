@@ -47,10 +47,10 @@ test("why a weight is what it is stays true where parts cancel", () => {
   assert.equal(found([[1.76, 0.2], [-0.88, 0]]), "the query looks at the key mainly because of the query itself: it makes 1.96, all else −0.88.");
   assert.match(found([[0.1, 0], [-0.6, 0]]), /^the query looks less at the key mainly because of what biases add to the query: it makes −0\.60, all else 0\.10\.$/);
   const many = grouped({ names: ["token", "2.1", "2.2", "2.ff"], pairs: [[0, 0, 0, 0], [0.5, 0, 0, 0], [0.4, 0, 0, 0], [0, 0, 0, 0.3]], mean: Array(4).fill([0, 0, 0, 0]) });
-  assert.match(sayWhy(many), /mainly because of the key itself: 0\.90 of 1\.20\. Its largest pair, with what encoder layer 2’s self-attention wrote into the query, makes 0\.90\.$/);
+  assert.match(sayWhy(many), /mainly because of the key itself: 0\.90 of 1\.20\. Its pair with what encoder layer 2’s self-attention wrote into the query alone makes 0\.90\.$/);
   // Every number is that of what it's said of: the bar of the key's part, and the cell of the pair.
   const nearly = grouped({ names: ["token", "1.ff"], keys: ["token", "1.ff"], pairs: [[0, 3.39], [0.1, -0.01]], mean: Array(2).fill([0, 0]) });
-  assert.match(sayWhy(nearly), /wrote into the key: 3\.38 of 3\.48\. Its largest pair, with the query itself, makes 3\.39\.$/);
+  assert.match(sayWhy(nearly), /wrote into the key: 3\.38 of 3\.48\. Its pair with the query itself alone makes 3\.39\.$/);
   const spread = Array.from({ length: 4 }, (_, i) => [0.5, i === 3 ? 0.7 : 0.5]);
   const several = grouped({ names: ["token", "position", "1.2", "1.ff"], keys: ["token", "1.ff"], pairs: spread, mean: Array(4).fill([0, 0]) }, ["encoder", "decoder"]);
   assert.match(sayWhy(several), /looks at the key mainly because of what decoder layer 1’s feed-forward wrote into the key: 2\.20 of 4\.20\.$/); // more than half decides

@@ -82,7 +82,7 @@ export function sayWhy(found, [query, key, other] = ["the query", "the key"], li
   const say = (name, side) =>
     side === "key" ? plainly(name, key, side, stacks[1]) : plainly(name, query, side, stacks[0]);
   const part = say(name, side);
-  const pair = meets ? ` Its largest pair, with ${say(meets.name, "query")}, makes ${number(meets.sum)}.` : "";
+  const pair = meets ? ` Its pair with ${say(meets.name, "query")} alone makes ${number(meets.sum)}.` : "";
   const looks = above < 0 ? "looks less at" : other ? "looks more at" : "looks at";
   const below = above > 0 && !other && little;
   const does = below
@@ -161,7 +161,7 @@ export function whyScene(where, width, room, { asked, live }) {
   const pitch = slim ? 19 : clamp((room - top - 34) / Math.max(ofQuery.ends.length, ofKey.ends.length), 17, 36);
   const font = slim ? 12 : 13;
   const widest = Math.max(...[...ofQuery.shown, ...ofKey.shown, ["together"]].map(([name]) => textWidth(name, font)));
-  const names = Math.min(1.1 * widest + 16, 0.66 * wide);
+  const names = Math.min(1.16 * widest + 16, 0.68 * wide);
   const scale = { pitch, wide, names, font, range: [...ofQuery.ends, ...ofKey.ends], told: decisive(found) };
   const below = addsUp(scene, ofKey, "key", stacks[1], [0, top], scale);
   const at = slim ? [0, below.end + 8] : [wide + 28, top];
@@ -204,7 +204,7 @@ function ranked(parts, most) {
 // that the sentence tells of is framed. All of it is painted, so that it comes only when it's played.
 function addsUp(scene, { shown, ends }, color, stack, [x, y], { pitch, wide: width, names, font, range, told }) {
   const [low, high] = [Math.min(...range), Math.max(...range)];
-  const [left, wide] = [x + names, width - names - 58];
+  const [left, wide] = [x + names, width - names - 4.4 * font];
   const at = (value) => left + (wide * (value - low)) / (high - low || 1);
   const thick = Math.max(12, 0.45 * pitch);
   const words = [`The ${color}’s parts, from the ${stack}: ${number(ends.at(-1))}`, `The ${color}’s parts (${stack})`];
@@ -332,7 +332,7 @@ function pairsOf(scene, found) {
     ...rows.slice(0, -1).map((_, i) => [label, top + i * high, (n - 1) * cell, high]),
   );
   const value = number(most * Math.sign(found.above));
-  scene.hint = `All ${(m - 1) * (n - 1)} pairs make ${number(found.above)}; a layer’s heads are one part. The biases of LayerNorm and W_K, the same in every key, are left out. Framed, the largest: ${pair(row, col)}, ${value}.`;
+  scene.hint = `All ${(m - 1) * (n - 1)} pairs make ${number(found.above)}; a layer’s heads are one part. The biases of LayerNorm and W_K, the same in every key, are left out. Framed, what ${found.above < 0 ? "lowers" : "adds"} most: ${pair(row, col)}, ${value}.`;
   scene.beat(scene.hint, [0, 0, width, scene.height]);
   return scene;
 }
