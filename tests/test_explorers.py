@@ -243,7 +243,7 @@ def test_the_gradient_is_autograds_and_a_dragged_score_moves_its_weight_alone():
 def test_moving_on_is_one_rotation(shift):
     widget = PositionExplorer(shift=shift, pair=3)
     sine, cosine = widget.numbers["two"].T
-    turned = torch.atan2(sine, cosine)[:64] + widget.angle(3)
+    turned = torch.atan2(sine, cosine)[:64] + widget.angle(3, shift)
     torch.testing.assert_close(sine[shift : shift + 64], turned.sin())
     torch.testing.assert_close(cosine[shift : shift + 64], turned.cos())
 

@@ -17,7 +17,7 @@ from helpers.widgets.svg import PALE, Sheet, ink_on, number, shade
 KINDS = ("encoder", "decoder", "cross")
 TOP, ROW = 54, 36  # pixels: top of the map of heads, and from one of its rows to the next
 CELL, LINE = 68, 20  # pixels: a head's width, a line of text
-WIDE, MOST_LETTERS = 400, 40  # of the sentences: pixels, and letters in one line, on a phone too
+WIDE, MOST_LETTERS = 356, 40  # of the sentences: pixels, and letters in one line, on a phone too
 MOST_LINES = 2  # of what a translation has become
 
 

@@ -23,11 +23,6 @@ def degrees(angle) -> str:
     return f"{turned:.0f}°" if turned >= 10 or not turned else f"{turned:.2g}°"
 
 
-def wavelength(pair, width):
-    """Return after how many positions a `pair` of a `width` has turned once."""
-    return 2 * math.pi * 10_000 ** (2 * pair / width)
-
-
 class PositionExplorer(Explorer):
     """Choose a pair of dimensions, a shift and a position.
 
@@ -56,13 +51,15 @@ class PositionExplorer(Explorer):
         other = last if self.pair <= last // 2 else 0  # the slowest clock, or the fastest
         return {"table": table[:N_POSITIONS], "two": two, "near": near, "other": other}
 
-    def angle(self, pair):
-        """Return by how much a pair turns from p to p + k, in radians."""
-        return 2 * math.pi * self.shift / wavelength(pair, self.width)
+    def angle(self, pair, shift):
+        """Return by how much a pair turns from p to p + `shift`, in radians."""
+        return shift / 10_000 ** (2 * pair / self.width)
 
     def tell(self):
         """Say what the turn has to do with the position, and what to try."""
-        first, other = (degrees(self.angle(i)) for i in (self.pair, self.numbers["other"]))
+        first, other = (
+            degrees(self.angle(i, self.shift)) for i in (self.pair, self.numbers["other"])
+        )
         return (
             f"Move on by {self.shift} from any p: pair {self.pair} turns by {first}, "
             f"pair {self.numbers['other']} by {other}.",
@@ -102,7 +99,7 @@ class PositionExplorer(Explorer):
 
     def _draw_waves(self):
         sheet, found = Sheet(400, DIAL), self.numbers
-        length = wavelength(self.pair, self.width)
+        length = 2 * math.pi / self.angle(self.pair, 1)
         sheet.text(400, 18, f"wavelength {length:,.1f}", GREY, anchor="end")
         waves = Plot(sheet, LEFT, 28, 400 - LEFT, DIAL - 60, (0, N_POSITIONS - 1), (-1.1, 1.1))
         waves.ticks(up=(-1, 0, 1))
@@ -139,14 +136,14 @@ class PositionExplorer(Explorer):
         self._draw_dial(sheet, 326, 46, other)
         self._draw_dial(sheet, 112, 70, self.pair)
         turn = track("turn", "position", (112, 115), (0, N_POSITIONS - 1), self.position, step=1)
-        turn["period"] = wavelength(self.pair, self.width)
+        turn["period"] = 2 * math.pi / self.angle(self.pair, 1)
         sheet.handle(32, 35, 160, 160, "Position p, on the clock", str(self.position), turn)
         sheet.target(260, 50, 132, DIAL - 52, f"Choose pair {other}", pair=other)
         return sheet
 
     def _draw_dial(self, sheet, x, radius, pair):
         """Draw a pair's clock, hands at p and p + k, and the arc between them; names if chosen."""
-        y, around, angle, own = 115, 0.4 * radius, self.angle(pair), pair == self.pair
+        y, around, angle, own = 115, 0.4 * radius, self.angle(pair, self.shift), pair == self.pair
         start = math.atan2(*self.numbers["table"][self.position, 2 * pair : 2 * pair + 2].tolist())
         left = angle % (2 * math.pi)
         apart = math.remainder(left, 2 * math.pi)

@@ -49,13 +49,13 @@ function startDrag(explorer, event) {
     const set = Object.fromEntries(tracks.map(({ trait, now }) => [trait, now]));
     explorer.ask({ set: { ...also, ...set } });
   };
+  const drag = new AbortController();
   const end = () => {
-    for (const name of ["pointerup", "pointercancel"]) window.removeEventListener(name, end);
-    window.removeEventListener("pointermove", move);
+    drag.abort();
     explorer.dragging = null;
   };
-  window.addEventListener("pointermove", move);
-  for (const name of ["pointerup", "pointercancel"]) window.addEventListener(name, end);
+  window.addEventListener("pointermove", move, drag);
+  for (const name of ["pointerup", "pointercancel"]) window.addEventListener(name, end, drag);
   move(event);
 }
 
