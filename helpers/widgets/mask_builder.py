@@ -80,7 +80,9 @@ class MaskBuilder(Explorer):
         elif self.cross:
             asked = "Another sentence has no later words to hide, so the causal mask is off."
         if self._dropped:
-            asked = "The rule was changed, so your edits are gone. Restore edits brings them back."
+            asked = (
+                "The rule was changed, so your edits are gone. “Restore edits” brings them back."
+            )
         return f"“{self._queries()[self.query - 1]}” is allowed to attend to: {names}.", asked
 
     def _keys(self):

@@ -148,10 +148,7 @@ class PatchCutter(Explorer):
         return image[row : row + self.side, column : column + self.side]
 
     def _draw_costs(self, sides):
-        """Draw two sides to press, each with its attention map as a square; all to one scale.
-
-        Only the smallest would be a speck, and is drawn as large as can be seen.
-        """
+        """Draw two sides to press, each with its map as a square, to one scale; none is a speck."""
         sheet = Sheet(BAR, 82)
         sheet.text(0, 13, "Press a side; below it, the weights" * (sides == (14, 7)), bold=True)
         for x, side in zip((1, BAR / 2 + 8), sides, strict=True):
