@@ -1,6 +1,5 @@
 """The course's story model: a small GPT that has read fairy tales."""
 
-import functools
 import itertools
 import json
 from dataclasses import asdict, replace
@@ -19,7 +18,6 @@ from helpers.pretrained.writer import Writer
 
 STORYTELLER = WEIGHTS / "storyteller.safetensors"
 RECIPE = "python -m recipes.storyteller"
-GOES_ON = 3  # tokens at least that follow one somebody chose
 # Kept free for models that are trained further on conversations.
 SPECIALS = ["<|end|>", "<|user|>", "<|assistant|>", "<|pad|>"]
 
@@ -44,8 +42,7 @@ class Storyteller(Writer):
         trace : Trace
         """
         ids = self.encode(text)
-        again = functools.partial(self.trace, n_tokens=n_tokens, seed=seed)
-        more = {"text": text, "again": lambda other, heat=1.0: again(other, temperature=heat)}
+        more = {"text": text, "again": lambda other, t=1.0: self.trace(other, n_tokens, seed, t)}
         drawn_at = [temperature] * len(ids)
         return self._traced(ids, len(ids), len(ids) + n_tokens, seed, drawn_at, more)
 
@@ -62,7 +59,7 @@ class Storyteller(Writer):
 
         def onward(row, token_id, heat=1.0):
             begun = torch.cat([all_ids[: row + 1], torch.tensor([token_id])])
-            most = max(n_all, len(begun) + GOES_ON)
+            most = max(n_all, len(begun) + 3)  # something follows the last one, too
             return self._traced(begun, n_given, most, seed, [*drawn_at[: row + 1], heat], more)
 
         return replace(found, onward=onward, drawn_at=drawn_at, **more)

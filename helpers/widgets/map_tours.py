@@ -3,10 +3,9 @@
 import math
 import string
 
-import torch
-
 from helpers.pretrained.recurrent_trace import RecurrentTrace
 from helpers.widgets.readable import percent, readable
+from helpers.widgets.recurrent_tour import recurrent_tour
 
 LONGEST = 18  # characters of a token inside a sentence
 STRIP = 32  # entries of a vector in a colour strip: `map_data.entries` chooses them
@@ -234,30 +233,6 @@ STEPS = {
     ),
 }
 
-# The one tour of a recurrent pair.
-RECURRENT = [
-    (
-        "Two recurrent networks read the sentence, one from each end. The encoder keeps a state "
-        "per token, {n_source} in all, so that the decoder can look back at any of them.",
-        {"parts": ["encoder"], "written": "{written}"},
-    ),
-    (
-        "At step {step} the decoder's state, as a query, gets a score with each encoder state. A "
-        "softmax turns the scores into weights: {looked_share} for “{looked_at}”.",
-        {"parts": ["cross-attention"], "written": "{written}"},
-    ),
-    (
-        "That score, opened. W s and U h are added, tanh brings every sum between −1 and 1, and "
-        "the dot product with v, a learned vector, is the score.",
-        {"place": "{score}", "written": "{written}"},
-    ),
-    (
-        "The states, mixed by their weights, are the context. With it the decoder makes its next "
-        "state and writes “{next}”. Press play after the tour to see every step.",
-        {"parts": ["decoder", "output", "cross-attention"], "written": "{written}"},
-    ),
-]
-
 _HEAD = ["queries", "keys", "scores", "weights", "mixture", "one-number"]
 TOURS = {
     "00": [
@@ -329,8 +304,7 @@ def tour_of(trace, tour) -> list[dict]:
     if unknown:
         raise ValueError(f"the tour has no step {unknown[0]!r}; there are: {', '.join(STEPS)}.")
     if isinstance(trace, RecurrentTrace):
-        words = _recurrent_words(trace)
-        return [_filled(*step, words) for step in RECURRENT] if names else []
+        return recurrent_tour(trace) if names else []
     if len(trace.stacks) == 1:
         untrue = {"positions-rotary": trace.adds_positions, "choose": not trace.choices}
         instead = INSTEAD[trace.kind].items()
@@ -351,22 +325,6 @@ def _filled(text, state, words):
     return {
         "text": text.format(**{name: words[name] for name in used}),
         **{key: fill(value) for key, value in state.items()},
-    }
-
-
-def _recurrent_words(trace):
-    """Choose the step that is surest of a token other than the one at its own place."""
-    most, keys = trace.weights.max(-1)
-    elsewhere = keys != torch.arange(len(keys))
-    row = int((most * elsewhere if elsewhere.any() else most).argmax())
-    return {
-        "n_source": len(trace.source),
-        "step": row + 1,
-        "written": row,
-        "looked_at": readable(trace.source)[keys[row]],
-        "looked_share": percent(most[row].item()),
-        "score": f"score/{row},{keys[row]}",
-        "next": readable(trace.written)[row],
     }
 
 

@@ -922,7 +922,7 @@ def test_in_jupyterlab_the_last_token_of_a_gpt_is_chosen(open_notebook):
     beginning = field.input_value()
     page.get_by_role("button", name="Go on at 1.8").click()
     expect(field).to_have_value(re.compile(f"^{re.escape(beginning)}."))
-    expect(page.locator(".mm-words")).to_contain_text("At temperature 1.8 the model went on: “")
+    expect(page.locator(".mm-words")).to_contain_text("The model went on at temperature 1.8: “")
 
 
 def test_in_jupyterlab_the_map_and_python_talk(open_notebook):

@@ -72,23 +72,18 @@ export const choosing = {
     const more = this.lost ? (one === other ? "" : ` ${then}`) : " Press a row to see what the model expected.";
     return `${own}${says}, the most of the ${found.length} rows. Their mean, the loss, is ${now}${change}.${more}`;
   },
-  // What a model drew at the end of a text.
-  wentOn() {
-    const { written, given, drawnAt } = this.trace;
-    const heat = drawnAt[given - 1].toFixed(1);
-    return `At temperature ${heat} the model went on: “${shorten(sentenceOf(written.slice(given - 1)), 130)}”`;
-  },
   goesOn() {
     this.choosing = false;
     if (this.scores) return this.hear(this.costs());
     if (this.trace.recurrent) return this.hear("");
-    const { written, chosen, given, whole } = this.trace;
+    const { written, chosen, given, whole, drawnAt } = this.trace;
     // What changed stands below the picture.
     if (whole && !chosen.length) return this.say(compared(this.trace).pop(), this.hear(""));
     const row = chosen[chosen.length - 1];
     const all = `“${shorten(sentenceOf(written.slice(given - 1)), 130)}”`;
-    const heat = this.trace.drawnAt ? ` at temperature ${this.model.get("temperature").toFixed(1)}` : "";
+    const heat = drawnAt ? ` at temperature ${drawnAt[drawnAt.length - 1].toFixed(1)}` : "";
     const after = row < written.length - 1 ? `, and the model went on from it${heat}` : "";
-    this.hear(chosen.length ? `You wrote “${written[row]}” yourself${after}: ${all}` : `As the model wrote it: ${all}`);
+    const drew = heat ? `The model went on${heat}` : "As the model wrote it";
+    this.hear(`${chosen.length ? `You wrote “${written[row]}” yourself${after}` : drew}: ${all}`);
   },
 };

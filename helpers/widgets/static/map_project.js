@@ -105,12 +105,8 @@ export function projectScene(where, place, width, room, { asked, live }) {
     [left, bottom - 8, width - left, room],
   );
   scene.moves((p, t) => p.row(result, 0, x, top + ease(t) * (bottom - top + low - 30), wide, 22));
-  const ends = turns && [turns[0], turns[turns.length - 1]].map(degrees);
-  const said =
-    turns &&
-    `${row ? `position ${row}, counted from 0: the first pair turns by ${ends[0]}, the last by ${ends[1]}` : "position 0: no pair turns"}`;
   scene.hint = turns
-    ? `Each pair of entries is a clock hand, grey before the turn. “${tokens[row]}” is at ${said}. Press another token.`
+    ? `Each pair of entries is a clock hand, grey before the turn. “${tokens[row]}” is at position ${row}, counted from 0: the first pair turns by ${degrees(turns[0])}, the last by ${degrees(turns[turns.length - 1])}. Press another token.`
     : `One row of ${big}: the same matrix makes the ${word} of every token. Point at the matrix to follow another column, or press another token.`;
   return scene;
 }
@@ -136,11 +132,10 @@ function clockHands(scene, { data }, turns, [x, y, wide], color) {
       if (i % every || at + size > x + wide) return;
       const from = Math.atan2(data[2 * i + 1], data[2 * i]);
       p.box(at - size, y - size, 2 * size, 2 * size, { edge: p.theme.edge, radius: size });
-      for (const [angle, fill] of [
-        [from, "muted"],
-        [from + turn, color],
-      ])
+      const hand = (angle, fill) =>
         p.straight(at, y, at + size * Math.cos(angle), y - size * Math.sin(angle), { color: p.theme[fill], width: 2 });
+      hand(from, "muted");
+      hand(from + turn, color);
     }),
   );
   scene.grid([x, y - size, wide, 2 * size], oneRow(turns), "By how much each pair is turned", (_one, _, i) => [

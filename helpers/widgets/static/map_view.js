@@ -208,13 +208,12 @@ class MapView {
     this.measured = null;
     this.bars.left = -1;
     const sentence = this.model.get("sentence");
-    if (this.choosing) return this.goesOn();
+    if (this.choosing || this.trace.drawnAt) return this.goesOn();
     this.lost = null;
     if (this.trace.image) return this.hear(this.judged(this.trace.reads));
     this.hear("");
     this.say(`Now the model reads: ${sentence}`);
-    if (this.trace.drawnAt) this.hear(this.wentOn());
-    else if (looksEnglish(sentence)) this.hear(ENGLISH);
+    if (looksEnglish(sentence)) this.hear(ENGLISH);
   }
   // What is said of a sentence stands where words stand, until something else is done.
   hear(words) {
