@@ -155,11 +155,11 @@ function dot(a, b) {
   return sum;
 }
 
-// The mean over the heads of how much each query attends to each key.
+// The mean over the heads that are on of how much each query attends to each key.
 export function meanWeights(sublayer) {
   if (sublayer.mean) return sublayer.mean;
-  const all = sublayer.heads.map((head) => head.weights);
-  const { rows, cols } = all[0];
+  const all = sublayer.heads.filter(({ off }) => !off).map((head) => head.weights);
+  const { rows, cols } = sublayer.heads[0].weights;
   const sum = new Float32Array(rows * cols);
   for (const one of all) one.data.forEach((w, i) => (sum[i] += w / all.length));
   return (sublayer.mean = { ...matrix(sum, rows, cols), weights: true });
