@@ -103,13 +103,13 @@ export function verdicts(scene, { guesses }, { blocks, layers }, m) {
   const [, { x, top }] = blocks;
   const fits = (size) => guesses.every(([token]) => 1.12 * textWidth(token, size) < m.module - 9);
   const size = [20, 17, 16, 15, 14, 13].find(fits) || 12;
-  const base = top - 36;
-  const points = guesses.map(([, share], i) => [layers[i].out + 3, base - (base - 24) * share]);
+  const [base, high] = [top - 36, fits(size) ? top - 60 : top - 74];
+  const points = guesses.map(([, share], i) => [layers[i].out + 3, base - high * share]);
   const list = m.side + 36;
   const [from, y, align] = m.narrow ? [8, list - 19, "left"] : [x - 14, base - 16, "right"];
   scene.label("The answer after each layer", from, y, { size: 14, align });
   if (m.narrow) scene.part("verdicts", 0, list - 28, scene.width - 2, 20 * guesses.length + 27);
-  else scene.part("verdicts", x - 2, 2, points[points.length - 1][0] - x + 20, top - 22);
+  else scene.part("verdicts", x - 2, 2, points[points.length - 1][0] - x + 26, top - 22);
   guesses.forEach(([token, share], i) => {
     const row = [layers[i].out, blocks[i + 1].top, layers[i].end - layers[i].out, m.pitch];
     scene.part("verdicts", ...row);
@@ -129,7 +129,8 @@ export function verdicts(scene, { guesses }, { blocks, layers }, m) {
       const [[from, start], [to, y]] = [points[i - 1] || points[i], points[i]];
       if (i) p.straight(from + 6, start, to, y, { color, width: 4 });
       p.box(to - 5, y - 5, 10, 10, { fill: color, radius: 5 });
-      p.text(token, to + 5, Math.min(start, y) - 14, style);
+      const lines = fits(size) ? [token] : token.split(" ").reverse();
+      lines.forEach((line, up) => p.text(line, to + 5, Math.min(start, y) - 13 - 12 * up, style));
       p.text(brief(share), to, y + 16, { ...style, size: 13, align: "center" });
     });
   });
