@@ -120,14 +120,18 @@ class WardRound(Explorer):
         return f"“{ALL[WARD[self.patient][0]].complaint}” {' '.join(self.tell())}"
 
     def draw(self):
-        moved, may, modules = (self.numbers[name] for name in ("moved", "may", "modules"))
-        size = 130 // max(moved.shape)
-        top, (high, wide) = 52, may.shape
+        """Draw the modules and what they depend on; once it's found, also its lines, and why."""
+        if self.module != self.numbers["first"]:
+            return [self._draw_modules(), self._draw_grids()]
         name, _, why = WARD[self.patient]
-        said = wrap(f"“{ALL[name].complaint}”", 31)
-        below, line = top + size * high + 20, 20
+        parts = _lines_at_fault(name)
+        code = [sheet for part in parts for sheet in lines_of_text(part, 270, 27, pitch=20)]
+        told = lines_of_text((f"Why: {why}",), 254, 26, pitch=20)
+        return [self._draw_modules(), self._draw_grids(), *code, *told]
+
+    def _draw_modules(self):
+        modules = self.numbers["modules"]
         names = Sheet(232, 26 + 26 * len(modules), 24 / 26)
-        grids = Sheet(300, below + line * len(said) + 10)
         names.text(0, 16, "Press what you suspect", INK, bold=True)
         for i, (path, *_) in enumerate(modules):
             chosen, y = i == self.module, 27.5 + 26 * i
@@ -138,6 +142,16 @@ class WardRound(Explorer):
             names.rect(208, y, 22 * found, 23, ORANGE, round=4)
             names.text(219, y + 17, "✓" * found, "white", anchor="middle", bold=True)
             names.target(0, y - 1.5, 230, 26, f"Suspect {label}", module=i)
+        return names
+
+    def _draw_grids(self):
+        """Draw which outputs move with which word, in a healthy model and here; and a complaint."""
+        moved, may = self.numbers["moved"], self.numbers["may"]
+        size = 130 // max(moved.shape)
+        top, (high, wide) = 52, may.shape
+        said = wrap(f"“{ALL[WARD[self.patient][0]].complaint}”", 31)
+        below, line = top + size * high + 20, 20
+        grids = Sheet(300, below + line * len(said) + 10)
         for x, words, seen in ((20, "healthy", may), (168, "this patient", moved)):
             grids.text(x, 16, words, INK)
             grids.text(x, top - 8, f"word 1 → {wide}", GREY)
@@ -158,8 +172,4 @@ class WardRound(Explorer):
         grids.text(20, below, "■ too early · ○ ignores a word", ORANGE)
         for i, part in enumerate(said, 1):
             grids.text(20, below + 4 + line * i, part)
-        if self.module != self.numbers["first"]:
-            return [names, grids]
-        parts = _lines_at_fault(name)
-        code = [sheet for part in parts for sheet in lines_of_text(part, 270, 27, pitch=20)]
-        return [names, grids, *code, *lines_of_text((f"Why: {why}",), 254, 26, pitch=20)]
+        return grids
