@@ -158,11 +158,10 @@ export function whyScene(where, width, room, { asked, live }) {
   const wide = slim ? width : (width - 28) / 2;
   const most = slim ? 6 : (room - top) / 18 - 3;
   const [ofQuery, ofKey] = partsOf(found).map((parts) => ranked(parts, most));
-  const pitch = slim ? 19 : clamp((room - top - 34) / Math.max(ofQuery.ends.length, ofKey.ends.length), 17, 36);
-  const font = slim ? 12 : 13;
-  const widest = Math.max(...[...ofQuery.shown, ...ofKey.shown, ["together"]].map(([name]) => textWidth(name, font)));
-  const names = Math.min(1.16 * widest + 16, 0.68 * wide);
-  const scale = { pitch, wide, names, font, range: [...ofQuery.ends, ...ofKey.ends], told: decisive(found) };
+  const pitch = slim ? 30 : clamp((room - top - 34) / Math.max(ofQuery.ends.length, ofKey.ends.length), 17, 36);
+  const widest = Math.max(...[...ofQuery.shown, ...ofKey.shown, ["together"]].map(([name]) => textWidth(name, 13)));
+  const names = slim ? 0 : Math.min(1.16 * widest + 16, 0.68 * wide);
+  const scale = { pitch, wide, names, range: [...ofQuery.ends, ...ofKey.ends], told: decisive(found) };
   const below = addsUp(scene, ofKey, "key", stacks[1], [0, top], scale);
   const at = slim ? [0, below.end + 8] : [wide + 28, top];
   const { end, rows } = addsUp(scene, ofQuery, "query", stacks[0], at, scale);
@@ -202,32 +201,35 @@ function ranked(parts, most) {
 
 // One bar per part, and below them their sum; returns where each row is, and where they end. The part
 // that the sentence tells of is framed. All of it is painted, so that it comes only when it's played.
-function addsUp(scene, { shown, ends }, color, stack, [x, y], { pitch, wide: width, names, font, range, told }) {
+function addsUp(scene, { shown, ends }, color, stack, [x, y], { pitch, wide: width, names, range, told }) {
   const [low, high] = [Math.min(...range), Math.max(...range)];
-  const [left, wide] = [x + names, width - names - 4.4 * font];
+  // Without room for names beside the bars, they stand above them.
+  const up = names ? 0 : 6;
+  const [left, wide] = names ? [x + names, width - names - 57] : [x + 6, width - 13];
   const at = (value) => left + (wide * (value - low)) / (high - low || 1);
-  const thick = Math.max(12, 0.45 * pitch);
+  const thick = names ? Math.max(12, 0.45 * pitch) : 7;
   const words = [`The ${color}’s parts, from the ${stack}: ${number(ends.at(-1))}`, `The ${color}’s parts (${stack})`];
   const title = fitting(words, width / 1.1);
   const end = y + 22 + pitch * (shown.length + 1);
   scene.paint((p) => {
     p.text(title, x, y + 8, { size: 13, weight: 650, color: p.theme[color] });
-    p.box(at(0) - 0.5, y + 20, 1, end - y - 20, { fill: p.theme.edge, radius: 0 });
+    if (names) p.box(at(0) - 0.5, y + 20, 1, end - y - 20, { fill: p.theme.edge, radius: 0 });
   });
   const rows = [...shown, ["together", ends.at(-1)]].map(([name, value], i) => {
     const sum = i === shown.length;
     const middle = y + 22 + pitch * (i + 0.5);
     const leads = told.side === color && told.name === name;
-    const style = { size: font, align: "right", weight: sum || leads ? 650 : 400 };
+    const style = { size: 13, align: "right", weight: sum || leads ? 650 : 400 };
     scene.paint((p) => {
       const [from, to] = sum ? [at(0), at(value)] : [at(ends[i]), at(ends[i + 1])];
-      p.text(name, left - 8, middle, { ...style, most: names - 12 });
-      p.text(number(value), x + width - 7, middle, style);
-      p.box(Math.min(from, to), middle - thick / 2, Math.max(1, Math.abs(to - from)), thick, {
+      if (names) p.text(name, left - 8, middle, { ...style, most: names - 12 });
+      else p.text(name, left, middle - up, { ...style, align: "left" });
+      p.text(number(value), x + width - 7, middle - up, style);
+      p.box(Math.min(from, to), middle + up - thick / 2, Math.max(1, Math.abs(to - from)), thick, {
         fill: sum ? p.theme.ink : value < 0 ? p.theme.muted : p.theme[color],
         radius: 2,
       });
-      if (!sum) p.box(to - 0.5, middle + thick / 2, 1, pitch - thick, { fill: p.theme.muted, radius: 0 });
+      if (!sum && names) p.box(to - 0.5, middle + thick / 2, 1, pitch - thick, { fill: p.theme.muted, radius: 0 });
       if (leads) p.frame(x + 1, middle - pitch / 2, width - 2, pitch, p.theme.ink, 1.5);
     });
     return [x, middle - pitch / 2, width, pitch];
