@@ -66,7 +66,7 @@ export function answer(scene, model, stack, m, rows, row) {
   // The reference is known from the start; what its tokens cost comes row by row, and then the mean.
   for (const [r, token] of (losses ? model.written : []).entries()) {
     const style = { size: clamp(m.pitch - 2, 9, 13), color: r < rows ? "ink" : "muted", most: width - 42 };
-    scene.label(spelt(token), left + 4, stack.y(r, last) + 0.5, style);
+    if (isNamed(r, m.pitch)) scene.label(spelt(token), left + 4, stack.y(r, last) + 0.5, style);
     if (r >= rows) continue;
     const name = `The loss of row ${r + 1}, “${token}”: open its distribution`;
     const tip = [lost.found[r].says, "click to see its distribution"];
@@ -101,6 +101,9 @@ export function lossesOf({ written, candidates, drawn }, rows = written.length) 
   return { found, mean, done: rows === written.length };
 }
 
+// Of rows too close for names every so many have one; pointing tells the rest.
+const isNamed = (row, pitch) => row % Math.ceil(10 / pitch) === 0;
+
 // One scale for every reference, so that a wrong word is seen to cost more; a mark where a model stands
 // that knows nothing: it gives each token the same p.
 function lossRows(p, { found, mean, done }, y, pitch, x, width, vocabulary) {
@@ -108,7 +111,7 @@ function lossRows(p, { found, mean, done }, y, pitch, x, width, vocabulary) {
   const at = (loss) => (width * loss) / most;
   const blind = Math.log(vocabulary);
   const size = clamp(pitch - 2, 9, 13);
-  const high = clamp(pitch - 4, 6, 18);
+  const high = clamp(pitch - 4, Math.min(6, pitch - 1), 18);
   const all = done ? [`mean of ${found.length} rows = loss`, "mean = loss", "mean"] : ["mean so far", "mean"];
   const end = { token: "", loss: mean, formula: number(mean) };
   [...found, end].forEach(({ token, loss, rank, formula }, row) => {
@@ -124,7 +127,7 @@ function lossRows(p, { found, mean, done }, y, pitch, x, width, vocabulary) {
     const free = width < 150 ? 0 : width - textWidth(spelt(token), size) - 14;
     const said = fitting([formula, number(loss)], free, size);
     if (last) p.text(fitting(all, (width - 46) / 1.1), x + 4, y(row) + 0.5, { size, weight });
-    p.text(said, x + width - 3, y(row) + 0.5, { size, weight, align: "right" });
+    if (last || isNamed(row, pitch)) p.text(said, x + width - 3, y(row) + 0.5, { size, weight, align: "right" });
   });
   const [below, small] = [y(found.length) + pitch / 2 + 9, { size: 12, color: p.theme.muted }];
   p.text("0", x, below, small);

@@ -7,7 +7,6 @@ import { clearest } from "./map_purpose.js";
 // What a lesson builds may be several parts of the picture.
 const TOGETHER = {
   "multi-head": ["self-attention", "masked-self-attention", "cross-attention"],
-  "self-attention": ["self-attention"],
   decoding: ["output", "decoder"],
   loss: ["output"],
 };
