@@ -143,12 +143,7 @@ export function outputScene(model, where, width, room, row, dials) {
   const chosen = found.find(({ drawn }) => drawn) || found[0];
   scene.paint((p) => {
     const strip = left - 34;
-    p.context.save();
-    p.context.beginPath();
-    p.context.rect(0, y0 - 13, strip, 26);
-    p.context.clip();
-    p.strips(stack.output, 0, y0 - 13 - row * 26, strip, 26, { height: 26 });
-    p.context.restore();
+    p.row(stack.output, row, 0, y0 - 13, strip, 26);
     const last = others ? [{ token: others, share: Math.max(0, 1 - sum) }] : [];
     [...found, ...last].forEach((one, i) => {
       const { token: word, logit, share, drawn } = one;

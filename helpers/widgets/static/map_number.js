@@ -3,7 +3,6 @@
 import { NARROW, Scene, number, percent } from "./map_scene.js";
 import { signedBars } from "./map_insides.js";
 import { along, ease } from "./map_moves.js";
-import { colourOf } from "./map_paint.js";
 import { heat, patchButtons, patchRow } from "./map_patches.js";
 import { columnTurn } from "./map_rows.js";
 import { oneRow, rowOf, tellingPair, title, valueAt } from "./map_trace.js";
@@ -120,12 +119,7 @@ function vectors(scene, { head, stack, query, key, parts = [] }, names, g, say) 
     [g.k, head.k, key, "key", parts.length ? "tanh(sum)" : say.k, names[1]],
   ];
   for (const [y, one, row, color, words, name] of kinds) {
-    scene.paint((p) => {
-      for (let i = 0; i < one.cols; i++) {
-        const [r, gr, b] = colourOf(one, valueAt(one, row, i), p.theme);
-        p.box(g.left + i * g.cell, y, Math.max(1, g.cell - 1), g.strip, { fill: `rgb(${r},${gr},${b})`, radius: 1 });
-      }
-    });
+    scene.paint((p) => p.row(one, row, g.left, y, g.w, g.strip));
     if (row && stack.image) patchRow(scene, stack, row, g.left - 70, y + g.strip / 2, g.strip);
     const up = parts.length ? 0 : 8;
     scene.label(words, g.left - 10, y + g.strip / 2 - up, { size: 12, align: "right", color, most: g.left - 10 });
@@ -155,17 +149,9 @@ function running(scene, sums, g) {
   const [low, high] = [Math.min(...sums, 0), Math.max(...sums, 0)];
   const at = (value) => g.sum + g.sumHigh * (1 - (value - low) / (high - low || 1));
   scene.paint((p) => {
-    const { context } = p;
+    const steps = sums.flatMap((value, i) => [i, i + 1].map((n) => [g.left + n * g.cell, at(value)]));
     p.straight(g.left, at(0), g.left + g.w, at(0), { color: p.theme.edge, width: 1 });
-    context.beginPath();
-    context.moveTo(g.left, at(0));
-    sums.forEach((value, i) => {
-      context.lineTo(g.left + i * g.cell, at(value));
-      context.lineTo(g.left + (i + 1) * g.cell, at(value));
-    });
-    context.strokeStyle = p.theme.query;
-    context.lineWidth = 2;
-    context.stroke();
+    p.line([[g.left, at(0)], ...steps], { color: p.theme.query, width: 2, radius: 0 });
   });
   scene.label("running sum", g.left - 10, g.sum + g.sumHigh / 2, { size: 13, align: "right" });
   scene.grid([g.left, g.sum, g.w, g.sumHigh], oneRow(sums), "Running sum of the products", (_, _row, i) => [

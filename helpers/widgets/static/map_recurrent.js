@@ -158,19 +158,10 @@ function context(scene, model, g) {
       if (weight >= 0.01)
         p.ribbon(g.x[2] + part + 2, g.y(row), x - 3, y, 1 + 12 * weight, p.theme.query, 0.25 + 0.6 * weight);
     });
-    stripOf(p, model.context, step, x, y - pitch * 0.4, part, pitch * 0.8);
+    p.row(model.context, step, x, y - pitch * 0.4, part, pitch * 0.8);
     p.box(x - 1, y - pitch * 0.4 - 1, part + 2, pitch * 0.8 + 2, { edge: p.theme.value, radius: 2 });
   });
   scene.part("cross-attention", x - g.gap, 0, part + g.gap + 4, top + high + 4);
-}
-
-function stripOf(p, one, row, x, y, width, height) {
-  p.context.save();
-  p.context.beginPath();
-  p.context.rect(x, y, width, height);
-  p.context.clip();
-  p.strips(one, x, y - row * height, width, height, { height });
-  p.context.restore();
 }
 
 function nextToken(scene, model, g) {
@@ -208,7 +199,7 @@ function chain(scene, model, g) {
     const x = g.label + t * pitch;
     scene.paint((p) => {
       if (t) p.straight(x - pitch + wide + 2, y + 12, x - 4, y + 12, { color: p.theme.muted, arrow: true });
-      if (t <= g.step) stripOf(p, model.after, t, x, y, wide, 24);
+      if (t <= g.step) p.row(model.after, t, x, y, wide, 24);
       const [edge, line, weight] = t === g.step ? [p.theme.query, 2.5, 650] : [p.theme.edge, 1, 400];
       p.box(x, y, wide, 24, { edge, line, radius: 3 });
       const style = turn ? { turn: -turn, align: "right", most: 52 } : { align: "center", most: pitch - 4 };
