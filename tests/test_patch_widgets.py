@@ -68,10 +68,12 @@ def test_the_patches_that_count_are_outlined_and_the_rule_is_in_view(make):
     bright = widget.pictures.images[1].float().view(4, 7, 4, 7).mean((1, 3))
     shown = widget.numbers["shown"].view(4, 4)
     assert shown.equal(bright > bright.max() / 10)
-    edges = len(re.findall(r'width="2.5" height="71.8"|width="71.8" height="2.5"', widget.svg))
+    edges = len(re.findall(r'width="2.5" height="63.0"|width="63.0" height="2.5"', widget.svg))
     alone = torch.nn.functional.pad(shown, (1, 1, 1, 1)).int()
     assert edges == 2 * sum(alone.diff(dim=dim).abs().sum().item() for dim in (0, 1))
-    assert widget.svg.count("over 1/10 of the fullest") == 1
+    outside = (~widget.numbers["shown"][widget.numbers["trained"][1:].topk(5).indices]).sum()
+    assert widget.svg.count(f"outside it: {outside} of the 5 largest squares") == 1
+    assert "shows enough of the pullover" in widget.svg
 
 
 def test_a_patch_can_be_clicked_and_the_class_token_asked_again(make):

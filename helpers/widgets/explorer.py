@@ -7,6 +7,7 @@ changes the state, a hand or a line of Python, the picture follows.
 """
 
 import base64
+import re
 from contextlib import contextmanager
 
 import anywidget
@@ -175,6 +176,7 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
             self.numbers = self.compute()
             alt = self.describe()
             drawing = side_by_side([*lines_of_text(self.tell()), *self._draw()], alt)
+        drawing = re.sub(r'<rect [^>]*tabindex="[^>]*/>', "", drawing)  # no hand reaches an image
         return as_image(drawing, alt, self._look)
 
     def checked(self, proposal, problem):

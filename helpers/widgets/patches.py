@@ -12,7 +12,7 @@ from helpers.widgets.colours import LIGHT
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import PALE, Sheet, number, track
 
-BOX, LARGE = 280, 287  # pixels of a picture's side on the page, cut and looked at
+BOX, LARGE = 280, 252  # pixels of a picture's side on the page, cut and looked at
 FAINT = LinearSegmentedColormap.from_list("faint", [LIGHT["paper"], LIGHT["field"]])
 GREYS = LinearSegmentedColormap.from_list("greys", ["black", "white"])
 SIDES = 2, 4, 7, 14  # of a patch, in pixels of the picture
@@ -80,12 +80,8 @@ class PatchCutter(Explorer):
         return {"tokens": n, "width": self.side**2, "weights": (n + 1) ** 2}
 
     def describe(self):
-        n, label = self.numbers, CLASSES[self.pictures.labels[self.picture]]
-        return (
-            f"A picture of class {label}, cut into {n['tokens']} patches of {n['width']} pixels. "
-            f"Patch {self.chosen} is marked. With a class token, one attention map has "
-            f"{n['weights']} weights."
-        )
+        label = CLASSES[self.pictures.labels[self.picture]]
+        return f"Class {label}, patch {self.chosen} marked. {' '.join(self.tell())}"
 
     def tell(self):
         """Say what the cut costs, and compare it with the one it opens on."""
@@ -187,7 +183,7 @@ class PatchAttention(Explorer):
     token = traitlets.Int(0, min=0).tag(state=True)
 
     def __init__(self, wardrobe, pictures, **state):
-        self.wardrobe, self.pictures, self._known = wardrobe, pictures, {}
+        self.pictures, self._known = pictures, {}
         config, self._models = wardrobe.model.config, {"trained": wardrobe}
         with torch.random.fork_rng():
             torch.manual_seed(0)
@@ -223,8 +219,7 @@ class PatchAttention(Explorer):
         random.sort(key=lambda row: row[1:][shown].sum().item())
         return {"trained": trained, "random weights": random[RANDOM // 2], "shown": shown,
                 "band": [_percent(row, shown) for row in random],
-                "even": shown.sum().item() / len(trained),
-                "label": self.wardrobe.names(image[None])[0]}  # fmt: skip
+                "even": shown.sum().item() / len(trained)}  # fmt: skip
 
     def _maps(self, name):
         key = name, self.picture
@@ -253,13 +248,7 @@ class PatchAttention(Explorer):
         return f"layer {self.layer}, {head}"
 
     def describe(self):
-        rows = self.numbers["trained"], self.numbers["random weights"]
-        shares = [f"{number(100 * row[0], 0)}%" for row in rows]
-        return (
-            f"Where {self._where()} attends, {self._what()}, drawn over a picture that the model "
-            f"calls {self.numbers['label']}. The class token itself gets {shares[0]} in the "
-            f"trained model and {shares[1]} with random weights."
-        )
+        return f"{' '.join(self.tell())} Drawn over the picture: {self._what()}."
 
     def tell(self):
         """Say how much of the weight lies on what is shown, and how much that means."""
@@ -281,18 +270,18 @@ class PatchAttention(Explorer):
 
     def _weights(self, name):
         """Lay a square over each patch, the larger the more weight; blue where there is cloth."""
-        row, size = self.numbers[name], LARGE / self._grid
-        sheet = Sheet(400, LARGE + 110)
-        whose = name if name == "trained" else f"random: median of {RANDOM}"
-        sheet.text(0, 18, whose, BLUE if name == "trained" else GREY, bold=True)
-        sheet.text(400, 18, f"class token: {100 * row[0]:.0f}%", GREY, anchor="end")
-        image = self.pictures.images[self.picture].numpy()
+        row, size, trained = self.numbers[name], LARGE / self._grid, name == "trained"
+        sheet = Sheet(400, LARGE + (146 if trained else 32))
+        whose = name if trained else "random: the median"
+        sheet.text(0, 18, whose, BLUE if trained else GREY, bold=True)
+        where = "the class token" if self.token else "itself"
+        sheet.text(400, 18, f"{100 * row[0]:.0f}% on {where}", GREY, anchor="end")
+        image, beside = self.pictures.images[self.picture].numpy(), LARGE + 14
         sheet.pixels(0, 28, LARGE, LARGE, image, FAINT, 0, 380)
         sheet.rect(0, 28, LARGE, LARGE, stroke=PALE)
         # One scale for both, so that the small squares are those of the one that attends less.
         both = torch.stack([self.numbers["trained"], self.numbers["random weights"]])
         top = max(both[:, 1:].max().item(), 1e-9)
-        even = 1 / len(row)
 
         def square(x, y, weight, *look):  # the picture shows through
             side = 0.94 * size * (weight / top) ** 0.5
@@ -305,30 +294,36 @@ class PatchAttention(Explorer):
             label = f"{name}: row {i // self._grid + 1}, column {i % self._grid + 1}"
             sheet.target(x, y, size, size, f"{label}, weight {number(weight, 3)}", token=i + 1)
         self._draw_outlines(sheet, size)
+        if trained:
+            sheet.pixels(beside, 28, 130, 130, image, GREYS, 0, 255)
+            self._compare(sheet)
         for y, weight, words, *look in (  # what a square means
-            (28, top, "largest", BLUE),
-            (136, even, "even", "none", INK),
+            (176, top, "largest", BLUE),
+            (230, 1 / len(row), "even", "none", INK),
         ):
-            square(LARGE + 12, y, weight, *look)
-            sheet.text(LARGE + 12, y + size + 18, words, GREY)
-            sheet.text(LARGE + 12, y + size + 38, number(weight), GREY)
-        self._compare(sheet, row)
+            square(beside, y, weight, *look)
+            sheet.text(beside + size + 8, y + 16, words, GREY)
+            sheet.text(beside + size + 8, y + 36, number(weight), GREY)
         return sheet
 
-    def _compare(self, sheet, row):
-        """Set the share on the cloth beside the random models' and an even spread's."""
-        y, part, at = LARGE + 40, _percent(row, self.numbers["shown"]), LARGE * self.numbers["even"]
-        sheet.rect(0, y, LARGE, 20, PALE)
-        sheet.rect(0, y, LARGE * part / 100, 20, BLUE)
-        for share in self.numbers["band"]:
-            sheet.dot(LARGE * share / 100, y + 14, 4, ORANGE, "white", 1)
-        sheet.line(at, y - 4, at, y + 24, INK, 2)
-        sheet.text(LARGE + 12, y + 16, f"{part}%", BLUE, bold=True)
-        if row is not self.numbers["trained"]:  # the key stands once, beside this one's
-            return
-        sheet.text(0, y + 42, "□ counted: over 1/10 of the fullest", BLUE)
-        sheet.text(0, y + 64, f"● {RANDOM} random models", ORANGE)
-        sheet.text(400, y + 64, "│ even weights", INK, anchor="end")
+    def _compare(self, sheet):
+        """Set the shares on the cloth below each other, with the random models' and an even one."""
+        found, y = self.numbers, LARGE + 38
+        for name, colour in ("trained", BLUE), ("random weights", GREY):
+            part = _percent(found[name], found["shown"])
+            sheet.rect(0, y, LARGE, 18, PALE)
+            sheet.rect(0, y, LARGE * part / 100, 18, colour)
+            sheet.text(LARGE + 14, y + 15, f"{part}% {name.split()[0]}", colour, bold=True)
+            y += 23
+        for share in found["band"]:
+            sheet.dot(LARGE * share / 100, y - 14, 4, ORANGE, "white", 1)
+        at, label = LARGE * found["even"], CLASSES[self.pictures.labels[self.picture]]
+        sheet.line(at, LARGE + 34, at, y - 2, INK, 2)
+        outside = (~found["shown"][found["trained"][1:].topk(5).indices]).sum()
+        sheet.text(0, y + 18, f"□ outlined: shows enough of the {label}", BLUE)
+        sheet.text(0, y + 38, f"■ outside it: {outside} of the 5 largest squares", GREY)
+        sheet.text(0, y + 58, f"● {RANDOM} random models", ORANGE)
+        sheet.text(400, y + 58, "│ even weights", INK, anchor="end")
 
     def _draw_outlines(self, sheet, size):
         """Draw an edge wherever a patch that counts meets one that doesn't, and mark the token."""
