@@ -38,14 +38,14 @@ export const choosing = {
   },
   // A head is switched off, or on again.
   turn(place) {
-    const off = this.model.get("off");
-    const others = off.filter((one) => one !== place);
-    this.rewrite({ off: others.length < off.length ? others : [...off, place] }, "The model translates it again …");
+    const off = new Set(this.model.get("off"));
+    if (!off.delete(place)) off.add(place);
+    this.rewrite({ off: [...off] });
   },
-  rewrite(changes, words = "The model goes on from there …") {
+  rewrite(changes) {
     this.pause();
     this.choosing = true;
-    this.hear(words);
+    this.hear(changes.off ? "The model translates it again …" : "The model goes on from there …");
     this.set({ ...changes, beat: -1 });
   },
   // Another reference: its tokens are scored, and read, whatever the model would write.
