@@ -35,7 +35,10 @@ def pack_insides(trace) -> tuple[dict, bytes]:
         if trace.decoder is not None:
             described |= {"temperatures": TEMPERATURES, "sums": _sums(trace)}
             described |= {"vocabulary": len(trace.network.output_proj.weight)}
-            described |= {"turns": _turns(trace)}
+            ((_, (_, attention)), *_), *_ = _with_modules(trace, "decoder")
+            if getattr(attention, "rotary", False):  # radians per position for each pair of entries
+                size = trace.decoder.layers[0][0].heads.query.shape[-1]
+                described["turns"] = [attention.base ** (-i / size) for i in range(0, size, 2)]
     return described, packer.bytes()
 
 
@@ -129,15 +132,6 @@ def _insides(trace, part, residual, module, packer):
         described["neurons"] = {"before": packer.add(before[:, shown])}
         described["neurons"] |= {"writes": packer.add(columns)}
     return described
-
-
-def _turns(trace):
-    """Return by how many radians a rotary model turns each pair of entries per position."""
-    first = trace.network.layers[0].self_attention if trace.kind == "GPT" else None
-    if not getattr(first, "rotary", False):
-        return []
-    size = trace.decoder.layers[0][0].heads.query.shape[-1]
-    return [first.base ** (-i / size) for i in range(0, size, 2)]
 
 
 def _sums(trace):

@@ -11,7 +11,7 @@ import { grouped, sayWhy } from "../../helpers/widgets/static/map_why.js";
 import { brief, percent } from "../../helpers/widgets/static/map_scene.js";
 import { namePlaces } from "../../helpers/widgets/static/map_rows.js";
 import { compared } from "../../helpers/widgets/static/map_without.js";
-import { deeper, matrix, sentenceOf, tellingPair } from "../../helpers/widgets/static/map_trace.js";
+import { deeper, likeliest, matrix, sentenceOf, tellingPair } from "../../helpers/widgets/static/map_trace.js";
 import { digits, marksIn, spelt } from "../../helpers/widgets/static/text.js";
 
 // A sublayer with one head, of which only the weights are asked for.
@@ -72,6 +72,12 @@ test("a press on a dark neuron opens the nearest that lights up, with its strong
   assert.equal(lightsUp(one, 0, 3), "3,0");
   assert.equal(lightsUp(one, 0, 0), "2,1");
   assert.equal(lightsUp(matrix(new Float32Array(4), 1, 4), 0, 1), "1,0");
+});
+
+test("a drawn token says at which temperature where the share on show is of another", () => {
+  const model = { kind: "GPT", given: 1, drawnAt: [1.5], drawn: [0], candidates: [[["a", 1, 0.3]]] };
+  assert.equal(likeliest(model, 0, 1)[0].mark, "drawn at 1.5");
+  assert.equal(likeliest(model, 0, 1, 1.5)[0].mark, "drawn");
 });
 
 test("one number of the recurrent pair is of the step on show", () => {

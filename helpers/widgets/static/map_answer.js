@@ -43,10 +43,15 @@ export function answer(scene, model, stack, m, rows, row) {
       const y = first + (i + 0.5) * pitch;
       p.ribbon(x + strip + 3, y0, left - 4, y, 1 + 3 * share, p.theme.query, 0.35 + 0.65 * share);
       // Where there is no room for a word, its colour alone says that this token was drawn.
-      const word = drawn && width >= 84;
+      const word = drawn && width >= 44 + 1.1 * textWidth(mark, 12) ? mark : "";
       const [weight, color] = [one === chosen ? 650 : 400, drawn ? p.theme.query : p.theme.ink];
-      p.text(spelt(token), left, y - 6, { size: 14, weight, color, most: width - (word ? 50 : 0) });
-      if (word) p.text(mark, right, y - 7, { size: 12, weight: 650, align: "right", color: p.theme.query });
+      p.text(spelt(token), left, y - 6, {
+        size: 14,
+        weight,
+        color,
+        most: width - (word ? 1.1 * textWidth(word, 12) + 8 : 0),
+      });
+      p.text(word, right, y - 7, { size: 12, weight: 650, align: "right", color: p.theme.query });
       p.text(brief(share), right, y + 8, { size: 12, align: "right", color: p.theme.muted });
       p.box(left, y + 5, bar, 6, { fill: p.theme.masked, radius: 3 });
       p.box(left, y + 5, Math.max(2, bar * share), 6, { fill: p.theme.query, radius: 3 });

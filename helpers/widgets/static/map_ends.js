@@ -108,7 +108,7 @@ export function embeddingScene(model, where, width, room) {
 export function outputScene(model, where, width, room, row, dials) {
   const { stack } = where;
   const classes = stack.name === "encoder";
-  const all = likeliest(model, row, model.candidates[row].length);
+  const all = likeliest(model, row, model.candidates[row].length, dials?.temperature);
   const found = dials && dials.temperature !== 1 ? atTemperature(model, row, all, dials.temperature) : all;
   const after = classes ? "The class token" : `After “${stack.tokens[row]}”`;
   const scene = new Scene(width, room, `${after}: logits, softmax, ${classes ? "class" : "next token"}`);
@@ -129,11 +129,7 @@ export function outputScene(model, where, width, room, row, dials) {
   const ring = dials?.choose ? 18 : 0;
   const names = [others, ...found.map((one) => spelt(one.token))];
   const token = clamp(Math.max(...names.map((name) => textWidth(name, 15))) + 16 + ring, 60, 150);
-  // The share on show needn't be the one at which the token was drawn.
-  const heat = model.drawnAt?.[row] ?? 1;
-  const mine = (mark) =>
-    mark === "drawn" && dials && heat !== dials.temperature ? `, drawn at ${heat.toFixed(1)}` : ` ${mark}`;
-  const told = ({ share, drawn, mark }) => (drawn ? `${brief(share)}${mine(mark)}` : percent(share));
+  const told = ({ share, drawn, mark }) => (drawn ? `${brief(share)}, ${mark}` : percent(share));
   const beside = 1.1 * Math.max(...found.map((one) => textWidth(told(one), 13))) + 8;
   const room2 = (width - left - token - 90 - beside) / 2;
   const [x1, x2] = slim ? [width - 108, width - 78] : [left + token, left + token + room2 + 90];

@@ -77,8 +77,11 @@ const pictured = (data, [rows, cols], patches) => ({
 
 // The likeliest next tokens after a row, or the likeliest classes. What was drawn is among them; where
 // losses are shown, the reference's token is.
-export function likeliest(model, row, most) {
-  const own = model.chosen?.includes(row) ? "chosen" : model.kind === "GPT" && row >= model.given - 1 ? "drawn" : "";
+export function likeliest(model, row, most, temperature = 1) {
+  const heat = model.drawnAt?.[row] ?? 1;
+  // The share on show may be another than the one it was drawn with.
+  const drew = heat === temperature ? "drawn" : `drawn at ${heat.toFixed(1)}`;
+  const own = model.chosen?.includes(row) ? "chosen" : model.kind === "GPT" && row >= model.given - 1 ? drew : "";
   const mark = model.scored ? "reference" : own;
   const isDrawn = (i) => Boolean(mark) && model.drawn[row] === i;
   const named = ([token, logit, share], i) => ({ token, logit, share, drawn: isDrawn(i), mark });
