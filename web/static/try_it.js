@@ -92,6 +92,7 @@ class TryIt {
       ...state,
       yours: [],
       chosen: [],
+      off: [],
       temperature: 1,
       written: lastWord(trace.written),
       _trace: trace.described,
