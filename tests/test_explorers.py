@@ -425,9 +425,15 @@ def test_hints_follow_what_the_hand_did():
     assert "length 0" in told[1]
     assert "plain mean" not in SoftmaxTemperature(temperature=6.0).tell()[1]
     patterns = AttentionPatterns(width=6, layers=1, causal=False)
-    assert "“window”, 5 to each side" in patterns.tell()[0]
+    assert "reads 5 to each side" in patterns.tell()[1]
     patterns.pattern = "all"
-    assert "position 32 after 1 layer." in patterns.tell()[0]
+    assert "reaches 32 after 1 layer." in patterns.tell()[0]
+    assert "every other" in patterns.tell()[1]
+    patterns.causal = True
+    assert "itself and all before it" in patterns.tell()[1]
+    for patterns.pattern, patterns.layers in itertools.product(("global", "window"), (1, 7, 8)):
+        assert max(map(len, patterns.tell())) <= 96  # one line each: the picture stays in its place
+    patterns.causal = False
     patterns.take({"pattern": "window", "width": 4})  # more layers than there are: not asked for
     assert "more than 8: widen" in patterns.tell()[1]
     patterns.width, patterns.pattern = 1, "window"

@@ -12,12 +12,17 @@ from helpers.widgets.colours import DARK, LIGHT
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import ON_DARK, PALE, Sheet, shade
 
-# What a query reads in a pattern and what that is good for; how news travels there.
+# What a query reads in a pattern, and what that is good for or how news travels; then if causal.
 RULES = {
-    "all": ("all positions: any pair at once", "Every position reads every other one."),
-    "window": ("nearby: phrases, word order", "Each layer carries it fewer than {} positions."),
+    "all": ("all positions: any pair at once", "Each position reads every other one."),
+    "window": ("nearby: phrases, word order", "Each position reads {} to each side."),
     "strided": ("nearby + steps of {}: picture rows", "It goes in steps of {}, then nearby."),
-    "global": ("nearby + first: sums up a text", "Position 1 reads all, then all read it."),
+    "global": ("nearby + first: sums up a text", "All read 1, 1 reads all: we follow {}’s news."),
+}
+CAUSAL = RULES | {
+    "all": ("all earlier ones: any pair at once", "Each position reads itself and all before it."),
+    "window": ("nearby: phrases, word order", "Each position reads itself and {} before it."),
+    "global": ("nearby + first: all read 1", "All read 1, 1 reads only itself: we follow {}’s."),
 }
 PATTERNS = tuple(RULES)
 NEWS, MOST = LIGHT["second"], 8  # what travels, and through how many layers
@@ -89,21 +94,18 @@ class AttentionPatterns(Explorer):
         found, now = self.numbers, self.pattern
         share, needed = found["pairs"][now] / found["pairs"]["all"], found["meet"][now]
         way, last = [place + 1 for place in found["way"]], found["query"] + 1
-        sides = f", {self.width - 1} to each side" * (now == "window" and not self.causal)
-        cost = f"“{now}”{sides}: {share:.0%} of the pairs. News of position {way[0]}"
+        cost = f"“{now}”: {share:.0%} of the pairs. News of position {way[0]}"
         if needed == math.inf:
             asked = "No number of layers will do. Press another pattern, or widen the window."
-            return f"{cost} never reaches position {last}.", asked
-        asked = "Does another pattern need fewer layers, or fewer pairs? Press one."
+            return f"{cost} never reaches {last}.", asked
+        asked = "Press another: fewer layers or pairs?"
         if needed > MOST:
             asked = f"That’s more than {MOST}: widen the window."
         elif self.layers < needed:
             asked = f"After {self._layers(self.layers)} it’s at {way[self.layers]}: press Play."
-        how = RULES[now][1].format(self.width)
-        if now == "global" and self.causal:
-            how = "All read position 1, but what has it read? Look at its row."
-        reached = f"{cost} reaches position {last} after {self._layers(needed)}."
-        return reached, f"{how} {asked}"
+        told = {"window": self.width - 1, "global": way[0]}.get(now, self.width)
+        how = (CAUSAL if self.causal else RULES)[now][1].format(told)
+        return f"{cost} reaches {last} after {self._layers(needed)}.", f"{how} {asked}"
 
     def draw(self):
         return [self._draw_mask(), self._draw_patterns()]
@@ -148,6 +150,7 @@ class AttentionPatterns(Explorer):
             met = f"Any two have met after {self._layers(found['meet'][pattern])}"
             never = found["meet"][pattern] == math.inf
             sheet.text(8, y + 48, "Some pairs never meet" if never else met, colour)
-            sheet.text(8, y + 69, RULES[pattern][0].format(self.width), colour)
+            use = (CAUSAL if self.causal else RULES)[pattern][0]
+            sheet.text(8, y + 69, use.format(self.width), colour)
             sheet.target(0, y, 390, 76, f"Show the pattern {pattern}", pattern=pattern)
         return sheet
