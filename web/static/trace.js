@@ -84,6 +84,7 @@ export function packTrace(model, { encoder, decoder, written, logits, tokensOf }
     choices: [], // other pictures, what is guessed early, and which one is read: a Vision Transformer's
     guesses: [],
     reads: -1,
+    aim: "",
   };
   return { described, data: packer.bytes() };
 }
