@@ -75,7 +75,7 @@ class KernelRegression(Explorer):
     def describe(self):
         x, estimate = number(self.query), number(self.numbers["estimate"])
         return (
-            f"{N_POINTS} noisy points on a curve; the query at x = {x} gets {estimate}. "
+            f"{N_POINTS} noisy points on a curve; the query at {x} gets {estimate}. "
             f"{self.tell()[0]}"
         )
 
@@ -134,9 +134,10 @@ class KernelRegression(Explorer):
         """Write what the picture comes to."""
         sheet, found = Sheet(272, 200), self.numbers
         lines = [
-            (GREEN, "● points: key x, value y", True),
+            (GREEN, "● points: key →, value ↑", True),
             (PURPLE, f"● estimate (context): {number(found['estimate'])}", True),
-            (ORANGE, "│ weight ∝ exp(−(x−key)² / 2h²)", False),
+            (ORANGE, "│ weight of a point ∝", False),
+            (ORANGE, "exp(−(query − key)² / 2h²)", False),
             (BLUE, f"Temperature 2h²: {found['temperature']:.3g}", True),
         ]
         for i, (colour, words, bold) in enumerate(lines):
