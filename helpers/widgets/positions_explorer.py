@@ -18,8 +18,10 @@ WAVES = ("sine", GREEN), ("cosine", LIGHT["second"])  # no signs' colours: the m
 
 
 def degrees(angle) -> str:
-    """Write an angle, in radians, for people: a small one isn't 0°."""
-    turned = math.degrees(angle)
+    """Write an angle, in radians, for people: a small one isn't 0°, a large one is in turns."""
+    whole, turned = divmod(math.degrees(angle), 360)
+    if whole:
+        return f"{whole:.0f} turn{'s' * (whole > 1)} + {turned:.0f}°"
     return f"{turned:.0f}°" if turned >= 10 or not turned else f"{turned:.2g}°"
 
 
@@ -60,10 +62,16 @@ class PositionExplorer(Explorer):
         first, other = (
             degrees(self.angle(i, self.shift)) for i in (self.pair, self.numbers["other"])
         )
+        if self.position == self._start["position"]:  # what the hand finds isn't told before
+            told = f"Pair {self.pair} as clock hands: at p = {self.position}, and {self.shift} on."
+            return (
+                told,
+                "Pull a dot or a hand. Both hands turn; does the angle between them change?",
+            )
         return (
-            f"Move on by {self.shift} from any p: pair {self.pair} turns by {first}, "
+            f"From any p, {self.shift} on: pair {self.pair} moves by {first}, "
             f"pair {self.numbers['other']} by {other}.",
-            "Pull a dot or a hand. Both hands turn; does the angle between them change?",
+            "It doesn’t depend on p. Does it depend on k, or on the pair?",
         )
 
     def draw(self):
@@ -132,18 +140,19 @@ class PositionExplorer(Explorer):
         """Draw the pair's hand at p and at p + k, and the slowest or fastest pair's beside it."""
         sheet, other = Sheet(400, DIAL), self.numbers["other"]
         sheet.text(0, 18, f"Pairs as clock hands, moved on by {self.shift}", GREY, bold=True)
-        sheet.text(326, 48, "→ cosine  ↑ sine", GREY, anchor="middle")
-        self._draw_dial(sheet, 326, 46, other)
-        self._draw_dial(sheet, 112, 70, self.pair)
+        sheet.text(400, 48, "→ cosine  ↑ sine", GREY, anchor="end")
+        right = 280 if other else 322  # a slow hand and its names lie to the right
+        self._draw_dial(sheet, right, 150, 36, other)
+        self._draw_dial(sheet, 112, 115, 70, self.pair)
         turn = track("turn", "position", (112, 115), (0, N_POSITIONS - 1), self.position, step=1)
         turn["period"] = 2 * math.pi / self.angle(self.pair, 1)
         sheet.handle(32, 35, 160, 160, "Position p, on the clock", str(self.position), turn)
-        sheet.target(260, 50, 132, DIAL - 52, f"Choose pair {other}", pair=other)
+        sheet.target(right - 60, 90, 120, DIAL - 92, f"Choose pair {other}", pair=other)
         return sheet
 
-    def _draw_dial(self, sheet, x, radius, pair):
-        """Draw a pair's clock, hands at p and p + k, and the arc between them; names if chosen."""
-        y, around, angle, own = 115, 0.4 * radius, self.angle(pair, self.shift), pair == self.pair
+    def _draw_dial(self, sheet, x, y, radius, pair):
+        """Draw a pair's clock, hands at p and p + k, and the arc between them."""
+        around, angle, own = 0.4 * radius, self.angle(pair, self.shift), pair == self.pair
         start = math.atan2(*self.numbers["table"][self.position, 2 * pair : 2 * pair + 2].tolist())
         left = angle % (2 * math.pi)
         apart = math.remainder(left, 2 * math.pi)
@@ -158,10 +167,10 @@ class PositionExplorer(Explorer):
         for name, place, colour in zip(names, (start, start + left), (PURPLE, INK), strict=True):
             sheet.arrow(x, y, *at(place, radius), colour, 3)
             along, up = at(place, radius + 13, 17 + 16 * close)
-            sheet.text(along, up + 5, name * own, colour, anchor="middle", bold=True)
+            sheet.text(min(along, 366), up + 5, name, colour, anchor="middle", bold=own)
         # Beside the arc: in its middle, or on p's other side if it's too narrow for a number.
         aside = start - math.copysign(0.55, apart), 48
         along, up = at(*aside if abs(apart) < 1 else (start + left / 2, around + 20))
         sheet.text(along, up + 6, degrees(left) * own, INK, anchor="middle", bold=True)
         words = f"pair {pair}: {degrees(angle)}"
-        sheet.text(x, DIAL - 10, words, INK, anchor="middle", bold=own)
+        sheet.text(min(x, 400 - 4.6 * len(words)), DIAL - 10, words, INK, anchor="middle", bold=own)
