@@ -436,7 +436,6 @@ def test_hints_follow_what_the_hand_did():
     assert "itself and all before it" in patterns.tell()[1]
     for patterns.pattern, patterns.layers in itertools.product(("global", "window"), (1, 7, 8)):
         assert max(map(len, patterns.tell())) <= 96  # one line each: the picture stays in its place
-    patterns.causal = False
     patterns.take({"pattern": "window", "width": 4})  # more layers than there are: not asked for
     assert "more than 8: widen" in patterns.tell()[1]
     patterns.width, patterns.pattern = 1, "window"

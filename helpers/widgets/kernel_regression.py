@@ -74,10 +74,7 @@ class KernelRegression(Explorer):
 
     def describe(self):
         x, estimate = number(self.query), number(self.numbers["estimate"])
-        return (
-            f"{N_POINTS} noisy points on a curve; the query at {x} gets {estimate}. "
-            f"{self.tell()[0]}"
-        )
+        return f"{N_POINTS} noisy points; the query at {x} gets {estimate}. {self.tell()[0]}"
 
     def tell(self):
         """Say how many points count and how far off the curve is, and what to try."""

@@ -200,12 +200,10 @@ class PatchAttention(Explorer):
 
     def build(self):
         self.choice("picture", "Picture", _named(self.pictures))
-        layers = [(f"layer {i}", i) for i in range(1, self._n_layers + 1)]
-        self.choice("layer", "Layer", layers)
-        heads = [(f"head {i + 1}", i) for i in range(self._n_heads)]
-        self.choice(
-            "head", "Map", [("average of heads", AVERAGE), ("rollout up to here", ROLLOUT), *heads]
-        )
+        self.choice("layer", "Layer", [(f"layer {i}", i) for i in range(1, self._n_layers + 1)])
+        self._heads = {AVERAGE: "average of heads", ROLLOUT: "rollout up to here"}
+        self._heads |= {i: f"head {i + 1}" for i in range(self._n_heads)}
+        self.choice("head", "Map", [(words, i) for i, words in self._heads.items()])
         ask = "Ask from the class token"
         self.button("Class token", lambda _: self.take({"token": 0}), ask, lambda: not self.token)
 
@@ -224,8 +222,7 @@ class PatchAttention(Explorer):
     def _maps(self, name):
         key = name, self.picture
         if key not in self._known:
-            images = self.pictures.images[self.picture][None]
-            self._known[key] = self._models[name].attend(images)[0]
+            self._known[key] = self._models[name].attend(self.pictures.images[key[1], None])[0]
         return self._known[key]
 
     def _row(self, name):
@@ -241,14 +238,8 @@ class PatchAttention(Explorer):
         row, column = divmod(self.token - 1, self._grid)
         return f"the patch in row {row + 1}, column {column + 1}"
 
-    def _what(self):
-        if self.head == ROLLOUT:
-            return f"rollout up to layer {self.layer}"
-        head = "average of heads" if self.head == AVERAGE else f"head {self.head + 1}"
-        return f"layer {self.layer}, {head}"
-
     def describe(self):
-        return f"{' '.join(self.tell())} Drawn over the picture: {self._what()}."
+        return f"{' '.join(self.tell())} Layer {self.layer}, {self._heads[self.head]}."
 
     def tell(self):
         """Say how much of the weight lies on what is shown, and how much that means."""
@@ -272,8 +263,9 @@ class PatchAttention(Explorer):
         """Lay a square over each patch, the larger the more weight; blue where there is cloth."""
         row, size, trained = self.numbers[name], LARGE / self._grid, name == "trained"
         sheet = Sheet(400, LARGE + (146 if trained else 32))
-        whose = name if trained else "random: the median"
-        sheet.text(0, 18, whose, BLUE if trained else GREY, bold=True)
+        sheet.text(
+            0, 18, name if trained else "random: median", BLUE if trained else GREY, bold=True
+        )
         where = "the class token" if self.token else "itself"
         sheet.text(400, 18, f"{100 * row[0]:.0f}% on {where}", GREY, anchor="end")
         image, beside = self.pictures.images[self.picture].numpy(), LARGE + 14
@@ -297,10 +289,8 @@ class PatchAttention(Explorer):
         if trained:
             sheet.pixels(beside, 28, 130, 130, image, GREYS, 0, 255)
             self._compare(sheet)
-        for y, weight, words, *look in (  # what a square means
-            (176, top, "largest", BLUE),
-            (230, 1 / len(row), "even", "none", INK),
-        ):
+        legend = (176, top, "largest", BLUE), (230, 1 / len(row), "even", "none", INK)
+        for y, weight, words, *look in legend:
             square(beside, y, weight, *look)
             sheet.text(beside + size + 8, y + 16, words, GREY)
             sheet.text(beside + size + 8, y + 36, number(weight), GREY)

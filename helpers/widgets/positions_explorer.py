@@ -59,9 +59,8 @@ class PositionExplorer(Explorer):
 
     def tell(self):
         """Say what the turn has to do with the position, and what to try."""
-        first, other = (
-            degrees(self.angle(i, self.shift)) for i in (self.pair, self.numbers["other"])
-        )
+        pairs = self.pair, self.numbers["other"]
+        first, other = (degrees(self.angle(pair, self.shift)) for pair in pairs)
         if self.position == self._start["position"]:  # what the hand finds isn't told before
             told = f"Pair {self.pair} as clock hands: at p = {self.position}, and {self.shift} on."
             return (
@@ -70,7 +69,7 @@ class PositionExplorer(Explorer):
             )
         return (
             f"From any p, {self.shift} on: pair {self.pair} moves by {first}, "
-            f"pair {self.numbers['other']} by {other}.",
+            f"pair {pairs[1]} by {other}.",
             "It doesn’t depend on p. Does it depend on k, or on the pair?",
         )
 

@@ -48,11 +48,7 @@ class SoftmaxTemperature(Explorer):
         return {"scores": scores, "weights": weights, "entropy": entropy}
 
     def describe(self):
-        weights = ", ".join(share(w) for w in self.numbers["weights"])
-        return (
-            f"Bars of five weights at temperature {number(self.temperature)}: {weights}. "
-            f"Entropy {number(self.numbers['entropy'])} nats of at most {number(math.log(5))}."
-        )
+        return f"{' '.join(self.tell())} Weights: {', '.join(map(share, self.numbers['weights']))}."
 
     def tell(self):
         """Say why the best score gets what it gets, and what temperature does to it."""
@@ -73,31 +69,26 @@ class SoftmaxTemperature(Explorer):
         return headline, asked
 
     def draw(self):
-        return [self._draw_scores(), self._draw_weights(), self._draw_temperatures()]
+        return [*self._draw_bars(), self._draw_temperatures()]
 
-    def _draw_scores(self):
-        sheet = Sheet(400, 190)
-        sheet.text(0, 18, "Scores: drag them up and down", bold=True)
-        sheet.line(0, 97, 400, 97, GREY)
-        for i, (name, score) in enumerate(zip(SCORES, self.numbers["scores"], strict=True)):
-            x, y, colour = 81 * i, 97 - 17 * float(score), COLOURS[i]
-            sheet.rect(x, 28, 74, 138, PALE, round=4)
-            sheet.rect(x, min(y, 97), 74, abs(y - 97), colour)
-            sheet.rect(x + 17, y - 4, 40, 8, "white", colour, 2.5, round=4)
-            sheet.text(x + 37, 186, number(score, 1), colour, anchor="middle", bold=True)
-            drag = track("y", name, (165, 29), (-4, 4), float(score), step=0.1)
-            sheet.handle(x, 28, 74, 138, f"The {name} score", number(score, 1), drag)
-        return sheet
-
-    def _draw_weights(self):
-        sheet = Sheet(400, 190)
-        sheet.text(0, 18, "Weights: softmax(score / temp.)", bold=True)
-        for i, weight in enumerate(self.numbers["weights"].tolist()):
-            x, height = 81 * i, 138 * weight
-            sheet.rect(x, 28, 74, 138, PALE, round=4)
-            sheet.rect(x, 166 - height, 74, height, COLOURS[i])
-            sheet.text(x + 37, 186, share(weight), COLOURS[i], anchor="middle", bold=True)
-        return sheet
+    def _draw_bars(self):
+        """Draw the scores, which can be dragged, and on a sheet of their own the weights."""
+        scores, weights, found = Sheet(400, 190), Sheet(400, 190), self.numbers
+        scores.text(0, 18, "Scores: drag them up and down", bold=True)
+        scores.line(0, 97, 400, 97, GREY)
+        weights.text(0, 18, "Weights: softmax(score / temp.)", bold=True)
+        for i, (name, colour) in enumerate(zip(SCORES, COLOURS, strict=True)):
+            score, weight = found["scores"][i].item(), found["weights"][i].item()
+            x, y, height = 81 * i, 97 - 17 * score, 138 * weight
+            for sheet, value in (scores, number(score, 1)), (weights, share(weight)):
+                sheet.rect(x, 28, 74, 138, PALE, round=4)
+                sheet.text(x + 37, 186, value, colour, anchor="middle", bold=True)
+            scores.rect(x, min(y, 97), 74, abs(y - 97), colour)
+            scores.rect(x + 17, y - 4, 40, 8, "white", colour, 2.5, round=4)
+            weights.rect(x, 166 - height, 74, height, colour)
+            drag = track("y", name, (165, 29), (-4, 4), score, step=0.1)
+            scores.handle(x, 28, 74, 138, f"The {name} score", number(score, 1), drag)
+        return scores, weights
 
     def _draw_temperatures(self):
         """Draw a curve per weight over the temperature, and a line that can be pulled."""
@@ -117,8 +108,7 @@ class SoftmaxTemperature(Explorer):
         for weight, colour in sorted(zip(found["weights"].tolist(), COLOURS, strict=True)):
             plot.dot(now, weight, 6, colour)
         pull = track("x", "temperature", (40, 546), (0.02, 10), self.temperature, log=True)
-        sheet.handle(40, 46, 506, 124, "Temperature, along the curves", number(self.temperature),
-                     pull)  # fmt: skip
+        sheet.handle(40, 46, 506, 124, "Temperature, pulled", number(self.temperature), pull)
         return sheet
 
 
@@ -227,13 +217,11 @@ class ScaleExplorer(Explorer):
         sheet, found = Sheet(456, 302), self.numbers
         width, i = found["width"], self.key - 1
         end = 24 + 350 * self.power / MOST_POWER
-        entries = f"{width} entr{'y' if width == 1 else 'ies'}"
-        sheet.text(0, 18, f"Query and key {i + 1}: {entries}", BLUE, bold=True)
+        sheet.text(0, 18, f"Query and key {i + 1}, entries: {width}", BLUE, bold=True)
         sheet.text(388, 18, "−3", GREY, anchor="end")
         sheet.pixels(392, 6, 48, 12, torch.linspace(-3, 3, 32)[None], SIGNED, -3, 3)
         sheet.text(444, 18, "3", GREY)
-        vectors = (self._query, 0), (self._keys, i)
-        for row, (drawn, which) in enumerate(vectors):
+        for row, (drawn, which) in enumerate(((self._query, 0), (self._keys, i))):
             values = drawn[self.draw_number - 1, which, None, :width]
             sheet.pixels(0, 27 + 16 * row, end, 13, values, SIGNED, -3, 3)
         sheet.rect(end, 24, 12, 35, "white", BLUE, 3, round=5)
@@ -270,8 +258,7 @@ class ScaleExplorer(Explorer):
             sheet.rect(x - 12, middle - unit * drawn - 1, 24, 2 if on else 0, INK)
             sheet.dot(x, middle - unit * score, 8, SCORE, INK if on else "white", 3 if on else 1.5)
             limits = round(-most - drawn, 1), round(most - drawn, 1)
-            pull = track("y", "push", (bottom, top), limits, self.push if on else 0.0,
-                         step=most / 50)  # fmt: skip
+            pull = track("y", "push", (bottom, top), limits, on * self.push, step=most / 50)
             words = f"{number(score, 1)}, weight {share(found['weights'][i - 1])}"
             sheet.handle(x - 13, top, PITCH, bottom - top, f"Score of key {i}", words, pull, key=i)
 
@@ -305,6 +292,5 @@ class ScaleExplorer(Explorer):
                 sheet.text(plot.x(x), plot.y(y), words, ink, anchor="end", bold=on)
             plot.dot(self.power, value(self._curves[self.divide][self.power]), 8, colour)
         across = track("x", "power", (56, 314), (0, MOST_POWER), self.power, step=1)
-        sheet.handle(56, 50, 258, 206, "Entries per vector, along the curves",
-                     str(self.numbers["width"]), across)  # fmt: skip
+        sheet.handle(56, 50, 258, 206, "Entries, along the curves", str(2**self.power), across)
         return sheet
