@@ -29,22 +29,6 @@ def general_scores(query, keys, w):
     return scores
 
 
-def _draw_context(generator):
-    """Scores, values and masks; no row of a mask is all True, no column is all False."""
-
-    def normal(*shape):
-        return torch.randn(shape, generator=generator)
-
-    padded = torch.tensor([[1, 1, 1, 0], [1, 0, 0, 0], [1, 1, 0, 0]]).bool()
-    padded_in_front = torch.tensor([[0, 1, 1, 1, 1], [0, 0, 0, 1, 1]]).bool()
-    return [
-        (normal(2, 3), normal(2, 3, 4)),
-        # Far below 0, as scores may be: a mask of −10 instead of −∞ would not hide anything.
-        (normal(3, 4) - 20, normal(3, 4, 2), padded),
-        (normal(2, 5), normal(2, 5, 6), padded_in_front),
-    ]
-
-
 def _additive_by_concatenation(query, keys, w_query, w_key, v):
     repeated = query[:, None].expand(-1, keys.shape[1], -1)
     both = torch.cat([repeated, keys], dim=-1) @ torch.cat([w_query, w_key])
@@ -107,7 +91,12 @@ EXERCISES = [
         name="attention_context", title="from scores to a context",
         task="Mend the function. It should return the context and the weights. If there is a mask, it's True where there is a word to attend to.",
         trained=True, minutes=8, difficulty=2, importance=5,
-        reference=attention_context, draw=_draw_context,
+        reference=attention_context, draw=normal(  # no row of a mask is all True, no column is all False
+            "b s, b s v", (2, 3, 4),
+            (3, 4, 2, torch.tensor([[1, 1, 1, 0], [1, 0, 0, 0], [1, 1, 0, 0]]).bool()),
+            (2, 5, 6, torch.tensor([[0, 1, 1, 1, 1], [0, 0, 0, 1, 1]]).bool()),
+            # Far below 0, as scores may be: a mask of −10 instead of −∞ would not hide anything.
+            then=lambda scores, values, *mask: (scores - 20, values, *mask)),
         mistakes=[
             Mistake("still as it was", "dim=-1", "dim=0", WEIGHTS_APART, also=(("-math.inf", "0.0"),)),
             Mistake("softmax over the batch", "dim=-1", "dim=0",

@@ -67,14 +67,6 @@ def _attend_by_hand(query, keys, values):
     return sum(w * value for w, value in zip(weights, values, strict=True)), weights
 
 
-def _draw_regression(generator):
-    def uniform(n):
-        return torch.rand(n, generator=generator) * 4 - 2
-
-    for t, s, width in [(2, 3, 0.8), (3, 3, 1.5), (5, 4, 0.6)]:
-        yield uniform(t), uniform(s), torch.randn(s, generator=generator), width
-
-
 NO_SOFTMAX = "The scores mix the values as they are. A softmax must first turn them into weights that sum to 1."
 WITHOUT_ROOT = "You divided by d_k, which leaves the scores far too small when keys are wide. Divide by its square root."
 OTHER_SIZE = (
@@ -227,7 +219,8 @@ EXERCISES = [
         name="kernel_regression", title="attention as kernel regression",
         task="At each x, average the known y. The weight of a known point is exp(−distance² / (2 · width²)), divided by the sum of these numbers over all known points.",
         minutes=7, difficulty=3, importance=2,
-        reference=kernel_regression, draw=_draw_regression,
+        reference=kernel_regression,
+        draw=normal("t, s, s", (2, 3, 0.8), (3, 3, 1.5), (5, 4, 0.6)),
         mistakes=[
             Mistake("over the wrong axis", "dim=-1", "dim=0",
                     "The softmax runs over the points to be estimated. The weights have to sum to 1 over the known points: dim=-1."),

@@ -71,11 +71,6 @@ def _by_column_number(times):
     return make
 
 
-def _draw_turns(generator):
-    for x, a in [((2, 4), (2, 2)), ((5, 6), (5, 3)), ((3, 8), (3, 4))]:
-        yield torch.randn(x, generator=generator), torch.rand(a, generator=generator) * 3
-
-
 def _complex(x, angles):
     turned = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
     return torch.view_as_real(turned * torch.polar(torch.ones_like(angles), angles)).flatten(-2)
@@ -221,7 +216,7 @@ EXERCISES = [
         name="rotate_pairs", title="rotary positions",
         task="Turn features (a, b) = (2i, 2i+1) of row t by angles[t, i]: a cos − b sin, a sin + b cos. (The pairs in shift_matrix are (sin, cos), so its matrix turns the other way.)",
         minutes=6, difficulty=3, importance=3,
-        reference=rotate_pairs, draw=_draw_turns,
+        reference=rotate_pairs, draw=normal("t d, t a", (2, 4, 2), (5, 6, 3), (3, 8, 4)),
         mistakes=[
             Mistake("not interleaved again", "torch.stack([first, second], dim=-1).flatten(-2)", "torch.cat([first, second], dim=-1)",
                     "The rotation is right, but the result lists the first members of all pairs, then the second ones. Put the two members of each pair next to each other again."),

@@ -74,17 +74,6 @@ def _layer(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
     return merged @ w_o
 
 
-def _draw_layer(generator):
-    for batch, length, width, heads, mask in [
-        (1, 3, 4, 2, None),
-        (2, 4, 6, 2, None),
-        (2, 4, 8, 4, masks.causal_mask(4)),  # T = H: heads that attend across each other fit too
-    ]:
-        weights = [torch.randn(width, width, generator=generator) / 1.5 for _ in range(4)]
-        x = torch.randn(batch, length, width, generator=generator)
-        yield x, *weights, heads, mask
-
-
 def _sliced_input(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
     """Give each head its own slice of x: the block diagonal of every projection."""
     width = x.shape[-1] // n_heads
@@ -267,7 +256,9 @@ EXERCISES = [
         trained=True, minutes=9,
         pytorch="`context, weights = scaled_dot_product_attention(query, key, value, mask)` works on the last two dimensions and leaves those in front alone. `x @ w` multiplies every row of x by w.",
         difficulty=4, importance=5,
-        reference=multi_head_attention, plain=_layer, draw=_draw_layer,
+        reference=multi_head_attention, plain=_layer, draw=normal(  # T = H in the last: heads that attend across each other fit too
+            "b t d, d d, d d, d d, d d", (1, 3, 4, 2, None), (2, 4, 6, 2, None),
+            (2, 4, 8, 4, masks.causal_mask(4)), scale=0.75),
         then="The next cell puts your layer into the translator and draws where it attends.",
         mistakes=[
             Mistake("matrices transposed", "x @ w_q", "x @ w_q.T",

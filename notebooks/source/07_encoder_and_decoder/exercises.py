@@ -47,16 +47,6 @@ def leaky_decoder(x, memory, self_attention, cross_attention, feed_forward):
     return x + feed_forward(x)
 
 
-def _draw_norm(generator):
-    cases = []
-    for shape in [(2, 4), (2, 3, 6)]:
-        x = torch.randn(shape, generator=generator) * 2 + 1
-        gain = torch.rand(shape[-1], generator=generator) + 0.5
-        cases.append((x, gain, torch.randn(shape[-1], generator=generator)))
-    # One more with an eps large enough to be seen.
-    return [*cases, (*cases[0], 0.5)]
-
-
 def _draw_residual(generator):
     def sublayer(x):
         return torch.tanh(x.flip(-1)) * 2 + 0.5
@@ -102,14 +92,6 @@ def _decoder_in_one_line(x, memory, self_attention, cross_attention, feed_forwar
     h = self_attention(x, x, x, past) + x
     h = torch.add(cross_attention(h, memory, memory, None), h)
     return feed_forward(h) + h
-
-
-def _draw_ids(generator):
-    return [
-        (torch.tensor([[5, 7, 0]]), 0),
-        (torch.tensor([[1, 6, 4, 4], [1, 3, 9, 9]]), 9),
-        (torch.tensor([[9, 9, 4, 6]]), 9),  # padding on the left: hidden rows and columns differ
-    ]
 
 
 def _loop_mask(ids, pad):
@@ -175,7 +157,9 @@ EXERCISES = [
         pytorch="`x.mean(-1)` turns (4, 6) into (4,), and with `keepdim=True` into (4, 1), which broadcasts against (4, 6). `x.var(-1, correction=0)` divides by n; without `correction=0` it divides by n − 1.",
         trained=True, minutes=5, difficulty=2, importance=4,
         then="In section 3 the translator's encoder runs on your function.",
-        reference=layer_norm, draw=_draw_norm,
+        reference=layer_norm, draw=normal(  # the last has an eps large enough to be seen
+            "… d, d, d", (2, 4), ((2, 3), 6), (2, 4, 0.5),
+            then=lambda x, gain, bias, *eps: (2 * x + 1, gain.abs() + 0.5, bias, *eps)),
         mistakes=[
             Mistake("unbiased variance", "correction=0", "correction=1",
                     "The variance is divided by n − 1, as torch.var and torch.std do by default. Layer normalisation divides by n: correction=0."),
@@ -277,7 +261,10 @@ EXERCISES = [
         pytorch="`a & b` is True where both are. Shapes broadcast: (2, 1, 1, 5) & (5, 5) is (2, 1, 5, 5).",
         minutes=5, difficulty=3, importance=5,
         then="The next cell draws your mask for a padded sentence.",
-        reference=decoder_mask, draw=_draw_ids,
+        reference=decoder_mask, draw=lambda generator: [
+            (torch.tensor([[5, 7, 0]]), 0),
+            (torch.tensor([[1, 6, 4, 4], [1, 3, 9, 9]]), 9),
+            (torch.tensor([[9, 9, 4, 6]]), 9)],  # padding on the left: hidden rows and columns differ
         mistakes=[
             Mistake("causal only", "return", "past.expand(len(target_ids), 1, -1, -1)", NO_PADDING),
             Mistake("padding only", "return", "real.expand(-1, 1, length, -1)", NO_CAUSAL),

@@ -144,12 +144,6 @@ def _top_p_by_rank(logits, p):
     return torch.where(before < p, logits, -math.inf)
 
 
-def _draw_beam(generator):
-    for beams, vocab, size in [(2, 4, 2), (3, 5, 3), (4, 6, 2), (4, 5, 3)]:
-        log_probs = torch.randn(beams, vocab, generator=generator).log_softmax(-1)
-        yield log_probs, -torch.rand(beams, generator=generator).cumsum(0), size
-
-
 def _beam_each(log_probs, beam_scores, beam_size):
     best = (beam_scores[:, None] + log_probs).max(-1)
     beams = torch.arange(beam_size)
@@ -333,7 +327,9 @@ EXERCISES = [
         task="Find the best `beam_size` continuations of all beams together. You're given log-probabilities (beams, V) and the scores of the beams so far (beams,). Return the continuations' scores, beam_index and token_id, best first.",
         minutes=9, difficulty=4, importance=3,
         then="The next cell uses your step to search for the station.",
-        reference=decoding.beam_step, plain=_beam, draw=_draw_beam,
+        reference=decoding.beam_step, plain=_beam, draw=normal(
+            "b v, b", (2, 4, 2), (3, 5, 3), (4, 6, 2), (4, 5, 3),
+            then=lambda logits, sums, size: (logits.log_softmax(-1), -sums.abs().cumsum(0) / 2, size)),
         mistakes=[
             Mistake("token not taken apart", "flat % vocab_size", "flat",
                     "token_id is still the flat index. Take the remainder: flat % V."),

@@ -99,11 +99,6 @@ def _draw_targets(generator):
     ]
 
 
-def _draw_steps(generator):
-    """Before, at and after the end of the warm-up."""
-    return [(1, 16, 4), (3, 9, 10), (5, 64, 5), (9, 16, 4), (40, 25, 10), (5, 25, 4)]
-
-
 def _draw_perplexity(generator):
     return [
         (torch.tensor([1.0, 2.0]), torch.tensor([3, 1])),
@@ -286,7 +281,9 @@ EXERCISES = [
         pytorch="In Python `2**-0.5` is 2 to the power of −0.5, and `min(a, b)` the smaller of two numbers.",
         minutes=4, difficulty=1, importance=3,
         then="The next cell trains a small model at your rate.",
-        reference=training.warmup_rate, plain=_rate, draw=_draw_steps,
+        reference=training.warmup_rate, plain=_rate,
+        draw=lambda generator: [  # before, at and after the end of the warm-up
+            (1, 16, 4), (3, 9, 10), (5, 64, 5), (9, 16, 4), (40, 25, 10), (5, 25, 4)],
         mistakes=[
             Mistake("no warm-up", "min(rising, falling)", "falling",
                     "There is no warm-up, so the rate is highest at the first step, when Adam's estimates are poorest. Take the smaller of the two curves."),

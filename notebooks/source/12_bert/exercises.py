@@ -85,23 +85,6 @@ def draw_logits(generator):
         yield logits, ids, chosen
 
 
-def draw_pairs(generator):
-    """Two lists of ids of different lengths, and the two special ids."""
-    return [([7, 8], [9], 1, 2), ([5, 6], [7, 8, 9], 101, 102), ([11, 12, 13, 14], [15, 16], 3, 4)]
-
-
-def draw_padded(generator):
-    """Vectors and ids with padding of another id each time, somewhere behind the words."""
-    rows = (
-        ([[5, 7, 0], [4, 0, 0]], 0),
-        ([[1, 2, 9, 9, 9], [3, 7, 4, 5, 9]], 9),
-        ([[3, 8, 6, 2], [5, 2, 2, 2], [4, 5, 2, 2]], 2),
-    )
-    for ids, pad_id in rows:
-        ids = torch.tensor(ids)
-        yield torch.randn(*ids.shape, 4, generator=generator) + 0.5, ids, pad_id
-
-
 # Inputs, a matrix, two thin ones and alpha; all sizes differ.
 draw_lora = normal("b i, o i, r i, o r", (2, 3, 5, 2, 6.0), (4, 6, 4, 3, 2.0), (3, 5, 7, 2, 8.0))
 
@@ -185,7 +168,9 @@ EXERCISES = [
         name="pair_input", title="find the bug: two texts in one input",
         task="BERT reads two texts as [CLS] first [SEP] second [SEP]. Segment 0 goes up to and including the first [SEP], and segment 1 is the rest. Fix the two mistakes.",
         minutes=4, difficulty=2, importance=3,
-        reference=pair_input, draw=draw_pairs,
+        reference=pair_input,
+        draw=lambda generator: [  # two lists of ids of different lengths, and the two special ids
+            ([7, 8], [9], 1, 2), ([5, 6], [7, 8, 9], 101, 102), ([11, 12, 13, 14], [15, 16], 3, 4)],
         mistakes=[
             Mistake("still as it was", "*second, sep_id]", "*second]",
                     "Compare the printed ids with the form in the task, position by position. Which ids should there be? And which of the two texts does each of them belong to?", also=(("(len(first) + 2)", "(len(first) + 1)"),)),
@@ -215,7 +200,11 @@ EXERCISES = [
         name="mean_pool", title="mean pooling",
         task="Average each text's vectors over its real tokens: (B, S, D) -> (B, D). Padding, where token_ids equals pad_id, must not count.",
         minutes=4, difficulty=2, importance=5,
-        reference=bert.mean_pool, plain=_mean_pool, draw=draw_padded,
+        reference=bert.mean_pool, plain=_mean_pool, draw=normal(  # padding of another id each time, somewhere behind the words
+            "b s d", (2, 3, 4, torch.tensor([[5, 7, 0], [4, 0, 0]]), 0),
+            (2, 5, 4, torch.tensor([[1, 2, 9, 9, 9], [3, 7, 4, 5, 9]]), 9),
+            (3, 4, 4, torch.tensor([[3, 8, 6, 2], [5, 2, 2, 2], [4, 5, 2, 2]]), 2),
+            then=lambda hidden, ids, pad_id: (hidden + 0.5, ids, pad_id)),
         mistakes=[
             Mistake("padding counted", "return", "hidden.mean(1)",
                     "The padding is averaged too, so a text's vector depends on how long its neighbours in the batch are."),

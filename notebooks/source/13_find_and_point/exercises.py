@@ -79,14 +79,6 @@ def windows(n_tokens, size, stride):
     return [[start, min(start + size, n_tokens)] for start in starts]
 
 
-def _draw_retrieve(generator):
-    """Vectors of very different lengths, so that a dot product and a cosine choose differently."""
-    for n, width, k in [(5, 3, 2), (8, 4, 3), (12, 6, 5), (9, 5, 1)]:
-        length = 0.3 + 4 * torch.rand(n, 1, generator=generator)
-        vectors = length * torch.randn(n, width, generator=generator)
-        yield 1.7 * torch.randn(width, generator=generator), vectors, k
-
-
 def _draw_recall(generator):
     for n_questions, n_paragraphs, k in [(4, 5, 2), (10, 6, 1), (12, 8, 3), (20, 9, 4)]:
         similarity = torch.randn(n_questions, n_paragraphs, generator=generator)
@@ -220,7 +212,10 @@ EXERCISES = [
         name="retrieve", title="find the paragraph",
         task="query (D,) is the question's vector and vectors (N, D) holds one row per paragraph. Return the row numbers (k,) of the k paragraphs whose cosine similarity to the question is highest, with the best first.",
         minutes=4, difficulty=2, importance=5,
-        reference=retrieve, draw=_draw_retrieve,
+        reference=retrieve, draw=normal(
+            "d, n d, n", (3, 5, 2), (4, 8, 3), (6, 12, 5), (5, 9, 1),
+            # Of very different lengths, so that a dot product and a cosine choose differently.
+            then=lambda query, vectors, long, k: (query, vectors * (2 * long.abs()[:, None] + 0.3), k)),
         mistakes=[
             Mistake("lengths count", "    vectors = F.normalize(vectors, dim=-1)\n", "",
                     "The vectors are compared by their dot products, so a long vector wins over a similar one. Divide every row by its length first."),

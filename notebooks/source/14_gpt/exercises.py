@@ -83,12 +83,6 @@ def _draw_story(generator):
         yield _story_model(seed), ids, more, longest
 
 
-def _draw_bits(generator):
-    texts = ["the cat", "Once upon a time", "über die Brücke", "“No,” she said."]
-    for n, text in zip((3, 4, 7, 6), texts, strict=True):
-        yield -3 * torch.rand(n, generator=generator) - 0.1, text
-
-
 def _average_by_loop(x):
     return torch.stack([x[:, : t + 1].mean(1) for t in range(x.shape[1])], dim=1)
 
@@ -241,7 +235,9 @@ EXERCISES = [
         name="bits_per_byte", title="bits per byte",
         task="log_probs (T,) are the natural log-probabilities that a model gave to the tokens of a text. Return the text's surprise in bits per byte of its UTF-8 encoding.",
         minutes=4, difficulty=2, importance=4,
-        reference=bits_per_byte, draw=_draw_bits,
+        reference=bits_per_byte, draw=normal(
+            "t", (3, "the cat"), (4, "Once upon a time"), (7, "über die Brücke"), (6, "“No,” she said."),
+            then=lambda found, text: (-2 * found.abs() - 0.1, text)),
         mistakes=[
             Mistake("negative", "-log_probs.sum()", "log_probs.sum()",
                     "The surprise is negative, because log-probabilities are. Change the sign."),

@@ -102,23 +102,6 @@ def draw_reach(generator):
     ]
 
 
-def draw_scores(generator):
-    """What was seen so far, and a block of scores that holds a new maximum or doesn't."""
-    for n_queries, block in [(2, 3), (3, 2), (4, 5)]:
-        largest = torch.randn(n_queries, generator=generator)
-        total = 1 + 3 * torch.rand(n_queries, generator=generator)
-        yield largest, total, torch.randn(n_queries, block, generator=generator)
-
-
-def draw_step(generator):
-    """One token, and what the tokens before it left behind."""
-    for width, d_value in ((2, 3), (4, 2), (3, 5)):
-        query, key, value = (torch.randn(n, generator=generator) for n in (width, width, d_value))
-        state = torch.randn(width, d_value, generator=generator)
-        total = torch.rand(width, generator=generator) + 0.5
-        yield query, key, value, state, total
-
-
 def _step_by_sums(largest, total, scores):
     everything = total * largest.exp() + scores.exp().sum(-1)
     new = torch.cat([largest[:, None], scores], -1).max(-1).values
@@ -265,7 +248,9 @@ EXERCISES = [
         name="online_softmax_step", title="one block more",
         task="For each of T queries, `largest` is the largest score so far and `total` the sum of exp(score − largest), both of shape (T,). Take in a further block of scores, (T, block). Return the new largest scores, and the new sums relative to them.",
         minutes=4, difficulty=3, importance=4,
-        reference=online_softmax_step, draw=draw_scores,
+        reference=online_softmax_step, draw=normal(  # a block of scores holds a new maximum or doesn't
+            "t, t, t b", (2, 3), (3, 2), (4, 5),
+            then=lambda largest, total, scores: (largest, 1 + 2 * total.abs(), scores)),
         mistakes=[
             Mistake("old sum not rescaled", " * (largest - new).exp()", "",
                     "The old sum is still relative to the old maximum. Multiply it by exp(largest − new)."),
@@ -341,7 +326,9 @@ EXERCISES = [
         name="linear_attention_step", title="one token more",
         task="The tokens so far have been summed up in state = Σ φ(k) vᵀ and total = Σ φ(k). Add the new token to both, then let its query read from them. Return the context, the new state and the new total.",
         minutes=4, difficulty=3, importance=5,
-        reference=linear_attention_step, draw=draw_step,
+        reference=linear_attention_step, draw=normal(  # one token, and what the tokens before it left behind
+            "k, k, v, k v, k", (2, 3), (4, 2), (3, 5),
+            then=lambda q, k, v, state, total: (q, k, v, state, total.abs() + 0.5)),
         mistakes=[
             Mistake("reads before it writes", "return", "(query @ (state - key[:, None] * value) / (query @ (total - key)), state, total)",
                     "The query reads before its own token is added. A position is allowed to attend to itself, so add first."),

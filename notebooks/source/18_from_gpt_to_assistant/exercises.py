@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from helpers.exercises.model import Exercise, Mistake
+from helpers.exercises.model import Exercise, Mistake, normal
 
 IGNORED = -100  # `F.cross_entropy` leaves out targets with this id
 
@@ -76,12 +76,6 @@ def _draw_rewards(generator):
     # One group agrees, and one nearly.
     cases.append(torch.tensor([[1.0, 0, 0, 1], [1, 1, 1, 1], [0, 0, 0, 1], [0, 0.001, 0, 0.002]]))
     return [(rewards,) for rewards in cases]
-
-
-def _draw_ratios(generator):
-    for n, t, clip in ((2, 3, 0.2), (3, 4, 0.3), (4, 4, 0.1)):
-        log_probs = [-2 * torch.rand(n, t, generator=generator) for _ in range(2)]
-        yield *log_probs, torch.tensor([1.0, -1.0, 0.5, -2.0])[:n], clip
 
 
 def _draw_gains(generator):
@@ -397,7 +391,10 @@ EXERCISES = [
         task="Each token has a ratio: its probability now divided by its probability when it was written. Limit the ratio to 1 ± clip, multiply both the ratio and the limited ratio by the advantage, and return the smaller product. All tokens of an answer share its advantage.",
         minutes=4, difficulty=2, importance=4,
         pytorch="`x.clamp(0.8, 1.2)` limits every entry to this range, `torch.minimum(a, b)` takes the smaller of two tensors entry by entry, and `a[:, None]` turns (N,) into (N, 1).",
-        reference=clipped_gain, draw=_draw_ratios,
+        reference=clipped_gain, draw=normal(
+            "n t, n t", (2, 3, torch.tensor([1.0, -1.0]), 0.2), (3, 4, torch.tensor([1.0, -1.0, 0.5]), 0.3),
+            (4, 4, torch.tensor([1.0, -1.0, 0.5, -2.0]), 0.1),
+            then=lambda new, old, *rest: (-new.abs(), -old.abs(), *rest)),
         then="The training step of section 4 uses it for every token.",
         mistakes=[
             Mistake("ratio upside down", "(log_probs - old_log_probs)", "(old_log_probs - log_probs)",

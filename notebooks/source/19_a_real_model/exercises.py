@@ -69,13 +69,6 @@ def _draw_blocks(generator):
         yield (blocks,)
 
 
-def _draw_norm(generator):
-    for shape, size in [((1, 2), 1.0), ((2, 3), 0.01), ((2, 3, 4), 1.0)]:
-        x = torch.randn(*shape, generator=generator) * size
-        yield x, torch.randn(shape[-1], generator=generator)
-    yield torch.randn(2, 3, generator=generator), torch.ones(3), 0.1
-
-
 def _halves_paired(x, base=10000.0):
     """Pair feature i with i + K/2."""
     half = x.shape[-1] // 2
@@ -215,7 +208,9 @@ EXERCISES = [
         task="Divide each vector of x by the root of (the mean of its squares, plus eps), then multiply by the gain, entry by entry.",
         minutes=3, difficulty=1, importance=4,
         pytorch="`x.mean(-1, keepdim=True)` keeps the last dimension with size 1, so that you can divide x by the result.",
-        reference=rms_norm, draw=_draw_norm,
+        reference=rms_norm, draw=normal(
+            "… d, d", (1, 2, 1.0), (2, 3, 0.01), ((2, 3), 4, 1.0), (2, 3, 1.0, 0.1),
+            then=lambda x, gain, size, *eps: (size * x, gain, *eps)),
         then="Lesson 19 puts it into all 61 places of SmolLM that need it.",
         mistakes=[
             Mistake("layer norm", "(x**2).mean(-1, keepdim=True)", "x.var(-1, keepdim=True, unbiased=False)",

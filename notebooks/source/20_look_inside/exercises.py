@@ -46,13 +46,6 @@ def patch_path(parts, x, change, receivers):
     return x
 
 
-def _draw_streams(generator):
-    for n, d, v, size in ((1, 2, 3, 2.0), (3, 4, 5, 0.5), (4, 3, 6, 3.0)):
-        stream = torch.randn(n, d, generator=generator) * size
-        gain = torch.rand(d, generator=generator) + 0.5
-        yield stream, gain, torch.randn(v, d, generator=generator)
-
-
 def _layer(generator, length, width):
     """Make a layer that mixes positions and isn't linear."""
     mix = torch.rand(length, length, generator=generator).tril()
@@ -113,7 +106,9 @@ EXERCISES = [
         task="stream holds the residual stream after each layer, at one position. Return logits as if the model ended there: its last RMSNorm (gain, eps 1e-5), then the transposed embedding. (L, D) to (L, V).",
         minutes=3, difficulty=1, importance=4,
         pytorch="`F.rms_norm(x, x.shape[-1:], gain, 1e-5)` is the RMSNorm of lesson 19. `embedding.T` turns (V, D) into (D, V).",
-        reference=lens, draw=_draw_streams,
+        reference=lens, draw=normal(
+            "n d, d, v d", (1, 2, 3, 2.0), (3, 4, 5, 0.5), (4, 3, 6, 3.0),
+            then=lambda stream, gain, table, size: (size * stream, gain.abs() + 0.5, table)),
         then="The next cell uses it to follow six capitals through all 30 layers.",
         mistakes=[
             Mistake("no final norm", "normed @ embedding.T", "stream @ embedding.T",
