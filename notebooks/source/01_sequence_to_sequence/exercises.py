@@ -70,13 +70,6 @@ def _lstm_by_pytorch(x, hidden, cell, w_x, w_h, bias):
     return torch.func.functional_call(layer, parameters, (x, (hidden, cell)))
 
 
-def _draw_targets(generator):
-    def ids(*shape):
-        return torch.randint(4, 90, shape, generator=generator)
-
-    return [(ids(2, 3), 1), (ids(3, 5), 1), (ids(4, 6), 99), (ids(1, 7), 3)]
-
-
 TAKEN_APART = "tanh is applied to each product. Add first, then apply tanh once, to the sum."
 SHIFT_WAY = "Shifted the wrong way: each position now holds the word after the one to predict. "
 
@@ -115,7 +108,9 @@ EXERCISES = [
         name="teacher_forcing", title="the decoder's input in training",
         task="Turn the target ids into the decoder's input. Shift them one position to the right, put bos_id in front, and keep the shape.",
         minutes=4, difficulty=2, importance=5,
-        reference=teacher_forcing, draw=_draw_targets,
+        reference=teacher_forcing, draw=lambda generator: [
+            (torch.randint(4, 90, shape, generator=generator), bos_id)
+            for shape, bos_id in [((2, 3), 1), ((3, 5), 1), ((4, 6), 99), ((1, 7), 3)]],
         mistakes=[
             Mistake("not shifted", "return", "target_ids",
                     "This is the target itself, so the decoder would read the very word that it has to predict. Shift one position to the right."),

@@ -103,40 +103,6 @@ def _model(seed, eos_at, bos_id=1, eos_id=2, bos_at=-1):
     return step
 
 
-def _draw_greedy(generator):
-    return [
-        (_model(0, 3), 1, 2, 8),
-        (_model(1, 9), 1, 2, 5),
-        (_model(2, 5), 1, 2, 20),
-        (_model(3, 4, 2, 5), 2, 5, 9),
-        (_model(4, 2, 4, 3), 4, 3, 7),
-        (_model(5, 0), 1, 2, 4),
-        (_model(6, 5, bos_at=3), 1, 2, 9),
-    ]
-
-
-def _draw_top_k(generator):
-    return [
-        (torch.tensor([1.0, 3.0, 2.0, 0.0]), 2),
-        (torch.randn(2, 6, generator=generator), 3),
-        (torch.randn(2, 3, 7, generator=generator), 1),
-        (torch.randn(3, 5, generator=generator) - 4, 4),
-        (torch.randn(2, 4, generator=generator), 4),  # all of them
-    ]
-
-
-def _draw_top_p(generator):
-    # In the last, the sum reaches p exactly, because e^−1e-9 rounds to 1: the order of the logits is
-    # clear, and yet each probability is 1/4.
-    return [
-        (torch.tensor([0.5, 0.25, 0.15, 0.1]).log(), 0.7),
-        (torch.randn(2, 6, generator=generator) * 1.5, 0.8),
-        (torch.randn(3, 7, generator=generator) * 1.5, 0.5),
-        (torch.randn(2, 2, 5, generator=generator) * 2, 0.9),
-        (torch.tensor([[0.0, -1e-9, -2e-9, -3e-9]]), 0.5),
-    ]
-
-
 def _top_p_by_rank(logits, p):
     probabilities = logits.softmax(-1)
     larger = logits[..., None, :] > logits[..., :, None]
@@ -234,7 +200,14 @@ EXERCISES = [
         pytorch="`torch.tensor([0.1, 2.0, 0.5]).argmax()` is `tensor(1)`, the place of the largest entry; `.item()` makes it a plain 1. `break` leaves a loop.",
         minutes=6, difficulty=2, importance=5,
         then="The next cell lets your loop write with our translator.",
-        reference=greedy_decode, draw=_draw_greedy,
+        reference=greedy_decode, draw=lambda generator: [
+            (_model(0, 3), 1, 2, 8),
+            (_model(1, 9), 1, 2, 5),
+            (_model(2, 5), 1, 2, 20),
+            (_model(3, 4, 2, 5), 2, 5, 9),
+            (_model(4, 2, 4, 3), 4, 3, 7),
+            (_model(5, 0), 1, 2, 4),
+            (_model(6, 5, bos_at=3), 1, 2, 9)],
         mistakes=[
             Mistake("only bos is passed on", "step(ids)", "step([bos_id])",
                     "Every step gets [bos_id] alone. Append each token, and pass all ids so far."),
@@ -266,7 +239,12 @@ EXERCISES = [
         pytorch="`x.topk(2)` has `.values` and `.indices` of the two largest entries of each row, largest first. `x.masked_fill(mask, -math.inf)` puts −∞ where mask is True.",
         minutes=5, difficulty=2, importance=3,
         then="The next cell draws captions from the tokens that your filter keeps.",
-        reference=decoding.top_k_filter, plain=_top_k, draw=_draw_top_k,
+        reference=decoding.top_k_filter, plain=_top_k, draw=lambda generator: [
+            (torch.tensor([1.0, 3.0, 2.0, 0.0]), 2),
+            (torch.randn(2, 6, generator=generator), 3),
+            (torch.randn(2, 3, 7, generator=generator), 1),
+            (torch.randn(3, 5, generator=generator) - 4, 4),
+            (torch.randn(2, 4, generator=generator), 4)],  # all of them
         mistakes=[
             Mistake("a mask returned", "return", "logits >= smallest_kept", A_MASK),
             Mistake("the k largest dropped", "logits < smallest_kept", "logits >= smallest_kept",
@@ -294,7 +272,14 @@ EXERCISES = [
         task="Keep the smallest set of likeliest tokens whose probabilities reach p, and set the rest to −∞.",
         minutes=9, difficulty=4, importance=3,
         then="The next reveal counts what your filter keeps, token by token.",
-        reference=decoding.top_p_filter, plain=_top_p, draw=_draw_top_p,
+        reference=decoding.top_p_filter, plain=_top_p, draw=lambda generator: [
+            (torch.tensor([0.5, 0.25, 0.15, 0.1]).log(), 0.7),
+            (torch.randn(2, 6, generator=generator) * 1.5, 0.8),
+            (torch.randn(3, 7, generator=generator) * 1.5, 0.5),
+            (torch.randn(2, 2, 5, generator=generator) * 2, 0.9),
+            # The sum reaches p exactly, because e^−1e-9 rounds to 1: the order of the logits is clear,
+            # and yet each probability is 1/4.
+            (torch.tensor([[0.0, -1e-9, -2e-9, -3e-9]]), 0.5)],
         mistakes=[
             Mistake("a mask returned", "return", "~dropped", A_MASK),
             Mistake("min-p", DROPPED, "logits.softmax(-1) < p * logits.softmax(-1).amax(-1, keepdim=True), -math.inf",

@@ -63,48 +63,12 @@ def _rate(step, d_model, warmup_steps):
     return d_model**-0.5 * rate
 
 
-def _draw_tokens(generator):
-    """Logits and targets of one sentence; T and V differ."""
-    for length, size in [(2, 4), (5, 3), (4, 7)]:
-        logits = torch.randn(length, size, generator=generator) * 2
-        yield logits, torch.randint(0, size, (length,), generator=generator)
-
-
-def _draw_counts(generator):
-    return [
-        (torch.tensor([1, 3]),),
-        (torch.tensor([5, 2, 9]),),
-        (torch.randint(1, 20, (6,), generator=generator),),
-    ]
-
-
-def _draw_log_probs(generator):
-    """As for `cross_entropy`, with log-probabilities."""
-    return [(logits.log_softmax(-1), *rest) for logits, *rest in _draw_loss(generator)]
-
-
 # Logits, targets and the padding's id; the batches' rows differ in length.
 _draw_loss = normal(
     "b t v",
     (2, 3, 4, torch.tensor([[2, 1, 3], [3, 0, 0]]), 0),
     (3, 4, 6, torch.tensor([[1, 0, 2, 3], [2, 5, 5, 5], [0, 4, 1, 5]]), 5),
 )
-
-
-def _draw_targets(generator):
-    return [
-        (torch.tensor([1, 3, 0]), 4, 0.1),
-        (torch.randint(0, 5, (2, 3), generator=generator), 5, 0.3),
-        (torch.randint(0, 7, (3, 4), generator=generator), 7, 0.2),
-    ]
-
-
-def _draw_perplexity(generator):
-    return [
-        (torch.tensor([1.0, 2.0]), torch.tensor([3, 1])),
-        (torch.rand(4, generator=generator) * 2 + 0.5, torch.tensor([2, 7, 1, 4])),
-        (torch.rand(6, generator=generator) * 3, torch.tensor([5, 1, 3, 3, 8, 2])),
-    ]
 
 
 def _smooth_by_mixing(targets, vocab_size, epsilon):
@@ -138,7 +102,9 @@ EXERCISES = [
         pytorch="`x.log_softmax(-1)` is the logarithm of the softmax along the last dimension. `x.gather(-1, targets[:, None])` picks one number per row, at the target's column: (T, V) and (T, 1) give (T, 1), and `.squeeze(-1)` makes it (T,).",
         minutes=4, difficulty=2, importance=5,
         then="The next cell uses it to find where our translator hesitates.",
-        reference=token_losses, draw=_draw_tokens,
+        reference=token_losses, draw=normal(  # T and V differ
+            "t v", (2, 4, torch.tensor([3, 1])), (5, 3, torch.tensor([0, 2, 1, 1, 0])),
+            (4, 7, torch.tensor([6, 2, 0, 5])), scale=2),
         mistakes=[
             Mistake("sign forgotten", "-picked", "picked",
                     "These are the log-probabilities, which are negative. A loss is minus the log-probability, so that lower is better."),
@@ -162,7 +128,10 @@ EXERCISES = [
         task="Turn counts into shares that sum to 1, and return −Σ f log f in nats. Every count is at least 1.",
         minutes=3, difficulty=2, importance=3,
         then="The next cell compares French with English.",
-        reference=unigram_entropy, draw=_draw_counts,
+        reference=unigram_entropy, draw=lambda generator: [
+            (torch.tensor([1, 3]),),
+            (torch.tensor([5, 2, 9]),),
+            (torch.randint(1, 20, (6,), generator=generator),)],
         mistakes=[
             Mistake("sign forgotten", "-(", "(",
                     "The sign is missing. Logarithms of shares are negative, and the entropy is minus their weighted mean."),
@@ -188,7 +157,8 @@ EXERCISES = [
         name="flattering_loss", title="find the bug: a loss that flatters",
         task="The function should return the mean of −log p(target) over the real tokens. Read the two printed numbers, then fix the two mistakes.",
         minutes=4, difficulty=3, importance=5,
-        reference=flattering_loss, draw=_draw_log_probs,
+        reference=flattering_loss, draw=lambda generator: [  # as below, with log-probabilities
+            (logits.log_softmax(-1), *rest) for logits, *rest in _draw_loss(generator)],
         mistakes=[
             Mistake("still as it was", "log_probs.gather(-1, targets[..., None]).squeeze(-1)", "log_probs.amax(-1)",
                     "Compare the two printed losses. Should a model that's sure of a wrong word have such a low loss? And should columns of padding change it?", also=((".sum() / real.sum()", ".mean()"),)),
@@ -250,7 +220,10 @@ EXERCISES = [
         task="Give the right class 1 − ε and spread ε evenly over all classes, the right one included. Every row sums to 1.",
         minutes=5, difficulty=2, importance=3,
         then="The next reveal uses it to find out how low a loss with smoothed targets can get.",
-        reference=losses.smooth_targets, plain=_smooth, draw=_draw_targets,
+        reference=losses.smooth_targets, plain=_smooth, draw=lambda generator: [
+            (torch.tensor([1, 3, 0]), 4, 0.1),
+            (torch.randint(0, 5, (2, 3), generator=generator), 5, 0.3),
+            (torch.randint(0, 7, (3, 4), generator=generator), 7, 0.2)],
         mistakes=[
             Mistake("no share for the right class", PLACE, "return kept + (1 - one_hot) * share",
                     "The right class has 1 − ε, so the rows sum to less than 1. It gets its share of ε, too: ε / vocab_size."),
@@ -306,7 +279,10 @@ EXERCISES = [
         name="perplexity", title="perplexity of several batches",
         task="Each batch has a mean loss in nats per token and a number of real tokens. Return the perplexity of all tokens together.",
         minutes=4, difficulty=2, importance=3,
-        reference=perplexity, draw=_draw_perplexity,
+        reference=perplexity, draw=lambda generator: [
+            (torch.tensor([1.0, 2.0]), torch.tensor([3, 1])),
+            (torch.rand(4, generator=generator) * 2 + 0.5, torch.tensor([2, 7, 1, 4])),
+            (torch.rand(6, generator=generator) * 3, torch.tensor([5, 1, 3, 3, 8, 2]))],
         mistakes=[
             Mistake("all batches alike", "total / counts.sum()", "mean_losses.mean()",
                     "Every batch counts the same, however few tokens it has. Every token should count the same, so weight each mean by its count."),

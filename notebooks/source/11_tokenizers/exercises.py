@@ -136,15 +136,6 @@ def _draw_cut(generator):
     return fixed + [(_ids(generator, n, 1, 4), m) for m in (MERGES, shifted) for n in (6, 8, 9)]
 
 
-def _draw_rows(generator):
-    return [
-        ([[5, 6, 7], [8]], 0),
-        ([[4, 9], [6, 4, 3, 2], [8, 1, 5]], 7),
-        ([_ids(generator, n, 3, 60) for n in (5, 2, 6, 6)], 1),
-        ([[9, 2, 5, 3, 8, 4, 6, 2, 1], [6] * 7], 0),
-    ]
-
-
 PIECES = ["un", "able", "##able", "##believ", "play", "##ing", "##s", "##in", "##g", "##a", "p", "##b",
           "##le", "a", "##ble", "##l", "##ay", "u", "##n", "##e", "pl", "s", "##p", "playi", "##ng"]  # fmt: skip
 
@@ -339,7 +330,11 @@ EXERCISES = [
         name="pad_and_mask", title="a batch with its attention mask",
         task="Fill the rows with pad_id on the right, up to the longest row of this batch. Return the ids as a tensor (B, S) and a boolean mask (B, S) that is True where there's a token and False on padding.",
         minutes=4, difficulty=2, importance=5,
-        reference=pad_and_mask, draw=_draw_rows,
+        reference=pad_and_mask, draw=lambda generator: [
+            ([[5, 6, 7], [8]], 0),
+            ([[4, 9], [6, 4, 3, 2], [8, 1, 5]], 7),
+            ([_ids(generator, n, 3, 60) for n in (5, 2, 6, 6)], 1),
+            ([[9, 2, 5, 3, 8, 4, 6, 2, 1], [6] * 7], 0)],
         mistakes=[
             Mistake("padded on the left", _padded_left, "The padding comes first. BERT and this course pad on the right, so that the first token is at position 0."),
             Mistake("mask inverted", "i < len(row)", "i >= len(row)", "True marks the padding here. It should mark the tokens, because those are the positions that others are allowed to attend to."),

@@ -123,27 +123,6 @@ def _draw_offsets(generator):
         yield torch.stack([first, first + lengths], dim=1), start, end
 
 
-def _draw_loss(generator):
-    for batch, length in [(2, 4), (3, 6), (5, 5)]:
-        logits = [1.5 * torch.randn(batch, length, generator=generator) for _ in range(2)]
-        yield *logits, *(torch.randint(length, (batch,), generator=generator) for _ in range(2))
-
-
-def _draw_f1(generator):
-    """Pairs in which order, repetition and length matter, and one pair that shares nothing."""
-    pairs = [
-        ("the onggirat tribe", "onggirat"),
-        ("in the year 1206", "1206 in spring"),
-        ("the old man and the sea", "the sea the boy saw and feared"),
-        ("a nice puppet", "muppets"),
-        ("new york new york", "york in the new state of new york today"),
-        ("nine months later", "nine months later"),
-        ("one two", "two one three four two five"),
-        ("the boy and the boy", "the boy"),
-    ]
-    return [(predicted.split(), true.split()) for predicted, true in pairs]
-
-
 def _by_cosine(query, vectors, k):
     similarity = F.cosine_similarity(vectors, query[None], dim=-1)
     return similarity.argsort(descending=True)[:k]
@@ -177,10 +156,6 @@ def _best_of_the_cut(start_logits, end_logits, in_text, max_len):
     scores = span_scores(start_logits[in_text], end_logits[in_text], max_len)
     start, end = divmod(int(scores.argmax()), len(scores))
     return torch.tensor([start + first, end + first])
-
-
-def _loss_at_once(start_logits, end_logits, start, end):
-    return F.cross_entropy(torch.cat([start_logits, end_logits]), torch.cat([start, end]))
 
 
 def _f1_by_counting(predicted, true):
@@ -339,7 +314,10 @@ EXERCISES = [
         name="span_loss", title="the loss of pointing",
         task="Logits are (B, S); start and end (B,) are the right positions. Return the mean of the two cross-entropies, averaged over the batch.",
         minutes=4, difficulty=2, importance=4,
-        reference=span_loss, draw=_draw_loss,
+        reference=span_loss, draw=normal(
+            "b s, b s", (2, 4, torch.tensor([1, 3]), torch.tensor([2, 0])),
+            (3, 6, torch.tensor([5, 0, 2]), torch.tensor([3, 3, 1])),
+            (5, 5, torch.tensor([0, 4, 1, 2, 2]), torch.tensor([3, 1, 1, 4, 0])), scale=1.5),
         mistakes=[
             Mistake("added up", "(start_loss + end_loss) / 2", "start_loss + end_loss",
                     "The two losses are added. The exercise asks for their mean."),
@@ -352,7 +330,7 @@ EXERCISES = [
             Mistake("the larger of the two", "(start_loss + end_loss) / 2", "torch.maximum(start_loss, end_loss)",
                     "Only the larger of the two losses counts. Take their mean."),
         ],
-        also_right=[_loss_at_once],
+        also_right=[lambda *cases: F.cross_entropy(torch.cat(cases[:2]), torch.cat(cases[2:]))],
         hints=["Pointing at one of S positions is a classification with S classes.",
                "F.cross_entropy takes logits (B, S) and positions (B,), and averages over the batch.",
                "(F.cross_entropy(start_logits, start) + F.cross_entropy(end_logits, end)) / 2"],
@@ -362,7 +340,18 @@ EXERCISES = [
         name="token_f1", title="F1 of two answers",
         task="predicted and true are lists of words, already in lower case and without articles. Return the F1 score, 2 · precision · recall / (precision + recall). A word that both lists contain twice counts twice. Return 0 if they share no word.",
         minutes=5, difficulty=2, importance=4,
-        reference=token_f1, draw=_draw_f1,
+        reference=token_f1,
+        # Order, repetition and length matter, and one pair shares nothing.
+        draw=lambda generator: [
+            (predicted.split(), true.split()) for predicted, true in [
+                ("the onggirat tribe", "onggirat"),
+                ("in the year 1206", "1206 in spring"),
+                ("the old man and the sea", "the sea the boy saw and feared"),
+                ("a nice puppet", "muppets"),
+                ("new york new york", "york in the new state of new york today"),
+                ("nine months later", "nine months later"),
+                ("one two", "two one three four two five"),
+                ("the boy and the boy", "the boy")]],
         mistakes=[
             Mistake("precision", "2 * precision * recall / (precision + recall)", "precision",
                     "This is the precision, the share of the predicted words that are right. Predicting a single right word would score 1, however long the true answer is."),

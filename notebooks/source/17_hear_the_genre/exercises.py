@@ -105,10 +105,6 @@ def _draw_read(generator):
         yield x, real, [_layer(0.5), _layer(-0.8), _layer(1.1)], w
 
 
-def _draw_grid(generator):
-    return [(_strokes(generator, n, v), v) for n, v in [(6, 3), (9, 4), (12, 9)]]
-
-
 def _draw_numbers(generator):
     first = torch.randint(6, (4,), generator=generator)
     yield first, first[[2, 0, 2]]  # all of them seen
@@ -287,7 +283,8 @@ EXERCISES = [
         name="stroke_grid", title="the rival's input",
         task="Lay a window out as a grid of 32 steps × n_voices. Each entry is the velocity / 127 of the loudest stroke there, or 0. Return it flat, step by step: (32 · n_voices,).",
         minutes=5, difficulty=2, importance=3,
-        reference=genres.stroke_grid, plain=stroke_grid, draw=_draw_grid,
+        reference=genres.stroke_grid, plain=stroke_grid, draw=lambda generator: [
+            (_strokes(generator, n, v), v) for n, v in [(6, 3), (9, 4), (12, 9)]],
         mistakes=[
             Mistake("the last stroke wins", "max(grid[step, voice], velocity / 127)", "velocity / 127",
                     "If two strokes fall in the same place, the last one wins. Take the louder one."),

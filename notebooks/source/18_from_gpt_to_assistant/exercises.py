@@ -71,13 +71,6 @@ def policy_loss(gain, kl, counted, beta):
     return -worth[counted].mean()
 
 
-def _draw_rewards(generator):
-    cases = [torch.rand(p, g, generator=generator) for p, g in ((1, 3), (2, 4), (3, 5))]
-    # One group agrees, and one nearly.
-    cases.append(torch.tensor([[1.0, 0, 0, 1], [1, 1, 1, 1], [0, 0, 0, 1], [0, 0.001, 0, 0.002]]))
-    return [(rewards,) for rewards in cases]
-
-
 def _draw_gains(generator):
     for n, t, beta in ((1, 3, 0.5), (2, 4, 0.2), (3, 5, 0.8)):
         counted = torch.arange(t) < torch.randint(1, t, (n, 1), generator=generator)
@@ -98,57 +91,12 @@ def _gain_by_cases(log_probs, old_log_probs, advantages, clip):
     return torch.where(a > 0, ratio.clamp(max=1 + clip), ratio.clamp(min=1 - clip)) * a
 
 
-def _loss_by_sums(gain, kl, counted, beta):
-    return ((beta * kl - gain) * counted).sum() / counted.sum()
-
-
-def _draw_turns(generator):
-    return [
-        ([("user", [11, 12])], 3, 5, 9),
-        ([("user", [14, 10, 13]), ("assistant", [17]), ("user", [12, 19])], 7, 2, 4),
-        ([("user", [15]), ("assistant", [18, 11]), ("user", [13, 16, 10])], 1, 6, 8),
-        ([("assistant", [21, 13]), ("user", [12, 15]), ("assistant", [16, 20, 14]), ("user", [11])],
-         5, 8, 2),
-        # A turn that is said again, and one that ends in an id of its own, are turns, too.
-        ([("user", [12]), ("assistant", [14, 9]), ("user", [12]), ("assistant", [15])], 3, 5, 9),
-        # Two turns of one speaker, and one without a word, are turns like any other.
-        ([("user", [16, 11]), ("user", [18]), ("assistant", []), ("user", [12])], 4, 6, 3),
-    ]  # fmt: skip
-
-
-def _draw_pair(generator):
-    for *sizes, end_id in [(3, 2, 1), (2, 4, 5), (5, 3, 9), (4, 6, 3)]:
-        yield *(torch.randint(10, 40, (n,), generator=generator) for n in sizes), end_id
-
-
-def _draw_log_probs(generator):
-    for b, beta in [(2, 0.5), (3, 0.8), (4, 1.5), (6, 0.3)]:
-        yield *(-3 * torch.rand(b, generator=generator) - 0.3 for _ in range(4)), beta
-
-
 def _draw_logits(generator):
     for b, t, v in [(1, 3, 4), (2, 4, 5), (3, 5, 3), (2, 6, 7)]:
         counted = torch.rand(b, t, generator=generator) < 0.6
         counted[:, 1], counted[:, -1] = True, False
         policy, reference = (1.5 * torch.randn(b, t, v, generator=generator) for _ in range(2))
         yield policy, reference, counted
-
-
-def _draw_answers(generator):
-    return [
-        ([12, 31, 8, 12],),
-        ([40, -1, 7, -1, 19, 7, -1],),
-        ([23, 9, 5, 9, 23, 14],),
-        ([-1, 52, 3, -1],),
-        ([6, 11, 6, 30, 11, 30, 30, 2, 4],),
-        ([-1, -1, -1],),
-        ([17, 8, 8, -1, 17, 90, 17, 8, 8, 3],),
-        ([20, 5, 11, 11, 5, 20],),
-        ([8, 30, 15, 15, 30, 8],),
-        ([-1, 0, 7, 0, 7, 0],),
-        ([-5, 3, -5, -1, -1, -1, -1],),
-        ([],),
-    ]
 
 
 def _turns_one_by_one(turns, user_id, assistant_id, end_id):
@@ -205,7 +153,16 @@ EXERCISES = [
         name="chat_prompt", title="a conversation as one list of tokens",
         task='turns is a list of (speaker, ids), where the speaker is "user" or "assistant". Each turn becomes its role\'s token, its ids and the end token. Finish with the token that opens the assistant\'s reply.',
         minutes=3, difficulty=2, importance=5,
-        reference=chat_prompt, draw=_draw_turns,
+        reference=chat_prompt, draw=lambda generator: [
+            ([("user", [11, 12])], 3, 5, 9),
+            ([("user", [14, 10, 13]), ("assistant", [17]), ("user", [12, 19])], 7, 2, 4),
+            ([("user", [15]), ("assistant", [18, 11]), ("user", [13, 16, 10])], 1, 6, 8),
+            ([("assistant", [21, 13]), ("user", [12, 15]), ("assistant", [16, 20, 14]), ("user", [11])],
+             5, 8, 2),
+            # A turn that is said again, and one that ends in an id of its own, are turns, too.
+            ([("user", [12]), ("assistant", [14, 9]), ("user", [12]), ("assistant", [15])], 3, 5, 9),
+            # Two turns of one speaker, and one without a word, are turns like any other.
+            ([("user", [16, 11]), ("user", [18]), ("assistant", []), ("user", [12])], 4, 6, 3)],
         mistakes=[
             Mistake("no end tokens", "ids + [end_id]", "ids",
                     "The turns aren't closed. Without the end token the model can't tell where a turn stops, and never learns to write that token itself."),
@@ -235,7 +192,9 @@ EXERCISES = [
         name="masked_targets", title="learn the answer, not the question",
         task="prompt_ids (P,) and answer_ids (A,) are tensors. The model reads prompt and answer, and should learn the answer and the end token after it. Return the inputs and the targets, each (P + A,). A target of −100 is left out of the loss.",
         minutes=4, difficulty=3, importance=5,
-        reference=masked_targets, draw=_draw_pair,
+        reference=masked_targets, draw=lambda generator: [
+            (*(torch.randint(10, 40, (n,), generator=generator) for n in sizes), end_id)
+            for *sizes, end_id in [(3, 2, 1), (2, 4, 5), (5, 3, 9), (4, 6, 3)]],
         mistakes=[
             Mistake("nothing masked", "targets[: len(prompt_ids) - 1] = -100", "pass",
                     "Every token is a target, so the model also learns to write the user's questions. Set the prompt's targets to −100."),
@@ -271,7 +230,9 @@ EXERCISES = [
         name="dpo_loss", title="one loss from two answers",
         task="Four tensors (B,) hold the log-probabilities of the better and the worse answers under the policy and under the reference. Return the mean of −log σ(β · margin), where the margin is the better answer's gain minus the worse answer's gain.",
         minutes=4, difficulty=3, importance=5,
-        reference=dpo_loss, draw=_draw_log_probs,
+        reference=dpo_loss, draw=normal(
+            "b, b, b, b", (2, 0.5), (3, 0.8), (4, 1.5), (6, 0.3),
+            then=lambda *found: (*(-1.5 * one.abs() - 0.3 for one in found[:4]), found[4])),
         mistakes=[
             Mistake("preference reversed", "gain_better - gain_worse", "gain_worse - gain_better",
                     "The margin has the wrong sign, so the loss falls when the *worse* answer becomes likelier. Subtract the worse answer's gain from the better one's."),
@@ -340,7 +301,19 @@ EXERCISES = [
         name="majority", title="let the samples vote",
         task="answers is a list of whole numbers, one per sample, and −1 where a sample contained no number. Return the answer given most often. Samples with −1 don't vote. In a tie the answer that came up first wins. If nobody votes, return −1.",
         minutes=3, difficulty=2, importance=3,
-        reference=majority, draw=_draw_answers,
+        reference=majority, draw=lambda generator: [
+            ([12, 31, 8, 12],),
+            ([40, -1, 7, -1, 19, 7, -1],),
+            ([23, 9, 5, 9, 23, 14],),
+            ([-1, 52, 3, -1],),
+            ([6, 11, 6, 30, 11, 30, 30, 2, 4],),
+            ([-1, -1, -1],),
+            ([17, 8, 8, -1, 17, 90, 17, 8, 8, 3],),
+            ([20, 5, 11, 11, 5, 20],),
+            ([8, 30, 15, 15, 30, 8],),
+            ([-1, 0, 7, 0, 7, 0],),
+            ([-5, 3, -5, -1, -1, -1, -1],),
+            ([],)],
         mistakes=[
             Mistake("abstentions vote", "answer != -1", "True",
                     "Samples without a number vote as well. Leave out −1."),
@@ -364,7 +337,10 @@ EXERCISES = [
         task="Each row holds the rewards of the answers to one prompt. Return how far each reward lies above its row's mean, in standard deviations of the row (divided by G, not G − 1). Add 1e-6 to the deviation.",
         minutes=3, difficulty=1, importance=5,
         pytorch="`x.std(dim=1, keepdim=True, unbiased=False)` divides by the number of entries and keeps the dimension.",
-        reference=group_advantages, draw=_draw_rewards,
+        reference=group_advantages, draw=lambda generator: [
+            *((torch.rand(shape, generator=generator),) for shape in ((1, 3), (2, 4), (3, 5))),
+            # One group agrees, and one nearly.
+            (torch.tensor([[1.0, 0, 0, 1], [1, 1, 1, 1], [0, 0, 0, 1], [0, 0.001, 0, 0.002]]),)],
         then="The training below uses it to decide which answers to make likelier.",
         mistakes=[
             Mistake("over all prompts", "rewards.mean(dim=1, keepdim=True)", "rewards.mean()",
@@ -435,7 +411,8 @@ EXERCISES = [
             Mistake("summed", ".mean()", ".sum()",
                     "This is a sum, so long answers move the model more. Take the mean."),
         ],
-        also_right=[_loss_by_sums, lambda g, k, c, b: (b * k[c] - g[c]).mean()],
+        also_right=[lambda g, k, c, b: ((b * k - g) * c).sum() / c.sum(),
+                    lambda g, k, c, b: (b * k[c] - g[c]).mean()],
         hints=["Which quantity should grow? A loss is made to shrink.",
                "worth = gain - beta * kl, for the tokens where counted is True.",
                "-(gain - beta * kl)[counted].mean()"],

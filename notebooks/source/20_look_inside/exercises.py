@@ -1,5 +1,7 @@
 """Lesson 20, look inside."""
 
+from itertools import accumulate
+
 import torch
 import torch.nn.functional as F
 
@@ -60,11 +62,9 @@ def _layer(generator, length, width):
 def _draw_runs(generator):
     for n, length, width, layer, position in ((2, 2, 2, 0, 1), (3, 3, 2, 1, 1), (3, 4, 3, 2, 2)):
         layers = [_layer(generator, length, width) for _ in range(n)]
-        source = [torch.randn(length, width, generator=generator)]
-        for run in layers:
-            source.append(run(source[-1]))
-        x = torch.randn(length, width, generator=generator)
-        yield layers, x, source, layer, position
+        source, x = torch.randn(2, length, width, generator=generator)
+        rows = list(accumulate(layers, lambda x, run: run(x), initial=source))
+        yield layers, x, rows, layer, position
 
 
 def _patched_by_copies(layers, x, source, layer, position):
