@@ -17,12 +17,12 @@ RULES = {
     "all": ("all positions: any pair at once", "Each position reads every other one."),
     "window": ("nearby: phrases, word order", "Each position reads {} to each side."),
     "strided": ("nearby + steps of {}: picture rows", "It goes in steps of {}, then nearby."),
-    "global": ("nearby + first: sums up a text", "All read 1, 1 reads all: we follow {}’s news."),
+    "global": ("nearby + first: sums up a text", "All read 1, 1 reads all: follow {}’s news."),
 }
 CAUSAL = RULES | {
     "all": ("all earlier ones: any pair at once", "Each position reads itself and all before it."),
     "window": ("nearby: phrases, word order", "Each position reads itself and {} before it."),
-    "global": ("nearby + first: all read 1", "All read 1, 1 reads only itself: we follow {}’s."),
+    "global": ("nearby + first: all read 1", "All read 1, 1 reads only itself: follow {}’s news."),
 }
 PATTERNS = tuple(RULES)
 NEWS, MOST = LIGHT["second"], 8  # what travels, and through how many layers
