@@ -43,13 +43,17 @@ def steps(can_open=None, git=None) -> list[Step]:
     ]
     if not published:
         return found
-    pushed = _is_pushed(git, where)
+    main, learners = (
+        git("ls-remote", where, f"refs/heads/{branch}") for branch in ("main", "learners")
+    )
+    mine = git("rev-parse", "HEAD")
+    pushed = None if main is None else bool(mine) and main.startswith(mine.strip())
     found += [
         _step("The last commit is pushed", pushed, f"git push {where} HEAD:main"),
         _step("Anybody can open the repository", can_open(where), "make it public in its settings"),
         _step(
             "The learner's copies are a branch",
-            _has_branch(git, where),
+            None if learners is None else bool(learners.strip()),
             "it appears when the checks have passed: open Actions and switch the workflows on"
             if github
             else "python -m notebooks.copies class --commit $(git rev-parse HEAD), and push the "
@@ -77,16 +81,6 @@ def _step(what, there, advice):
 def _all_know():  # what a notebook is assembled from says where the course is
     built = ((s, build.NOTEBOOKS / f"{build.name_of(s)}.ipynb") for s in build.lessons())
     return all(build.is_fresh(build.assemble(source), path) for source, path in built)
-
-
-def _is_pushed(git, where):
-    heads, mine = git("ls-remote", where, "refs/heads/main"), git("rev-parse", "HEAD")
-    return None if heads is None else bool(mine) and heads.startswith(mine.strip())
-
-
-def _has_branch(git, where):
-    heads = git("ls-remote", where, "refs/heads/learners")
-    return None if heads is None else bool(heads.strip())
 
 
 def _git(*arguments):

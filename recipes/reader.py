@@ -38,12 +38,10 @@ class Tokenised:
         """Cut a window at random that holds the whole answer; `draw` is a random.Random."""
         room = max(LONGEST - len(self.question) - 3, 16)
         first, last = self.span or (0, 0)
-        latest = max(len(self.text) - room, 0)
+        earliest, latest = 0, max(len(self.text) - room, 0)
         if self.span:
             latest = min(latest, first)
             earliest = min(max(last + 1 - room, 0), latest)
-        else:
-            earliest = 0
         start = draw.randint(earliest, latest)
         text = self.text[start : start + room]
         ids = [CLS, *self.question, SEP, *text, SEP]
@@ -66,19 +64,14 @@ def tokenise(questions, minilm):
         span = None
         if q.answers:
             start, end = q.starts[0], q.starts[0] + len(q.answers[0])
-            span = _tokens_of(text.offsets, start, end)
+            inside = [k for k, (a, b) in enumerate(text.offsets) if a < end and b > start]
+            span = inside[0], inside[-1]
             if span[1] - span[0] >= 60:
                 continue
         found.append(
             Tokenised(tokenizer.encode(q.question, add_special_tokens=False).ids, text.ids, span)
         )
     return found
-
-
-def _tokens_of(offsets, start, end):
-    """Find the first and last token that overlap the characters from `start` to `end`."""
-    inside = [k for k, (a, b) in enumerate(offsets) if a < end and b > start]
-    return inside[0], inside[-1]
 
 
 def loss_of(model, ids, segments, targets):

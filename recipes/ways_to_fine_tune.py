@@ -9,6 +9,7 @@ import argparse
 import json
 import random
 import time
+from collections import Counter
 from pathlib import Path
 
 import torch
@@ -52,9 +53,7 @@ def word_counts(texts, vocabulary):
     place = {word: i for i, word in enumerate(vocabulary)}
     counts = torch.zeros(len(texts), len(vocabulary))
     for row, text in enumerate(texts):
-        for word in text.split():
-            if word in place:
-                counts[row, place[word]] = 1
+        counts[row, [place[word] for word in text.split() if word in place]] = 1
     return counts
 
 
@@ -113,8 +112,9 @@ def frozen(data, minilm):
         for draw in range(DRAWS):
             rows = drawn(texts["train"], n, draw)
             seen = [texts["train"][i] for i in rows]
-            words = [word for text in seen for word in set(text.split())]
-            vocabulary = sorted(set(words)) if n < 1000 else _frequent(words)
+            counts = Counter(word for text in seen for word in set(text.split()))
+            least = 1 if n < 1000 else 2  # reviews that a word has to be in
+            vocabulary = sorted(word for word, count in counts.items() if count >= least)
             kinds = {
                 name: {s: features[s][name] for s in texts} for name in ("cls", "pooler", "mean")
             }
@@ -130,14 +130,6 @@ def frozen(data, minilm):
                 found.setdefault(name, {}).setdefault(str(n), []).append(round(score, 4))
             print(n, draw, {k: v[str(n)][-1] for k, v in found.items()}, flush=True)
     return found
-
-
-def _frequent(words):
-    """List the words that occur in at least two reviews."""
-    seen, twice = set(), set()
-    for word in words:
-        (twice if word in seen else seen).add(word)
-    return sorted(twice)
 
 
 def prepared(way):

@@ -64,7 +64,8 @@ def statements(source):
     found = []
     for node in ast.parse(source).body:
         text, defines = ast.unparse(node), isinstance(node, DEFINITION)
-        leaves_alone = defines or isinstance(node, ast.Assert) or _assigns(node) or _prints(node)
+        prints = isinstance(node, ast.Expr) and text.startswith("print(")
+        leaves_alone = defines or isinstance(node, ast.Assert) or _assigns(node) or prints
         found.append(_Statement(text, *_names(text), defines, leaves_alone))
     return found
 
@@ -75,10 +76,6 @@ def _assigns(node):
     return isinstance(node, ast.Assign) and not any(
         isinstance(part, inside) for target in node.targets for part in ast.walk(target)
     )
-
-
-def _prints(node):
-    return isinstance(node, ast.Expr) and ast.unparse(node).startswith("print(")
 
 
 def _names(source):

@@ -136,11 +136,8 @@ def trouble_with_walls():
 
 def _environment(folder):
     """Pass on what Python needs, and nothing that is secret."""
-    kept = {
-        name: os.environ[name] for name in ("PATH", "LANG", "VIRTUAL_ENV") if name in os.environ
-    }
-    places = str(ROOT)
-    own = {"HOME": str(folder), "PYTHONPATH": places, "COURSE_PROGRESS": str(folder)}
+    kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "VIRTUAL_ENV")}
+    own = {"HOME": str(folder), "PYTHONPATH": str(ROOT), "COURSE_PROGRESS": str(folder)}
     return {**kept, **own, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
 

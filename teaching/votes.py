@@ -145,14 +145,10 @@ class Control(_Json):
 
     def get(self):
         """Send the poll with its counts, and what else can be asked."""
-        self.write(
-            {"poll": self.poll.shown(to_teacher=True), "address": self.address}
-            | (
-                {"questions": questions(), "qr": qr(self.address)}
-                if "all" in self.request.query
-                else {}
-            )
-        )
+        told = {"poll": self.poll.shown(to_teacher=True), "address": self.address}
+        if "all" in self.request.query:
+            told |= {"questions": questions(), "qr": qr(self.address)}
+        self.write(told)
 
     def post(self):
         """Open a question (``name``) or move on (``stage``)."""

@@ -36,17 +36,12 @@ def said_of(house, name):
     return examine(model, **options)
 
 
-def edited_lines(patient):
-    return {line.strip() for _, new in patient.edits for line in new.splitlines()}
-
-
 @pytest.mark.parametrize(("house", "patient"), EVERYBODY, ids=[p.name for _, p in EVERYBODY])
 def test_a_bug_is_named_first_and_its_place_is_right(house, patient):
     first = said_of(house, patient.name).findings[0]
     assert first.name == patient.finding
-    assert first.where == patient.where or any(
-        line and line in first.line for line in edited_lines(patient)
-    )
+    edited = {line.strip() for _, new in patient.edits for line in new.splitlines()}
+    assert first.where == patient.where or any(line and line in first.line for line in edited)
     assert first.what
     assert first.evidence
     assert first.likely

@@ -15,11 +15,6 @@ SITE = sorted((HERE.parent / "web" / "static").glob("*.js"))
 ROOTS = [path.name for path in FILES if "export default" in path.read_text(encoding="utf-8")]
 
 
-def source(path):
-    """Read a module."""
-    return path.read_text(encoding="utf-8")
-
-
 def node(*arguments, feed=None):
     """Run node; return what it complained about, nothing if all is well."""
     done = subprocess.run([NODE, *arguments], input=feed, capture_output=True, text=True)
@@ -28,7 +23,7 @@ def node(*arguments, feed=None):
 
 @pytest.mark.parametrize("path", [*FILES, *SITE], ids=lambda path: path.name)
 def test_a_file_is_short_and_writes_no_markup_from_text(path):
-    text = source(path)
+    text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= (300 if path in SITE else 400)
     # A line may say why what it takes is no text of a user's.
     text = re.sub(r"^// Our own HTML: Python has escaped everything in it\.\n.*?^}", "", text,

@@ -16,6 +16,7 @@ from helpers.pretrained import minilm as pretrained_minilm
 from helpers.pretrained.minilm import load_minilm
 from helpers.pretrained.storyteller import load_storyteller
 from helpers.pretrained.translator import TRANSLATOR, load_translator
+from helpers.pretrained.weight_files import tokenizer_path
 from helpers.text.tokenization import BytePairTokenizer
 from helpers.training import metrics
 from helpers.transformer.attention import recorded_weights
@@ -163,17 +164,15 @@ def test_models_can_share_one_file_and_nobody_changes_it(load, tmp_path, monkeyp
 # What a wrong checksum would hide: the checksums are written anew after each change.
 
 
-def another_model(file):
-    save_file({"weight": torch.zeros(2)}, file)
-
-
-def cut_tokenizer(file):
-    BytePairTokenizer.train(["un chat"], 300).save(file.with_suffix(".tokenizer.json"))
-
-
 @pytest.mark.parametrize(
     ("damage", "reason"),
-    [(another_model, "config"), (cut_tokenizer, "its tokenizer has .* pieces, its embedding 4000")],
+    [
+        (lambda file: save_file({"weight": torch.zeros(2)}, file), "config"),
+        (
+            lambda file: BytePairTokenizer.train(["un chat"], 300).save(tokenizer_path(file)),
+            "its tokenizer has .* pieces, its embedding 4000",
+        ),
+    ],
     ids=["another model", "cut tokenizer"],
 )
 def test_damaged_or_foreign_file(copied, damage, reason):

@@ -50,7 +50,7 @@ def _write_static(static):
     """Put the widgets' scripts, the formulas' script and the translator's files beside ours."""
     for name in ("map_view.js", "prediction.js"):
         (static / name).write_text(modules.module(name), encoding="utf-8")
-    for name in ("stand_in.js", "map_language.js", "model_map.css", "prediction.css"):
+    for name in ("stand_in.js", "map_language.js", "page.js", "model_map.css", "prediction.css"):
         shutil.copy(modules.STATIC / name, static)
     for sheet in static.glob("*.css"):
         sheet.write_text(coloured(sheet.read_text(encoding="utf-8")), encoding="utf-8")

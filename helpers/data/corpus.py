@@ -157,7 +157,7 @@ class ToyPair(NamedTuple):
     @property
     def source_text(self):
         """The source as one writes it: nothing between l' and its noun, nor before the stop."""
-        return _as_written(self.source)
+        return " ".join(self.source).replace("' ", "'").replace(" .", ".")
 
 
 class Splits(NamedTuple):
@@ -235,10 +235,6 @@ def _pair(source, target, pronouns):
     ]
     nouns = [(side, i) for side, _, its in sides for i, number in enumerate(its) if number >= 0]
     return ToyPair(*texts, alignment, tuple(antecedents), tuple(nouns))
-
-
-def _as_written(tokens):
-    return " ".join(tokens).replace("' ", "'").replace(" .", ".")
 
 
 def toy_splits(n_train, n_validation, n_test, seed=0, lengths=(4, 40), source="fr") -> Splits:

@@ -49,14 +49,6 @@ class Instruction:
         return bool(_RULES[self.kind](text.strip(), **self.facts))
 
 
-def _is_repeat(text, word, times):
-    return words_of(text) == [word] * times
-
-
-def _is_copy(text, words):
-    return words_of(text) == words
-
-
 def _is_choice(text, options, length):
     chosen = [word for word in words_of(text) if word != "and"]
     return len(chosen) == len(set(chosen)) == length and set(chosen) <= set(options)
@@ -71,25 +63,17 @@ def _is_sentence(text):
     return len(re.findall(r"[.!?]", text)) == 1 and text[-1] in ".!?" and len(words_of(text)) > 3
 
 
-def _begins(text, start):
-    return text.startswith(start) and text != start and _is_sentence(text)
-
-
-def _is_about(text, word):
-    return _is_sentence(text) and mentions(text, word)
-
-
 def _is_story(text, word):
     return bool(text) and text[-1] in ".!?" and len(words_of(text)) > 3 and mentions(text, word)
 
 
 _RULES = {
-    "copy": _is_copy,
-    "repeat": _is_repeat,
+    "copy": lambda text, words: words_of(text) == words,
+    "repeat": lambda text, word, times: words_of(text) == [word] * times,
     "choose": _is_choice,
     "who": _is_answer,
-    "begin": _begins,
-    "sentence": _is_about,
+    "begin": lambda text, start: text.startswith(start) and text != start and _is_sentence(text),
+    "sentence": lambda text, word: _is_sentence(text) and mentions(text, word),
     "story": _is_story,
 }
 
@@ -109,13 +93,11 @@ def instructions(part, n=None, kinds=KINDS, seed=1) -> list[Instruction]:
     ValueError
         If the part or a kind is unknown.
     """
-    if part not in ("train", "unseen"):
-        raise ValueError(f'the parts are "train" and "unseen"; got {part!r}.')
+    draw = seeded("instructions", part, seed)
     unknown = sorted(set(kinds) - set(KINDS))
     if unknown:
         raise ValueError(f"the kinds are {', '.join(KINDS)}; got {unknown[0]!r}.")
     n = n or {"train": 8000, "unseen": 400}[part]
-    draw = seeded("instructions", part, seed)
     made = [_MAKERS[kinds[i % len(kinds)]](part, draw) for i in range(n)]
     draw.shuffle(made)
     return made

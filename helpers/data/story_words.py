@@ -118,6 +118,11 @@ def village(draw):
     return draw.choice(FIRST_HALVES.split()) + draw.choice(SECOND_HALVES.split())
 
 
-def seeded(*parts):
-    """Make a random.Random that the `parts`, strings and numbers, decide."""
-    return random.Random(" ".join(map(str, parts)))
+def seeded(name, part, seed):
+    """Make a random.Random that a `name`, a `part` and a `seed` decide.
+
+    A part that is neither "train" nor "unseen" is a ValueError.
+    """
+    if part not in ("train", "unseen"):
+        raise ValueError(f'the parts are "train" and "unseen"; got {part!r}.')
+    return random.Random(f"{name} {part} {seed}")

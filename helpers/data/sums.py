@@ -62,10 +62,8 @@ def sums(part, n=None, terms=(2, 3, 4, 5), largest=(9, 49), seed=1) -> list[Sum]
     ValueError
         If the part is unknown.
     """
-    if part not in ("train", "unseen"):
-        raise ValueError(f'the parts are "train" and "unseen"; got {part!r}.')
-    n = n or {"train": 9000, "unseen": 200}[part]
     draw, found = seeded("sums", part, seed), []
+    n = n or {"train": 9000, "unseen": 200}[part]
     while len(found) < n:
         limit = draw.choice(largest)
         numbers = tuple(draw.randint(1, limit) for _ in range(draw.choice(terms)))
@@ -113,8 +111,6 @@ def large_sums(part, n=None, seed=1) -> list[LargeSum]:
     The `part`, the number `n` and the `seed` are as in `sums`; by default 2,000 are drawn for
     training and 100 unseen.
     """
-    if part not in ("train", "unseen"):
-        raise ValueError(f'the parts are "train" and "unseen"; got {part!r}.')
     draw, found = seeded("large sums", part, seed), []
     while len(found) < (n or {"train": 2000, "unseen": 100}[part]):
         a, b = draw.randint(100, 999), draw.randint(100, 999)

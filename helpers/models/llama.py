@@ -139,19 +139,11 @@ def llama_state(model):
         attention, network, name = layer.self_attention, layer.feed_forward, f"model.layers.{i}"
         n_heads, n_kv_heads = attention.n_heads, attention.n_kv_heads
         for kind in kinds:
-            query, key, value, out = (
-                getattr(linear, kind)
-                for linear in (
-                    attention.query_proj,
-                    attention.key_proj,
-                    attention.value_proj,
-                    attention.out_proj,
-                )
-            )
+            query, key = getattr(attention.query_proj, kind), getattr(attention.key_proj, kind)
             state[f"{name}.self_attn.q_proj.{kind}"] = _halves_paired(query, n_heads)
             state[f"{name}.self_attn.k_proj.{kind}"] = _halves_paired(key, n_kv_heads)
-            state[f"{name}.self_attn.v_proj.{kind}"] = value
-            state[f"{name}.self_attn.o_proj.{kind}"] = out
+            state[f"{name}.self_attn.v_proj.{kind}"] = getattr(attention.value_proj, kind)
+            state[f"{name}.self_attn.o_proj.{kind}"] = getattr(attention.out_proj, kind)
         state[f"{name}.mlp.gate_proj.weight"] = network.gate.weight
         state[f"{name}.mlp.up_proj.weight"] = network.linear_1.weight
         state[f"{name}.mlp.down_proj.weight"] = network.linear_2.weight

@@ -43,11 +43,11 @@ def q8_0_blocks(raw):
     return scale * raw[:, 2:].view(np.int8)
 
 
-def _floats(raw):
-    return raw.copy().view(np.float32)
-
-
-_KINDS = {0: (4, 1, _floats), 3: (20, BLOCK, q4_1_blocks), 8: (34, BLOCK, q8_0_blocks)}
+_KINDS = {
+    0: (4, 1, lambda raw: raw.copy().view(np.float32)),
+    3: (20, BLOCK, q4_1_blocks),
+    8: (34, BLOCK, q8_0_blocks),
+}
 
 
 class GGUF:

@@ -8,6 +8,7 @@ import torch
 from safetensors import safe_open
 from tokenizers import Tokenizer
 from torch.nn.functional import normalize
+from torch.nn.utils.rnn import pad_sequence
 
 from helpers.machine.fingerprints import fingerprint
 from helpers.models.bert import BertConfig, BertEncoder, Pooler
@@ -53,10 +54,8 @@ class MiniLM:
             raise ValueError(f"expected a list of texts; got one text. Write [{texts!r}].")
         if not texts or any(not isinstance(text, str) or not text.strip() for text in texts):
             raise ValueError(f"expected a list of texts, none of them empty; got {texts!r}.")
-        rows = [encoding.ids for encoding in self.tokenizer.encode_batch(list(texts))]
-        longest = max(len(row) for row in rows)
-        pad_id = self.model.config.pad_id
-        return torch.tensor([row + [pad_id] * (longest - len(row)) for row in rows])
+        rows = [torch.tensor(one.ids) for one in self.tokenizer.encode_batch(list(texts))]
+        return pad_sequence(rows, batch_first=True, padding_value=self.model.config.pad_id)
 
     def tokens(self, text):
         """Show the pieces of one text; `##` marks the continuation of a word."""

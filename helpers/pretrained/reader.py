@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from helpers.models.bert import SpanReader, best_span
 from helpers.models.lora import add_lora
@@ -122,18 +123,15 @@ class Reader:
         them are read together.
         """
         encodings = self._encode(questions, texts)
-        flat = [(i, e) for i, windows in enumerate(encodings) for e in windows]
         found = [[None] * len(windows) for windows in encodings]
-        places = [(i, j) for i, windows in enumerate(encodings) for j in range(len(windows))]
-        # Windows of one length side by side: less padding.
-        order = sorted(range(len(flat)), key=lambda k: len(flat[k][1].ids))
-        for at in range(0, len(order), batch_size):
-            rows = order[at : at + batch_size]
+        flat = [(i, j, e) for i, windows in enumerate(encodings) for j, e in enumerate(windows)]
+        flat.sort(key=lambda one: len(one[2].ids))  # one length side by side: less padding
+        for at in range(0, len(flat), batch_size):
+            some = flat[at : at + batch_size]
             with inference(self.model):
-                start, end = self._reads(*_batch([flat[k][1] for k in rows]))
-            for k, s, e in zip(rows, start, end, strict=True):
-                i, j = places[k]
-                found[i][j] = _window(flat[k][1], s, e)
+                logits = self._reads(*_batch([encoding for _, _, encoding in some]))
+            for (i, j, encoding), start, end in zip(some, *logits, strict=True):
+                found[i][j] = _window(encoding, start, end)
         return found
 
     def attend(self, question, text):
@@ -182,12 +180,8 @@ def _paired(question, text):
 
 def _batch(encodings):
     """Pad ids and segments to the longest, (B, S) each."""
-    longest = max(len(e.ids) for e in encodings)
-    rows = [(e.ids + [0] * (longest - len(e.ids)), e.type_ids) for e in encodings]
-    return (
-        torch.tensor([ids for ids, _ in rows]),
-        torch.tensor([kinds + [0] * (longest - len(kinds)) for _, kinds in rows]),
-    )
+    ids, kinds = ([torch.tensor(getattr(e, x)) for e in encodings] for x in ("ids", "type_ids"))
+    return pad_sequence(ids, batch_first=True), pad_sequence(kinds, batch_first=True)
 
 
 def _window(encoding, start, end):

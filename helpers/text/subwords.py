@@ -176,16 +176,13 @@ def bert_words(text: str) -> list[str]:
         if character in "\t\n\r" or kind.startswith("Z"):
             kept.append(" ")
         elif kind not in ("Cc", "Cf", "Co") and character != "\ufffd":
-            kept.append(f" {character} " if _is_ideograph(character) else character)
+            ideograph = any(low <= ord(character) <= high for low, high in _IDEOGRAPHS)
+            kept.append(f" {character} " if ideograph else character)
     letters = unicodedata.normalize("NFD", "".join(kept))  # é becomes e and an accent
     letters = (letter for letter in letters if unicodedata.category(letter) != "Mn")
     # Letter by letter: str.lower would write another sigma at the end of a Greek word.
     lower = (f" {c} " if _is_punctuation(c) else c for letter in letters for c in letter.lower())
     return "".join(lower).split()
-
-
-def _is_ideograph(character):
-    return any(low <= ord(character) <= high for low, high in _IDEOGRAPHS)
 
 
 def _is_punctuation(character):

@@ -53,7 +53,8 @@ class Checkpoint:
             return None
         try:
             state = torch.load(self.path, weights_only=True, map_location=device)
-            _demand_all_parts(state)
+            if lacking := sorted(PARTS - set(state)):
+                raise ValueError(f"it lacks {', '.join(lacking)}")
             _demand_same_shapes(state["model"], model.state_dict())
         except Exception as error:
             raise ValueError(
@@ -72,12 +73,6 @@ class Checkpoint:
             f"{self.path} comes from another training: {', '.join(changed) or 'on other pairs'}. "
             f"Move it away to start afresh, or train as it was begun."
         )
-
-
-def _demand_all_parts(state):
-    lacking = sorted(PARTS - set(state))
-    if lacking:
-        raise ValueError(f"it lacks {', '.join(lacking)}")
 
 
 def _demand_same_shapes(found, wanted):

@@ -175,7 +175,9 @@ class _TextRun:
         with torch.autocast("cpu", torch.bfloat16, enabled=s.precision == "bf16"):
             logits = self.model(inputs)
         loss = cross_entropy_sum(logits.flatten(0, 1), targets.flatten()) / targets.numel()
-        rate = s.peak_rate * _share_of_peak(self.step, s)
+        rising = self.step / max(s.warmup_steps, 1)
+        falling = (s.steps - self.step + 1) / max(s.steps - s.warmup_steps, 1)
+        rate = s.peak_rate * min(rising, falling, 1.0)
         value = take_step(loss, self.optimizers, rate, self.step, s.clip_norm)
         self.history.losses.append(value)
 
@@ -209,12 +211,6 @@ class _TextRun:
         self.step, self.history.losses = state["step"], state["losses"]
         self.generator.set_state(state["windows"])
         torch.set_rng_state(state["random"])
-
-
-def _share_of_peak(step, settings):
-    rising = step / max(settings.warmup_steps, 1)
-    falling = (settings.steps - step + 1) / max(settings.steps - settings.warmup_steps, 1)
-    return min(rising, falling, 1.0)
 
 
 def nats_of_text(model, ids, context):

@@ -10,6 +10,7 @@ from tqdm.auto import tqdm
 from helpers.data.clothes import as_input
 from helpers.training.interruption import StopBetweenSteps
 from helpers.training.optimizers import holding, moving_average, optimizers, take_step
+from helpers.transformer.layers import inference
 
 WARMUP = 0.05  # share of the training in which the learning rate rises
 
@@ -54,7 +55,6 @@ def _stretch(n, length, largest):
     return (places >= start) & (places < start + size)
 
 
-@torch.no_grad()
 def accuracy(model, images, labels, batch_size=50) -> float:
     """Measure the share of pictures that a model classifies correctly.
 
@@ -65,10 +65,8 @@ def accuracy(model, images, labels, batch_size=50) -> float:
     labels : integer Tensor of shape (N,)
     batch_size : int, default=50
     """
-    was_training = model.training
-    model.eval()
-    parts = [model(as_input(part)).argmax(-1) for part in images.split(batch_size)]
-    model.train(was_training)
+    with inference(model):
+        parts = [model(as_input(part)).argmax(-1) for part in images.split(batch_size)]
     return (torch.cat(parts) == labels).float().mean().item()
 
 

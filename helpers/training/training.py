@@ -12,6 +12,7 @@ from helpers.training.checkpoints import Checkpoint, random_states, set_random_s
 from helpers.training.interruption import StopBetweenSteps
 from helpers.training.optimizers import AdamW, copy_of, holding, moving_average, take_step
 from helpers.transformer.fast import bf16_pays, cross_entropy_sum
+from helpers.transformer.layers import inference
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +149,6 @@ def batch_loss(model, src_ids, tgt_ids, pad_id=0, label_smoothing=0.0):
     return loss, targets.numel()
 
 
-@torch.no_grad()
 def evaluate(model, pairs, batch_tokens=4096, pad_id=0) -> float:
     """Measure the mean loss in nats per target token, dropout off, no label smoothing.
 
@@ -167,17 +167,13 @@ def evaluate(model, pairs, batch_tokens=4096, pad_id=0) -> float:
     """
     if not pairs:
         raise ValueError("got no pairs to measure the loss on.")
-    was_training = model.training
-    model.eval()
     device = next(model.parameters()).device
     total = count = 0
-    try:
+    with inference(model):
         for batch in token_batches(pairs, batch_tokens):
             ids = [x.to(device) for x in pad_batch(batch, pad_id)]
             loss, n_tokens = batch_loss(model, *ids, pad_id)
             total, count = total + loss.item(), count + n_tokens
-    finally:
-        model.train(was_training)
     if not count:
         raise ValueError(f"every target is padding (pad_id={pad_id}): there is no loss to measure.")
     return total / count

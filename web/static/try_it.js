@@ -3,6 +3,7 @@
 import { ENGLISH, looksEnglish } from "./map_language.js";
 import mapOf from "./map_view.js";
 import { fetched } from "./model_files.js";
+import { make } from "./page.js";
 import { StandIn } from "./stand_in.js";
 import { Translator, Unreadable } from "./translator.js";
 
@@ -12,13 +13,6 @@ const EXAMPLES = [
   "Un politicien explique son budget devant le parlement.",
 ];
 const MEGABYTE = 1e6;
-
-function make(tag, properties = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
-}
 
 class TryIt {
   // `example`: the map that is there already. It is hidden by the first translation's.
