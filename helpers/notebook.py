@@ -193,7 +193,11 @@ def figure(fig, alt, width=None):
 
     from helpers import plots
 
-    _demand_alt(alt, "figure(fig, alt=…)")
+    if not isinstance(alt, str) or not alt.strip():
+        raise ValueError(
+            "A picture needs alt text that says what it shows: figure(fig, alt=…). Those who "
+            "cannot see the picture read this sentence instead."
+        )
     fig = getattr(fig, "figure", fig)
     plots.fit(fig, width)
     drawn, stored = io.BytesIO(), io.BytesIO()
@@ -242,14 +246,6 @@ def picture(name):
     alt = html.unescape(re.search(r"<desc>(.*?)</desc>", data.decode(), re.DOTALL)[1])
     # Letters of 17 pixels get the 13 that they have in every figure.
     return Picture(data, "image/svg+xml", " ".join(alt.split()), wide * 13 // 17)
-
-
-def _demand_alt(alt, call):
-    if not isinstance(alt, str) or not alt.strip():
-        raise ValueError(
-            f"A picture needs alt text that says what it shows: {call}. Those who cannot see the "
-            f"picture read this sentence instead."
-        )
 
 
 def tell(text):

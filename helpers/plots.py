@@ -115,7 +115,13 @@ def attention_heatmap(
         If the weights are no matrix, or the tokens do not fit their number.
     """
     weights = _array(weights)
-    _demand_fit(weights, query_tokens, key_tokens)
+    expected = (len(query_tokens), len(key_tokens))
+    if weights.shape != expected:
+        raise ValueError(
+            f"{expected[0]} query tokens and {expected[1]} key tokens need weights of shape "
+            f"{expected}, and these have shape {weights.shape}. Choose one sentence, layer and "
+            f"head first, and mind the order: rows are queries."
+        )
     if ax is None:
         _, ax = pyplot.subplots(figsize=_map_size(query_tokens, key_tokens))
     darkest = darkest or float(weights.max()) or 1.0
@@ -349,16 +355,6 @@ def _array(values):
     if hasattr(values, "detach"):
         values = values.detach().cpu().float()
     return numpy.asarray(values, dtype=float)
-
-
-def _demand_fit(weights, query_tokens, key_tokens):
-    expected = (len(query_tokens), len(key_tokens))
-    if weights.shape != expected:
-        raise ValueError(
-            f"{expected[0]} query tokens and {expected[1]} key tokens need weights of shape "
-            f"{expected}, and these have shape {weights.shape}. Choose one sentence, layer and "
-            f"head first, and mind the order: rows are queries."
-        )
 
 
 def _map_size(query_tokens, key_tokens):

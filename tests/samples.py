@@ -1,4 +1,4 @@
-"""Which variants of a test run each time, and which once a week."""
+"""What several tests need: which variants run once a week, and functions that fail."""
 
 import pytest
 
@@ -14,3 +14,12 @@ def once_a_week(variants, often):
         raise ValueError(f"no such variants: {sorted(unknown)}. There are {variants}.")
     weekly = pytest.mark.weekly
     return [pytest.param(one, marks=() if one in often else weekly) for one in variants]
+
+
+def raising(error):
+    """Give a function that raises an `error`, whatever it is called with."""
+
+    def fail(*_, **__):
+        raise error
+
+    return fail

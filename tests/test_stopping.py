@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 from IPython.core.interactiveshell import InteractiveShell
+from samples import raising
 from test_training import copy_task, quick, small_model, weights_of
 
 from helpers.training import training
@@ -295,10 +296,7 @@ def test_a_disk_that_fills_leaves_the_best_weights_and_the_old_checkpoint(tmp_pa
 
 
 def test_a_disk_error_says_why(tmp_path, monkeypatch):
-    def full(state, path):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(torch, "save", full)
+    monkeypatch.setattr(torch, "save", raising(OSError(errno.ENOSPC, "No space left on device")))
     path = tmp_path / "checkpoint.pt"
     with pytest.raises(OSError, match=r"\(No space left on device\); its disk has"):
         train(small_model(), copy_task(20), [], quick(), checkpoint=path, progress=False)

@@ -95,7 +95,15 @@ def cached_file(name: str, address: str, sha256: str, n_bytes: int) -> Path:
     """
     path = cache_directory() / name
     if not path.exists():
-        _download(address + name, path, sha256, n_bytes)
+        content = fetch(address + name, n_bytes, path)
+        if fingerprint(content) != sha256:
+            raise OSError(
+                f"{address}{name} sent a file whose SHA-256 is not {sha256[:12]}…; nothing was "
+                f"kept. Try again, or copy the right file to {path.parent}."
+            )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path) as partial:
+            partial.write_bytes(content)
     elif fingerprint(path.read_bytes()) != sha256:
         raise OSError(
             f"{path} is damaged or another file (its SHA-256 is not {sha256[:12]}…). Delete it; "
@@ -119,18 +127,6 @@ def fetch(address: str, n_bytes: int, path: Path) -> bytes:
             f"could not fetch {address} ({error!r}). Try again. Without a network, copy "
             f"{path.name} to {path.parent}, or set {CACHE_VARIABLE} to a folder that holds it."
         ) from error
-
-
-def _download(address, path, sha256, n_bytes):
-    content = fetch(address, n_bytes, path)
-    if fingerprint(content) != sha256:
-        raise OSError(
-            f"{address} sent a file whose SHA-256 is not {sha256[:12]}…; nothing was kept. Try "
-            f"again, or copy the right file to {path.parent}."
-        )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as partial:
-        partial.write_bytes(content)
 
 
 class ToyPair(NamedTuple):

@@ -208,11 +208,6 @@ class GPT(nn.Module):
         # In post-norm the last layer ends with a norm of its own.
         self.norm = NORMS[c.norm](c.d_model, c.norm_eps) if c.norm_first else nn.Identity()
         self.output_proj = OneRowLinear(c.d_model, c.vocab_size, bias=False)
-        self._initialise()
-        if c.tie_embeddings:
-            self.output_proj.weight = self.embedding.weight
-
-    def _initialise(self):
         for module in self.modules():
             if isinstance(module, nn.Linear | nn.Embedding):
                 nn.init.normal_(module.weight, std=0.02)
@@ -221,6 +216,8 @@ class GPT(nn.Module):
         for layer in self.layers:
             for last in (layer.self_attention.out_proj, layer.feed_forward.linear_2):
                 nn.init.normal_(last.weight, std=0.02 / math.sqrt(2 * len(self.layers)))
+        if c.tie_embeddings:
+            self.output_proj.weight = self.embedding.weight
 
     def forward(self, ids):
         """Compute the logits of every next token.

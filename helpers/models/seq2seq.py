@@ -86,7 +86,15 @@ class Encoder(nn.Module):
             If a sentence is empty, or has padding before a token.
         """
         real = src_ids != self.pad_id
-        _check_padding(real, self.pad_id)
+        if not real.any(1).all():
+            raise ValueError(
+                f"a sentence of the batch has no tokens: every id is pad_id={self.pad_id}."
+            )
+        if (real[:, 1:] & ~real[:, :-1]).any():
+            raise ValueError(
+                f"padding (id {self.pad_id}) must come after a sentence; a sentence of the batch "
+                f"has it before or between its tokens. Pad on the right."
+            )
         # Packed, so that the backward direction starts at each sentence's own last token.
         packed = nn.utils.rnn.pack_padded_sequence(
             self.dropout(self.embedding(src_ids)),
@@ -100,16 +108,6 @@ class Encoder(nn.Module):
             states, batch_first=True, total_length=src_ids.shape[1]
         )
         return states, hidden.transpose(0, 1).flatten(1)  # (2, B, D_h/2) -> (B, D_h)
-
-
-def _check_padding(real, pad_id):
-    if not real.any(1).all():
-        raise ValueError(f"a sentence of the batch has no tokens: every id is pad_id={pad_id}.")
-    if (real[:, 1:] & ~real[:, :-1]).any():
-        raise ValueError(
-            f"padding (id {pad_id}) must come after a sentence; a sentence of the batch has it "
-            f"before or between its tokens. Pad on the right."
-        )
 
 
 class Decoder(nn.Module):

