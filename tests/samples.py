@@ -1,6 +1,10 @@
-"""What several tests need: which variants run once a week, and functions that fail."""
+"""What several tests need: variants that run once a week, functions that fail, a new Python."""
+
+import subprocess
+import sys
 
 import pytest
+from stages import ROOT
 
 
 def once_a_week(variants, often):
@@ -23,3 +27,9 @@ def raising(error):
         raise error
 
     return fail
+
+
+def python(*arguments, **how):
+    """Run this Python in the course's folder, or as `how` says, and keep what it prints."""
+    how = {"cwd": ROOT, "capture_output": True, "encoding": "utf-8"} | how
+    return subprocess.run([sys.executable, *arguments], **how)

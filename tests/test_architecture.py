@@ -5,10 +5,10 @@ import functools
 import graphlib
 import json
 import re
-import subprocess
 import sys
 
 import pytest
+from samples import python
 from stages import ROOT
 
 from notebooks import freshness
@@ -122,9 +122,7 @@ print(json.dumps(spent))
 def test_importing_every_helper_is_quick_and_quiet():
     # In one process, and in processor time, so that a busy machine does not blame the import.
     modules = sorted({module_of(path).removesuffix(".__init__") for path in HELPERS})
-    done = subprocess.run(
-        [sys.executable, "-c", IMPORT_ALL, *modules], cwd=ROOT, capture_output=True, text=True
-    )
+    done = python("-c", IMPORT_ALL, *modules)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert done.stdout.count("\n") == 1, f"an import prints: {done.stdout}"

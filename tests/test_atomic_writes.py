@@ -1,15 +1,12 @@
 """Files appear whole or not at all, whoever writes, whatever goes wrong."""
 
 import os
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
+from samples import python
 
 from helpers.machine import atomic_writes
 from helpers.machine.atomic_writes import atomic_write
@@ -82,9 +79,7 @@ with atomic_write(Path(sys.argv[1])) as partial:
 def test_what_a_killed_process_left_behind_is_removed_later(tmp_path):
     path = tmp_path / "a[0]"  # its name is no pattern
     write(path, "old")
-    command = [sys.executable, "-c", textwrap.dedent(KILLED), str(path)]
-    root = Path(__file__).parent.parent
-    assert subprocess.run(command, cwd=root).returncode < 0
+    assert python("-c", KILLED, str(path)).returncode < 0
     assert path.read_text() == "old"
     (left,) = [name for name in names(tmp_path) if name.endswith(".partial")]
     write(path, "new")  # it might still be written by another process: it stays

@@ -1,10 +1,10 @@
 import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
 import pytest
+from samples import python
 
 from notebooks import build, copies, freshness
 
@@ -208,9 +208,7 @@ def run_set_up_cell(course, cwd, commit="HEAD"):
     notebook = copies.learners_copy(build.assemble(build.lessons("00")[0]), commit)
     source = next(c.source for c in notebook.cells if "set-up" in c.metadata.get("tags", []))
     source = source.replace(build.address(), course.as_uri())
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", source], cwd=cwd, capture_output=True, text=True
-    )
+    done = python("-I", "-c", source, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -243,9 +241,7 @@ def test_a_published_copy_fetches_the_version_that_it_was_made_from(course, tmp_
 
 def test_the_set_up_cell_says_in_one_sentence_what_to_do_without_a_network(tmp_path):
     source = build.set_up_cell().replace(build.address(), (tmp_path / "nowhere").as_uri())
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", source], cwd=tmp_path, capture_output=True, text=True
-    )
+    done = python("-I", "-c", source, cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr.startswith("The course isn't on this machine and couldn't be fetched. Conn")
     assert "Traceback" not in done.stderr

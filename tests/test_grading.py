@@ -20,8 +20,6 @@ from notebooks.build import assemble
 from teaching import grade, sandbox
 from teaching.needed import needed
 
-ROOT = Path(__file__).resolve().parent.parent
-
 LESSON = "04_self_attention_matrices"
 PARTS = [
     "scaled_scores", "causal_mask", "suspiciously_good", "scaled_dot_product_attention",
@@ -316,7 +314,7 @@ def test_neither_neighbours_nor_the_home_folder_can_be_read(tmp_path):
     secret = tmp_path / "neighbour.ipynb"
     secret.write_text("the answer", encoding="utf-8")
     looks = "import os\nfound = [p for p in {places} if os.path.exists(p)]\nassert not found, found"
-    places = [str(secret), str(Path.home() / ".ssh"), str(ROOT / ".git"), "/etc/passwd"]
+    places = [str(secret), str(Path.home() / ".ssh"), str(build.ROOT / ".git"), "/etc/passwd"]
     notebook = with_cell(solved(["causal_mask"]), looks.format(places=places))
     rows = grade.grade(hand_in(tmp_path, "nosy", notebook))
     assert not any(row["remark"] for row in rows)

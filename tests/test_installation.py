@@ -1,9 +1,7 @@
 import re
-import subprocess
-import sys
 
 import torch
-from samples import raising
+from samples import python, raising
 
 from helpers.machine import installation
 
@@ -57,12 +55,6 @@ def test_broken_torch_is_a_problem(monkeypatch):
 
 def test_the_check_runs_from_a_terminal_without_the_course_packages():
     # -S leaves out site-packages: a bare Python still says what is missing.
-    done = subprocess.run(
-        [sys.executable, "-S", "-m", "helpers.machine.installation"],
-        cwd=installation.ROOT,
-        capture_output=True,
-        text=True,
-        env={"PYTHONIOENCODING": "utf-8"},
-    )
+    done = python("-S", "-m", "helpers.machine.installation", env={"PYTHONIOENCODING": "utf-8"})
     assert done.returncode == 0, done.stderr
     assert "✗ torch is missing" in done.stdout

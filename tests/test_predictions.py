@@ -3,11 +3,10 @@
 import dataclasses
 import html
 import importlib
-import subprocess
 import sys
 
 import pytest
-from stages import ROOT
+from samples import python
 
 from helpers import exercises
 from helpers.exercises import content, numerals, panels
@@ -379,7 +378,4 @@ def test_questions_and_predictions_need_no_torch():
         "import sys; from helpers import exercises; exercises.warm_up(10); "
         "exercises.quiz('how_many_scores'); print('torch' in sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "False\n"
+    assert python("-c", code, check=True).stdout == "False\n"

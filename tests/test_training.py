@@ -2,15 +2,14 @@
 
 import itertools
 import math
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
 from drawn import drawn
 from hypothesis import strategies as st
+from samples import python
+from stages import ROOT
 
 from helpers.pretrained.translator import load_translator
 from helpers.training import training
@@ -362,15 +361,13 @@ def test_later_stages_of_a_training_that_is_gone_are_refused(tmp_path, monkeypat
 @pytest.mark.weekly
 def test_the_command_line_trains_saves_and_loads(tmp_path):
     command = [
-        sys.executable, "-m", "recipes.translator", "--out", str(tmp_path),
+        "-m", "recipes.translator", "--out", str(tmp_path),
         "--limit", "60",
         "--epochs", "1", "--backward-epochs", "1", "--second-epochs", "1", "--vocab-size",
         "400", "--d-model", "16", "--n-heads", "2", "--d-ff", "32", "--n-layers", "1",
         "--warmup-steps", "5", "--quiet",
     ]  # fmt: skip
-    run = subprocess.run(
-        command, check=True, capture_output=True, text=True, cwd=Path(__file__).parent.parent
-    )
+    run = python(*command, check=True)
     assert '"test_bleu_greedy"' in run.stdout
     lines = [line for line in run.stdout.splitlines() if "validation BLEU" in line]
     assert [line.split(",")[0] for line in lines] == list(train_translator.STAGES)
@@ -379,11 +376,10 @@ def test_the_command_line_trains_saves_and_loads(tmp_path):
 
 
 def test_one_step_serves_every_training():
-    root = Path(__file__).resolve().parent.parent
-    files = [*(root / "helpers").rglob("*.py"), *(root / "recipes").glob("*.py")]
+    files = [*(ROOT / "helpers").rglob("*.py"), *(ROOT / "recipes").glob("*.py")]
     found = {path.name for path in files if ".backward()" in path.read_text(encoding="utf-8")}
     # Three fit a linear model by L-BFGS, which asks for a gradient several times a step. The clinic
     # stands alone, and lesson 18 shows the step of its clipped ratios.
     linear = {"genre_training.py", "proteins.py", "ways_to_fine_tune.py"}
     assert found == {"optimizers.py", "reward.py", "training.py"} | linear
-    assert ".backward()" not in (root / "helpers/training/training.py").read_text("utf-8")
+    assert ".backward()" not in (ROOT / "helpers/training/training.py").read_text("utf-8")

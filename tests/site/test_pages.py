@@ -3,12 +3,11 @@
 import html
 import json
 import re
-import subprocess
-import sys
 
 import nbformat
 import pytest
 from nbformat import v4
+from samples import python
 from stages import ROOT
 
 from helpers.exercises import panels, quizzes
@@ -145,9 +144,7 @@ def test_the_site_is_built_without_what_only_learners_install():
         "sys.argv = ['build.py', '--help']\n"
         "runpy.run_module('web.build', run_name='__main__')"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, encoding="utf-8"
-    )
+    done = python("-c", script)
     assert done.returncode == 0, done.stderr
 
 
