@@ -10,7 +10,6 @@ from helpers.pretrained.detective import DETECTIVE, holmes_pages, load_detective
 from helpers.pretrained.storyteller import load_storyteller
 
 
-@pytest.mark.slow
 @pytest.mark.weekly
 def test_the_bundled_detective_knows_holmes_better_and_fairy_tales_worse():
     story, detective = load_storyteller(), load_detective()

@@ -27,7 +27,6 @@ def adder():
     return load_assistant("sums")
 
 
-@pytest.mark.slow
 @pytest.mark.weekly
 def test_it_follows_instructions_that_it_never_saw_and_the_story_model_does_not(instructed):
     asked = instructions("unseen", 40, kinds=["copy", "repeat", "choose", "sentence"])

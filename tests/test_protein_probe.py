@@ -51,7 +51,6 @@ def test_the_share_of_right_labels_leaves_out_the_unknown_and_joins_the_pieces()
         assert found == 87.5
 
 
-@pytest.mark.slow
 @pytest.mark.weekly
 def test_gaps_can_be_filled_where_the_next_residue_is_certain(monkeypatch):
     monkeypatch.setattr(recipe, "STEPS", 60)

@@ -64,7 +64,6 @@ def test_what_is_written_ends_once_and_has_the_model_s_probability():
     assert torch.isclose(found[3, 1], whole[3, 6, written[3, 1]], atol=1e-5)
 
 
-@pytest.mark.slow
 @pytest.mark.weekly
 def test_the_bundled_adder_is_often_wrong_and_a_few_steps_help():
     model = load_adder()

@@ -11,7 +11,6 @@ from helpers.training import second_patient
 from recipes import second_patient as recipe
 
 
-@pytest.mark.slow
 @pytest.mark.weekly
 @pytest.mark.skipif(importlib.util.find_spec(PACKAGE) is None, reason="SmolLM isn't installed")
 def test_the_last_layers_learn_and_the_others_stay():

@@ -31,7 +31,6 @@ def sentiment():
     return load_sentiment()
 
 
-@pytest.mark.slow
 @pytest.mark.weekly
 def test_reviews_are_classified_film_and_product(sentiment):
     assert accuracy(sentiment, film_reviews("test")[:200]) > 0.72
@@ -93,7 +92,6 @@ def test_logits_of_a_window_do_not_depend_on_its_batch():
     torch.testing.assert_close(pair[0][0].start, alone[0].start, atol=1e-3, rtol=1e-4)
 
 
-@pytest.mark.slow
 @pytest.mark.weekly
 def test_in_sixteen_bits_it_reads_the_same():
     some = [question for question in xquad() if len(question.text) < 600][:12]
@@ -127,7 +125,6 @@ def test_what_cannot_be_read_is_refused(reader, sentiment):
         sentiment.classify("good")
 
 
-@pytest.mark.slow
 @pytest.mark.weekly
 def test_the_reader_answers_questions_on_articles_it_has_never_seen(reader):
     questions = xquad()[::10]

@@ -356,7 +356,6 @@ def test_later_stages_of_a_training_that_is_gone_are_refused(tmp_path, monkeypat
         train_translator.main(in_small(tmp_path, monkeypatch))
 
 
-@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.weekly
 def test_the_command_line_trains_saves_and_loads(tmp_path):

@@ -40,7 +40,6 @@ def test_a_draw_takes_its_own_reviews_once():
     assert len(set(rows)) > 80
 
 
-@pytest.mark.slow
 @pytest.mark.weekly
 def test_an_adapter_really_is_trained_and_scored(stored):
     few = film_reviews("train")[:3]

@@ -44,7 +44,6 @@ def test_a_change_changes_one_thing_and_all_together_everything_at_once():
     assert {key: getattr(start, key) for key in THEN} == THEN
 
 
-@pytest.mark.slow
 @pytest.mark.weekly
 def test_a_block_is_trained_and_scored(monkeypatch):
     experiment, before = Experiment(**TINY), torch.get_rng_state()
