@@ -304,16 +304,12 @@ def shell(monkeypatch):
     return made
 
 
-def is_open(view):
-    return view.comm is not None
-
-
 def test_a_cell_run_again_closes_what_it_showed_before(shell):
     first, second, third = (attention_view(some_weights(2, 2)) for _ in range(3))
     shell.run("a", first, second)
-    assert is_open(first)
+    assert first.comm
     shell.run("a", third)
-    assert [is_open(one) for one in (first, second, third)] == [False, False, True]
+    assert [bool(one.comm) for one in (first, second, third)] == [False, False, True]
     assert first not in shell.user_ns["_oh"].values()
 
 
@@ -322,8 +318,8 @@ def test_a_view_that_is_shown_elsewhere_or_again_stays_open(shell):
     shell.run("a", here, both)
     shell.run("b", both)
     shell.run("a", here)
-    assert is_open(here)
-    assert is_open(both)
+    assert here.comm
+    assert both.comm
 
 
 def test_the_picture_and_the_live_view_are_two_outputs(shell, monkeypatch, view):

@@ -57,7 +57,9 @@ class StaticFallback:
 
     def _ipython_display_(self, **kwargs):
         bundle = self._repr_mimebundle_()
-        if _chooses_itself(get_ipython()):
+        # VS Code and Colab choose between the two themselves.
+        names = getattr(get_ipython(), "user_ns", {})
+        if "google.colab" in sys.modules or "__vsc_ipynb_file__" in names:
             display(bundle, raw=True)
             return
         view = bundle.pop(LIVE_VIEW, None)
@@ -67,11 +69,6 @@ class StaticFallback:
             # Where there is no model, a page made from the notebook shows this nothing instead.
             display({LIVE_VIEW: view, "text/html": "", "text/plain": ""}, raw=True)
         _close_what_was_here(self)
-
-
-def _chooses_itself(shell):
-    """Tell whether the front end is VS Code or Colab."""
-    return "google.colab" in sys.modules or "__vsc_ipynb_file__" in getattr(shell, "user_ns", {})
 
 
 # ---- a cell that is run again closes what it showed before ---------------------------------------

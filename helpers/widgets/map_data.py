@@ -92,10 +92,12 @@ def pack_trace(trace) -> tuple[dict, bytes]:
         "given": trace.given,
         "normFirst": trace.norm_first,
         "width": first.embeddings.shape[-1],
-        "normalised": not _is_sum(first),
+        "normalised": not torch.allclose(
+            first.embeddings + first.positions, first.entered, 0, 1e-3
+        ),
         "scaled": len(trace.stacks) == 2,  # by √D before positions are added; BERT doesn't
         "positions": trace.adds_positions,
-        "activation": "ReLU" if _hidden(first).min() >= 0 else "GELU",
+        "activation": "ReLU" if first.layers[0][-1].hidden.min() >= 0 else "GELU",
         "encoder": _stack(trace.encoder, packer),
         "decoder": _stack(trace.decoder, packer),
         "written": readable(trace.written),
@@ -131,14 +133,6 @@ def pack_recurrent(trace: RecurrentTrace) -> tuple[dict, bytes]:
         "candidates": _candidates(trace, trace.tokens),
     }
     return described, packer.bytes()
-
-
-def _hidden(stack):
-    return stack.layers[0][-1].hidden
-
-
-def _is_sum(stack):
-    return bool(((stack.embeddings + stack.positions - stack.entered).abs() < 1e-3).all())
 
 
 def entries(width: int, most: int) -> list[int]:
@@ -178,14 +172,10 @@ def _sublayer(part, packer):
     if part.heads:
         names = ("query", "key", "value", "weights")
         heads = {name: packer.add(getattr(part.heads, name)) for name in names}
-        return described | heads | {"mask": _masks(part.heads.mask)}
+        masks = [_mask(one) for one in part.heads.mask]
+        alike = all(one == masks[0] for one in masks)  # then one stands for all
+        return described | heads | {"mask": masks[:1] if alike else masks}
     return described | {"hidden": _strip(part.hidden, packer, WIDE_STRIP)}
-
-
-def _masks(mask):
-    """Describe every head's mask, and one for all where they're equal."""
-    heads = [_mask(one) for one in mask]
-    return heads[:1] if all(one == heads[0] for one in heads) else heads
 
 
 def _mask(mask):

@@ -10,31 +10,27 @@ from helpers.widgets.recurrent_tour import recurrent_tour
 LONGEST = 18  # characters of a token inside a sentence
 STRIP = 32  # entries of a vector in a colour strip: `map_data.entries` chooses them
 
-# A step is a sentence and what the picture shows with it. Words in braces come from the trace. With
-# `habit`, the page adds what the open head does on this sentence, or the clearest head does. With
-# `answer`, a press on a decoder's head opens it, its first weight is framed, and the answer told.
-# With `losses`, the loss of every row stands where the next token does; with `back`, a wave runs
-# from there to the embeddings.
+# A step is a sentence and what the picture shows with it, if not all. Words in braces come from the
+# trace. With `habit`, the page adds what the open head does on this sentence, or the clearest head
+# does. With `answer`, a press on a decoder's head opens it, its first weight is framed, and the
+# answer told. With `losses`, the loss of every row stands where the next token does; with `back`, a
+# wave runs from there to the embeddings.
 STEPS = {
     "whole": (
         "This is a whole Transformer at work on one sentence. The encoder above reads it. The "
         "decoder below writes the translation, one token at a time.",
-        {},
     ),
     "whole-encoder": (
         "This is a whole encoder at work on one sentence. It reads all tokens at once and returns "
         "one vector per token.",
-        {},
     ),
     "whole-gpt": (
         "This is a whole GPT at work: a decoder without an encoder. It was given the first "
         "{n_given} tokens and wrote the blue ones itself, one after the other.",
-        {},
     ),
     "whole-vit": (
         "This is a whole Vision Transformer at work. The picture is cut into {n_patches} patches, "
         "which play the part of words, and the model says what the picture shows.",
-        {},
     ),
     "embeddings": (
         "A model calculates with numbers, so the sentence is cut into {n_source} tokens, and "
@@ -153,7 +149,6 @@ STEPS = {
     "choose": (
         "Now it's your turn. Some of the other pictures are misread. Which, would you guess? Press "
         "one to see what the model makes of it, layer by layer.",
-        {},
     ),
     "loop-gpt": (
         "To write, the model draws one of the likeliest tokens, here “{next}”, and reads it as "
@@ -229,7 +224,6 @@ STEPS = {
     ),
     "yours": (
         "Now it's your turn. Click on a layer to open it, on a token to follow it, or press play.",
-        {},
     ),
 }
 
@@ -311,10 +305,10 @@ def tour_of(trace, tour) -> list[dict]:
         instead = {name: other for name, other in instead if not untrue.get(other)}
         names = [instead.get(name, name) for name in names if name not in WITHOUT[trace.kind]]
     words = _words(trace)
-    return [_filled(*STEPS[name], words) for name in names]
+    return [_filled(words, *STEPS[name]) for name in names]
 
 
-def _filled(text, state, words):
+def _filled(words, text, state=None):
     def fill(value):
         if not isinstance(value, str):
             return value
@@ -324,7 +318,7 @@ def _filled(text, state, words):
     used = {name for _, name, _, _ in string.Formatter().parse(text) if name}
     return {
         "text": text.format(**{name: words[name] for name in used}),
-        **{key: fill(value) for key, value in state.items()},
+        **{key: fill(value) for key, value in (state or {}).items()},
     }
 
 

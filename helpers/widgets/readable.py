@@ -43,7 +43,7 @@ def readable(tokens) -> list[str]:
     empty, and none holds what can't be seen.
     """
     tokens = [str(token) for token in tokens]
-    if any(_is_byte_level(token) for token in tokens):
+    if any("Ġ" in token or "Ċ" in token for token in tokens):
         tokens = [_from_bytes(token) for token in tokens]
     starts = any(len(t) > 1 and t.startswith(STARTS) for t in tokens)
     ends = any(t.endswith("</w>") for t in tokens)
@@ -97,10 +97,6 @@ def _has_shape(character, token):
     if character in JOINERS:
         return len(token) > 1
     return character.isprintable() or character == "\u00a0"
-
-
-def _is_byte_level(token):
-    return "Ġ" in token or "Ċ" in token
 
 
 def _from_bytes(token):

@@ -25,21 +25,20 @@ EXAMPLES = {
 TEXT = "The strawberries cost 12345 €, naïve Zoë! 🙂"
 
 
-def _bytes(text):
-    return [f"{byte:02X}" for byte in text.encode()]
-
-
-def _accented(letter):
-    return len(unicodedata.normalize("NFD", letter)) > 1
-
-
 def _letters(text):
     return [c for c in unicodedata.normalize("NFD", text.casefold()) if c.isalpha()]
 
 
-MARKS = {"capitals": str.isupper, "accents": _accented}
+MARKS = {
+    "capitals": str.isupper,
+    "accents": lambda letter: len(unicodedata.normalize("NFD", letter)) > 1,
+}
 # What needs no vocabulary; a lesson adds trained ones.
-PLAIN = {"words": split_words, "characters": list, "bytes": _bytes}
+PLAIN = {
+    "words": split_words,
+    "characters": list,
+    "bytes": lambda text: text.encode().hex(" ").upper().split(),
+}
 
 
 class TokenizersSideBySide(Explorer):

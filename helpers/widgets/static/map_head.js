@@ -157,8 +157,7 @@ function headSizes(width, room, queries, keys, image) {
 }
 
 function transposed(one) {
-  const data = new Float32Array(one.data.length);
-  for (let r = 0; r < one.rows; r++) for (let c = 0; c < one.cols; c++) data[c * one.rows + r] = valueAt(one, r, c);
+  const data = one.data.map((_, i) => valueAt(one, i % one.rows, Math.floor(i / one.rows)));
   return matrix(data, one.cols, one.rows);
 }
 

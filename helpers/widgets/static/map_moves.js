@@ -1,6 +1,7 @@
 // The map, what moves while a step is shown: vectors travel, bars change, a query meets its keys. A
 // work gets the painter and how far the step has come, 0 to 1; at rest the picture stands alone.
 
+import { rgb } from "./colour.js";
 import { clamp } from "./text.js";
 
 export const ease = (t) => t * t * (3 - 2 * t);
@@ -35,11 +36,8 @@ export const becomes = (a, b, x, wide) => (p, t) => {
   a.values.forEach((from, i) => {
     const k = own(t, i, a.values.length);
     const [middle, high] = [mix(a.middle, b.middle, k), mix(from * a.unit, b.values[i] * b.unit, k)];
-    const [r, g, blue] = p.theme.signed[high < 0 ? 40 : 216];
-    p.box(x + i * cell, high < 0 ? middle : middle - high, Math.max(1, cell - 1), Math.max(0.5, Math.abs(high)), {
-      fill: `rgb(${r},${g},${blue})`,
-      radius: 1,
-    });
+    const look = { fill: rgb(p.theme.signed[high < 0 ? 40 : 216]), radius: 1 };
+    p.box(x + i * cell, middle - Math.max(0, high), Math.max(1, cell - 1), Math.max(0.5, Math.abs(high)), look);
   });
 };
 

@@ -7,7 +7,10 @@ export function hidden(scene, model, g, sublayer, x, wide, tokens) {
   const one = sublayer.hidden;
   const slope = wide * 0.14;
   scene.paint((p) => {
-    for (let row = 0; row < one.rows; row++) funnel(p, x, g.y(row), wide, g.pitch, slope);
+    p.context.fillStyle = p.theme.edge;
+    // Each token's vector goes through alone.
+    for (let row = 0; row < one.rows; row++)
+      p.context.fill(p.outline(x, g.y(row) - g.pitch * 0.43, wide, g.pitch * 0.86, slope, g.pitch * 0.13));
     p.strips(one, x + slope, g.top, wide - 2 * slope, g.pitch, { height: g.pitch * 0.86 });
   });
   const inside = g.inside(sublayer, "neurons");
@@ -38,11 +41,4 @@ export function lightsUp(one, row, col) {
   const found = lit.reduce((a, b) => (Math.abs(b - col) < Math.abs(a - col) ? b : a));
   const column = Array.from({ length: one.rows }, (_, r) => valueAt(one, r, found));
   return `${entryOf(one, found)},${column.indexOf(Math.max(...column))}`;
-}
-
-// One token's vector, widened and narrowed again: each token goes through alone.
-function funnel(p, x, y, wide, pitch, slope) {
-  p.outline(x, y - pitch * 0.43, wide, pitch * 0.86, slope, pitch * 0.13);
-  p.context.fillStyle = p.theme.edge;
-  p.context.fill();
 }

@@ -1,7 +1,7 @@
 // The map, painting: colours of numbers, and the few shapes that every depth is drawn with.
 
 import { colourWords } from "./colour.js";
-import { FONT, shorten, textWidth } from "./text.js";
+import { FONT, clamp, shorten, textWidth } from "./text.js";
 
 // A photograph looks the same on both papers.
 const GREYS = Array.from({ length: 256 }, (_, i) => [i, i, i]);
@@ -24,9 +24,8 @@ function pictureOf(one, theme) {
   return canvas;
 }
 
-const within = (level) => Math.max(0, Math.min(255, Math.round(level)));
 const levelOf = (one, value) =>
-  within(one.weights || one.grey ? (255 * value) / one.most : 127.5 + (127.5 * value) / one.most);
+  clamp(Math.round(one.weights || one.grey ? (255 * value) / one.most : 127.5 + (127.5 * value) / one.most), 0, 255);
 export const colourOf = (one, value, theme) => (one.weights ? theme.ramp : theme.signed)[levelOf(one, value)];
 
 // Points from their numbers: x, y, x, y, …
@@ -162,56 +161,39 @@ export class Paint {
 
   // The addition of a residual connection.
   plus(x, y, size, color) {
-    const { context, theme } = this;
-    context.beginPath();
-    context.arc(x, y, size, 0, 2 * Math.PI);
-    context.fillStyle = theme.paper;
-    context.fill();
-    context.lineWidth = 1.5;
-    context.strokeStyle = color;
-    context.stroke();
+    const look = { fill: this.theme.paper, edge: color, line: 1.5, radius: size };
+    this.box(x - size, y - size, 2 * size, 2 * size, look);
     this.straight(x - size * 0.5, y, x + size * 0.5, y, { color });
     this.straight(x, y - size * 0.5, x, y + size * 0.5, { color });
   }
 
   tick(x, y) {
-    const { context, theme } = this;
-    context.beginPath();
-    context.arc(x, y, 7, 0, 2 * Math.PI);
-    context.fillStyle = theme.value;
-    context.fill();
-    this.line(path(x - 3, y, x - 1, y + 3, x + 3.5, y - 3), { color: theme.paper, width: 2, radius: 0 });
+    this.box(x - 7, y - 7, 14, 14, { fill: this.theme.value });
+    this.line(path(x - 3, y, x - 1, y + 3, x + 3.5, y - 3), { color: this.theme.paper, width: 2, radius: 0 });
   }
 
-  // The feed-forward network: it widens every vector and narrows it again.
+  // The feed-forward network: it widens every vector and narrows it again. Its lower half mirrors the upper one.
   outline(x, y, width, height, slope, inset) {
-    const { context } = this;
-    context.beginPath();
-    context.moveTo(x, y + inset);
-    context.lineTo(x + slope, y);
-    context.lineTo(x + width - slope, y);
-    context.lineTo(x + width, y + inset);
-    context.lineTo(x + width, y + height - inset);
-    context.lineTo(x + width - slope, y + height);
-    context.lineTo(x + slope, y + height);
-    context.lineTo(x, y + height - inset);
-    context.closePath();
+    const shape = new Path2D();
+    const half = path(0, inset, slope, 0, width - slope, 0, width, inset);
+    for (const [across, down] of half) shape.lineTo(x + across, y + down);
+    for (const [across, down] of half.toReversed()) shape.lineTo(x + across, y + height - down);
+    shape.closePath();
+    return shape;
   }
   lens(one, x, y, width, height, rows = one.rows) {
     const { context, theme } = this;
-    const outline = () => this.outline(x, y, width, height, width * 0.34, height * 0.16);
+    const outline = this.outline(x, y, width, height, width * 0.34, height * 0.16);
     context.save();
-    outline();
-    context.clip();
+    context.clip(outline);
     context.fillStyle = theme.box;
     context.fillRect(x, y, width, height);
     context.globalAlpha = this.own === undefined ? 1 : 0.4;
     context.drawImage(pictureOf(one, theme), 0, 0, one.cols, rows, x, y, width, (height * rows) / one.rows);
     context.restore();
-    outline();
     context.strokeStyle = theme.edge;
     context.lineWidth = 1;
-    context.stroke();
+    context.stroke(outline);
   }
 }
 

@@ -1,5 +1,6 @@
 // The map, the recurrent pair: states, scores, weights, context, and the decoder's next state.
 
+import { rgb } from "./colour.js";
 import { along, mixes, own, ease } from "./map_moves.js";
 import { NARROW, Scene, brief, number, percent, tellVector } from "./map_scene.js";
 import { path } from "./map_paint.js";
@@ -142,8 +143,7 @@ function bars(scene, model, g) {
 }
 
 function bar(p, zero, y, size, thick) {
-  const [r, gr, b] = p.theme.signed[size < 0 ? 56 : 200];
-  const fill = `rgb(${r},${gr},${b})`;
+  const fill = rgb(p.theme.signed[size < 0 ? 56 : 200]);
   p.box(Math.min(zero, zero + size), y - thick / 2, Math.max(1, Math.abs(size)), thick, { fill, radius: 2 });
 }
 

@@ -97,9 +97,7 @@ export class Stage {
     if (!target.grid) return p.box(x + 0.5, y + 0.5, w - 1, h - 1, { edge: theme.query, line: 2, radius: 6 });
     const rect = cellRect(target, cell);
     if (target.marks) target.marks(p, cell);
-    else {
-      p.box(x, rect[1], w, rect[3], { edge: theme.query, radius: 1 });
-    }
+    else p.box(x, rect[1], w, rect[3], { edge: theme.query, radius: 1 });
     p.box(rect[0] - 1, rect[1] - 1, rect[2] + 2, rect[3] + 2, { edge: theme.ink, line: 2, radius: 2 });
   }
 

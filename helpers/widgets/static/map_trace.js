@@ -132,7 +132,10 @@ class Head {
     return this.causal ? key <= query : !this.masked || this.mask[query][key] === "1";
   }
   get dots() {
-    return (this._dots ||= this.worked(this.q.rows, this.k.rows, (t, s) => dot(rowOf(this.q, t), rowOf(this.k, s))));
+    return (this._dots ||= this.worked(this.q.rows, this.k.rows, (t, s) => {
+      const k = rowOf(this.k, s);
+      return rowOf(this.q, t).reduce((sum, one, i) => sum + one * k[i], 0);
+    }));
   }
   get scores() {
     return (this._scores ||= this.worked(this.q.rows, this.k.rows, (t, s) => valueAt(this.dots, t, s) / this.root));
@@ -150,12 +153,6 @@ class Head {
     for (let r = 0; r < rows; r++) for (let c = 0; c < cols; c++) found[r * cols + c] = entry(r, c);
     return matrix(found, rows, cols);
   }
-}
-
-function dot(a, b) {
-  let sum = 0;
-  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
-  return sum;
 }
 
 // The mean over the heads that are on of how much each query attends to each key.
