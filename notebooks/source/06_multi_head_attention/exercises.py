@@ -96,19 +96,6 @@ def _view_only(x, n_heads):
     return x.reshape(batch, n_heads, length, width // n_heads)
 
 
-def _in_own_columns(context):
-    """Put each head's context into its own columns and zeros elsewhere, (B, H, T, D)."""
-    batch, n_heads, length, width = context.shape
-    padded = torch.zeros(batch, n_heads, length, n_heads * width)
-    for head in range(n_heads):
-        padded[:, head, :, head * width : (head + 1) * width] = context[:, head]
-    return padded
-
-
-def _without_w_o(context, w_o):
-    return _in_own_columns(context)
-
-
 MERGE = "merge_heads(context)"
 SPLIT_VIEW = tuple((f"{n} = split_heads", f"{n} = _view_only") for n in ("query", "key", "value"))
 MERGE_VIEW = (MERGE, "context.reshape(x.shape)")
@@ -239,7 +226,7 @@ EXERCISES = [
                     "Every head was multiplied by the first K rows of W_O. Each head has rows of its own."),
             Mistake("divided by the number of heads", "return", "result / context.shape[1]",
                     "The parts were divided by the number of heads, so their sum is too small. Heads are added up, not averaged."),
-            Mistake("without W_O", _without_w_o,
+            Mistake("without W_O", lambda context, w_o: head_contributions(context, torch.eye(len(w_o))),
                     "Each head's context sits in its own columns, with zeros elsewhere. That is the concatenation before W_O; multiply by the head's rows of W_O."),
         ],
         also_right=[

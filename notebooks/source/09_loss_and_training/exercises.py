@@ -71,11 +71,6 @@ _draw_loss = normal(
 )
 
 
-def _smooth_by_mixing(targets, vocab_size, epsilon):
-    even = torch.full((vocab_size,), 1 / vocab_size)
-    return torch.lerp(torch.eye(vocab_size)[targets], even, epsilon)
-
-
 def _after(falls):
     """Make a schedule with the right warm-up and peak that falls in its own way afterwards."""
 
@@ -241,7 +236,7 @@ EXERCISES = [
             Mistake("all of ε to every wrong class", PLACE, "return kept + (1 - one_hot) * epsilon",
                     "Every wrong class gets the whole ε, so the rows sum to more than 1. It's shared among all classes: ε / vocab_size each."),
         ],
-        also_right=[_smooth_by_mixing],
+        also_right=[lambda targets, v, e: torch.lerp(torch.eye(v)[targets], torch.full((v,), 1 / v), e)],
         pytorch="`F.one_hot(ids, n)` adds a last dimension of size n with a single 1 per id, in whole numbers; `.float()` makes them fractions.",
         hints=["F.one_hot(targets, vocab_size) gives a row of zeros with a single 1 per target.",
                "There are two things to add: (1 − ε) times the one-hot row, and ε times the even distribution, 1/V per class.",

@@ -97,10 +97,6 @@ def _draw_look_up(generator):
     ]
 
 
-def _whole(generator, low, high):
-    return int(torch.randint(low, high, (1,), generator=generator))
-
-
 def _ids(generator, length, low=0, high=4):
     return torch.randint(low, high, (length,), generator=generator).tolist()
 
@@ -109,8 +105,8 @@ def _draw_words(generator):
     yield [[1, 2, 3], [2, 3]], [1, 4]
     yield [[5, 5, 7], [7, 5, 9, 7, 5], [9, 8]], [2, 2, 3]
     for n in (2, 3, 3, 4, 4, 4, 5, 5, 5, 5, 5, 6, 6):
-        words = [_ids(generator, _whole(generator, 2, 7)) for _ in range(n)]
-        yield words, [_whole(generator, 1, 6) for _ in range(n)]
+        words = [_ids(generator, length) for length in _ids(generator, n, 2, 7)]
+        yield words, _ids(generator, n, 1, 6)
 
 
 def _draw_merge(generator):
@@ -168,12 +164,6 @@ def _draw_log_probs(generator):
 
 
 # Wrong answers that no edit makes.
-
-
-def _across_words(words, counts):
-    return best_pair(
-        [sum((ids * count for ids, count in zip(words, counts, strict=True)), [])], [1]
-    )
 
 
 def _from_left_once(ids, merges):
@@ -259,7 +249,8 @@ EXERCISES = [
                     "The counts aren't used, so this is simply the smallest pair."),
             Mistake("the largest ids", "(pairs[pair], -pair[0], -pair[1])", "pair",
                     "The counts aren't used, so this is simply the pair with the largest ids. The tuple has to begin with pairs[pair]."),
-            Mistake("across words", _across_words,
+            Mistake("across words", lambda words, counts: best_pair(
+                        [[i for ids, n in zip(words, counts, strict=True) for i in ids * n]], [1]),
                     "The words are joined first, so the end of one and the beginning of the next count as a pair. No piece crosses from one word into the next, so count inside each word."),
         ],
         also_right=[

@@ -123,11 +123,6 @@ def _draw_offsets(generator):
         yield torch.stack([first, first + lengths], dim=1), start, end
 
 
-def _by_cosine(query, vectors, k):
-    similarity = F.cosine_similarity(vectors, query[None], dim=-1)
-    return similarity.argsort(descending=True)[:k]
-
-
 def _by_rank(similarity, right, k):
     own = similarity.gather(1, right[:, None])
     rank = (similarity > own).sum(-1)
@@ -203,7 +198,8 @@ EXERCISES = [
             Mistake("in the paragraphs' order", "return", "result.sort().values",
                     "These are the right k paragraphs, but in the order of the list. Put the most similar first."),
         ],
-        also_right=[_by_cosine],
+        also_right=[
+            lambda query, vectors, k: F.cosine_similarity(vectors, query[None]).argsort(descending=True)[:k]],
         hints=["A cosine similarity is the dot product of two vectors of length 1.",
                "vectors.norm(dim=-1) is the length of every row, (N,). With keepdim=True it's (N, 1), so that each row is divided by its own length.",
                "vectors.norm(dim=-1, keepdim=True), and k"],

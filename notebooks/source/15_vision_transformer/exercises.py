@@ -89,14 +89,9 @@ def _draw_tables(generator):
     for n_rows, n_columns, noise in [(3, 4, 0.2), (4, 3, 0.5), (5, 6, 0.6), (3, 7, 0.9)]:
         row, column = torch.arange(n_rows)[:, None, None], torch.arange(n_columns)[:, None]
         waves = torch.linspace(0.5, 1.5, 3)
-        grid = torch.cat(
-            [
-                part.expand(n_rows, n_columns, 3)
-                for angle in (row * waves, 1.3 * column * waves)
-                for part in (angle.sin(), angle.cos())
-            ],
-            dim=-1,
-        ).flatten(0, 1)
+        angles = torch.broadcast_tensors(row * waves, 1.3 * column * waves)
+        parts = [part for angle in angles for part in (angle.sin(), angle.cos())]
+        grid = torch.cat(parts, dim=-1).flatten(0, 1)
         length = 0.5 + torch.rand(len(grid), 1, generator=generator)
         random = torch.randn(grid.shape, generator=generator)
         yield length * (grid + noise * random + 0.4), n_columns

@@ -147,11 +147,7 @@ def _draw_weights(generator):
 
 def _padded_by_pytorch(windows, longest):
     real = [torch.ones(min(len(window), longest), dtype=torch.bool) for window in windows]
-    columns = [
-        [window[:longest, 0] for window in windows],
-        [window[:longest, 1] for window in windows],
-        real,
-    ]
+    columns = [*([window[:longest, i] for window in windows] for i in range(2)), real]
     padded = (torch.nn.utils.rnn.pad_sequence(column, batch_first=True) for column in columns)
     return tuple(F.pad(part, (0, longest - part.shape[1])) for part in padded)
 
