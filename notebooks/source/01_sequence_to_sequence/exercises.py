@@ -58,11 +58,6 @@ def layers_needed(distance, kernel_size):
     return math.ceil(distance / (kernel_size - 1))
 
 
-def _rnn_by_concatenation(x, hidden, w_x, w_h, bias):
-    both = torch.cat([x, hidden], dim=1) @ torch.cat([w_x, w_h])
-    return 2 * torch.sigmoid(2 * (both + bias)) - 1
-
-
 def _lstm_by_pytorch(x, hidden, cell, w_x, w_h, bias):
     """Let PyTorch's own cell do it, with our matrices put in."""
     layer = torch.nn.LSTMCell(w_x.shape[0], w_h.shape[0])
@@ -96,7 +91,9 @@ EXERCISES = [
             Mistake("tanh of the new word only", "return", "torch.tanh(x @ w_x) + hidden @ w_h + bias",
                     "Only x @ w_x goes through tanh. Add all three first, then apply tanh to the sum."),
         ],
-        also_right=[_rnn_by_concatenation],
+        also_right=[
+            lambda x, h, w_x, w_h, bias:
+            2 * torch.sigmoid(2 * (torch.cat([x, h], 1) @ torch.cat([w_x, w_h]) + bias)) - 1],
         hints=["There are three things to add: two products of a row and a matrix, each of shape (B, D_h), and a bias.",
                "The word is multiplied by w_x and the state by w_h. The rows are the batch, so nothing has to be transposed.",
                "torch.tanh(x @ w_x + hidden @ w_h + bias)"],

@@ -153,11 +153,6 @@ def _best_of_the_cut(start_logits, end_logits, in_text, max_len):
     return torch.tensor([start + first, end + first])
 
 
-def _f1_by_counting(predicted, true):
-    shared = sum(min(predicted.count(word), true.count(word)) for word in set(predicted))
-    return shared / (0.5 * (len(predicted) + len(true)))
-
-
 def _windows_by_count(n_tokens, size, stride):
     n = 1 + max(0, math.ceil((n_tokens - size) / stride))
     return torch.tensor([[i * stride, min(i * stride + size, n_tokens)] for i in range(n)])
@@ -364,7 +359,9 @@ EXERCISES = [
             Mistake("overlap by union", "return", "shared / (len(predicted) + len(true) - shared)",
                     "This is the overlap divided by the union (Jaccard). F1 divides twice the overlap by the sum of the two lengths."),
         ],
-        also_right=[_f1_by_counting],
+        also_right=[
+            lambda mine, true: 2 * sum(min(mine.count(word), true.count(word)) for word in set(mine))
+            / (len(mine) + len(true))],
         hints=["How many words do the two answers share? Counter(a) & Counter(b) keeps the smaller count of every word.",
                "precision = shared / len(predicted), recall = shared / len(true).",
                "(Counter(predicted) & Counter(true)).total() counts the shared words. If there are none, return 0.0 before you divide."],

@@ -103,12 +103,6 @@ def _story_by_recursion(model, ids, n_tokens, max_len):
     return _story_by_recursion(model, [*ids, best.item()], n_tokens - 1, max_len)
 
 
-def _induction_by_loop(weights, period):
-    length = weights.shape[-1]
-    total = sum(weights[:, t, t - period + 1] for t in range(period, length))
-    return total / (length - period)
-
-
 # fmt: off
 EXERCISES = [
     Exercise(
@@ -194,7 +188,7 @@ EXERCISES = [
             Mistake("put in front", "ids.append(int(logits.argmax()))", "ids.insert(0, int(logits.argmax()))",
                     "New tokens are put in front. They belong at the end."),
         ],
-        also_right=[continue_story, _story_by_recursion],
+        also_right=[_story_by_recursion],
         hints=["When the story is longer than max_len, which tokens does the next one depend on most?",
                "The logits have one row per position. Which row has read everything?",
                "window = ids[-max_len:] and logits = model(torch.tensor([window]))[0, -1]"],
@@ -221,10 +215,7 @@ EXERCISES = [
             Mistake("last norm forgotten", " + last_norm", "",
                     "The last layer norm, after all layers, is missing: a gain and a bias."),
         ],
-        also_right=[
-            count_gpt_parameters,
-            lambda v, d, n, t: d * (v + t + 2 + n * (12 * d + 13)),
-        ],
+        also_right=[lambda v, d, n, t: d * (v + t + 2 + n * (12 * d + 13))],
         hints=["Attention has four matrices of d_model × d_model, each with a bias of d_model numbers.",
                "The feed-forward network has d_model × 4·d_model and 4·d_model × d_model, with biases of 4·d_model and d_model.",
                "Per layer 12·d² + 13·d, and in all (vocab_size + max_len)·d + n_layers·(12·d² + 13·d) + 2·d."],
@@ -278,7 +269,8 @@ EXERCISES = [
             Mistake("only the last position", ".mean(-1)", "[:, -1]",
                     "Only the last position is looked at. Average over all of them."),
         ],
-        also_right=[induction_score, _induction_by_loop],
+        also_right=[lambda weights, period: torch.stack(
+            [weights[:, t, t - period + 1] for t in range(period, weights.shape[-1])]).mean(0)],
         hints=["Position t holds the same token as position t − period. What came next there is at t − period + 1.",
                "queries = torch.arange(period, length), keys = queries - period + 1",
                "weights[:, queries, keys] picks one weight per head and query; average over the last dimension."],
