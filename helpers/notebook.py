@@ -74,7 +74,9 @@ def set_up(seed=0):
         from helpers import plots
     memory.give_back_after_cells()
     set_seed(seed)
-    _explain_skipped_cells()
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is not None:  # IPython's own hook: below the error of a cell that lacks another
+        shell.set_custom_exc(tuple(SKIPPED), _show_and_explain)
     if "OMP_NUM_THREADS" not in os.environ and torch.get_num_threads() > MOST_THREADS:
         torch.set_num_threads(MOST_THREADS)
     plots.style()
@@ -91,13 +93,6 @@ STOPPED = (
     "cell ends here. The text speaks of the whole run. Go on, or run the training's cell again."
 )
 RUN_ABOVE = "In the Run menu, choose “Run All Above Selected Cell”, then run this cell again."
-
-
-def _explain_skipped_cells():
-    """Below the error of a cell that lacks another, say what to run. It is IPython's own hook."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if shell is not None:
-        shell.set_custom_exc(tuple(SKIPPED), _show_and_explain)
 
 
 def _show_and_explain(shell, kind, error, trace, tb_offset=None):

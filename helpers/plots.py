@@ -131,7 +131,12 @@ def attention_heatmap(
     ax.set_ylabel("queries", color=BLUE)
     ax.set_xlabel("keys", color=ORANGE)
     ax.xaxis.set_label_position("top")
-    _rule_cells(ax, weights.shape)
+    ax.spines[:].set_visible(False)  # no frame, but thin white lines that part the cells
+    if max(weights.shape) <= 40:
+        ax.set_yticks(numpy.arange(0.5, weights.shape[0] - 1), minor=True)
+        ax.set_xticks(numpy.arange(0.5, weights.shape[1] - 1), minor=True)
+        ax.grid(which="minor", color="white", linewidth=1.5)
+        ax.tick_params(which="minor", length=0)
     if numbers is None:
         numbers = weights.size <= MOST_NUMBERS and weights.shape[1] <= WIDEST_NUMBERS
     if numbers:
@@ -376,16 +381,6 @@ def _name_rows_and_columns(ax, query_tokens, key_tokens):
     if not upright:
         for label in ax.get_xticklabels():
             label.set(rotation=45, ha="left", va="bottom", rotation_mode="anchor")
-
-
-def _rule_cells(ax, shape):
-    """Part the cells by thin white lines and take the frame away."""
-    ax.spines[:].set_visible(False)
-    if max(shape) <= 40:
-        ax.set_yticks(numpy.arange(0.5, shape[0] - 1), minor=True)
-        ax.set_xticks(numpy.arange(0.5, shape[1] - 1), minor=True)
-        ax.grid(which="minor", color="white", linewidth=1.5)
-        ax.tick_params(which="minor", length=0)
 
 
 def _write_numbers(ax, weights, image):

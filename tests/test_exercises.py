@@ -31,10 +31,12 @@ SLOWEST_CHECK = 0.3  # seconds; the first of a session may take one
 # Most tests `judge`: that is `check` without a note in the learner's progress, which takes longer.
 # All tests of an exercise in a row: what the check finds out about it is made once and kept.
 every_exercise = pytest.mark.parametrize("name", sorted(EXERCISES), scope="module")
-# What belongs to the check, and not to an exercise: every sixth, and once a week all of them.
-some_exercises = pytest.mark.parametrize(
-    "name", once_a_week(sorted(EXERCISES), sorted(EXERCISES)[::6]), scope="module"
-)
+
+
+def some_exercises(test):
+    """Try what belongs to the check, slowly: on every sixth exercise, and once a week on all."""
+    names = once_a_week(sorted(EXERCISES), sorted(EXERCISES)[::6])
+    return pytest.mark.slow(pytest.mark.parametrize("name", names, scope="module")(test))
 
 
 @pytest.fixture(autouse=True)
@@ -191,7 +193,6 @@ WRITTEN = (
 )
 
 
-@pytest.mark.slow
 @some_exercises
 def test_an_answer_that_raises_inside_anything_gets_pytorchs_words(name):
     taken = len(draw(EXERCISES[name])[0])
@@ -223,7 +224,6 @@ def test_a_fault_of_the_check_itself_comes_out_here_and_is_hidden_from_learners(
     assert "cannot be compared" in judge("causal_mask", answers).message
 
 
-@pytest.mark.slow
 @some_exercises
 def test_a_wrong_shape_is_told(name):
     def wrong(*inputs):
@@ -238,7 +238,6 @@ def test_a_wrong_shape_is_told(name):
     assert "got (7, 3" in verdict.message
 
 
-@pytest.mark.slow
 @some_exercises
 def test_other_wrong_types_are_told(name):
     for nonsense in (object(), {"a": 1}, "hello", [object()], (None,) * 5):
@@ -263,7 +262,6 @@ def test_changing_an_input_is_told(name):
     assert judge(name, answer).mistake == "changed its input"
 
 
-@pytest.mark.slow
 @some_exercises
 def test_nan_never_passes(name):
     def answer(*inputs):
@@ -276,7 +274,6 @@ def test_nan_never_passes(name):
     assert verdict.mistake in {"differs", "wrong type", *(m.name for m in EXERCISES[name].mistakes)}
 
 
-@pytest.mark.slow
 @some_exercises
 def test_a_check_is_quick(name):
     exercises.check(name, EXERCISES[name].reference)
@@ -370,7 +367,6 @@ def test_hints_come_one_at_a_time(name):
     assert hints[-1] in given[-2]
 
 
-@pytest.mark.slow
 @some_exercises
 def test_no_number_of_the_first_input_can_be_written_in(name):
     """Draws vary: an argument or a size that is a constant in the code is found out."""
@@ -385,7 +381,6 @@ def test_no_number_of_the_first_input_can_be_written_in(name):
             assert not judge(name, answer).passed, (position, value)
 
 
-@pytest.mark.slow
 @some_exercises
 def test_two_known_mistakes_together_are_told_as_two(name):
     exercise = EXERCISES[name]

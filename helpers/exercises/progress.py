@@ -158,7 +158,11 @@ def _save(changes, path=None):
                 path.parent.mkdir(exist_ok=True)
             with locked(path, PATIENCE):
                 state = _changed(_read(path), waiting)
-                _write(path, state)
+                with atomic_write(path) as partial:
+                    text = json.dumps(state, indent=1, sort_keys=True)
+                    partial.write_text(text, encoding="utf-8")
+                    if path.exists():
+                        shutil.copymode(path, partial)
             sending.send(path.parent, state)
         except OSError as error:
             return _complaint(path, error)
@@ -171,13 +175,6 @@ def _changed(state, changes):
     for kind, name, change in changes:
         state[kind][name] = change(dict(state[kind].get(name, {})))
     return state
-
-
-def _write(path, state):
-    with atomic_write(path) as partial:
-        partial.write_text(json.dumps(state, indent=1, sort_keys=True), encoding="utf-8")
-        if path.exists():
-            shutil.copymode(path, partial)
 
 
 def _complaint(path, error):

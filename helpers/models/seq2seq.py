@@ -293,7 +293,8 @@ class Seq2Seq(nn.Module):
             nonlocal encoded, hidden, start
             if rows is not None:
                 encoded = tuple(part[rows] for part in encoded)
-                hidden = _select(hidden, rows)
+                pair = isinstance(hidden, tuple)  # an LSTM's, of (1, B, D_h) each
+                hidden = tuple(x[:, rows] for x in hidden) if pair else hidden[:, rows]
             new = prefix[:, start:].to(encoded[0].device)
             with inference(self):
                 output, after, _ = self.decoder(new, *encoded, hidden)
@@ -303,10 +304,3 @@ class Seq2Seq(nn.Module):
             return logits
 
         return step
-
-
-def _select(hidden, rows):
-    """Take some sentences of a decoder state (1, B, D_h), or of an LSTM's pair of them."""
-    if isinstance(hidden, tuple):
-        return tuple(part[:, rows] for part in hidden)
-    return hidden[:, rows]

@@ -104,7 +104,7 @@ def train_genres(
     epochs : int, default=3
         Passes over as many windows as there are; chosen on validation by `recipes.genres`.
     seed : int, default=0
-        Of the batches, the missing strokes and dropout.
+        Of the batches and the missing strokes.
     peak_rate : float, default=3e-3
     batch_size : int, default=32
     missing : float, default=0.1

@@ -14,7 +14,7 @@ from torch import nn
 
 from helpers.data import drums
 from helpers.transformer.attention import recorded_weights
-from helpers.transformer.layers import Dropout, EncoderLayer, inference
+from helpers.transformer.layers import EncoderLayer, inference
 
 GENRES = ("rock", "latin", "funk", "jazz")  # the four with the most windows
 N_STEPS, N_VOICES = 2 * drums.STEPS_PER_BAR, len(drums.VOICES)
@@ -188,33 +188,20 @@ class GenreClassifier(nn.Module):
     Parameters
     ----------
     n_tokens : int, default=N_TOKENS
-    d_model, n_heads, n_layers, d_ff : int, default=48, 4, 2, 96
-    dropout : float, default=0.0
+    d_model, d_ff : int, default=48, 96
+        Two layers of four heads have these widths.
     embed, read : functions, default=timed_tokens, read_genre
         The way in and the way out; others with the same arguments can take their place.
     """
 
-    def __init__(
-        self,
-        n_tokens=N_TOKENS,
-        d_model=48,
-        n_heads=4,
-        n_layers=2,
-        d_ff=96,
-        dropout=0.0,
-        embed=timed_tokens,
-        read=read_genre,
-    ):
+    def __init__(self, n_tokens=N_TOKENS, d_model=48, d_ff=96, embed=timed_tokens, read=read_genre):
         super().__init__()
         self.embed, self.read = embed, read
         self.tokens = nn.Parameter(0.1 * torch.randn(n_tokens, d_model))
         self.steps = nn.Parameter(0.1 * torch.randn(N_STEPS, d_model))
         self.class_token = nn.Parameter(0.1 * torch.randn(d_model))
-        self.dropout = Dropout(dropout)
-        kinds = [EncoderLayer] * (n_layers - 1) + [LastLayer]
-        self.layers = nn.ModuleList(
-            kind(d_model, n_heads, d_ff, dropout, norm_first=True) for kind in kinds
-        )
+        kinds = (EncoderLayer, LastLayer)
+        self.layers = nn.ModuleList(kind(d_model, 4, d_ff, 0.0, norm_first=True) for kind in kinds)
         self.norm = nn.LayerNorm(d_model)
         self.head = nn.Parameter(torch.randn(d_model, len(GENRES)) / math.sqrt(d_model))
 
@@ -222,7 +209,7 @@ class GenreClassifier(nn.Module):
         """Compute logits (N, n_genres) from tables (N, T)."""
         x = self.embed(ids, steps, self.tokens, self.steps, self.class_token)
         layers = [*self.layers, lambda x, mask: self.norm(x)]  # pre-norm: one more at the end
-        return self.read(self.dropout(x), real, layers, self.head)
+        return self.read(x, real, layers, self.head)
 
     def attention_maps(self, ids, steps, real):
         """Return the attention weights of all layers, (N, layers, H, 1 + T, 1 + T)."""

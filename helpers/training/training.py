@@ -343,7 +343,9 @@ class _Run:
             if loss is not None:
                 self.history.validation_losses.append(loss)
             self.history.scores.append(score)
-            if self.best is None or _at_least(score, self.best[0]):
+            # Without scores, the newest weights win, and any number beats NaN.
+            kept = self.best and self.best[0]
+            if kept is None or math.isnan(kept) or score >= kept:
                 self.best = score, copy_of(self.model)
         return True
 
@@ -387,8 +389,3 @@ class _Run:
         self.total, self.bf16, self.encoded = state["total"], state["bf16"], state["epoch_pairs"]
         self.history = History(**state["history"])
         set_random_states(state["random"], self.device)
-
-
-def _at_least(score, best):
-    """Compare two scores: without any, the newest weights win, and any number beats NaN."""
-    return score is None or math.isnan(best) or score >= best

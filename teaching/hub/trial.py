@@ -108,15 +108,11 @@ class Machine:
             *(sys.executable, "-m", "jupyterhub", f"--config={config}"),
             *(f"--JupyterHub.bind_url={self.address}", f"--JupyterHub.hub_port={ports[2]}"),
         ]
-        self.proxy = self.hub = None
-
-    def start_proxy(self):
-        """Start the proxy, which stays for the whole trial."""
-        self.proxy = self._start(self.proxy_command, "proxy.log")
 
     def start_hub(self):
-        """Start the hub and wait until it and its class view answer."""
-        self.hub = self._start(self.hub_command, "hub.log")
+        """Start the proxy and the hub; wait until the hub and its class view answer."""
+        self._start(self.proxy_command, "proxy.log")
+        self._start(self.hub_command, "hub.log")
         for path in ("/hub/health", "/services/class-view/data"):
             address = f"{self.address}{path}"  # the class view sends strangers to the login
             wait_for(lambda address=address: requests.get(address, timeout=5).ok, address)
@@ -170,7 +166,10 @@ class Learner:
 
     def open(self, address):
         """Follow the link: a server starts, and the lesson is fetched or brought up to date."""
-        wait_for(lambda: self._is_at_home(address), f"{self.name}'s server")
+        home = f"/user/{self.name}/git-pull"
+        wait_for(
+            lambda: home in self.web.get(address, timeout=PATIENCE).url, f"{self.name}'s server"
+        )
         with self.web.get(
             self.at("git-pull/api"),
             params={
@@ -183,9 +182,6 @@ class Learner:
             timeout=PATIENCE,
         ) as answer:
             assert '"phase": "finished"' in answer.text, answer.text[-2000:]
-
-    def _is_at_home(self, address):
-        return f"/user/{self.name}/git-pull" in self.web.get(address, timeout=PATIENCE).url
 
     def at(self, path):
         return f"{self.machine.address}/user/{self.name}/{path}"
@@ -329,7 +325,6 @@ def trial(machine: Machine, n_learners: int, say) -> dict[str, str]:
     publish(Path(machine.lessons), lesson)
     address = link(machine.address, machine.lessons, LESSON)
     share_models(machine)
-    machine.start_proxy()
     machine.start_hub()
     say("the hub answers")
 
