@@ -140,6 +140,14 @@ def translator():
     return load_translator()
 
 
+@pytest.fixture(scope="module")
+def teller():
+    """Make a story model of random weights."""
+    from small_storyteller import small_storyteller
+
+    return small_storyteller()
+
+
 @pytest.fixture
 def own_folder(tmp_path, monkeypatch):
     """Keep the progress that tests make out of anybody's notebooks."""

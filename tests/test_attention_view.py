@@ -10,7 +10,6 @@ import pytest
 import torch
 from ipywidgets import embed
 
-from helpers.pretrained.translator import load_translator
 from helpers.widgets import fallback
 from helpers.widgets.attention_maps import pack, read_maps
 from helpers.widgets.attention_view import attention_view
@@ -30,8 +29,8 @@ def view():
 
 
 @pytest.fixture(scope="module")
-def attended():
-    return load_translator().attend("Un chien court dans la neige.")
+def attended(translator):
+    return translator.attend("Un chien court dans la neige.")
 
 
 # ---- three ways in ---------------------------------------------------------------------------

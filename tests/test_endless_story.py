@@ -5,14 +5,8 @@ import re
 import pytest
 import torch
 from explorer_promises import check_that_every_change_shows, check_the_still_picture, clicks, send
-from small_storyteller import small_storyteller
 
 from helpers.widgets.endless_story import EndlessStory, _repeated
-
-
-@pytest.fixture(scope="module")
-def teller():
-    return small_storyteller()
 
 
 @pytest.mark.slow

@@ -66,11 +66,7 @@ def test_sizes_that_do_not_fit_are_told_all_together(wrong):
         genres.read_genre(x, real, [], w)
 
 
-def test_a_mask_of_the_wrong_shape_is_told_with_the_shape_that_a_layer_expects(
-    tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)  # where the progress is kept
-
+def test_a_mask_of_the_wrong_shape_is_told_with_the_shape_that_a_layer_expects(own_folder):
     def answer(x, real, layers, w):
         for layer in layers:
             x = layer(x, F.pad(real, (1, 0), value=True))

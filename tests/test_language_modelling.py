@@ -1,6 +1,5 @@
 """Training on running text: windows, interruption, checkpoints, bits per byte."""
 
-import itertools
 import math
 import signal
 
@@ -118,14 +117,12 @@ def test_a_checkpoint_of_another_training_is_refused(text, seed, tmp_path):
 
 
 def test_interrupted_it_leaves_a_model_that_can_be_used():
-    def stop(*_):
-        if next(step) == 6:
+    def stop(step, history):
+        if step == 6:
             signal.raise_signal(signal.SIGINT)
 
-    model, step = make(), itertools.count(1)
-    hook = model.register_forward_pre_hook(stop)
-    history = train_on_text(model, TEXT, settings(steps=200), progress=False)
-    hook.remove()
+    model = make()
+    history = train_on_text(model, TEXT, settings(steps=200), progress=False, report=stop)
     assert history.stopped_early
     assert len(history.losses) == 6
     assert not model.training

@@ -1,12 +1,12 @@
 """What keeps a kernel small: nothing is imported in vain, and freed memory goes back."""
 
 import gc
-import subprocess
 import sys
 import types
 
 import pytest
 import torch
+from samples import python
 
 from helpers.machine import memory
 from helpers.training import optimizers
@@ -83,7 +83,7 @@ print({"torch._dynamo", "sympy"} & set(sys.modules))
 
 @pytest.mark.slow
 def test_masked_attention_and_a_training_step_import_no_compiler():
-    done = subprocess.run([sys.executable, "-c", STEP], capture_output=True, text=True)
+    done = python("-c", STEP)
     assert done.stdout == "set()\n", done.stdout + done.stderr
 
 

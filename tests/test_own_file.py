@@ -12,7 +12,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from samples import once_a_week
+from samples import once_a_week, python
 
 from helpers import exercises
 from helpers.data.captions import CAPTIONS
@@ -278,8 +278,7 @@ def test_another_style_half_solved_or_out_of_order_trains_loads_and_translates(s
 
 def run(*arguments, cwd):
     """Run Python in a process that finds nothing of ours; return what it prints."""
-    command = [sys.executable, "-I", *map(str, arguments)]
-    found = subprocess.run(command, cwd=cwd, capture_output=True, text=True, encoding="utf-8")
+    found = python("-I", *map(str, arguments), cwd=cwd)
     assert not found.returncode, found.stderr
     return found.stdout.strip()
 

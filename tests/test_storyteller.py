@@ -4,17 +4,11 @@ from itertools import islice
 
 import pytest
 import torch
-from small_storyteller import small_storyteller
 
 from helpers.pretrained.storyteller import load_storyteller
 from helpers.transformer.decoding import greedy
 
 PROMPT = "The naïve king said: “"
-
-
-@pytest.fixture(scope="module")
-def teller():
-    return small_storyteller()
 
 
 @pytest.mark.parametrize("text", ["a", PROMPT, "two\nlines\n", "日本 🙂", "<|end|>", "  spaced "])

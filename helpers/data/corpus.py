@@ -140,15 +140,12 @@ class ToyPair(NamedTuple):
         Which words are translations of each other.
     antecedents : tuple of (side, pronoun index, antecedent index)
         For every pronoun, on the "source" and on the "target" side, the noun it stands for.
-    nouns : tuple of (side, index)
-        Every noun: what a pronoun could stand for.
     """
 
     source: tuple
     target: tuple
     alignment: frozenset
     antecedents: tuple
-    nouns: tuple
 
     @property
     def source_text(self):
@@ -229,8 +226,7 @@ def _pair(source, target, pronouns):
         for key, number in pronouns
         for side, its_keys, its_numbers in sides
     ]
-    nouns = [(side, i) for side, _, its in sides for i, number in enumerate(its) if number >= 0]
-    return ToyPair(*texts, alignment, tuple(antecedents), tuple(nouns))
+    return ToyPair(*texts, alignment, tuple(antecedents))
 
 
 def toy_splits(n_train, n_validation, n_test, seed=0, lengths=(4, 40), source="fr") -> Splits:

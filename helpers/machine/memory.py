@@ -32,10 +32,15 @@ def collector_paused():
 def give_back_after_cells():
     """Return freed memory to the system after every cell, where the C library can."""
     get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)
-    shell, trim = get_ipython(), None
-    if sys.platform == "linux":  # the GNU C library's function, or None where there is another
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    shell, trim = get_ipython(), _trim()
     if shell is None or trim is None or getattr(shell, "gives_back", False):
         return
     shell.gives_back = True  # once, however often the set-up cell runs
     shell.events.register("post_run_cell", lambda result: trim(0))
+
+
+def _trim():
+    """Find the GNU C library's function, or None where there is another library."""
+    if sys.platform != "linux":
+        return None
+    return getattr(ctypes.CDLL(None), "malloc_trim", None)

@@ -98,7 +98,7 @@ def random_windows(ids, batch_size, length, generator=None):
     return windows[:, :-1], windows[:, 1:]
 
 
-def train_on_text(model, ids, settings, progress=True, checkpoint=None):
+def train_on_text(model, ids, settings, progress=True, checkpoint=None, report=None):
     """Train a model to predict every next token of a text.
 
     Ctrl-C, or the notebook's stop button, ends the training after the current step and leaves a
@@ -115,6 +115,8 @@ def train_on_text(model, ids, settings, progress=True, checkpoint=None):
     checkpoint : path, default=None
         Written about a hundred times; a training with the same settings, text and path goes on
         from it.
+    report : function (step, history), default=None
+        Called after every hundredth part of the training.
 
     Returns
     -------
@@ -139,9 +141,11 @@ def train_on_text(model, ids, settings, progress=True, checkpoint=None):
             run.train_step()
             bar.update()
             bar.set_postfix(loss=f"{run.history.losses[-1]:.2f}", refresh=False)
-            pause = run.step % every == 0 or run.step == settings.steps or stop.asked
-            if checkpoint is not None and pause:
-                run.save(checkpoint)
+            if run.step % every == 0 or run.step == settings.steps or stop.asked:
+                if checkpoint is not None:
+                    run.save(checkpoint)
+                if report is not None:
+                    report(run.step, run.history)
             if stop.asked:
                 run.history.stopped_early = True
                 break

@@ -119,7 +119,7 @@ class Machine:
 
     def _start(self, command, log):
         with open(self.folder / log, "ab") as file:
-            return subprocess.Popen(
+            subprocess.Popen(
                 command,
                 stdout=file,
                 stderr=subprocess.STDOUT,
