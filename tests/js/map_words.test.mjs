@@ -44,22 +44,20 @@ test("without a head: what stays at both ends, what changed, and what became of 
 
 test("why a weight is what it is stays true where parts cancel", () => {
   const found = (pairs) => sayWhy(grouped({ names: ["token", "biases"], pairs, mean: [[0, 0], [0, 0]] }));
-  assert.equal(found([[1.76, 0.2], [-0.88, 0]]), "the query looks at the key mainly because of the query itself: it makes 1.96, all else −0.88.");
-  assert.match(found([[0.1, 0], [-0.6, 0]]), /^the query looks less at the key mainly because of what biases add to the query: it makes −0\.60, all else 0\.10\.$/);
-  const many = grouped({ names: ["token", "2.1", "2.2", "2.ff"], pairs: [[0, 0, 0, 0], [0.5, 0, 0, 0], [0.4, 0, 0, 0], [0, 0, 0, 0.3]], mean: Array(4).fill([0, 0, 0, 0]) });
-  assert.match(sayWhy(many), /mainly because of the key itself: 0\.90 of 1\.20\. Its pair with what encoder layer 2’s self-attention wrote into the query alone makes 0\.90\.$/);
-  // Every number is that of what it's said of: the bar of the key's part, and the cell of the pair.
-  const nearly = grouped({ names: ["token", "1.ff"], keys: ["token", "1.ff"], pairs: [[0, 3.39], [0.1, -0.01]], mean: Array(2).fill([0, 0]) });
-  assert.match(sayWhy(nearly), /wrote into the key: 3\.38 of 3\.48\. Its pair with the query itself alone makes 3\.39\.$/);
-  const spread = Array.from({ length: 4 }, (_, i) => [0.5, i === 3 ? 0.7 : 0.5]);
-  const several = grouped({ names: ["token", "position", "1.2", "1.ff"], keys: ["token", "1.ff"], pairs: spread, mean: Array(4).fill([0, 0]) }, ["encoder", "decoder"]);
-  assert.match(sayWhy(several), /looks at the key mainly because of what decoder layer 1’s feed-forward wrote into the key: 2\.20 of 4\.20\.$/); // more than half decides
+  assert.equal(found([[1.76, 0], [-0.88, 0]]), "the query looks at the key mainly because of one pair: the token the query with the token the key makes 1.76, all other pairs −0.88.");
+  assert.match(found([[0.1, 0], [-0.6, 0]]), /^the query looks less at the key mainly because of one pair: what biases add to the query with the token the key makes −0\.60, all other pairs 0\.10\.$/);
+  // Never against the table of all pairs: two that are nearly as large are both told of, with both sides, and what is shown adds up.
+  const cells = { names: ["token", "position"], pairs: [[1.302, -0.618], [-0.414, 1.257]], mean: [[0, 0], [0, 0]] };
+  assert.equal(sayWhy(grouped(cells), ["“la”", "“avec”"]), "“la” looks at “avec” mainly because of two pairs, almost equally: the token “la” with the token “avec” makes 1.30, the position of “la” with the position of “avec” 1.26, all other pairs −1.03.");
+  assert.match(sayWhy(grouped(cells), ["“la”", "“avec”", "“<eos>”"], true), /^“la” scores “avec” higher than “<eos>” mainly/);
+  const several = grouped({ names: ["token", "1.2", "1.ff"], keys: ["token", "1.ff"], pairs: [[0, 0.5], [0.4, 2.2], [0.5, 0.6]], mean: Array(3).fill([0, 0]) }, ["encoder", "decoder"]);
+  assert.match(sayWhy(several), /one pair: encoder layer 1’s self-attention in the query with decoder layer 1’s feed-forward in the key makes 2\.20, all other pairs 2\.00\.$/); // more than half decides
   const equal = grouped({ names: ["token", "position", "1.ff"], pairs: Array(3).fill([0.5, 0.5, 0.5]), mean: Array(3).fill([0, 0, 0]) });
-  assert.equal(sayWhy(equal, ["“a”", "“b”"], true), "No single part decides why “a” scores “b” above an average key: the largest share (33%) comes from “b” itself. Other keys score higher still.");
+  assert.equal(sayWhy(equal, ["“a”", "“b”"], true), "No pair alone decides why “a” scores “b” above an average key. Of the parts, the token “b” does most: with all of the query, it makes 1.50, all else 3.00. Other keys score higher still.");
   const cross = grouped({ names: ["token", "10.self.2", "10.cross.b"], keys: ["12.3", "12.ff"], pairs: [[0, 1], [2, 0], [0, 0]], mean: [[0, 0], [0, 0], [0, 0]] });
   assert.deepEqual([cross.rows, cross.cols], [["token", "layer 10, self-attention", "layer 10, cross-attention"], ["layer 12, self-attention", "layer 12, feed-forward"]]);
   assert.deepEqual([...cross.sums], [0, 1, 1, 2, 0, 2, 0, 0, 0, 2, 1, 3]);
-  assert.equal(cross.largest[3].words, "self-head 10.2 with head 12.3");
+  assert.equal(cross.largest[3].words, "layer 10, self-attention head 2 with layer 12, head 3");
 });
 
 test("a weight below 1 is never said to be all of it", () => {

@@ -217,7 +217,8 @@ export class Stage {
     const target = found.find(acts);
     const [read] = found;
     if (target) return this.act(target, target.grid ? cellAt(target, x, y) : null, read.head);
-    this.acts.tell(read && (read.grid ? read.tell(read.one, ...cellAt(read, x, y)).join(", ") : read.tip().join(" ")));
+    const cell = read?.grid && cellAt(read, x, y);
+    this.acts.tell(read && (cell ? read.tell(read.one, ...cell).join(", ") : read.tip().join(" ")), cell);
   }
 
   act(target, cell, head) {

@@ -3,8 +3,8 @@
 import { inkOn } from "./colour.js";
 import { cornerButton } from "./map_number.js";
 import { colourOf } from "./map_paint.js";
-import { FINGER, NARROW, Scene, brief, number, percent } from "./map_scene.js";
-import { matrix, valueAt } from "./map_trace.js";
+import { FINGER, NARROW, Scene, brief, number } from "./map_scene.js";
+import { matrix, title, valueAt } from "./map_trace.js";
 import { clamp, digits, fitting, textWidth, wrapped } from "./text.js";
 
 // "10.2", the second head of layer 10, and its bias "10.b" belong to that layer's self-attention; in
@@ -18,22 +18,25 @@ function groupOf(name) {
   return `layer ${layer}, ${last === "ff" ? "feed-forward" : `${kind}-attention`}`;
 }
 
-const whose = (group, stack) => (group.startsWith("layer") ? `${stack} ${group}` : group);
-
 function memberOf(name) {
   const [, layer, kind, last] = SHAPE.exec(name) || [];
   if (!layer || last === "ff") return groupOf(name);
-  const of = kind ? `${kind}-` : "";
-  return last === "b" ? `${of}W_O’s bias ${layer}` : `${of}head ${layer}.${last}`;
+  const of = kind ? `${kind}-attention ` : "";
+  return last === "b" ? `layer ${layer}, ${of}W_O’s bias` : `layer ${layer}, ${of}head ${last}`;
 }
 
 // A group in a plain sentence: of which token, in its query or in its key, and of which stack.
 function plainly(group, token, side, stack) {
+  if (!group) return `all of the ${side}`;
+  if (group === "token") return `the token ${token}`;
+  if (group === "position") return `the position of ${token}`;
   const [layer, kind] = group.split(", ");
-  if (kind) return `what ${stack} ${layer}’s ${kind} wrote into the ${side}`;
-  if (group === "token") return `${token} itself`;
-  return group === "position" ? `the position of ${token}` : `what ${group} add to the ${side}`;
+  return kind ? `${stack} ${layer}’s ${kind} in the ${side}` : `what ${group} add to the ${side}`;
 }
+
+// A pair of groups, or all of a row or of a column.
+const pairIn = ({ rows, cols, stacks: [one, other] }, query, key, { row, col }) =>
+  `${plainly(rows[row], query, "query", one)} with ${plainly(cols[col], key, "key", other)}`;
 
 // The pairs above those of another key, or of an average one, added up by groups, with sums of rows and columns. The
 // key's names are the query's own, unless they come from the other stack. The key's biases are the
@@ -62,39 +65,43 @@ export function grouped({ names, keys = names, pairs, mean }, stacks = ["encoder
   return { rows, cols, sums, largest, stacks, above: sums[m * n - 1] };
 }
 
-// The part that decides, of the key or of the query: { side, name, sum }, and where the key's part
-// does nearly all in a single pair, what of the query it `meets` there: { name, sum }.
+// As it stands there.
+const cents = (value) => Number(value.toFixed(2));
+
+// What decides: one pair, or two that are nearly as large; where none does, a part with all of the
+// other side. With the names of its parts of the query and of the key.
 function decisive(found) {
-  const { above } = found;
+  const { rows, cols, above } = found;
+  const told = strongest(found);
+  const made = told.reduce((sum, cell) => sum + cents(cell.sum), 0);
+  if (told.length < 3 && made / above > 0.5)
+    return { told, made, query: told.map(({ row }) => rows[row]), key: told.map(({ col }) => cols[col]) };
   const [ofQuery, ofKey] = partsOf(found);
-  const { row, col, value } = strongestCell(found);
-  const [name, shown] = ofKey[col];
-  if (value > 0.5 * Math.abs(above) && Math.abs(shown * Math.sign(above) - value) < 0.1 * value && ofKey.length > 1)
-    return { side: "key", name, sum: shown, meets: { name: found.rows[row], sum: value * Math.sign(above) } };
-  const told = (parts, side) => parts.map(([name, sum]) => ({ side, name, sum }));
-  return [...told(ofKey, "key"), ...told(ofQuery, "query")].reduce((a, b) => ((b.sum - a.sum) * above > 0 ? b : a));
+  const named = (parts, side) => parts.map(([name, sum]) => ({ side, name, sum }));
+  const all = [...named(ofKey, "key"), ...named(ofQuery, "query")];
+  const part = all.reduce((a, b) => ((b.sum - a.sum) * above > 0 ? b : a));
+  return { told, part, [part.side]: [part.name] };
 }
 
-// What decides in a plain sentence.
+// That in a plain sentence.
 export function sayWhy(found, [query, key, other] = ["the query", "the key"], little = false) {
   const { above, stacks } = found;
-  const { side, name, sum, meets } = decisive(found);
-  const say = (name, side) =>
-    side === "key" ? plainly(name, key, side, stacks[1]) : plainly(name, query, side, stacks[0]);
-  const part = say(name, side);
-  const pair = meets ? ` Its pair with ${say(meets.name, "query")} alone makes ${number(meets.sum)}.` : "";
-  const looks = above < 0 ? "looks less at" : other ? "looks more at" : "looks at";
-  const below = above > 0 && !other && little;
+  const { told, made, part } = decisive(found);
+  const [first, second] = told.map((cell) => [pairIn(found, query, key, cell), number(cell.sum)]);
+  const below = above > 0 && little;
   const does = below
-    ? `${query} scores ${key} above an average key`
-    : `${query} ${looks} ${key}${other ? ` than at ${other}` : ""}`;
-  const still = below ? " Other keys score higher still." : "";
-  const share = sum / above;
-  if (share <= 0.5)
-    return `No single part decides why ${does}: the largest share (${percent(share)}) comes from ${part}.${still}`;
-  const back = `it makes ${number(sum)}, all else ${number(above - sum)}`;
-  const of = Math.abs(sum) > Math.abs(above) + 0.005 ? back : `${number(sum)} of ${number(above)}`;
-  return `${does} mainly because of ${part}: ${of}.${pair}${still}`;
+    ? `${query} scores ${key} ${other ? `higher than ${other}` : "above an average key"}`
+    : `${query} looks ${above < 0 ? "less " : other ? "more " : ""}at ${key}${other ? ` than at ${other}` : ""}`;
+  const still = below && !other ? " Other keys score higher still." : "";
+  if (part) {
+    const ofKey = part.side === "key";
+    const name = ofKey ? plainly(part.name, key, "key", stacks[1]) : plainly(part.name, query, "query", stacks[0]);
+    const sum = `${number(part.sum)}, all else ${number(cents(above) - cents(part.sum))}`;
+    return `No pair alone decides why ${does}. Of the parts, ${name} does most: with all of the ${ofKey ? "query" : "key"}, it makes ${sum}.${still}`;
+  }
+  const pairs = `${second ? "two pairs, almost equally" : "one pair"}: ${first[0]} makes ${first[1]}`;
+  const rest = `all other pairs ${number(cents(above) - made)}`;
+  return `${does} mainly because of ${pairs}, ${second ? `${second.join(" ")}, ` : ""}${rest}.${still}`;
 }
 
 // What each of the query's parts adds with all of the key's, and the other way round: [name, sum].
@@ -103,15 +110,16 @@ function partsOf({ rows, cols, sums }) {
   return [rows.map((name, i) => [name, sums[i * n + n - 1]]), cols.map((name, j) => [name, sums[rows.length * n + j]])];
 }
 
-// The cell that does most for what the pairs add up to.
-function strongestCell({ rows, cols, sums, above }) {
+// The cells that do most for what the pairs add up to: the largest first, then those nearly as large.
+function strongest({ rows, cols, sums, above }) {
   const cells = rows.flatMap((_, row) =>
-    cols.map((_, col) => ({ row, col, value: sums[row * (cols.length + 1) + col] * Math.sign(above) })),
+    cols.map((_, col) => ({ row, col, sum: sums[row * (cols.length + 1) + col] })),
   );
-  return cells.reduce((a, b) => (b.value > a.value ? b : a));
+  cells.sort((a, b) => (b.sum - a.sum) * Math.sign(above));
+  return cells.filter(({ sum }) => sum / cells[0].sum >= 0.8);
 }
 
-export function whyScene(where, width, room, { asked, live }) {
+export function whyScene(where, width, room, { asked, live, pressed }) {
   const { stack, keys, query, key, other, head, home, pairs } = where;
   const pair = `“${stack.tokens[query]}” to “${keys[key]}”`;
   const title = `Why this weight: the score of ${pair}, split by what wrote the query and the key`;
@@ -143,8 +151,8 @@ export function whyScene(where, width, room, { asked, live }) {
   const free = pairs || slim ? width : width - 140; // beside the button
   const beside = !slim && 1.14 * textWidth(weight, 14) + textWidth(sums, 13) + 14 < free;
   scene.heading(weight, beside ? sums : "", 0, 13, free);
-  if (pairs) return pairsOf(scene, found);
   const tokens = [`“${stack.tokens[query]}”`, `“${keys[key]}”`, other >= 0 ? average : ""];
+  if (pairs) return pairsOf(scene, found, tokens, pressed);
   const lead = sayWhy(found, tokens, share < 1 / n);
   const [size, line] = slim ? [15, 19] : [16, 21];
   const lines = wrapped(lead, (width - 6) / 1.16, size);
@@ -172,7 +180,7 @@ export function whyScene(where, width, room, { asked, live }) {
   ];
   scene.beat(`What makes the difference between “${keys[key]}” and ${average}?`, ...first);
   const sum = "A key is a sum: of its token, its position, and all that earlier heads and networks wrote.";
-  scene.beat(`${sum} Each part adds to the difference from ${average}.`, ...below.rows);
+  scene.beat(`${sum} Each part adds to the difference from ${average}, or takes away from it.`, ...below.rows);
   scene.beat(
     "So is the query, and its biases are those of LayerNorm and W_Q. The same difference, split in another way.",
     ...rows,
@@ -181,7 +189,7 @@ export function whyScene(where, width, room, { asked, live }) {
   const go = `${home}/pairs${other < 0 ? "" : `,${other}`}`;
   cornerButton(scene, "Show all pairs", go, ["part by part"], corner);
   scene.height = Math.max(room, below.end, slim ? end + 28 : end);
-  scene.hint = `${live ? `${ASK} ` : ""}The parts add up exactly, but they don’t say what would happen without one of them: LayerNorm would then divide by another standard deviation.`;
+  scene.hint = `${live ? `${ASK} ` : ""}A bar is the sum of all of its part’s pairs; before rounding, bars add up exactly. They don’t say what would happen without a part: LayerNorm would then divide by another standard deviation.`;
   return scene;
 }
 
@@ -199,8 +207,8 @@ function ranked(parts, most) {
   return { shown, ends };
 }
 
-// One bar per part, and below them their sum; returns where each row is, and where they end. The part
-// that the sentence tells of is framed. All of it is painted, so that it comes only when it's played.
+// One bar per part, and below them their sum; returns where each row is, and where they end. The parts
+// that the sentence tells of are framed. All of it is painted, so that it comes only when it's played.
 function addsUp(scene, { shown, ends }, color, stack, [x, y], { pitch, wide: width, names, range, told }) {
   const [low, high] = [Math.min(...range), Math.max(...range)];
   // Without room for names beside the bars, they stand above them.
@@ -218,7 +226,7 @@ function addsUp(scene, { shown, ends }, color, stack, [x, y], { pitch, wide: wid
   const rows = [...shown, ["together", ends.at(-1)]].map(([name, value], i) => {
     const sum = i === shown.length;
     const middle = y + 22 + pitch * (i + 0.5);
-    const leads = told.side === color && told.name === name;
+    const leads = told[color]?.includes(name);
     const style = { size: 13, align: "right", weight: sum || leads ? 650 : 400 };
     scene.paint((p) => {
       const [from, to] = sum ? [at(0), at(value)] : [at(ends[i]), at(ends[i + 1])];
@@ -272,7 +280,7 @@ function keysOf(scene, where, y, width) {
 // ---- all pairs -----------------------------------------------------------------------------------
 
 // A row per part of the query, a column per part of the key, and their sums.
-function pairsOf(scene, found) {
+function pairsOf(scene, found, [query, key], pressed) {
   const { width, height: room } = scene;
   const [rows, cols] = [found.rows, found.cols].map((names) => [...names, "all"]);
   const [m, n] = [rows.length, cols.length];
@@ -289,19 +297,23 @@ function pairsOf(scene, found) {
   scene.height = Math.max(room, top + m * high + 6);
   const inner = found.sums.map((value, i) => (i % n < n - 1 && i < (m - 1) * n ? value : 0));
   const one = matrix(inner, m, n, { most: Math.max(...inner.map(Math.abs)) || 1 });
-  const { row, col, value: most } = strongestCell(found);
-  const { stacks } = found;
-  const pair = (i, j) => `${whose(rows[i], stacks[0])} (query) with ${whose(cols[j], stacks[1])} (key)`;
+  const told = strongest(found);
+  const [, from] = found.stacks;
+  const pair = (cell) => pairIn(found, query, key, cell);
   scene.label("query’s parts ↓", 0, slim ? 36 : top - 12, { size: 12, color: "query" });
-  const from = slim ? "key’s parts →" : `key’s parts, from the ${stacks[1]} →`;
-  scene.label(from, slim ? width - 8 : label, 36, { size: 12, color: "key", align: slim ? "right" : "left" });
+  scene.label(slim ? "key’s parts →" : `key’s parts, from the ${from} →`, slim ? width - 8 : label, 36, {
+    size: 12,
+    color: "key",
+    align: slim ? "right" : "left",
+  });
   scene.paint((p) => {
     rows.forEach((_, i) => {
       const y = top + i * high + above;
       p.row(one, i, label, y, n * cell, high - above - 1);
       p.seams(1, n, label, y, cell, high - above);
     });
-    p.frame(label + col * cell, top + row * high + above, cell, high - above, p.theme.ink, 2.5);
+    for (const [row, col] of pressed ? [pressed] : told.map(({ row, col }) => [row, col]))
+      p.frame(label + col * cell, top + row * high + above, cell, high - above, p.theme.ink, 2.5);
     found.sums.forEach((value, i) => {
       const weight = i % n < n - 1 && i < (m - 1) * n ? 400 : 650;
       const color = inkOn(colourOf(one, inner[i], p.theme));
@@ -321,20 +333,18 @@ function pairsOf(scene, found) {
   cols.forEach((name, i) =>
     scene.label(name, label + (i + 0.5) * cell - 2, top - 8, { size: 13, turn: -turn, weight: i < n - 1 ? 400 : 650 }),
   );
-  const tell = (_, i, j) => {
-    const { value, words } = found.largest[i * n + j];
-    return [
-      `${pair(i, j)}: ${number(found.sums[i * n + j])}`,
-      ...(words ? [`largest in it: ${words}, ${number(value)}`] : []),
-    ];
+  const tell = (_, row, col) => {
+    const [sum, { value, words }] = [found.sums[row * n + col], found.largest[row * n + col]];
+    const makes = `${title(pair({ row, col }))} makes ${number(sum)}`;
+    return value === sum ? [`${makes}.`] : [makes, `the largest pair in it is ${words}, ${number(value)}.`];
   };
   scene.grid([label, top, n * cell, m * high], one, "Parts of the score, added up by groups", tell);
   scene.beat(
     "A score is a sum over pairs of parts, here added up by groups. What all keys share is left out, because a softmax doesn’t see it.",
     ...rows.slice(0, -1).map((_, i) => [label, top + i * high, (n - 1) * cell, high]),
   );
-  const value = number(most * Math.sign(found.above));
-  scene.hint = `All ${(m - 1) * (n - 1)} pairs make ${number(found.above)}; a layer’s heads are one part. The biases of LayerNorm and W_K, the same in every key, are left out. Framed, what ${found.above < 0 ? "lowers" : "adds"} most: ${pair(row, col)}, ${value}.`;
+  const most = told.map((cell) => `${pair(cell)}, ${number(cell.sum)}`).join("; ");
+  scene.hint = `All ${(m - 1) * (n - 1)} pairs make ${number(found.above)}; a layer’s heads are one part. The biases of LayerNorm and W_K, the same in every key, are left out. Framed, what ${found.above < 0 ? "lowers" : "adds"} most: ${most}.`;
   scene.beat(scene.hint, [0, 0, width, scene.height]);
   return scene;
 }
