@@ -45,12 +45,8 @@ export function answer(scene, model, stack, m, rows, row) {
       // Where there is no room for a word, its colour alone says that this token was drawn.
       const word = drawn && width >= 44 + 1.1 * textWidth(mark, 12) ? mark : "";
       const [weight, color] = [one === chosen ? 650 : 400, drawn ? p.theme.query : p.theme.ink];
-      p.text(spelt(token), left, y - 6, {
-        size: 14,
-        weight,
-        color,
-        most: width - (word ? 1.1 * textWidth(word, 12) + 8 : 0),
-      });
+      const most = width - (word ? 1.1 * textWidth(word, 12) + 8 : 0);
+      p.text(spelt(token), left, y - 6, { size: 14, weight, color, most });
       p.text(word, right, y - 7, { size: 12, weight: 650, align: "right", color: p.theme.query });
       p.text(brief(share), right, y + 8, { size: 12, align: "right", color: p.theme.muted });
       p.box(left, y + 5, bar, 6, { fill: p.theme.masked, radius: 3 });

@@ -68,14 +68,10 @@ export function normed({ mean, deviation, before, gain, bias }, row) {
 
 // The shares of the likeliest tokens at a temperature: the whole vocabulary's sum came with them.
 export function atTemperature(model, row, found, temperature) {
-  const nearest = model.temperatures.reduce(
-    (a, b, i, all) => (Math.abs(b - temperature) < Math.abs(all[a] - temperature) ? i : a),
-    0,
-  );
-  return found.map((one) => ({
-    ...one,
-    share: Math.exp(one.logit / model.temperatures[nearest] - model.sums[row][nearest]),
-  }));
+  const apart = model.temperatures.map((one) => Math.abs(one - temperature));
+  const nearest = apart.indexOf(Math.min(...apart));
+  const shareOf = ({ logit }) => Math.exp(logit / model.temperatures[nearest] - model.sums[row][nearest]);
+  return found.map((one) => ({ ...one, share: shareOf(one) }));
 }
 
 // ---- what the scenes of the insides share ----------------------------------------------------

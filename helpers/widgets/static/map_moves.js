@@ -23,11 +23,9 @@ export function along(points, t) {
 
 // Vectors, one a row, travel from column to column; `wide` is their width at both ends.
 export const travel = (one, xs, wide, top, pitch) => (p, t) => {
-  const at = along(
-    xs.map((x, i) => [x, wide[i]]),
-    ease(t),
-  );
-  p.strips(one, at[0], top, Math.max(2, at[1]), pitch);
+  const ends = xs.map((x, i) => [x, wide[i]]);
+  const [x, width] = along(ends, ease(t));
+  p.strips(one, x, top, Math.max(2, width), pitch);
 };
 
 // Bars of one row become those of another: `a` and `b` are { values, middle, unit }.

@@ -50,11 +50,8 @@ export function memoryNames(p, scene, { encoder }, shares = []) {
 export function memoryName(p, { width: all, measures: { narrow } }, { tokens, memory, blocks, y }, key, share) {
   if (!memory || narrow) return;
   const left = memory[0] + memory[2] + 7;
-  tag(p, `${tokens[key]} ${brief(share)}`, left, y(key, blocks.length - 1), {
-    size: 13,
-    color: p.theme.key,
-    most: all - left,
-  });
+  const style = { size: 13, color: p.theme.key, most: all - left };
+  tag(p, `${tokens[key]} ${brief(share)}`, left, y(key, blocks.length - 1), style);
 }
 
 // A token's name in its own column, and before it how much it gets.

@@ -44,10 +44,8 @@ export function numberScene(where, place, width, room) {
       [head.q, head.q.rows > 1 ? query : 0, [g.q, g.k, g.bars + g.high / 2]],
       [head.k, key, [g.k, g.k, g.bars + g.high / 2]],
     ].forEach(([one, row, ys]) => {
-      const [, y] = along(
-        ys.map((at) => [0, at]),
-        ease(t),
-      );
+      const points = ys.map((at) => [0, at]);
+      const [, y] = along(points, ease(t));
       p.context.globalAlpha = 1 - ease(t) / 2;
       p.row(one, row, g.left, y, g.w, g.strip);
       p.context.globalAlpha = 1;

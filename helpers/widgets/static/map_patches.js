@@ -144,8 +144,7 @@ export function patchRow(scene, { image, tokens }, row, right, y, pitch) {
       const color = lit ? p.theme.ink : veil === "paper" ? p.theme.paper : p.theme.field;
       p.text(tokens[0], right - Math.min(pitch - 1, 26) - 4, y, { size: 12, align: "right", color });
     });
-  const patch = image.rows / image.along;
-  const [down, along] = [Math.floor((row - 1) / image.along), (row - 1) % image.along];
   const size = Math.max(4, Math.min(pitch - 1, 26));
-  scene.paint((p) => p.grey(image, along * patch, down * patch, patch, patch, right - size, y - size / 2, size, size));
+  const patch = cellOf([0, 0, image.rows], image, row);
+  scene.paint((p) => p.grey(image, ...patch, right - size, y - size / 2, size, size));
 }

@@ -101,18 +101,15 @@ function bars(scene, model, g) {
       const words = number(score, g.slim ? 0 : 1);
       const inside = g.slim && size > textWidth(words, 12) + 6;
       const from = inside ? zero + 3 : Math.max(zero, zero + size) + 4;
-      if (pitch >= 13 && from + textWidth(words, 12) < g.x[2])
-        p.text(words, from, g.y(row), {
-          size: 12,
-          color: inside ? p.theme.paper : p.theme.muted,
-        });
+      const color = p.theme[inside ? "paper" : "muted"];
+      if (pitch >= 13 && from + textWidth(words, 12) < g.x[2]) p.text(words, from, g.y(row), { size: 12, color });
       p.box(g.x[2], g.y(row) - thick / 2, long, thick, { fill: p.theme.masked, radius: 2 });
       p.box(g.x[2], g.y(row) - thick / 2, Math.max(1, long * weights[row]), thick, { fill: p.theme.query, radius: 2 });
       if (pitch < 13 || weights[row] < 0.005) return;
       const within = g.slim && long * weights[row] > 34;
       const at = g.slim ? (within ? 4 : long * weights[row] + 4) : part - 30;
-      const color = within ? p.theme.paper : p.theme.ink;
-      p.text(digits(weights[row], 2), g.x[2] + at, g.y(row), { size: 12, color });
+      const style = { size: 12, color: within ? p.theme.paper : p.theme.ink };
+      p.text(digits(weights[row], 2), g.x[2] + at, g.y(row), style);
     });
     p.straight(zero, top, zero, top + high, { color: p.theme.edge, width: 1 });
   });

@@ -54,7 +54,9 @@ export function readTrace(described, view) {
   };
   const [encoder, decoder] = [stack(described.encoder, "encoder"), stack(described.decoder, "decoder")];
   const stacks = [encoder, decoder].filter(Boolean);
-  const read = (place) => place && pictured(numbers(place), place.shape, stacks[0].n - 1);
+  // Pictures of grey values, and how many patches lie along their sides.
+  const along = Math.sqrt(stacks[0].n - 1);
+  const read = (place) => place && matrix(numbers(place), ...place.shape, { most: 255, grey: true, along });
   const image = read(described.image);
   const choices = described.choices.map(([place, is, said, share]) => ({ image: read(place), is, said, share }));
   for (const one of stacks) Object.assign(one, { title: described.kind || title(one.name), image, answers: false });
@@ -64,16 +66,6 @@ export function readTrace(described, view) {
   if (decoder) decoder.written = described.written;
   return { ...described, encoder, decoder, stacks, image, choices };
 }
-
-// A picture of grey values, and how many patches lie along its side.
-const pictured = (data, [rows, cols], patches) => ({
-  data,
-  rows,
-  cols,
-  most: 255,
-  grey: true,
-  along: Math.sqrt(patches),
-});
 
 // The likeliest next tokens after a row, or the likeliest classes. What was drawn is among them; where
 // losses are shown, the reference's token is.

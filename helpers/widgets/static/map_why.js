@@ -233,10 +233,9 @@ function addsUp(scene, { shown, ends }, color, stack, [x, y], { pitch, wide: wid
       if (names) p.text(name, left - 8, middle, { ...style, most: names - 12 });
       else p.text(name, left, middle - up, { ...style, align: "left" });
       p.text(number(value), x + width - 7, middle - up, style);
-      p.box(Math.min(from, to), middle + up - thick / 2, Math.max(1, Math.abs(to - from)), thick, {
-        fill: sum ? p.theme.ink : value < 0 ? p.theme.muted : p.theme[color],
-        radius: 2,
-      });
+      const fill = p.theme[sum ? "ink" : value < 0 ? "muted" : color];
+      const [start, long] = [Math.min(from, to), Math.max(1, Math.abs(to - from))];
+      p.box(start, middle + up - thick / 2, long, thick, { fill, radius: 2 });
       if (!sum && names) p.box(to - 0.5, middle + thick / 2, 1, pitch - thick, { fill: p.theme.muted, radius: 0 });
       if (leads) p.frame(x + 1, middle - pitch / 2, width - 2, pitch, p.theme.ink, 1.5);
     });
@@ -323,12 +322,8 @@ function pairsOf(scene, found, [query, key], pressed) {
     });
   });
   rows.forEach((name, i) => {
-    const [x, y] = slim ? [0, 8] : [label - 6, high / 2];
-    scene.label(name, x, top + i * high + y, {
-      size: 13,
-      align: slim ? "left" : "right",
-      weight: i < m - 1 ? 400 : 650,
-    });
+    const [x, y, align] = slim ? [0, 8, "left"] : [label - 6, high / 2, "right"];
+    scene.label(name, x, top + i * high + y, { size: 13, align, weight: i < m - 1 ? 400 : 650 });
   });
   cols.forEach((name, i) =>
     scene.label(name, label + (i + 0.5) * cell - 2, top - 8, { size: 13, turn: -turn, weight: i < n - 1 ? 400 : 650 }),
