@@ -122,8 +122,7 @@ def attention_heatmap(
             f"{expected}, and these have shape {weights.shape}. Choose one sentence, layer and "
             f"head first, and mind the order: rows are queries."
         )
-    if ax is None:
-        _, ax = pyplot.subplots(figsize=_map_size(query_tokens, key_tokens))
+    ax = ax or pyplot.subplots(figsize=_map_size(query_tokens, key_tokens))[1]
     darkest = darkest or float(weights.max()) or 1.0
     image = ax.imshow(weights, cmap=WEIGHTS, vmin=0.0, vmax=darkest, aspect="equal")
     ax.set_gid(MAP)
@@ -167,12 +166,10 @@ def signed_heatmap(values, ax=None, x_label="", y_label="", title=None):
     ax : matplotlib Axes
     """
     values = _array(values)
-    if ax is None:
-        _, ax = pyplot.subplots()
+    ax = ax or pyplot.subplots()[1]
     largest = float(numpy.abs(values).max()) or 1.0
     image = ax.imshow(values, cmap=SIGNED, vmin=-largest, vmax=largest, aspect="auto")
-    ax.set_xlabel(x_label)
-    ax.set_ylabel(y_label)
+    ax.set(xlabel=x_label, ylabel=y_label)
     _add_scale(ax, image, "")
     if title:
         ax.set_title(title)
@@ -203,8 +200,7 @@ def labelled_lines(x, curves, ax=None, x_label="", y_label="", title=None, marke
     ax : matplotlib Axes
     """
     x = _array(x)
-    if ax is None:
-        _, ax = pyplot.subplots()
+    ax = ax or pyplot.subplots()[1]
     ends = []
     for index, (name, heights) in enumerate(curves.items()):
         heights = _array(heights)
@@ -215,8 +211,7 @@ def labelled_lines(x, curves, ax=None, x_label="", y_label="", title=None, marke
         drawn = numpy.flatnonzero(numpy.isfinite(heights))
         if drawn.size:
             ends.append((x[drawn[-1]], heights[drawn[-1]], name, colour))
-    ax.set_xlabel(x_label)
-    ax.set_ylabel(y_label)
+    ax.set(xlabel=x_label, ylabel=y_label)
     if title:
         ax.set_title(title)
     _label_ends(ax, ends)
@@ -279,8 +274,7 @@ def probability_bars(tokens, probabilities, ax=None, title=None, highlight=None)
             f"Each of the {len(tokens)} tokens needs one probability, and the probabilities have "
             f"shape {probabilities.shape}."
         )
-    if ax is None:
-        _, ax = pyplot.subplots(figsize=(5.0, 0.6 + 0.3 * len(tokens)))
+    ax = ax or pyplot.subplots(figsize=(5.0, 0.6 + 0.3 * len(tokens)))[1]
     rows = numpy.arange(len(tokens))
     pale = tint(PURPLE, 0.45)
     fills = [PURPLE if highlight in (None, row) else pale for row in rows]

@@ -420,11 +420,9 @@ def test_without_a_head_the_map_shows_what_the_model_does_without_it(translator)
     ]:
         view.off = [place]
         with heads_off(attention, [int(place[-1])]):
-            assert f"dog {written} through" in translator.translate(text)
+            assert (said := f"dog {written} through") in translator.translate(text)
             assert view.trace.candidates == translator.trace(text).candidates != whole.candidates
-        assert (
-            f"dog {written} through".split() == view._trace["written"][2 : len(written.split()) + 4]
-        )
+        assert view._trace["written"][2:][: len(said.split())] == said.split()
         assert view._inside["whole"][0] == ("A", whole.candidates[0][0].probability)
     view.off = ["encoder/1/self-attention/1", place]
     view.place = "decoder/1/masked-self-attention/3/5,1/why"

@@ -86,15 +86,14 @@ def pack_trace(trace) -> tuple[dict, bytes]:
     """
     packer = Packer()
     first = trace.stacks[0]
+    added = first.embeddings + first.positions
     described = {
         "model": trace.model,
         "kind": trace.kind,
         "given": trace.given,
         "normFirst": trace.norm_first,
         "width": first.embeddings.shape[-1],
-        "normalised": not torch.allclose(
-            first.embeddings + first.positions, first.entered, 0, 1e-3
-        ),
+        "normalised": not torch.allclose(added, first.entered, rtol=0, atol=1e-3),
         "scaled": len(trace.stacks) == 2,  # by √D before positions are added; BERT doesn't
         "positions": trace.adds_positions,
         "activation": "ReLU" if first.layers[0][-1].hidden.min() >= 0 else "GELU",

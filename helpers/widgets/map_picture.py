@@ -83,9 +83,7 @@ def picture(trace, written: int = 0) -> str:
         parts.append(_stack(trace.decoder, name, below, rows=written + 1, **sizes))
         height = below + pitch * len(trace.decoder.tokens) + 16
     if len(trace.stacks) == 2:
-        parts.append(
-            _pipes(end + STRIP_WIDTH / 2, bottom, below, module, len(trace.decoder.layers))
-        )
+        parts.append(_pipes(end + STRIP_WIDTH / 2, bottom, below, module, trace.decoder.layers))
     if trace.candidates:
         row = written if trace.decoder else 0
         parts.append(_output(trace, row, end, below if trace.decoder else top, pitch))
@@ -172,7 +170,7 @@ def _memory(encoder, x, top, pitch, feeds):
 def _pipes(x, bottom, top, module, layers):
     y = bottom + 22
     width = module - STRIP_WIDTH - 2 * MODULE_GAP
-    ends = [LEFT + i * module + 4 + 0.75 * (width - 8) for i in range(layers)]
+    ends = [LEFT + i * module + 4 + 0.75 * (width - 8) for i in range(len(layers))]
     paths = "".join(
         f'<path d="M{x:g} {bottom + 3}V{y}H{end:g}V{top - 5}m-4 -6l4 6l4 -6" fill="none" '
         f'stroke="{KEY}" stroke-width="2"/>'

@@ -278,9 +278,8 @@ def _text_of(trace):
     """Put a sentence together again from the tokens of a trace."""
     if isinstance(trace, RecurrentTrace):
         return " ".join(trace.source[:-1])
-    return (
-        trace.text or "".join(trace.stacks[0].tokens).replace("<eos>", "").replace("▁", " ").strip()
-    )
+    pieces = "".join(trace.stacks[0].tokens).replace("<eos>", "")
+    return trace.text or pieces.replace("▁", " ").strip()
 
 
 def _recurrent_html(trace, step):

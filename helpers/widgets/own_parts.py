@@ -69,10 +69,7 @@ def _box(sheet, x, y, title, colour, own, n):
     sheet.rect(x, y, WIDTH, HEIGHT, "white", round=6)
     if own:
         sheet.rect(x, y, WIDTH * own / n, HEIGHT, tint(colour, 0.35), round=6)
-    sheet.rect(
-        x, y, WIDTH, HEIGHT, "none", colour if own else tint(GREY, 0.4), 2.5 if own == n else 1.5, 6
-    )
+    line, said = (2.5, "✓") if own == n else (1.5, f"{own}/{n}")
+    sheet.rect(x, y, WIDTH, HEIGHT, "none", colour if own else tint(GREY, 0.4), line, 6)
     sheet.text(x + 10, y + 29, title, bold=own == n)
-    sheet.text(
-        x + WIDTH - 10, y + 29, "✓" if own == n else f"{own}/{n}", GREY, anchor="end", bold=own == n
-    )
+    sheet.text(x + WIDTH - 10, y + 29, said, GREY, anchor="end", bold=own == n)

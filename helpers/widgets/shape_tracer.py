@@ -213,9 +213,8 @@ class ShapeTracer(TranslatedSentence):
             x, on = 42 * i, letter == self.lit
             sheet.rect(x, y, 36, 34, BLUE if on else PALE, GREY, 1, round=4)
             sheet.text(x + 18, y + 23, letter, "white" if on else INK, anchor="middle", bold=True)
-            sheet.target(
-                x - 1, y - 1, 38, 36, f"Light up {letter}: {words}", lit="" if on else letter
-            )
+            label = f"Light up {letter}: {words}"
+            sheet.target(x - 1, y - 1, 38, 36, label, lit="" if on else letter)
 
     def _draw_shape(self, sheet, y, shape, colour, letters=None, bad=()):
         """Draw a shape as boxes with the size and, if it can be told, the letter of each."""

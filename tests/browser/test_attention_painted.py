@@ -3,7 +3,9 @@
 import re
 
 import pytest
+from playwright.sync_api import expect
 from samples import once_a_week
+from waits import PATIENCE
 
 # Weights that can be foretold: in layer l, head h, query q attends to key (q + l + h) mod 5 with
 # 0.8, at every other key with 0.05.
@@ -199,9 +201,7 @@ def test_the_keyboard_alone_and_the_summary_for_screen_readers(page):
             break
     page.keyboard.press("ArrowDown")
     summary = page.locator(".av [role=status]")
-    page.wait_for_function(
-        "() => document.querySelector('.av [role=status]').textContent.includes('attends to')"
-    )
+    expect(summary).to_contain_text("attends to", timeout=PATIENCE)
     assert summary.text_content() == (
         "Encoder, layer 1, head 1. <script>alert(1)</script> attends to "
         "<script>alert(1)</script> 0.80, The 0.05, قطة 0.05, は 0.05, <eos> 0.05."
@@ -232,9 +232,7 @@ def test_html_stays_text_python_changes_the_page_and_the_dark_theme_paints_dark(
 
     run_in_kernel(page, "view.head = 1; view.selected = 3")
     expect_columns(page, turned(1))
-    page.wait_for_function(
-        "() => document.querySelector('.av-readout').innerText.startsWith('は attends to')"
-    )
+    expect(page.locator(".av-readout")).to_contain_text("は attends to", timeout=PATIENCE)
     assert readout(page)[1:3] == ["<eos>", "0.80"]
     light = page.locator(CELL).evaluate("canvas => canvas.toDataURL()")
     page.evaluate(
@@ -247,9 +245,8 @@ def test_html_stays_text_python_changes_the_page_and_the_dark_theme_paints_dark(
     paper = page.locator(".av").evaluate("el => getComputedStyle(el).backgroundColor")
     assert paper == "rgb(18, 24, 31)"
     run_in_kernel(page, "view.tab = 'cross'; view.view = 'lines'")
-    page.wait_for_function(
-        "() => document.querySelectorAll('.av-lines .av-query [role=option]').length === 2"
-    )
+    rows = page.locator(".av-lines .av-query [role=option]")
+    expect(rows).to_have_count(2, timeout=PATIENCE)
 
 
 @pytest.mark.parametrize("n", once_a_week([2, 40, 200], [200]))

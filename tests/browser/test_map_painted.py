@@ -64,7 +64,7 @@ def sheet(chromium):
 @pytest.fixture
 def offline(chromium, sheet, tmp_path):
     """Give a function that shows a map in a bare page with the network off."""
-    contexts, errors, heard = [], [], set()
+    contexts, errors = [], []
 
     def note(error):
         errors.append(str(error))
@@ -76,18 +76,16 @@ def offline(chromium, sheet, tmp_path):
         if options:
             contexts.append(chromium.new_context(offline=True, **options))
             page = contexts[-1].new_page()
-        if page not in heard:
             page.on("pageerror", note)
-            heard.add(page)
         page.set_viewport_size({"width": size[0], "height": size[1]})
         page.mouse.move(0, 0)
         page.goto(path.as_uri())
         page.wait_for_selector(".mm-stage[data-painted]")
         return page
 
+    sheet.on("pageerror", note)
     yield open_
-    if sheet in heard:
-        sheet.remove_listener("pageerror", note)
+    sheet.remove_listener("pageerror", note)
     for context in contexts:
         context.close()
     assert not errors
@@ -340,9 +338,7 @@ def test_the_keyboard_alone(offline, trace):
     page.get_by_role("button", name=re.compile("^Weights")).press("Enter")  # into the matrix
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")
-    page.wait_for_function(
-        "document.querySelector('.mm [role=status]').textContent.startsWith('“chien” to “chien”')"
-    )
+    expect(page.locator(".mm [role=status]")).to_have_text(re.compile("^“chien” to “chien”"))
     page.keyboard.press("Enter")
     expect_at(page, "“chien” to “chien”")
     page.keyboard.press("Escape")
