@@ -717,6 +717,7 @@ def test_the_recurrent_pair_looks_where_it_is_told_and_reads_another_sentence():
     torch.testing.assert_close(view.trace.context[2], view.trace.states[5])
     assert (trace.written[2], view.trace.written[2]) == ("cat", "dog")
     torch.testing.assert_close(view.trace.weights[:2], trace.weights[:2])  # earlier steps stay
+    assert "At step 3" not in view._tour[1]["text"]  # never a weight that was set
     with pytest.raises(ValueError, match="can't be chosen at position 2"):
         view.chosen = [[2, 8]]
     view.sentence = "le zèbre dort ."

@@ -4,27 +4,32 @@ import torch
 
 from helpers.widgets.readable import percent, readable
 
+BELOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+
 
 def recurrent_tour(trace) -> list[dict]:
     """Write the tour for a recurrent `trace`, as `map_tours.tour_of` does for the others.
 
     It shows the step that is surest of a token other than the one at its own place.
     """
-    most, keys = trace.weights.max(-1)
+    # Weights that the learner has set come from no softmax.
+    own = (trace.weights - trace.scores.softmax(-1)).abs().amax(-1, keepdim=True) < 1e-3
+    most, keys = (trace.weights * own).max(-1)
     elsewhere = keys != torch.arange(len(keys))
     row = int((most * elsewhere if elsewhere.any() else most).argmax())
     token, written = readable(trace.source)[keys[row]], readable(trace.written)[row]
     steps = [
         f"Two recurrent networks read the sentence, one from each end. The encoder keeps a state "
         f"per token, {len(trace.source)} in all, so that the decoder can look back at any of them.",
-        f"At step {row + 1} the decoder's state, as a query, gets a score with each encoder state. "
-        f"A softmax turns the scores into weights: {percent(most[row].item())} for “{token}”.",
-        "That score, opened. W s and U h are added, tanh brings every sum between −1 and 1, and "
-        "the dot product with v, a learned vector, is the score.",
+        f"At step {row + 1} the query is s{str(row).translate(BELOW)}, the decoder's state before "
+        f"it. It gets a score with each encoder state, and a softmax makes weights of them: "
+        f"{percent(most[row].item())} for “{token}”.",
+        "That score, opened. W times the query and U h are added, tanh brings every sum between "
+        "−1 and 1, and the dot product with v, a learned vector, is the score.",
         f"The states, mixed by their weights, are the context. With it the decoder makes its next "
         f"state and writes “{written}”. Press play after the tour to see every step.",
     ]
-    shown = [{"parts": ["encoder"]}, {"parts": ["cross-attention"]}]
+    shown = [{"parts": ["encoder"]}, {"parts": ["encoder", "query", "scores", "weights"]}]
     shown += [{"place": f"score/{row},{keys[row]}"}]
-    shown += [{"parts": ["decoder", "output", "cross-attention"]}]
+    shown += [{"parts": ["mix", "encoder", "weights", "context", "write", "output"]}]
     return [{"text": text, "written": row, **one} for text, one in zip(steps, shown, strict=True)]

@@ -562,6 +562,8 @@ def test_a_decoder_step_of_the_recurrent_map_is_gone_to(offline, how):
     weights = page.get_by_role("button", name=re.compile("^Weights of step 3"))
     expect(weights).to_have_count(1)
     assert page.get_by_label("Step of the computation").input_value() == "12"  # four a step
+    page = offline(model_map(trace, chosen=[[2, 5]], place="score/2,1"))
+    expect(page.locator(".mm-words")).to_contain_text("you set 100% on “chien”")
 
 
 # ---- a GPT and a Vision Transformer ----------------------------------------------------------

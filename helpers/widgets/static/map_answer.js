@@ -141,7 +141,7 @@ function lossRows(p, { found, mean, done }, y, pitch, x, width, vocabulary) {
 
 // What colours and signs mean, in lines below the picture: its height, and what draws it.
 export function keyOf(model, width) {
-  const { entered } = model.stacks[0];
+  const entered = model.states || model.stacks[0].entered;
   const words = (said) => [
     textWidth(said, 12),
     (p, x, y) => p.text(said, x, y + 0.5, { size: 12, color: p.theme.muted }),
@@ -155,15 +155,17 @@ export function keyOf(model, width) {
     (p, x, y) => p.straight(x + 2, y, x + 16, y, { color: p.theme[colour], width, alpha }),
   ];
   const bars = model.scored ? { query: "the likeliest token", key: "another one" } : {};
-  const shown = entered.cols < model.width ? `${entered.cols} of its` : "its";
+  const shown = entered.cols < entered.width ? `${entered.cols} of its` : "its";
   const bands = model.stacks.length > 1 ? { query: "masked", key: "cross" } : { query: "attention, all heads" };
   const groups = [
     [
       [30, (p, x, y) => p.row(entered, 0, x, y - 5, 30, 10)],
-      words(fitting([`a vector: ${shown} ${model.width} numbers, −`, "a vector, −"], width - 110, 12)),
+      words(fitting([`a vector: ${shown} ${entered.width} numbers, −`, "a vector, −"], width - 110, 12)),
       scale(false),
       words("+"),
     ],
+  ];
+  const more = [
     [words("attention, 0"), scale(true), words("max")],
     [[12, (p, x, y) => p.plus(x + 6, y, 5, p.theme.muted)], words("add")],
     // On a phone losses take their room.
@@ -172,7 +174,7 @@ export function keyOf(model, width) {
   ];
   let [at, line] = [0, 0];
   const placed = [];
-  for (const group of groups) {
+  for (const group of model.recurrent ? groups : [...groups, ...more]) {
     if (at && at + group.reduce((sum, [wide]) => sum + wide + 5, 0) > width) [at, line] = [0, line + 1];
     for (const [wide, draw] of group) {
       placed.push([draw, at, 18 * line + 9]);

@@ -75,8 +75,9 @@ export function numberScene(where, place, width, room) {
   const takes = `takes ${percent(weights[best])}`;
   const scores = `${names[1]} scores ${number(valueAt(head.scores, query, key))}`;
   if (where.words)
-    scene.hint =
-      key === best
+    scene.hint = head.set
+      ? `${scores}. Of its own the model gives ${percent(weights[best])} to “${keys[best]}”; you set 100% on “${head.set}”.`
+      : key === best
         ? `${scores}, more than any other, and ${takes}.`
         : `${scores}; “${keys[best]}” scores higher and ${takes}.`;
   else
@@ -162,7 +163,8 @@ function outcome(scene, { head, query, key, keys, stack }, place, dot, names, g,
   const score = valueAt(head.scores, query, key);
   const masked = !head.allowed(query, key);
   const share = valueAt(head.weights, query, key);
-  const exact = masked ? "0" : share < 0.0005 ? "under 0.001" : digits(share);
+  const stacked = g.width < NARROW;
+  const exact = masked ? "0" : share < 0.0005 ? `${stacked ? "<" : "under "}0.001` : digits(share);
   const line = g.sum + g.sumHigh + 15;
   const steps = [
     `${say.dot} = ${number(dot)}`,
@@ -172,7 +174,6 @@ function outcome(scene, { head, query, key, keys, stack }, place, dot, names, g,
   // Where there is little room, they begin at the left edge.
   const fits = steps.every((words) => 1.12 * textWidth(words, 16) < g.w / 3 - 6);
   const [from, each] = fits ? [g.left, g.w / 3] : [4, (g.width - 8) / 3];
-  const stacked = g.width < NARROW;
   const style = { size: fits ? 16 : 13, weight: 650, most: stacked ? g.w : each - 6 };
   const at = (i) => (stacked ? [g.left, line + 18 * i] : [from + i * each, line]);
   scene.paint((p) =>

@@ -1,17 +1,18 @@
 // The map, the recurrent pair: states, scores, weights, context, and the decoder's next state.
 
 import { rgb } from "./colour.js";
+import { keyOf } from "./map_answer.js";
 import { along, mixes, own, ease } from "./map_moves.js";
 import { NARROW, Scene, brief, number, percent, tellVector } from "./map_scene.js";
 import { path } from "./map_paint.js";
 import { columnTurn } from "./map_rows.js";
-import { entryOf, rowOf, sentenceOf, valueAt } from "./map_trace.js";
+import { entryOf, rowOf, sentenceOf, subscript, valueAt } from "./map_trace.js";
 import { clamp, digits, textWidth } from "./text.js";
 
 // Room for the two lines of words above the columns.
 const HEADLINE = 46;
 // Room for the decoder's states below.
-const CHAIN = 122;
+const CHAIN = 134;
 
 export function recurrentScene(model, width, room, step, live) {
   const scene = new Scene(width, room, "An encoder, Bahdanau’s attention and a decoder");
@@ -28,7 +29,7 @@ export function recurrentScene(model, width, room, step, live) {
   const high = n * pitch;
   const gap = clamp(width / 45, 8, 26);
   const panel = slim ? 0 : clamp(width * 0.17, 92, 170);
-  if (slim) scene.height = room + 134;
+  if (slim) scene.height = room + 156;
   const part = (width - label - (slim ? 3 : 4) * gap - panel) / 4;
   // Too little for the longer words.
   const narrow = part < 136;
@@ -46,9 +47,10 @@ export function recurrentScene(model, width, room, step, live) {
   const most = Math.max(...weights);
   const best = `“${model.source[weights.indexOf(most)]}”`;
   const next = "Which source token gets most in the next step? Guess, then press that step.";
+  const stops = model.source[n - 2] === "." ? "" : "The model only knows sentences that end with “ .”. ";
   scene.hint = g.told
     ? `You made step ${step + 1} look at ${best} alone: it writes “${model.written[step]}”, and the sentence becomes “${sentenceOf(model.written)}” Press the same weight again to undo that.`
-    : `Step ${step + 1}: ${best} gets ${percent(most)} of the weight, and “${model.written[step]}” is written. ${g.force ? "Press another token’s weight: what does the decoder write if it looks only there?" : `${slim ? "" : "Press play, or a score to see its products. "}${step + 1 < model.tokens.length ? next : ""}`}`;
+    : `${stops}Step ${step + 1}: ${best} gets ${percent(most)} of the weight, and “${model.written[step]}” is written. ${g.force ? "Press another token’s weight: what does the decoder write if it looks only there?" : `${slim ? "" : "Press play, or a score to see its products. "}${step + 1 < model.tokens.length ? next : ""}`}`;
   return scene;
 }
 
@@ -84,12 +86,12 @@ function encoderStates(scene, model, g) {
 function bars(scene, model, g) {
   const { step, part, top, pitch, high } = g;
   const [scores, weights] = [rowOf(model.scores, step), rowOf(model.weights, step)];
-  headline(scene, g, g.x[1], "Scores", "v · tanh(W s + U h)", part + g.gap - 8);
+  headline(scene, g, g.x[1], "Scores", `v · tanh(W s${subscript(step)} + U h)`, part + g.gap - 8);
   headline(scene, g, g.x[2], "Weights", g.told ? "yours, not the softmax’s" : "softmax: sum is 1", part + g.gap - 8);
   // One scale for all steps, so that their bars can be compared.
   const [low, most] = [Math.min(0, ...model.scores.data), Math.max(0, ...model.scores.data)];
   const thick = pitch * (g.slim ? 0.7 : 0.5);
-  const long = part - (g.slim ? 0 : 34);
+  const long = part - (g.slim ? 0 : 42);
   const zero = g.x[1] + (long * -low) / (most - low || 1);
   const sizes = Array.from(scores, (score) => (long * score) / (most - low || 1));
   g.bars = { zero, sizes, thick, long, weights };
@@ -107,7 +109,7 @@ function bars(scene, model, g) {
       p.box(g.x[2], g.y(row) - thick / 2, Math.max(1, long * weights[row]), thick, { fill: p.theme.query, radius: 2 });
       if (pitch < 13 || weights[row] < 0.005) return;
       const within = g.slim && long * weights[row] > 34;
-      const at = g.slim ? (within ? 4 : long * weights[row] + 4) : part - 30;
+      const at = g.slim ? (within ? 4 : long * weights[row] + 4) : part - 38;
       const style = { size: 12, color: within ? p.theme.paper : p.theme.ink };
       p.text(digits(weights[row], 2), g.x[2] + at, g.y(row), style);
     });
@@ -136,7 +138,8 @@ function bars(scene, model, g) {
         p.box(g.x[2] - 2, g.y(row) - thick / 2 - 3, long + 4, thick + 6, { edge: p.theme.ink, line: 2 }),
       );
   }
-  scene.part(["cross-attention", "self-attention"], g.x[1] - g.gap / 2, 0, 2 * (part + g.gap), top + high + 4);
+  for (const [i, name] of ["scores", "weights"].entries())
+    scene.part(["cross-attention", name], g.x[i + 1] - g.gap / 2, 0, part + g.gap, top + high + 4);
 }
 
 function bar(p, zero, y, size, thick) {
@@ -158,7 +161,7 @@ function context(scene, model, g) {
     p.row(model.context, step, x, y - pitch * 0.4, part, pitch * 0.8);
     p.box(x - 1, y - pitch * 0.4 - 1, part + 2, pitch * 0.8 + 2, { edge: p.theme.value, radius: 2 });
   });
-  scene.part("cross-attention", x - g.gap, 0, part + g.gap + 4, top + high + 4);
+  scene.part(["cross-attention", "context"], x - g.gap, 0, part + g.gap + 4, top + high + 4);
 }
 
 function nextToken(scene, model, g) {
@@ -191,6 +194,8 @@ function chain(scene, model, g) {
   const wide = Math.min(pitch - (g.slim ? 12 : 16), 120);
   const turn = columnTurn(pitch);
   scene.label("Decoder", 0, y + 12, { size: g.narrow ? 13 : 15, weight: 650 });
+  const key = keyOf(model, g.width);
+  scene.labels.push((p) => key.draw(p, scene.height - key.height));
   scene.note("reads", turn ? 0 : g.label - 8, y + (turn ? 40 : 46), turn ? "left" : "right");
   for (let t = 0; t < n; t++) {
     const x = g.label + t * pitch;
@@ -217,10 +222,11 @@ function chain(scene, model, g) {
   const writes = g.slim ? g.width - 6 : g.width - g.panel / 2;
   const under = g.top + g.high;
   const before = g.step ? at - pitch : g.label - 18;
+  const asked = `s${subscript(g.step)}`;
   const asks = Math.abs(before - scores) < Math.min(24, wide / 2) ? scores : before;
   g.wide = wide;
   g.ways = {
-    ask: corners([asks, y - (g.step ? 3 : 16)], y - 46, [scores, under + 5]),
+    query: corners([asks, y - (g.step ? 3 : 16)], y - 46, [scores, under + 5]),
     mix: corners([mixed, g.top + g.high / 2 + g.pitch * 0.4 + 3], y - 30, [at - 6, y - 3]),
     write: corners([at + 6, y - 3], y - 14, [writes, g.below]),
   };
@@ -229,15 +235,30 @@ function chain(scene, model, g) {
       p.box(asks - 5, y - 19, 10, 10, { fill: p.theme.query, radius: 5 });
       p.text("start", asks - 10, y - 14, { size: 12, color: p.theme.query, align: "right" });
     }
-    elbow(p, g.ways.ask, p.theme.query);
+    elbow(p, g.ways.query, p.theme.query);
     elbow(p, g.ways.mix, p.theme.value);
     elbow(p, g.ways.write, p.theme.muted);
     const style = { size: 12, color: p.theme.query, most: mixed - scores - 16 };
-    p.text(g.slim ? "query" : "query: the state before", scores + 8, y - 56, style);
+    p.text(`query ${asked}${g.slim ? "" : ", the state before"}`, scores + 8, y - 56, style);
   });
-  g.asks = { under, y, from: Math.min(asks - 44, scores - 8), to: Math.max(asks + 8, mixed - 8), at: asks };
-  scene.part("decoder", 0, y - 12, g.width, 76);
-  scene.part("cross-attention", scores - 10, under, mixed - scores + 20, y - under - 22);
+  g.asks = { under, y };
+  scene.part("decoder", 0, y - 12, g.width, turn ? 98 : 76);
+  for (const [name, points] of Object.entries(g.ways)) {
+    const names = name === "write" ? [name] : [name, "cross-attention"];
+    for (const [i, [x, to]] of points.slice(1).entries()) {
+      const [from, down] = points[i];
+      scene.part(
+        names,
+        Math.min(x, from) - 7,
+        Math.min(to, down) - 5,
+        Math.abs(x - from) + 14,
+        Math.abs(to - down) + 10,
+      );
+    }
+  }
+  scene.part("query", ...(g.step ? [before - wide / 2 - 4, y - 6, wide + 8, 34] : [asks - 44, y - 26, 52, 20]));
+  scene.part("query", scores, y - 66, mixed - scores - 8, 18);
+  scene.part("write", at - wide / 2 - 4, y - 6, wide + 8, 34);
 }
 
 // Up or down, across at a height, and on; corners no rounder than there is room.
@@ -259,7 +280,7 @@ function stepMoves(model, g) {
   return [
     (p, t) => {
       sizes.forEach((size, row) => bar(p, zero, y(row), size * own(Math.max(0, 2 * t - 1), row, sizes.length), thick));
-      const up = [...ways.ask, [ways.ask[3][0], y(0)]];
+      const up = [...ways.query, [ways.query[3][0], y(0)]];
       if (step) goes(p, model.after, step - 1, up, t, [wide, part * 0.6]);
     },
     (p, t) =>
@@ -294,7 +315,7 @@ function bothWays(states, { x: [x], part, top, pitch }) {
 }
 
 function recurrentBeats(scene, model, g) {
-  const { under, y, from, to, at } = g.asks;
+  const { under, y } = g.asks;
   const column = (i) => [g.x[i] - g.gap - 2, 0, g.part + g.gap, under + 4];
   const past = [0, y - 8, g.label + (g.step * (g.width - g.label)) / model.tokens.length - 8, 72];
   scene.beat(
@@ -307,25 +328,20 @@ function recurrentBeats(scene, model, g) {
     [0, under + 4, g.width, g.room - under - 4],
     [g.x[3] + g.part, 0, g.width - g.x[3] - g.part, under + 4],
   ];
-  const rects = [
-    [[from, under, to - from, y - 38 - under], [at - 44, y - 38, 52, 38], column(1)],
-    [column(2)],
-    [column(3)],
-    write,
-  ];
+  const rects = [[...scene.parts.query, column(1)], [column(2)], [column(3)], write];
   const moves = stepMoves(model, g);
   model.tokens.forEach((_token, t) => {
     const weights = rowOf(model.weights, t);
     const most = Math.max(...weights);
     const best = `“${model.source[weights.indexOf(most)]}”`;
     const long = [
-      "Step 1: the decoder’s state, as a query, is compared with each encoder state.",
+      "Step 1: the query is s₀, the decoder’s state before it. It is compared with each encoder state.",
       "A softmax turns the scores into weights that sum to 1.",
       "The encoder states, mixed by their weights, are the context.",
       `With the context the decoder makes its next state, and writes “${model.written[t]}”.`,
     ];
     const short = [
-      `Step ${t + 1}, compare: ${best} fits best.`,
+      `Step ${t + 1}, compare s${subscript(t)}: ${best} fits best.`,
       `Weigh: ${best} gets ${percent(most)}.`,
       "Mix: a new context.",
       `Write: “${model.written[t]}”.`,

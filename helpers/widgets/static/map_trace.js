@@ -228,22 +228,27 @@ function readPairScore(text, model) {
   const [query, key] = (text.split("/")[1] || "").split(",").map(Number);
   if (!(query < model.tokens.length) || !(key < model.source.length)) return { depth: 0 };
   const { cols } = model.vector;
+  const given = rowOf(model.weights, query);
   const [asks, answers] = [rowOf(model.projected_queries, query), rowOf(model.projected_states, key)];
   const sums = model.projected_states.data.map((value, i) => asks[i % cols] + value);
   const head = {
     q: model.vector,
     k: matrix(sums.map(Math.tanh), model.source.length, cols),
     scores: model.scores,
+    set: model.chosen.includes(query) && model.source[given.indexOf(Math.max(...given))],
     weights: model.chosen.includes(query) ? softmax(model.scores) : model.weights,
     allowed: () => true,
   };
-  const strips = { [`W s: step ${query + 1}`]: asks, [`+ U h: “${model.source[key]}”`]: answers };
+  const strips = { [`W s${subscript(query)}`]: asks, [`+ U h: “${model.source[key]}”`]: answers };
   strips["= sum"] = rowOf(matrix(sums, model.source.length, cols), key);
   const { most } = model.projected_states;
   const parts = Object.entries(strips).map(([name, values]) => [name, oneRow(values, { most })]);
   const words = { q: "learned vector", k: "tanh(…) for", name: "v", root: "", dot: "v · tanh(…)", all: "the source" };
   return { depth: 3, head, query, key, keys: model.source, stack: { tokens: model.tokens }, words, parts };
 }
+
+// The decoder's states are counted as in the paper: step 1 begins with the first, of index 0.
+export const subscript = (n) => String(n).replace(/\d/g, (digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]);
 
 // What a step's scores would give, where the learner chose the weights.
 const softmax = (one) => {
