@@ -610,9 +610,15 @@ def test_a_wrong_word_in_the_reference_costs_what_training_would_charge(translat
     assert ours[1][3] == (logits[1] >= logits[1, ids[2]]).sum() > 10
     asks = "instead of “purple”? Press that row."
     assert model_map(view.trace, tour=["loss"])._tour[0]["text"].endswith(asks)
-    for refused, kept in (("a dog " * 40, view.trace.written), ("", trace.written)):
-        view.reference = refused  # too long; then the model's own again
-        assert ("draws up to 64" in view._refused, view.trace.written) == (bool(refused), kept)
+    # What vanishes once the sentence is cut again isn't offered: a lone space.
+    lost = [name for name, *_, kept in view._trace["candidates"][2] if kept == 0]
+    again = [translator.tokenizer.encode(f"A purple {name} runs.")[2] for name in lost]
+    assert "␣" in lost
+    assert not {f"▁{name}" for name in lost} & set(translator.tokenizer.tokens(again))
+    for refused, says in (("a dog " * 40, "draws up to 64"), ("läuft 你好", "ä 你 好"), ("", "")):
+        view.reference = refused  # the model's own again
+        kept = view.trace.written if refused else trace.written
+        assert (says in view._refused, view.trace.written) == (True, kept)
     view.sentence = "Un chat dort."
     assert view.written == len(view.trace.written) - 1
 

@@ -98,13 +98,17 @@ class Stack:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A token that might come next: its logit, probability, id, and its rank among all, from 1."""
+    """A token that might come next: its logit, probability, id, and its rank among all, from 1.
+
+    `kept` tells whether the written sentence, with this token there, is cut into it again.
+    """
 
     token: str
     logit: float
     probability: float
     id: int = -1
     rank: int = 0
+    kept: bool = True
 
 
 @dataclass(frozen=True)

@@ -197,7 +197,7 @@ class Translator:
         src_ids = self.encode([text])
         if translation is None:
             return src_ids, self._decode(src_ids, 1, 1.0)[0][0]
-        return src_ids, self.tokenizer.encode(translation, eos=True)
+        return src_ids, self.tokenizer.encode(self._checked(translation), eos=True)
 
     @torch.inference_mode()
     def trace(self, text, translation=None):
@@ -233,7 +233,13 @@ class Translator:
             given = [*tgt_ids[:row], token_id]
             return self._traced(src_ids, self._decode(src_ids, 1, 1.0, given)[0][0])
 
-        return replace(found, onward=onward)
+        def kept(row, one):
+            ids = [*tgt_ids[:row], one.id, *(tgt_ids[row + 1 :] or [EOS] * (one.id != EOS))]
+            same = self.tokenizer.encode(self.tokenizer.decode(ids), eos=True) == ids
+            return replace(one, kept=same)
+
+        candidates = [[kept(row, one) for one in best] for row, best in enumerate(found.candidates)]
+        return replace(found, onward=onward, candidates=candidates)
 
     def save(self, path):
         """Write weights (as 16-bit floats), configuration and card to `path`, the merges beside.

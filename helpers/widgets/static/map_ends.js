@@ -9,6 +9,7 @@ import { atTemperature } from "./map_insides.js";
 import { likeliest, rowOf } from "./map_trace.js";
 import { clamp, fitting, marksIn, spelt, textWidth } from "./text.js";
 
+const CUT_AGAIN = "can’t be scored, because the sentence would be cut into other tokens";
 const said = (names) => (marksIn(names) ? `${marksIn(names)}.` : "");
 
 // The tokens of a sum, two neighbours swapped: embeddings move along, the vectors of positions stay.
@@ -129,7 +130,9 @@ export function outputScene(model, where, width, room, row, dials) {
   const ring = dials?.choose ? 18 : 0;
   const names = [others, ...found.map((one) => spelt(one.token))];
   const token = clamp(Math.max(...names.map((name) => textWidth(name, 15))) + 16 + ring, 60, 150);
-  const told = ({ share, drawn, mark }) => (drawn ? `${brief(share)}, ${mark}` : percent(share));
+  const told = ({ share, drawn, mark }) => `${brief(share)}${drawn ? `, ${mark}` : ""}`;
+  // A token that vanishes when the sentence is cut again can't be scored.
+  const lost = ({ kept, drawn }) => model.scored && !kept && !drawn;
   const beside = 1.1 * Math.max(...found.map((one) => textWidth(told(one), 13))) + 8;
   const room2 = (width - left - token - 90 - beside) / 2;
   const [x1, x2] = slim ? [width - 108, width - 78] : [left + token, left + token + room2 + 90];
@@ -147,7 +150,7 @@ export function outputScene(model, where, width, room, row, dials) {
       const own = i === model.drawn[row];
       const listed = i < found.length;
       const fill = listed ? p.theme.query : p.theme.muted;
-      if (ring && listed)
+      if (ring && listed && !lost(one))
         p.box(left, y - 6, 12, 12, { radius: 6, edge: own ? p.theme.query : p.theme.muted, line: own ? 4 : 1.5 });
       const bar = clamp(pitch * 0.5, 8, 18);
       if (listed) p.ribbon(strip + 3, y0, left - 5, y, 1 + 4 * share, p.theme.query, 0.3 + 0.7 * share);
@@ -193,12 +196,15 @@ export function outputScene(model, where, width, room, row, dials) {
     `logit ${number(found[i].logit)}, probability ${percent(found[i].share)}`,
   ];
   if (ring) {
-    found.forEach(({ token: word, share }, i) => {
+    found.forEach((next, i) => {
       const [what, does] = model.scored ? ["the reference", "score it"] : ["what’s written", "write it"];
-      const act = i === model.drawn[row] ? `it is ${what}` : `${does} instead`;
+      const act = i === model.drawn[row] ? `it is ${what}` : lost(next) ? CUT_AGAIN : `${does} instead`;
       const rect = [left - 6, top + i * pitch, width - left + 3, pitch];
-      const tip = [...tell(one, i), `click: ${act}`];
-      scene.button(rect, `“${word}”, ${percent(share)}: ${act}`, { choose: i }, tip);
+      const [names, ...more] = tell(one, i);
+      const [tip, acts] = lost(next)
+        ? [[`${names} ${act}:`, ...more], {}]
+        : [[names, ...more, `click: ${act}`], { choose: i }];
+      scene.button(rect, `${names}, ${percent(next.share)}: ${act}`, acts, tip);
     });
   } else {
     const listed = classes ? "Likeliest classes" : "Likeliest next tokens";

@@ -76,7 +76,7 @@ export function likeliest(model, row, most, temperature = 1) {
   const own = model.chosen?.includes(row) ? "chosen" : model.kind === "GPT" && row >= model.given - 1 ? drew : "";
   const mark = model.scored ? "reference" : own;
   const isDrawn = (i) => Boolean(mark) && model.drawn[row] === i;
-  const named = ([token, logit, share], i) => ({ token, logit, share, drawn: isDrawn(i), mark });
+  const named = ([token, logit, share, , kept = 1], i) => ({ token, logit, share, kept, drawn: isDrawn(i), mark });
   const found = model.candidates[row].map(named);
   const drawn = found.find((one) => one.drawn);
   const first = found.slice(0, most);
