@@ -183,9 +183,9 @@ TOKEN = {"width": PITCH - 4, "height": 30, "bold": False}
 def training_and_inference_decoder():
     """A film: the encoder reads Une grande gare, for the decoder above, which is in training, and
     later for the one below, which writes. In training the target, A, large, station and eos, goes
-    in one place to the right, after bos. One pass predicts A, large, train and eos, and an arrow
-    leads from the mean of their losses back into the decoder. Lines lead to each prediction from
-    the inputs up to its place; that from station to the third is crossed out.
+    in one place to the right, after bos. Lines lead to the place of each prediction from the inputs
+    up to there; that from station to the third is crossed out. Then one pass predicts A, large,
+    train and eos, and arrows lead from the mean of their losses back into decoder and encoder.
     In writing each pass gives one token, which goes in as the next input. The third is train, so
     train goes in, and the fourth is station, not eos as in training.
     """
@@ -203,9 +203,9 @@ def training_and_inference_decoder():
     told = [
         "Training knows the target, the translation of “Une grande gare”.",
         "The target goes in too, one place to the right, after <bos>.",
-        "One pass makes all predictions at once. Their mean loss goes back to adjust the weights.",
-        "Lines show which inputs a prediction sees. The mask hides “station”, the answer, from "
+        "Lines show what each prediction will see. The mask hides “station”, the answer, from "
         "prediction 3.",
+        "One pass makes all predictions at once. Their mean loss goes back to adjust the weights.",
         "Prediction 3 is wrong, so its loss is high. "
         "Position 4 is still given “station”, the right word.",
         "Writing begins with <bos> alone. The first pass gives “A”.",
@@ -220,20 +220,20 @@ def training_and_inference_decoder():
 
 def _both(wanted, guessed, losses, own, moment, caption):
     scene = Scene(caption, 1.8, key=moment not in (0, 6, 7))
-    trained, passes, meant = moment > 1, max(moment - 4, 0), {4: 2, 7: 2, 8: 3}.get(moment)
+    trained, passes, meant = moment > 2, max(moment - 4, 0), {4: 2, 7: 2, 8: 3}.get(moment)
     title = "training: 1 pass" if trained else "training"
     scene.text("title", 4, 18, title, "query", TEXT, "start", True)
     scene.text("target", 4, 51, "target", "query", anchor="start", room=68)
     _encoder(scene, moment, passes)
     if moment:
-        lit = moment - 1 if moment in (3, 4) else None  # the token whose inputs are meant
-        _decoder(scene, "training", "query", 164, 4, lit, moment > 2, when=(0.6, 1))
+        lit = {2: 2, 4: 3}.get(moment)  # the token whose inputs are meant
+        _decoder(scene, "training", "query", 164, 4, lit, moment > 1, when=(0.6, 1))
         for i, word in enumerate(["<bos>", *wanted[:-1]]):
-            full, faint = i == 3 and moment in (4, 8), i == 3 == moment
+            full, faint = i == 3 and moment in (4, 8), (i, moment) == (3, 2)
             scene.card(f"training {i}", COLUMNS[i], 212, word, "query", full=full, when=(0, 0.6),
                        opacity=0.4 if faint else 1, start=i and (COLUMNS[i - 1], 45),
                        **TOKEN)  # fmt: skip
-    if moment == 3:
+    if moment == 2:
         scene.line("blocked", [(COLUMNS[3], 186), (COLUMNS[2], 142)], "result", 3, when=(0.6, 1))
         scene.text("cross", (COLUMNS[3] + COLUMNS[2]) / 2, 174, "×", "result", 30, bold=True,
                    when=(0.6, 1))  # fmt: skip
@@ -252,8 +252,8 @@ def _both(wanted, guessed, losses, own, moment, caption):
         scene.text("mean", 398, 18, f"mean loss {mean:.1f}", "result", anchor="end", bold=True,
                    when=(0.5, 0.7))  # fmt: skip
         scene.line("mean down", [(corner, 26), (corner, 152)], "result", 3, when=(0.65, 0.8))
-        scene.arrow("mean back", corner + 1, 152, COLUMNS[3] + 37, 152, "result", head=9,
-                    when=(0.8, 1))  # fmt: skip
+        for name, end in (("mean back", COLUMNS[3] + 37), ("mean on", 399)):  # both have weights
+            scene.arrow(name, corner, 152, end, 152, "result", head=9, when=(0.8, 1))
     if passes:
         _written(scene, own, meant, passes)
     return scene
