@@ -34,7 +34,7 @@ READ_AT, JAR_AT, COPY_AT, STATE_AT, WRITE_AT = 48, 84, 280, 334, 386  # the heig
 WIDE, HIGH = 70, 196  # a state as a jar of layers, while it is filled
 PAIR = (135, 92, 140), (275, 92, 140)  # both readers' jars, backward and forward: x, y and height
 TALL = (135, 92, HIGH), (275, 92, HIGH)  # and before they are copied
-BESIDE = [((x, 172, 190), (x + 84, 172, 190)) for x in (24, 302)]  # in the end: two such pairs
+BESIDE = [((x, 186, 178), (x + 100, 186, 178)) for x in (14, 296)]  # in the end: two such pairs
 COLOURS = ("query", "key", "value", "result", "second", "muted")
 
 
@@ -77,11 +77,11 @@ def _readers(french):
 
 
 def _travelling(written, short, long):
-    (read, _, on), (many, far_back, far_on) = short, long
+    (read, _, on), (many, _, far_on) = short, long
     left = [f"{row[0]:.0%}" for row in on]
     told = [
-        "Between a sentence and its translation there's only a hidden state of fixed size.",
-        "“le” goes in. So far the state depends on this word alone.",
+        "Between a sentence and its translation there's only a context vector of fixed size.",
+        "“le” goes into the forward reader, whose state depends on it alone.",
         f"“chat” goes in. “le” now makes up {left[1]} of what the state depends on.",
         "“noir” goes in. The jar hasn't grown, so the layers below get thinner.",
         "“dort” goes in, and takes the most room.",
@@ -92,13 +92,13 @@ def _travelling(written, short, long):
         f"s₀, another copy and <bos> make s₁, which writes “{written[0]}”.",
         f"“{written[0]}” goes in next, with the same c, and so on until <eos>.",
         f"Now {len(many)} tokens go in, and the jars stay as small. How much is left of “le”?",
-        f"Only {far_back[0][0]:.0%} of one state and {far_on[-1][0]:.0%} of the other. "
-        "The longer the sentence, the less room there is for each word.",
+        f"Forwards, “le” falls from {left[5]} to {far_on[-1][0]:.0%}: with more words, each has "
+        "less room. Backwards, “le” is the word just read.",
     ]
     for moment, caption in enumerate(told):
         scene = Scene(caption, {10: 3.6, 11: 3.6}.get(moment, 1.9), moment in (0, 2, 6, 7, 10, 12))
         if moment == 0:
-            _narrow(scene, read, on[-1], written)
+            _narrow(scene, *short, written)
         elif moment < 7:
             _reading(scene, read, on, moment)
         elif moment < 11:
@@ -121,17 +121,17 @@ def _words(scene, read, seen):
                    opacity=0.55 if i < seen else 1)  # fmt: skip
 
 
-def _narrow(scene, read, state, written):
-    """Draw what the film is about: many words, one state, many words."""
+def _narrow(scene, read, back, on, written):
+    """Draw what the film is about: many words, two states, many words."""
     _words(scene, read, 0)
-    _jar(scene, "", "forth", read, state, (205, 130, 156), whole=True)
+    _jar(scene, "", "back", read, back[0], (165, 130, 156), whole=True)
+    _jar(scene, "", "forth", read, on[-1], (245, 130, 156), whole=True)
     for i, (x, word) in enumerate(zip(PLACES, written, strict=True)):
-        near = 240 + 0.1 * (x - 240)
+        near = 240 + 0.35 * (x - 240)
         scene.arrow(f"goes in {i}", x, READ_AT + 20, near, 122, COLOURS[i], 2, 9)
         scene.arrow(f"comes out {i}", near, 294, x, WRITE_AT - 21, "muted", 2, 9)
         scene.card(f"written {i}", x, WRITE_AT, word, "ink", 74)
-    scene.text("state", 290, 204, "hidden state:", "ink", anchor="start")
-    scene.text("size", 290, 229, "64 numbers", "ink", anchor="start")
+    scene.text("size", 328, 214, "2 × 64 numbers", "ink", anchor="start")
     scene.text("decoder", 6, 424, "the decoder writes", "muted", anchor="start", bold=True)
 
 
@@ -149,6 +149,7 @@ def _reading(scene, read, states, seen):
         scene.text(f"evenly {i}", x, 334, f"{1 / (i + 1):.0%}", "muted", when=(0.2, 1))
     scene.text("blue", 6, 376, "blue: how much of the state is “le”", COLOURS[0], anchor="start")
     scene.text("grey", 6, 402, "grey: an even share", "muted", anchor="start")
+    scene.text("size", 318, 402, "jar: 64 numbers", "ink", anchor="start")
 
 
 def _context(scene, read, back, on, boxes, name="", shares=False, dim=False):
@@ -156,26 +157,26 @@ def _context(scene, read, back, on, boxes, name="", shares=False, dim=False):
     middle = (boxes[0][0] + boxes[1][0] + WIDE) / 2
     for reader, state, box in zip(("back", "forth"), (back[0], on[-1]), boxes, strict=True):
         _jar(scene, name, reader, read, state, box, dim=dim)
-        if boxes not in BESIDE:
-            side, way = (-12, "← backwards") if reader == "back" else (WIDE + 12, "forwards →")
-            scene.text(f"{reader} way", box[0] + side, box[1] + 40, way, "muted",
-                       anchor="end" if reader == "back" else "start", when=(0.3, 0.6))  # fmt: skip
+        way, side = ("backwards", 69) if reader == "back" else ("forwards", 411)
+        x, y = (box[0] + WIDE / 2, -10) if boxes in BESIDE else (side, 40)
+        scene.text(f"{name}{reader} way", x, box[1] + y, way, "muted", room=98, when=(0.5, 0.7))
         if shares:
             scene.text(f"{name}{reader} share", box[0] + WIDE / 2, sum(box[1:]) + 26,
                        f"le {state[0]:.0%}", COLOURS[0], 20, bold=True, when=(0.6, 1))  # fmt: skip
     if shares:
         even = f"even share {1 / len(read):.0%}"
         scene.text(f"{name}even", middle, sum(boxes[0][1:]) + 54, even, "muted", when=(0.6, 1))
-    words = f"{len(read)} tokens" if boxes in BESIDE else "context vector c"
-    scene.text(f"{name}context", middle, boxes[0][1] - 12, words, "ink", bold=True)
+    words, high = (f"{len(read)} tokens", 34) if boxes in BESIDE else ("context vector c", 12)
+    scene.text(f"{name}{words}", middle, boxes[0][1] - high, words, "ink", bold=True,
+               when=(0.5, 0.7))  # fmt: skip
 
 
 def _lengths(scene, short, long, measured):
     """Draw the jars of a short and a long sentence; in the end, only “le” is bright."""
     scene.text("encoder", 6, 20, "the encoder reads", "muted", anchor="start", bold=True)
     for i, word in enumerate(long[0]):
-        scene.text(f"word {i}", 48 + 96 * (i % 5), 48 + 26 * (i // 5), word, _colour(i), bold=True,
-                   opacity=0.5 if i and measured else 1, when=(0, 0.35))  # fmt: skip
+        scene.text(f"of many {i}", 48 + 96 * (i % 5), 48 + 26 * (i // 5), word, _colour(i),
+                   bold=True, opacity=0.5 if i and measured else 1, when=(0.5, 0.62))  # fmt: skip
     _context(scene, *short, BESIDE[0], shares=True, dim=measured)
     _context(scene, *long, BESIDE[1], "long ", measured, measured)
 
@@ -190,25 +191,26 @@ def _jar(scene, name, reader, read, state, at, new=None, dim=False, whole=False)
     x, y, high = at
     layer = f"{'whole ' if whole else ''}{name}{reader}"  # nothing comes from a whole jar's layers
     second = at == TALL[0]  # fills when there is room, from the last word on
+    moves = (0.48, 0.62) if high == BESIDE[0][0][2] else (0, 0.75)  # when what was there has gone
     for i, top, thick in _stacked(state, high, reader == "forth"):
-        when, come = (0, 0.75), {}
+        when, come = moves, {}
         if i == new:  # its card has been there, from which it comes
             when, come = (0.4, 1), {"start": {"y": READ_AT - 17, "height": 34}}
         elif second:
             when = 0.8 - 0.08 * i, 1 - 0.08 * i
             come = {"start": {"x": PLACES[i] - WIDE / 2, "y": READ_AT - 10, "height": 20}}
         elif len(read) > 6:  # poured from the words, one after the other
-            when = 0.2 + 0.02 * i, 0.6 + 0.02 * i
+            when = 0.6 + 0.01 * i, 0.8 + 0.01 * i
             start = {"x": 13 + 96 * (i % 5), "y": 36 + 26 * (i // 5), "height": 12, "opacity": 0.5}
             come = {"start": start}
         scene.rect(f"{layer} {i}", x, y + top, WIDE, thick, _colour(i), round=1, line=0,
                    tint=0.3 if dim and i else 1, when=when, **come)  # fmt: skip
-        if thick > 17 and len(read) == 6 and not dim:
+        if thick > 17 and len(read) == 6 and not dim and not whole:
             come = {"start": {"y": READ_AT + 6}} if i == new else {}
             scene.text(f"{layer} word {i}", x + WIDE / 2, y + top + thick / 2 + 6, read[i], "paper",
                        bold=True, room=WIDE - 4, when=when, **come)  # fmt: skip
     scene.rect(f"{name}{reader} jar", x - 3, y - 3, WIDE + 6, high + 6, "none", "ink",
-               when=(0.3, 0.5) if second else (0, 0.75))  # fmt: skip
+               when=(0.3, 0.5) if second else moves)  # fmt: skip
 
 
 def _translation(scene, said, before, done):
@@ -219,7 +221,7 @@ def _translation(scene, said, before, done):
         turn = max(i - before, 0) * part
         copied, made = turn + 0.45 * part, turn + 0.7 * part
         fly = {"when": (turn, copied)}
-        scene.card(f"copy {i}", x, COPY_AT, "c", "result", 40, True, 28, start=(240, 160), **fly)
+        scene.card(f"copy {i}", x, COPY_AT, "c", "ink", 40, height=28, start=(240, 160), **fly)
         scene.arrow(f"in {i}", x, COPY_AT + 16, x, STATE_AT - 14, "ink", 2, 9, **fly)
         scene.card(f"state {i}", x, STATE_AT, f"s{'₀₁₂₃₄₅₆'[i]}", "ink", 40, height=26,
                    start=(x, STATE_AT - 20), when=(copied, made))  # fmt: skip
@@ -262,8 +264,8 @@ def decoder_looking_back():
         return f"{weights[i][j]:.2f} of {STATES[j]}"
 
     told = [
-        f"The encoder has kept seven states. To write “a”, the decoder takes {of(0, 0)} and "
-        f"{of(0, 1)}.",
+        "The encoder has kept seven states.",
+        f"To write “a”, the decoder takes {of(0, 0)} and {of(0, 1)}.",
         f"For “doctor” it weighs all seven anew, and takes {of(1, 1)}.",
         f"For “looks” it takes {of(2, 2)}.",
         f"“for” has no French word of its own. The decoder takes {of(3, 2)} and {of(3, 3)}.",
@@ -271,10 +273,10 @@ def decoder_looking_back():
         f"For “letter” it takes {of(5, 4)} …",
         f"… for the full stop {of(6, 5)} …",
         "… and even for <eos> mostly h₆.",
-        "Eight words, eight rows of weights: nearly a diagonal, with a kink at “for”.",
+        "Eight tokens, eight rows of weights: nearly a diagonal, with a kink at “for”.",
     ]
-    scenes = [Scene(caption, 1.9, key=i not in (2, 5, 6)) for i, caption in enumerate(told)]
-    for now, scene in enumerate(scenes):
+    scenes = [Scene(caption, 1.9, key=i not in (0, 3, 6, 7)) for i, caption in enumerate(told)]
+    for now, scene in enumerate(scenes, -1):  # at first nothing is weighed
         _gaze(scene, read, written, weights, now)
     return film(scenes, 432)
 
@@ -285,24 +287,23 @@ def _gaze(scene, read, written, weights, now):
     foot, pitch = (118, 40) if last else (250, 23)
     grows = {"when": (0, 0.8)} if last else {}
     scene.text("read", 6, 18, "read", "query", anchor="start", bold=True)
-    scene.text("written", WROTE_AT, foot - 24, "written", "key", anchor="start", bold=True,
-               **grows)  # fmt: skip
+    scene.text("written", WROTE_AT, foot - 24, "written", "key", anchor="start", bold=True, **grows)
     for j, (x, word) in enumerate(zip(COLUMNS, read, strict=True)):  # aslant, as words are wider
         scene.text(f"read {j}", x + 4, 86, word, "ink", anchor="start", bold=True, turn=-50,
                    room=200)  # fmt: skip
         if last:
             continue
-        weight = weights[now][j]
+        weight, half = weights[now][j] if now >= 0 else 0, {"when": (0, 0.5)}
+        scene.rect(f"state {j}", x - 22, 114, 44, 30, "result", "query", SHADE * weight, **half)
+        scene.text(f"h {j}", x, 135, STATES[j], "ink")
+        if now < 0:
+            continue
         said = f"{weight:.2f}".replace("0.00", "0")
         scene.text(f"weight {j}", x, 106, said, "result" if weight > SEEN else "muted",
-                   bold=weight > SEEN, when=(0, 0.5))  # fmt: skip
+                   bold=weight > SEEN, **half)  # fmt: skip
         end = LOOK_AT[0] + 0.12 * (x - LOOK_AT[0]), LOOK_AT[1] - 17
         scene.line(f"gaze {j}", [(x, 144), end], "result", round(max(14 * weight, 1.5), 1),
-                   opacity=1 if weight > SEEN else 0.35, when=(0, 0.5))  # fmt: skip
-        scene.rect(
-            f"state {j}", x - 22, 114, 44, 30, "result", "query", SHADE * weight, when=(0, 0.5)
-        )
-        scene.text(f"h {j}", x, 135, STATES[j], "ink")
+                   opacity=1 if weight > SEEN else 0.35, **half)  # fmt: skip
     if not last:
         scene.card("decoder", *LOOK_AT, "decoder", "key", 100, True)
     for i, word in enumerate(written):
@@ -344,17 +345,18 @@ def bahdanau_step():
     layer, pair = toy.model.decoder.attention, (step["state"], step["encoder"][2])
     with torch.inference_mode():
         pair += layer.query_proj(pair[0]), layer.key_proj(pair[1]), layer.energy.weight[0]
+    summed = [number(one[FOUR][0]) for one in (pair[2], pair[3], pair[2] + pair[3])]
     told = [
         "“the” is written. What comes next?",
         "The decoder's state s goes to every encoder state: six pairs.",
         "Take noir. s and h₃ are 128 numbers each, of which you see four.",
         "Two learned matrices, W and U, turn them into vectors that can be added.",
-        "They are added, entry by entry.",
+        f"They are added entry by entry: {summed[0]} + {summed[1]} = {summed[2]}.",
         "tanh squashes every entry of the sum into −1 to 1.",
         "The dot product with the learned v makes one number of it: the score.",
-        "It's one small network, with the same W, U and v for every pair.",
+        "It's one small network, the same for every pair.",
         "The other five pairs go through it too, and each gets its score.",
-        "A softmax turns the scores into weights that sum to 1.",
+        "A softmax turns scores into weights that sum to 1.",
         "Each state flows into the context, times its weight. The other four weigh under 0.005.",
         "Context, state and previous word give the next state. It writes “black”.",
     ]
@@ -376,11 +378,12 @@ def _once(step, pair, moment, caption):
             turn = 0.1 + 0.18 * (i - (i > 2))  # one after the other, all through the same network
             come = {"start": {"x": 240, "y": 338}, "when": (turn + 0.08, turn + 0.18)}
             if moment == 6:
-                come = {"start": {"x": 414, "y": 422}, "when": (0.7, 1)}
+                come = {"start": {"x": 436, "y": 422}, "when": (0.7, 1)}
             elif moment == 8 and i != 2:
                 scene.card(f"pair {i}", 240, 330, f"s, h{small[i]}", "query", 64, height=28,
                            opacity=0, start=(x, KEY_AT + 30), when=(turn, turn + 0.08))  # fmt: skip
-            scene.text(f"score {i}", x, SCORE_AT, number(scores[i]), "ink", 19, bold=True, **come)
+            y = SCORE_AT + 34 * (moment >= 8)  # where s was
+            scene.text(f"score {i}", x, y, number(scores[i]), "ink", 19, bold=True, **come)
         if moment >= 9:
             high = 48 * shares[i]
             scene.rect(f"bar {i}", x - 34, BAR_AT - high, 68, high, "result",
@@ -394,8 +397,7 @@ def _once(step, pair, moment, caption):
     if moment in (7, 8):
         scene.card("network", 240, 332, "v · tanh(W s + U h)", "value", 210, height=44)
     if moment >= 8:
-        scene.text("scores", 6, SCORE_AT + 28, "score e", "ink", anchor="start",
-                   when=(0.6, 1))  # fmt: skip
+        scene.text("scores", 6, SCORE_AT + 8, "score e", "ink", anchor="start", when=(0.6, 1))
     if moment >= 9:
         scene.text("weights", 6, BAR_AT - 34, "weight α", "result", anchor="start")
     scene.text("writes", 6, WRITTEN_AT + 6, "the decoder writes", "key", anchor="start", bold=True,
@@ -464,10 +466,9 @@ def _opened(scene, state, noir, from_query, from_key, v, moment):
     else:
         four, score = (total.tanh() * v)[FOUR].sum().item(), (total.tanh() * v).sum().item()
         rest = number(round(score, 2) - round(four, 2))
-        sums = f"these 4: {number(four)}  +  {len(v) - 4} more: {rest}  ="
-        scene.text("sums", 380, 422, sums, "muted", anchor="end", when=(0.3, 0.5))
-        scene.text("score", 414, 422, number(score), "ink", 20, bold=True,
-                   when=(0.5, 0.7))  # fmt: skip
+        sums = f"{number(four)} (these 4) + {rest} (the other {len(v) - 4}) ="
+        scene.text("sums", 396, 422, sums, "muted", anchor="end", when=(0.3, 0.5))
+        scene.text("score", 436, 422, number(score), "ink", 20, bold=True, when=(0.5, 0.7))
 
 
 PICTURES = [hidden_state_travelling, decoder_looking_back, bahdanau_step]

@@ -134,17 +134,21 @@ def test_in_the_plane_all_numbers_follow_from_the_words_and_matrices_that_it_sho
 
 
 def test_training_and_writing_differ_where_the_caption_says_so():
-    shapes = show("training_and_inference_decoder").data["scenes"][8]["shapes"]
+    scenes = [scene["shapes"] for scene in show("training_and_inference_decoder").data["scenes"]]
+    shapes = scenes[8]
+    assert "training sees 0 0" in scenes[2]  # no answer is there before it is hidden
+    assert "guess 0" not in scenes[2]
     names = ("training 3", "guess 3", "given 3", "own 3")  # input and output of both
     said = [shapes[f"{name}.text"]["text"] for name in names if shapes[name]["fill"] != "paper"]
     assert said == ["station", "<eos>", "train", "station"]
     losses = [float(shapes[f"loss of {i}"]["text"]) for i in range(4)]
     assert shapes["mean"]["text"] == f"mean loss {sum(losses) / 4:.1f}"
-    assert shapes["mean back"]["angle"] == 180  # into the decoder
+    assert (shapes["mean back"]["angle"], shapes["mean on"]["angle"]) == (180, 0)  # into both
 
 
 def test_an_english_word_appears_when_its_weights_are_there_and_its_caption_says_them():
-    *scenes, last = show("decoder_looking_back").data["scenes"]
+    first, *scenes, last = show("decoder_looking_back").data["scenes"]
+    assert not any(name.startswith(("weight", "written ", "cell")) for name in first["shapes"])
     for i, scene in enumerate(scenes):
         shapes = scene["shapes"]
         assert sum(bool(re.fullmatch(r"written \d", name)) for name in shapes) == i + 1
@@ -168,7 +172,7 @@ def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows()
     near = {"rtol": 0, "atol": 0.0051}  # digits as shown
     assert torch.allclose(column("W s entry") + column("U h₃ entry"), column("sum entry"))
     torch.testing.assert_close(column("sum entry").tanh(), column("tanh entry"), **near)
-    four, rest = map(float, re.findall(r": ([\d.]+)", shapes["sums"]["text"]))
+    four, rest = map(float, re.findall(r"([\d.]+) \(", shapes["sums"]["text"]))
     assert column("tanh entry") @ column("v entry") == pytest.approx(four, abs=0.0051)
     assert f"{four + rest:.2f}" == shapes["score"]["text"] == shapes["score 2"]["text"]
     torch.testing.assert_close(column("score", 6).softmax(0), column("weight", 6), **near)

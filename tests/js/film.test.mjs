@@ -17,12 +17,13 @@ test("a shape that keeps its name is on its way, colours too; at the end it is j
 });
 
 test("what is new comes from its start or fades in, what goes fades out, words are exchanged", () => {
-  const before = { old: dot, word: { kind: "text", text: "a", x: 0 } };
-  const after = { word: { kind: "text", text: "b", x: 8 }, grown: { ...dot, start: { r: 0 } }, born: dot };
+  const before = { old: dot, word: { kind: "text", text: "a", x: 0, bold: false } };
+  const after = { word: { kind: "text", text: "b", x: 8, bold: true }, grown: { ...dot, start: { r: 0 } }, born: dot };
   const ways = waysBetween(before, after);
   assert.equal(ways.length, 5); // the old dot, two words, two new dots
   assert.equal(ways[0].to.opacity, 0);
   assert.deepEqual([ways[1].from.text, ways[1].to.text, ways[1].to.opacity, ways[1].to.x], ["a", "a", 0, 8]);
+  assert.equal(ways[1].to.bold, false); // what goes looks as it did
   assert.deepEqual([ways[2].from.text, ways[2].from.opacity, ways[2].from.x], ["b", 0, 0]);
   assert.deepEqual([ways[3].from.r, ways[3].to.start], [0, undefined]);
   assert.equal(ways[4].from.opacity, 0);

@@ -51,7 +51,8 @@ export function waysBetween(before, after) {
       ways.push({ from: { ...to, ...GONE, ...start }, to, when, fade, born: true });
     } else if (old.text === to.text) ways.push({ from: old, to, when });
     else {
-      ways.push({ from: old, to: { ...to, text: old.text, ...GONE }, when, fade: [0, 0.5] });
+      const was = { ...to, text: old.text, fill: old.fill, bold: old.bold, ...GONE };
+      ways.push({ from: old, to: was, when, fade: [0, 0.5] });
       ways.push({ from: { ...old, text: to.text, ...GONE }, to, when, fade: [0.5, 1] });
     }
   }
