@@ -424,6 +424,10 @@ def test_without_a_head_the_map_shows_what_the_model_does_without_it(translator)
             assert view.trace.candidates == translator.trace(text).candidates != whole.candidates
         assert view._trace["written"][2:][: len(said.split())] == said.split()
         assert view._inside["whole"][0] == ("A", whole.candidates[0][0].probability)
+    view.off = ["decoder/2/cross-attention/0", "decoder/2/cross-attention/1"]
+    step = next(one for one in view._tour if "averaged over the heads" in one["text"])
+    mean = view.trace.decoder.layers[-1][1].heads.weights[2:].mean(0)[step["written"]]
+    assert f"gets {100 * mean.max():.0f}% of the weight" in step["text"]  # what is off has no say
     view.off = ["encoder/1/self-attention/1", place]
     view.place = "decoder/1/masked-self-attention/3/5,1/why"
     score = view.trace.decoder.layers[1][0].heads.scores[3, 5, 1]  # of the model without them

@@ -1,7 +1,6 @@
 """The map's tours: sentences that drive the picture, filled in with the learner's own words."""
 
 import math
-import string
 
 from helpers.pretrained.recurrent_trace import RecurrentTrace
 from helpers.widgets.readable import percent, readable
@@ -285,11 +284,11 @@ WITHOUT = {
 }
 
 
-def tour_of(trace, tour) -> list[dict]:
+def tour_of(trace, tour, off=()) -> list[dict]:
     """Write a tour for one trace: a name from `TOURS`, names from `STEPS`, or "" for none.
 
-    Each step has its `text` and what it sets: `place`, `follow`, `written`, `beat`, `parts`. If
-    there is no such tour or step, it is a ValueError.
+    Each step has its `text` and what it sets: `place`, `follow`, `written`, `beat`, `parts`. Heads
+    that are `off` aren't spoken of. If there is no such tour or step, it is a ValueError.
     """
     if isinstance(tour, str) and tour and tour not in TOURS:
         raise ValueError(f"there is no tour {tour!r}; there are: {', '.join(TOURS)}.")
@@ -304,25 +303,19 @@ def tour_of(trace, tour) -> list[dict]:
         instead = INSTEAD[trace.kind].items()
         instead = {name: other for name, other in instead if not untrue.get(other)}
         names = [instead.get(name, name) for name in names if name not in WITHOUT[trace.kind]]
-    words = _words(trace)
+    words = _words(trace, off)
     return [_filled(words, *STEPS[name]) for name in names]
 
 
 def _filled(words, text, state=None):
     def fill(value):
-        if not isinstance(value, str):
-            return value
-        whole = value[1:-1]
-        return words[whole] if value == f"{{{whole}}}" else value
+        return words.get(value[1:-1], value) if isinstance(value, str) else value
 
-    used = {name for _, name, _, _ in string.Formatter().parse(text) if name}
-    return {
-        "text": text.format(**{name: words[name] for name in used}),
-        **{key: fill(value) for key, value in (state or {}).items()},
-    }
+    state = {key: fill(value) for key, value in (state or {}).items()}
+    return {"text": text.format(**words), **state}
 
 
-def _words(trace):
+def _words(trace, off):
     """Gather what the sentences name: this trace's own tokens and numbers."""
     stack = trace.stacks[0]
     name = "decoder" if stack is trace.decoder else "encoder"
@@ -351,7 +344,7 @@ def _words(trace):
         "aim": trace.aim,
     }
     if len(trace.stacks) == 2:
-        return words | _target_words(trace, source)
+        return words | _target_words(trace, source, off)
     return words | (_drawn_words(trace) if trace.candidates else {})
 
 
@@ -392,10 +385,13 @@ def _next_words(trace, row, token, share):
     }
 
 
-def _target_words(trace, source):
+def _target_words(trace, source, off):
     layer = len(trace.decoder.layers) - 1
     cross = next(part for part in trace.decoder.layers[-1] if part.kind == "cross-attention")
-    mean = cross.heads.weights.mean(0)
+    home = f"decoder/{layer}/cross-attention"
+    heads = range(len(cross.heads.weights))
+    heads = [head for head in heads if f"{home}/{head}" not in off] or heads
+    mean = cross.heads.weights[heads].mean(0)
     written = _tokens(trace.written)
     rows = [i for i, token in enumerate(written) if _is_word(token)] or [0]
     words = [i for i, token in enumerate(source) if _is_word(token)] or [0]
@@ -404,12 +400,12 @@ def _target_words(trace, source):
     differ = [i for i in rows if percent(mean[i].max().item()) != percent(shares[i])]
     row = max(differ or rows, key=lambda i: mean[i, words].max().item())
     key = mean[row].argmax().item()
-    head = cross.heads.weights[:, row, key].argmax().item()
+    head = heads[cross.heads.weights[heads, row, key].argmax().item()]
     return _next_words(trace, row, written[row], shares[row]) | {
         "looked_at": source[key],
         "looked_share": percent(mean[row, key].item()),
         "cross_head": head + 1,
-        "cross_number": f"decoder/{layer}/cross-attention/{head}/{row},{key}",
+        "cross_number": f"{home}/{head}/{row},{key}",
         "follow_target": f"decoder:{row}",
     }
 

@@ -215,7 +215,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
 
     def _show(self, trace):
         with self.hold_sync():
-            self.trace, self._tour = trace, tour_of(trace, self._of_tour)
+            self.trace, self._tour = trace, tour_of(trace, self._of_tour, self.off)
             if self.recurrent:
                 self._trace, self._data = pack_recurrent(trace)
                 return

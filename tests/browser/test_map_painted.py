@@ -372,6 +372,11 @@ def test_play_pause_and_steps(offline, trace):
     slider.fill(str(last))
     expect(page.locator(".mm-words")).to_contain_text("“<eos>”")
     expect(target).to_have_count(12)
+    for _ in range(2):  # a followed token keeps the step, and letting go of it too
+        open_(page, "^Source token 3: noir")
+        expect(slider).to_have_value(str(last))
+        expect(target).to_have_count(12)
+    expect(page.locator(".mm-words")).to_contain_text("“<eos>”")
     slider.fill("10")  # the second of the decoder's layers, for its first token
     expect(page.locator(".mm-words")).to_contain_text("Decoder layer 2: with its own weights")
     expect(target).to_have_count(1)
@@ -427,11 +432,13 @@ def test_the_tour_of_lesson_00_on_a_page_that_stays_where_it_is(offline, trace, 
     view = model_map(trace, tour="00")
     page = offline(view, (width, 800))
     heights, pictures = {page.locator(".mm").bounding_box()["height"]}, set()
+    page.evaluate("document.body.style.padding = '900px 0'; scrollTo(0, 1200)")
     page.get_by_role("button", name="Take the tour: 12 steps").click()
     for i, step in enumerate(view._tour):
         expect(page.locator(".mm-words")).to_contain_text(step["text"])
         expect(page.locator(".mm-count")).to_have_text(f"{i + 1} of 12")
         page.wait_for_timeout(60)
+        assert page.locator(".mm").bounding_box()["y"] >= 0  # the encoder isn't out of sight
         pictures.add(page.locator(".mm-stage canvas").first.evaluate("c => c.toDataURL()"))
         heights.add(page.locator(".mm").bounding_box()["height"])
         page.get_by_role("button", name="Finish" if i == 11 else "Next", exact=True).click()

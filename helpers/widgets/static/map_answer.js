@@ -156,7 +156,8 @@ export function keyOf(model, width) {
   ];
   const bars = model.scored ? { query: "the likeliest token", key: "another one" } : {};
   const shown = entered.cols < entered.width ? `${entered.cols} of its` : "its";
-  const bands = model.stacks.length > 1 ? { query: "masked", key: "cross" } : { query: "attention, all heads" };
+  const [self, cross] = ["self-attention", "cross-attention"];
+  const bands = model.stacks.length > 1 ? { query: self, key: cross } : { query: `${self}, all heads` };
   const groups = [
     [
       [30, (p, x, y) => p.row(entered, 0, x, y - 5, 30, 10)],

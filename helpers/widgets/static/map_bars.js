@@ -226,10 +226,10 @@ export class Bars {
 
   // One place for words, of one height, so that the page stays where it is.
   showWords() {
-    const { beat, scene, stop, tour, follow, place } = this.view;
+    const { plays, scene, stop, tour, follow, place } = this.view;
     let words = scene.hint || this.atRest();
     if (follow && !place) words = followWords(this.view);
-    if (beat >= 0 && scene.beats.length) words = scene.beats[this.view.shown].words;
+    if (plays && scene.beats.length) words = scene.beats[this.view.shown].words;
     if (stop >= 0)
       words = `${tour[stop].text}${tour[stop].habit ? ` ${scene.does || clearestHead(this.view.trace.stacks[0])}` : ""}`;
     if (this.view.said) words = this.view.said;

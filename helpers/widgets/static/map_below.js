@@ -17,9 +17,9 @@ export function belowOf(view) {
     });
   const below = make("button", { type: "button", class: "mm-below", onclick: scroll });
   const show = () => {
-    const { beat, stop } = view; // what plays, and the tour, scroll by themselves
+    const { plays, stop } = view; // what plays, and the tour, scroll by themselves
     below.hidden = !view.scrolls || (!long() && !top());
-    below.style.visibility = beat >= 0 || stop >= 0 ? "hidden" : "";
+    below.style.visibility = plays || stop >= 0 ? "hidden" : "";
     const words = long() ? ["↓ more", "↑ back up"] : both() ? ["↓ decoder", "↑ encoder"] : ["↓ answer", "↑ back up"];
     below.textContent = words[Number(low())];
   };

@@ -74,6 +74,7 @@ export const choosing = {
   },
   goesOn() {
     this.choosing = false;
+    this.bring(); // the strip below the picture moves the buttons down
     if (this.scores) return this.hear(this.costs());
     if (this.trace.recurrent) return this.hear("");
     const { written, chosen, given, whole, drawnAt } = this.trace;
@@ -84,6 +85,7 @@ export const choosing = {
     const heat = drawnAt ? ` at temperature ${drawnAt[drawnAt.length - 1].toFixed(1)}` : "";
     const after = row < written.length - 1 ? `, and the model went on from it${heat}` : "";
     const drew = heat ? `The model went on${heat}` : "As the model wrote it";
-    this.hear(`${chosen.length ? `You wrote “${written[row]}” yourself${after}` : drew}: ${all}`);
+    const wrote = written[row] === "␣" ? "a space, “␣”," : `“${written[row]}”`;
+    this.hear(`${chosen.length ? `You wrote ${wrote} yourself${after}` : drew}: ${all}`);
   },
 };

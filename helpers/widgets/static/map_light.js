@@ -13,7 +13,7 @@ const TOGETHER = {
 
 export function lightOf(view) {
   // What is still to come isn't there yet while it plays.
-  const veil = view.beat >= 0 ? "paper" : "veil";
+  const veil = view.plays ? "paper" : "veil";
   // The weight that answers what the tour asked.
   const first = view.answered && ((p) => p.frame(...view.scene.first, p.theme.key, 3));
   return { ...litOf(view), veil, marks: view.place ? first : marksOf(view) };
@@ -46,7 +46,7 @@ export function framedOf({ stop, tour, trace }) {
 
 function litOf(view) {
   const { scene, trace, place } = view;
-  if (view.beat >= 0 && scene.beats.length) return playedTo(view);
+  if (view.plays && scene.beats.length) return playedTo(view);
   // At rest, where all is in view, bands show what the answer comes from.
   if (view.rests && scene.start && !view.scrolls)
     return { ...followed(scene, trace, trace.decoder ? `decoder:${view.current}` : "encoder:0"), lit: null };

@@ -25,7 +25,8 @@ class MapView {
     this.stage = new Stage({
       open: (place, head, row) => this.open(place, head, row),
       follow: (token) => {
-        this.set({ follow: this.follow === token ? "" : token, beat: -1, everything: true });
+        this.pause();
+        this.set({ follow: this.follow === token ? "" : token, everything: true });
         if (this.follow) this.drawn = () => this.say(this.bars.words.textContent);
       },
       choose: (rank) => this.choose(rank),
@@ -125,6 +126,11 @@ class MapView {
     return this.trace.image ? Number(this.follow.split(":")[1] || 0) : this.current;
   }
 
+  // A step is told; while a token is followed, it waits.
+  get plays() {
+    return this.beat >= 0 && (!this.follow || this.place);
+  }
+
   set(changes) {
     if (!["sentence", "chosen", "reference", "off"].some((name) => name in changes)) this.said = "";
     this.touched = true;
@@ -148,7 +154,7 @@ class MapView {
     const output = place.endsWith("decoder/output");
     // Out of the logits, all that follows a chosen token is there.
     const [all, chosen] = [this.trace.written?.length - 1, !place && this.trace.drawnAt && this.trace.chosen.length];
-    const written = output && !this.trace.scored ? row : chosen ? all : this.model.get("written");
+    const written = output && !this.trace.scored ? row : chosen ? all : this.rows - 1;
     const kept = place && !this.trace.image ? "" : this.follow;
     const follow = output && this.trace.scored ? `decoder:${row}` : kept;
     this.set({ place, written, follow, beat: -1, stop: -1, everything: true });
@@ -162,7 +168,7 @@ class MapView {
     const steps = trail(this.place, this.trace);
     if (steps.length > 1) return this.open(steps[steps.length - 2].place);
     this.pause();
-    this.set({ follow: "", beat: -1, stop: -1 });
+    this.set({ follow: "", beat: this.follow ? this.beat : -1, stop: -1 });
   }
   toDepth(depth) {
     // Beside the heads lies what belongs to none: from there, to the layer's.
@@ -229,15 +235,18 @@ class MapView {
 
   goTo(stop) {
     this.pause();
-    // Not left by a click on the picture.
-    if (stop < 0 || stop >= this.tour.length) this.bars.left = -1;
-    if (stop < 0 || stop >= this.tour.length)
-      return this.set({ stop: -1, place: "", follow: "", beat: -1, everything: true });
-    const { text, parts, habit, answer, losses, back, ...state } = this.tour[stop];
-    const written = state.written === undefined ? this.model.get("written") : state.written;
-    this.set({ place: "", follow: "", beat: -1, everything: true, ...state, written, stop });
+    this.bars.left = -1; // only a click on the picture leaves a tour half-way
+    const { text, parts, habit, answer, losses, back, ...state } = this.tour[stop] || { stop: -1 };
+    this.set({ place: "", follow: "", beat: -1, everything: true, stop, ...state });
+    if (!text) return;
     if (back) this.flowBack();
+    this.bring();
     this.say(text);
+  }
+
+  // The page scrolls no further than it has to; where not all of the map fits, its buttons are there.
+  bring() {
+    this.drawn = () => [this.root, this.bars.foot].forEach((one) => one.scrollIntoView({ block: "nearest" }));
   }
 
   // The step that the picture shows: outside of playing, all that is there.
@@ -316,7 +325,7 @@ class MapView {
     if (this.at !== this.place) [this.from, this.at] = [this.at || "", this.place];
     const entering = this.place && !this.from.startsWith(this.place);
     this.sought = told;
-    const { rects = [], now } = this.beat >= 0 ? this.scene.beats[this.shown] : {};
+    const { rects = [], now } = this.plays ? this.scene.beats[this.shown] : {};
     const { target: held } = document.activeElement; // of the stage's buttons, the one with the focus
     const known = this.stop >= 0 ? framedOf(this) || lit : this.answered && [this.scene.first];
     const lost = (this.here === "loss" && this.scene.parts.loss) || this.built(lit);
