@@ -1,7 +1,11 @@
-"""What several tests need: variants that run once a week, functions that fail, a new Python."""
+"""What several tests need: variants run once a week, functions that fail, a Python, a server."""
 
+import contextlib
+import functools
+import http.server
 import subprocess
 import sys
+import threading
 
 import pytest
 from stages import ROOT
@@ -33,3 +37,18 @@ def python(*arguments, **how):
     """Run this Python in the course's folder, or as `how` says, and keep what it prints."""
     how = {"cwd": ROOT, "capture_output": True, "encoding": "utf-8"} | how
     return subprocess.run([sys.executable, *arguments], **how)
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+
+@contextlib.contextmanager
+def served(folder):
+    """Serve a folder's files on this machine; give the address."""
+    handler = functools.partial(Quiet, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()

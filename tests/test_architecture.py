@@ -136,17 +136,14 @@ def without_encoding(tree):
         if not isinstance(node, ast.Call):
             continue
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        words = [a.value for a in [*node.args, *(k.value for k in node.keywords)] if is_text(a)]
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        words = [word for one in given if isinstance(word := getattr(one, "value", None), str)]
         if any(keyword.arg == "encoding" for keyword in node.keywords) or "utf-8" in words:
             continue
         reads = name in ("read_text", "write_text")
         opens = isinstance(node.func, ast.Name) and name == "open"
         if reads or (opens and not any("b" in word for word in words[-1:])):
             yield node.lineno
-
-
-def is_text(node):
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def test_text_is_read_and_written_as_utf_8():

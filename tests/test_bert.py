@@ -68,19 +68,14 @@ def theirs_of(name, config, **more):
     return getattr(transformers, name)(hf).double().eval()
 
 
-def our_encoder(theirs, config):
-    bert = getattr(theirs, "bert", theirs)
-    encoder = BertEncoder(config).double()
-    encoder.load_state_dict(bert_state(bert.state_dict(), config.n_layers))
-    return encoder
-
-
 def heads_beside_theirs(config):
     """Yield our model with a head and Hugging Face's with the same weights, for all four heads."""
 
     def build(name, ours_of, copies, **more):
         theirs = theirs_of(name, config, **more)
-        ours = ours_of(our_encoder(theirs, config)).double()
+        encoder, state = BertEncoder(config), getattr(theirs, "bert", theirs).state_dict()
+        encoder.double().load_state_dict(bert_state(state, config.n_layers))
+        ours = ours_of(encoder).double()
         for mine, other in copies(ours, theirs):
             mine.load_state_dict(other.state_dict())
         return ours, theirs

@@ -2,11 +2,10 @@
 
 import gzip
 import hashlib
-import http.server
 import re
-import threading
 
 import pytest
+from samples import served
 
 from helpers.data import corpus
 
@@ -115,20 +114,10 @@ def server(tmp_path, monkeypatch):
         checksum = hashlib.sha256(content).hexdigest()
         monkeypatch.setitem(corpus.MULTI30K_SHA256, f"val.{language}", checksum)
 
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        def __init__(self, *args):
-            super().__init__(*args, directory=str(folder))
-
-        def log_message(self, *args):
-            pass
-
-    web = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=web.serve_forever, daemon=True).start()
-    monkeypatch.setattr(corpus, "MULTI30K", f"http://127.0.0.1:{web.server_port}/")
     monkeypatch.setenv(corpus.CACHE_VARIABLE, str(tmp_path / "cache"))
-    yield folder
-    web.shutdown()
-    web.server_close()
+    with served(folder) as address:
+        monkeypatch.setattr(corpus, "MULTI30K", address)
+        yield folder
 
 
 def test_download_announces_checks_and_caches(server, tmp_path, capsys):

@@ -8,8 +8,8 @@ import math
 import os
 import re
 import textwrap
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -40,9 +40,7 @@ def some_exercises(test):
 
 
 @pytest.fixture(autouse=True)
-def own_folder(tmp_path, monkeypatch):
-    """Keep the progress that these tests make out of anybody's notebooks."""
-    monkeypatch.chdir(tmp_path)
+def quickly_written(own_folder, monkeypatch):
     # Thousands of times, on files that nobody reads again: no power cut needs to be survived.
     monkeypatch.setattr(os, "fsync", lambda file: None)
 
@@ -1002,10 +1000,7 @@ def test_what_pytorch_cannot_do_is_no_stub():
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, RecursionError, MemoryError])
 def test_nothing_that_an_answer_raises_gets_out(error):
-    def answer(length):
-        raise error
-
-    assert not exercises.check("causal_mask", answer).passed
+    assert not exercises.check("causal_mask", raising(error)).passed
 
 
 def nested_in_itself(*inputs):
@@ -1089,16 +1084,9 @@ def test_an_endless_answer_is_stopped_outside_the_main_thread_too(monkeypatch):
         while True:
             pass
 
-    verdicts = []
-
-    def work():
-        verdicts.append(exercises.check("causal_mask", endless))
-        verdicts.append(exercises.check("causal_mask", answers))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join(10)
-    assert [verdict.mistake for verdict in verdicts] == ["too long", ""]
+    with ThreadPoolExecutor(1) as other:
+        checks = [other.submit(exercises.check, "causal_mask", one) for one in (endless, answers)]
+        assert [check.result(10).mistake for check in checks] == ["too long", ""]
 
 
 def test_a_script_prints_the_verdict(capsys):

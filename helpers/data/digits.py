@@ -61,17 +61,14 @@ def _filters():
     return numpy.clip(numpy.minimum(up, down), 0, None)
 
 
-def from_bytes(codes):
-    """Turn `codes`, one of STEPS steps in a byte each, back into logarithms of power."""
-    return codes.astype(numpy.float32) / STEPS * (LOUDEST - QUIETEST) + QUIETEST
-
-
 def clips():
     """Read the 900 clips, a list of Clip."""
     with numpy.load(FILE) as file:
-        codes, ends = from_bytes(file["frames"]), numpy.cumsum(file["lengths"])
+        # From one of STEPS steps, in a byte each, back to logarithms of power.
+        power = file["frames"].astype(numpy.float32) / STEPS * (LOUDEST - QUIETEST) + QUIETEST
+        ends = numpy.cumsum(file["lengths"])
         speakers, speaker, digit = file["speakers"], file["speaker"], file["digit"]
-    parts = numpy.split(codes, ends[:-1])
+    parts = numpy.split(power, ends[:-1])
     return [
         Clip(part, int(d), str(speakers[s]))
         for part, d, s in zip(parts, digit, speaker, strict=True)

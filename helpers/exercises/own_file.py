@@ -304,17 +304,13 @@ def _supply_names(own, name, known):
                 else:
                     own.put_above(name, text)
                 told.append(f" Your `{other}`, which it calls, is there now, too.")
+            elif other not in there and (line := own_text.import_line(other, known.get(other))):
+                _add_import(own, line)
+                told.append(f" It needs `{line}`, which is there now, too.")
             elif other not in there:
-                told.append(_import_or_say(own, other, known))
+                add = own_text.what_to_add(other, known)
+                told.append(f" It uses `{other}`, which the file lacks. {add}")
     return "".join(told)
-
-
-def _import_or_say(own, name, known):
-    line = own_text.import_line(name, known.get(name))
-    if not line:
-        return f" It uses `{name}`, which the file lacks. {own_text.what_to_add(name, known)}"
-    _add_import(own, line)
-    return f" It needs `{line}`, which is there now, too."
 
 
 def _add_import(own, line):

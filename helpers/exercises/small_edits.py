@@ -105,7 +105,9 @@ def edits_of(function, scope, solution):
 
     `scope` is what each name held when it ran; the steps that the `solution` takes may be missing.
     """
-    steps = _steps(source_of(solution))
+    # The methods without a tensor among their arguments that the solution calls.
+    found = re.findall(r"\.(\w+\((?:-?\d*|dim=-?\d+)\))", source_of(solution))
+    steps = [step for step in dict.fromkeys(found) if not step.startswith(("item", "size"))]
     sizes = list(_sizes(function, scope))
     for statement, owner, field, index in _statements(function):
         # A branch that never belongs there goes as a whole, before its condition is bent.
@@ -122,12 +124,6 @@ def edits_of(function, scope, solution):
             if isinstance(node, ast.BinOp | ast.Call | ast.Name) and node is not statement:
                 for new in _scaled(node, scope, sizes):
                     yield Edit(parent, name, i, node, new, FACTOR, statement)
-
-
-def _steps(source):
-    """List the methods without a tensor among their arguments that a solution calls."""
-    found = re.findall(r"\.(\w+\((?:-?\d*|dim=-?\d+)\))", source)
-    return [step for step in dict.fromkeys(found) if not step.startswith(("item", "size"))]
 
 
 def _sizes(function, scope):

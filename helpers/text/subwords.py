@@ -196,18 +196,17 @@ class WordPieces:
     ----------
     vocabulary : dict of str to int
         Piece to id. A piece that goes on inside a word begins with ``##``.
-    unknown : str, default="[UNK]"
-        Stands for a whole word of which some part isn't in the vocabulary.
-    longest : int, default=100
-        A word of more characters is unknown.
 
     Source
     ------
     Schuster and Nakajima (2012), "Japanese and Korean Voice Search"; Devlin et al. (2019), "BERT".
     """
 
-    def __init__(self, vocabulary, unknown="[UNK]", longest=100):
-        self.ids, self.unknown, self.longest = vocabulary, unknown, longest
+    UNKNOWN = "[UNK]"  # stands for a whole word of which some part isn't in the vocabulary
+    LONGEST = 100  # a word of more characters is unknown
+
+    def __init__(self, vocabulary):
+        self.ids = vocabulary
 
     def cut(self, text):
         """Cut a text into its pieces."""
@@ -216,16 +215,16 @@ class WordPieces:
     def cut_word(self, word):
         """Cut one word into its pieces."""
         pieces, start = [], 0
-        while start < len(word) <= self.longest:
+        while start < len(word) <= self.LONGEST:
             for end in range(len(word), start, -1):
                 piece = ("##" if start else "") + word[start:end]
                 if piece in self.ids:
                     break
             else:
-                return [self.unknown]
+                return [self.UNKNOWN]
             pieces.append(piece)
             start = end
-        return pieces if len(word) <= self.longest else [self.unknown]
+        return pieces if len(word) <= self.LONGEST else [self.UNKNOWN]
 
     def encode(self, text):
         """Turn a text into ids, without [CLS] and [SEP]."""

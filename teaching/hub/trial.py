@@ -269,12 +269,6 @@ def gap_of(notebook):
     return gap
 
 
-def share_models(machine):
-    """Write what the image brings: the larger models, for all kernels to share."""
-    command = [sys.executable, "-m", "helpers.pretrained", machine.environment["COURSE_SHARED"]]
-    subprocess.run(command, env={**machine.environment, "PYTHONPATH": str(ROOT)}, check=True)
-
-
 def wait_for(condition, what):
     """Ask until something holds, or say what didn't come."""
     end = time.monotonic() + PATIENCE
@@ -324,7 +318,9 @@ def trial(machine: Machine, n_learners: int, say) -> dict[str, str]:
     machine.lessons = str(machine.folder / "lessons")
     publish(Path(machine.lessons), lesson)
     address = link(machine.address, machine.lessons, LESSON)
-    share_models(machine)
+    # What the image brings: the larger models, for all kernels to share.
+    command = [sys.executable, "-m", "helpers.pretrained", machine.environment["COURSE_SHARED"]]
+    subprocess.run(command, env={**machine.environment, "PYTHONPATH": str(ROOT)}, check=True)
     machine.start_hub()
     say("the hub answers")
 

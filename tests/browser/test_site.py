@@ -1,14 +1,11 @@
 """The site in a real Chromium: built from two lessons, nothing asked of any other machine."""
 
 import contextlib
-import functools
-import http.server
 import shutil
 import subprocess
-import threading
 
 import pytest
-from samples import once_a_week
+from samples import once_a_week, served
 from stages import ROOT
 from waits import ALIVE, PATIENCE
 
@@ -18,11 +15,6 @@ PYTHONS = [ROOT / ".venv-site" / part for part in ("bin/python", "Scripts/python
 # Formulas are drawn, too. (When the network rests isn't what counts, and headless Chromium doesn't
 # always tell.)
 SETTLED = f"async () => {{ await window.MathJax?.startup.promise; return ({ALIVE})(); }}"
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *args):
-        pass
 
 
 @pytest.fixture(scope="module")
@@ -35,11 +27,8 @@ def address(tmp_path_factory):
     command = [python, "-m", "web.build", "00", "03", "--out", out]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
-    handler = functools.partial(Quiet, directory=out / "html")
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
+    with served(out / "html") as address:
+        yield address
     shutil.rmtree(out)
 
 
