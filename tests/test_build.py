@@ -1,5 +1,4 @@
 import subprocess
-from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
@@ -248,9 +247,9 @@ def test_the_set_up_cell_says_in_one_sentence_what_to_do_without_a_network(tmp_p
 
 
 def test_one_command_sets_the_address_and_nothing_else(tmp_path, monkeypatch):
-    original = (Path(build.ROOT) / "pyproject.toml").read_text(encoding="utf-8")
+    original = (build.ROOT / "pyproject.toml").read_text(encoding="utf-8")
     (tmp_path / "pyproject.toml").write_text(original, encoding="utf-8")
-    cited = (Path(build.ROOT) / "CITATION.cff").read_text(encoding="utf-8")
+    cited = (build.ROOT / "CITATION.cff").read_text(encoding="utf-8")
     (tmp_path / "CITATION.cff").write_text(cited, encoding="utf-8")
     monkeypatch.setattr(build, "ROOT", tmp_path)
     build.set_address("https://github.com/ada/course/")

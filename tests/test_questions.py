@@ -75,10 +75,6 @@ def wrong_answers(name):
         yield quiz, question.why
 
 
-def said(quiz):
-    return html.unescape(quiz.said.value)
-
-
 # Pages beside the lessons: 00 opens the course, 90 to 94 are for looking things up, 95 and 96 ask
 # by predictions and exercises.
 WITHOUT_QUESTIONS = {0, 90, 92, 93, 94, 95, 96}
@@ -192,7 +188,7 @@ def replied(quiz, text):
     """Type an answer and return what is said to it."""
     quiz.field.value = text
     quiz.button.click()
-    return said(quiz)
+    return html.unescape(quiz.said.value)
 
 
 SHAPES = ["(10,10)", "10, 10", "[10, 10]", "10 × 10", "10 x 10", "2*5, 10", "torch.Size([10, 10])"]
@@ -245,9 +241,6 @@ def test_letters_and_powers_in_a_shape_are_read():
 def test_a_model_answer_waits_for_ones_own():
     name = next(name for name, question in QUESTIONS.items() if question.kind == "open")
     quiz = exercises.quiz(name)
-    quiz.field.value = "no"
-    quiz.button.click()
-    assert QUESTIONS[name].answer[:30] not in said(quiz)
-    quiz.field.value = "I think that it depends on the length."
-    quiz.button.click()
+    assert QUESTIONS[name].answer[:30] not in replied(quiz, "no")
+    replied(quiz, "I think that it depends on the length.")
     assert panels.rich(QUESTIONS[name].answer) in quiz.said.value

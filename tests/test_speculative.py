@@ -115,20 +115,12 @@ def test_rounding_is_off_by_at_most_half_a_step_and_changes_no_sign(dtype):
 
 
 def tiny_gpt():
-    sizes = {"vocab_size": 30, "d_model": 64, "n_heads": 4, "n_layers": 2, "max_len": 32}
-    return GPT(GPTConfig(**sizes)).eval()
+    return GPT(GPTConfig(vocab_size=30, d_model=64, n_heads=4, n_layers=2, max_len=32)).eval()
 
 
 def tiny_bert():  # its output has no matrix of its own
-    sizes = {
-        "vocab_size": 30,
-        "d_model": 16,
-        "n_heads": 2,
-        "n_layers": 1,
-        "d_ff": 32,
-        "max_len": 20,
-    }
-    return MaskedLanguageModel(BertEncoder(BertConfig(**sizes))).eval()
+    config = BertConfig(vocab_size=30, d_model=16, n_heads=2, n_layers=1, d_ff=32, max_len=20)
+    return MaskedLanguageModel(BertEncoder(config)).eval()
 
 
 @pytest.mark.parametrize("make", [tiny_bert, lambda: tiny_gpt().bfloat16()])

@@ -266,9 +266,7 @@ def test_bf16_is_measured_once_a_training(tmp_path, monkeypatch):
     path, model = tmp_path / "checkpoint.pt", small_model()
     model.register_forward_pre_hook(StopsAt(2))
     for _ in range(2):
-        train(
-            model, copy_task(60), [], quick(precision="auto"), checkpoint=path, progress=False
-        )  # fmt: skip
+        train(model, copy_task(60), [], quick(precision="auto"), checkpoint=path, progress=False)
     assert torch.load(path, weights_only=True)["bf16"] is True
 
 
