@@ -426,10 +426,7 @@ def moving(chosen, places, j, generator):
         x = x.clone()
         batch = next((a for a in (0, 1) if x.shape[a] == BATCH), None)
         place = next(a for a in range(x.dim()) if a != batch and x.shape[a] == places)
-        index = [slice(None)] * x.dim()
-        index[place] = j
-        if batch is not None:
-            index[batch] = 0
+        index = [j if a == place else 0 if a == batch else slice(None) for a in range(x.dim())]
         noise = torch.randn(x.shape, generator=generator).to(x) * (x.std() + 1e-3)
         x[tuple(index)] += noise[tuple(index)]
         return x

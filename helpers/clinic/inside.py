@@ -93,8 +93,7 @@ def next_neighbour(sizes):
         if axes is None:
             return weights
         n_queries, n_keys = (weights.shape[a] for a in axes)
-        one = torch.zeros(n_queries, n_keys)
-        one[torch.arange(n_queries), (torch.arange(n_queries) + 1) % n_keys] = 1
+        one = nn.functional.one_hot((torch.arange(n_queries) + 1) % n_keys, n_keys)
         shape = [1] * weights.dim()
         shape[axes[0]], shape[axes[1]] = n_queries, n_keys
         return one.view(shape).expand(weights.shape).to(weights)
@@ -123,8 +122,7 @@ def probe_heads(e):
         if seen is None or seen.shape != (n_queries, n_keys):
             odd.append(call.path or "the model")
             continue
-        aim = torch.zeros(n_queries, n_keys, dtype=torch.bool)
-        aim[torch.arange(n_queries), (torch.arange(n_queries) + 1) % n_keys] = True
+        aim = nn.functional.one_hot((torch.arange(n_queries) + 1) % n_keys, n_keys).bool()
         own = torch.eye(n_queries, n_keys, dtype=torch.bool)
         seen = seen > MOVED
         turned = n_queries == n_keys and not (seen & ~(aim.T | own)).any()

@@ -52,20 +52,11 @@ def performances() -> tuple[Performance, ...]:
     """Read all performances in 4/4 that are on board."""
     with numpy.load(FILE) as file:
         columns = {name: file[name] for name in file.files}
-    starts = numpy.cumsum([0, *columns["length"]])
+    names = ("wait", "voice", "velocity", "late")
+    every = numpy.stack([columns[name].astype(numpy.int64) for name in names], axis=1)
     made = []
-    for i, (start, end) in enumerate(zip(starts[:-1], starts[1:], strict=True)):
-        part = slice(start, end)
-        strokes = numpy.stack(
-            [
-                columns["wait"][part].astype(numpy.int32).cumsum(),
-                *(
-                    columns[name][part].astype(numpy.int32)
-                    for name in ("voice", "velocity", "late")
-                ),
-            ],
-            axis=1,
-        )
+    for i, strokes in enumerate(numpy.split(every, numpy.cumsum(columns["length"])[:-1])):
+        strokes[:, 0] = strokes[:, 0].cumsum()
         about = {name: columns[name][i].item() for name in ("genre", "drummer", "bpm", "split")}
         made.append(Performance(number=i, strokes=strokes, **about))
     return tuple(made)

@@ -1,5 +1,6 @@
 """Small sums with their working, for sampling several answers, and larger ones for a tool."""
 
+import itertools
 import re
 from dataclasses import dataclass
 
@@ -25,11 +26,8 @@ class Sum:
     @property
     def working(self):
         """Every step: ``3+5 is 8;8+9 is 17``."""
-        steps, total = [], self.numbers[0]
-        for number in self.numbers[1:]:
-            steps.append(f"{total}+{number} is {total + number}")
-            total += number
-        return ";".join(steps)
+        steps = zip(itertools.accumulate(self.numbers), self.numbers[1:], strict=False)
+        return ";".join(f"{total}+{number} is {total + number}" for total, number in steps)
 
     @property
     def total(self):

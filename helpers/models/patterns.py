@@ -6,6 +6,7 @@ As everywhere in the course, row = query, column = key, and ``True`` means *allo
 import math
 
 import torch
+import torch.nn.functional as F
 
 from helpers.transformer.attention import scaled_dot_product_attention
 from helpers.transformer.masks import causal_mask
@@ -196,14 +197,10 @@ def window_attention(query, key, value, window):
         )
     blocks = [x.unflatten(-2, (-1, window)) for x in (query, key, value)]  # (..., blocks, W, K)
     query, key, value = blocks
-    key, value = (torch.cat([_one_block_later(x), x], -2) for x in (key, value))
+    # Before every block the one before it; before the first, zeros.
+    key, value = (torch.cat([F.pad(x, (0, 0, 0, 0, 1, -1)), x], -2) for x in (key, value))
     place = torch.arange(window)
     back = place[:, None] + window - torch.arange(2 * window)  # (W, 2W): how far back each key is
     mask = ((back >= 0) & (back < window)).repeat(length // window, 1, 1)
     mask[0, :, :window] = False  # nothing comes before the first block
     return scaled_dot_product_attention(query, key, value, mask)[0].flatten(-3, -2)
-
-
-def _one_block_later(x):
-    """Move every block on by one place, (..., blocks, W, K); the first becomes zeros."""
-    return torch.cat([torch.zeros_like(x[..., :1, :, :]), x[..., :-1, :, :]], -3)

@@ -122,10 +122,9 @@ class CountedDraft:
             for end in range(len(ids) - 1, length - 1, -1):
                 if ids[end - 1] == ids[-1] and ids[end - length : end] == ids[-length:]:
                     return ids[end]
-        counted = None
-        if len(ids) > 1:
-            counted = self.after_two.get(ids[-2] * self.vocab_size + ids[-1])
-        return self.after_one.get(ids[-1], 0) if counted is None else counted
+        counted = self.after_one.get(ids[-1], 0)
+        two = ids[-2] * self.vocab_size + ids[-1] if len(ids) > 1 else None
+        return self.after_two.get(two, counted)
 
 
 def _most_frequent(contexts, followers, vocab_size):
