@@ -287,16 +287,14 @@ def grade_folder(
     with out.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
-        writer.writerows({key: reports.harmless(value) for key, value in r.items()} for r in rows)
+        writer.writerows(map(reports.harmless, rows))
         for name, graded, note in _graded(waiting, jobs):
             say(f"{name}: {note}")
             rows += graded
             if graded[:1] and graded[0]["part"]:
                 submission = replace(read_submission(named[name]), name=name)
                 hand_back(submission, graded, out.parent / "files")
-            writer.writerows(
-                {key: reports.harmless(value) for key, value in row.items()} for row in graded
-            )
+            writer.writerows(map(reports.harmless, graded))
             file.flush()  # what is graded is kept, whatever comes next
     reports.write(rows, out.parent)
     return rows

@@ -18,9 +18,10 @@ li {{ margin: .8rem 0; }} b {{ font-weight: 600; }}</style>
 <h1>{title}</h1><p>{passed} of {total} parts are right.</p><ul>{parts}</ul></html>"""
 
 
-def harmless(value):
-    """Keep a spreadsheet from taking a learner's text for a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+def harmless(row):
+    """Keep a spreadsheet from taking a learner's text in a row, a dict, for a formula."""
+    is_formula = {k: isinstance(v, str) and v.startswith(FORMULA) for k, v in row.items()}
+    return {k: f"'{value}" if is_formula[k] else value for k, value in row.items()}
 
 
 def write_rows(path, rows, columns):
@@ -28,7 +29,7 @@ def write_rows(path, rows, columns):
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, columns, extrasaction="ignore")
         writer.writeheader()
-        writer.writerows({key: harmless(value) for key, value in row.items()} for row in rows)
+        writer.writerows(map(harmless, rows))
 
 
 def learner(submission: str) -> tuple[str, str]:
