@@ -212,8 +212,8 @@ STEPS = {
         {"place": "{output}", "written": "{written}"},
     ),
     "loss": (
-        "Each row is scored on the reference's next token: −ln {next_probability} = {next_loss} "
-        "nats for “{next}”. The mean is the loss. {ask}",
+        "Each row is scored on the reference's next token. “{costliest}” costs most: −ln "
+        "{probability} = {costs} nats. The mean is the loss. {ask}",
         {"parts": ["loss"], "written": "{last}", "losses": True},
     ),
     "training": (
@@ -368,18 +368,20 @@ def _shares(trace):
 
 
 def _next_words(trace, row, token, share):
+    shares = _shares(trace)
+    worst = shares.index(min(shares))
+    least = shares[worst] or 1
     ask = "How much would a wrong word in the reference cost?"
-    wrong = [i for i, found in enumerate(trace.candidates) if found[0].token != trace.written[i]]
-    if trace.encoder and wrong:
-        unexpected = _tokens(trace.written)[wrong[0]]
-        ask = f"What did the model expect instead of “{unexpected}”? Press that row."
+    if trace.encoder and trace.candidates[worst][0].token != trace.written[worst]:
+        ask = "What did the model expect instead? Press that row."
     return {
         "ask": ask,
+        "costliest": _tokens(trace.written)[worst],
+        "probability": f"{least:.{max(3, 2 - math.floor(math.log10(least)))}f}",
+        "costs": f"{-math.log(least):.2f}",
         "read": _tokens(trace.decoder.tokens)[row],
         "next": token,
         "next_share": percent(share),
-        "next_probability": f"{share:.{max(3, 2 - math.floor(math.log10(share or 1)))}f}",
-        "next_loss": f"{-math.log(share or 1):.3f}",
         "written": row,
         "last": len(trace.written) - 1,
     }

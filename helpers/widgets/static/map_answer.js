@@ -98,8 +98,9 @@ export function lossesOf({ written, candidates, drawn }, rows = written.length) 
     const fed = drawn[row - 1] > 0 ? `, after the decoder was fed “${before}” (teacher forcing)` : "";
     return { token, rank, loss, formula, says: `“${token}” costs ${formula} nats${place}${fed}` };
   });
-  const mean = found.reduce((sum, { loss }) => sum + loss, 0) / rows;
-  return { found, mean, done: rows === written.length };
+  const losses = found.map(({ loss }) => loss);
+  const mean = losses.reduce((sum, loss) => sum + loss, 0) / rows;
+  return { found, mean, most: losses.indexOf(Math.max(...losses)), done: rows === written.length };
 }
 
 // Of rows too close for names every so many have one; pointing tells the rest.
@@ -154,7 +155,7 @@ export function keyOf(model, width) {
     18,
     (p, x, y) => p.straight(x + 2, y, x + 16, y, { color: p.theme[colour], width, alpha }),
   ];
-  const bars = model.scored ? { query: "the likeliest token", key: "another one" } : {};
+  const bars = model.scored ? { query: "the likeliest token", key: "another one", value: "their mean" } : {};
   const shown = entered.cols < entered.width ? `${entered.cols} of its` : "its";
   const [self, cross] = ["self-attention", "cross-attention"];
   const bands = model.stacks.length > 1 ? { query: self, key: cross } : { query: `${self}, all heads` };

@@ -4,6 +4,7 @@ import { lowered, make } from "./page.js";
 import { clearestHead } from "./map_purpose.js";
 import { percent } from "./map_scene.js";
 import { likeliest, meanWeights, readPlace, rowOf, sentenceOf, trail } from "./map_trace.js";
+import { wrongWord } from "./map_language.js";
 import { withoutOf } from "./map_without.js";
 import { shorten } from "./text.js";
 
@@ -32,7 +33,9 @@ export class Bars {
     [this.input, this.ask] = field(name, french ? "fr" : "en", does, (words) => view.translate(words));
     [this.wanted, this.refer] = field("Reference translation", "en", "Score it", (words) => view.score(words));
     this.refer.classList.add("mm-refer");
+    this.attempt = make("button", { type: "button", onclick: () => view.score(this.attempt.value) });
     this.refer.prepend("Reference: change a word");
+    this.refer.append(this.attempt);
     this.without = withoutOf(view);
     const { turn } = this.without;
     this.head = make("div", { class: "mm-head" }, this.trail, this.ask, turn, this.yours, this.badge, this.depths);
@@ -113,7 +116,13 @@ export class Bars {
     if (this.asked !== model.get("sentence")) this.input.value = this.asked = model.get("sentence");
     const { trace, place } = this.view;
     this.refer.hidden = !this.view.scores || (place && !place.endsWith("output"));
-    if (this.referred !== trace) this.wanted.value = sentenceOf(trace.written);
+    if (this.referred !== trace) {
+      this.wanted.value = sentenceOf(trace.written);
+      const { right, wrong, text } = wrongWord(this.wanted.value);
+      this.attempt.hidden = !right || Boolean(model.get("reference"));
+      this.attempt.textContent = `Try “${wrong}” for “${right}”`;
+      this.attempt.value = text;
+    }
     this.referred = trace;
     this.badge.hidden = !here || Boolean(place);
     this.badge.textContent = model.get("everything") ? `Show only ${named(here)}` : `You are here: ${named(here)} ✕`;

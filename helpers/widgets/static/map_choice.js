@@ -58,9 +58,8 @@ export const choosing = {
     this.set({ reference, beat: -1 });
   },
   costs() {
-    const { found, mean } = lossesOf(this.trace);
+    const { found, mean, most } = lossesOf(this.trace);
     const was = this.lost || { found, mean };
-    const { says } = found.reduce((a, b) => (b.loss > a.loss ? b : a));
     const [now, before] = [number(mean), number(was.mean)];
     const change = now === before ? "" : `, ${mean > was.mean ? "up" : "down"} from ${before}`;
     const own = this.model.get("reference") || !this.lost ? "" : "Without a reference, the model’s own is scored. ";
@@ -70,7 +69,7 @@ export const choosing = {
     const [one, other] = next && next.token === once?.token ? [number(next.loss), number(once.loss)] : [];
     const then = `Fed “${wrong?.token}” (teacher forcing), the decoder’s next row, “${next?.token}”, costs ${one} instead of ${other}.`;
     const more = this.lost ? (one === other ? "" : ` ${then}`) : " Press a row to see what the model expected.";
-    return `${own}${says}, the most of the ${found.length} rows. Their mean, the loss, is ${now}${change}.${more}`;
+    return `${own}${found[most].says}, the most of the ${found.length} rows. Their mean, the loss, is ${now}${change}.${more}`;
   },
   goesOn() {
     this.choosing = false;

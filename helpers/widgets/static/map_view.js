@@ -2,6 +2,7 @@
 
 import { THEMES } from "./colour.js";
 import { intoView, isDark, make, onTheme, onWidth, prefersStillness, shieldKeys, eachFrame } from "./page.js";
+import { lossesOf } from "./map_answer.js";
 import { belowOf } from "./map_below.js";
 import { choosing } from "./map_choice.js";
 import { beatAt, rowAt } from "./map_flow.js";
@@ -118,7 +119,10 @@ class MapView {
   // The decoder's row that answers.
   get current() {
     const [name, row] = this.follow.split(":");
-    return name === "decoder" && row < this.rows ? Number(row) : Math.max(0, this.rows - 1);
+    if (name === "decoder" && row < this.rows) return Number(row);
+    // Of all rows' losses the words tell the largest.
+    const told = this.trace.scored && this.beat < 0 && lossesOf(this.trace);
+    return told && this.rows === told.found.length ? told.most : Math.max(0, this.rows - 1);
   }
 
   // Of a picture, whose weights are laid over it: the followed patch's, or the class token's.
