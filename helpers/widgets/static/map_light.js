@@ -1,6 +1,7 @@
 // The map, light: which parts of a scene stay in full colour while the rest is dimmed.
 
 import { followed } from "./map_flow.js";
+import { along } from "./map_moves.js";
 import { memoryNames } from "./map_named.js";
 import { clearest } from "./map_purpose.js";
 
@@ -110,13 +111,20 @@ function backward({ parts, output, width, measures }, { stacks, encoder, decoder
       const passed = ([x, y, w, h]) => way[0] >= x && way[0] <= x + w && way[1] >= y && way[1] <= y + h;
       if (lit.some(passed)) p.straight(...way, { color: p.theme.value, width: 2.5, arrow: true });
     };
+    // How far it has come: dots on the lines.
+    const [left, top, wide, high, on] = lit[0] || output;
+    const dot = ([x, y]) => p.box(x - 4, y - 4, 8, 8, { fill: p.theme.value, radius: 4 });
+    const comes = t < 1 && !on && left >= measures.label && left <= output[0] + measures.strip;
     for (const { blocks, tokens, y, layers } of stacks) {
       for (const [i, { x }] of blocks.entries())
         for (const row of i ? tokens.keys() : []) arrow(x + 12, y(row, i), x - 4, y(row, i));
-      for (const { enters, box } of layers.flat()) if (enters) arrow(enters, box[1] + 4, enters, box[1] - 16);
+      for (const { enters, box, pipe } of layers.flat()) {
+        if (enters) arrow(enters, box[1] + 4, enters, box[1] - 16);
+        if (t < 1 && on && pipe) dot(along(pipe.toReversed(), wide / width));
+      }
+      const i = blocks.findIndex((block) => comes && block.top >= top && block.top < top + high);
+      for (const row of i < 0 ? [] : tokens.keys()) dot([left, y(row, i)]);
     }
-    const [x, y, w, h, on] = lit[0] || output;
-    if (t < 1) p.box((on ? x + w : x) - 3, y, 6, h, { fill: p.theme.value, radius: 3 });
   };
   return { lit: t < 1 ? lit : null, flows };
 }

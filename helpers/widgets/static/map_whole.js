@@ -356,7 +356,8 @@ function pipes(scene, model, m) {
     const cross = sublayers.find((one) => one.kind === "cross-attention");
     const [end, top] = [cross.box[0] + cross.box[2] / 2, cross.box[1]];
     const way = m.narrow ? [end, top - HEAD + 2] : [x, encoder.bottom + 3, x, y, end, y, end, top - 10];
-    scene.paint((p) => p.line(path(...way, end, top - 3), { color: p.theme.key, width: 2, radius: 8, arrow: true }));
+    cross.pipe = path(...way, end, top - 3);
+    scene.paint((p) => p.line(cross.pipe, { color: p.theme.key, width: 2, radius: 8, arrow: true }));
     if (m.narrow) scene.label("memory", end + 8, top - 12, { size: 12, color: "key" });
     else scene.part("cross-attention", end - 6, y - 3, 12, top - y + 3);
     // What flows in from a row of the memory runs beside it, and then along the same line.
