@@ -43,9 +43,6 @@ def _padding(token_ids, pad_id):
     return allowed[:, None, None, :]
 
 
-# Inputs.
-
-
 PADDED = torch.tensor([[True, True, True, False], [True, False, False, False]])[:, None]
 # Queries, keys, values and masks of several shapes; T, S and K all differ.
 draw_attention = normal(

@@ -83,9 +83,6 @@ def likeliest_cut(word, log_probs):
     return best[-1], ends
 
 
-# Inputs.
-
-
 def _draw_look_up(generator):
     first = {"the": 7, "fox": 4, "sees": 9, "a": 5, "hen": 11}
     other = {"a": 0, "the": 3, "hen": 8, "owl": 6, "sees": 4, "fox": 10}
@@ -107,20 +104,6 @@ def _draw_words(generator):
     for n in (2, 3, 3, 4, 4, 4, 5, 5, 5, 5, 5, 6, 6):
         words = [_ids(generator, length) for length in _ids(generator, n, 2, 7)]
         yield words, _ids(generator, n, 1, 6)
-
-
-def _draw_merge(generator):
-    fixed = [
-        ([7, 1, 2, 5, 1, 2], (1, 2), 300),
-        ([4, 4, 4, 9, 4], (4, 4), 256),
-        ([2, 1, 2, 1, 2, 2], (2, 1), 301),
-        ([8, 3, 1, 3], (3, 8), 270),
-        ([6], (6, 6), 280),
-        ([1, 12, 2, 1, 21, 11, 2, 1, 2], (1, 2), 303),  # 1 21 is no 1 2, as text would have it
-    ]
-    return fixed + [
-        (_ids(generator, 9, 0, 3), (a, b), 260 + a) for a, b in ((0, 1), (2, 0), (1, 1))
-    ]
 
 
 MERGES = {(1, 2): 10, (3, 1): 11, (10, 3): 12, (2, 3): 13, (12, 11): 14, (2, 2): 15, (11, 2): 16}
@@ -268,7 +251,14 @@ EXERCISES = [
         name="merge_pair", title="merge a pair",
         task="Go through ids from left to right. Wherever the first id of pair is followed by the second, put new_id in their place. In [4, 4, 4] the pair (4, 4) is merged once, and the last 4 stays.",
         minutes=5, difficulty=2, importance=5,
-        reference=merge_pair, draw=_draw_merge,
+        reference=merge_pair, draw=lambda generator: [
+            ([7, 1, 2, 5, 1, 2], (1, 2), 300),
+            ([4, 4, 4, 9, 4], (4, 4), 256),
+            ([2, 1, 2, 1, 2, 2], (2, 1), 301),
+            ([8, 3, 1, 3], (3, 8), 270),
+            ([6], (6, 6), 280),
+            ([1, 12, 2, 1, 21, 11, 2, 1, 2], (1, 2), 303),  # 1 21 is no 1 2, as text would have it
+            *((_ids(generator, 9, 0, 3), p, 260 + p[0]) for p in ((0, 1), (2, 0), (1, 1)))],
         mistakes=[
             Mistake("right piece kept", "i += 2", "i += 1",
                     "After a merge your loop looks at the right-hand id once more, so that id stays in the list. A merge uses up both ids, so move on by two."),

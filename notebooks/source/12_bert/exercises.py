@@ -56,9 +56,6 @@ def _mean_pool(hidden, token_ids, pad_id):
     return (hidden * real).sum(1) / real.sum(1)
 
 
-# Inputs.
-
-
 def draw_masking(generator):
     """Ids, chosen positions, lots of all three kinds among chosen and others, random ids."""
     for shape, mask_id in (((1, 6), 4), ((2, 7), 3), ((3, 10), 103)):

@@ -103,15 +103,14 @@ def _draw_best(generator):
         (12, 3, 4, {"start": {9: 4.0, 5: 3.0}, "end": {11: 5.0, 10: 3.0, 6: 2.0}}, 8),
     ]:
         own = torch.Generator().manual_seed(seed)
-        start, end = (0.8 * torch.randn(n, generator=g) for g in (own, own))
-        start += 0.05 * torch.randn(n, generator=generator)
-        end += 0.05 * torch.randn(n, generator=generator)
-        for logits, name in ((start, "start"), (end, "end")):
-            for place, value in high[name].items():
+        both = [0.8 * torch.randn(n, generator=own) for _ in high]
+        for logits, places in zip(both, high.values(), strict=True):
+            logits += 0.05 * torch.randn(n, generator=generator)
+            for place, value in places.items():
                 logits[place] += value
         in_text = torch.arange(n) >= asked
         in_text[-1] = False  # the last [SEP]
-        yield start, end, in_text, max_len
+        yield *both, in_text, max_len
 
 
 def _draw_offsets(generator):

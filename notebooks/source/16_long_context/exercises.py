@@ -86,22 +86,6 @@ def linear_attention_step(query, key, value, state, total):
     return query @ state / (query @ total), state, total
 
 
-# Inputs.
-
-
-def draw_reach(generator):
-    """Windows, a stride, masks by chance, all with the diagonal; and a window without a layer."""
-    by_chance = torch.rand(7, 7, generator=generator) < 0.2
-    return [
-        (patterns.window_mask(5, 2), 2),
-        (by_chance | torch.eye(7, dtype=torch.bool), 3),
-        (patterns.strided_mask(9, 3), 1),
-        (patterns.window_mask(10, 2), 2),
-        (patterns.window_mask(9, 3, causal=False), 3),
-        (patterns.window_mask(6, 3), 0),
-    ]
-
-
 def _step_by_sums(largest, total, scores):
     everything = total * largest.exp() + scores.exp().sum(-1)
     new = torch.cat([largest[:, None], scores], -1).max(-1).values
@@ -223,7 +207,15 @@ EXERCISES = [
         name="reach", title="how far does it get?",
         task="Say which inputs can influence which outputs after n_layers layers that all use the same mask. With no layers at all, a position is influenced only by itself. Each further layer is one matrix product with the mask. Every mask here allows a position to attend to itself.",
         minutes=4, difficulty=3, importance=4,
-        reference=reach, draw=draw_reach,
+        reference=reach,
+        # Windows, a stride, masks by chance, all with the diagonal; and a window without a layer.
+        draw=lambda generator: [
+            (patterns.window_mask(5, 2), 2),
+            ((torch.rand(7, 7, generator=generator) < 0.2) | torch.eye(7, dtype=torch.bool), 3),
+            (patterns.strided_mask(9, 3), 1),
+            (patterns.window_mask(10, 2), 2),
+            (patterns.window_mask(9, 3, causal=False), 3),
+            (patterns.window_mask(6, 3), 0)],
         mistakes=[
             Mistake("one layer too many", "range(n_layers)", "range(n_layers + 1)",
                     "This is the reach after one layer too many. The mask itself is already one layer, so start from the identity instead."),

@@ -62,9 +62,8 @@ def _unpack_q4_1(blocks):
 def _draw_blocks(generator):
     for n in (1, 2, 3):
         blocks = torch.randint(256, (n, 20), generator=generator, dtype=torch.uint8)
-        facts = torch.stack(
-            [torch.rand(n, generator=generator) + 0.1, -torch.rand(n, generator=generator) - 1], 1
-        )
+        facts = torch.rand(n, 2, generator=generator) * torch.tensor([1, -1])
+        facts += torch.tensor([0.1, -1])
         blocks[:, :4] = facts.half().view(torch.uint8)
         yield (blocks,)
 
