@@ -1,6 +1,6 @@
 // The map, a frame too low for all of it: it says what is out of sight, and goes there.
 
-import { make, prefersStillness } from "./page.js";
+import { glideTo, make } from "./page.js";
 
 // The words, which have a place below the view's frame, and what shows or hides them.
 export function belowOf(view) {
@@ -10,11 +10,7 @@ export function belowOf(view) {
   const top = () => (both() ? Math.min(...view.scene.parts.decoder.map(([, y]) => y)) : view.scene.start?.[1]);
   const end = () => frame.scrollHeight - frame.clientHeight;
   const low = () => frame.scrollTop > Math.min(long() ? end() : top() - 40, end()) / 2;
-  const scroll = () =>
-    frame.scrollTo({
-      top: low() ? 0 : long() ? end() : top() - 40,
-      behavior: prefersStillness() ? "instant" : "smooth",
-    });
+  const scroll = () => glideTo(frame, low() ? 0 : long() ? end() : top() - 40);
   const below = make("button", { type: "button", class: "mm-below", onclick: scroll });
   const show = () => {
     const { plays, stop } = view; // what plays, and the tour, scroll by themselves

@@ -36,21 +36,14 @@ function measured(head, cross, stack, keys) {
       ? []
       : PLACES.map(([d, words, short]) => {
           const inside = all.filter((row) => row + d >= 0 && row + d < cols);
-          return {
-            share: 2 * inside.length < all.length ? 0 : mean(inside, (row) => at(row, row + d)),
-            words,
-            short,
-            over: d ? " of those that have one" : "",
-          };
+          const share = 2 * inside.length < all.length ? 0 : mean(inside, (row) => at(row, row + d));
+          return { share, words, short, over: d ? " of those that have one" : "" };
         });
   keys.forEach((token, key) => {
     const others = all.filter((row) => cross || row !== key);
-    found.push({
-      share: 2 * others.filter((row) => head.allowed(row, key)).length > rows ? mean(others, (row) => at(row, key)) : 0,
-      words: `“${token}”`,
-      short: `“${token}”`,
-      over: cross ? "" : " of the other tokens",
-    });
+    const many = 2 * others.filter((row) => head.allowed(row, key)).length > rows;
+    const [share, name] = [many ? mean(others, (row) => at(row, key)) : 0, `“${token}”`];
+    found.push({ share, words: name, short: name, over: cross ? "" : " of the other tokens" });
   });
   const best = found.reduce((a, b) => (b.share > a.share ? b : a), { share: 0 });
   // A share that luck doesn't give.

@@ -1,7 +1,7 @@
 // The map: its state, its keys, and the talk with Python. Traits: place, follow, written, beat, stop.
 
 import { THEMES } from "./colour.js";
-import { intoView, isDark, make, onTheme, onWidth, prefersStillness, shieldKeys, eachFrame } from "./page.js";
+import { glideTo, intoView, isDark, make, onTheme, onWidth, shieldKeys, eachFrame } from "./page.js";
 import { lossesOf } from "./map_answer.js";
 import { belowOf } from "./map_below.js";
 import { choosing } from "./map_choice.js";
@@ -347,7 +347,7 @@ class MapView {
     const at = image ? null : this.trace[stack];
     const bands = image && block ? encoder.blocks[block].top - 30 : 0;
     const top = at ? at.y(Number(row), block) + 44 - high : stack ? bands : middle - high / 2;
-    this.frame.scrollTo({ top, behavior: prefersStillness() ? "instant" : "smooth" });
+    glideTo(this.frame, top);
   }
 
   // What a lesson builds; in the decoder's layers it lies a screen away.

@@ -39,11 +39,8 @@ export function withoutOf(view) {
     const { head } = readPlace(place, trace);
     turn.hidden = !(head && trace.splits && model.get("_asks") && model.send && model.get("here") !== "loss");
     turn.textContent = `Switch this head ${head?.off ? "on" : "off"}`;
-    const [first, more] = model.get("off").map((one) =>
-      trail(one, trace)
-        .slice(1)
-        .map(({ words }) => words.toLowerCase()),
-    );
+    const namesOf = ([, ...steps]) => steps.map(({ words }) => words.toLowerCase());
+    const [first, more] = model.get("off").map((one) => namesOf(trail(one, trace)));
     strip.hidden = !first || !trace.whole;
     if (strip.hidden || strip.trace === trace) return;
     strip.trace = trace;

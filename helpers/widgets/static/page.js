@@ -89,6 +89,7 @@ export function intoView(root) {
 }
 
 export const prefersStillness = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+export const glideTo = (frame, top) => frame.scrollTo({ top, behavior: prefersStillness() ? "instant" : "smooth" });
 
 // Run `work` in the next frame, however often it is asked for before.
 export function eachFrame(work) {
