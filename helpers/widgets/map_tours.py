@@ -211,6 +211,11 @@ STEPS = {
         "temperature of 2 do to it? Guess, then try it.",
         {"place": "{output}", "written": "{written}"},
     ),
+    "forced": (
+        "Play shows row after row. In training, all are computed at once, because each reads the "
+        "reference, whatever the model would write (teacher forcing). “{next}” gets {next_share}.",
+        {"parts": ["output"], "written": "{written}"},
+    ),
     "loss": (
         "Each row is scored on the reference's next token. “{costliest}” costs most: −ln "
         "{probability} = {costs} nats. The mean is the loss. {ask}",
@@ -241,7 +246,7 @@ TOURS = {
         "follow-target",
     ],
     "08": ["follow-target", "output", "logits", "loop"],
-    "09": ["output", "loss", "training"],
+    "09": ["forced", "loss", "training"],
     "14": [
         "whole", "embeddings", "positions", "masked", "follow-source", "feed-forward", "output",
         "logits", "loop",
@@ -274,8 +279,8 @@ INSTEAD = {
     },
 }  # fmt: skip
 _WITHOUT_DECODER = {
-    "memory", "masked", "cross", "cross-queries", "follow-target", "loop", "logits", "loss",
-    "training",
+    "memory", "masked", "cross", "cross-queries", "follow-target", "loop", "logits", "forced",
+    "loss", "training",
 }  # fmt: skip
 WITHOUT = {
     "": {"output", *_WITHOUT_DECODER},

@@ -212,7 +212,8 @@ function writes(model, row) {
     const all = sentenceOf(written.slice(0, row + 1));
     if (model.scored) {
       const { found, mean, done } = lossesOf(model, row + 1);
-      const sum = done ? `. Every row is scored: the mean, the loss, is ${number(mean)} nats` : "";
+      const forced = row ? "" : " (training computes all rows at once)";
+      const sum = done ? `. Every row is scored: the mean, the loss, is ${number(mean)} nats` : forced;
       return `${said}, and the reference’s “${written[row]}” costs ${found[row].formula} nats${sum}.`;
     }
     if (row && written[row] === "<eos>")

@@ -217,8 +217,8 @@ export class Stage {
     const target = found.find(acts);
     const [read] = found;
     if (target) return this.act(target, target.grid ? cellAt(target, x, y) : null, read.head);
-    const cell = read?.grid && cellAt(read, x, y);
-    this.acts.tell(read && (cell ? read.tell(read.one, ...cell).join(", ") : read.tip().join(" ")), cell);
+    this.pressed = read?.grid && cellAt(read, x, y);
+    this.acts.tell(read && (read.grid ? read.tell(read.one, ...this.pressed).join(", ") : read.tip().join(" ")));
   }
 
   act(target, cell, head) {

@@ -37,10 +37,7 @@ class MapView {
       },
       say: (words) => this.say(words),
       // A press on what is only there to be read is answered in words; one beside it lets go.
-      tell: (words, cell) => {
-        if (words) this.pressed = cell;
-        words ? this.hear(words) : this.follow && this.back();
-      },
+      tell: (words) => (words ? this.hear(words) : this.follow && this.back()),
     });
     this.bars = new Bars(this);
     this.frame = make("div", { class: "mm-frame" }, this.stage.root);
@@ -114,7 +111,7 @@ class MapView {
     const described = this.model.get("_asked");
     const here = this.place && described?.place === this.place.replace("/pairs", "/why");
     const asked = here ? { described, view: this.model.get("_asked_data") } : null;
-    return { asked, live: Boolean(this.model.send), pressed: this.said && this.pressed };
+    return { asked, live: Boolean(this.model.send), pressed: this.said && this.stage.pressed };
   }
   // The decoder's row that answers.
   get current() {
