@@ -368,15 +368,13 @@ class MapView {
   onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || (event.target.type === "text" && event.key !== "Escape"))
       return;
-    const acts = { Escape: () => this.back(), p: () => this.play(), n: () => this.next(1), b: () => this.next(-1) };
+    const next = (by) => (this.stop >= 0 ? this.goTo(this.stop + by) : this.step(by));
+    const acts = { Escape: () => this.back(), p: () => this.play(), n: () => next(1), b: () => next(-1) };
     const act = acts[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (!act) return;
     act();
     event.preventDefault();
     event.stopPropagation();
-  }
-  next(by) {
-    return this.stop >= 0 ? this.goTo(this.stop + by) : this.step(by);
   }
 }
 
@@ -390,10 +388,8 @@ Object.assign(MapView.prototype, playing, choosing);
 
 export default {
   render({ model, el }) {
-    if (model.get("_problem")) {
-      el.append(make("div", { class: "mm mm-problem", role: "note" }, model.get("_problem")));
-      return;
-    }
+    const problem = model.get("_problem");
+    if (problem) return el.append(make("div", { class: "mm mm-problem", role: "note" }, problem));
     const view = new MapView(model, el);
     return () => view.end();
   },
