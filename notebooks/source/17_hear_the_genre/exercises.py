@@ -7,15 +7,6 @@ import torch.nn.functional as F
 
 from helpers.exercises.model import Exercise, Mistake
 from helpers.training import genres
-from helpers.training.genres import (
-    balanced_accuracy,
-    pad_windows,
-    seen_share,
-    split_by_performance,
-    stroke_tokens,
-    timed_tokens,
-    weight_per_beat,
-)  # fmt: skip
 
 
 def stroke_grid(strokes, n_voices):
@@ -58,13 +49,11 @@ def _draw_strokes(generator):
 
 def _draw_windows(generator):
     for sizes, longest in [((3, 2), 4), ((2, 6, 4), 5), ((5, 3, 1), 4)]:
-        windows = []
-        for n in sizes:
-            ids = torch.randint(36, (n,), generator=generator)
-            ids[0] = 0  # the softest stroke of the bass drum is a token, too
-            steps = torch.randint(32, (n,), generator=generator).sort().values
-            steps[0] = 0  # and it may come at once
-            windows.append(torch.stack([ids, steps], dim=1))
+        windows = [torch.randint(32, (n, 2), generator=generator) for n in sizes]
+        for window in windows:
+            window[:, 1] = window[:, 1].sort().values
+            # The softest stroke of the bass drum is a token, too, and it may come at once.
+            window[0] = 0
         yield windows, longest
 
 
@@ -177,7 +166,7 @@ EXERCISES = [
         name="stroke_tokens", title="name every stroke",
         task="Turn strokes (n, 4), whose columns are step, voice, velocity (0 to 127) and lateness, into token ids (n,). Divide the velocities into n_levels equal ranges, so that level 0 is the softest. The id is voice · n_levels + level.",
         minutes=5, difficulty=2, importance=4,
-        reference=stroke_tokens, draw=_draw_strokes,
+        reference=genres.stroke_tokens, draw=_draw_strokes,
         mistakes=[
             Mistake("voice alone", "return", "voice",
                     "These are the voices. A loud stroke and a soft one of the same drum should get different ids."),
@@ -200,7 +189,7 @@ EXERCISES = [
         name="pad_windows", title="put windows into one table",
         task="From a list of windows, each (n, 2) with token id and step in its columns, make ids, steps and real, each (N, longest). If a window has more than longest strokes, keep the first ones. Fill the rest with zeros, and let real be True where there is a stroke.",
         minutes=6, difficulty=3, importance=4,
-        reference=pad_windows, draw=_draw_windows,
+        reference=genres.pad_windows, draw=_draw_windows,
         mistakes=[
             Mistake("the mask inverted", "return", "(result[0], result[1], ~result[2])",
                     "`real` is True at the padding. In our masks, True means that there is something to attend to."),
@@ -225,7 +214,7 @@ EXERCISES = [
         name="timed_tokens", title="find the bug: the drummer without a clock",
         task="Repair the function. It should add to each stroke's vector the vector of the step at which it sounds, and put the class token in front, without a step: (N, 1 + T, D). One line is wrong.",
         minutes=4, difficulty=2, importance=5,
-        reference=timed_tokens, draw=_draw_timed,
+        reference=genres.timed_tokens, draw=_draw_timed,
         mistakes=[
             Mistake("still as it was", "step_table[steps]", "step_table[: ids.shape[1]]",
                     "Compare the two printed lines: the windows differ in their steps, and yet their vectors are the same. Which part of the function depends on when a stroke sounds?"),
@@ -307,7 +296,7 @@ EXERCISES = [
         name="seen_share", title="how many test windows have been seen?",
         task="For each window, train (N,) and test (M,) hold the number of the performance that it was cut from. Return the share of test windows whose performance also has windows in train.",
         minutes=4, difficulty=2, importance=5,
-        reference=seen_share, draw=_draw_numbers,
+        reference=genres.seen_share, draw=_draw_numbers,
         mistakes=[
             Mistake("the other way round", "torch.isin(test, train)", "torch.isin(train, test)",
                     "This is the share of *training* windows whose performance is tested. torch.isin(a, b) asks for each entry of a whether it's in b."),
@@ -330,7 +319,7 @@ EXERCISES = [
         name="split_by_performance", title="split by performance",
         task="numbers (N,) says which performance each window comes from, and order (P,) lists all performances in random order. Take the first round(share · P) performances for testing, and return two tensors of rows: the windows to train on and the windows to test, both in ascending order.",
         minutes=6, difficulty=3, importance=5,
-        reference=split_by_performance, draw=_draw_split,
+        reference=genres.split_by_performance, draw=_draw_split,
         mistakes=[
             Mistake("windows instead of performances", "torch.isin(numbers, order[:n_test])", "torch.arange(len(numbers)) < round(share * len(numbers))",
                     "You took a share of the windows, so the performance at the border is on both sides. Choose performances, then take all of their windows."),
@@ -357,7 +346,7 @@ EXERCISES = [
         name="balanced_accuracy", title="a measure that is fair to rare genres",
         task="From logits (N, n_genres) and labels (N,), find the share of right answers within each genre that occurs in the labels. Return the mean of these shares.",
         minutes=5, difficulty=2, importance=4,
-        reference=balanced_accuracy, draw=_draw_answers,
+        reference=genres.balanced_accuracy, draw=_draw_answers,
         mistakes=[
             Mistake("plain accuracy", "return", "right.mean()",
                     "That's the plain accuracy, in which a frequent genre counts more. Average within each genre first, then over the genres."),
@@ -380,7 +369,7 @@ EXERCISES = [
         name="weight_per_beat", title="attention per beat",
         task="weights (1 + T,) is the class token's row of one attention map: its own weight first, then one per stroke. steps (T,) says when the strokes sound. Add up the strokes' weights per beat of four steps: (n_beats,).",
         minutes=4, difficulty=2, importance=3,
-        reference=weight_per_beat, draw=_draw_weights,
+        reference=genres.weight_per_beat, draw=_draw_weights,
         mistakes=[
             Mistake("off by one", "weights[1:]", "weights[:-1]",
                     "The weights are off by one, because the class token's own weight comes first. The strokes' weights are weights[1:]."),
