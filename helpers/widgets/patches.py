@@ -19,7 +19,8 @@ SIDES = 2, 4, 7, 14  # of a patch, in pixels of the picture
 IN_ROW = 12  # tokens of the row that are shown at once
 BAR, FRAME = 374, LIGHT["field"]  # of the sides to press: pixels that two take, and their edge
 AVERAGE, ROLLOUT = -1, -2  # what can stand in for a head
-RANDOM = 20  # models with random weights, to compare with
+SECOND = 264  # pixels: where the random model's map begins
+RANDOM, CLEAR = 20, 0.1  # models to compare with; of their range, what is clearly outside it
 
 
 def _named(pictures):
@@ -33,11 +34,6 @@ def _against(times, what):
         if abs(times * part - 1) < 0.05:
             return f"{'' if times * part == 1 else 'about '}{name} of the {what}"
     return f"{number(times, 0 if times > 10 else 2)} times the {what}"
-
-
-def _percent(row, shown):
-    """Add up a row's weight on the patches that count, to the digits that are printed."""
-    return round(100 * row[1:][shown].sum().item())
 
 
 class PatchCutter(Explorer):
@@ -184,11 +180,11 @@ class PatchAttention(Explorer):
 
     def __init__(self, wardrobe, pictures, **state):
         self.pictures, self._known = pictures, {}
-        config, self._models = wardrobe.model.config, {"trained": wardrobe}
+        config, self._models = wardrobe.model.config, [wardrobe]
         with torch.random.fork_rng():
             torch.manual_seed(0)
-            for i in range(RANDOM):
-                self._models[f"random {i}"] = type(wardrobe)(VisionTransformer(config))
+            for _ in range(RANDOM):
+                self._models.append(type(wardrobe)(VisionTransformer(config)))
         self._grid = config.grid
         self._n_layers, self._n_heads = config.n_layers, config.n_heads
         super().__init__(**state)
@@ -200,37 +196,37 @@ class PatchAttention(Explorer):
 
     def build(self):
         self.choice("picture", "Picture", _named(self.pictures))
-        self.choice("layer", "Layer", [(f"layer {i}", i) for i in range(1, self._n_layers + 1)])
-        self._heads = {AVERAGE: "average of heads", ROLLOUT: "rollout up to here"}
-        self._heads |= {i: f"head {i + 1}" for i in range(self._n_heads)}
-        self.choice("head", "Map", [(words, i) for i, words in self._heads.items()])
         ask = "Ask from the class token"
         self.button("Class token", lambda _: self.take({"token": 0}), ask, lambda: not self.token)
 
     def compute(self):
-        """Take the chosen token's row out of the chosen map of both models."""
+        """Take the chosen token's rows out of all maps of all models, and the chosen map's."""
         image = self.pictures.images[self.picture]
         size = SIDE // self._grid
         bright = image.float().unfold(0, size, size).unfold(1, size, size).mean((2, 3)).flatten()
         shown = bright > 0.1 * bright.max()  # patches in which there is something
-        trained, *random = (self._row(name) for name in self._models)
-        random.sort(key=lambda row: row[1:][shown].sum().item())
-        return {"trained": trained, "random weights": random[RANDOM // 2], "shown": shown,
-                "band": [_percent(row, shown) for row in random],
-                "even": shown.sum().item() / len(trained)}  # fmt: skip
+        rows = self._maps()[..., self.token, :]  # (models, layers, maps, tokens)
+        parts = rows[..., 1:][..., shown].sum(-1)
+        trained, *random = rows[:, self.layer - 1, self.head]
+        median = parts[1:, self.layer - 1, self.head].argsort()[RANDOM // 2]
+        parts = (100 * parts).round().int()  # the digits that are printed
+        parts[1:] = parts[1:].sort(0).values
+        return {"trained": trained, "random weights": random[median], "shown": shown,
+                "parts": parts, "even": shown.sum().item() / len(trained)}  # fmt: skip
 
-    def _maps(self, name):
-        key = name, self.picture
-        if key not in self._known:
-            self._known[key] = self._models[name].attend(self.pictures.images[key[1], None])[0]
-        return self._known[key]
+    def _maps(self):
+        """Return all models' maps of the picture, (models, layers, maps, T, T): `head` chooses."""
+        if self.picture not in self._known:
+            images = self.pictures.images[self.picture, None]
+            heads = torch.cat([model.attend(images) for model in self._models])
+            upto = [attention_rollout(heads[:, : i + 1]) for i in range(self._n_layers)]
+            rollout = torch.stack(upto, 1)
+            maps = torch.cat([heads, torch.stack([rollout, heads.mean(2)], 2)], 2)
+            self._known[self.picture] = maps
+        return self._known[self.picture]
 
-    def _row(self, name):
-        maps = self._maps(name)[: self.layer]
-        if self.head == ROLLOUT:
-            return attention_rollout(maps)[self.token]
-        layer = maps[-1]
-        return (layer.mean(0) if self.head == AVERAGE else layer[self.head])[self.token]
+    def _label(self):
+        return CLASSES[self.pictures.labels[self.picture]]
 
     def _where(self):
         if not self.token:
@@ -238,90 +234,129 @@ class PatchAttention(Explorer):
         row, column = divmod(self.token - 1, self._grid)
         return f"the patch in row {row + 1}, column {column + 1}"
 
+    def _named_map(self, layer, head):
+        words = {AVERAGE: "average of heads", ROLLOUT: "rollout up to here"}
+        return f"layer {layer}, {words.get(head, f'head {head + 1}')}"
+
+    def _moved(self, layer, head):
+        """Measure how far training moved a map's part out of all random models', in their ranges.
+
+        It's below 0 if the part is smaller than all of theirs.
+        """
+        part, low, *_, high = self.numbers["parts"][:, layer - 1, head].tolist()
+        return (max(part - high, 0) - max(low - part, 0)) / max(high - low, 1)
+
     def describe(self):
-        return f"{' '.join(self.tell())} Layer {self.layer}, {self._heads[self.head]}."
+        return f"{' '.join(self.tell())} The map: {self._named_map(self.layer, self.head)}."
 
     def tell(self):
         """Say how much of the weight lies on what is shown, and how much that means."""
-        part = _percent(self.numbers["trained"], self.numbers["shown"])
-        low, *_, high = self.numbers["band"]
-        where, way, outside = self._where(), "No clear difference", max(low - part, part - high)
-        if outside > (high - low) / 10:
-            way = f"Training moved it {'there' if part > high else 'away'}"
-        elif outside > 0:  # one of 21 is always the last, by chance
-            way = f"It's barely {'above' if part > high else 'below'} them, perhaps by chance"
+        part, low, *_, high = self.numbers["parts"][:, self.layer - 1, self.head].tolist()
+        where, moved = self._where(), self._moved(self.layer, self.head)
+        way = f"Training moved it {'there' if moved > 0 else 'away'}. Press a patch."
+        if not moved:
+            way = "No clear difference: random weights draw this too. Press ↑ or ↓."
+        elif abs(moved) <= CLEAR:  # one of 21 is always the last, by chance
+            way = f"It's barely {'above' if moved > 0 else 'below'} them, perhaps by chance."
         return (
-            f"{where[0].upper()}{where[1:]} puts {part}% of its weight on the "
-            f"{CLASSES[self.pictures.labels[self.picture]]}.",
-            f"{RANDOM} models with random weights: {low} to {high}%. {way}. Press a patch.",
+            f"{where[0].upper()}{where[1:]} puts {part}% of its weight on the {self._label()}.",
+            f"{RANDOM} untrained models: {low} to {high}%. {way}",
         )
 
     def draw(self):
-        return [self._weights(name) for name in ("trained", "random weights")]
+        return [self._draw_weights(), self._draw_maps()]
 
-    def _weights(self, name):
-        """Lay a square over each patch, the larger the more weight; blue where there is cloth."""
-        row, size, trained = self.numbers[name], LARGE / self._grid, name == "trained"
-        sheet = Sheet(400, LARGE + (146 if trained else 32))
-        sheet.text(
-            0, 18, name if trained else "random: median", BLUE if trained else GREY, bold=True
-        )
-        where = "the class token" if self.token else "itself"
-        sheet.text(400, 18, f"{100 * row[0]:.0f}% on {where}", GREY, anchor="end")
-        image, beside = self.pictures.images[self.picture].numpy(), LARGE + 14
-        sheet.pixels(0, 28, LARGE, LARGE, image, FAINT, 0, 380)
-        sheet.rect(0, 28, LARGE, LARGE, stroke=PALE)
-        # One scale for both, so that the small squares are those of the one that attends less.
-        both = torch.stack([self.numbers["trained"], self.numbers["random weights"]])
-        top = max(both[:, 1:].max().item(), 1e-9)
-
-        def square(x, y, weight, *look):  # the picture shows through
+    def _draw_weights(self):
+        """Draw both models' maps to one scale: the trained one to press, the random one smaller."""
+        sheet, found, below = Sheet(400, LARGE + 96), self.numbers, LARGE + 50
+        both, even = (found["trained"], found["random weights"]), 1 / len(found["trained"])
+        top = max(torch.stack(both)[:, 1:].max().item(), 1e-9)
+        sides = ("trained", BLUE, 0, LARGE), (f"median of {RANDOM}", GREY, SECOND, 400 - SECOND)
+        for row, (name, colour, left, wide) in zip(both, sides, strict=True):
+            sheet.text(left, 18, name, colour, bold=not left)
+            self._draw_squares(sheet, (row[1:] / top).tolist(), left, wide)
+        size = LARGE / self._grid
+        for i, weight in enumerate(both[0][1:].tolist()):
+            r, c = divmod(i, self._grid)
+            label = f"Row {r + 1}, column {c + 1}, weight {number(weight, 3)}"
+            sheet.target(c * size, 28 + r * size, size, size, label, token=i + 1)
+        legend = (190, top, BLUE, " fills", "a cell"), (238, even, "none", ":", "even")
+        for y, weight, fill, *words in legend:
             side = 0.94 * size * (weight / top) ** 0.5
-            place = x + (size - side) / 2, y + (size - side) / 2, side, side
-            sheet.rect(*place, look[0], look[-1], opacity=0.4)
-
-        for i, weight in enumerate(row[1:].tolist()):
-            x, y = i % self._grid * size, 28 + i // self._grid * size
-            square(x, y, weight, BLUE if self.numbers["shown"][i] else GREY)
-            label = f"{name}: row {i // self._grid + 1}, column {i % self._grid + 1}"
-            sheet.target(x, y, size, size, f"{label}, weight {number(weight, 3)}", token=i + 1)
-        self._draw_outlines(sheet, size)
-        if trained:
-            sheet.pixels(beside, 28, 130, 130, image, GREYS, 0, 255)
-            self._compare(sheet)
-        legend = (176, top, "largest", BLUE), (230, 1 / len(row), "even", "none", INK)
-        for y, weight, words, *look in legend:
-            square(beside, y, weight, *look)
-            sheet.text(beside + size + 8, y + 16, words, GREY)
-            sheet.text(beside + size + 8, y + 36, number(weight), GREY)
+            place = SECOND + (size - side) / 2, y + (size - side) / 2, side, side
+            sheet.rect(*place, fill, INK if fill == "none" else BLUE, opacity=0.4)
+            sheet.text(SECOND + size + 8, y + 14, number(weight) + words[0], GREY)
+            sheet.text(SECOND + size + 8, y + 34, words[1], GREY)
+        own = " trained, ".join(f"{100 * row[0]:.0f}%" for row in both)
+        sheet.text(0, below, f"class token: {own} random", GREY)
+        sheet.text(0, below + 21, f"□ counts as {self._label()}: more than a", BLUE)
+        sheet.text(0, below + 42, "tenth as bright as the brightest patch", BLUE)
         return sheet
 
-    def _compare(self, sheet):
-        """Set the shares on the cloth below each other, with the random models' and an even one."""
-        found, y = self.numbers, LARGE + 38
-        for name, colour in ("trained", BLUE), ("random weights", GREY):
-            part = _percent(found[name], found["shown"])
-            sheet.rect(0, y, LARGE, 18, PALE)
-            sheet.rect(0, y, LARGE * part / 100, 18, colour)
-            sheet.text(LARGE + 14, y + 15, f"{part}% {name.split()[0]}", colour, bold=True)
-            y += 23
-        for share in found["band"]:
-            sheet.dot(LARGE * share / 100, y - 14, 4, ORANGE, "white", 1)
-        at, label = LARGE * found["even"], CLASSES[self.pictures.labels[self.picture]]
-        sheet.line(at, LARGE + 34, at, y - 2, INK, 2)
-        outside = (~found["shown"][found["trained"][1:].topk(5).indices]).sum()
-        sheet.text(0, y + 18, f"□ outlined: shows enough of the {label}", BLUE)
-        sheet.text(0, y + 38, f"■ outside it: {outside} of the 5 largest squares", GREY)
-        sheet.text(0, y + 58, f"● {RANDOM} random models", ORANGE)
-        sheet.text(400, y + 58, "│ even weights", INK, anchor="end")
-
-    def _draw_outlines(self, sheet, size):
-        """Draw an edge wherever a patch that counts meets one that doesn't, and mark the token."""
+    def _draw_squares(self, sheet, parts, left, wide):
+        """Lay a square over each patch, the larger the more weight; blue where there is cloth."""
+        size, image = wide / self._grid, self.pictures.images[self.picture].numpy()
+        sheet.pixels(left, 28, wide, wide, image, FAINT, 0, 380)
+        sheet.rect(left, 28, wide, wide, stroke=PALE)
+        for i, part in enumerate(parts):  # the picture shows through
+            side, ink = 0.94 * size * part**0.5, BLUE if self.numbers["shown"][i] else GREY
+            x = left + (i % self._grid + 0.5) * size - side / 2
+            y = 28 + (i // self._grid + 0.5) * size - side / 2
+            sheet.rect(x, y, side, side, ink, ink, opacity=0.4)
         cells = F.pad(self.numbers["shown"].view(self._grid, self._grid), (1, 1, 1, 1))
+        # An edge wherever a patch that counts meets one that doesn't.
         for i, j in (cells[1:] != cells[:-1]).nonzero().tolist():
-            sheet.rect((j - 1) * size, 27 + i * size, size, 2.5, BLUE)
+            sheet.rect(left + (j - 1) * size, 27 + i * size, size, 2.5, BLUE)
         for i, j in (cells[:, 1:] != cells[:, :-1]).nonzero().tolist():
-            sheet.rect(j * size - 1, 28 + (i - 1) * size, 2.5, size, BLUE)
+            sheet.rect(left + j * size - 1, 28 + (i - 1) * size, 2.5, size, BLUE)
         if self.token:
             r, c = divmod(self.token - 1, self._grid)
-            sheet.rect(c * size + 1, 29 + r * size, size - 2, size - 2, stroke=ORANGE, line=4)
+            place = left + c * size + 1, 29 + r * size, size - 2, size - 2
+            sheet.rect(*place, stroke=ORANGE, line=4)
+
+    def _draw_maps(self):
+        """Draw a cell to press per map, the picture, and the bars of the chosen map below them."""
+        sheet, y = Sheet(400, LARGE + 96), 0
+        sheet.text(0, 18, f"Press a map: % on the {self._label()}", bold=True)
+        sheet.text(0, 42, "layer", GREY)
+        image = self.pictures.images[self.picture].numpy()
+        sheet.pixels(400 - 54, 48, 54, 54, image, GREYS, 0, 255)
+        columns = [(i, i + 1, 42, 46 + 44 * i) for i in range(self._n_heads)]
+        x = 46 + 44 * self._n_heads
+        columns += (ROLLOUT, "rollout", 68, x), (AVERAGE, "mean", 48, x + 70)
+        for _, name, wide, x in columns:
+            sheet.text(x + wide / 2, 42, name, GREY, anchor="middle")
+        for layer in range(1, self._n_layers + 1):
+            y = 48 + 38 * (layer - 1)
+            sheet.text(20, y + 24, layer, GREY)
+            for head, _, wide, x in columns:
+                part = self.numbers["parts"][0, layer - 1, head].item()
+                moved, on = self._moved(layer, head), (layer, head) == (self.layer, self.head)
+                clear = abs(moved) > CLEAR
+                words = f"{part}{'↑' if moved > 0 else '↓'}" if clear else part
+                sheet.rect(x, y, wide, 36, (BLUE if moved > 0 else GREY) if clear else PALE)
+                sheet.rect(x, y, wide, 36, stroke=ORANGE if on else None, line=4)
+                ink = "white" if clear else INK
+                sheet.text(x + wide / 2, y + 24, words, ink, anchor="middle", bold=on)
+                named = f"{self._named_map(layer, head)}: {words} %"
+                sheet.target(x, y, wide, 36, named, layer=layer, head=head)
+        sheet.text(0, y + 56, "↑ more, ↓ less than in all untrained models", GREY)
+        self._draw_bars(sheet, y + 66)
+        return sheet
+
+    def _draw_bars(self, sheet, y):
+        """Set the shares on the cloth below each other, with the random models' and an even one."""
+        found, random = self.numbers, self.numbers["parts"][1:, self.layer - 1, self.head].tolist()
+        at, trained = LARGE * found["even"], found["parts"][0, self.layer - 1, self.head].item()
+        bars = ("trained", trained, BLUE), ("median", random[RANDOM // 2], GREY)
+        for i, (name, part, colour) in enumerate(bars):
+            sheet.rect(0, y + 23 * i, LARGE, 18, PALE)
+            sheet.rect(0, y + 23 * i, LARGE * part / 100, 18, colour)
+            sheet.text(LARGE + 14, y + 15 + 23 * i, f"{part}% {name}", colour, bold=True)
+        for share in random:
+            sheet.dot(LARGE * share / 100, y + 32, 4, ORANGE, "white", 1)
+        sheet.line(at, y - 4, at, y + 44, INK, 2)
+        outside = (~found["shown"][found["trained"][1:].topk(5).indices]).sum()
+        sheet.text(0, y + 62, f"● {RANDOM} untrained models", ORANGE)
+        sheet.text(400, y + 62, "│ even weights", INK, anchor="end")
+        sheet.text(0, y + 83, f"■ not on it: {outside} of the 5 largest squares", GREY)
