@@ -139,7 +139,13 @@ def attention_heatmap(
     if numbers is None:
         numbers = weights.size <= MOST_NUMBERS and weights.shape[1] <= WIDEST_NUMBERS
     if numbers:
-        _write_numbers(ax, weights, image)
+        for row, column in numpy.ndindex(weights.shape):
+            weight = weights[row, column]
+            dark = image.norm(weight) > 0.5
+            ax.text(
+                column, row, _short(weight),
+                ha="center", va="center", fontsize=SMALLEST_TEXT, color="white" if dark else INK,
+            )  # fmt: skip
     else:
         _add_scale(ax, image, "weight")
     if title:
@@ -375,16 +381,6 @@ def _name_rows_and_columns(ax, query_tokens, key_tokens):
     if not upright:
         for label in ax.get_xticklabels():
             label.set(rotation=45, ha="left", va="bottom", rotation_mode="anchor")
-
-
-def _write_numbers(ax, weights, image):
-    for row, column in numpy.ndindex(weights.shape):
-        weight = weights[row, column]
-        dark = image.norm(weight) > 0.5
-        ax.text(
-            column, row, _short(weight),
-            ha="center", va="center", fontsize=SMALLEST_TEXT, color="white" if dark else INK,
-        )  # fmt: skip
 
 
 def _short(number):

@@ -55,7 +55,11 @@ class Checkpoint:
             state = torch.load(self.path, weights_only=True, map_location=device)
             if lacking := sorted(PARTS - set(state)):
                 raise ValueError(f"it lacks {', '.join(lacking)}")
-            _demand_same_shapes(state["model"], model.state_dict())
+            both = state["model"], model.state_dict()
+            for name in sorted(both[0].keys() | both[1].keys()):
+                its, ours = (tuple(one[name].shape) if name in one else None for one in both)
+                if its != ours:
+                    raise ValueError(f"its {name} has shape {its}, the model's has {ours}")
         except Exception as error:
             raise ValueError(
                 f"{self.path} is no checkpoint of this model ({error}). Move it away to start "
@@ -69,13 +73,6 @@ class Checkpoint:
                 f". Move it away to start afresh, or train as it was begun."
             )
         return state
-
-
-def _demand_same_shapes(found, wanted):
-    for name in sorted(found.keys() | wanted.keys()):
-        shapes = [tuple(one[name].shape) if name in one else None for one in (found, wanted)]
-        if shapes[0] != shapes[1]:
-            raise ValueError(f"its {name} has shape {shapes[0]}, the model's has {shapes[1]}")
 
 
 def random_states(device):
