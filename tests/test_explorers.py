@@ -388,14 +388,15 @@ def test_the_ward_round_asks_where_it_begins_and_judges_each_suspicion():
         assert widget.module == last != first  # nothing is given away
         assert ALL[name].complaint in widget.describe()
         for widget.module in range(last):
-            verdict = widget.tell()[1]
-            assert verdict.startswith("Yes") == ("✓" in widget.svg) == (widget.module == first)
-            assert (">Mended<" in widget.svg) == (widget.module == first)
-            assert max(map(len, widget.tell())) < 57  # one line each: the list stays in its place
+            verdict = widget.tell()[2]
+            found = widget.module == first
+            assert verdict.startswith("Yes") == found == (">mended<" in widget.svg)
+            assert ("✓" in widget.svg) == (widget.module >= first)  # it stays once it's found
+            assert max(map(len, widget.tell()[1:])) < 57  # one line each: the list stays there
             assert ("up to here" in verdict) == (widget.module < first)
         widget.module = first
-        *rows, why = (sheet.height for sheet in widget.draw())
-        assert max(rows[:2]) + max(rows[2:]) + why <= 442  # 600 in all, where two fit side by side
+        *maps, code, why = (sheet.height for sheet in widget.draw())
+        assert max(*maps) + max(code, why) <= 600  # times 0.71: 600 in all, where they all shrink
         places.add(path := widget.numbers["modules"][first][0])
         assert ALL[name].where.endswith(path)
         model, options = admit(name)
@@ -404,9 +405,14 @@ def test_the_ward_round_asks_where_it_begins_and_judges_each_suspicion():
             assert may.all() or not may.triu(1).any(), path
             assert may.all() or not ((moved != may) & moved).tril().any(), path
     assert len(places) == 3
-    assert "can’t tell them apart" in WardRound(patient="F", module=1).tell()[1]
-    assert "31 outputs change too early, 4 ignore" in WardRound(patient="E", module=1).tell()[0]
-    assert "Word 5 changes 11 outputs (healthy: 7)." in WardRound(word=5).tell()[0]
+    told = [label for label, _ in widget._shown["controls"][0]["options"]]
+    assert all(label.endswith("” ✓") for label in told)
+    assert "The complaint says which" in WardRound(patient="F", module=1).tell()[2]
+    said = "10 of 11 outputs change too early, 10 ignore a word."
+    assert WardRound(patient="D", module=3).tell()[1] == said
+    assert "Word 5 changes 11 outputs (healthy: 7)." in WardRound(word=5).tell()[1]
+    signs = re.findall(r"mono[^>]*>([−+])<", WardRound(patient="F", module=1).svg)
+    assert signs == ["+", "+", "−", "−"]
 
 
 def test_hints_follow_what_the_hand_did():

@@ -1,9 +1,11 @@
 """The ward round: change a word at a time, and find the module at which an illness begins."""
 
 import functools
+import itertools
 import re
+from difflib import unified_diff
 from pathlib import Path
-from textwrap import dedent, wrap
+from textwrap import dedent
 
 import torch
 import traitlets
@@ -11,23 +13,31 @@ import traitlets
 from helpers.clinic import examine
 from helpers.models import ward
 from helpers.models.patients import ELSEWHERE, PATIENTS, admit, source_of
-from helpers.plots import BLUE, GREY, INK, ORANGE
+from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE
 from helpers.widgets.explorer import Explorer
+from helpers.widgets.rnn_stepper import losses
 from helpers.widgets.svg import PALE, Sheet, lines_of_text
 
 SHOWN = ("embedding", "self_attention", "cross_attention", "encoder", "output")
 ALL = PATIENTS | ELSEWHERE
 # Those whose fault moves what it mustn't, by letters and words that don't give it away; and why.
 WARD = {
-    "A": ("no mask", "falls too fast", "every position attends to later words, too."),
-    "B": ("its own keys", "always the same", "its keys and values don’t come from the source."),
-    "C": ("down the sentence", "fine maps", "each mean is over all words, later ones, too."),
-    "D": ("flipped", "cheats and forgets", "the mask hides the past and shows the future."),
-    "E": ("heads", "only copies", "each vector is put together from heads of several words."),
-    "F": ("too late", "too good", "later words are already in the softmax’s sum."),
-}
+    "A": ("no mask", "falls too fast",
+          "Nothing is masked, so the next word can be copied. After a late mask its weight is 0, "
+          "and the loss would only be “too good”."),
+    "B": ("its own keys", "always the same", "Its keys and values don’t come from the source."),
+    "C": ("down the sentence", "fine maps", "Each mean is over all words, later ones, too."),
+    "D": ("flipped", "cheats and forgets", "The mask hides the past and shows the future."),
+    "E": ("heads", "only copies", "Each vector is put together from heads of several words."),
+    "F": ("too late", "too good",
+          "Later words have the weight 0, so there’s a mask. It comes too late: they are already "
+          "in the softmax’s sum."),
+}  # fmt: skip
 ALIKE = ("no mask", "too late")  # a change of a word can't tell them apart
 MOVED = 1e-5  # relative to the largest output
+ROW, LIST, MAP = 34, 238, 264  # pixels: a module's height, and widths; two maps beside the list
+TOKEN = re.compile(r'\s+|"[^"]*"|\.?\w+\(*|\W')
+LETTER, COLUMNS, PITCH = 10.2, 36, 22  # of code: pixels, and how many letters fit on a phone
 
 
 @functools.cache
@@ -59,15 +69,18 @@ def _plain(path):
 
 
 @functools.cache
-def _lines_at_fault(name):
-    """Return a patient's lines that differ from the healthy text's, and the healthy ones."""
-    texts = Path(ward.__file__).read_text(encoding="utf-8"), source_of(ALL[name])
-    healthy, ill = (text.splitlines() for text in texts)
-    sides = ("Broken", ill, healthy), ("Mended", healthy, ill)
-    return [
-        [head, *dedent("\n".join(line for line in these if line not in those)).splitlines()]
-        for head, these, those in sides
-    ]
+def _difference(name):
+    """List the lines that differ once a patient is mended: a sign, and (token, changed) pairs."""
+    texts = source_of(ALL[name]), Path(ward.__file__).read_text(encoding="utf-8")
+    lines = [*unified_diff(*(text.splitlines() for text in texts), n=1, lineterm="")][3:]
+    places = [i for i, line in enumerate(lines) if line[0] != " "]
+    lines = lines[places[0] : places[-1] + 1]
+    code = dedent("\n".join(line[1:] for line in lines)).splitlines()
+    pieces = [(line[0], TOKEN.findall(words)) for line, words in zip(lines, code, strict=True)]
+    sides = ([token for own, each in pieces if own == sign for token in each] for sign in "-+")
+    odd = dict(zip("-+ ", [*losses(*sides), ()], strict=True))
+    place = {sign: itertools.count() for sign in odd}
+    return [(own, [(one, next(place[own]) in odd[own]) for one in each]) for own, each in pieces]
 
 
 class WardRound(Explorer):
@@ -81,8 +94,7 @@ class WardRound(Explorer):
     word = traitlets.Int(0, min=0, max=13).tag(state=True)
 
     def build(self):
-        patients = [(f"{letter}: “{said}”", letter) for letter, (_, said, _) in WARD.items()]
-        self.choice("patient", "Patient", patients)
+        self._mended = set()
         self.observe(lambda _: self.take({"module": 20, "word": 0}), names="patient")
 
     def compute(self):
@@ -90,86 +102,100 @@ class WardRound(Explorer):
         self.module = min(self.module, len(modules) - 1)
         path, moved, may = modules[self.module]
         self.word = min(self.word, moved.shape[1])
+        if self.module == first:
+            self._mended.add(self.patient)
+        ticks = {letter: " ✓" * (letter in self._mended) for letter in WARD}
+        patients = [(f"{one}: “{WARD[one][1]}”{tick}", one) for one, tick in ticks.items()]
+        self.choice("patient", "Patient", patients)
         return {"modules": modules, "path": path or "the whole model", "moved": moved, "may": may,
                 "odd": moved != may, "first": first}  # fmt: skip
 
     def tell(self):
-        """Say what changes that mustn't and what doesn't that should, and judge the suspicion."""
+        """Repeat the complaint, say what changes that mustn't or doesn't, and judge a suspicion."""
         moved, odd, first = (self.numbers[name] for name in ("moved", "odd", "first"))
-        name = WARD[self.patient][0]
-        early, missed = (int(cells.sum()) for cells in (odd & moved, odd & ~moved))
-        told = [f"{early} outputs change too early"] * bool(early)
+        name, found = WARD[self.patient][0], self.module == first
+        early, missed = (int(cells.any(1).sum()) for cells in (odd & moved, odd & ~moved))
+        told = [f"{early} of {len(odd)} outputs change too early"] * bool(early)
         told += [f"{missed} {'' if early else 'outputs '}ignore a word"] * bool(missed)
         said = f"{', '.join(told) or 'Every output changes as it should'}."
+        if found:
+            said = "Mended, every output changes as it should."
         if self.word:
             now, due = (int(cells[:, self.word - 1].sum()) for cells in (moved, moved ^ odd))
             said = f"Word {self.word} changes {now} outputs (healthy: {due})."
-        if self.module == first:
+        if found:
             asked = f"Yes, it begins here: “{ALL[name].finding}”."
             if name in ALIKE:
-                asked = "Yes: no mask, or a late one. We can’t tell them apart."
+                asked = "Yes: no mask, or a late one. The complaint says which."
         elif not told:
             asked = "No: up to here all is well. Look further down."
         elif self.numbers["path"] == "the whole model":
             asked = "Where does it begin? Press a part, or a word’s column."
         else:
             asked = "No: something further up is already wrong."
-        return said, asked
-
-    def describe(self):
-        return f"“{ALL[WARD[self.patient][0]].complaint}” {' '.join(self.tell())}"
+        return f"“{ALL[name].complaint}”", said, asked
 
     def draw(self):
         """Draw the modules and what they depend on; once it's found, also its lines, and why."""
+        ill, well = self.numbers["moved"], self.numbers["may"]
         if self.module != self.numbers["first"]:
-            return [self._draw_modules(), self._draw_grids()]
-        name, _, why = WARD[self.patient]
-        parts = _lines_at_fault(name)
-        code = [sheet for part in parts for sheet in lines_of_text(part, 270, 27, pitch=20)]
-        told = lines_of_text((f"Why: {why}",), 254, 26, pitch=20)
-        return [self._draw_modules(), self._draw_grids(), *code, *told]
+            maps = self._draw_map("this patient", ill), self._draw_map("healthy", well, spare=True)
+            return [self._draw_modules(), *maps]
+        maps = self._draw_map("mended", well), self._draw_map("before", ill, spare=True)
+        why = lines_of_text(("Why?", WARD[self.patient][2]), 326, 33, PITCH)
+        return [self._draw_modules(), *maps, self._draw_code(), *why]
 
     def _draw_modules(self):
         modules = self.numbers["modules"]
-        names = Sheet(232, 26 + 26 * len(modules), 24 / 26)
+        names = Sheet(LIST, 26 + ROW * len(modules), 24 / ROW)
         names.text(0, 16, "Press what you suspect", INK, bold=True)
         for i, (path, *_) in enumerate(modules):
-            chosen, y = i == self.module, 27.5 + 26 * i
-            names.rect(0, y, 230, 23, BLUE if chosen else PALE, round=4)
+            chosen, y = i == self.module, 27.5 + ROW * i
+            names.rect(0, y, LIST, ROW - 3, BLUE if chosen else PALE, round=4)
             label = _plain(path) or "the whole model"
-            names.text(8, y + 17, label, "white" if chosen else INK)
-            found = chosen and i == self.numbers["first"]
-            names.rect(208, y, 22 * found, 23, ORANGE, round=4)
-            names.text(219, y + 17, "✓" * found, "white", anchor="middle", bold=True)
-            names.target(0, y - 1.5, 230, 26, f"Suspect {label}", module=i)
+            names.text(8, y + 21, label, "white" if chosen else INK)
+            found = self.patient in self._mended and i == self.numbers["first"]
+            names.rect(LIST - 24, y, 24 * found, ROW - 3, GREEN, round=4)
+            names.text(LIST - 12, y + 21, "✓" * found, "white", anchor="middle", bold=True)
+            names.target(0, y - 1.5, LIST, ROW, f"Suspect {label}", module=i)
         return names
 
-    def _draw_grids(self):
-        """Draw which outputs move with which word, in a healthy model and here; and a complaint."""
-        moved, may = self.numbers["moved"], self.numbers["may"]
-        size = 130 // max(moved.shape)
-        top, (high, wide) = 52, may.shape
-        said = wrap(f"“{ALL[WARD[self.patient][0]].complaint}”", 31)
-        below, line = top + size * high + 20, 20
-        grids = Sheet(300, below + line * len(said) + 10)
-        for x, words, seen in ((20, "healthy", may), (168, "this patient", moved)):
-            grids.text(x, 16, words, INK)
-            grids.text(x, top - 8, f"word 1 → {wide}", GREY)
-            for i in range(high):
-                for j in range(wide):
-                    odd = x > 20 and self.numbers["odd"][i, j]
-                    fill = (ORANGE if odd else BLUE) if seen[i, j] else PALE
-                    grids.rect(x + size * j, top + size * i, size - 1, size - 1, fill)
-                    if odd and not seen[i, j]:
-                        place = x + size * j + 2, top + 2 + size * i, size - 5, size - 5
-                        grids.rect(*place, stroke=ORANGE, line=1.5, round=size)
-            at, framed = x + size * (self.word - 1) - 1.5, (size + 2) * bool(self.word)
-            grids.rect(at, top - 1.5, framed, size * high + 2, stroke=INK, line=2.5)
-        for j in range(1, wide + 1):
-            place = 168 + size * (j - 1), top - 24, size, size * high + 24
-            grids.target(*place, f"Change word {j}", word=0 if j == self.word else j)
-        grids.text(3, top, f"output 1 → {high}", GREY, turn=-90)
-        grids.text(20, below, "■ too early · ○ ignores a word", ORANGE)
-        for i, part in enumerate(said, 1):
-            grids.text(20, below + 4 + line * i, part)
-        return grids
+    def _draw_map(self, title, seen, spare=False):
+        """Draw which outputs move with which word; one map can be pressed, the other is `spare`."""
+        top, (high, wide), size = 52, seen.shape, (MAP - 24) // max(seen.shape)
+        sheet = Sheet(MAP, top + size * high + 48, spare=spare)
+        odd = seen != self.numbers["may"]
+        sheet.text(24, 16, title, bold=True)
+        sheet.text(24, top - 8, f"word 1 → {wide}", GREY)
+        sheet.text(16, top + size * high, f"output 1 → {high}", GREY, turn=90)
+        for i in range(high):
+            for j in range(wide):
+                x, y = 24 + size * j, top + size * i
+                fill = (ORANGE if odd[i, j] else BLUE) if seen[i, j] else PALE
+                sheet.rect(x, y, size - 1, size - 1, fill)
+                if odd[i, j] and not seen[i, j]:
+                    sheet.rect(x + 3, y + 3, size - 7, size - 7, stroke=ORANGE, line=2, round=size)
+        at, framed = 24 + size * (self.word - 1) - 1.5, (size + 2) * bool(self.word)
+        sheet.rect(at, top - 1.5, framed, size * high + 2, stroke=INK, line=2.5)
+        for j in range(0 if spare else wide):
+            place, word = (24 + size * j, top - 24, size, size * high + 24), j + 1
+            sheet.target(*place, f"Change word {word}", word=0 if word == self.word else word)
+        for i, words in enumerate(("■ too early", "○ ignores a word") if odd.any() else ()):
+            sheet.text(24, top + size * high + 20 + 22 * i, words, ORANGE)
+        return sheet
+
+    def _draw_code(self):
+        """Draw what mending changes in the patient's text; lines are broken between tokens."""
+        sheet, y = Sheet(LETTER * COLUMNS + 4, 0), 0
+        for sign, tokens in _difference(WARD[self.patient][0]):
+            x, y, colour = 2, y + PITCH, {"-": ORANGE, "+": GREEN, " ": GREY}[sign]
+            sheet.text(0, y - 6, sign.replace("-", "−"), colour, 17, bold=True, mono=True)
+            for token, changed in tokens:
+                if x + len(token) > COLUMNS:
+                    x, y = 6, y + PITCH
+                wide = LETTER * len(token) * (changed and token != " ")
+                sheet.rect(LETTER * x, y - 21, wide, PITCH - 2, colour, opacity=0.25)
+                sheet.text(LETTER * x, y - 6, token, INK if sign != " " else GREY, 17, mono=True)
+                x += len(token)
+        sheet.height = y + 4
+        return sheet

@@ -66,6 +66,7 @@ function choice(explorer, one) {
     select.dispatchEvent(new Event("change"));
   });
   const show = (now, value) => {
+    now.options.forEach(([words], i) => (options[i].text = words));
     select.selectedIndex = one.options.findIndex(([, each]) => each === value);
     select.disabled = Boolean(now.disabled);
   };
