@@ -6,6 +6,7 @@ Run as ``python -m recipes.translator``.
 import argparse
 import contextlib
 import copy
+import functools
 import json
 from dataclasses import fields, replace
 from pathlib import Path
@@ -113,9 +114,8 @@ def second_stage(args, histories, translator, texts, val_texts):
         return
     backward = Translator(copy.deepcopy(translator.model), translator.tokenizer)
     turned = [[(target, source) for source, target in pairs] for pairs in (texts, val_texts)]
-    train_stage(
-        args,
-        histories,
+    stage = functools.partial(train_stage, args, histories)
+    stage(
         "backward",
         backward,
         *turned,
@@ -126,9 +126,7 @@ def second_stage(args, histories, translator, texts, val_texts):
     )
     sources = backward.translate([clean(target) for _, target in texts])
     targets = diversify.other_targets(translator, texts)
-    train_stage(
-        args,
-        histories,
+    stage(
         "second",
         translator,
         texts,
