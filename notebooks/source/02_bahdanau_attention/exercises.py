@@ -54,10 +54,6 @@ ALL_WITH_ALL = (
     "so give it a dimension, (query @ w)[:, :, None], and the product runs sentence by sentence."
 )
 MASK = "    if mask is not None:\n        scores = scores.masked_fill(~mask, -math.inf)\n"
-WEIGHTS_APART = (
-    "Print the weights of two short sentences: what does each row sum to, and which weights should "
-    "be 0?"
-)
 
 # fmt: off
 EXERCISES = [
@@ -98,7 +94,9 @@ EXERCISES = [
             # Far below 0, as scores may be: a mask of −10 instead of −∞ would not hide anything.
             then=lambda scores, values, *mask: (scores - 20, values, *mask)),
         mistakes=[
-            Mistake("still as it was", "dim=-1", "dim=0", WEIGHTS_APART, also=(("-math.inf", "0.0"),)),
+            Mistake("still as it was", "dim=-1", "dim=0",
+                    "Print the weights of two short sentences: what does each row sum to, and "
+                    "which weights should be 0?", also=(("-math.inf", "0.0"),)),
             Mistake("softmax over the batch", "dim=-1", "dim=0",
                     "The softmax runs from sentence to sentence. The weights over the words of each sentence should sum to 1: dim=-1."),
             Mistake("scores set to zero", "-math.inf", "0.0",

@@ -74,10 +74,6 @@ OTHER_SIZE = (
     "many entries it has, not how many keys there are. Take query.shape[-1]."
 )
 EXCHANGED = "Both are right, but in the wrong order. Return first the context, then the weights."
-ROW_TWICE = (
-    "The weights sum to 1 down the columns, but word i distributes one unit of weight over row i. Does the softmax use dim=-1? "
-    "If so, you transposed the weights (it's weights @ x, without .T), or divided by a row's sum without keepdim=True."
-)
 
 # fmt: off
 EXERCISES = [
@@ -121,7 +117,11 @@ EXERCISES = [
         mistakes=[
             Mistake("divided by √D", "x @ x.T", "x @ x.T / math.sqrt(x.shape[-1])",
                     "The scores are scaled. The next exercise asks for that, but this first version has no scaling."),
-            Mistake("softmax over the wrong axis", "dim=-1", "dim=0", ROW_TWICE),
+            Mistake("softmax over the wrong axis", "dim=-1", "dim=0",
+                    "The weights sum to 1 down the columns, but word i distributes one unit of "
+                    "weight over row i. Does the softmax use dim=-1? If so, you transposed the "
+                    "weights (it's weights @ x, without .T), or divided by a row's sum without "
+                    "keepdim=True."),
             Mistake("no softmax", ".softmax(dim=-1)", "",
                     "The raw scores mix the words. A softmax must first turn each row into weights that are positive and sum to 1."),
             Mistake("weights instead of the mixture", "return", "weights",

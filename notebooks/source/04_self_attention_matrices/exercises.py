@@ -69,33 +69,20 @@ def _scores_kept(query, key, value, mask=None):
 
 
 ROOT = "/ math.sqrt(query.shape[-1])"
-NO_SCALING = (
-    "The scores aren't divided by √d_k, so they grow with the width and the softmax saturates. "
-    "Divide by math.sqrt(query.shape[-1])."
-)
-WRONG_AXIS = (
-    "The softmax runs along the wrong dimension. Each query distributes one unit of weight over "
-    "the keys, so every row must sum to 1: use dim=-1, the dimension of the keys."
-)
-ALWAYS_THREE = (
-    "√3 belongs to the example in section 1. Take the width from the tensor: "
-    "math.sqrt(query.shape[-1])."
-)
-BETWEEN = (
-    "The batch must stay first and the keys last. The two new dimensions go in between: "
-    "[:, None, None, :]."
-)
-OTHER_SIZE = (
-    "The scores are divided by the root of the wrong size. It should be √d_k, where d_k is the width of a key: how "
-    "many entries it has, not how many keys or queries there are. Take query.shape[-1]."
-)
 # fmt: off
 SCALES = [
-    Mistake("no scaling", ROOT, "", NO_SCALING),
-    Mistake("divided by √3 always", ROOT, "/ math.sqrt(3)", ALWAYS_THREE),
+    Mistake("no scaling", ROOT, "",
+            "The scores aren't divided by √d_k, so they grow with the width and the "
+            "softmax saturates. Divide by math.sqrt(query.shape[-1])."),
+    Mistake("divided by √3 always", ROOT, "/ math.sqrt(3)",
+            "√3 belongs to the example in section 1. Take the width from the tensor: "
+            "math.sqrt(query.shape[-1])."),
     Mistake("divided by the width", ROOT, "/ query.shape[-1]",
             "You divided by d_k, which leaves the scores far too small when keys are wide. The variance of q · k is d_k, so its typical size is √d_k. Divide by that."),
-    *(Mistake(f"root of the number of {what}", ROOT, f"/ math.sqrt({size})", OTHER_SIZE)
+    *(Mistake(f"root of the number of {what}", ROOT, f"/ math.sqrt({size})",
+            "The scores are divided by the root of the wrong size. It should be √d_k, "
+            "where d_k is the width of a key: how many entries it has, not how many keys "
+            "or queries there are. Take query.shape[-1].")
       for what, size in (("keys", "key.shape[-2]"), ("queries", "query.shape[-2]"), ("rows of key", "len(key)"), ("rows of query", "len(query)"))),
 ]
 
@@ -167,7 +154,10 @@ EXERCISES = [
         reference=attention.scaled_dot_product_attention, plain=_attention, draw=draw_attention,
         mistakes=[
             *SCALES,
-            Mistake("softmax over the wrong axis", "softmax(-1)", "softmax(-2)", WRONG_AXIS),
+            Mistake("softmax over the wrong axis", "softmax(-1)", "softmax(-2)",
+                    "The softmax runs along the wrong dimension. Each query distributes one unit "
+                    "of weight over the keys, so every row must sum to 1: use dim=-1, the "
+                    "dimension of the keys."),
             Mistake("mask ignored", "if mask is not None", "if False",
                     "The mask has no effect. Where it is False, set the score to −∞ before the softmax. masked_fill returns a new tensor, so assign it: scores = scores.masked_fill(...)."),
             Mistake("scores set to zero", "-math.inf", "0.0",
@@ -231,7 +221,9 @@ EXERCISES = [
                     "The shape is (B, 1, S). Heads add one more dimension: (B, 1, 1, S)."),
             Mistake("queries instead of keys", "[:, None, None, :]", "[:, None, :, None]",
                     "The shape is (B, 1, S, 1), which hides queries. Keys are the last dimension."),
-            Mistake("axes in front", "[:, None, None, :]", "[None, None]", BETWEEN),
+            Mistake("axes in front", "[:, None, None, :]", "[None, None]",
+                    "The batch must stay first and the keys last. The two new dimensions go in "
+                    "between: [:, None, None, :]."),
             Mistake("pad id taken to be 0", "pad_id\n", "0\n",
                     "The ids are compared with 0, and padding isn't 0 everywhere. The argument pad_id says what it is."),
         ],

@@ -130,9 +130,6 @@ DROPPED = "dropped, -math.inf"
 BACK = "    dropped = dropped.scatter(-1, order, dropped)\n"
 NOT_FINITE = "The rest is set to −1e9. A softmax can't tell the difference, but the exercise asks for −∞, -math.inf."
 A_MASK = "This is the mask, True for what is kept. Return the logits, with −∞ where it is False."
-ORDER = (
-    "The three results are in another order. Return scores first, then beam_index, then token_id."
-)
 
 # fmt: off
 EXERCISES = [
@@ -318,7 +315,9 @@ EXERCISES = [
         mistakes=[
             Mistake("token not taken apart", "flat % vocab_size", "flat",
                     "token_id is still the flat index. Take the remainder: flat % V."),
-            Mistake("token, beam, scores", "return", "token_id, beam_index, scores", ORDER),
+            Mistake("token, beam, scores", "return", "token_id, beam_index, scores",
+                    "The three results are in another order. Return scores first, then "
+                    "beam_index, then token_id."),
             Mistake("best of each beam", _beam_each,
                     "Each beam keeps its own best continuation. They should compete, so put all continuations of all beams in one list."),
             Mistake("old scores forgotten", "beam_scores[:, None] + log_probs", "log_probs",

@@ -83,11 +83,6 @@ def _after(falls):
 
 
 PLACE = "return kept + share"
-LIKE_F = (
-    "ε is spread over the wrong classes only. Some people do that, but "
-    "F.cross_entropy, like the paper that introduced it, spreads ε over all classes: "
-    "ε/V each, so the right class has 1 − ε + ε/V."
-)
 
 # fmt: off
 EXERCISES = [
@@ -226,7 +221,10 @@ EXERCISES = [
                     "These are the plain targets, all on the right class. Take ε away from it and spread it."),
             Mistake("rows sum to more than 1", "epsilon / vocab_size", "epsilon / (vocab_size - 1)",
                     "ε is divided by V − 1 but given to all V classes, so the rows sum to more than 1. Divide by vocab_size."),
-            Mistake("spread over the wrong classes only", PLACE, "return kept + (1 - one_hot) * epsilon / (vocab_size - 1)", LIKE_F),
+            Mistake("spread over the wrong classes only", PLACE, "return kept + (1 - one_hot) * epsilon / (vocab_size - 1)",
+                    "ε is spread over the wrong classes only. Some people do that, but "
+                    "F.cross_entropy, like the paper that introduced it, spreads ε over all "
+                    "classes: ε/V each, so the right class has 1 − ε + ε/V."),
             Mistake("nothing taken away", " * (1 - epsilon)", "",
                     "The rows sum to 1 + ε. Before you spread ε, subtract it from the right class: one_hot * (1 − ε)."),
             Mistake("all of ε to every class", PLACE, "return one_hot + (1 - one_hot) * epsilon",

@@ -86,9 +86,6 @@ def draw_logits(generator):
 draw_lora = normal("b i, o i, r i, o r", (2, 3, 5, 2, 6.0), (4, 6, 4, 3, 2.0), (3, 5, 7, 2, 8.0))
 
 
-ONLY_CHOSEN = (
-    "Only the chosen positions may change, but a comparison with uniform alone changes others, too."
-)
 SCALE = (
     "The correction should be multiplied by alpha divided by the rank, and the rank is a.shape[0]."
 )
@@ -102,7 +99,9 @@ EXERCISES = [
         mistakes=[
             Mistake("always the mask", "chosen & (uniform < 0.8)", "chosen",
                     "Every chosen token becomes mask_id. A tenth of them should become a random token and a tenth should stay.", also=(("chosen & (uniform >= 0.8) & (uniform < 0.9)", "chosen & (uniform > 2)"),)),
-            Mistake("others masked too", "chosen & (uniform < 0.8)", "uniform < 0.8", ONLY_CHOSEN),
+            Mistake("others masked too", "chosen & (uniform < 0.8)", "uniform < 0.8",
+                    "Only the chosen positions may change, but a comparison with uniform alone "
+                    "changes others, too."),
             Mistake("others swapped too", "chosen & (uniform >= 0.8)", "(uniform >= 0.8)",
                     "Some tokens that weren't chosen become random too. What has to be true of a token before its number matters?"),
             Mistake("nothing is kept", "& (uniform < 0.9)", "",
