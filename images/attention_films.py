@@ -16,9 +16,9 @@ X = torch.tensor([[1.0, 0, 1], [0, 2, 1], [1, 1, 0]])  # lesson 04's words and m
 W_Q = torch.tensor([[1.0, 0, 1], [0, 1, 0], [1, 0, 0]])
 W_K = torch.tensor([[0.0, 1, 1], [1, 0, 0], [0, 1, 0]])
 W_V = torch.tensor([[1.0, 0, 2], [0, 3, 0], [1, 0, 0]])
-ACROSS, DOWN = (128, 203, 278), (108, 176, 244)  # the middles of columns and rows
+ACROSS, DOWN = (128, 203, 278), (120, 188, 256)  # the middles of columns and rows
 CELL, TALL, BAR = 70, 60, 56  # how high a column of weight 1 would be, in its cell
-ASK_AT, VALUE_AT, TERMS, CONTEXT = 44, 330, (90, 240, 390), 476  # where the others are
+ASK_AT, VALUE_AT, TERMS, CONTEXT = 44, 335, (90, 240, 390), 476  # where the others are
 SCALE, RAISE, DIVIDE = 4, 5, 6  # the moments of the softmax
 OWN = ("value", "result", "second")  # each value has a colour
 
@@ -36,12 +36,12 @@ def self_attention_filling():
     weights = (scores / 3**0.5).softmax(-1)
     best = WORDS[weights[0].argmax()]
     told = [
-        "“the” asks with its query.",
+        "Each word has a query and a key. First “the” asks with its query.",
         "The query meets the first key. Their dot product is a score.",
         "The next key: a larger score, a better match.",
         "The last key. Now the row is full.",
-        "Divide each score by √3 …",
-        "… take e to the power of each, unrounded …",
+        "Divide each score by √3, since keys have three entries …",
+        "… raise e to each of these powers, with all their digits …",
         "… and divide by their sum: a softmax. The weights sum to 1.",
         "Every word has a value. Its weight says how much is taken.",
         "Each value is multiplied by its weight …",
@@ -60,32 +60,33 @@ def _filling(query, key, scores, weights, value, moment, caption):
     scene = Scene(caption, {9: 3, 10: 2.6, 12: 2.2}.get(moment, 1.6),
                   moment in (0, 2, RAISE, DIVIDE, 9, 10) or formula)  # fmt: skip
     q, k, v = ("Q", "Kᵀ", "V") if formula else ("queries", "keys", "values")
-    scene.text("keys", ASK_AT, 42, k, "key", bold=True)
-    scene.text("queries", ASK_AT, 76, q, "query", bold=True)
+    scene.text("keys", ASK_AT, 32, k, "key", bold=True)
+    scene.text("queries", ASK_AT, 78, q, "query", bold=True)
     for j, (x, word) in enumerate(zip(ACROSS, WORDS, strict=True)):
-        scene.card(f"key {j}", x, 36, word, "key", CELL, full=moment == j + 1)
+        scene.card(f"key {j}", x, 26, word, "key", CELL, full=moment == j + 1)
+        scene.text(f"offers {j}", x, 64, as_vector(key[j], 0), "key", room=CELL)
     for i in range(3):
-        _row(scene, i, scores[i], weights[i], value, moment)
+        _row(scene, i, query[i], scores[i], weights[i], value, moment)
         if moment in ((1, 2, 3, SCALE, 10, 11) if not i else (10, 11)):  # it walks over the keys
             x = ASK_AT if moment in (SCALE, 11) else ACROSS[min(moment, 3) - 1]
             scene.card(f"walker {i}", x, DOWN[i] - 14, WORDS[i], "query", CELL - 4, True, 28,
-                       start=(ASK_AT, DOWN[i]), opacity=float(x != ASK_AT))  # fmt: skip
+                       start=(ASK_AT, DOWN[i] - 14), opacity=float(x != ASK_AT))  # fmt: skip
     if 1 <= moment <= 3:
         _product(scene, query[0], key[moment - 1], scores[0][moment - 1])
     if SCALE <= moment <= DIVIDE:
         _softmax(scene, scores[0], moment)
     if moment == 9 or moment > 11:
-        scene.text("contexts", CONTEXT - 73, 70, "context", "ink", bold=True)
+        scene.text("contexts", CONTEXT - 73, 78, "context", "ink", bold=True)
     if moment > DIVIDE:
-        top = VALUE_AT + 28 * formula  # room for the softmax's name
+        top = VALUE_AT + 24 * formula  # room for the softmax's name
         scene.text("values", 30, top - 27, v, anchor="start", bold=True, when=(0.4, 1))
         _values(scene, value, weights[0], moment, top)
     if formula:  # which part of the picture is which of the formula
-        scene.rect("Q", 5, 86, 78, 180, "none", "query")
-        scene.rect("K", ACROSS[0] - 39, 14, 228, 44, "none", "key")
+        scene.rect("Q", 5, 86, 78, 204, "none", "query")
+        scene.rect("K", ACROSS[0] - 39, 5, 228, 68, "none", "key")
         scene.rect("V", TERMS[0] - 66, top - 22, 432, 72, "none", "ink")
-        scene.rect("softmax", ACROSS[0] - 39, 74, 228, 204, "none", "ink")
-        scene.text("softmax's name", ACROSS[1], 298, "softmax(Q Kᵀ / √3)", bold=True, room=230)
+        scene.rect("softmax", ACROSS[0] - 39, 86, 228, 204, "none", "ink")
+        scene.text("softmax's name", ACROSS[1], 310, "softmax(Q Kᵀ / √3)", bold=True, room=230)
     return scene
 
 
@@ -93,7 +94,7 @@ def _worked(scores):
     """Write a softmax's steps: scores divided by √3, e to their power, and the weights."""
     scaled = torch.tensor(scores) / 3**0.5
     steps = (scaled, 2), (scaled.exp(), 2), (scaled.softmax(-1), 3)
-    return [[number(one, n).replace("0.333", "1/3") for one in step] for step, n in steps]
+    return [[number(one, n) for one in step] for step, n in steps]
 
 
 def _softmax(scene, scores, moment):
@@ -133,14 +134,15 @@ def _mixed(weights, values):
     return as_vector((torch.tensor(weights) @ torch.tensor(values)).tolist(), 2)
 
 
-def _row(scene, i, scores, weights, values, moment):
+def _row(scene, i, query, scores, weights, values, moment):
     """Draw a row: its cells, their scores or weights, the shares of the values and their sum."""
     alone = not i and moment < 10  # the first row, before all go at once
     begun, weighed, mixed = (1, DIVIDE, 9) if alone else (10, 11, 12)
     y, seen = DOWN[i], 1.0 if moment >= 10 or not i else 0.35
     step = moment - SCALE + 1 if alone else 3 * (moment >= weighed)
     said = [[number(score, 0) for score in scores], *_worked(scores)][min(max(step, 0), 3)]
-    scene.card(f"query {i}", ASK_AT, y, WORDS[i], "query", CELL, opacity=seen)
+    scene.card(f"query {i}", ASK_AT, y - 13, WORDS[i], "query", CELL, opacity=seen)
+    scene.text(f"asks {i}", ASK_AT, y + 25, as_vector(query, 0), "query", room=CELL, opacity=seen)
     for j, (x, weight) in enumerate(zip(ACROSS, weights, strict=True)):
         low, thick, known = y + TALL / 2 - 2, BAR * weight, moment - begun >= (j if alone else 0)
         bar = x - CELL / 2 + 2, low - thick, CELL - 4, thick
@@ -152,9 +154,7 @@ def _row(scene, i, scores, weights, values, moment):
             there = moment < weighed and j == (moment - begun if alone else 2)  # below the query
             when = (0.4, 1) if alone or moment != begun else (0.42 + 0.14 * j, 0.57 + 0.14 * j)
             at = y + (22 if there else 7 if moment < weighed else -11)
-            scene.text(
-                f"in {i} {j}", x, at, said[j], "ink", 20, bold=True, room=CELL - 4, when=when
-            )
+            scene.text(f"in {i} {j}", x, at, said[j], size=20, bold=True, room=CELL - 4, when=when)
         if alone and moment == 8:  # a value goes into its cell
             come = {"x": TERMS[j] - 61, "y": VALUE_AT - 17, "width": 122, "height": 34}
             scene.rect(f"part {j}", *bar, OWN[j], start=come, when=(0.15 * j, 0.15 * j + 0.6))

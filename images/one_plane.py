@@ -157,9 +157,10 @@ def _queries_and_keys(scene, moment):
 
 
 def _beside(scene, name, i, vector, words, colour, **how):
-    """Write a number to a word that stands at the tip of its arrow: beside it, or below."""
-    (x, y), below = _tip(i, vector), abs(vector[0]) >= abs(vector[1]) > 0
-    x, y = (x, y + 24) if below else (x + 5 * len(WORDS[i]) + 6 * len(words) + 12, y)
+    """Write a number beside a word at the tip of its arrow; where there's no room, below it."""
+    x, y = _tip(i, vector)
+    right = x + 5 * len(WORDS[i]) + 6 * len(words) + 12
+    x, y = (x, y + 24) if right > 376 else (right, y)
     scene.text(name, x, y, words, colour, 20, bold=True, **how)
 
 
@@ -205,12 +206,14 @@ def _values(scene, moment):
         word = _angle(value) + math.remainder(_angle(X[i]) - _angle(value), 360)  # the shorter way
         came = {"angle": word, "length": UNIT * float(X[i].norm()), "fill": "muted"}
         when = (0.16 * i, 0.4 + 0.16 * i) if joined else (0.3, 1)
-        scene.arrow(f"share {i}", *_at(foot, unit), *_at(foot + share, unit), "value", 6, 14,
-                    start=came, when=when)  # fmt: skip
+        slim = min(max(unit * float(share.norm()) / 44, 0.7), 1)  # a short one has a small head
+        ink = "second" if joined and i % 2 else "value"  # where one ends and the next begins
+        scene.arrow(f"share {i}", *_at(foot, unit), *_at(foot + share, unit), ink, 6 * slim,
+                    14 * slim, start=came, when=when)  # fmt: skip
         if joined:
             (x, y), (dx, dy, anchor) = _at(foot + share / 2, unit), BESIDE[i]
             words = f"{WEIGHTS[i]:.2f} {WORDS[i]}"
-            scene.text(f"passed {i}", x + dx, y + dy, words, "value", anchor=anchor, when=when)
+            scene.text(f"passed {i}", x + dx, y + dy, words, ink, anchor=anchor, when=when)
             foot = foot + share
             continue
         scene.text(f"passed {i}", *_tip(i, value), WORDS[i], "value", when=when,

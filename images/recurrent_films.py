@@ -167,8 +167,7 @@ def _context(scene, read, back, on, boxes, name="", shares=False, dim=False):
         even = f"even share {1 / len(read):.0%}"
         scene.text(f"{name}even", middle, sum(boxes[0][1:]) + 54, even, "muted", when=(0.6, 1))
     words, high = (f"{len(read)} tokens", 34) if boxes in BESIDE else ("context vector c", 12)
-    scene.text(f"{name}{words}", middle, boxes[0][1] - high, words, "ink", bold=True,
-               when=(0.5, 0.7))  # fmt: skip
+    scene.text(f"{name}{words}", middle, boxes[0][1] - high, words, bold=True, when=(0.5, 0.7))
 
 
 def _lengths(scene, short, long, measured):
@@ -216,23 +215,22 @@ def _jar(scene, name, reader, read, state, at, new=None, dim=False, whole=False)
 def _translation(scene, said, before, done):
     """Draw the decoder: at each step a copy of the context, its state, and the word it writes."""
     scene.text("decoder", 6, 424, "the decoder writes", "muted", anchor="start", bold=True)
+    thin = ("ink", 2, 9)
     for i in range(done):
         x, part = 35 + 68.3 * i, 1 / (done - before)
         turn = max(i - before, 0) * part
-        copied, made = turn + 0.45 * part, turn + 0.7 * part
+        copied, made, end = turn + 0.45 * part, turn + 0.7 * part, turn + part
         fly = {"when": (turn, copied)}
         scene.card(f"copy {i}", x, COPY_AT, "c", "ink", 40, height=28, start=(240, 160), **fly)
-        scene.arrow(f"in {i}", x, COPY_AT + 16, x, STATE_AT - 14, "ink", 2, 9, **fly)
+        scene.arrow(f"in {i}", x, COPY_AT + 16, x, STATE_AT - 14, *thin, **fly)
         scene.card(f"state {i}", x, STATE_AT, f"s{'₀₁₂₃₄₅₆'[i]}", "ink", 40, height=26,
                    start=(x, STATE_AT - 20), when=(copied, made))  # fmt: skip
         if i:
-            scene.arrow(f"on {i}", x - 47, STATE_AT, x - 22, STATE_AT, "ink", 2, 9, **fly)
-            scene.arrow(f"word in {i}", x - 40, WRITE_AT - 18, x - 17, STATE_AT + 14, "ink", 2, 9,
-                        **fly)  # fmt: skip
-            scene.arrow(f"writes {i}", x, STATE_AT + 14, x, WRITE_AT - 19, "ink", 2, 9,
-                        when=(made, turn + part))  # fmt: skip
+            scene.arrow(f"on {i}", x - 47, STATE_AT, x - 22, STATE_AT, *thin, **fly)
+            scene.arrow(f"word in {i}", x - 40, WRITE_AT - 18, x - 17, STATE_AT + 14, *thin, **fly)
+            scene.arrow(f"writes {i}", x, STATE_AT + 14, x, WRITE_AT - 19, *thin, when=(made, end))
         if i or done > 1:
-            how = {"start": (x, STATE_AT), "when": (made, turn + part)} if i else {"when": (0, 0.4)}
+            how = {"start": (x, STATE_AT), "when": (made, end)} if i else {"when": (0, 0.4)}
             scene.card(f"said {i}", x, WRITE_AT, said[i], "ink", 67, full=0 < i == done - 1, **how)
 
 
@@ -285,12 +283,11 @@ def _gaze(scene, read, written, weights, now):
     """Draw the states as the decoder weighs them now, and a map of the weights so far."""
     last = now == len(written)
     foot, pitch = (118, 40) if last else (250, 23)
-    grows = {"when": (0, 0.8)} if last else {}
+    late = {"when": (0, 0.8) if last else (0.6, 1)}  # what is new comes when the rest is there
     scene.text("read", 6, 18, "read", "query", anchor="start", bold=True)
-    scene.text("written", WROTE_AT, foot - 24, "written", "key", anchor="start", bold=True, **grows)
+    scene.text("written", WROTE_AT, foot - 24, "written", "key", anchor="start", bold=True, **late)
     for j, (x, word) in enumerate(zip(COLUMNS, read, strict=True)):  # aslant, as words are wider
-        scene.text(f"read {j}", x + 4, 86, word, "ink", anchor="start", bold=True, turn=-50,
-                   room=200)  # fmt: skip
+        scene.text(f"read {j}", x + 4, 86, word, anchor="start", bold=True, turn=-50, room=200)
         if last:
             continue
         weight, half = weights[now][j] if now >= 0 else 0, {"when": (0, 0.5)}
@@ -309,19 +306,17 @@ def _gaze(scene, read, written, weights, now):
     for i, word in enumerate(written):
         y = foot + pitch * i
         scene.rect(f"row {i}", 1, y - pitch / 2, 376, pitch, "none", "edge", line=1, round=0,
-                   **grows)  # fmt: skip
+                   **late)  # fmt: skip
         if i > now:
             continue
         scene.text(f"written {i}", WROTE_AT, y + 6, word, "key", anchor="start", bold=True,
-                   start={"x": LOOK_AT[0] - 30, "y": LOOK_AT[1] + 6},
-                   **({"when": (0.6, 1)} | grows))  # fmt: skip
+                   start={"x": LOOK_AT[0] - 30, "y": LOOK_AT[1] + 6}, **late)  # fmt: skip
         for j, weight in enumerate(weights[i]):
             if weight < 0.005:
                 continue
             x, come = COLUMNS[j], {"x": COLUMNS[j] - 22, "y": 114, "width": 44, "height": 30}
             scene.rect(f"cell {i} {j}", x - 26, y - pitch / 2 + 1, 52, pitch - 2, "result", "none",
-                       SHADE * weight, line=0, round=0, start=come,
-                       **({"when": (0.5, 1)} | grows))  # fmt: skip
+                       SHADE * weight, line=0, round=0, start=come, **late)  # fmt: skip
             if last:
                 scene.text(f"share {i} {j}", x, y + 6, f"{weight:.2f}", "ink", when=(0.7, 1))
 
@@ -422,14 +417,10 @@ def _next(scene):
     scene.card("state", 424, 326, "state s", "key", 84, True, when=(0, 0.35))
     scene.text("previous name", 322, 298, "previous word", "key", when=(0.05, 0.35))
     scene.card("previous", 322, 326, "the", "key", 72, when=(0.05, 0.35))
-    for name, x, y, to_x, to_y, when in (
-        ("context on", 229, 392, 277, 392, (0.35, 0.55)),
-        ("previous on", 322, 345, 322, 373, (0.35, 0.55)),
-        ("state on", 410, 345, 346, 374, (0.35, 0.55)),
-        ("word on", 367, 392, 390, 392, (0.7, 0.85)),
-    ):
-        colour = "result" if name == "context on" else "key"
-        scene.arrow(name, x, y, to_x, to_y, colour, 4, 13, when=when)
+    scene.arrow("context on", 229, 392, 277, 392, "result", 4, 13, when=(0.35, 0.55))
+    scene.arrow("previous on", 322, 345, 322, 373, "key", 4, 13, when=(0.35, 0.55))
+    scene.arrow("state on", 410, 345, 346, 374, "key", 4, 13, when=(0.35, 0.55))
+    scene.arrow("word on", 367, 392, 390, 392, "key", 4, 13, when=(0.7, 0.85))
     scene.card("next", 322, 392, "next s", "key", 84, True, when=(0.5, 0.7))
     scene.card("black", 432, 392, "black", "key", 80, when=(0.8, 1))
 

@@ -2,7 +2,6 @@
 
 import re
 from ast import literal_eval
-from fractions import Fraction
 
 import pytest
 import torch
@@ -102,7 +101,7 @@ def test_a_context_is_the_sum_of_the_values_with_the_weights_that_stand_there():
     said = {name: shape.get("text") for name, shape in _shapes("self_attention_filling").items()}
     values = torch.tensor([literal_eval(said[f"vector {j}"]) for j in range(3)]).float()
     for i in range(3):
-        weights = torch.tensor([float(Fraction(said[f"in {i} {j}"])) for j in range(3)])
+        weights = torch.tensor([float(said[f"in {i} {j}"]) for j in range(3)])
         context = torch.tensor(literal_eval(said[f"context {i}"]))
         torch.testing.assert_close(weights @ values, context, rtol=0, atol=0.0051)
     scaled = torch.tensor([1.0, 4, 3]) / 3**0.5  # the softmax is worked out in three scenes
