@@ -137,7 +137,7 @@ STEPS = {
     "output": (
         "The vector of “{read}”, the last token so far, becomes one score per token of the "
         "vocabulary. A softmax turns these into probabilities, which sum to 1: {next_share} "
-        "for “{next}”.",
+        "for “{next}”{drawn}.",
         {"parts": ["output"], "written": "{written}"},
     ),
     "classes": (
@@ -386,6 +386,7 @@ def _next_words(trace, row, token, share):
         "costs": f"{-math.log(least):.2f}",
         "read": _tokens(trace.decoder.tokens)[row],
         "next": token,
+        "drawn": "" if trace.encoder else ", which was drawn",
         "next_share": percent(share),
         "written": row,
         "last": len(trace.written) - 1,

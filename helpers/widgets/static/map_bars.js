@@ -264,10 +264,11 @@ function followWords({ follow, trace }) {
     return `Bands show where ${from}: the wider, the more weight. Blue on the picture is the last layer’s, on the small ones each head’s. That a patch has weight doesn’t prove that it decides.`;
   const both = name === "decoder" && trace.encoder;
   const attention = layers[layers.length - 1].filter((one) => one.heads).pop();
-  const shares = Array.from(rowOf(meanWeights(attention), row), (share, key) => (both || key !== row ? share : 0));
+  const all = rowOf(meanWeights(attention), row);
+  const shares = Array.from(all, (share, key) => (both || key !== row ? share : 0));
   const most = shares.indexOf(Math.max(...shares));
   const largest = `“${(both ? trace.encoder : trace[name]).tokens[most]}” gets ${percent(shares[most])}`;
   if (both)
     return `Bands show where this row, which reads “${tokens[row]}” and ${trace.scored ? "is scored on" : "writes"} “${trace.written[row]}”, gets its information from. In the last cross-attention, ${largest} of the weight.`;
-  return `Bands show where ${from}. In the last layer, averaged over the heads, ${shares[most] ? `${largest} of the weight` : "all of it is its own"}.`;
+  return `Bands show where ${from}. In the last layer, averaged over the heads, ${shares[most] ? `${largest} of the weight, “${tokens[row]}” itself ${percent(all[row])}` : "all of it is its own"}.`;
 }

@@ -80,9 +80,9 @@ export const choosing = {
     // What changed stands below the picture.
     if (whole && !chosen.length) return this.say(compared(this.trace).pop(), this.hear(""));
     const row = chosen[chosen.length - 1];
-    const all = `“${shorten(sentenceOf(written.slice(given - 1)), 130)}”`;
     const heat = drawnAt ? ` at temperature ${drawnAt[drawnAt.length - 1].toFixed(1)}` : "";
     const after = row < written.length - 1 ? `, and the model went on from it${heat}` : "";
+    const all = `“${shorten(sentenceOf(written.slice(after ? row + 1 : given - 1)), 130)}”`;
     const drew = heat ? `The model went on${heat}` : "As the model wrote it";
     const wrote = written[row] === "␣" ? "a space, “␣”," : `“${written[row]}”`;
     this.hear(`${chosen.length ? `You wrote ${wrote} yourself${after}` : drew}: ${all}`);

@@ -322,6 +322,8 @@ export function followed(scene, model, follow, reach = Infinity) {
   };
   const named = (p) => {
     for (const [each, colour, place] of words) namedBands(p, each, p.theme[colour], place);
+    const [x, y] = (model.stacks.length < 2 && words[0]?.[2]) || [];
+    if (x) p.text("most weight on:", x - 4, y + 0.5, { size: 12, align: "right", color: p.theme.muted });
     if (stack.image) scene.saysOf(p, stack.tokens[row]);
     if (shares.length) memoryNames(p, scene, model, shares);
   };

@@ -136,8 +136,12 @@ function headSizes(width, room, queries, keys, image) {
   const free = width - left - (narrow ? 24 : gaps.reduce((a, b) => a + b, 0)) - 2;
   // The strips give way where that leaves room for the numbers in the cells.
   const wide = clamp(
-    narrow ? 0.32 * free : image ? 0.18 * free : Math.min(0.16 * free, (free - 2 * 33 * keys.length) / 2),
-    narrow ? 40 : 64,
+    narrow
+      ? Math.min(0.32 * free, free - 11 * keys.length)
+      : image
+        ? 0.18 * free
+        : Math.min(0.16 * free, (free - 2 * 33 * keys.length) / 2),
+    narrow ? 48 : 64,
     150,
   );
   const cell = clamp((narrow ? free - wide : (free - 2 * wide) / 2) / keys.length, 1.5, 40);
@@ -147,7 +151,7 @@ function headSizes(width, room, queries, keys, image) {
   const side = Math.min(narrow ? 0.62 * width : left + wide - 18, narrow ? 220 : up + names - 38);
   const head = 24 + (image && narrow ? side + 50 : 0);
   const top = head + up + names;
-  const high = narrow ? clamp(cell, 6, 18) : clamp((room - top - 26) / queries.length, 3, 1.5 * cell);
+  const high = narrow ? clamp(cell, image ? 6 : 12, 18) : clamp((room - top - 26) / queries.length, 3, 1.5 * cell);
   const x1 = left + wide + gaps[0];
   const x2 = narrow ? left : x1 + cell * keys.length + gaps[1];
   const x3 = x2 + cell * keys.length + (narrow ? 24 : gaps[2]);
@@ -222,9 +226,10 @@ function headLabels(scene, where, g, queries, keys) {
   scene.label(fitting(["values, one per row", "values"], wide, 12), x3, g.head2 - 11, { size: 12, color: "muted" });
   scene.label("Q", left + wide / 2, top - 14, { size: 16, weight: 650, color: "query", align: "center" });
   const below = queries.length * high + 13;
+  const masked = head.causal ? ", later tokens masked" : head.masked ? ", some masked" : "";
   const under = [
     [left + wide / 2, top, "queries", wide + 20],
-    [x1 + broad / 2, top, `scores${head.causal ? ", later tokens masked" : head.masked ? ", some masked" : ""}`, broad],
+    [x1 + broad / 2, top, fitting([`scores${masked}`, "scores"], broad), broad],
     [x2 + broad / 2, top2, fitting(["weights: each row sums to 1", "weights"], broad + 20), broad + 20],
     [x3 + wide / 2, top2, head.off ? "off" : "mixture", wide + 20],
   ];
@@ -245,7 +250,16 @@ function headLabels(scene, where, g, queries, keys) {
     if (g.narrow) {
       const [from, to] = [x1 + broad / 2, left + broad / 2];
       const low = top + below;
-      const way = path(from, low + 12, from, low + 34, to, low + 34, to, top2 - (image ? 30 : 52));
+      const way = path(
+        from,
+        low + 12,
+        from,
+        low + 34,
+        to,
+        low + 34,
+        to,
+        top2 - (image ? 30 : 46 * columnLevels(cell) + 6),
+      );
       p.line(way, { color: p.theme.muted, width: 2, arrow: true });
       p.text("softmax", to + 8, top + below + 48, { size: 12, color: p.theme.muted });
     } else {

@@ -177,13 +177,13 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from, before)
   const what = `the stream after ${words}: what ran past plus what was found`;
   column(sublayer.after, after, pre ? "sum" : "sum, norm", what, pre ? "" : g.inside(sublayer, "norm"));
   const end = after + g.strip;
-  const room = end - start;
-  // The last one has the margin too.
-  const most = sublayer.heads ? 0.88 * room : scene.width - start;
+  // On a phone all of the width is theirs. The last one has the margin too.
+  const [at, room] = g.across ? [0, scene.width] : [start, end - start];
+  const most = sublayer.heads && !g.across ? 0.88 * room : scene.width - at;
   const size = g.across || g.strip > 27 ? 15 : g.strip > 14 ? 13 : 12;
   const kind = fitting([KINDS[sublayer.kind], BRIEF[sublayer.kind]], most / 1.1, size);
-  scene.label(kind, start, g.top - 68, { size, weight: 650, most });
-  scene.label(does(sublayer, model, room), start, g.top - 48, { size: 13, color: "muted" });
+  scene.label(kind, at, g.top - 68, { size, weight: 650, most });
+  scene.label(does(sublayer, model, room), at, g.top - 48, { size: 13, color: "muted" });
   sublayer.span = [start - g.gap, end];
   scene.part(sublayer.kind, start - g.gap, g.top - 82, end - start + g.gap, g.bottom - g.top + 108);
   return end;

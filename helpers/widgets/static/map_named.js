@@ -28,8 +28,8 @@ export function tag(p, words, x, y, style = {}) {
 // Above a layer, beside its name: the token from which the row takes most there, and its share.
 export function namedBands(p, words, color, [x, y, end]) {
   const [{ token, weight } = { weight: 0 }] = words.toSorted((a, b) => b.weight - a.weight);
-  const said = [`${token} ${percent(weight)}`, token].find((said) => 1.08 * textWidth(said, 12) + 6 <= end - x);
-  if (weight >= NAMED && said) tag(p, said, x, y, { color });
+  const said = `${token} ${percent(weight)}`;
+  if (weight >= NAMED && 1.08 * textWidth(said, 12) + 6 <= end - x) tag(p, said, x, y, { color });
 }
 
 // Beside the memory every source token has its name, and its share where it has one.

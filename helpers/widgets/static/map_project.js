@@ -91,7 +91,8 @@ export function projectScene(where, place, width, room, { asked, live }) {
     scene.label("turned", x - 8, bottom + low - clocks - 10, { size: 13, align: "right", color: "muted" });
     clockHands(scene, lines[2][1], turns, [x, bottom + low - clocks - 10, wide], word);
   }
-  scene.beat(`The vector x of “${tokens[row]}” is ${from}.`, [0, 0, x - 6, bottom - 8]);
+  const chooser = [0, 0, left - 8, room];
+  scene.beat(`The vector x of “${tokens[row]}” is ${from}.`, chooser, [left - 8, 0, x - left + 2, bottom - 8]);
   scene.beat("Each entry of x multiplies its row of the matrix.", [x - 6, 0, wide + 12, bottom - 8]);
   if (found)
     scene.moves(
@@ -106,7 +107,7 @@ export function projectScene(where, place, width, room, { asked, live }) {
   );
   scene.moves((p, t) => p.row(result, 0, x, top + ease(t) * (bottom - top + low - 30), wide, 22));
   scene.hint = turns
-    ? `Each pair of entries is a clock hand, grey before the turn. “${tokens[row]}” is at position ${row}, counted from 0: the first pair turns by ${degrees(turns[0])}, the last by ${degrees(turns[turns.length - 1])}. Press another token.`
+    ? `Each pair of entries is a clock hand, grey before the turn. “${tokens[row]}” is at position ${row}, counted from 0: ${row ? `pair 1 turns by ${degrees(turns[0])}, pair ${turns.length} by ${degrees(turns[turns.length - 1])}` : "nothing turns"}. Press another token.`
     : `One row of ${big}: the same matrix makes the ${word} of every token. Point at the matrix to follow another column, or press another token.`;
   return scene;
 }
@@ -120,26 +121,35 @@ function unturned(one, turns) {
   return oneRow(turns.flatMap((turn, i) => back(one.data[2 * i], one.data[2 * i + 1], turn)));
 }
 
-// Each pair of entries below its columns, as a hand: grey before the turn, in colour after it. Where
-// there's little room, only some of them.
+// Each pair of entries below its columns, as a hand that turns like a clock's: grey before, in colour
+// after it. Where there's little room, some of them with their numbers, the last one too.
 function clockHands(scene, { data }, turns, [x, y, wide], color) {
-  const each = wide / turns.length;
-  const every = Math.ceil(30 / each);
-  const size = Math.min(18, (every * each) / 2 - 2);
+  const n = Math.min(turns.length, Math.floor(wide / 30));
+  const all = n === turns.length;
+  const shown = Array.from({ length: n }, (_, k) => Math.round((k * (turns.length - 1)) / (n - 1)));
+  const each = wide / n;
+  const size = Math.min(all ? 18 : 14, each / 2 - 2);
+  const middle = all ? y : y - 7;
   scene.paint((p) =>
-    turns.forEach((turn, i) => {
-      const at = x + (i + every / 2) * each;
-      if (i % every || at + size > x + wide) return;
+    shown.forEach((i, k) => {
+      const at = x + (k + 0.5) * each;
       const from = Math.atan2(data[2 * i + 1], data[2 * i]);
-      p.box(at - size, y - size, 2 * size, 2 * size, { edge: p.theme.edge, radius: size });
-      const hand = (angle, fill) =>
-        p.straight(at, y, at + size * Math.cos(angle), y - size * Math.sin(angle), { color: p.theme[fill], width: 2 });
+      const to = (angle, far) => [at + far * Math.cos(angle), middle + far * Math.sin(angle)];
+      p.box(at - size, middle - size, 2 * size, 2 * size, { edge: p.theme.edge, radius: size });
+      const hand = (angle, fill) => p.straight(at, middle, ...to(angle, size), { color: p.theme[fill], width: 2 });
       hand(from, "muted");
-      hand(from + turn, color);
+      hand(from + turns[i], color);
+      if (!all) p.text(String(i + 1), at, y + 16, { size: 12, align: "center", color: p.theme.muted });
+      // Which way they turn.
+      const arc = Array.from({ length: 25 }, (_, step) =>
+        to(from + ((turns[i] % (2 * Math.PI)) * step) / 24, size / 2),
+      );
+      if (!i && turns[i]) p.line(arc, { color: p.theme.ink, width: 1.5, radius: 0, arrow: true });
     }),
   );
-  scene.grid([x, y - size, wide, 2 * size], oneRow(turns), "By how much each pair is turned", (_one, _, i) => [
-    `entries ${2 * i + 1} and ${2 * i + 2} make a pair`,
-    `turned by ${degrees(turns[i])}`,
+  const seen = oneRow(shown.map((i) => turns[i]));
+  scene.grid([x, y - 18, wide, 36], seen, "By how much each pair is turned", (_one, _, k) => [
+    `entries ${2 * shown[k] + 1} and ${2 * shown[k] + 2} make a pair`,
+    `turned by ${degrees(seen.data[k])}`,
   ]);
 }
