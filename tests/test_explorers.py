@@ -233,10 +233,17 @@ def test_the_gradient_is_autograds_and_a_dragged_score_moves_its_weight_alone():
     pushed = drawn + 3 * torch.eye(16)[3]
     torch.testing.assert_close(widget.numbers["weights"], pushed.softmax(-1))
     assert "You moved key 4" in widget.tell()[1]
-    for power, draw in itertools.product(range(10), (33, 60, 185)):  # no dot beyond the axis
-        widget.take({"power": power, "divide": not power % 2, "draw_number": draw})
-        dots = re.findall(r'<circle cx="[^"]*" cy="([^"]*)"', widget.draw()[0].to_svg())
-        assert all(86 <= float(y) <= 204 for y in dots)
+    assert "untouched" in widget.tell()[0]  # the means aren't of the scores that were moved
+    axes = set()
+    for draw, power in itertools.product((33, 60, 185, ScaleExplorer().draw_number), range(10)):
+        widget.take({"power": power, "divide": draw == 60, "draw_number": draw})
+        drawn = widget.draw()[0].to_svg()
+        dots = re.findall(r'<circle cx="[^"]*" cy="([^"]*)"', drawn)
+        assert all(92 <= float(y) <= 204 for y in dots)  # none beyond the axis
+        mean = widget.numbers["mean of 200"]["strongest"]  # the last draw is chosen to follow it
+        assert draw in (33, 60, 185) or abs(widget.numbers["weights"].max() - mean) < 0.15
+        axes.add((draw, re.search(r'y="98.0"[^>]*>(\d+)<', drawn)[1]))
+    assert len(axes) == 4  # one through all widths: scores are seen to grow
 
 
 @pytest.mark.parametrize("shift", [0, 1, 13, 32])

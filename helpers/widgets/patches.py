@@ -288,7 +288,7 @@ class PatchAttention(Explorer):
             sheet.text(SECOND + size + 8, y + 14, number(weight) + words[0], GREY)
             sheet.text(SECOND + size + 8, y + 34, words[1], GREY)
         own = " trained, ".join(f"{100 * row[0]:.0f}%" for row in both)
-        sheet.text(0, below, f"class token: {own} random", GREY)
+        sheet.text(0, below, f"class token: {own} median", GREY)
         sheet.text(0, below + 21, f"□ counts as {self._label()}: more than a", BLUE)
         sheet.text(0, below + 42, "tenth as bright as the brightest patch", BLUE)
         return sheet
@@ -318,7 +318,8 @@ class PatchAttention(Explorer):
         """Draw a cell to press per map, the picture, and the bars of the chosen map below them."""
         sheet, y = Sheet(400, LARGE + 96), 0
         sheet.text(0, 18, f"Press a map: % on the {self._label()}", bold=True)
-        sheet.text(0, 42, "layer", GREY)
+        sheet.text(0, 42, "head", GREY)
+        sheet.text(16, 44 + 19 * self._n_layers, "layer", GREY, anchor="middle", turn=90)
         image = self.pictures.images[self.picture].numpy()
         sheet.pixels(400 - 54, 48, 54, 54, image, GREYS, 0, 255)
         columns = [(i, i + 1, 42, 46 + 44 * i) for i in range(self._n_heads)]
@@ -328,7 +329,7 @@ class PatchAttention(Explorer):
             sheet.text(x + wide / 2, 42, name, GREY, anchor="middle")
         for layer in range(1, self._n_layers + 1):
             y = 48 + 38 * (layer - 1)
-            sheet.text(20, y + 24, layer, GREY)
+            sheet.text(26, y + 24, layer, GREY)
             for head, _, wide, x in columns:
                 part = self.numbers["parts"][0, layer - 1, head].item()
                 moved, on = self._moved(layer, head), (layer, head) == (self.layer, self.head)

@@ -146,12 +146,19 @@ class ScaleExplorer(Explorer):
 
     power = traitlets.Int(0, min=0, max=MOST_POWER).tag(state=True)
     divide = traitlets.Bool(False).tag(state=True)
-    draw_number = traitlets.Int(33, min=1, max=N_DRAWS).tag(state=True)  # a typical one
+    draw_number = traitlets.Int(min=1, max=N_DRAWS).tag(state=True)
     key = traitlets.Int(1, min=1, max=N_KEYS).tag(state=True)
     push = traitlets.Float(0.0, min=-240.0, max=240.0).tag(state=True)
 
     still = {"power": 6}
     _folded = "Other random vectors"
+
+    @traitlets.default("draw_number")
+    def _typical(self):
+        """Choose the draw whose largest weights follow their mean over the widths most closely."""
+        scores = [self._scores(power, divide=False) for power in range(MOST_POWER + 1)]
+        strongest = torch.stack(scores).softmax(-1).amax(-1)  # (widths, draws)
+        return (strongest - strongest.mean(1, keepdim=True)).norm(dim=0).argmin().item() + 1
 
     def build(self):
         self._query, self._keys = random_vectors()
@@ -186,10 +193,11 @@ class ScaleExplorer(Explorer):
         """Say what this width does on average, and what the moved score did."""
         found, width = self.numbers, self.numbers["width"]
         strongest = percent(found[f"mean of {N_DRAWS}"]["strongest"])
-        spread = f"At dₖ = {width}, scores are about ±{number(math.sqrt(width), 1)}"
+        draws = f"{N_DRAWS} {'untouched ' if self.push else ''}draws"
+        spread = f"In {draws} at dₖ = {width}, scores ≈ ±{number(math.sqrt(width), 1)}"
         if self.divide:
-            spread = f"Divided by √{width}, scores stay near ±1"
-        headline = f"{spread}; mean largest weight in {N_DRAWS} draws: {strongest}."
+            spread = f"In {draws}, scores / √{width} stay near ±1"
+        headline = f"{spread}; mean largest weight: {strongest}."
         if self.push:
             i = self.key - 1
             before = found["drawn"].softmax(-1)[i]
@@ -238,15 +246,16 @@ class ScaleExplorer(Explorer):
         return sheet
 
     def _draw_scores(self, sheet):
-        """Draw a dot per key, on the shortest axis that holds all; each can be dragged."""
-        found, top, bottom = self.numbers, 86, 204
-        largest = max(found[name].abs().max().item() for name in ("drawn", "scores"))
-        most = next(most for most in (6, 20, 50, 120) if largest < most + 0.1)
+        """Draw a dot per key; each can be dragged. All widths have one axis: the dots fly apart."""
+        found, top, bottom = self.numbers, 92, 204
+        widths = [self._scores(p, self.divide)[self.draw_number - 1] for p in range(MOST_POWER + 1)]
+        largest = torch.stack([*widths, found["scores"]]).abs().max()
+        most = next(most for most in (6, 20, 60, 120, 250) if largest < most + 0.1)
         middle, unit = (top + bottom) / 2, (bottom - top) / (2 * most)
         typical = 1 if self.divide else math.sqrt(found["width"])
         root, by = ("", " / √dₖ") if self.divide else (f"±√{found['width']} = ", "")
-        sheet.text(ROOM, 80, f"Scores q · k{by}", SCORE, bold=True)
-        sheet.text(454, 80, f"about {root}±{number(typical, 1)}", SCORE, anchor="end")
+        sheet.text(ROOM, 86, f"Scores q · k{by}", SCORE, bold=True)
+        sheet.text(454, 86, f"about {root}±{number(typical, 1)}", SCORE, anchor="end")
         for value in (most, 0, -most):
             sheet.text(34, middle - unit * value + 6, number(value, 0), GREY, anchor="end")
         for i in range(N_KEYS):
