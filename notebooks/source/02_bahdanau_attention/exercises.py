@@ -87,7 +87,8 @@ EXERCISES = [
         name="attention_context", title="from scores to a context",
         task="Mend the function. It should return the context and the weights. If there is a mask, it's True where there is a word to attend to.",
         trained=True, minutes=8, difficulty=2, importance=5,
-        reference=attention_context, draw=normal(  # no row of a mask is all True, no column is all False
+        reference=attention_context,
+        draw=normal(  # no row of a mask is all True, no column is all False
             "b s, b s v", (2, 3, 4),
             (3, 4, 2, torch.tensor([[1, 1, 1, 0], [1, 0, 0, 0], [1, 1, 0, 0]]).bool()),
             (2, 5, 6, torch.tensor([[0, 1, 1, 1, 1], [0, 0, 0, 1, 1]]).bool()),

@@ -44,14 +44,6 @@ def _padding(token_ids, pad_id):
 
 
 PADDED = torch.tensor([[True, True, True, False], [True, False, False, False]])[:, None]
-# Queries, keys, values and masks of several shapes; T, S and K all differ.
-draw_attention = normal(
-    "… t k, … s k, … s d",
-    ((), 2, 3, 4, 5),
-    (2, 3, 8, 4, 5, PADDED),
-    ((2, 2), 4, 6, 4, 6, masks.causal_mask(4)),
-    (1, 5, 4, 3, 2),
-)
 
 
 def _einsum(query, key, value, mask=None):
@@ -151,7 +143,10 @@ EXERCISES = [
         pytorch="`torch.tensor([1., 2.]).masked_fill(torch.tensor([False, True]), -math.inf)` is a new tensor, [1., -inf]. `return a, b` returns two results.",
         then="The next cell puts it into every layer of the translator.",
         trained=True, minutes=9, difficulty=3, importance=5,
-        reference=attention.scaled_dot_product_attention, plain=_attention, draw=draw_attention,
+        reference=attention.scaled_dot_product_attention, plain=_attention,
+        draw=normal(  # queries, keys, values and masks; T, S and K all differ
+            "… t k, … s k, … s d", ((), 2, 3, 4, 5), (2, 3, 8, 4, 5, PADDED),
+            ((2, 2), 4, 6, 4, 6, masks.causal_mask(4)), (1, 5, 4, 3, 2)),
         mistakes=[
             *SCALES,
             Mistake("softmax over the wrong axis", "softmax(-1)", "softmax(-2)",

@@ -226,7 +226,8 @@ EXERCISES = [
                     "Every head was multiplied by the first K rows of W_O. Each head has rows of its own."),
             Mistake("divided by the number of heads", "return", "result / context.shape[1]",
                     "The parts were divided by the number of heads, so their sum is too small. Heads are added up, not averaged."),
-            Mistake("without W_O", lambda context, w_o: head_contributions(context, torch.eye(len(w_o))),
+            Mistake("without W_O",
+                    lambda context, w_o: head_contributions(context, torch.eye(len(w_o))),
                     "Each head's context sits in its own columns, with zeros elsewhere. That is the concatenation before W_O; multiply by the head's rows of W_O."),
         ],
         also_right=[
@@ -243,7 +244,8 @@ EXERCISES = [
         trained=True, minutes=9,
         pytorch="`context, weights = scaled_dot_product_attention(query, key, value, mask)` works on the last two dimensions and leaves those in front alone. `x @ w` multiplies every row of x by w.",
         difficulty=4, importance=5,
-        reference=multi_head_attention, plain=_layer, draw=normal(  # T = H in the last: heads that attend across each other fit too
+        reference=multi_head_attention, plain=_layer,
+        draw=normal(  # T = H in the last: heads that attend across each other fit too
             "b t d, d d, d d, d d, d d", (1, 3, 4, 2, None), (2, 4, 6, 2, None),
             (2, 4, 8, 4, masks.causal_mask(4)), scale=0.75),
         then="The next cell puts your layer into the translator and draws where it attends.",

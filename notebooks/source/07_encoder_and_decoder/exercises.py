@@ -264,7 +264,8 @@ EXERCISES = [
         reference=decoder_mask, draw=lambda generator: [
             (torch.tensor([[5, 7, 0]]), 0),
             (torch.tensor([[1, 6, 4, 4], [1, 3, 9, 9]]), 9),
-            (torch.tensor([[9, 9, 4, 6]]), 9)],  # padding on the left: hidden rows and columns differ
+            # Padding on the left: hidden rows and columns differ.
+            (torch.tensor([[9, 9, 4, 6]]), 9)],
         mistakes=[
             Mistake("causal only", "return", "past.expand(len(target_ids), 1, -1, -1)", NO_PADDING),
             Mistake("padding only", "return", "real.expand(-1, 1, length, -1)", NO_CAUSAL),

@@ -274,8 +274,8 @@ EXERCISES = [
             (torch.randn(2, 6, generator=generator) * 1.5, 0.8),
             (torch.randn(3, 7, generator=generator) * 1.5, 0.5),
             (torch.randn(2, 2, 5, generator=generator) * 2, 0.9),
-            # The sum reaches p exactly, because e^−1e-9 rounds to 1: the order of the logits is clear,
-            # and yet each probability is 1/4.
+            # The sum reaches p exactly, because e^−1e-9 rounds to 1: the order of the logits is
+            # clear, and yet each probability is 1/4.
             (torch.tensor([[0.0, -1e-9, -2e-9, -3e-9]]), 0.5)],
         mistakes=[
             Mistake("a mask returned", "return", "~dropped", A_MASK),
@@ -311,7 +311,7 @@ EXERCISES = [
         then="The next cell uses your step to search for the station.",
         reference=decoding.beam_step, plain=_beam, draw=normal(
             "b v, b", (2, 4, 2), (3, 5, 3), (4, 6, 2), (4, 5, 3),
-            then=lambda logits, sums, size: (logits.log_softmax(-1), -sums.abs().cumsum(0) / 2, size)),
+            then=lambda logits, sums, n: (logits.log_softmax(-1), -sums.abs().cumsum(0) / 2, n)),
         mistakes=[
             Mistake("token not taken apart", "flat % vocab_size", "flat",
                     "token_id is still the flat index. Take the remainder: flat % V."),

@@ -221,7 +221,8 @@ EXERCISES = [
                     "These are the plain targets, all on the right class. Take ε away from it and spread it."),
             Mistake("rows sum to more than 1", "epsilon / vocab_size", "epsilon / (vocab_size - 1)",
                     "ε is divided by V − 1 but given to all V classes, so the rows sum to more than 1. Divide by vocab_size."),
-            Mistake("spread over the wrong classes only", PLACE, "return kept + (1 - one_hot) * epsilon / (vocab_size - 1)",
+            Mistake("spread over the wrong classes only", PLACE,
+                    "return kept + (1 - one_hot) * epsilon / (vocab_size - 1)",
                     "ε is spread over the wrong classes only. Some people do that, but "
                     "F.cross_entropy, like the paper that introduced it, spreads ε over all "
                     "classes: ε/V each, so the right class has 1 − ε + ε/V."),
@@ -234,7 +235,7 @@ EXERCISES = [
             Mistake("all of ε to every wrong class", PLACE, "return kept + (1 - one_hot) * epsilon",
                     "Every wrong class gets the whole ε, so the rows sum to more than 1. It's shared among all classes: ε / vocab_size each."),
         ],
-        also_right=[lambda targets, v, e: torch.lerp(torch.eye(v)[targets], torch.full((v,), 1 / v), e)],
+        also_right=[lambda ids, v, e: torch.lerp(torch.eye(v)[ids], torch.full((v,), 1 / v), e)],
         pytorch="`F.one_hot(ids, n)` adds a last dimension of size n with a single 1 per id, in whole numbers; `.float()` makes them fractions.",
         hints=["F.one_hot(targets, vocab_size) gives a row of zeros with a single 1 per target.",
                "There are two things to add: (1 − ε) times the one-hot row, and ε times the even distribution, 1/V per class.",

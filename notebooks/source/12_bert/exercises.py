@@ -196,7 +196,8 @@ EXERCISES = [
         name="mean_pool", title="mean pooling",
         task="Average each text's vectors over its real tokens: (B, S, D) -> (B, D). Padding, where token_ids equals pad_id, must not count.",
         minutes=4, difficulty=2, importance=5,
-        reference=bert.mean_pool, plain=_mean_pool, draw=normal(  # padding of another id each time, somewhere behind the words
+        reference=bert.mean_pool, plain=_mean_pool,
+        draw=normal(  # padding of another id each time, somewhere behind the words
             "b s d", (2, 3, 4, torch.tensor([[5, 7, 0], [4, 0, 0]]), 0),
             (2, 5, 4, torch.tensor([[1, 2, 9, 9, 9], [3, 7, 4, 5, 9]]), 9),
             (3, 4, 4, torch.tensor([[3, 8, 6, 2], [5, 2, 2, 2], [4, 5, 2, 2]]), 2),

@@ -179,7 +179,7 @@ EXERCISES = [
         reference=retrieve, draw=normal(
             "d, n d, n", (3, 5, 2), (4, 8, 3), (6, 12, 5), (5, 9, 1),
             # Of very different lengths, so that a dot product and a cosine choose differently.
-            then=lambda query, vectors, long, k: (query, vectors * (2 * long.abs()[:, None] + 0.3), k)),
+            then=lambda query, vectors, n, k: (query, vectors * (2 * n.abs()[:, None] + 0.3), k)),
         mistakes=[
             Mistake("lengths count", "    vectors = F.normalize(vectors, dim=-1)\n", "",
                     "The vectors are compared by their dot products, so a long vector wins over a similar one. Divide every row by its length first."),
@@ -193,7 +193,7 @@ EXERCISES = [
                     "These are the right k paragraphs, but in the order of the list. Put the most similar first."),
         ],
         also_right=[
-            lambda query, vectors, k: F.cosine_similarity(vectors, query[None]).argsort(descending=True)[:k]],
+            lambda query, vectors, k: F.cosine_similarity(vectors, query[None]).topk(k).indices],
         hints=["A cosine similarity is the dot product of two vectors of length 1.",
                "vectors.norm(dim=-1) is the length of every row, (N,). With keepdim=True it's (N, 1), so that each row is divided by its own length.",
                "vectors.norm(dim=-1, keepdim=True), and k"],
@@ -359,7 +359,7 @@ EXERCISES = [
                     "This is the overlap divided by the union (Jaccard). F1 divides twice the overlap by the sum of the two lengths."),
         ],
         also_right=[
-            lambda mine, true: 2 * sum(min(mine.count(word), true.count(word)) for word in set(mine))
+            lambda mine, true: 2 * sum(min(mine.count(w), true.count(w)) for w in set(mine))
             / (len(mine) + len(true))],
         hints=["How many words do the two answers share? Counter(a) & Counter(b) keeps the smaller count of every word.",
                "precision = shared / len(predicted), recall = shared / len(true).",

@@ -226,7 +226,8 @@ EXERCISES = [
         task="log_probs (T,) are the natural log-probabilities that a model gave to the tokens of a text. Return the text's surprise in bits per byte of its UTF-8 encoding.",
         minutes=4, difficulty=2, importance=4,
         reference=bits_per_byte, draw=normal(
-            "t", (3, "the cat"), (4, "Once upon a time"), (7, "über die Brücke"), (6, "“No,” she said."),
+            "t", (3, "the cat"), (4, "Once upon a time"), (7, "über die Brücke"),
+            (6, "“No,” she said."),
             then=lambda found, text: (-2 * found.abs() - 0.1, text)),
         mistakes=[
             Mistake("negative", "-log_probs.sum()", "log_probs.sum()",

@@ -240,7 +240,8 @@ EXERCISES = [
         name="online_softmax_step", title="one block more",
         task="For each of T queries, `largest` is the largest score so far and `total` the sum of exp(score − largest), both of shape (T,). Take in a further block of scores, (T, block). Return the new largest scores, and the new sums relative to them.",
         minutes=4, difficulty=3, importance=4,
-        reference=online_softmax_step, draw=normal(  # a block of scores holds a new maximum or doesn't
+        reference=online_softmax_step,
+        draw=normal(  # a block of scores holds a new maximum or doesn't
             "t, t, t b", (2, 3), (3, 2), (4, 5),
             then=lambda largest, total, scores: (largest, 1 + 2 * total.abs(), scores)),
         mistakes=[
@@ -296,7 +297,8 @@ EXERCISES = [
         name="linear_attention", title="linear attention",
         task="Mix the values with weights φ(q)·φ(k), where φ(x) = elu(x) + 1. Multiply keys and values first, so that no matrix of queries by keys appears, and divide by the sum of each query's weights.",
         minutes=4, difficulty=3, importance=5,
-        reference=linear_attention, draw=normal(  # T, S, K and D_v all differ; then T and S are equal
+        reference=linear_attention,
+        draw=normal(  # T, S, K and D_v all differ; then T and S are equal
             "… t k, … s k, … s v", ((), 2, 3, 4, 5), (2, 3, 8, 5, 4), ((), 6, 4, 3, 2),
             ((), 5, 3, 5, 2), (2, 4, 3, 4, 5)),
         mistakes=[
@@ -318,7 +320,8 @@ EXERCISES = [
         name="linear_attention_step", title="one token more",
         task="The tokens so far have been summed up in state = Σ φ(k) vᵀ and total = Σ φ(k). Add the new token to both, then let its query read from them. Return the context, the new state and the new total.",
         minutes=4, difficulty=3, importance=5,
-        reference=linear_attention_step, draw=normal(  # one token, and what the tokens before it left behind
+        reference=linear_attention_step,
+        draw=normal(  # one token, and what the tokens before it left behind
             "k, k, v, k v, k", (2, 3), (4, 2), (3, 5),
             then=lambda q, k, v, state, total: (q, k, v, state, total.abs() + 0.5)),
         mistakes=[

@@ -157,10 +157,11 @@ EXERCISES = [
             ([("user", [11, 12])], 3, 5, 9),
             ([("user", [14, 10, 13]), ("assistant", [17]), ("user", [12, 19])], 7, 2, 4),
             ([("user", [15]), ("assistant", [18, 11]), ("user", [13, 16, 10])], 1, 6, 8),
-            ([("assistant", [21, 13]), ("user", [12, 15]), ("assistant", [16, 20, 14]), ("user", [11])],
-             5, 8, 2),
+            ([("assistant", [21, 13]), ("user", [12, 15]), ("assistant", [16, 20, 14]),
+              ("user", [11])], 5, 8, 2),
             # A turn that is said again, and one that ends in an id of its own, are turns, too.
-            ([("user", [12]), ("assistant", [14, 9]), ("user", [12]), ("assistant", [15])], 3, 5, 9),
+            ([("user", [12]), ("assistant", [14, 9]), ("user", [12]), ("assistant", [15])],
+             3, 5, 9),
             # Two turns of one speaker, and one without a word, are turns like any other.
             ([("user", [16, 11]), ("user", [18]), ("assistant", []), ("user", [12])], 4, 6, 3)],
         mistakes=[
@@ -368,7 +369,8 @@ EXERCISES = [
         minutes=4, difficulty=2, importance=4,
         pytorch="`x.clamp(0.8, 1.2)` limits every entry to this range, `torch.minimum(a, b)` takes the smaller of two tensors entry by entry, and `a[:, None]` turns (N,) into (N, 1).",
         reference=clipped_gain, draw=normal(
-            "n t, n t", (2, 3, torch.tensor([1.0, -1.0]), 0.2), (3, 4, torch.tensor([1.0, -1.0, 0.5]), 0.3),
+            "n t, n t", (2, 3, torch.tensor([1.0, -1.0]), 0.2),
+            (3, 4, torch.tensor([1.0, -1.0, 0.5]), 0.3),
             (4, 4, torch.tensor([1.0, -1.0, 0.5, -2.0]), 0.1),
             then=lambda new, old, *rest: (-new.abs(), -old.abs(), *rest)),
         then="The training step of section 4 uses it for every token.",
