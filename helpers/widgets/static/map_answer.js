@@ -24,7 +24,9 @@ export function answer(scene, model, stack, m, rows, row) {
   const pitch = clamp(height / found.length, 34, 40);
   const y0 = stack.y(row, last);
   const first = clamp(y0 - pitch * 0.6, top, Math.max(top, top + height - found.length * pitch));
-  const deep = Math.max(height + (losses ? m.pitch + 16 : 0), first + found.length * pitch - top);
+  // Below slim rows the mean has room for its words.
+  const lossY = (r) => stack.y(r, last) + (r < stack.n ? 0 : Math.max(0, 12 - m.pitch));
+  const deep = Math.max(height + (losses ? Math.max(m.pitch, 12) + 16 : 0), first + found.length * pitch - top);
   const classes = stack.name === "encoder";
   const heading = losses ? fitting(LOSS, width / 1.1) : classes ? "class" : "next token";
   const [from, align] = width < 84 ? [right, "right"] : [left, "left"];
@@ -36,8 +38,7 @@ export function answer(scene, model, stack, m, rows, row) {
   scene.paint((p) => {
     p.strips(stack.output, x, top, strip, m.pitch, { rows });
     p.box(x - 2, y0 - m.pitch / 2, strip + 4, m.pitch, { edge: p.theme.query, line: 2, radius: 3 });
-    if (losses)
-      return lossRows(p, lost, (r) => stack.y(r < rows ? r : stack.n, last), m.pitch, left, width, model.vocabulary);
+    if (losses) return lossRows(p, lost, (r) => lossY(r < rows ? r : stack.n), m.pitch, left, width, model.vocabulary);
     found.forEach((one, i) => {
       const { token, share, drawn, mark } = one;
       const y = first + (i + 0.5) * pitch;
@@ -63,11 +64,12 @@ export function answer(scene, model, stack, m, rows, row) {
   const own = [[x - 4, y0 - m.pitch / 2 - 1, strip + 7, m.pitch + 2], said];
   for (const rect of classes ? own : [scene.output]) scene.part(["output", "decoding"], ...rect);
   scene.part(stack.name, x - 4, top - 4, strip + 8, height + 8);
-  scene.lossRow = (r) => [left, stack.y(r, last) - m.pitch / 2, width, m.pitch];
+  scene.lossRow = (r) => [left, lossY(r) - m.pitch / 2, width, m.pitch];
   // The reference is known from the start; what its tokens cost comes row by row, and then the mean.
   for (const [r, token] of (losses ? model.written : []).entries()) {
-    const style = { size: clamp(m.pitch - 2, 9, 13), color: r < rows ? "ink" : "muted", most: width - 42 };
-    if (isNamed(r, m.pitch)) scene.label(spelt(token), left + 4, stack.y(r, last) + 0.5, style);
+    const [named, column, wide] = placed(r, m.pitch, width);
+    const style = { size: clamp(m.pitch - 2, 9, 13), color: r < rows ? "ink" : "muted", most: wide - 4 };
+    if (named) scene.label(spelt(token), left + 4 + column * wide, lossY(r) + 0.5, style);
     if (r >= rows) continue;
     const name = `The loss of row ${r + 1}, “${token}”: open its distribution`;
     const tip = [lost.found[r].says, "click to see its distribution"];
@@ -103,8 +105,13 @@ export function lossesOf({ written, candidates, drawn }, rows = written.length) 
   return { found, mean, most: losses.indexOf(Math.max(...losses)), done: rows === written.length };
 }
 
-// Of rows too close for names every so many have one; pointing tells the rest.
-const isNamed = (row, pitch) => row % Math.ceil(10 / pitch) === 0;
+// Rows too close for names have them in up to three columns in turn, closer ones every so many: pointing tells
+// the rest. Whether a row is named, in which column, and how wide that is.
+function placed(row, pitch, width) {
+  const step = Math.ceil(10 / pitch);
+  if (step === 1 || step > 3) return [row % step === 0, 0, width - 38];
+  return [true, row % step, width / 2 / step];
+}
 
 // One scale for every reference, so that a wrong word is seen to cost more; a mark where a model stands
 // that knows nothing: it gives each token the same p.
@@ -127,9 +134,11 @@ function lossRows(p, { found, mean, done }, y, pitch, x, width, vocabulary) {
     p.context.globalAlpha = 1;
     if (vocabulary) p.box(x + at(blind) - 0.5, y(row) - pitch / 2, 1, pitch, { fill: p.theme.hatch, radius: 0 });
     const free = width < 150 ? 0 : width - textWidth(spelt(token), size) - 14;
-    const said = fitting([formula, number(loss)], free, size);
+    const [named, column, wide] = placed(row, pitch, width);
+    const said = fitting([formula, number(loss)], wide < width / 2 ? 0 : free, size);
     if (last) p.text(fitting(all, (width - 46) / 1.1), x + 4, y(row) + 0.5, { size, weight });
-    if (last || isNamed(row, pitch)) p.text(said, x + width - 3, y(row) + 0.5, { size, weight, align: "right" });
+    const right = x + width - 3 - (last ? 0 : column * wide);
+    if (last || named) p.text(said, right, y(row) + 0.5, { size, weight, align: "right" });
   });
   const [below, small] = [y(found.length) + pitch / 2 + 9, { size: 12, color: p.theme.muted }];
   p.text("0", x, below, small);

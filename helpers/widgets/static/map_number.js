@@ -208,7 +208,10 @@ function outcome(scene, { head, query, key, keys, stack }, place, dot, names, g,
       const size = Math.max(1, (high * weight) / most);
       p.box(x + 2, base - size, Math.max(2, pitch - 4), size, { fill: own ? p.theme.query : p.theme.lane, radius: 2 });
       if (pitch > 26 && (weight >= 0.01 || own))
-        p.text(own ? exact : digits(weight, 2), x + pitch / 2, base - size - 9, { ...above, weight: own ? 650 : 400 });
+        p.text(own ? exact.replace("under ", "<") : digits(weight, 2), x + pitch / 2, base - size - 9, {
+          ...above,
+          weight: own ? 650 : 400,
+        });
     });
   });
   keys.forEach((token, s) => {
