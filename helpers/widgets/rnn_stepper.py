@@ -1,18 +1,15 @@
 """A recurrent translator that squeezes a sentence through one vector; the learner sets how wide."""
 
-from difflib import SequenceMatcher
-
 import traitlets
 
 from helpers.plots import GREY, INK, PURPLE, SIGNED
 from helpers.pretrained.recurrent_trace import greedy_trace
 from helpers.widgets.sentence_explorer import SentenceExplorer
-from helpers.widgets.svg import BAD, PALE, Sheet, shade, share
+from helpers.widgets.svg import BAD, PALE, Sheet, shade, share, track
 
 MOST = 9  # tokens on one side, the end included; more would not be legible side by side
 LAST = 2 * MOST + 1  # step
 WIDE, TOP, PITCH = 322, 62, 34  # pixels: the encoder's drawing, its first row, and to the next
-HEIGHT = TOP + PITCH * MOST + 30
 NECK, BOX, WRITTEN = 96, (64, 128), 372  # a bottleneck, its vector, all that fits on a phone
 LEAST = 24 / PITCH  # how far it may shrink: until that's the height of a target
 EACH = 8  # numbers of each direction's state that are drawn
@@ -28,12 +25,9 @@ def draw_cells(sheet, x, y, values, frame, size, columns=EACH):
     sheet.rect(x, y, across * min(columns, len(values)), down * rows, "none", frame, 2)
 
 
-def losses(whole, written):
-    """Find the places of a `whole` translation that aren't `written`, and the new places there."""
-    same = SequenceMatcher(None, whole, written, False).get_matching_blocks()
-    lost = set(range(len(whole))).difference(*(range(i, i + n) for i, _, n in same))
-    new = set(range(len(written))).difference(*(range(j, j + n) for _, j, n in same))
-    return sorted(lost), sorted(new)
+def words_in(tokens):
+    """List the places of words among `tokens`: not the full stop, nor the end."""
+    return [i for i, token in enumerate(tokens) if token not in (".", "<eos>")]
 
 
 class SentenceStepper(SentenceExplorer):
@@ -106,9 +100,9 @@ class SentenceStepper(SentenceExplorer):
 class RNNStepper(SentenceStepper):
     """Squeeze a sentence through the one vector of an encoder–decoder without attention.
 
-    It opens with half of the context vector, if that is enough for the same translation. Moving
-    `kept` lets fewer of its numbers through, or more, the largest first; playing goes through the
-    sentence word by word.
+    It opens where the decoder begins to write, with half of the context vector, if that is enough
+    for the same translation. Moving `kept` lets fewer of its numbers through, or more, the largest
+    first; playing goes through the sentence word by word.
 
     State: `step` (1 to S reads a source token, S + 1 hands over the context vector, each later one
     writes a token) and `kept` (how many numbers of the context vector get through).
@@ -122,10 +116,10 @@ class RNNStepper(SentenceStepper):
     kept = traitlets.Int(1024, min=0, max=1024).tag(state=True)
 
     def opening(self):
-        """Let half of the numbers through, if the translation stays the same."""
+        """Go where the decoder begins; let half of the numbers through, if they are enough."""
         half = self.kept // 2
         same = self.trace(kept=half)["written"] == self.trace()["written"]
-        return {"kept": half if same else self.kept}
+        return {"kept": half if same else self.kept, "step": len(self.trace()["source"]) + 1}
 
     def build(self):
         self.words("sentence", "Sentence", wide=True, known=self.known_words())
@@ -133,6 +127,10 @@ class RNNStepper(SentenceStepper):
         self.play("step", "Step", interval=1100)
         self.slider("kept", "Numbers let through")
         self.button("Start again", self.reset)
+
+    def reset(self, *_):
+        super().reset()
+        self.step = self._start["step"]  # another sentence or `kept` has led to the end
 
     def compute(self):
         """Follow the sentence through the model, once whole and once squeezed."""
@@ -142,7 +140,10 @@ class RNNStepper(SentenceStepper):
         n_source = len(found["source"])
         self.limit("step", n_source + 1 + len(found["target"]))
         found["whole"] = whole["target"]
-        found["lost"], found["new"] = losses(whole["target"], found["target"])
+        found["lost"] = [
+            i for i in words_in(whole["target"]) if whole["target"][i] not in found["target"]
+        ]
+        found["new"] = [t for t, word in enumerate(found["target"]) if word not in whole["target"]]
         found["n_written"] = max(self.step - n_source - 1, 0)
         return found
 
@@ -154,6 +155,12 @@ class RNNStepper(SentenceStepper):
         )
 
     def tell(self):
+        said, asked = self._told()
+        if not self.sentence.endswith("."):
+            asked = "The model has read only sentences that end in “ .”: add one, then judge it."
+        return said, asked
+
+    def _told(self):
         found, step = self.numbers, self.step
         n, size, target = len(found["source"]), len(found["last"]), found["target"]
         if step <= n:
@@ -165,7 +172,7 @@ class RNNStepper(SentenceStepper):
         if step == n + 1:
             return (
                 f"The two last states become the context vector: {self.kept} of {size} numbers.",
-                "The decoder will learn nothing else about the sentence.",
+                "The decoder learns nothing else about the sentence. Press Play: is it enough?",
             )
         if found["n_written"] < len(target):
             t = found["n_written"] - 1
@@ -179,8 +186,7 @@ class RNNStepper(SentenceStepper):
                 f"All that the decoder knows of the sentence are these {size} numbers.",
                 "Let fewer of them through. Which word is lost first?",
             )
-        words = [i for i, token in enumerate(found["whole"]) if token not in (".", "<eos>")]
-        lost = [found["whole"][i] for i in found["lost"] if i in words]
+        words, lost = words_in(found["whole"]), [found["whole"][i] for i in found["lost"]]
         through = f"With {self.kept} of {size} numbers"
         if not lost:
             return (
@@ -191,7 +197,7 @@ class RNNStepper(SentenceStepper):
         names = f"{', '.join(most)} and {last} are" if most else f"{last} is"
         left = f"{len(words) - len(lost)} of {len(words)} words remain"
         return f"{through}, {names} lost; {left}.", (
-            "In red: at the right the words that are lost, in the middle what is written instead."
+            "In red: at the right the words that are lost, in the middle those that are new."
         )
 
     def draw(self):
@@ -199,8 +205,9 @@ class RNNStepper(SentenceStepper):
 
     def _draw_encoder(self):
         """Draw the two directions, one going down and one going up."""
-        sheet, found = Sheet(WIDE, HEIGHT, LEAST), self.numbers
-        n, step = len(found["source"]), self.step
+        found, step = self.numbers, self.step
+        n = len(found["source"])
+        sheet = Sheet(WIDE, TOP + PITCH * n + 30, LEAST)
         sheet.text(0, 18, "The encoder reads", bold=True)
         sheet.text(WIDE - 2, 18, f"{EACH} of {len(found['last']) // 2} numbers", GREY, anchor="end")
         sheet.text(92, 48, "downwards ↓", GREY)
@@ -227,7 +234,8 @@ class RNNStepper(SentenceStepper):
         """Draw what remains of both directions, a bottleneck, at the left of a `sheet`."""
         found, (wide, high), size = self.numbers, BOX, len(self.numbers["last"])
         n = len(found["source"])
-        x, y, out = (NECK - wide) / 2, TOP + (PITCH * n - high) / 2, (high - PITCH * n) / 2
+        room = max(PITCH * n, high + 4)
+        x, y, out = (NECK - wide) / 2, TOP + (room - high) / 2, (high - PITCH * n) / 2
         for edge, inner in (0, x - 2), (NECK, NECK - x + 2):  # wide at a network, then narrow
             ends = (inner, y), (edge, y + out), (edge, y + high - out), (inner, y + high)
             sheet.path(ends, PURPLE, 0, fill=PURPLE, opacity=0.15)
@@ -236,21 +244,28 @@ class RNNStepper(SentenceStepper):
             draw_cells(sheet, x, y, found["last"], PURPLE, (wide / EACH, EACH * high / size))
         sheet.rect(x, y, wide, high, "none", PURPLE, 2)
         words = f"{self.kept} of {size}" if self.step > n else "not yet"
-        sheet.text(NECK / 2, TOP + PITCH * n + 16, words, PURPLE, anchor="middle")
-        sheet.target(0, 0, NECK, sheet.height, "Go to the context vector", step=n + 1)
+        sheet.text(NECK / 2, TOP + room + 16, words, PURPLE, anchor="middle")
+        sheet.target(0, 0, NECK, TOP + room, "Go to the context vector", step=n + 1)
+        # The slider once more: on a phone, the other one is far from the words that it changes.
+        drag, y = track("x", "kept", (8, NECK - 8), (0, size), self.kept, 1), TOP + room + 38
+        sheet.line(8, y, NECK - 8, y, PALE, 6)
+        sheet.dot(8 + (NECK - 16) * self.kept / size, y, 8, PURPLE)
+        sheet.handle(0, y - 16, NECK, 32, "Numbers let through", words, drag)
 
     def _draw_decoder(self):
         """Draw the context, what is written, how sure the decoder is, and what it wrote of all."""
-        sheet, found = Sheet(WRITTEN, HEIGHT, LEAST), self.numbers
-        n, done = len(found["source"]), found["n_written"]
+        found, done = self.numbers, self.numbers["n_written"]
+        n, ends = len(found["source"]), done == len(found["target"])
+        rows = max(n + 1, 5, len(found["whole"]), len(found["target"]))
+        sheet = Sheet(WRITTEN, TOP + PITCH * rows + 30, LEAST)
         sheet.text(NECK + 16, 18, "The decoder writes", bold=True)
         sheet.text(188, 48, "how sure" if done else "nothing yet", GREY)
         if self.kept < len(found["last"]):
             sheet.text(180, 48, f"with {self.kept}", GREY, anchor="end")
             sheet.text(300, 48, f"all {len(found['last'])}", GREY)
             for t, word in enumerate(found["whole"]):
-                lost = t in found["lost"]
-                sheet.text(300, TOP + PITCH * t + 16, word, BAD if lost else GREY)
+                reached, colour = t < done or ends, BAD if t in found["lost"] else GREY
+                sheet.text(300, TOP + PITCH * t + 16, word if reached else "·", colour)
         for t, word in enumerate(found["target"]):
             y, step = TOP + PITCH * t, n + 2 + t
             there, other = t < done, t in found["new"]
@@ -262,7 +277,7 @@ class RNNStepper(SentenceStepper):
             sheet.rect(188, y, 44 * chance if there else 0, 20, PURPLE)
             sheet.text(238, y + 16, share(chance) if there else "", GREY)
             sheet.target(NECK, y - 7, WRITTEN - NECK, PITCH, f"Go to token {t + 1}", step=step)
-        cut = self.cut(found["target"]) if done == len(found["target"]) else ""
-        sheet.text(NECK + 16, TOP + PITCH * MOST + 20, cut, GREY)
+        cut = self.cut(found["target"]) if ends else ""
+        sheet.text(NECK + 16, TOP + PITCH * rows + 20, cut, GREY)
         self._draw_neck(sheet)
         return sheet

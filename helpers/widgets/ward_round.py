@@ -3,7 +3,7 @@
 import functools
 import itertools
 import re
-from difflib import unified_diff
+from difflib import SequenceMatcher, unified_diff
 from pathlib import Path
 from textwrap import dedent
 
@@ -15,7 +15,6 @@ from helpers.models import ward
 from helpers.models.patients import ELSEWHERE, PATIENTS, admit, source_of
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.rnn_stepper import losses
 from helpers.widgets.svg import PALE, Sheet, lines_of_text
 
 SHOWN = ("embedding", "self_attention", "cross_attention", "encoder", "output")
@@ -78,9 +77,11 @@ def _difference(name):
     code = dedent("\n".join(line[1:] for line in lines)).splitlines()
     pieces = [(line[0], TOKEN.findall(words)) for line, words in zip(lines, code, strict=True)]
     sides = ([token for own, each in pieces if own == sign for token in each] for sign in "-+")
-    odd = dict(zip("-+ ", [*losses(*sides), ()], strict=True))
-    place = {sign: itertools.count() for sign in odd}
-    return [(own, [(one, next(place[own]) in odd[own]) for one in each]) for own, each in pieces]
+    same = SequenceMatcher(None, *sides, False).get_matching_blocks()
+    kept = {"-": {i + k for i, _, n in same for k in range(n)},
+            "+": {j + k for _, j, n in same for k in range(n)}, " ": range(999)}  # fmt: skip
+    at = {sign: itertools.count() for sign in kept}
+    return [(own, [(one, next(at[own]) not in kept[own]) for one in each]) for own, each in pieces]
 
 
 class WardRound(Explorer):
