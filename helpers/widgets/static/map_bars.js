@@ -145,7 +145,7 @@ export class Bars {
         const last = i === steps.length - 1;
         const step = make(
           "button",
-          { type: "button", "aria-current": last ? "location" : null, onclick: () => view.open(place) },
+          { type: "button", title: words, "aria-current": last ? "location" : null, onclick: () => view.open(place) },
           ...lowered(words),
         );
         return i ? [make("span", { "aria-hidden": "true" }, "›"), step] : [step];

@@ -301,12 +301,13 @@ export function followed(scene, model, follow, reach = Infinity) {
       if (stack.image || (m.narrow && !cross)) continue;
       const { x: from, top } = stack.blocks[i + 1];
       const pipe = sublayers.find(({ enters }) => enters)?.enters;
-      const end = sublayers.end + 2;
+      const end = from + m.module - 10;
       // Beside the memory's line, beside the layer's name, or above it where there is no other stack.
       if (m.narrow) words.push([named, "key", [pipe + 5, top - 12, m.width]]);
-      else if (cross) words.push([named, "key", [pipe + 6, top - 38, pipe + m.module - 10]]);
+      else if (cross) words.push([named, "key", [pipe + 4, top - 39, pipe + m.module - 10]]);
       else if (m.above > 30) words.push([named, "query", [from, top - 26, end]]);
-      else words.push([named, "query", [pipe ? pipe + 6 : from + 62, top - 12, end]]);
+      else if (pipe) words.push([named, "query", [pipe + 4, top - 25, pipe + m.module - 10]]);
+      else words.push([named, "query", [from + (scene.short ? 22 : 62), top - 12, end + 8]]);
     }
   });
   if (stack.answers && (name === "decoder" || !row)) lit.push(...scene.parts.loss, ...(scene.parts.memory || []));

@@ -146,7 +146,8 @@ function headSizes(width, room, queries, keys, image) {
   );
   const cell = clamp((narrow ? free - wide : (free - 2 * wide) / 2) / keys.length, 1.5, 40);
   // Of a picture the patches stand for names, and it lies above Q, or on a phone above all.
-  const names = image ? 20 + Math.min(cell, 24) : 12 + 46 * columnLevels(cell);
+  const level = narrow ? clamp(Math.max(...keys.map((key) => textWidth(key, 12))), 46, 70) : 46;
+  const names = image ? 20 + Math.min(cell, 24) : 12 + level * columnLevels(cell);
   const up = narrow ? 70 : image ? clamp(room * 0.3, 110, 190) : clamp(room * 0.26 - names + 58, 70, 130);
   const side = Math.min(narrow ? 0.62 * width : left + wide - 18, narrow ? 220 : up + names - 38);
   const head = 24 + (image && narrow ? side + 50 : 0);
@@ -157,7 +158,7 @@ function headSizes(width, room, queries, keys, image) {
   const x3 = x2 + cell * keys.length + (narrow ? 24 : gaps[2]);
   const head2 = narrow ? top + high * queries.length + Math.max(names, 72) : head;
   const picture = [0, 0, side];
-  return { narrow, left, wide, cell, high, head, up, top, x1, x2, x3, head2, top2: head2 + up + names, picture };
+  return { narrow, level, left, wide, cell, high, head, up, top, x1, x2, x3, head2, top2: head2 + up + names, picture };
 }
 
 function transposed(one) {
@@ -217,7 +218,7 @@ function headLabels(scene, where, g, queries, keys) {
     if (image) patches(left - 4, y + high / 2, 0, high);
     else nameRows(scene, queries, { right: left - 8, top: y, pitch: high, room: left - 9 });
   const columns = (x, y) =>
-    image ? patches(x + cell, y - cell / 2 - 3, cell, 0) : nameColumns(scene, keys, x, y, cell);
+    image ? patches(x + cell, y - cell / 2 - 3, cell, 0) : nameColumns(scene, keys, x, y, cell, { level: g.level });
   columns(x1, top);
   columns(x2, top2);
   scene.label("K", x1 - 12, g.head + g.up / 2, { size: 16, weight: 650, color: "key", align: "center" });

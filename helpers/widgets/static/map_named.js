@@ -2,7 +2,7 @@
 
 import { brief, percent } from "./map_scene.js";
 import { LEAST } from "./map_rows.js";
-import { fitting, textWidth } from "./text.js";
+import { clamp, fitting, textWidth } from "./text.js";
 
 // The share from which a word is named.
 const NAMED = 0.1;
@@ -42,8 +42,8 @@ export function memoryNames(p, scene, { encoder }, shares = []) {
     const strong = weight >= NAMED;
     const style = strong ? { weight: 650, color: p.theme.key } : { color: p.theme.muted };
     const most = scene.width - x - width - 10;
-    const said = strong ? fitting([`${token} ${percent(weight)}`, token], most / 1.1) : token;
-    p.text(said, x + width + 8, y + 0.5, { size: 13, most, ...style });
+    const said = strong ? fitting([`${token} ${percent(weight)}`, token], most / 1.1, 12) : token;
+    p.text(said, x + width + 8, y + 0.5, { size: clamp(encoder.pitch, 12, 13), most, ...style });
   }
 }
 

@@ -279,7 +279,7 @@ class MapView {
     trace.scored = Boolean((ours || this.tour[this.stop]?.losses) && trace.encoder && trace.decoder);
     this.scores = ours && trace.scored && model.get("_asks") && Boolean(model.send);
     const high = window.innerHeight - (model.get("off").length ? 84 : this.scores ? 44 : 0);
-    const free = width < NARROW ? high - 430 : high - 290;
+    const free = width < NARROW ? high - 442 : high - 290;
     const even = rows ? Math.max(high - 366, Math.min(410, free)) : high - 340;
     const room = width < NARROW ? ROOM - 30 : clamp(even, rows ? 240 : ROOM, 640);
     const { current } = this;

@@ -33,10 +33,15 @@ function measures(model, width, room, spare) {
   const even = Math.min(free / rows, two ? (free - ANSWER) / model.encoder.n : free);
   // The whole model is in view, and takes what is to spare for its names; rows for fingers scroll.
   const coarse = globalThis.matchMedia?.("(pointer: coarse)").matches;
-  const named = Math.min(11.5, (free + Math.max(0, spare)) / rows);
-  const least = width < SLIM && coarse ? FINGER : even < LEAST && named >= LEAST && !model.image ? named : 2.5;
+  const room12 = Math.min(12, Math.floor((free + Math.max(0, spare)) / rows));
+  const named = even < LEAST ? room12 : Math.min(room12, Math.ceil(even));
+  const least = width < SLIM && coarse ? FINGER : named >= LEAST && !model.image ? named : 2.5;
   // Of a picture's rows none is pressed by a finger: its patches are.
-  const pitch = narrow ? (model.image ? 6 : FINGER) : clamp(Math.floor(4 * even) / 4, least, two ? 26 : 46);
+  const pitch = narrow
+    ? model.image
+      ? 6
+      : FINGER
+    : clamp(even < LEAST ? even : Math.floor(even), least, two ? 26 : 46);
   // Several names share a line.
   const close = !model.image && perLine(pitch) > 1;
   const names = Math.max(...model.stacks.map(({ tokens }) => namesWidth(tokens, model.image ? 14 : pitch))) + 8;
@@ -105,9 +110,9 @@ export function wholeScene(model, width, room, rows, current = rows - 1, spare =
   }
   // All layers are named the same way.
   const all = model.stacks.flatMap(({ layers }) => layers);
-  const short = all.some(({ named }) => textWidth("Layer 1", 13) + 8 > named.room);
+  scene.short = all.some(({ named }) => textWidth("Layer 1", 13) + 8 > named.room);
   for (const { named } of all)
-    scene.label(`${short ? "L" : "Layer "}${named.i + 1}`, named.x, named.y, { size: 13, color: "muted" });
+    scene.label(`${scene.short ? "L" : "Layer "}${named.i + 1}`, named.x, named.y, { size: 13, color: "muted" });
   wholeBeats(scene, model);
   const below = Math.max(scene.height, room - m.key.height);
   scene.labels.push((p) => m.key.draw(p, below));

@@ -38,7 +38,7 @@ export function withoutOf(view) {
     const { model, trace, place } = view;
     const { head } = readPlace(place, trace);
     turn.hidden = !(head && trace.splits && model.get("_asks") && model.send && model.get("here") !== "loss");
-    turn.textContent = `Switch this head ${head?.off ? "on" : "off"}`;
+    turn.replaceChildren("Switch ", make("span", {}, "this head "), head?.off ? "on" : "off");
     const namesOf = ([, ...steps]) => steps.map(({ words }) => words.toLowerCase());
     const [first, more] = model.get("off").map((one) => namesOf(trail(one, trace)));
     strip.hidden = !first || !trace.whole;
