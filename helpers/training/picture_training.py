@@ -139,45 +139,10 @@ def train_pictures(
     if (epochs is None) == (seconds is None):
         raise ValueError(f"give epochs or seconds; got epochs={epochs}, seconds={seconds}.")
     made = optimizers(model, optimizer, peak_rate, weight_decay)
-    device = next(model.parameters()).device
-    average = moving_average(model, average_decay)
+    run = _Run(model, peak_rate, made, label_smoothing, average_decay, bf16)
     torch.manual_seed(seed * 1000)
     batches = _batches(pictures, batch_size, augmented, seed)
-    start, losses = time.process_time(), []
-    step, done = 0, 0.0  # updates, and the share of the training
-    form = "{l_bar}{bar}| {elapsed}<{remaining}{postfix}"
-    with (
-        StopBetweenSteps() as stop,
-        tqdm(total=1.0, disable=not progress, bar_format=form) as bar,
-    ):
-        while not (done >= 1 or stop.asked):
-            epoch, found = next(batches), []
-            for make in epoch:
-                images, labels = make()
-                model.train()
-                rising = min(1.0, (done + 1e-3) / WARMUP)
-                rate = peak_rate * rising * (1 + math.cos(math.pi * done)) / 2
-                with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
-                    logits = model(images.to(device)).float()
-                loss = F.cross_entropy(logits, labels.to(device), label_smoothing=label_smoothing)
-                step += 1
-                found.append(take_step(loss, made, rate, step))
-                if average:
-                    average.update_parameters(model)
-                spent = (time.process_time() - start) / seconds if seconds else 0.0
-                before, done = done, min(1.0, spent or step / (epochs * len(epoch)))
-                bar.update(done - before)
-                if done >= 1 or stop.asked:
-                    break
-            losses.append(sum(found) / len(found))
-            bar.set_postfix(loss=f"{losses[-1]:.3f}")
-            if after_epoch:
-                with holding(model, average):
-                    after_epoch(len(losses), losses[-1])
-    if average:
-        model.load_state_dict(average.module.state_dict())
-    model.eval()
-    return losses
+    return run.run(batches, epochs, seconds, after_epoch, progress)
 
 
 def _batches(pictures, batch_size, augmented, seed):
@@ -193,3 +158,55 @@ def _batches(pictures, batch_size, augmented, seed):
         parts = torch.randperm(n, generator=generator).split(min(batch_size, n))
         # What is left over makes no batch, because batch norm can't do with a picture or two.
         yield [lambda rows=rows: make(rows) for rows in parts if len(rows) == len(parts[0])]
+
+
+class _Run:
+    def __init__(self, model, peak_rate, made, label_smoothing, average_decay, bf16):
+        self.model, self.peak_rate, self.bf16 = model, peak_rate, bf16
+        self.label_smoothing = label_smoothing
+        self.device = next(model.parameters()).device
+        self.optimizers = made
+        self.average = moving_average(model, average_decay)
+        self.step = 0
+
+    def run(self, batches, epochs, seconds, after_epoch, progress):
+        start, losses, done = time.process_time(), [], 0.0
+        form = "{l_bar}{bar}| {elapsed}<{remaining}{postfix}"
+        with (
+            StopBetweenSteps() as stop,
+            tqdm(total=1.0, disable=not progress, bar_format=form) as bar,
+        ):
+            while not (done >= 1 or stop.asked):
+                epoch, found = next(batches), []
+                for make in epoch:
+                    found.append(self.train_step(*make(), done))
+                    spent = (time.process_time() - start) / seconds if seconds else 0.0
+                    before, done = done, min(1.0, spent or self.step / (epochs * len(epoch)))
+                    bar.update(done - before)
+                    if done >= 1 or stop.asked:
+                        break
+                losses.append(sum(found) / len(found))
+                bar.set_postfix(loss=f"{losses[-1]:.3f}")
+                if after_epoch:
+                    with holding(self.model, self.average):
+                        after_epoch(len(losses), losses[-1])
+        if self.average:
+            self.model.load_state_dict(self.average.module.state_dict())
+        self.model.eval()
+        return losses
+
+    def train_step(self, images, labels, done):
+        """Take one step, `done` the share of the training before it; returns the loss."""
+        self.model.train()
+        rising = min(1.0, (done + 1e-3) / WARMUP)
+        rate = self.peak_rate * rising * (1 + math.cos(math.pi * done)) / 2
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
+            logits = self.model(images.to(self.device))
+        loss = F.cross_entropy(
+            logits.float(), labels.to(self.device), label_smoothing=self.label_smoothing
+        )
+        value = take_step(loss, self.optimizers, rate, self.step + 1)
+        self.step += 1
+        if self.average:
+            self.average.update_parameters(self.model)
+        return value
