@@ -4,8 +4,6 @@ import torch
 
 from helpers.widgets.readable import percent, readable
 
-BELOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-
 
 def recurrent_tour(trace) -> list[dict]:
     """Write the tour for a recurrent `trace`, as `map_tours.tour_of` does for the others.
@@ -18,10 +16,11 @@ def recurrent_tour(trace) -> list[dict]:
     elsewhere = keys != torch.arange(len(keys))
     row = int((most * elsewhere if elsewhere.any() else most).argmax())
     token, written = readable(trace.source)[keys[row]], readable(trace.written)[row]
+    asks = "".join(chr(ord("₀") + int(digit)) for digit in str(row))
     steps = [
         f"Two recurrent networks read the sentence, one from each end. The encoder keeps a state "
         f"per token, {len(trace.source)} in all, so that the decoder can look back at any of them.",
-        f"At step {row + 1} the query is s{str(row).translate(BELOW)}, the decoder's state before "
+        f"At step {row + 1} the query is s{asks}, the decoder's state before "
         f"it. It gets a score with each encoder state, and a softmax makes weights of them: "
         f"{percent(most[row].item())} for “{token}”.",
         "That score, opened. W times the query and U h are added, tanh brings every sum between "

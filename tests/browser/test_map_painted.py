@@ -689,8 +689,12 @@ def test_a_vits_head_shows_its_weights_on_the_picture(offline, width):
         page.get_by_role("button", name="Leave").click()
         patch = page.get_by_role("button", name="Patch 1,1 in the picture")
         assert min(patch.bounding_box()[side] for side in ("width", "height")) >= 24
-        patch.click()  # what changed comes into view
-        page.wait_for_function("document.querySelector('.mm-frame').scrollTop > 300")
+        patch.click()  # what the words speak of comes into view
+        page.wait_for_function("document.querySelector('.mm-frame').scrollTop < 50")
+        expect(words).to_contain_text("Blue on the picture shows where “1,1”")
+        expect(
+            page.get_by_role("button", name=re.compile("50 by 32 of 64 numbers"))
+        ).not_to_have_count(0)
         return
     # Every layer's parts are named below it, where the file browser is open too.
     page = offline(model_map(trace), size=(870, 768))

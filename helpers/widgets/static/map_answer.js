@@ -47,11 +47,11 @@ export function answer(scene, model, stack, m, rows, row) {
       const word = drawn && width >= 44 + 1.1 * textWidth(mark, 12) ? mark : "";
       const [weight, color] = [one === chosen ? 650 : 400, drawn ? p.theme.query : p.theme.ink];
       const most = width - (word ? 1.1 * textWidth(word, 12) + 8 : 0);
-      p.text(spelt(token), left, y - 6, { size: 14, weight, color, most });
-      p.text(word, right, y - 7, { size: 12, weight: 650, align: "right", color: p.theme.query });
-      p.text(brief(share), right, y + 8, { size: 12, align: "right", color: p.theme.muted });
-      p.box(left, y + 5, bar, 6, { fill: p.theme.masked, radius: 3 });
-      p.box(left, y + 5, Math.max(2, bar * share), 6, { fill: p.theme.query, radius: 3 });
+      p.text(spelt(token), left, y - 8, { size: 14, weight, color, most });
+      p.text(word, right, y - 9, { size: 12, weight: 650, align: "right", color: p.theme.query });
+      p.text(brief(share), right, y + 9, { size: 12, align: "right", color: p.theme.muted });
+      p.box(left, y + 6, bar, 6, { fill: p.theme.masked, radius: 3 });
+      p.box(left, y + 6, Math.max(2, bar * share), 6, { fill: p.theme.query, radius: 3 });
     });
   });
   scene.output = [x - 4, top - 4, m.width - x + 4, deep + 8];

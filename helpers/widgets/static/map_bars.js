@@ -255,13 +255,16 @@ const named = (here) =>
     .replace("and", "&");
 
 // What the bands show, with the largest in words.
-function followWords({ follow, trace }) {
+function followWords({ follow, trace, scene }) {
   const [name, index] = follow.split(":");
   const { tokens, layers } = trace[name];
   const row = Number(index);
   const from = `“${tokens[row]}”${trace.image && row ? " (row, column)" : ""} gets its information from`;
-  if (trace.kind === "ViT")
-    return `Bands show where ${from}: the wider, the more weight. Blue on the picture is the last layer’s, on the small ones each head’s. That a patch has weight doesn’t prove that it decides.`;
+  const proof = "That a patch has weight doesn’t prove that it decides.";
+  if (trace.image && scene.measures.narrow)
+    return `Blue on the picture shows where ${from} in the last layer; further down, bands and each head’s blue show it layer by layer. ${proof}`;
+  if (trace.image)
+    return `Bands show where ${from}: the wider, the more weight. Blue on the picture is the last layer’s, on the small ones each head’s. ${proof}`;
   const both = name === "decoder" && trace.encoder;
   const attention = layers[layers.length - 1].filter((one) => one.heads).pop();
   const all = rowOf(meanWeights(attention), row);

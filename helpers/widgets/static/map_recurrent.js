@@ -222,7 +222,6 @@ function chain(scene, model, g) {
   const writes = g.slim ? g.width - 6 : g.width - g.panel / 2;
   const under = g.top + g.high;
   const before = g.step ? at - pitch : g.label - 18;
-  const asked = `s${subscript(g.step)}`;
   const asks = Math.abs(before - scores) < Math.min(24, wide / 2) ? scores : before;
   g.wide = wide;
   g.ways = {
@@ -239,23 +238,12 @@ function chain(scene, model, g) {
     elbow(p, g.ways.mix, p.theme.value);
     elbow(p, g.ways.write, p.theme.muted);
     const style = { size: 12, color: p.theme.query, most: mixed - scores - 16 };
-    p.text(`query ${asked}${g.slim ? "" : ", the state before"}`, scores + 8, y - 56, style);
+    p.text(`query s${subscript(g.step)}${g.slim ? "" : ", the state before"}`, scores + 8, y - 56, style);
   });
   g.asks = { under, y };
   scene.part("decoder", 0, y - 12, g.width, turn ? 98 : 76);
-  for (const [name, points] of Object.entries(g.ways)) {
-    const names = name === "write" ? [name] : [name, "cross-attention"];
-    for (const [i, [x, to]] of points.slice(1).entries()) {
-      const [from, down] = points[i];
-      scene.part(
-        names,
-        Math.min(x, from) - 7,
-        Math.min(to, down) - 5,
-        Math.abs(x - from) + 14,
-        Math.abs(to - down) + 10,
-      );
-    }
-  }
+  for (const [name, points] of Object.entries(g.ways))
+    for (const [i, to] of points.slice(1).entries()) scene.part([name, "cross-attention"], ...around(points[i], to));
   scene.part("query", ...(g.step ? [before - wide / 2 - 4, y - 6, wide + 8, 34] : [asks - 44, y - 26, 52, 20]));
   scene.part("query", scores, y - 66, mixed - scores - 8, 18);
   scene.part("write", at - wide / 2 - 4, y - 6, wide + 8, 34);
@@ -263,6 +251,12 @@ function chain(scene, model, g) {
 
 // Up or down, across at a height, and on; corners no rounder than there is room.
 const corners = ([x0, y0], across, [x1, y1]) => path(x0, y0, x0, across, x1, across, x1, y1);
+const around = ([x0, y0], [x1, y1]) => [
+  Math.min(x0, x1) - 5,
+  Math.min(y0, y1) - 5,
+  Math.abs(x1 - x0) + 10,
+  Math.abs(y1 - y0) + 10,
+];
 const elbow = (p, points, color) =>
   p.line(points, { color, width: 2, arrow: true, radius: Math.min(10, Math.abs(points[3][0] - points[0][0]) / 2) });
 

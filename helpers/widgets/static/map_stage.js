@@ -121,7 +121,7 @@ export class Stage {
       const style = `left:${x}px;top:${y}px;width:${w}px;height:${h}px`;
       if (hit.getAttribute("style") !== style) hit.setAttribute("style", style);
       const name = target.grid
-        ? `${target.name}, ${target.rows} by ${target.cols} numbers; Enter to read them`
+        ? `${target.name}, ${target.rows} by ${target.cols}${target.one.width > target.cols ? ` of ${target.one.width}` : ""} numbers; Enter to read them`
         : target.name;
       if (hit.getAttribute("aria-label") !== name) hit.setAttribute("aria-label", name);
     });

@@ -339,10 +339,10 @@ class MapView {
     const { measures } = this.scene;
     const { encoder, decoder } = this.trace;
     const block = !measures?.narrow ? 0 : encoder && stack === "decoder" ? decoder.layers.length : 1;
-    // Of a picture's patch the bands in the first layer.
+    // Of a picture's patch the picture, and in the tour the bands in the first layer.
     const [high, image] = [this.frame.clientHeight, this.trace.image];
     const at = image ? null : this.trace[stack];
-    const bands = image && block ? encoder.blocks[block].top - 30 : 0;
+    const bands = this.stop >= 0 && block ? encoder.blocks[block].top - 30 : 0;
     const top = at ? at.y(Number(row), block) + 44 - high : stack ? bands : middle - high / 2;
     glideTo(this.frame, top);
   }

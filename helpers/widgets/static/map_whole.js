@@ -136,8 +136,8 @@ function stackScene(scene, model, stack, m, rows) {
     });
     tokens(scene, model, stack, m, top, rows, i);
   });
-  if (stack.image) picture(scene, model, stack, m.narrow ? 4 : stack.blocks[0].top + m.pitch + 4, m);
   embedding(scene, model, stack, m, rows);
+  if (stack.image) picture(scene, model, stack, m.narrow ? 4 : stack.blocks[0].top + m.pitch + 4, m);
   stack.layers.forEach((sublayers, i) => layerBox(scene, model, stack, sublayers, i, m, rows));
   if (model.guesses.length) verdicts(scene, model, stack, m);
   for (const { top } of m.narrow ? stack.blocks : stack.blocks.slice(0, 1))
