@@ -384,7 +384,7 @@ def test_the_patterns_widget_counts_what_its_mask_holds(causal):
         widget.layers = 2
         assert all(mask[query, key] for query, key in itertools.pairwise(way))
     assert "never reaches" in AttentionPatterns(width=1).describe()
-    assert "has its news" not in AttentionPatterns(layers=1).svg
+    assert "has key" not in AttentionPatterns(layers=1).svg
 
 
 def test_the_ward_round_asks_where_it_begins_and_judges_each_suspicion():

@@ -7,8 +7,10 @@ import pytest
 import torch
 from explorer_promises import check_that_every_change_shows, check_the_still_picture, clicks, send
 
+from helpers.plots import WEIGHTS
 from helpers.pretrained.reader import Window
 from helpers.widgets.span_explorer import LONGEST, MOST_TOKENS, SpanExplorer
+from helpers.widgets.svg import shade
 
 QUESTION, TEXT = "Who?", "Ada met Bob & Eve in Rome ."
 
@@ -57,6 +59,7 @@ def test_where_the_text_has_no_answer_the_model_says_so_and_has_a_bar_for_it():
     widget = SpanExplorer(words, QUESTION, TEXT)
     assert widget.tell()[0] == "The model answers “not in the text”: 1.00."
     assert widget.tell()[1].startswith("Its best span, “Ada met Bob & Eve in Rome”, gets <0.01")
+    assert f'height="18.0" fill="{shade(WEIGHTS, 1.0)[0]}"' in widget.svg  # its cell
     bars = re.findall(r'width="([\d.]+)" height="28.0"', widget.svg)
     assert [round(float(wide)) for wide in bars] == [344, 0, 0, 0, 0]
     words.none = 4.0  # the longest bar is as long, however likely it is
@@ -118,6 +121,7 @@ def test_a_click_on_a_candidate_or_any_cell_marks_it():
     assert "over 20" not in widget.svg
     widget.text = "Bob ran " * 12  # 24 tokens: of the first four, some spans are too long
     assert "over 20 tokens" in widget.svg
+    assert len(re.findall(r"(Bob|ran)</text>", widget._draw_map().to_svg())) == 24  # every other
     assert len(re.findall(r'stroke-width="[\d.]+"/>', widget._draw_map().to_svg())) >= 4 + 3
 
 

@@ -16,17 +16,17 @@ from helpers.widgets.svg import ON_DARK, PALE, Sheet, shade
 RULES = {
     "all": ("all positions: any pair at once", "Each position reads every other one."),
     "window": ("nearby: phrases, word order", "Each position reads {} to each side."),
-    "strided": ("nearby + steps of {}: picture rows", "It goes in steps of {}, then nearby."),
-    "global": ("nearby + first: sums up a text", "All read 1, 1 reads all: follow {}’s news."),
+    "strided": ("nearby and steps of {}: picture rows", "News goes in steps of {}, then nearby."),
+    "global": ("nearby and first: sums up a text", "All read position 1, which reads all of them."),
 }
 CAUSAL = RULES | {
     "all": ("all earlier ones: any pair at once", "Each position reads itself and all before it."),
     "window": ("nearby: phrases, word order", "Each position reads itself and {} before it."),
-    "global": ("nearby + first: all read 1", "All read 1, 1 reads only itself: follow {}’s news."),
+    "global": ("nearby and first: all read position 1", "Position 1 reads only itself."),
 }
 PATTERNS = tuple(RULES)
 NEWS, MOST = LIGHT["second"], 8  # what travels, and through how many layers
-SIDE = 304  # pixels of the mask
+SIDE = 288  # pixels of the mask
 # Not met, met on the way, attended to.
 CELLS = ListedColormap([LIGHT["soft"], tint(PURPLE, 0.4), BLUE], "cells")
 ON_DARK["cells"] = ListedColormap([DARK["soft"], PURPLE, DARK["query"]], "cells")
@@ -102,8 +102,8 @@ class AttentionPatterns(Explorer):
         if needed > MOST:
             asked = f"That’s more than {MOST}: widen the window."
         elif self.layers < needed:
-            asked = f"After {self._layers(self.layers)} it’s at {way[self.layers]}: press Play."
-        told = {"window": self.width - 1, "global": way[0]}.get(now, self.width)
+            asked = f"Play on: {self._layers(self.layers)} took the news to {way[self.layers]}."
+        told = self.width - (now == "window")
         how = (CAUSAL if self.causal else RULES)[now][1].format(told)
         return f"{cost} reaches {last} after {self._layers(needed)}.", f"{how} {asked}"
 
@@ -114,7 +114,7 @@ class AttentionPatterns(Explorer):
         sheet, found = Sheet(376, 362), self.numbers
         sheet.text(70, 18, "keys →", ORANGE)
         way, cell = found["way"], SIDE / self.length
-        sheet.text(70 + SIDE, 18, f"news of position {way[0] + 1}", NEWS, anchor="end", bold=True)
+        sheet.text(374, 18, f"━ position {way[0] + 1}’s news", NEWS, anchor="end", bold=True)
         sheet.text(62, 44, "queries", BLUE, anchor="end")
         sheet.text(62, 62, "↓", BLUE, anchor="end")
         cells = found["mask"].int() + found["reached"].int()
@@ -129,16 +129,16 @@ class AttentionPatterns(Explorer):
         sheet.path(points[: now + 1], NEWS, 4)
         sheet.dot(*points[now], 7, NEWS)
         sheet.rect(70, 28, SIDE, SIDE, stroke=GREY)
-        sheet.rect(0, 341, 14, 14, shade(CELLS, 1.0))
-        sheet.text(20, 354, "attends", BLUE, bold=True)
-        words = f"has its news by layer {self.layers}" if self.layers > 1 else ""
-        sheet.rect(100, 341, 14 * bool(words), 14, shade(CELLS, 0.5))
-        sheet.text(120, 354, words, PURPLE, bold=True)
+        sheet.rect(0, 323, 14, 14, shade(CELLS, 1.0))
+        sheet.text(20, 336, "query attends to key", BLUE)
+        words = f"query has key’s news by layer {self.layers}" if self.layers > 1 else ""
+        sheet.rect(0, 345, 14 * bool(words), 14, shade(CELLS, 0.5))
+        sheet.text(20, 358, words, PURPLE)
         return sheet
 
     def _draw_patterns(self):
         sheet, found = Sheet(400, 362), self.numbers
-        sheet.text(0, 18, "Press a pattern: pairs, layers, use", INK, bold=True)
+        sheet.text(0, 18, "Press a pattern; bars count pairs", INK, bold=True)
         for i, pattern in enumerate(PATTERNS):
             y, pairs, on = 32 + 83 * i, found["pairs"][pattern], pattern == self.pattern
             colour = BLUE if on else GREY
@@ -147,9 +147,9 @@ class AttentionPatterns(Explorer):
             sheet.rect(90, y + 8, 220, 22, PALE)
             sheet.rect(90, y + 8, 220 * pairs / found["pairs"]["all"], 22, colour)
             sheet.text(320, y + 24, f"{pairs:,}", colour, bold=on)
-            met = f"Any two have met after {self._layers(found['meet'][pattern])}"
+            met = f"All news has arrived after {self._layers(found['meet'][pattern])}"
             never = found["meet"][pattern] == math.inf
-            sheet.text(8, y + 48, "Some pairs never meet" if never else met, colour)
+            sheet.text(8, y + 48, "Some news never arrives" if never else met, colour)
             use = (CAUSAL if self.causal else RULES)[pattern][0]
             sheet.text(8, y + 69, use.format(self.width), colour)
             sheet.target(0, y, 390, 76, f"Show the pattern {pattern}", pattern=pattern)

@@ -5,12 +5,12 @@ import traitlets
 
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import PALE, Sheet, share, track
+from helpers.widgets.svg import PALE, Sheet, shade, share, track
 
 MOST_TOKENS = 60  # of the text; more could not be told apart
 MAP, WIDE, LEFT, UP = 260, 400, 90, 84  # pixels; the map's corner
 ROW = 36  # pixels of a candidate's line
-ROOM = 15  # pixels of a cell that can be named beside its neighbours
+ROOM = 15  # pixels that a cell's name takes
 LETTER = 10.6  # pixels, roughly, of a letter of the text
 LONGEST = 20  # tokens of an answer
 CANDIDATES = 4
@@ -158,16 +158,17 @@ class SpanExplorer(Explorer):
             sheet.line(LEFT + cell * (i + LONGEST), at, LEFT + MAP, at, GREY, cell / 3)
         start, end = found["chosen"]
         x, y = LEFT + cell * end, UP + cell * start
-        for i, token in enumerate(found["window"].tokens):  # all names, if there is room for them
+        every = -int(-ROOM // cell)  # names, counted from the marked cell: as there is room
+        for i, token in enumerate(found["window"].tokens):
             token = token if len(token) < 8 else f"{token[:6]}…"
             sides = (token, 0, i - start, BLUE), (token, 90, i - end, ORANGE)
             for name, turn, off, ink in sides:
                 along, on = cell * (i + 0.5), not off
                 place = (LEFT + along + 6, UP - 6) if turn else (LEFT - 8, UP + along + 6)
-                if on or cell >= ROOM:
+                if off % every == 0:
                     anchor = "start" if turn else "end"
                     ink = ink if on else GREY
-                    sheet.text(*place, name, ink, 16, anchor, on, turn, spare=off % 2)
+                    sheet.text(*place, name, ink, 16, anchor, on, turn, off % (2 * every))
         sheet.line(LEFT, y + cell / 2, x, y + cell / 2, PURPLE, 1.5, "3 3")
         sheet.line(x + cell / 2, UP, x + cell / 2, y, PURPLE, 1.5, "3 3")
         sheet.rect(x - 3, y - 3, cell + 6, cell + 6, stroke=PURPLE, line=3)
@@ -186,6 +187,9 @@ class SpanExplorer(Explorer):
         sheet.text(LEFT - 8, y + 14, "P(span) 0", GREY, anchor="end")
         sheet.pixels(LEFT, y, 84, 18, torch.linspace(0, 1, 60)[None], WEIGHTS, 0, 1)
         sheet.text(LEFT + 90, y + 14, share(self.numbers["shares"].max().item()), GREY)
+        none = min(self.numbers["none"] / self.numbers["shares"].max().item(), 1.0)
+        sheet.rect(LEFT + 136, y, 18, 18, shade(WEIGHTS, none), GREY, 1)
+        sheet.text(LEFT + 160, y + 14, NOWHERE, GREY)
         sheet.rect(LEFT, y + 24, 18, 18, GREY, opacity=0.5)
         sheet.text(LEFT + 24, y + 38, "end first", GREY)
         if len(self.numbers["scores"]) > LONGEST:
@@ -212,8 +216,10 @@ class SpanExplorer(Explorer):
             sheet.rect(x, y + 34, (width - 2) * float(end / found["end"].max()), 7, ORANGE)
             x += width
         y += 72
-        sheet.text(0, y, f"▬ start, at most {share(found['start'].max())}", BLUE)
-        sheet.text(206, y, f"▬ end, at most {share(found['end'].max())}", ORANGE)
+        sheet.text(0, y, "▬ start", BLUE)
+        sheet.text(84, y, "▬ end", ORANGE)
+        full = " and ".join(share(found[name].max()) for name in ("start", "end"))
+        sheet.text(WIDE, y, f"full bars: {full}", GREY, anchor="end")
         self._draw_spans(sheet, y + 20)
         sheet.height = y + 34 + ROW * (len(found["spans"]) + 1)
         return sheet
