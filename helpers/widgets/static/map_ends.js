@@ -201,10 +201,8 @@ export function outputScene(model, where, width, room, row, dials) {
       const act = i === model.drawn[row] ? `it is ${what}` : lost(next) ? CUT_AGAIN : `${does} instead`;
       const rect = [left - 6, top + i * pitch, width - left + 3, pitch];
       const [names, ...more] = tell(one, i);
-      const [tip, acts] = lost(next)
-        ? [[`${names} ${act}:`, ...more], {}]
-        : [[names, ...more, `click: ${act}`], { choose: i }];
-      scene.button(rect, `${names}, ${percent(next.share)}: ${act}`, acts, tip);
+      const tip = lost(next) ? [`${names} ${act}:`, ...more] : [names, ...more, `click: ${act}`];
+      scene.button(rect, `${names}, ${percent(next.share)}: ${act}`, lost(next) ? {} : { choose: i }, tip);
     });
   } else {
     const listed = classes ? "Likeliest classes" : "Likeliest next tokens";

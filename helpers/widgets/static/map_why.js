@@ -65,58 +65,49 @@ export function grouped({ names, keys = names, pairs, mean }, stacks = ["encoder
   return { rows, cols, sums, largest, stacks, above: sums[m * n - 1] };
 }
 
+// Cells of the table, those first that do most for what the pairs add up to.
+const ordered = ({ cols, sums, above }, cells) =>
+  cells
+    .map(([row, col]) => ({ row, col, sum: sums[row * (cols.length + 1) + col] }))
+    .sort((a, b) => (b.sum - a.sum) * Math.sign(above));
 // As it stands there.
 const cents = (value) => Number(value.toFixed(2));
+const sumOf = (cells) => cells.reduce((sum, cell) => sum + cents(cell.sum), 0);
 
 // What decides: one pair, or two that are nearly as large; where none does, a part with all of the
 // other side. With the names of its parts of the query and of the key.
 function decisive(found) {
   const { rows, cols, above } = found;
-  const told = strongest(found);
-  const made = told.reduce((sum, cell) => sum + cents(cell.sum), 0);
-  if (told.length < 3 && made / above > 0.5)
-    return { told, made, query: told.map(({ row }) => rows[row]), key: told.map(({ col }) => cols[col]) };
-  const [ofQuery, ofKey] = partsOf(found);
-  const named = (parts, side) => parts.map(([name, sum]) => ({ side, name, sum }));
-  const all = [...named(ofKey, "key"), ...named(ofQuery, "query")];
-  const part = all.reduce((a, b) => ((b.sum - a.sum) * above > 0 ? b : a));
-  return { told, part, [part.side]: [part.name] };
+  const inner = rows.flatMap((_, row) => cols.map((_, col) => [row, col]));
+  const cells = ordered(found, inner);
+  const edges = [...cols.map((_, col) => [rows.length, col]), ...rows.map((_, row) => [row, cols.length])];
+  const near = cells.filter(({ sum }) => sum / cells[0].sum >= 0.8);
+  const paired = near.length < 3 && sumOf(near) / above > 0.5;
+  const told = paired ? near : ordered(found, edges).slice(0, 1);
+  return { near, paired, told, query: told.map(({ row }) => rows[row]), key: told.map(({ col }) => cols[col]) };
 }
 
 // That in a plain sentence.
 export function sayWhy(found, [query, key, other] = ["the query", "the key"], little = false) {
-  const { above, stacks } = found;
-  const { told, made, part } = decisive(found);
+  const { above } = found;
+  const { told, paired } = decisive(found);
   const [first, second] = told.map((cell) => [pairIn(found, query, key, cell), number(cell.sum)]);
   const below = above > 0 && little;
   const does = below
     ? `${query} scores ${key} ${other ? `higher than ${other}` : "above an average key"}`
     : `${query} looks ${above < 0 ? "less " : other ? "more " : ""}at ${key}${other ? ` than at ${other}` : ""}`;
   const still = below && !other ? " Other keys score higher still." : "";
-  if (part) {
-    const ofKey = part.side === "key";
-    const name = ofKey ? plainly(part.name, key, "key", stacks[1]) : plainly(part.name, query, "query", stacks[0]);
-    const sum = `${number(part.sum)}, all else ${number(cents(above) - cents(part.sum))}`;
-    return `No pair alone decides why ${does}. Of the parts, ${name} does most: with all of the ${ofKey ? "query" : "key"}, it makes ${sum}.${still}`;
-  }
-  const pairs = `${second ? "two pairs, almost equally" : "one pair"}: ${first[0]} makes ${first[1]}`;
-  const rest = `all other pairs ${number(cents(above) - made)}`;
-  return `${does} mainly because of ${pairs}, ${second ? `${second.join(" ")}, ` : ""}${rest}.${still}`;
+  const rest = `${number(cents(above) - sumOf(told))}.${still}`;
+  const makes = `${first[0]} makes ${first[1]}, ${second ? `${second.join(" ")}, ` : ""}all`;
+  return paired
+    ? `${does} mainly because of ${second ? "two pairs, almost equally" : "one pair"}: ${makes} other pairs ${rest}`
+    : `No pair alone decides why ${does}. A whole part does most: ${makes} else ${rest}`;
 }
 
 // What each of the query's parts adds with all of the key's, and the other way round: [name, sum].
 function partsOf({ rows, cols, sums }) {
   const n = cols.length + 1;
   return [rows.map((name, i) => [name, sums[i * n + n - 1]]), cols.map((name, j) => [name, sums[rows.length * n + j]])];
-}
-
-// The cells that do most for what the pairs add up to: the largest first, then those nearly as large.
-function strongest({ rows, cols, sums, above }) {
-  const cells = rows.flatMap((_, row) =>
-    cols.map((_, col) => ({ row, col, sum: sums[row * (cols.length + 1) + col] })),
-  );
-  cells.sort((a, b) => (b.sum - a.sum) * Math.sign(above));
-  return cells.filter(({ sum }) => sum / cells[0].sum >= 0.8);
 }
 
 export function whyScene(where, width, room, { asked, live, pressed }) {
@@ -142,7 +133,7 @@ export function whyScene(where, width, room, { asked, live, pressed }) {
   const against = other >= 0 ? average : `average of ${n} ${head.masked ? "allowed " : ""}keys`;
   // As they stand there, the two add up.
   const score = number(valueAt(head.scores, query, key));
-  const compared = number(Number(score.replace("−", "-")) - Number(found.above.toFixed(2)));
+  const compared = number(Number(score.replace("−", "-")) - cents(found.above));
   const more = `${found.above < 0 ? "−" : "+"} ${number(Math.abs(found.above))}`;
   const sums = `score ${score} = ${compared} (${against}) ${more}`;
   const slim = width < NARROW;
@@ -226,7 +217,7 @@ function addsUp(scene, { shown, ends }, color, stack, [x, y], { pitch, wide: wid
   const rows = [...shown, ["together", ends.at(-1)]].map(([name, value], i) => {
     const sum = i === shown.length;
     const middle = y + 22 + pitch * (i + 0.5);
-    const leads = told[color]?.includes(name);
+    const leads = told[color].includes(name);
     const style = { size: 13, align: "right", weight: sum || leads ? 650 : 400 };
     scene.paint((p) => {
       const [from, to] = sum ? [at(0), at(value)] : [at(ends[i]), at(ends[i + 1])];
@@ -296,7 +287,7 @@ function pairsOf(scene, found, [query, key], pressed) {
   scene.height = Math.max(room, top + m * high + 6);
   const inner = found.sums.map((value, i) => (i % n < n - 1 && i < (m - 1) * n ? value : 0));
   const one = matrix(inner, m, n, { most: Math.max(...inner.map(Math.abs)) || 1 });
-  const told = strongest(found);
+  const { near } = decisive(found);
   const [, from] = found.stacks;
   const pair = (cell) => pairIn(found, query, key, cell);
   scene.label("query’s parts ↓", 0, slim ? 36 : top - 12, { size: 12, color: "query" });
@@ -311,7 +302,7 @@ function pairsOf(scene, found, [query, key], pressed) {
       p.row(one, i, label, y, n * cell, high - above - 1);
       p.seams(1, n, label, y, cell, high - above);
     });
-    for (const [row, col] of pressed ? [pressed] : told.map(({ row, col }) => [row, col]))
+    for (const [row, col] of pressed ? [pressed] : near.map(({ row, col }) => [row, col]))
       p.frame(label + col * cell, top + row * high + above, cell, high - above, p.theme.ink, 2.5);
     found.sums.forEach((value, i) => {
       const weight = i % n < n - 1 && i < (m - 1) * n ? 400 : 650;
@@ -338,7 +329,7 @@ function pairsOf(scene, found, [query, key], pressed) {
     "A score is a sum over pairs of parts, here added up by groups. What all keys share is left out, because a softmax doesn’t see it.",
     ...rows.slice(0, -1).map((_, i) => [label, top + i * high, (n - 1) * cell, high]),
   );
-  const most = told.map((cell) => `${pair(cell)}, ${number(cell.sum)}`).join("; ");
+  const most = near.map((cell) => `${pair(cell)}, ${number(cell.sum)}`).join("; ");
   scene.hint = `All ${(m - 1) * (n - 1)} pairs make ${number(found.above)}; a layer’s heads are one part. The biases of LayerNorm and W_K, the same in every key, are left out. Framed, what ${found.above < 0 ? "lowers" : "adds"} most: ${most}.`;
   scene.beat(scene.hint, [0, 0, width, scene.height]);
   return scene;
