@@ -47,21 +47,16 @@ export function grouped({ names, keys = names, pairs, mean }, stacks = ["encoder
   const [m, n] = [rows.length + 1, cols.length + 1];
   const sums = new Float64Array(m * n);
   const largest = Array.from({ length: m * n }, () => ({ value: 0 }));
-  const all = names.flatMap((one, i) =>
-    keys.map((other, j) => ({
-      one,
-      other,
-      words: `${memberOf(one)} with ${memberOf(other)}`,
-      value: pairs[i][j] - mean[i][j],
-    })),
-  );
-  for (const pair of all) {
-    const [a, b] = [rows.indexOf(groupOf(pair.one)), cols.indexOf(groupOf(pair.other))];
-    for (const at of [...(b < 0 ? [] : [a * n + b, (m - 1) * n + b]), a * n + n - 1, m * n - 1]) {
-      sums[at] += pair.value;
-      if (Math.abs(pair.value) > Math.abs(largest[at].value)) largest[at] = pair;
+  for (const [i, one] of names.entries())
+    for (const [j, other] of keys.entries()) {
+      const value = pairs[i][j] - mean[i][j];
+      const words = `${memberOf(one)} with ${memberOf(other)}`;
+      const [a, b] = [rows.indexOf(groupOf(one)), cols.indexOf(groupOf(other))];
+      for (const at of [...(b < 0 ? [] : [a * n + b, (m - 1) * n + b]), a * n + n - 1, m * n - 1]) {
+        sums[at] += value;
+        if (Math.abs(value) > Math.abs(largest[at].value)) largest[at] = { value, words };
+      }
     }
-  }
   return { rows, cols, sums, largest, stacks, above: sums[m * n - 1] };
 }
 
@@ -116,14 +111,11 @@ export function whyScene(where, width, room, { asked, live, pressed }) {
   const title = `Why this weight: the score of ${pair}, split by what wrote the query and the key`;
   const scene = new Scene(width, room, title);
   if (!asked) {
-    const told = live
+    scene.heading(`The score of ${pair}`, "", 0, 13, width);
+    scene.beat(`The score of ${pair}.`, [0, 0, width, room]);
+    scene.hint = live
       ? "The kernel is splitting the score …"
       : "Splitting a score needs the kernel: run the cell, then press again.";
-    wrapped(told, width - 16, 14).forEach((line, i) =>
-      scene.label(line, width / 2, room / 2 + 20 * i, { size: 14, align: "center", color: "muted" }),
-    );
-    scene.beat(`The score of ${pair}.`, [0, 0, width, room]);
-    scene.hint = told;
     return scene;
   }
   const stacks = [stack.name, where.kind === "cross-attention" ? "encoder" : stack.name];
@@ -165,11 +157,8 @@ export function whyScene(where, width, room, { asked, live, pressed }) {
   const at = slim ? [0, below.end + 8] : [wide + 28, top];
   const { end, rows } = addsUp(scene, ofQuery, "query", stacks[0], at, scale);
   const corner = slim ? end + 2 : 0;
-  const first = [
-    [0, corner, width, 26],
-    [0, under - 6, width, top - under],
-  ];
-  scene.beat(`What makes the difference between “${keys[key]}” and ${average}?`, ...first);
+  const first = [0, under - 6, width, top - under];
+  scene.beat(`What makes the difference between “${keys[key]}” and ${average}?`, first, [0, corner, width, 26]);
   const sum = "A key is a sum: of its token, its position, and all that earlier heads and networks wrote.";
   scene.beat(`${sum} Each part adds to the difference from ${average}, or takes away from it.`, ...below.rows);
   scene.beat(
