@@ -91,8 +91,11 @@ export function projectScene(where, place, width, room, { asked, live }) {
     scene.label("turned", x - 8, bottom + low - clocks - 10, { size: 13, align: "right", color: "muted" });
     clockHands(scene, lines[2][1], turns, [x, bottom + low - clocks - 10, wide], word);
   }
-  const chooser = [0, 0, left - 8, room];
-  scene.beat(`The vector x of “${tokens[row]}” is ${from}.`, chooser, [left - 8, 0, x - left + 2, bottom - 8]);
+  scene.beat(
+    `The vector x of “${tokens[row]}” is ${from}.`,
+    [0, 0, left - 8, room],
+    [left - 8, 0, x - left + 2, bottom - 8],
+  );
   scene.beat("Each entry of x multiplies its row of the matrix.", [x - 6, 0, wide + 12, bottom - 8]);
   if (found)
     scene.moves(
@@ -147,9 +150,8 @@ function clockHands(scene, { data }, turns, [x, y, wide], color) {
       if (!i && turns[i]) p.line(arc, { color: p.theme.ink, width: 1.5, radius: 0, arrow: true });
     }),
   );
-  const seen = oneRow(shown.map((i) => turns[i]));
-  scene.grid([x, y - 18, wide, 36], seen, "By how much each pair is turned", (_one, _, k) => [
-    `entries ${2 * shown[k] + 1} and ${2 * shown[k] + 2} make a pair`,
-    `turned by ${degrees(seen.data[k])}`,
+  const one = oneRow(shown.map((i) => turns[i]));
+  scene.grid([x, y - 18, wide, 36], one, "By how much each pair is turned", (_one, _, k) => [
+    `entries ${2 * shown[k] + 1} and ${2 * shown[k] + 2} make a pair, turned by ${degrees(one.data[k])}`,
   ]);
 }

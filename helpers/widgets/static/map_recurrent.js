@@ -251,12 +251,7 @@ function chain(scene, model, g) {
 
 // Up or down, across at a height, and on; corners no rounder than there is room.
 const corners = ([x0, y0], across, [x1, y1]) => path(x0, y0, x0, across, x1, across, x1, y1);
-const around = ([x0, y0], [x1, y1]) => [
-  Math.min(x0, x1) - 5,
-  Math.min(y0, y1) - 5,
-  Math.abs(x1 - x0) + 10,
-  Math.abs(y1 - y0) + 10,
-];
+const around = (a, b) => [...a.map((at, i) => Math.min(at, b[i]) - 5), ...a.map((at, i) => Math.abs(at - b[i]) + 10)];
 const elbow = (p, points, color) =>
   p.line(points, { color, width: 2, arrow: true, radius: Math.min(10, Math.abs(points[3][0] - points[0][0]) / 2) });
 
@@ -318,25 +313,24 @@ function recurrentBeats(scene, model, g) {
     past,
   );
   scene.moves(bothWays(model.states, g));
-  const write = [
-    [0, under + 4, g.width, g.room - under - 4],
-    [g.x[3] + g.part, 0, g.width - g.x[3] - g.part, under + 4],
-  ];
-  const rects = [[...scene.parts.query, column(1)], [column(2)], [column(3)], write];
+  const write = [g.x[3] + g.part, 0, g.width - g.x[3] - g.part, under + 4];
+  const low = [0, under + 4, g.width, g.room - under - 4];
+  const rects = [[...scene.parts.query, column(1)], [column(2)], [column(3)], [low, write]];
   const moves = stepMoves(model, g);
   model.tokens.forEach((_token, t) => {
     const weights = rowOf(model.weights, t);
     const most = Math.max(...weights);
     const best = `“${model.source[weights.indexOf(most)]}”`;
+    const set = model.chosen.includes(t);
     const long = [
       "Step 1: the query is s₀, the decoder’s state before it. It is compared with each encoder state.",
-      "A softmax turns the scores into weights that sum to 1.",
+      set ? `You set all weight on ${best}.` : "A softmax turns the scores into weights that sum to 1.",
       "The encoder states, mixed by their weights, are the context.",
       `With the context the decoder makes its next state, and writes “${model.written[t]}”.`,
     ];
     const short = [
-      `Step ${t + 1}, compare s${subscript(t)}: ${best} fits best.`,
-      `Weigh: ${best} gets ${percent(most)}.`,
+      `Step ${t + 1}, compare s${subscript(t)}${set ? "" : `: ${best} fits best`}.`,
+      `${set ? "You set" : "Weigh"}: ${best} gets ${percent(most)}.`,
       "Mix: a new context.",
       `Write: “${model.written[t]}”.`,
     ];

@@ -250,7 +250,7 @@ function readPairScore(text, model) {
 // The decoder's states are counted as in the paper: step 1 begins with the first, of index 0.
 export const subscript = (n) => String(n).replace(/\d/g, (digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]);
 
-// What a step's scores would give, where the learner chose the weights.
+// What a step’s scores would give, where the learner chose the weights.
 const softmax = (one) => {
   const rows = one.data.map((_, i) =>
     rowOf(one, Math.floor(i / one.cols)).reduce((sum, e) => sum + Math.exp(e - one.data[i]), 0),
@@ -265,11 +265,9 @@ export function trail(text, model) {
   const place = readPlace(text, model);
   const parts = text.split("/");
   const steps = [{ place: "", words: WHOLE[(!place.depth && model.kind) || ""] }];
-  if (model.recurrent) {
-    if (place.depth)
-      steps.push({ place: text, words: `Score of step ${place.query + 1} for “${place.keys[place.key]}”` });
-    return steps;
-  }
+  if (model.recurrent && place.depth)
+    steps.push({ place: text, words: `Score of step ${place.query + 1} for “${place.keys[place.key]}”` });
+  if (model.recurrent) return steps;
   if (place.section === "embedding")
     steps.push({ place: text, words: `${place.stack.title}: embedding${model.positions ? " and position" : ""}` });
   else if (place.section) steps.push({ place: text, words: "Logits and softmax" });
