@@ -835,6 +835,9 @@ def test_in_jupyterlab_a_wrong_word_in_the_reference_costs(open_notebook):
     field.press("Enter")
     expect(words).to_contain_text("Without a reference, the model’s own is scored.")
     expect(field).to_have_value("A black dog runs through the snow with a stick.")
+    open_(page, "^Try “cat” for “dog”")
+    expect(field).to_have_value("A black cat runs through the snow with a stick.")
+    expect(words).to_contain_text("“cat” costs −ln")
     # A score's parts open at their beginning, though the focus lies below it.
     for name in ("One number", "Why this weight?"):
         page.get_by_role("button", name=name, exact=True).press("Enter")

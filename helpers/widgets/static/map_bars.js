@@ -118,10 +118,7 @@ export class Bars {
     this.refer.hidden = !this.view.scores || (place && !place.endsWith("output"));
     if (this.referred !== trace) {
       this.wanted.value = sentenceOf(trace.written);
-      const { right, wrong, text } = wrongWord(this.wanted.value);
-      this.attempt.hidden = !right || Boolean(model.get("reference"));
-      this.attempt.textContent = `Try “${wrong}” for “${right}”`;
-      this.attempt.value = text;
+      Object.assign(this.attempt, wrongWord(this.wanted.value), model.get("reference") && { hidden: true });
     }
     this.referred = trace;
     this.badge.hidden = !here || Boolean(place);

@@ -15,12 +15,13 @@ export function looksEnglish(sentence) {
 export const ENGLISH =
   "That looks like English, but the model has only learned to read French. What it writes now means little, so try a French sentence.";
 
-// A wrong word to try in a translation: another noun for one that captions are full of, else for the last word.
+// A wrong word to try: another noun for one that captions are full of, else for the last word.
 const WRONG = new Map(Object.entries({ dog: "cat", man: "woman", woman: "man", girl: "boy", boy: "girl" }));
 
 export function wrongWord(text) {
   const words = text.match(/\p{L}{3,}/gu) || [""];
   const right = words.find((word) => WRONG.has(word)) || words.at(-1);
   const wrong = WRONG.get(right) || "moon";
-  return { right, wrong, text: text.replace(new RegExp(`\\b${right}\\b`), wrong) };
+  const value = text.replace(new RegExp(`\\b${right}\\b`), wrong);
+  return { value, textContent: `Try “${wrong}” for “${right}”`, hidden: value === text };
 }

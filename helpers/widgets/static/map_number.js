@@ -164,7 +164,7 @@ function outcome(scene, { head, query, key, keys, stack }, place, dot, names, g,
   const masked = !head.allowed(query, key);
   const share = valueAt(head.weights, query, key);
   const stacked = g.width < NARROW;
-  const exact = masked ? "0" : share < 0.0005 ? `${stacked ? "<" : "under "}0.001` : digits(share);
+  const exact = masked ? "0" : share < 0.0005 ? "<0.001" : digits(share);
   const line = g.sum + g.sumHigh + 15;
   const steps = [
     `${say.dot} = ${number(dot)}`,
@@ -208,10 +208,7 @@ function outcome(scene, { head, query, key, keys, stack }, place, dot, names, g,
       const size = Math.max(1, (high * weight) / most);
       p.box(x + 2, base - size, Math.max(2, pitch - 4), size, { fill: own ? p.theme.query : p.theme.lane, radius: 2 });
       if (pitch > 26 && (weight >= 0.01 || own))
-        p.text(own ? exact.replace("under ", "<") : digits(weight, 2), x + pitch / 2, base - size - 9, {
-          ...above,
-          weight: own ? 650 : 400,
-        });
+        p.text(own ? exact : digits(weight, 2), x + pitch / 2, base - size - 9, { ...above, weight: own ? 650 : 400 });
     });
   });
   keys.forEach((token, s) => {
