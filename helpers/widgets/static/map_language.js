@@ -21,7 +21,7 @@ const WRONG = new Map(Object.entries({ dog: "cat", man: "woman", woman: "man", g
 export function wrongWord(text) {
   const words = text.match(/\p{L}{3,}/gu) || [""];
   const right = words.find((word) => WRONG.has(word)) || words.at(-1);
-  const wrong = WRONG.get(right) || "moon";
+  const wrong = WRONG.get(right) || "dog";
   const value = text.replace(new RegExp(`\\b${right}\\b`), wrong);
   return { value, textContent: `Try “${wrong}” for “${right}”`, hidden: value === text };
 }
