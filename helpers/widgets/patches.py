@@ -228,12 +228,6 @@ class PatchAttention(Explorer):
     def _label(self):
         return CLASSES[self.pictures.labels[self.picture]]
 
-    def _where(self):
-        if not self.token:
-            return "the class token"
-        row, column = divmod(self.token - 1, self._grid)
-        return f"the patch in row {row + 1}, column {column + 1}"
-
     def _named_map(self, layer, head):
         words = {AVERAGE: "average of heads", ROLLOUT: "rollout up to here"}
         return f"layer {layer}, {words.get(head, f'head {head + 1}')}"
@@ -252,14 +246,18 @@ class PatchAttention(Explorer):
     def tell(self):
         """Say how much of the weight lies on what is shown, and how much that means."""
         part, low, *_, high = self.numbers["parts"][:, self.layer - 1, self.head].tolist()
-        where, moved = self._where(), self._moved(self.layer, self.head)
+        moved, (row, column) = (
+            self._moved(self.layer, self.head),
+            divmod(self.token - 1, self._grid),
+        )
+        where = f"patch in row {row + 1}, column {column + 1}" if self.token else "class token"
         way = f"Training moved it {'there' if moved > 0 else 'away'}. Press a patch."
         if not moved:
             way = "No clear difference: random weights draw this too. Press ↑ or ↓."
         elif abs(moved) <= CLEAR:  # one of 21 is always the last, by chance
             way = f"It's barely {'above' if moved > 0 else 'below'} them, perhaps by chance."
         return (
-            f"{where[0].upper()}{where[1:]} puts {part}% of its weight on the {self._label()}.",
+            f"The {where} puts {part}% of its weight on the {self._label()}.",
             f"{RANDOM} untrained models: {low} to {high}%. {way}",
         )
 
@@ -271,22 +269,19 @@ class PatchAttention(Explorer):
         sheet, found, below = Sheet(400, LARGE + 96), self.numbers, LARGE + 50
         both, even = (found["trained"], found["random weights"]), 1 / len(found["trained"])
         top = max(torch.stack(both)[:, 1:].max().item(), 1e-9)
-        sides = ("trained", BLUE, 0, LARGE), (f"median of {RANDOM}", GREY, SECOND, 400 - SECOND)
-        for row, (name, colour, left, wide) in zip(both, sides, strict=True):
-            sheet.text(left, 18, name, colour, bold=not left)
-            self._draw_squares(sheet, (row[1:] / top).tolist(), left, wide)
-        size = LARGE / self._grid
+        self._draw_squares(sheet, both[0] / top, 0, LARGE)
+        self._draw_squares(sheet, both[1] / top, SECOND, 400 - SECOND)
         for i, weight in enumerate(both[0][1:].tolist()):
-            r, c = divmod(i, self._grid)
-            label = f"Row {r + 1}, column {c + 1}, weight {number(weight, 3)}"
-            sheet.target(c * size, 28 + r * size, size, size, label, token=i + 1)
-        legend = (190, top, BLUE, " fills", "a cell"), (238, even, "none", ":", "even")
-        for y, weight, fill, *words in legend:
-            side = 0.94 * size * (weight / top) ** 0.5
-            place = SECOND + (size - side) / 2, y + (size - side) / 2, side, side
-            sheet.rect(*place, fill, INK if fill == "none" else BLUE, opacity=0.4)
-            sheet.text(SECOND + size + 8, y + 14, number(weight) + words[0], GREY)
-            sheet.text(SECOND + size + 8, y + 34, words[1], GREY)
+            (row, column), size = divmod(i, self._grid), LARGE / self._grid
+            label = f"Row {row + 1}, column {column + 1}, weight {number(weight, 3)}"
+            sheet.target(column * size, 28 + row * size, size, size, label, token=i + 1)
+        sheet.text(0, 18, "trained", BLUE, bold=True)
+        side = 0.94 * size * (even / top) ** 0.5
+        sheet.rect(SECOND, 252 - side, side, side, stroke=INK)
+        sheet.text(SECOND, 18, f"median of {RANDOM}", GREY)
+        sheet.text(SECOND, 192, f"{number(top)} fills", GREY)
+        sheet.text(SECOND, 212, "a cell", GREY)
+        sheet.text(SECOND + 24, 252, f"{number(even)}: even", GREY)
         own = " trained, ".join(f"{100 * row[0]:.0f}%" for row in both)
         sheet.text(0, below, f"class token: {own} median", GREY)
         sheet.text(0, below + 21, f"□ counts as {self._label()}: more than a", BLUE)
@@ -295,24 +290,23 @@ class PatchAttention(Explorer):
 
     def _draw_squares(self, sheet, parts, left, wide):
         """Lay a square over each patch, the larger the more weight; blue where there is cloth."""
-        size, image = wide / self._grid, self.pictures.images[self.picture].numpy()
+        n, size, shown = self._grid, wide / self._grid, self.numbers["shown"]
+        image = self.pictures.images[self.picture].numpy()
         sheet.pixels(left, 28, wide, wide, image, FAINT, 0, 380)
         sheet.rect(left, 28, wide, wide, stroke=PALE)
-        for i, part in enumerate(parts):  # the picture shows through
-            side, ink = 0.94 * size * part**0.5, BLUE if self.numbers["shown"][i] else GREY
-            x = left + (i % self._grid + 0.5) * size - side / 2
-            y = 28 + (i // self._grid + 0.5) * size - side / 2
-            sheet.rect(x, y, side, side, ink, ink, opacity=0.4)
-        cells = F.pad(self.numbers["shown"].view(self._grid, self._grid), (1, 1, 1, 1))
+        for i, part in enumerate(parts[1:].tolist()):  # the picture shows through
+            side, ink = 0.94 * size * part**0.5, BLUE if shown[i] else GREY
+            x, y = (size * (place + 0.5) - side / 2 for place in (i % n, i // n))
+            sheet.rect(left + x, 28 + y, side, side, ink, ink, opacity=0.4)
+        cells = F.pad(shown.view(n, n), (1, 1, 1, 1))
         # An edge wherever a patch that counts meets one that doesn't.
         for i, j in (cells[1:] != cells[:-1]).nonzero().tolist():
             sheet.rect(left + (j - 1) * size, 27 + i * size, size, 2.5, BLUE)
         for i, j in (cells[:, 1:] != cells[:, :-1]).nonzero().tolist():
             sheet.rect(left + j * size - 1, 28 + (i - 1) * size, 2.5, size, BLUE)
         if self.token:
-            r, c = divmod(self.token - 1, self._grid)
-            place = left + c * size + 1, 29 + r * size, size - 2, size - 2
-            sheet.rect(*place, stroke=ORANGE, line=4)
+            y, x = (size * place + 1 for place in divmod(self.token - 1, n))
+            sheet.rect(left + x, 28 + y, size - 2, size - 2, stroke=ORANGE, line=4)
 
     def _draw_maps(self):
         """Draw a cell to press per map, the picture, and the bars of the chosen map below them."""
@@ -333,22 +327,20 @@ class PatchAttention(Explorer):
             for head, _, wide, x in columns:
                 part = self.numbers["parts"][0, layer - 1, head].item()
                 moved, on = self._moved(layer, head), (layer, head) == (self.layer, self.head)
-                clear = abs(moved) > CLEAR
-                words = f"{part}{'↑' if moved > 0 else '↓'}" if clear else part
-                sheet.rect(x, y, wide, 36, (BLUE if moved > 0 else GREY) if clear else PALE)
-                sheet.rect(x, y, wide, 36, stroke=ORANGE if on else None, line=4)
-                ink = "white" if clear else INK
-                sheet.text(x + wide / 2, y + 24, words, ink, anchor="middle", bold=on)
-                named = f"{self._named_map(layer, head)}: {words} %"
-                sheet.target(x, y, wide, 36, named, layer=layer, head=head)
+                way, fill, ink = ("↑", BLUE, "white") if moved > 0 else ("↓", GREY, "white")
+                if abs(moved) <= CLEAR:
+                    way, fill, ink = "", PALE, INK
+                sheet.rect(x, y, wide, 36, fill, ORANGE if on else None, 4)
+                sheet.text(x + wide / 2, y + 24, f"{part}{way}", ink, anchor="middle", bold=on)
+                words = f"{self._named_map(layer, head)}: {part}% {way}"
+                sheet.target(x, y, wide, 36, words, layer=layer, head=head)
         sheet.text(0, y + 56, "↑ more, ↓ less than in all untrained models", GREY)
         self._draw_bars(sheet, y + 66)
         return sheet
 
     def _draw_bars(self, sheet, y):
         """Set the shares on the cloth below each other, with the random models' and an even one."""
-        found, random = self.numbers, self.numbers["parts"][1:, self.layer - 1, self.head].tolist()
-        at, trained = LARGE * found["even"], found["parts"][0, self.layer - 1, self.head].item()
+        trained, *random = self.numbers["parts"][:, self.layer - 1, self.head].tolist()
         bars = ("trained", trained, BLUE), ("median", random[RANDOM // 2], GREY)
         for i, (name, part, colour) in enumerate(bars):
             sheet.rect(0, y + 23 * i, LARGE, 18, PALE)
@@ -356,8 +348,7 @@ class PatchAttention(Explorer):
             sheet.text(LARGE + 14, y + 15 + 23 * i, f"{part}% {name}", colour, bold=True)
         for share in random:
             sheet.dot(LARGE * share / 100, y + 32, 4, ORANGE, "white", 1)
+        at = LARGE * self.numbers["even"]
         sheet.line(at, y - 4, at, y + 44, INK, 2)
-        outside = (~found["shown"][found["trained"][1:].topk(5).indices]).sum()
         sheet.text(0, y + 62, f"● {RANDOM} untrained models", ORANGE)
         sheet.text(400, y + 62, "│ even weights", INK, anchor="end")
-        sheet.text(0, y + 83, f"■ not on it: {outside} of the 5 largest squares", GREY)

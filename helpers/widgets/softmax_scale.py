@@ -272,34 +272,23 @@ class ScaleExplorer(Explorer):
             sheet.handle(x - 13, top, PITCH, bottom - top, f"Score of key {i}", words, pull, key=i)
 
     def _draw_means(self):
-        """Draw over the width, as means of all draws, a gradient and how far scores spread."""
+        """Draw over the width what gradient is left, as means of all draws."""
         sheet = Sheet(330, 302)
         sheet.text(0, 18, "Gradient of a weight", GREEN, bold=True)
         sheet.text(0, 38, "by its score; even weights: 100%", GREY)
-        sheet.text(0, 160, "Scores’ spread", SCORE, bold=True)
-        sheet.text(328, 160, "4 × dₖ doubles it", GREY, anchor="end")
         sheet.text(0, 300, "dₖ, doubling →", INK)
         sheet.text(328, 300, f"means of {N_DRAWS} draws", GREY, anchor="end")
-        gradient = Plot(sheet, 56, 50, 258, 84, (0, MOST_POWER), (0, 1.05))
-        gradient.ticks(up=((0, "0%"), (0.5, "50%"), (1, "100%")))
-        spread = Plot(sheet, 56, 168, 258, 88, (0, MOST_POWER), (-0.5, 4.8))
+        plot = Plot(sheet, 56, 50, 258, 206, (0, MOST_POWER), (0, 1.05))
         widths = [(power, f"{2**power}") for power in range(0, MOST_POWER + 1, 2)]
-        spread.ticks(across=widths, up=((0, "±1"), (2, "±4"), (4, "±16")))
-        bottom = gradient.y(0)
-        sheet.rect(56, gradient.y(0.1), 258, bottom - gradient.y(0.1), BAD, opacity=0.15)
-        sheet.text(64, bottom - 3, "saturated: under 10%", BAD)
-        for plot, colour, value, names in (
-            (gradient, GREEN, lambda one: one["gradient"],
-             ((3.1, 0.32, "q · k"), (9, 0.66, "divided by √dₖ"))),
-            (spread, SCORE, lambda one: math.log2(one["variance"]) / 2,
-             ((5, 3.4, "q · k: √dₖ"), (9, 0.6, "divided by √dₖ"))),
-        ):  # fmt: skip
-            for divide, (x, y, words) in enumerate(names):
-                on = divide == self.divide
-                up, ink = map(value, self._curves[divide]), colour if on else GREY
-                plot.curve(range(MOST_POWER + 1), up, ink, 2.5, None if on else "5 5")
-                sheet.text(plot.x(x), plot.y(y), words, ink, anchor="end", bold=on)
-            plot.dot(self.power, value(self._curves[self.divide][self.power]), 8, colour)
+        plot.ticks(across=widths, up=((0, "0%"), (0.5, "50%"), (1, "100%")))
+        sheet.rect(56, plot.y(0.1), 258, plot.y(0) - plot.y(0.1), BAD, opacity=0.15)
+        sheet.text(64, plot.y(0) - 3, "saturated: under 10%", BAD)
+        for divide, (x, y, words) in enumerate(((3, 0.4, "q · k"), (9, 0.8, "divided by √dₖ"))):
+            on, up = divide == self.divide, [one["gradient"] for one in self._curves[divide]]
+            ink = GREEN if on else GREY
+            plot.curve(range(MOST_POWER + 1), up, ink, 2.5, None if on else "5 5")
+            sheet.text(plot.x(x), plot.y(y), words, ink, anchor="end", bold=on)
+        plot.dot(self.power, self._curves[self.divide][self.power]["gradient"], 8, GREEN)
         across = track("x", "power", (56, 314), (0, MOST_POWER), self.power, step=1)
         sheet.handle(56, 50, 258, 206, "Entries, along the curves", str(2**self.power), across)
         return sheet
