@@ -2,6 +2,8 @@
 
 import math
 
+import torch
+
 from helpers.pretrained.recurrent_trace import RecurrentTrace
 from helpers.widgets.readable import percent, readable
 from helpers.widgets.recurrent_tour import recurrent_tour
@@ -435,12 +437,7 @@ def _most_telling(tokens, all_heads):
 
 def _sharpest(stack):
     """Choose a head whose weights are clear but not all on the diagonal, and its clearest cell."""
-    best, found = -1.0, (0, 0, 0, 0)
-    for layer, parts in enumerate(stack.layers):
-        for head, weights in enumerate(parts[0].heads.weights):
-            off = weights.clone().fill_diagonal_(0)
-            score = off.max(-1).values.mean().item()
-            if score > best:
-                query, key = divmod(int(off.argmax()), off.shape[-1])
-                best, found = score, (layer, head, query, key)
-    return found
+    weights = torch.stack([parts[0].heads.weights for parts in stack.layers])
+    weights.diagonal(dim1=-2, dim2=-1).zero_()
+    layer, head = divmod(int(weights.max(-1).values.mean(-1).argmax()), weights.shape[1])
+    return layer, head, *divmod(int(weights[layer, head].argmax()), weights.shape[-1])

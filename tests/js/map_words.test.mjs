@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
+import { remarkOn } from "../../helpers/widgets/static/map_choice.js";
 import { looksEnglish } from "../../helpers/widgets/static/map_language.js";
 import { along } from "../../helpers/widgets/static/map_moves.js";
 import { clearest, clearestHead, purposeOf, sayPurpose } from "../../helpers/widgets/static/map_purpose.js";
@@ -145,6 +146,8 @@ test("an English sentence is told from a French one", () => {
   for (const english of ["A black dog runs in the snow.", "Two men are eating a pizza", "A man playing guitar", "THE END"]) assert.ok(looksEnglish(english), english);
   const french = ["Un chien noir court dans la neige.", "L'homme porte un T-shirt « The Who ».", "Trois enfants jouent au football", "Pizza !", ""];
   for (const sentence of french) assert.ok(!looksEnglish(sentence), sentence);
+  assert.match(remarkOn("asdf qwer", ["as", "‿d", "‿f", "␣", "q", "‿w", "‿er", "<eos>"]), /^No word of this/);
+  assert.equal(remarkOn("L'homme", ["L", "'", "‿homme", "<eos>"]), "");
 });
 
 test("the marks in names are explained where there are any", () => {

@@ -2,10 +2,19 @@
 // Methods of the view.
 
 import { lossesOf } from "./map_answer.js";
+import { ENGLISH, looksEnglish } from "./map_language.js";
 import { number, percent } from "./map_scene.js";
 import { sentenceOf } from "./map_trace.js";
 import { compared } from "./map_without.js";
-import { shorten } from "./text.js";
+import { JOINED, isWord, shorten } from "./text.js";
+
+// What a sentence that was typed says of itself: it looks like English, or each word of it is cut up.
+export function remarkOn(sentence, tokens) {
+  if (looksEnglish(sentence)) return ENGLISH;
+  const cut = (token, i) => !isWord(token) || [token, tokens[i + 1]].some((one) => one?.startsWith(JOINED));
+  const none = tokens.some(isWord) && tokens.every(cut);
+  return none ? "No word of this is in the vocabulary, so the model reads pieces of a few letters each." : "";
+}
 
 export const choosing = {
   choose(rank) {

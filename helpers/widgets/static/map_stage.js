@@ -195,13 +195,8 @@ export class Stage {
     const left = clamp(x + w / 2 - wide / 2, 2, this.scene.width - wide - 2);
     const [above, below] = [y - high - 8, y + h + 8];
     // Below a cell, where the headings above it stay in sight; above everything else.
-    const top = target.grid
-      ? below + high <= this.height
-        ? below
-        : Math.max(0, above)
-      : above >= 0
-        ? above
-        : Math.min(below, this.height - high);
+    const free = target.grid ? below + high > this.height : above >= 0;
+    const top = free ? Math.max(0, above) : Math.min(below, this.height - high);
     this.tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
   }
 

@@ -4,9 +4,8 @@ import { THEMES } from "./colour.js";
 import { glideTo, intoView, isDark, make, onTheme, onWidth, shieldKeys, eachFrame } from "./page.js";
 import { lossesOf } from "./map_answer.js";
 import { belowOf } from "./map_below.js";
-import { choosing } from "./map_choice.js";
+import { choosing, remarkOn } from "./map_choice.js";
 import { beatAt, rowAt } from "./map_flow.js";
-import { ENGLISH, looksEnglish } from "./map_language.js";
 import { Bars } from "./map_bars.js";
 import { framedOf, lightOf } from "./map_light.js";
 import { ROOM, sceneOf } from "./map_depths.js";
@@ -221,9 +220,8 @@ class MapView {
     if (this.choosing || this.trace.drawnAt) return this.goesOn();
     this.lost = null;
     if (this.trace.image) return this.hear(this.judged(this.trace.reads));
-    this.hear("");
     this.say(`Now the model reads: ${sentence}`);
-    if (looksEnglish(sentence)) this.hear(ENGLISH);
+    this.hear(remarkOn(sentence, this.trace.stacks[0]?.tokens || []));
   }
   // What is said of a sentence stands where words stand, until something else is done.
   hear(words) {
