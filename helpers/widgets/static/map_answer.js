@@ -78,9 +78,7 @@ export function answer(scene, model, stack, m, rows, row) {
   const { token, share } = chosen;
   const what = classes ? "Class" : "Next token";
   const tip = [
-    classes
-      ? `“${shorten(token)}”, ${percent(share)}`
-      : `After “${stack.tokens[row]}”: “${shorten(token)}”, ${percent(share)}`,
+    `${classes ? "" : `After “${stack.tokens[row]}”: `}“${shorten(token)}”, ${percent(share)}`,
     marksIn(found.map((one) => one.token)),
     "click to see logits and softmax",
   ].filter(Boolean);

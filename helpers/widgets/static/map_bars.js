@@ -122,13 +122,11 @@ export class Bars {
     }
     this.referred = trace;
     this.badge.hidden = !here || Boolean(place);
-    this.badge.textContent = model.get("everything") ? `Show only ${named(here)}` : `You are here: ${named(here)} ✕`;
-    this.badge.setAttribute(
-      "aria-label",
-      model.get("everything")
-        ? `Light only what this lesson builds: ${named(here)}`
-        : `You are here: ${named(here)}. Light the whole model`,
-    );
+    const [words, name] = model.get("everything")
+      ? [`Show only ${named(here)}`, `Light only what this lesson builds: ${named(here)}`]
+      : [`You are here: ${named(here)} ✕`, `You are here: ${named(here)}. Light the whole model`];
+    this.badge.textContent = words;
+    this.badge.setAttribute("aria-label", name);
   }
 
   showTrail() {

@@ -86,11 +86,8 @@ export function wholeBeats(scene, model) {
             ...(one.heads ? [collects(one, stack, i + 1)] : []),
             during(0.8, 1, travel(one.after, [one.box[0] + wide / 2, end], [8, 16], block.top, m.pitch)),
           ];
-      parts.push([
-        `${name}, ${KINDS[one.kind].toLowerCase()}: ${words}.`,
-        [from, block.top - 6, to - from, height + 6],
-        go,
-      ]);
+      const told = `${name}, ${KINDS[one.kind].toLowerCase()}: ${words}.`;
+      parts.push([told, [from, block.top - 6, to - from, height + 6], go]);
       from = to;
     });
     if (encoder || !i) for (const [words, rect, go] of parts) [scene.beat(words, rect), scene.moves(...go)];
@@ -301,12 +298,11 @@ export function followed(scene, model, follow, reach = Infinity) {
       if (stack.image || (m.narrow && !cross)) continue;
       const { x: from, top } = stack.blocks[i + 1];
       const pipe = sublayers.find(({ enters }) => enters)?.enters;
-      const end = from + m.module - 10;
+      const end = (pipe || from) + m.module - 10;
       // Beside the memory's line, beside the layer's name, or above it where there is no other stack.
       if (m.narrow) words.push([named, "key", [pipe + 5, top - 12, m.width]]);
-      else if (cross) words.push([named, "key", [pipe + 4, top - 39, pipe + m.module - 10]]);
       else if (m.above > 30) words.push([named, "query", [from, top - 26, end]]);
-      else if (pipe) words.push([named, "query", [pipe + 4, top - 25, pipe + m.module - 10]]);
+      else if (pipe) words.push([named, cross ? "key" : "query", [pipe + 4, top - (cross ? 39 : 25), end]]);
       else words.push([named, "query", [from + (scene.short ? 22 : 62), top - 12, end + 8]]);
     }
   });

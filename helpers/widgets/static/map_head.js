@@ -173,11 +173,9 @@ function scores(scene, head, x, y, g) {
   scene.paint((p) => {
     p.matrix(one, x, y, one.cols * cell, one.rows * high);
     if (!head.masked) return;
-    for (let r = 0; r < one.rows; r++) {
-      for (let c = 0; c < one.cols; c++) {
-        if (!head.allowed(r, c)) p.box(x + c * cell, y + r * high, cell, high, { fill: p.theme.masked, radius: 0 });
-      }
-    }
+    const masked = { fill: p.theme.masked, radius: 0 };
+    for (let r = 0; r < one.rows; r++)
+      for (let c = 0; c < one.cols; c++) if (!head.allowed(r, c)) p.box(x + c * cell, y + r * high, cell, high, masked);
   });
   headSeams(scene, one, x, y, g, head);
 }
