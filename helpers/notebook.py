@@ -176,7 +176,7 @@ def figure(fig, alt, width=None):
     Returns
     -------
     picture : Picture
-        Last in a cell, it shows itself; elsewhere, give it to ``display``.
+        Last in a cell, it shows itself; elsewhere, call `show`.
 
     Raises
     ------
@@ -205,6 +205,13 @@ def figure(fig, alt, width=None):
     # Two pixels for each of the page's: sharp on every screen.
     wide, photo = image.width // 2, plots.shows_photos(fig)
     return Picture(stored.getvalue(), "image/png", " ".join(alt.split()), wide, photo)
+
+
+def show(fig, alt, width=None):
+    """Show a `figure` of `fig` where more follows in its cell; `alt` and `width` are the same."""
+    from IPython.display import display
+
+    display(figure(fig, alt, width))
 
 
 def picture(name):

@@ -27,7 +27,6 @@ model_map(translator.trace("Un chien noir court dans la neige avec un bâton."),
 # What the rest of the page needs.
 from collections import Counter
 
-from IPython.display import display
 import torch
 
 from helpers import exercises, plots
@@ -109,13 +108,11 @@ assert on_words["manteau"] < 2 and last[words["red"], source["rouge"]] > 0.9
 cut_into = [len(translator.tokenizer.encode(word)) for word in ("chien", "framboise")]
 assert cut_into == [1, 4] and len(translator.tokenizer) == 4000
 assert read[last[words["coat"]].argmax()].strip("▁") == "manteau"
-display(
-    notebook.figure(
-        plots.attention_heatmap(last, written, read),
-        alt="Cross-attention of the last layer: rows are the English tokens that were written, columns "
-        "the French tokens. Most rows are darkest at their translation; red and coat cross over.",
-        width=620,
-    )
+notebook.show(
+    plots.attention_heatmap(last, written, read),
+    alt="Cross-attention of the last layer: rows are the English tokens that were written, columns "
+    "the French tokens. Most rows are darkest at their translation; red and coat cross over.",
+    width=620,
 )
 notebook.tell(
     """This is an **attention map**. Each **row** is named after the token that the model wrote with its help

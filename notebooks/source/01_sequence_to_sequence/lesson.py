@@ -31,7 +31,6 @@ print(gru.translate("le chat touche le lapin ."))
 import random
 from collections import Counter, defaultdict
 
-from IPython.display import display
 from matplotlib import pyplot
 
 from helpers import plots
@@ -277,13 +276,11 @@ if mine is not None:
     axes.annotate(
         "your guess", (mine, 108), xytext=(6, 0), textcoords="offset points", color=plots.PURPLE
     )
-display(
-    notebook.figure(
-        axes,
-        alt=f"Share of sentences translated without a mistake against their length: nearly 100% up to 8 words, "
-        f"below one half from {half} words on, close to zero beyond 30.",
-        width=720,
-    )
+notebook.show(
+    axes,
+    alt=f"Share of sentences translated without a mistake against their length: nearly 100% up to 8 words, "
+    f"below one half from {half} words on, close to zero beyond 30.",
+    width=720,
 )
 groups = [(4, 8), (9, 12), (13, 16), (17, 20), (21, 30), (31, 40)]
 rows = []
@@ -466,12 +463,10 @@ plots.labelled_lines(
 )
 axes.set_xticks(many, many)
 notebook.claim(loops[-1] > 4 * products[-1] and loops[-1] > 6 * loops[0])
-display(
-    notebook.figure(
-        axes,
-        alt="Time against length, both axes logarithmic. The recurrent layer's line is far above the line of the single product at every length.",
-        width=560,
-    )
+notebook.show(
+    axes,
+    alt="Time against length, both axes logarithmic. The recurrent layer's line is far above the line of the single product at every length.",
+    width=560,
 )
 notebook.tell(
     """One large product keeps the processor busy. The loop's many small ones don't, because each has to wait for the
@@ -541,13 +536,11 @@ mine = exercises.guess("one_colour_changes")
 if mine is not None:
     axes.plot([mine, mine], [1.6, 2.4], color=plots.PURPLE, linewidth=3)
     axes.annotate("your guess", (mine, 1.55), ha="center", color=plots.PURPLE)
-display(
-    notebook.figure(
-        axes,
-        alt="Bars: other words lost when one colour changes. None in sentences of up to 8 words, "
-        f"{heights[1]:.1f} in sentences of 9 to 20 words, {heights[2]:.1f} in longer ones.",
-        width=560,
-    )
+notebook.show(
+    axes,
+    alt="Bars: other words lost when one colour changes. None in sentences of up to 8 words, "
+    f"{heights[1]:.1f} in sentences of 9 to 20 words, {heights[2]:.1f} in longer ones.",
+    width=560,
 )
 example = next(
     (old, new)
@@ -630,13 +623,11 @@ for axes, title, curves in zip(
 panels[0].set_ylabel("gradient, relative to the last word")
 notebook.claim(untrained["RNN"][25] < 1e-6 and untrained["LSTM"][25] < 1e-3)
 notebook.claim(trained["RNN"][20] < min(trained["GRU"][20], trained["LSTM"][20]))
-display(
-    notebook.figure(
-        panels[0],
-        alt="Two panels, gradient against distance, logarithmic. Not trained: RNN, GRU and LSTM fall in straight "
-        "lines by many powers of ten. Trained: all three stay between 0.1 and 1, the RNN lowest.",
-        width=880,
-    )
+notebook.show(
+    panels[0],
+    alt="Two panels, gradient against distance, logarithmic. Not trained: RNN, GRU and LSTM fall in straight "
+    "lines by many powers of ten. Trained: all three stay between 0.1 and 1, the RNN lowest.",
+    width=880,
 )
 notebook.tell(
     """Before training (left), next to nothing reaches a word 25 places back, with gates or without. After training

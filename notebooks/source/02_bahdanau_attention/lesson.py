@@ -17,7 +17,6 @@ notebook.set_up()
 # The lesson's tools, and a count of faultless translations by length.
 from functools import cache
 
-from IPython.display import display
 import torch
 from torch import nn
 
@@ -85,13 +84,11 @@ plots.mark_guess(axes, 4.5, exercises.guess("long_sentences_with_attention"), si
 more = looking.n_parameters / fixed.n_parameters - 1
 notebook.claim(min(curves["looking back"]) > 85 and max(curves["fixed context"][-2:]) < 40)
 notebook.claim(round(more, 2) == 0.14)
-display(
-    notebook.figure(
-        axes,
-        alt="Translations without a mistake against sentence length. With attention the curve stays near 100%; "
-        "with a fixed context vector it falls to almost nothing.",
-        width=600,
-    )
+notebook.show(
+    axes,
+    alt="Translations without a mistake against sentence length. With attention the curve stays near 100%; "
+    "with a fixed context vector it falls to almost nothing.",
+    width=600,
 )
 notebook.tell(
     f"""The upper curve hardly falls. To look back, the model needed {more:.0%} more parameters. The rest of this
@@ -322,13 +319,11 @@ exercises.reveal(
 )
 assert pair.source[looked_at[adjective]] == "rouge" and back == -1 and difference < 1e-3
 print(exercises.whose("additive_scores", "attention_context"))
-display(
-    notebook.figure(
-        plots.attention_heatmap(maps[0], [*pair.target, "<eos>"], [*pair.source, "<eos>"]),
-        alt=f"Alignment map of {' '.join(pair.target)}: nearly a diagonal, but red looks at rouge, which "
-        "comes after the noun, and the noun looks one place back.",
-        width=500,
-    )
+notebook.show(
+    plots.attention_heatmap(maps[0], [*pair.target, "<eos>"], [*pair.source, "<eos>"]),
+    alt=f"Alignment map of {' '.join(pair.target)}: nearly a diagonal, but red looks at rouge, which "
+    "comes after the noun, and the noun looks one place back.",
+    width=500,
 )
 notebook.tell(
     """*red* looks at *rouge*, and the noun after it looks one word *back*. Nobody told the model where French puts

@@ -19,7 +19,6 @@ import math
 import random
 
 import matplotlib.pyplot as plt
-from IPython.display import display
 import torch
 import torch.nn.functional as F
 
@@ -153,13 +152,11 @@ axes.set(yticks=[], title="where bank looks, % of its weight")
 axes.spines["left"].set_visible(False)
 axes.margins(y=0.15)
 plots.mark_guess(axes, tokens.index("river"), exercises.guess("weight_on_river"))
-display(
-    notebook.figure(
-        fig,
-        alt="Bars: the mean share of bank's weight on each of eleven tokens. [CLS] has 62%, river 6%, and "
-        "no other token has more than 5%.",
-        width=600,
-    )
+notebook.show(
+    fig,
+    alt="Bars: the mean share of bank's weight on each of eleven tokens. [CLS] has 62%, river 6%, and "
+    "no other token has more than 5%.",
+    width=600,
 )
 notebook.tell(
     f"""*river* makes half of the difference with {on_river:.0f}% of the weight, less than an even share among
@@ -253,13 +250,11 @@ rows = [
 ]
 print(exercises.whose("simple_self_attention", did="made"))
 notebook.table(rows, ["new vector of", *features])
-display(
-    notebook.figure(
-        plots.attention_heatmap(plain_weights, words, words, title="weights without any matrix"),
-        alt="Weights of five words. The puts 0.20 on every word. Car puts 0.40 on itself and 0.15 on each "
-        "other word. Small and red put more than an even share on each other.",
-        width=430,
-    )
+notebook.show(
+    plots.attention_heatmap(plain_weights, words, words, title="weights without any matrix"),
+    alt="Weights of five words. The puts 0.20 on every word. Car puts 0.40 on itself and 0.15 on each "
+    "other word. Small and red put more than an even share on each other.",
+    width=430,
 )
 notebook.tell(
     """*the* asked for nothing and was given a fifth of everything. *car* keeps 0.40 of its weight and spreads the rest
@@ -361,14 +356,12 @@ plane(right, values[2:3, 3:], plots.GREEN, ["value of red"])
 plane(right, new_car[None, 3:], plots.BLUE, ["car"], (-30, 4))
 assert torch.allclose(context, weights @ values, atol=1e-5)
 assert abs(weights[1] - 0.46) < 0.005 and abs(new_car[3] + 0.46) < 0.005 and new_car[0] == 1
-display(
-    notebook.figure(
-        fig,
-        alt="Left, the weights of car: 0.46 on small and on red, 0.03 on each other word. Right, the plane of "
-        "size and redness: the value of small points left, the value of red up, and car's new arrow lies "
-        "between them at (-0.46, 0.46).",
-        width=760,
-    )
+notebook.show(
+    fig,
+    alt="Left, the weights of car: 0.46 on small and on red, 0.03 on each other word. Right, the plane of "
+    "size and redness: the value of small points left, the value of red up, and car's new arrow lies "
+    "between them at (-0.46, 0.46).",
+    width=760,
 )
 notebook.tell(
     """*car* takes nearly half of the value of *small* and nearly half of that of *red*. This mixture is called the
@@ -540,15 +533,13 @@ plots.attention_heatmap(
     title="mean weights of a feminine noun",
 )
 right.set_ylabel("")
-display(
-    notebook.figure(
-        fig,
-        alt="Left: in the head's plane, the query arrows of the four masculine nouns lie in one bundle and point to "
-        "the keys of the masculine adjectives; those of the four feminine nouns lie in another and point to the "
-        "keys of the feminine adjectives. Crosses, the other words' keys, are in neither place. Right: in five runs, "
-        "voiture puts nearly all its weight on petite and verte.",
-        width=920,
-    )
+notebook.show(
+    fig,
+    alt="Left: in the head's plane, the query arrows of the four masculine nouns lie in one bundle and point to "
+    "the keys of the masculine adjectives; those of the four feminine nouns lie in another and point to the "
+    "keys of the feminine adjectives. Crosses, the other words' keys, are in neither place. Right: in five runs, "
+    "voiture puts nearly all its weight on petite and verte.",
+    width=920,
 )
 notebook.tell(
     """On the left, the eight arrows form two bundles, one per gender, and each bundle points at the adjectives that

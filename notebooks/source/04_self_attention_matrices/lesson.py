@@ -16,7 +16,6 @@ notebook.set_up()
 # %% tags=["hide-input"]
 import math
 
-from IPython.display import display
 from matplotlib import pyplot
 import torch
 import torch.nn.functional as F
@@ -120,13 +119,11 @@ def draw_losses(runs, every=10, scale="linear"):
 
 model_a, model_b = exam(divided_by(math.sqrt(WIDTH)), 80), exam(divided_by(1), 80)
 notebook.claim(model_a[-10:].mean() < 0.25 and model_b[-10:].mean() > 1.8)
-display(
-    notebook.figure(
-        draw_losses({"model A": model_a, "model B": model_b}),
-        alt="Loss against training steps, three runs each. Model A falls to almost nothing within 80 steps. "
-        "Model B stays near the dotted line that marks guessing.",
-        width=640,
-    )
+notebook.show(
+    draw_losses({"model A": model_a, "model B": model_b}),
+    alt="Loss against training steps, three runs each. Model A falls to almost nothing within 80 steps. "
+    "Model B stays near the dotted line that marks guessing.",
+    width=640,
 )
 
 # %% [markdown]
@@ -250,13 +247,11 @@ assert max(s[0] for s in scaled.values()) - min(s[0] for s in scaled.values()) <
 assert raw[512][1] < 0.35 * scaled[512][1]
 variances = {d: (lambda p: (p[0] * p[1]).sum(-1).var())(torch.randn(2, 20_000, d)) for d in widths}
 assert all(abs(v / d - 1) < 0.1 for d, v in variances.items())
-display(
-    notebook.figure(
-        axes,
-        alt="Average share of the strongest of sixteen keys against the number of entries. Not scaled, "
-        "it climbs from 43 to 95 percent. Divided by the square root of d, it stays near 24.",
-        width=560,
-    )
+notebook.show(
+    axes,
+    alt="Average share of the strongest of sixteen keys against the number of entries. Not scaled, "
+    "it climbs from 43 to 95 percent. Divided by the square root of d, it stays near 24.",
+    width=560,
 )
 notebook.tell(
     """That's how model B starts out, with nearly all its weight on one card, which is usually the wrong one."""
@@ -286,12 +281,10 @@ score = exercises.mine("scaled_scores")  # yours, once it has passed
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 mended = exam(score, 80)
-display(
-    notebook.figure(
-        draw_losses({"with these scores": mended, "model B": model_b}),
-        alt="Loss against training steps: model B as before, and a model whose scores the function above computes.",
-        width=640,
-    )
+notebook.show(
+    draw_losses({"with these scores": mended, "model B": model_b}),
+    alt="Loss against training steps: model B as before, and a model whose scores the function above computes.",
+    width=640,
 )
 if score.__name__ != "<lambda>":  # not the switch
     print(exercises.whose("scaled_scores", did="scored"))
@@ -312,13 +305,11 @@ exercises.reveal(
 )
 runs = {"model A": model_a, "model B": patient, "divided by 512": too_small}
 notebook.claim(last < 0.5 and patient[100:120].mean() > 1 and 0.3 < too_small[90:110].mean() < 1.5)
-display(
-    notebook.figure(
-        draw_losses(runs, scale="log"),
-        alt="Loss against training steps, on a logarithmic axis. Model A is near zero after 80 "
-        "steps, with scores divided by 512 soon after. Model B gets there only after about 400.",
-        width=640,
-    )
+notebook.show(
+    draw_losses(runs, scale="log"),
+    alt="Loss against training steps, on a logarithmic axis. Model A is near zero after 80 "
+    "steps, with scores divided by 512 soon after. Model B gets there only after about 400.",
+    width=640,
 )
 notebook.tell(
     """Model B learns after all, though it takes several times as many steps as A. I overstated it above: a nudge
@@ -514,14 +505,12 @@ print(f"your logits: at most {(found - expected)[real].abs().max():.0e} from the
 print(exercises.whose("scaled_dot_product_attention", "causal_mask", "padding_mask", did="run"))
 english = [piece.strip("▁") for piece in tokenizer.tokens(given[2][real[2]].tolist())]
 n = len(english)
-display(
-    notebook.figure(
-        plots.attention_heatmap(
-            maps[2, 0, 0, :n, :n], english, english, title="decoder, layer 1, head 1"
-        ),
-        alt="Attention weights of a head of the translator's decoder, computed by the functions above.",
-        width=480,
-    )
+notebook.show(
+    plots.attention_heatmap(
+        maps[2, 0, 0, :n, :n], english, english, title="decoder, layer 1, head 1"
+    ),
+    alt="Attention weights of a head of the translator's decoder, computed by the functions above.",
+    width=480,
 )
 tested = read_by(attention.scaled_dot_product_attention)
 assert torch.allclose(tested[0][real], expected[real], atol=1e-4, rtol=1e-4)

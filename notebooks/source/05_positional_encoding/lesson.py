@@ -15,7 +15,6 @@ notebook.set_up()
 # %% tags=["hide-input"]
 import math
 
-from IPython.display import display
 from matplotlib import pyplot
 import torch
 import torch.nn.functional as F
@@ -284,13 +283,11 @@ for ax, (name, s) in zip(grid, scores.items(), strict=True):
     ax.axhline(0, color="0.3", linewidth=0.8)
     ax.set(title=name, xlabel="position (orange: 7)", yticks=[0], yticklabels=["threshold"])
 notebook.claim(found == {"sinusoids", "one-hot"})
-display(
-    notebook.figure(
-        ax,
-        alt="Scores of 64 positions for the question whether p is 7. With p/T the scores lie on a straight line, and "
-        "all positions on one side say yes. With sinusoids and with one-hot vectors only position 7 does.",
-        width=860,
-    )
+notebook.show(
+    ax,
+    alt="Scores of 64 positions for the question whether p is 7. With p/T the scores lie on a straight line, and "
+    "all positions on one side say yes. With sinusoids and with one-hot vectors only position 7 does.",
+    width=860,
 )
 notebook.tell(
     """A multiple of $p/T$ only ever goes up, or only ever down, so a yes to 7 is also a yes to everything on one
@@ -335,13 +332,11 @@ spread = max(
 exercises.reveal("dot_product_of_positions", measured="distance" if spread < 1e-4 else "both")
 assert spread < 1e-4 and products.min() > 0
 axes = plots.signed_heatmap(products, x_label="position p′", y_label="position p")
-display(
-    notebook.figure(
-        axes,
-        alt="Dot products of all pairs of 64 positions: a dark diagonal; every line parallel to it has one "
-        "colour, paler further off, in ripples.",
-        width=560,
-    )
+notebook.show(
+    axes,
+    alt="Dot products of all pairs of 64 positions: a dark diagonal; every line parallel to it has one "
+    "colour, paler further off, in ripples.",
+    width=560,
 )
 notebook.tell(
     """Every line parallel to the diagonal has a single colour, so only the **distance** counts. The product is

@@ -20,7 +20,6 @@ import itertools
 import math
 from contextlib import ExitStack
 
-from IPython.display import display
 from matplotlib import pyplot
 import torch
 from torch import nn
@@ -118,13 +117,11 @@ assert both.max() < 0.2 and layer == 5 and pair == [11, 9]
 assert abs(shown[0, tokens.index("animal")] - 0.67) < 0.01
 assert abs(shown[1, tokens.index("tired")] - 0.30) < 0.01
 assert [tokens[i] for i in shown.argmax(-1)] == ["animal", "tired"]
-display(
-    notebook.figure(
-        axes,
-        alt="Two rows of attention weights of the word it, both from layer 6. In head 12 most of the weight is "
-        "on animal; head 10 puts more on tired than on any other word.",
-        width=760,
-    )
+notebook.show(
+    axes,
+    alt="Two rows of attention weights of the word it, both from layer 6. In head 12 most of the weight is "
+    "on animal; head 10 puts more on tired than on any other word.",
+    width=760,
 )
 notebook.tell(
     """No row comes close. Instead, two heads of layer 6 share the work. Head 12 puts most of its weight on *animal*,
@@ -244,13 +241,11 @@ axes = plots.attention_heatmap(
     ["(giver)", "gave", "(receiver)", "roses"],
     title="mean weights of gave, middle run",
 )
-display(
-    notebook.figure(
-        axes,
-        alt="Mean weights of the word gave. A single row gives about the same weight to giver and receiver. "
-        "Of two rows, one gives nearly all of its weight to the giver, the other to the receiver.",
-        width=560,
-    )
+notebook.show(
+    axes,
+    alt="Mean weights of the word gave. A single row gives about the same weight to giver and receiver. "
+    "Of two rows, one gives nearly all of its weight to the giver, the other to the receiver.",
+    width=560,
 )
 notebook.tell(
     """The single row does better than expected. In the middle run of the five, it's enough for the model to name
@@ -538,12 +533,10 @@ _, grid = pyplot.subplots(1, 2, figsize=(10.5, 4.6))
 for head, ax in zip((0, 2), grid, strict=True):
     title = f"encoder, layer 1, head {head + 1}"
     plots.attention_heatmap(drawn[head], pieces, pieces, ax=ax, title=title)
-display(
-    notebook.figure(
-        ax,
-        alt="Attention maps of two heads of the translator's first layer, computed by the function above.",
-        width=840,
-    )
+notebook.show(
+    ax,
+    alt="Attention maps of two heads of the translator's first layer, computed by the function above.",
+    width=840,
 )
 tested = exercises.reference("multi_head_attention")
 assert difference(translate_by(tested)[0]) < 1e-4
@@ -672,13 +665,11 @@ with ExitStack() as stack:  # blind to the French, it says one thing about every
 notebook.claim(cheap > 0.7 * 36 and sharpness.argmax() == change.argmax())
 notebook.claim((change[:6] < 0.1 * whole).all())  # the exceptions are in the cross-attention
 print(f"for {cheap} of the 36 heads, the loss rises by less than a tenth without them")
-display(
-    notebook.figure(
-        axes,
-        alt="Change in loss when one head is silent, nine layers by four heads. Most cells are near "
-        "zero; the largest changes are in the cross-attention.",
-        width=520,
-    )
+notebook.show(
+    axes,
+    alt="Change in loss when one head is silent, nine layers by four heads. Most cells are near "
+    "zero; the largest changes are in the cross-attention.",
+    width=520,
 )
 notebook.tell(
     """The loss hardly changes. However convincing a map looks, it's only a *hypothesis* about what the model uses.

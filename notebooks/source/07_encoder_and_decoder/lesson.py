@@ -18,7 +18,6 @@ import math
 
 import torch
 import torch.nn.functional as F
-from IPython.display import display
 from matplotlib import pyplot
 from torch import nn
 
@@ -103,13 +102,11 @@ axes = plots.labelled_lines(
 axes.set_ylim(0, 100)
 plots.mark_guess(axes, 4, exercises.guess("attention_alone"))
 notebook.claim(0.9 < shares_alone[0] < 0.98 and shares_alone[2] < 0.15 and shares_alone[4] < 1e-4)
-display(
-    notebook.figure(
-        axes,
-        alt="Share of each vector that is its own against the number of attention layers: from 95 percent "
-        "it falls to about 65 after one layer, a few percent after two, and zero from the third on.",
-        width=520,
-    )
+notebook.show(
+    axes,
+    alt="Share of each vector that is its own against the number of attention layers: from 95 percent "
+    "it falls to about 65 after one layer, a few percent after two, and zero from the third on.",
+    width=520,
 )
 notebook.tell(
     """After two layers a few percent are left, and after four nothing but rounding errors. Ten words have become ten
@@ -171,13 +168,11 @@ notebook.claim(
 )
 notebook.claim(sizes_with[12] / sizes_with[11] > 1.2 > sizes_with[1])
 notebook.claim(sizes_with[12] * (sizes_with[12] / sizes_with[11]) ** 18 > 1000)
-display(
-    notebook.figure(
-        figure,
-        alt="Two panels. Left: with paths, the share that is a word's own falls slowly over twelve layers "
-        "and is still well above zero; attention alone is at zero after three. Right: the typical size of "
-        "an entry with paths climbs from 1, faster and faster, to more than 20.",
-    )
+notebook.show(
+    figure,
+    alt="Two panels. Left: with paths, the share that is a word's own falls slowly over twelve layers "
+    "and is still well above zero; attention alone is at zero after three. Right: the typical size of "
+    "an entry with paths climbs from 1, faster and faster, to more than 20.",
 )
 notebook.tell(
     """The words survive, because $x$ is never lost. But each layer adds in proportion to what it reads, which has
@@ -518,13 +513,11 @@ if complete(histories, 9):
     axes.minorticks_off()
     axes.set_xlabel("validation loss after 34 steps, nats per token (logarithmic)")
     notebook.claim(max(ends["no norms, careful start"]) < min(ends["norms"]))
-    display(
-        notebook.figure(
-            axes,
-            alt="A dot per seed for three kinds of model. Without norms the loss ends near 30; "
-            "with norms a little above 3; without norms but with a careful start below 3 and below all of those.",
-            width=620,
-        )
+    notebook.show(
+        axes,
+        alt="A dot per seed for three kinds of model. Without norms the loss ends near 30; "
+        "with norms a little above 3; without norms but with a careful start below 3 and below all of those.",
+        width=620,
     )
 notebook.tell(
     """Every careful run ends below every run with norms. What these stacks needed was vectors of a sensible size to
@@ -697,13 +690,11 @@ mask = exercises.mine("decoder_mask")(ids, PAD)
 # %% tags=["hide-input"]
 # The mask as a picture.
 labels = ["pad", "pad", "a", "b", "c", "d"]
-display(
-    notebook.figure(
-        plots.attention_heatmap(mask[0, 0].float(), labels, labels),
-        alt="The decoder's mask for two tokens of padding and four words: the columns of the padding are empty, and "
-        "each word is allowed to attend to itself and to the words before it.",
-        width=300,
-    )
+notebook.show(
+    plots.attention_heatmap(mask[0, 0].float(), labels, labels),
+    alt="The decoder's mask for two tokens of padding and four words: the columns of the padding are empty, and "
+    "each word is allowed to attend to itself and to the words before it.",
+    width=300,
 )
 print(exercises.whose("decoder_mask"))
 
@@ -903,13 +894,11 @@ plots.labelled_lines(
     range(1, 13), gradients, ax=axes, x_label="layer", y_label="length of the gradient", marker="o"
 )
 notebook.claim(post[-1] > 2 * pre[-1] and pre[0] > 2 * pre[-1])
-display(
-    notebook.figure(
-        axes,
-        alt="Length of the gradient at each of twelve layers, logarithmic. Post-norm is nearly level, pre-norm "
-        "falls towards the last layer; both curves without residual paths lie above them with this seed.",
-        width=560,
-    )
+notebook.show(
+    axes,
+    alt="Length of the gradient at each of twelve layers, logarithmic. Post-norm is nearly level, pre-norm "
+    "falls towards the last layer; both curves without residual paths lie above them with this seed.",
+    width=560,
 )
 notebook.tell(
     """In pre-norm the sum grows from layer to layer, so a late layer changes it only a little and has a small

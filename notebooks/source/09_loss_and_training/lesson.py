@@ -18,7 +18,6 @@ import math
 import zlib
 from collections import Counter
 
-from IPython.display import display
 import torch
 import torch.nn.functional as F
 from matplotlib import pyplot
@@ -185,13 +184,11 @@ axes.bar(range(len(names)), nats.tolist(), color=plots.BLUE)
 axes.set_xticks(range(len(names)), names, rotation=40, ha="right")
 axes.set_ylabel("nats")
 notebook.claim(names[nats.argmax()] == "station" and nats.max() > 1)
-display(
-    notebook.figure(
-        axes,
-        alt="The loss of each of twelve tokens as bars. Most cost less than half a nat; are and station cost "
-        "about one nat or more.",
-        width=620,
-    )
+notebook.show(
+    axes,
+    alt="The loss of each of twelve tokens as bars. Most cost less than half a nat; are and station cost "
+    "about one nat or more.",
+    width=620,
 )
 print(exercises.whose("token_losses", did="computed"))
 
@@ -271,14 +268,12 @@ print(f"first below the unigram entropy: GRU + attention at step {passed['additi
       f"Transformer at step {passed['transformer']}")  # fmt: skip
 assert abs(logs["additive"][0] - log_v) < 0.1 and first > log_v + 1
 assert max(passed.values()) <= 20 and all(c[-1] < 0.1 for c in logs.values())
-display(
-    notebook.figure(
-        axes,
-        alt="Training losses of two toy models, steps on a logarithmic scale. The GRU with attention starts at "
-        "log V, the Transformer above it; both pass the unigram entropy within twenty steps and end near "
-        "zero.",
-        width=600,
-    )
+notebook.show(
+    axes,
+    alt="Training losses of two toy models, steps on a logarithmic scale. The GRU with attention starts at "
+    "log V, the Transformer above it; both pass the unigram entropy within twenty steps and end near "
+    "zero.",
+    width=600,
 )
 notebook.tell(
     r"""For comparison, the figure has lesson 02's GRU with attention, which starts at $\log V$, like a model that
@@ -473,13 +468,11 @@ axes = plots.labelled_lines(
 print("last loss for three seeds, cleared:", [round(v, 3) for v in ends["last"]],
       "never:", [round(v, 2) for v in ends["never"]])  # fmt: skip
 notebook.claim(tiny_run("first", 0) == runs["last"][0] and happened == "stuck")
-display(
-    notebook.figure(
-        axes,
-        alt="Loss against step for one seed. Cleared, it falls to nearly zero. Never cleared, it falls at "
-        "first, then swings between about half a nat and more than two.",
-        width=560,
-    )
+notebook.show(
+    axes,
+    alt="Loss against step for one seed. Cleared, it falls to nearly zero. Never cleared, it falls at "
+    "first, then swings between about half a nat and more than two.",
+    width=560,
 )
 notebook.tell(
     """At first everything looks fine. Then the weights overshoot, like a ball that rolls without friction, and the curve
@@ -579,14 +572,12 @@ print({name: [round(end, 1) for end in of] for name, of in ends.items()})
 print(exercises.whose("warmup_rate", did="trained"))
 notebook.claim(max(ends["with the rise"]) < 3.6 < 4 < min(ends["without it"]))
 notebook.claim(max(ends["without it, at 0.3 of the rate"]) < 3)
-display(
-    notebook.figure(
-        axes,
-        alt="Loss against step for three learning-rate schedules, three seeds each. With the rise, the loss "
-        "falls well below the unigram entropy, a dashed line. Without it all three runs stay on that line, "
-        "and at 0.3 of the rate they fall below it, lowest of all.",
-        width=620,
-    )
+notebook.show(
+    axes,
+    alt="Loss against step for three learning-rate schedules, three seeds each. With the rise, the loss "
+    "falls well below the unigram entropy, a dashed line. Without it all three runs stay on that line, "
+    "and at 0.3 of the rate they fall below it, lowest of all.",
+    width=620,
 )
 
 # %% [markdown]
@@ -777,13 +768,11 @@ axes = plots.labelled_lines(
 )  # fmt: skip
 plots.mark_guess(axes, 100_000, exercises.guess("rate_at_the_end"), side="left")
 assert math.isclose(left, 20, abs_tol=0.5)
-display(
-    notebook.figure(
-        axes,
-        alt="Learning rate as a share of its peak against step: a straight rise until step 4,000, then a "
-        "fall that gets ever slower, to 20 percent at step 100,000.",
-        width=560,
-    )
+notebook.show(
+    axes,
+    alt="Learning rate as a share of its peak against step: a straight rise until step 4,000, then a "
+    "fall that gets ever slower, to 20 percent at step 100,000.",
+    width=560,
 )
 notebook.tell(
     r"""A fifth of the peak is left, because $\sqrt{4000 / 100000} = 0.2$. People often call this schedule

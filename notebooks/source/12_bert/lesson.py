@@ -24,7 +24,6 @@ import random
 from dataclasses import replace
 from pathlib import Path
 
-from IPython.display import display
 import torch
 import torch.nn.functional as F
 from matplotlib import pyplot
@@ -495,14 +494,12 @@ axes.annotate(
 )
 assert ahead["5000"] > ahead["500"] > 2 > abs(ahead["50"])
 notebook.claim(live > 0.6)
-display(
-    notebook.figure(
-        axes,
-        alt="Accuracy against the number of labelled reviews for LoRA, the frozen mean and the bag of words, with bands "
-        "over eight draws, and a star for the model just trained. At 50 labels LoRA and the frozen mean overlap. At "
-        "5,000 LoRA is far above both.",
-        width=600,
-    )
+notebook.show(
+    axes,
+    alt="Accuracy against the number of labelled reviews for LoRA, the frozen mean and the bag of words, with bands "
+    "over eight draws, and a star for the model just trained. At 50 labels LoRA and the frozen mean overlap. At "
+    "5,000 LoRA is far above both.",
+    width=600,
 )
 notebook.tell(
     f"""With 50 labels the two can't be told apart. With 500, LoRA leads by {ahead["500"]:.0f} points and with 5,000

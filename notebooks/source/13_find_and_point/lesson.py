@@ -20,7 +20,6 @@ import math
 import random
 from collections import Counter
 
-from IPython.display import display
 import torch
 import torch.nn.functional as F
 
@@ -697,13 +696,11 @@ axes = plots.labelled_lines(
     title="how many are answered, by threshold",
 )
 assert 0.45 < told_apart < 0.95 and easy > told_apart
-display(
-    notebook.figure(
-        axes,
-        alt="Three falling curves: questions with an answer, without one, and with the wrong paragraph. At any threshold "
-        "the reader answers most of the questions that have an answer, and fewer of the others.",
-        width=620,
-    )
+notebook.show(
+    axes,
+    alt="Three falling curves: questions with an answer, without one, and with the wrong paragraph. At any threshold "
+    "the reader answers most of the questions that have an answer, and fewer of the others.",
+    width=620,
 )
 notebook.tell(
     f"""The questions without an answer were written to fool a reader, and many of them fool ours. A paragraph that's

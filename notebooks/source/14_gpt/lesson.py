@@ -23,7 +23,6 @@ notebook.set_up()
 import math
 from itertools import islice, product
 
-from IPython.display import display
 import numpy
 import torch
 import torch.nn.functional as F
@@ -310,14 +309,12 @@ for rung in rungs:
 for before, then in zip(rungs, rungs[1:], strict=False):
     assert max(stored[then]) < min(stored[before]), (before, then)
     notebook.claim(then not in live or live[then] < live[before])
-display(
-    notebook.figure(
-        axes,
-        alt="Loss on unseen text for the five rungs, with three stored seeds each and the one just trained. "
-        "It falls at every rung. The average ends near the line for letter frequencies, and three layers end well "
-        "below the line for the last letter.",
-        width=640,
-    )
+notebook.show(
+    axes,
+    alt="Loss on unseen text for the five rungs, with three stored seeds each and the one just trained. "
+    "It falls at every rung. The average ends near the line for letter frequencies, and three layers end well "
+    "below the line for the last letter.",
+    width=640,
 )
 print(write(one_layer, letters, "once upon a time "))
 notebook.tell(
@@ -918,14 +915,12 @@ axes.set_xticks([10_000, 100_000], ["10,000", "100,000"])
 axes.set_yticks([1.5, 1.6, 1.7, 1.8], ["1.5", "1.6", "1.7", "1.8"])
 axes.minorticks_off()
 axes.legend()
-display(
-    notebook.figure(
-        axes,
-        alt="Loss against parameters on logarithmic axes. The points of five sizes bend away from a dashed straight "
-        "line; a curve with a floor follows them and meets the points of the sixth size, which it never saw, "
-        "inside its narrow band.",
-        width=600,
-    )
+notebook.show(
+    axes,
+    alt="Loss against parameters on logarithmic axes. The points of five sizes bend away from a dashed straight "
+    "line; a curve with a floor follows them and meets the points of the sixth size, which it never saw, "
+    "inside its narrow band.",
+    width=600,
 )
 notebook.tell(
     """The law with a floor predicts the loss at a size that it never saw, more than twice the largest in the fit. The

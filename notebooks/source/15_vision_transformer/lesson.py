@@ -22,7 +22,6 @@ notebook.set_up()
 
 # %% tags=["hide-input"]
 
-from IPython.display import display
 import torch
 import torch.nn.functional as F
 from matplotlib import pyplot
@@ -359,13 +358,11 @@ for n, gap in zip(numbers, leads, strict=True):
           f"{seen} {'pass' if seen == '1' else 'passes'}")  # fmt: skip
 notebook.claim(lead > 0.02)
 assert all(0.135 < gap < 0.185 for gap in leads) and len(runs) == 18
-display(
-    notebook.figure(
-        figure,
-        alt="Test accuracy against the number of training pictures, for a CNN and a ViT, with bands for "
-        "three seeds. The CNN's curve is above the ViT's everywhere.",
-        width=620,
-    )
+notebook.show(
+    figure,
+    alt="Test accuracy against the number of training pictures, for a CNN and a ViT, with bands for "
+    "three seeds. The CNN's curve is above the ViT's everywhere.",
+    width=620,
 )
 notebook.tell("""Would more pictures help the ViT? The figure shows 18 other runs, three seeds per model and number
 of pictures, and the CNN is ahead by 14 to 18 points however many pictures there are. All these runs had twelve seconds of
@@ -494,13 +491,11 @@ exercises.reveal(
 print(f"trained: {reached:.2f}   three draws of random weights:",
       ", ".join(f"{one:.2f}" for one in by_random))  # fmt: skip
 assert min(by_random) > reached
-display(
-    notebook.figure(
-        two_rows(trained, random[1], ["trained", "random"], [True, True]),
-        alt="Rollouts of ten pictures: the trained model above, random weights below. Both show "
-        "outlines of garments.",
-        width=980,
-    )
+notebook.show(
+    two_rows(trained, random[1], ["trained", "random"], [True, True]),
+    alt="Rollouts of ten pictures: the trained model above, random weights below. Both show "
+    "outlines of garments.",
+    width=980,
 )
 notebook.tell("""A model that has learned nothing draws the garments, too. Bright patches differ from black ones
 whatever the matrices are, so the picture gets into the map by itself. A map with the shape of a boot doesn't show

@@ -20,7 +20,6 @@ notebook.set_up()
 # %% tags=["hide-input"]
 import math
 
-from IPython.display import display
 import numpy
 import torch
 import torch.nn.functional as F
@@ -352,14 +351,12 @@ allowed = {k: 40 * 40 if m is None else int(m.sum()) for k, m in masks_of_reader
 print("pairs allowed:", ", ".join(f"{name} {n:,}" for name, n in allowed.items()))
 notebook.claim(shape == "cliff")
 notebook.claim(all(min(accuracy[name]) > 70 for name in ("full", "strided", "window + global")))
-display(
-    notebook.figure(
-        axes,
-        alt="Share of right answers against the distance of the mark. Full, strided and global attention stay "
-        "near 100 percent. The window alone falls to about chance beyond 14 positions. A dotted line marks chance, "
-        "12.5 percent.",
-        width=620,
-    )
+notebook.show(
+    axes,
+    alt="Share of right answers against the distance of the mark. Full, strided and global attention stay "
+    "near 100 percent. The window alone falls to about chance beyond 14 positions. A dotted line marks chance, "
+    "12.5 percent.",
+    width=620,
 )
 notebook.tell(
     """
@@ -591,14 +588,12 @@ longer = numpy.mean(
 assert longer > 2 * with_phi[0]
 assert wide[2] > 97 and 20 < at_512 < 45 and narrow[4] < wide[4] / 2
 assert with_phi[0] < 8 and max(with_phi[2:]) < 8
-display(
-    notebook.figure(
-        axes,
-        alt="Share of pairs read back against the number of pairs in the state. The sum reads back nearly all at "
-        "first and then falls steeply, and the wider state falls later. With φ, hardly any pair comes back, "
-        "however few are stored.",
-        width=560,
-    )
+notebook.show(
+    axes,
+    alt="Share of pairs read back against the number of pairs in the state. The sum reads back nearly all at "
+    "first and then falls steeply, and the wider state falls later. With φ, hardly any pair comes back, "
+    "however few are stored.",
+    width=560,
 )
 notebook.tell(
     f"""

@@ -657,13 +657,11 @@ balanced = {what: means("drummers", what, 1) for what in ("encoder", "linear")}
 print(f"balanced, drummers never heard: encoder {balanced['encoder']:.0%}, linear model "
       f"{balanced['linear']:.0%}, always rock {1 / len(GENRES):.0%}")  # fmt: skip
 assert 0.3 < balanced["encoder"] < balanced["linear"] < 0.5
-display(
-    notebook.figure(
-        figure,
-        alt="Bars of accuracy for three ways to split, the encoder beside the linear model. Both are best "
-        "on windows drawn at random, less good on new performances, and worst on drummers never heard.",
-        width=620,
-    )
+notebook.show(
+    figure,
+    alt="Bars of accuracy for three ways to split, the encoder beside the linear model. Both are best "
+    "on windows drawn at random, less good on new performances, and worst on drummers never heard.",
+    width=620,
 )
 notebook.tell(f"""On drummers that it has never heard, the encoder's accuracy is hardly better than that of "always rock". Something
 does carry over to new people, because the encoder's balanced accuracy is {balanced["encoder"]:.0%}, against

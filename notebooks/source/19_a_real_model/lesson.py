@@ -26,7 +26,6 @@ import math
 import statistics
 import time
 
-from IPython.display import display
 import torch
 import torch.nn.functional as F
 from matplotlib import pyplot
@@ -403,14 +402,12 @@ for i, value in enumerate(ladder.values()):
     axes.annotate(f"{value:.1f}", (i, value), (6, 5), textcoords="offset points")
 axes.set_xticks(range(5), [name.replace(" ", "\n", 1) for name in ladder])
 axes.set(ylabel="nats per token", ylim=(0, 26), xlim=(-0.4, 4.5))
-display(
-    notebook.figure(
-        axes,
-        alt="Loss on the text about the moon as the four parts come in: far above guessing at random with the parts of "
-        "2018, a little above with the gate, far below it once neighbours share keys, and a little less "
-        "with rotation and RMSNorm.",
-        width=640,
-    )
+notebook.show(
+    axes,
+    alt="Loss on the text about the moon as the four parts come in: far above guessing at random with the parts of "
+    "2018, a little above with the gate, far below it once neighbours share keys, and a little less "
+    "with rotation and RMSNorm.",
+    width=640,
 )
 notebook.tell(
     f"""Positions are worth {costs["rotary"]:.1f} nats per token, the right norm {costs["norm"]:.1f}. The loss alone
@@ -532,14 +529,12 @@ for axes, task in zip(both, ("opposites", "capitals")):
     axes.set(title=task, xlabel="examples in the input", xticks=(0, 2, 4, 8), ylim=(-1, 25))
     axes.set(yticks=(0, 6, 12, 18, 24), xlim=(-0.3, 15 if task == "opposites" else 9))
 both[0].set_ylabel("right of 24")
-display(
-    notebook.figure(
-        both[0],
-        alt="Right answers of 24 by the number of examples, with the span of three draws. In both tasks none without "
-        "examples and most with eight. With the examples' answers mixed up, the opposites fall to a few, and the "
-        "capitals stay where they were.",
-        width=720,
-    )
+notebook.show(
+    both[0],
+    alt="Right answers of 24 by the number of examples, with the span of three draws. In both tasks none without "
+    "examples and most with eight. With the examples' answers mixed up, the opposites fall to a few, and the "
+    "capitals stay where they were.",
+    width=720,
 )
 notebook.tell(
     f"""Without examples SmolLM gets none of the 24 right. Four examples bring it to

@@ -25,7 +25,6 @@ import statistics
 from contextlib import nullcontext
 from functools import partial
 
-from IPython.display import display
 import torch
 import torch.nn.functional as F
 from matplotlib import pyplot
@@ -168,13 +167,11 @@ for layer, head in copiers:
     axes.plot(layer, head, "o", mfc="none", mec=plots.ORANGE, mew=2, ms=13)
 axes.set(xlabel="layer", ylabel="head", yticks=range(9), xticks=range(0, 30, 5))
 figure.colorbar(image, label="induction score")
-display(
-    notebook.figure(
-        axes,
-        alt="Induction scores of 270 heads as a map of layers by heads. Eight heads between layers 17 and 23 are "
-        "circled; a few others beside them are pale, and nearly all are close to zero.",
-        width=680,
-    )
+notebook.show(
+    axes,
+    alt="Induction scores of 270 heads as a map of layers by heads. Eight heads between layers 17 and 23 are "
+    "circled; a few others beside them are pale, and nearly all are close to zero.",
+    width=680,
 )
 print("the eight highest:", ", ".join(f"{layer}.{head}" for layer, head in copiers))
 print(exercises.whose("induction_score", did="scored"))
@@ -249,13 +246,11 @@ for i, (name, colour) in enumerate(
 axes.set_yticks(range(3), ["nothing silenced", "8 other heads silenced", "8 copiers silenced"])
 axes.set(xlabel="nats per token in the second copy", xlim=(0, 15))
 axes.invert_yaxis()
-display(
-    notebook.figure(
-        axes,
-        alt="Loss of the second copy: about 3 nats with nothing silenced, about 4 with eight other heads "
-        "silenced, about 11 with the eight copiers silenced. Dots are single measurements.",
-        width=620,
-    )
+notebook.show(
+    axes,
+    alt="Loss of the second copy: about 3 nats with nothing silenced, about 4 with eight other heads "
+    "silenced, about 11 with the eight copiers silenced. Dots are single measurements.",
+    width=620,
 )
 notebook.tell(
     f"""Without eight of its 270 heads, SmolLM can hardly recite random tokens. The loss of the second copy rises from
@@ -444,14 +439,12 @@ axes.set(yscale="log", xlabel="layers run so far", ylabel="rank of the capital")
 axes.set_yticks([1, 10, 100, 1000, 10_000], ["1", "10", "100", "1,000", "10,000"])
 axes.invert_yaxis()
 axes.legend(frameon=False, loc="upper left")
-display(
-    notebook.figure(
-        axes,
-        alt="Rank of the capital among 49,152 tokens by layer, six countries. Up to layer 23 it stays in the "
-        "thousands or tens of thousands, and it climbs to first place in the last layers. Without the norm, France's "
-        "stays far down.",
-        width=640,
-    )
+notebook.show(
+    axes,
+    alt="Rank of the capital among 49,152 tokens by layer, six countries. Up to layer 23 it stays in the "
+    "thousands or tens of thousands, and it climbs to first place in the last layers. Without the norm, France's "
+    "stays far down.",
+    width=640,
 )
 notebook.tell(
     f"""For 23 layers, thousands of tokens rank above the capital, and in most of the six sentences more than ten
@@ -555,7 +548,7 @@ def head_table(values, label, alt):
     plots.signed_heatmap(values.T, axes, x_label="layer", y_label="head", title=label)
     axes.set_yticks(range(9))
     axes.set_xticks(range(0, 30, 5))
-    display(notebook.figure(axes, alt=alt, width=680))
+    notebook.show(axes, alt=alt, width=680)
 
 
 again = torch.tensor(live("heads", lambda: carried_by([carrier, *drawn])))  # (5, 4)
@@ -714,13 +707,11 @@ plots.signed_heatmap(pairs, x_label="the key's part", y_label="the query's part"
 axes = pyplot.gca()
 axes.set_xticks(range(15), names, rotation=90)
 axes.set_yticks(range(15), names)
-display(
-    notebook.figure(
-        axes,
-        alt="What each pair of parts adds to the score of femme for noire. The four cells of the two feed-forward "
-        "networks are the largest, and the rest is spread over many small cells of both signs.",
-        width=560,
-    )
+notebook.show(
+    axes,
+    alt="What each pair of parts adds to the score of femme for noire. The four cells of the two feed-forward "
+    "networks are the largest, and the rest is spread over many small cells of both signs.",
+    width=560,
 )
 n_needed = (
     pairs.flatten().abs().sort(descending=True).values.cumsum(0) < 0.8 * pairs.abs().sum()
