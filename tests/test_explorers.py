@@ -147,6 +147,8 @@ def test_a_pressed_cell_of_the_mask_stays_what_it_was_set_to():
         widget.take(state)  # back to the rule, and it says so
         assert widget.numbers["mask"].equal(MaskBuilder(**widget.state).numbers["mask"])
         assert "edits are gone" in widget.tell()[1]
+    widget.query = 4  # from then on, it has been read
+    assert "edits are gone" not in widget.tell()[1]
     restore.click()
     assert widget.numbers["mask"].equal(edited)
     assert restore.disabled
@@ -455,7 +457,7 @@ def test_hints_follow_what_the_hand_did():
     assert "widen the window" in patterns.tell()[1]
     sharp = ScaleExplorer(power=9, draw_number=60).svg
     assert (sharp.count("&gt;99.9%"), sharp.count(">100%<")) == (1, 1)  # an axis ends at 100%
-    at = (0.08, "which one brings"), (0.33, "No h is better"), (0.02, "Hardly more than one")
+    at = (0.08, "which one brings"), (0.34, "h = 0.33 comes"), (0.02, "Hardly more than one")
     assert all(said in KernelRegression(width=h).tell()[1] for h, said in at)
     assert "true curve:" not in KernelRegression(curve=False).describe()
     wide, narrow = (KernelRegression(width=h).svg.count("<line") for h in (3, 0.05))

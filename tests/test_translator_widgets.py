@@ -103,7 +103,12 @@ def test_costs_alone_are_those_of_one_silent_head(make, translator):
     cost = widget.numbers["loss"] - widget.numbers["whole"]
     assert costs["cross 2.2"] == pytest.approx(cost, abs=1e-4)  # stored
     widget.silent = ("cross 2.2", "encoder 2.1")
-    assert "alone sum to 0.03; together they cost " in widget.tell()[1]
+    assert "costs sum to 0.03, together to " in widget.tell()[1]
+    more = widget.numbers["loss"] - widget.numbers["whole"]
+    alone = costs["cross 2.2"] + costs["encoder 2.1"]
+    assert ("stood in for" in widget.tell()[1]) == (more > alone + 0.01)
+    widget.silent = ("cross 3.1", "cross 3.2", "encoder 1.1", "cross 2.2")
+    assert "stood in for" in widget.tell()[1]
     widget.silent = ("encoder 2.1",)
     assert "better without" in widget.tell()[1]
     other = HeadSwitches(translator, CAPTIONS[4:6], silent=("cross 2.2",), alone=True).numbers

@@ -170,12 +170,16 @@ class HeadSwitches(Explorer):
             asked = "They are all one sentence now: the decoder no longer sees the French."
         elif more < 0:
             asked = "The loss fell: here the model does better without what you silenced."
-        elif n > 1 and found["costs"]:  # heads stand in for one another: costs don't add up
+        elif n > 1 and found["costs"]:  # costs don't add up
             alone = sum(found["costs"][name] for name in self.silent)
-            asked = (
-                f"Their costs alone sum to {number(alone)}; together they cost {number(more)}. "
-                "Which heads stand in for one another?"
-            )
+            hint = "Each does work of its own."
+            if abs(more - alone) > 0.01:
+                hint = (
+                    "More: while one was on, it stood in for the others."
+                    if more > alone
+                    else "Less: what one gives is of little use without the others."
+                )
+            asked = f"Alone their costs sum to {number(alone)}, together to {number(more)}. {hint}"
         return (
             f"{n} {'head is' if n == 1 else 'heads are'} silent, and {found['changed']} of "
             f"{len(self._sentences)} translations changed.",
@@ -194,9 +198,10 @@ class HeadSwitches(Explorer):
         loss, whole = self.numbers["loss"], self.numbers["whole"]
         more = f" ({'+' * (loss > whole)}{number(loss - whole)})" if loss != whole else ""
         sheet.text(0, 18, f"Loss: {number(loss)} nats per token{more}", INK, bold=True)
-        scale = sheet.width / 8  # nats; a guess among all 4,000 tokens costs 8.3
+        top = 1 if loss <= 1 else 8  # nats: one head shows; a guess among 4,000 tokens costs 8.3
+        scale = sheet.width / top
         pairs = f"on these {len(self._sentences)} sentences"
-        for nats, words, anchor in (0, "0", "start"), (4, pairs, "middle"), (8, "8", "end"):
+        for nats, words, anchor in (0, 0, "start"), (top / 2, pairs, "middle"), (top, top, "end"):
             sheet.text(nats * scale, 70, words, GREY, anchor=anchor)
         sheet.rect(0, 30, sheet.width, 22, PALE, round=4)
         sheet.rect(0, 30, min(loss * scale, sheet.width), 22, PURPLE, round=4)
@@ -219,7 +224,7 @@ class HeadSwitches(Explorer):
         y = sheet.height - 30
         sheet.text(0, y, "stronger: costs more" if costs else "■ on", BLUE, bold=True)
         sheet.text(0, y + 24, "blank: 0.00 · minus: better without it" if costs else "", GREY)
-        sheet.text(sheet.width - 4, y, "╱ off", ORANGE, anchor="end", bold=True)
+        sheet.text(sheet.width - 4, y, "□ off", ORANGE, anchor="end", bold=True)
         return sheet
 
     def _draw_head(self, sheet, name, x, y, top):
@@ -227,9 +232,8 @@ class HeadSwitches(Explorer):
         share = max(costs[name], 0) / top if costs else 0.0
         cost = number(costs[name]) if costs and abs(costs[name]) >= 0.005 else ""
         fill = shade(WEIGHTS, share * bool(cost)) if costs else BLUE
-        sheet.rect(x, y + 1, CELL - 2, ROW - 4, PALE if off else fill, round=4)
-        if off:
-            sheet.line(x + 3, y + ROW - 6, x + CELL - 5, y + 4, ORANGE, 2)
+        frame = (x + 1, y + 2, CELL - 4, ROW - 6) if off else (x, y + 1, CELL - 2, ROW - 4)
+        sheet.rect(*frame, PALE if off else fill, ORANGE if off else None, 2.5, round=4)
         sheet.text(x + CELL - 10, y + 24, cost, INK if off else ink_on(share), anchor="end")
         others = [one for one in self.silent if one != name]
         label = f"{name}: {'off, switch it on' if off else 'on, switch it off'}"

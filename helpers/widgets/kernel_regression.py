@@ -50,6 +50,8 @@ class KernelRegression(Explorer):
     def build(self):
         self._keys, self._values = sample_points()
         self._grid = torch.linspace(LOW, HIGH, 181, dtype=torch.float64)
+        grid = [width / 100 for width in range(10, 100)]
+        self._best = min(grid, key=lambda width: self._fit(width)[1])
         self.slider("width", "Kernel width h", log=True, digits=2)
         self.switch("curve", "Show the true curve")
         self.button("Start again", self.reset)
@@ -85,10 +87,9 @@ class KernelRegression(Explorer):
             off, asked = "", "Which h would you trust? Choose one, then show the true curve."
         elif found["effective"] < 1.5 or self.width < 0.05:
             asked = "Hardly more than one point has weight. Pull h up: when is the curve flat?"
-        elif found["error"] <= min(self._fit(self.width * f)[1] for f in (0.95, 1.05)):
-            asked = (
-                "No h is better than this one. At which does the curve jump from point to point?"
-            )
+        elif abs(self.width - self._best) <= 0.05:  # a step of the slider
+            best = number(self._best)
+            asked = f"Yes, h = {best} comes closest. At which does the curve jump between points?"
         return f"At h = {h}, about {number(found['effective'], 1)} points count here.{off}", asked
 
     def draw(self):

@@ -42,6 +42,7 @@ class MaskBuilder(Explorer):
     def _rules_again(self, _):
         if self.allowed or self.masked:
             self._dropped = {"allowed": self.allowed, "masked": self.masked}
+            self._at = self.query  # until another row is looked at, the page says so
         self.take({"allowed": (), "masked": (), "causal": self.causal and not self.cross})
 
     def reset(self, *_):
@@ -75,14 +76,14 @@ class MaskBuilder(Explorer):
         asked = (
             "Press a cell to change that. What do the weights do once all of a row is masked out?"
         )
-        if not seen:
-            asked = "PyTorch’s own softmax gives nan for such a row; ours puts zeros in its place."
-        elif self.cross:
+        if self.cross:
             asked = "Another sentence has no later words to hide, so the causal mask is off."
-        if self._dropped:
+        if self._dropped and self.query == self._at:
             asked = (
                 "The rule was changed, so your edits are gone. “Restore edits” brings them back."
             )
+        if not seen:
+            asked = "PyTorch’s own softmax gives nan for such a row; ours puts zeros in its place."
         return f"“{self._queries()[self.query - 1]}” is allowed to attend to: {names}.", asked
 
     def _keys(self):

@@ -22,14 +22,19 @@ function slider(explorer, one) {
   const input = make("input", { type: "range", id });
   const output = make("span", { class: "ex-value", "aria-hidden": "true" });
   const toValue = (at) => (one.log ? shareToLog(at / 1000, one.min, one.max) : at);
-  input.addEventListener("input", () => explorer.ask({ set: { [one.trait]: toValue(Number(input.value)) } }));
+  let asked = null;
+  const ask = (value) => {
+    asked = value;
+    explorer.ask({ set: { [one.trait]: value } });
+  };
+  input.addEventListener("input", () => ask(toValue(Number(input.value))));
   // A thousandth of a logarithm is no step for a key: it takes those of the number that is shown.
   const onKey = (event) => {
     const steps = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 }[event.key];
     if (!steps) return;
     event.preventDefault();
-    const next = stepped(explorer.state[one.trait], steps, { low: 0, high: one.max, step: one.step });
-    explorer.ask({ set: { [one.trait]: Math.max(one.min, next) } });
+    const next = stepped(asked, steps, { low: 0, high: one.max, step: one.step });
+    ask(Math.max(one.min, next));
   };
   if (one.log) input.addEventListener("keydown", onKey);
   const named = { class: "ex-button ex-first", "aria-label": `Play: ${one.label}` };
@@ -39,8 +44,9 @@ function slider(explorer, one) {
     const [min, max, step] = one.log ? [0, 1000, 1] : [now.min, now.max, now.step];
     Object.assign(input, { min, max, step });
     input.disabled = Boolean(now.disabled);
-    // While the hand is on it, it knows better than an answer that is on its way.
-    if (document.activeElement !== input || explorer.sent <= explorer.shown.answered) {
+    // While the hand is on it, it knows better than an answer that is on its way, or not asked for yet.
+    if (document.activeElement !== input || (!explorer.waiting && explorer.sent <= explorer.shown.answered)) {
+      asked = value;
       input.value = one.log ? Math.round(1000 * logToShare(value, now.min, now.max)) : value;
     }
     const text = value.toFixed(now.digits).replace("-", "−") + (now.of ? ` of ${now.max}` : "");
