@@ -257,7 +257,7 @@ function headLabels(scene, where, g, queries, keys) {
         to,
         low + 34,
         to,
-        top2 - (image ? 30 : 46 * columnLevels(cell) + 6),
+        top2 - (image ? 30 : 46 * columnLevels(cell) + 28),
       );
       p.line(way, { color: p.theme.muted, width: 2, arrow: true });
       p.text("softmax", to + 8, top + below + 48, { size: 12, color: p.theme.muted });
