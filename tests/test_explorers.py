@@ -221,6 +221,9 @@ def test_variance_is_the_width_and_scaling_keeps_it_at_one():
         assert raw["variance"] == pytest.approx(width, rel=0.15)
         assert scaled["variance"] == pytest.approx(1, rel=0.15)
     assert raw["gradient"] < 0.3 * scaled["gradient"]
+    largest = torch.stack([widget._scores(p, divide=False) for p in range(10)]).softmax(-1).amax(-1)
+    off = (largest - largest.mean(1, keepdim=True)).norm(dim=0)  # of each draw, from the means
+    assert ScaleExplorer().draw_number == off.argmin() + 1
 
 
 def test_the_gradient_is_autograds_and_a_dragged_score_moves_its_weight_alone():
@@ -237,15 +240,13 @@ def test_the_gradient_is_autograds_and_a_dragged_score_moves_its_weight_alone():
     assert "You moved key 4" in widget.tell()[1]
     assert "untouched" in widget.tell()[0]  # the means aren't of the scores that were moved
     axes = set()
-    for draw, power in itertools.product((33, 60, 185, ScaleExplorer().draw_number), range(10)):
+    for draw, power in itertools.product((33, 60, 185), range(10)):
         widget.take({"power": power, "divide": draw == 60, "draw_number": draw})
         drawn = widget.draw()[0].to_svg()
         dots = re.findall(r'<circle cx="[^"]*" cy="([^"]*)"', drawn)
         assert all(92 <= float(y) <= 204 for y in dots)  # none beyond the axis
-        mean = widget.numbers["mean of 200"]["strongest"]  # the last draw is chosen to follow it
-        assert draw in (33, 60, 185) or abs(widget.numbers["weights"].max() - mean) < 0.15
         axes.add((draw, re.search(r'y="98.0"[^>]*>(\d+)<', drawn)[1]))
-    assert len(axes) == 4  # one through all widths: scores are seen to grow
+    assert len(axes) == 3  # one through all widths: scores are seen to grow
 
 
 @pytest.mark.parametrize("shift", [0, 1, 13, 32])

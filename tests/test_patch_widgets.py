@@ -15,15 +15,15 @@ TINY = wardrobe_config(d_model=8, n_heads=2, n_layers=2, d_ff=8, patch_size=7)
 
 
 @pytest.fixture(scope="module")
-def models():
+def wardrobe():
     torch.manual_seed(0)
-    return [Wardrobe(VisionTransformer(TINY)) for _ in range(2)]
+    return Wardrobe(VisionTransformer(TINY))
 
 
 @pytest.fixture
-def make(models):
+def make(wardrobe):
     """Give a function that makes the widget."""
-    return lambda **state: PatchAttention(models[1], clothes("test", 3), **state)
+    return lambda **state: PatchAttention(wardrobe, clothes("test", 3), **state)
 
 
 def test_it_keeps_what_every_explorer_promises(make):
@@ -31,8 +31,7 @@ def test_it_keeps_what_every_explorer_promises(make):
     check_that_every_change_shows(make(), {"picture": 2, "layer": 2, "head": 1, "token": 5})
 
 
-def test_the_rows_are_those_of_the_two_models(make, models):
-    wardrobe = models[1]
+def test_the_rows_are_those_of_the_two_models(make, wardrobe):
     image = clothes("test", 3).images[1][None]
     maps = wardrobe.attend(image)[0]
     widget = make(picture=1, layer=2, head=1, token=3)
@@ -93,10 +92,7 @@ def test_a_patch_can_be_clicked_and_the_class_token_asked_again(make):
     widget.controls["Class token"].click()
     assert widget.token == 0
     assert widget.controls["Class token"].described()["pressed"]
-
-
-def test_what_is_out_of_reach_is_brought_within_it(make):
-    widget = make(picture=9, layer=9, head=9, token=99)
+    widget = make(picture=9, layer=9, head=9, token=99)  # what is out of reach comes within it
     assert (widget.picture, widget.layer, widget.head, widget.token) == (2, 2, 1, 16)
 
 

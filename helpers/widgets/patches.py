@@ -220,9 +220,8 @@ class PatchAttention(Explorer):
             images = self.pictures.images[self.picture, None]
             heads = torch.cat([model.attend(images) for model in self._models])
             upto = [attention_rollout(heads[:, : i + 1]) for i in range(self._n_layers)]
-            rollout = torch.stack(upto, 1)
-            maps = torch.cat([heads, torch.stack([rollout, heads.mean(2)], 2)], 2)
-            self._known[self.picture] = maps
+            others = torch.stack([torch.stack(upto, 1), heads.mean(2)], 2)
+            self._known[self.picture] = torch.cat([heads, others], 2)
         return self._known[self.picture]
 
     def _label(self):

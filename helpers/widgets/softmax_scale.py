@@ -146,19 +146,12 @@ class ScaleExplorer(Explorer):
 
     power = traitlets.Int(0, min=0, max=MOST_POWER).tag(state=True)
     divide = traitlets.Bool(False).tag(state=True)
-    draw_number = traitlets.Int(min=1, max=N_DRAWS).tag(state=True)
+    draw_number = traitlets.Int(2, min=1, max=N_DRAWS).tag(state=True)  # the one nearest the means
     key = traitlets.Int(1, min=1, max=N_KEYS).tag(state=True)
     push = traitlets.Float(0.0, min=-240.0, max=240.0).tag(state=True)
 
     still = {"power": 6}
     _folded = "Other random vectors"
-
-    @traitlets.default("draw_number")
-    def _typical(self):
-        """Choose the draw whose largest weights follow their mean over the widths most closely."""
-        scores = [self._scores(power, divide=False) for power in range(MOST_POWER + 1)]
-        strongest = torch.stack(scores).softmax(-1).amax(-1)  # (widths, draws)
-        return (strongest - strongest.mean(1, keepdim=True)).norm(dim=0).argmin().item() + 1
 
     def build(self):
         self._query, self._keys = random_vectors()
