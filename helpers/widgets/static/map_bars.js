@@ -43,10 +43,8 @@ export class Bars {
     this.heat = make("input", { type: "range", min: 0.1, max: 2, step: 0.1, "aria-label": "Temperature" });
     this.heat.addEventListener("input", () => view.set({ temperature: Number(this.heat.value) }));
     this.degrees = make("output", {});
-    this.undo = make("button", {
-      type: "button",
-      onclick: () => view.rewrite({ chosen: view.model.get("chosen").slice(0, -1) }),
-    });
+    const undo = () => view.rewrite({ chosen: view.model.get("chosen").slice(0, -1) });
+    this.undo = make("button", { type: "button", onclick: undo });
     this.warmth = make("label", {}, "Temperature", this.heat, this.degrees);
     this.dials = make("div", { class: "mm-dials", role: "group", "aria-label": "Softmax" }, this.warmth, this.undo);
 
@@ -137,12 +135,9 @@ export class Bars {
     this.trailed = key;
     this.trail.replaceChildren(
       ...steps.flatMap(({ place, words }, i) => {
-        const last = i === steps.length - 1;
-        const step = make(
-          "button",
-          { type: "button", title: words, "aria-current": last ? "location" : null, onclick: () => view.open(place) },
-          ...lowered(words),
-        );
+        const current = i === steps.length - 1 ? "location" : null;
+        const does = { type: "button", title: words, "aria-current": current, onclick: () => view.open(place) };
+        const step = make("button", does, ...lowered(words));
         return i ? [make("span", { "aria-hidden": "true" }, "›"), step] : [step];
       }),
     );

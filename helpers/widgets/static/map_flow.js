@@ -143,12 +143,8 @@ function cutUp({ tokens, nameRects, n, y: at }, most) {
   return (p, t) =>
     tokens.forEach((token, i) => {
       const [x, y, wide, high] = places[i];
-      const way = path(
-        Math.min(starts[i], most - 40),
-        at((n - 1) / 2),
-        x + wide - 1.08 * textWidth(token, 14) - 9,
-        y + high / 2,
-      );
+      const end = x + wide - 1.08 * textWidth(token, 14) - 9;
+      const way = path(Math.min(starts[i], most - 40), at((n - 1) / 2), end, y + high / 2);
       const [left, down] = along(way, own(t, i, tokens.length));
       tag(p, token, left, down, { size: 14, weight: 400 });
     });

@@ -14,10 +14,8 @@ import { clamp, digits, fitting, textWidth, wrapped } from "./text.js";
 export function headScene(where, place, width, room, query) {
   const { head, stack, keys, kind } = where;
   const queries = stack.tokens;
-  const does = sayPurpose(
-    purposeOf(where.sublayer, where.headIndex, stack, keys),
-    kind === "cross-attention" ? "a row" : stack.image ? "a patch" : "a token",
-  );
+  const who = kind === "cross-attention" ? "a row" : stack.image ? "a patch" : "a token";
+  const does = sayPurpose(purposeOf(where.sublayer, where.headIndex, stack, keys), who);
   const title = `Head ${where.headIndex + 1}: from queries, keys and values to a mixture. ${does}`;
   const scene = new Scene(width, room, title);
   scene.does = does;

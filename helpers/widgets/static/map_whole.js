@@ -37,11 +37,8 @@ function measures(model, width, room, spare) {
   const named = even < LEAST ? room12 : Math.min(room12, Math.ceil(even));
   const least = width < SLIM && coarse ? FINGER : named >= LEAST && !model.image ? named : 2.5;
   // Of a picture's rows none is pressed by a finger: its patches are.
-  const pitch = narrow
-    ? model.image
-      ? 6
-      : FINGER
-    : clamp(even < LEAST ? even : Math.floor(even), least, two ? 26 : 46);
+  const whole = even < LEAST ? even : Math.floor(even);
+  const pitch = narrow ? (model.image ? 6 : FINGER) : clamp(whole, least, two ? 26 : 46);
   // Several names share a line.
   const close = !model.image && perLine(pitch) > 1;
   const names = Math.max(...model.stacks.map(({ tokens }) => namesWidth(tokens, model.image ? 14 : pitch))) + 8;
@@ -252,11 +249,8 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
   scene.top([x + 8, top, width - 16, height], (p, lit) =>
     p.box(x, top - 2, width, height + 4, { edge: lit ? p.theme.edge : p.theme.masked }),
   );
-  scene.button([x, top - HEAD, width, height + HEAD], `${name}: open it`, { go }, [
-    name,
-    `${attentions.map((one) => KINDS[one.kind].toLowerCase()).join(", ")}, feed-forward`,
-    "click to open",
-  ]);
+  const holds = `${attentions.map((one) => KINDS[one.kind].toLowerCase()).join(", ")}, feed-forward`;
+  scene.button([x, top - HEAD, width, height + HEAD], `${name}: open it`, { go }, [name, holds, "click to open"]);
   let at = x + pad;
   // A part reaches from one addition to the next.
   let left = x - 1;
