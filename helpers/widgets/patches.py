@@ -290,13 +290,14 @@ class PatchAttention(Explorer):
     def _draw_squares(self, sheet, parts, left, wide):
         """Lay a square over each patch, the larger the more weight; blue where there is cloth."""
         n, size, shown = self._grid, wide / self._grid, self.numbers["shown"]
+        opacity = 0.6 if left else 0.4  # the smaller squares have no frame
         image = self.pictures.images[self.picture].numpy()
         sheet.pixels(left, 28, wide, wide, image, FAINT, 0, 380)
         sheet.rect(left, 28, wide, wide, stroke=PALE)
         for i, part in enumerate(parts[1:].tolist()):  # the picture shows through
             side, ink = 0.94 * size * part**0.5, BLUE if shown[i] else GREY
             x, y = (size * (place + 0.5) - side / 2 for place in (i % n, i // n))
-            sheet.rect(left + x, 28 + y, side, side, ink, ink, opacity=0.4)
+            sheet.rect(left + x, 28 + y, side, side, ink, None if left else ink, opacity=opacity)
         cells = F.pad(shown.view(n, n), (1, 1, 1, 1))
         # An edge wherever a patch that counts meets one that doesn't.
         for i, j in (cells[1:] != cells[:-1]).nonzero().tolist():
