@@ -172,13 +172,11 @@ class HeadSwitches(Explorer):
             asked = "The loss fell: here the model does better without what you silenced."
         elif n > 1 and found["costs"]:  # costs don't add up
             alone = sum(found["costs"][name] for name in self.silent)
-            hint = "Each does work of its own."
-            if abs(more - alone) > 0.01:
-                hint = (
-                    "More: while one was on, it stood in for the others."
-                    if more > alone
-                    else "Less: what one gives is of little use without the others."
-                )
+            hint = "Less: what one gives is of little use without the others."
+            if more > alone - 0.01:
+                hint = "Each does work of its own."
+            if more > alone + 0.01:
+                hint = "More: while one was on, it stood in for the others."
             asked = f"Alone their costs sum to {number(alone)}, together to {number(more)}. {hint}"
         return (
             f"{n} {'head is' if n == 1 else 'heads are'} silent, and {found['changed']} of "

@@ -25,11 +25,6 @@ def draw_cells(sheet, x, y, values, frame, size, columns=EACH):
     sheet.rect(x, y, across * min(columns, len(values)), down * rows, "none", frame, 2)
 
 
-def words_in(tokens):
-    """List the places of words among `tokens`: not the full stop, nor the end."""
-    return [i for i, token in enumerate(tokens) if token not in (".", "<eos>")]
-
-
 class SentenceStepper(SentenceExplorer):
     """What both steppers share: a trained Seq2Seq model and a sentence that the learner types.
 
@@ -140,9 +135,8 @@ class RNNStepper(SentenceStepper):
         n_source = len(found["source"])
         self.limit("step", n_source + 1 + len(found["target"]))
         found["whole"] = whole["target"]
-        found["lost"] = [
-            i for i in words_in(whole["target"]) if whole["target"][i] not in found["target"]
-        ]
+        there = {*found["target"], ".", "<eos>"}  # whatever the end, it's words that are lost
+        found["lost"] = [i for i, word in enumerate(whole["target"]) if word not in there]
         found["new"] = [t for t, word in enumerate(found["target"]) if word not in whole["target"]]
         found["n_written"] = max(self.step - n_source - 1, 0)
         return found
@@ -186,7 +180,8 @@ class RNNStepper(SentenceStepper):
                 f"All that the decoder knows of the sentence are these {size} numbers.",
                 "Let fewer of them through. Which word is lost first?",
             )
-        words, lost = words_in(found["whole"]), [found["whole"][i] for i in found["lost"]]
+        words = [word for word in found["whole"] if word not in (".", "<eos>")]
+        lost = [found["whole"][i] for i in found["lost"]]
         through = f"With {self.kept} of {size} numbers"
         if not lost:
             return (

@@ -1,9 +1,8 @@
 """The ward round: change a word at a time, and find the module at which an illness begins."""
 
 import functools
-import itertools
 import re
-from difflib import SequenceMatcher, unified_diff
+from difflib import ndiff, unified_diff
 from pathlib import Path
 from textwrap import dedent
 
@@ -77,11 +76,9 @@ def _difference(name):
     code = dedent("\n".join(line[1:] for line in lines)).splitlines()
     pieces = [(line[0], TOKEN.findall(words)) for line, words in zip(lines, code, strict=True)]
     sides = ([token for own, each in pieces if own == sign for token in each] for sign in "-+")
-    same = SequenceMatcher(None, *sides, False).get_matching_blocks()
-    kept = {"-": {i + k for i, _, n in same for k in range(n)},
-            "+": {j + k for _, j, n in same for k in range(n)}, " ": range(999)}  # fmt: skip
-    at = {sign: itertools.count() for sign in kept}
-    return [(own, [(one, next(at[own]) not in kept[own]) for one in each]) for own, each in pieces]
+    marks = [one[0] for one in ndiff(*sides)]
+    odd = {own: iter([mark == own for mark in marks if mark in (own, " ")]) for own in "-+"}
+    return [(own, [(one, own != " " and next(odd[own])) for one in each]) for own, each in pieces]
 
 
 class WardRound(Explorer):
@@ -103,8 +100,7 @@ class WardRound(Explorer):
         self.module = min(self.module, len(modules) - 1)
         path, moved, may = modules[self.module]
         self.word = min(self.word, moved.shape[1])
-        if self.module == first:
-            self._mended.add(self.patient)
+        self._mended |= {self.patient} if self.module == first else set()
         ticks = {letter: " ✓" * (letter in self._mended) for letter in WARD}
         patients = [(f"{one}: “{WARD[one][1]}”{tick}", one) for one, tick in ticks.items()]
         self.choice("patient", "Patient", patients)
@@ -118,9 +114,9 @@ class WardRound(Explorer):
         early, missed = (int(cells.any(1).sum()) for cells in (odd & moved, odd & ~moved))
         told = [f"{early} of {len(odd)} outputs change too early"] * bool(early)
         told += [f"{missed} {'' if early else 'outputs '}ignore a word"] * bool(missed)
-        said = f"{', '.join(told) or 'Every output changes as it should'}."
-        if found:
-            said = "Mended, every output changes as it should."
+        said = "Mended, every output changes as it should."
+        if not found:
+            said = f"{', '.join(told) or 'Every output changes as it should'}."
         if self.word:
             now, due = (int(cells[:, self.word - 1].sum()) for cells in (moved, moved ^ odd))
             said = f"Word {self.word} changes {now} outputs (healthy: {due})."
