@@ -502,9 +502,9 @@ whatever the matrices are, so the picture gets into the map by itself. A map wit
 that the model has learned anything about boots.""")
 
 # %% [markdown]
-# Here are both models' maps over a picture, random weights on the right. The larger its square, the more weight a patch
-# has, and blue squares lie on the piece of clothing. The orange dots are 20 random models. Click a patch and
-# step through the layers and heads. Where does training make a difference?
+# Here are both maps over a picture: the trained model's, and the median of 20 models with random weights, the orange
+# dots. The larger its square, the more weight a patch has, and blue squares lie on the piece of clothing. Press a map
+# in the table, or a patch. Where does training make a difference?
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 PatchAttention(wardrobe, clothes("test", 12), picture=8, layer=3)
