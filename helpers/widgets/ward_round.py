@@ -160,8 +160,8 @@ class WardRound(Explorer):
     def _draw_map(self, title, seen, spare=False):
         """Draw which outputs move with which word; one map can be pressed, the other is `spare`."""
         top, (high, wide), size = 52, seen.shape, (MAP - 24) // max(seen.shape)
-        sheet = Sheet(MAP, top + size * high + 48, spare=spare)
         odd = seen != self.numbers["may"]
+        sheet = Sheet(MAP, top + size * high + (48 if odd.any() else 4), spare=spare)
         sheet.text(24, 16, title, bold=True)
         sheet.text(24, top - 8, f"word 1 → {wide}", GREY)
         sheet.text(16, top + size * high, f"output 1 → {high}", GREY, turn=90)
