@@ -232,10 +232,7 @@ class PatchAttention(Explorer):
         return f"layer {layer}, {words.get(head, f'head {head + 1}')}"
 
     def _moved(self, layer, head):
-        """Measure how far training moved a map's part out of all random models', in their ranges.
-
-        It's below 0 if the part is smaller than all of theirs.
-        """
+        """Measure how far a part is above all untrained ones, or below (< 0), in their ranges."""
         part, low, *_, high = self.numbers["parts"][:, layer - 1, head].tolist()
         return (max(part - high, 0) - max(low - part, 0)) / max(high - low, 1)
 
