@@ -29,7 +29,7 @@ print(gru.translate("le chat touche le lapin ."))
 # %% tags=["hide-input"]
 # The lesson's tools and data.
 import random
-from collections import Counter, defaultdict
+from collections import Counter
 
 from matplotlib import pyplot
 
@@ -101,9 +101,9 @@ notebook.table(rows, ["French words", "right", "what the network writes"])
 short = [p for p in test if len(p.source) <= 8]
 
 
-def translated_right(toy):
-    """Return the short sentences that a model translates without a mistake."""
-    found = zip(short, toy.translate([p.source for p in short]), strict=True)
+def translated_right(toy, pairs=short):
+    """Return the sentences, here the short ones, that a model translates without a mistake."""
+    found = zip(pairs, toy.translate([p.source for p in pairs]), strict=True)
     return [p for p, got in found if got == " ".join(p.target)]
 
 
@@ -294,10 +294,7 @@ for shortest, longest in groups:
     rows.append((f"{shortest}–{longest}", len(chosen), f"{exact:.0f}%", f"{bleu:.0f}"))
 notebook.table(rows, ["French words", "sentences", "without a mistake", "BLEU"])
 notebook.claim(curve[0] > 95 and curve[-1] < 5 and 10 < half < 22)
-
-notebook.claim(
-    sum(r for r, p in zip(right, test, strict=True) if len(p.source) <= 8) / len(short) > 0.97
-)
+notebook.claim(n_known / len(short) > 0.97)
 notebook.tell(
     """Hardly any of the shortest sentences go wrong, and hardly any of the longest come out right. The table's last
     column falls more slowly, because many words of a ruined translation are still right. It shows **BLEU**, a score
@@ -433,25 +430,16 @@ layer, loop = nn.Linear(128, 128), nn.RNN(128, 128, batch_first=True)
 text = torch.randn(1, 512, 128)  # (B, S, D)
 fast, slow = layer(text), loop(text)[0]  # both (B, S, D)
 
-
 # %% tags=["hide-input", "nbval-ignore-output"]
 # Both, timed on one core.
-def microseconds(run, repeats=10):
-    run()  # the first time also prepares
-    times = []
-    for _ in range(repeats):
-        start = notebook.clock()  # other programs don't disturb it
-        run()
-        times.append(notebook.clock() - start)
-    return 1e6 * min(times)
-
-
 many = [32, 64, 128, 256, 512]
 threads = torch.get_num_threads()
 torch.set_num_threads(1)  # one core does everything, so the work can be compared
 with torch.inference_mode():
-    loops = [microseconds(lambda n=n: loop(text[:, :n])) for n in many]
-    products = [microseconds(lambda n=n: layer(text[:, :n])) for n in many]
+    loops, products = (
+        [1e6 * notebook.seconds(run, text[:, :n], repeats=10) for n in many]
+        for run in (loop, layer)
+    )
 torch.set_num_threads(threads)
 exercises.reveal("loop_against_product", round(loops[-1] / products[-1], 1))
 _, axes = pyplot.subplots()
@@ -499,39 +487,29 @@ for pair in test:
 
 
 def side_effects(toy):
-    """Return for each group of lengths: sentences, other words lost, share with the new colour."""
+    """Return for each group of lengths: other words lost, share with the new colour."""
     before = toy.translate([old for old, _, _ in changed])
     after = toy.translate([new for _, new, _ in changed])
-    found = defaultdict(list)
+    found = {"up to 8": [], "9 to 20": [], "more than 20": []}
     for (old, _, colour), was, now in zip(changed, before, after, strict=True):
         group = "up to 8" if len(old) <= 8 else "9 to 20" if len(old) <= 20 else "more than 20"
         was, now = Counter(was.split()), Counter(now.split())
         lost = (was - now) - Counter({"red": 1, "yellow": 1})
         found[group].append((lost.total(), (now - was)[colour] > 0))
     return {
-        group: (
-            len(rows),
-            sum(n for n, _ in rows) / len(rows),
-            sum(ok for _, ok in rows) / len(rows),
-        )
-        for group, rows in sorted(found.items(), key=lambda item: "u9m".index(item[0][0]))
+        group: [sum(column) / len(rows) for column in zip(*rows, strict=True)]
+        for group, rows in found.items()
     }
 
 
 effects = side_effects(gru)
-exercises.reveal("one_colour_changes", round(effects["more than 20"][1], 1))
+exercises.reveal("one_colour_changes", round(effects["more than 20"][0], 1))
 names = list(effects)
-heights = [effects[name][1] for name in names]
+heights = [effects[name][0] for name in names]
 _, axes = pyplot.subplots(figsize=(6.4, 3.2))
-axes.barh(names, heights, color=plots.BLUE, height=0.6)
-for row, height in enumerate(heights):
-    axes.annotate(
-        f"{height:.1f}", (height, row), xytext=(6, 0), textcoords="offset points", va="center"
-    )
+axes.bar_label(axes.barh(names, heights, color=plots.BLUE, height=0.6), fmt="%.1f", padding=6)
 axes.invert_yaxis()
-axes.set_xlim(0, 10)
-axes.set_xlabel("other words that the translation loses")
-axes.set_ylabel("French words")
+axes.set(xlim=(0, 10), xlabel="other words that the translation loses", ylabel="French words")
 mine = exercises.guess("one_colour_changes")
 if mine is not None:
     axes.plot([mine, mine], [1.6, 2.4], color=plots.PURPLE, linewidth=3)
@@ -542,15 +520,11 @@ notebook.show(
     f"{heights[1]:.1f} in sentences of 9 to 20 words, {heights[2]:.1f} in longer ones.",
     width=560,
 )
+words_of = lambda french: Counter(gru.translate(" ".join(french)).split())
 example = next(
     (old, new)
     for old, new, _ in changed
-    if 21 <= len(old) <= 26
-    and (
-        Counter(gru.translate(" ".join(old)).split())
-        - Counter(gru.translate(" ".join(new)).split())
-    ).total()
-    >= 4
+    if 21 <= len(old) <= 26 and (words_of(old) - words_of(new)).total() >= 4
 )
 notebook.table(
     [(" ".join(french), gru.translate(" ".join(french))) for french in example],
@@ -559,7 +533,7 @@ notebook.table(
 notebook.claim(heights[0] == 0 and heights[2] > 3)
 notebook.tell(
     f"""In a short sentence nothing else changes. In a long one, an average of {heights[2]:.1f} other words disappear
-    along with the colour, and the new colour turns up in only {effects["more than 20"][2]:.0%} of the translations.
+    along with the colour, and the new colour turns up in only {effects["more than 20"][1]:.0%} of the translations.
     All the words share those 128 numbers, so a change to one of them disturbs the others."""
 )
 
@@ -615,9 +589,7 @@ _, panels = pyplot.subplots(1, 2, figsize=(10.4, 4), sharey=True)
 for axes, title, curves in zip(
     panels, ["not trained", "trained"], [untrained, trained], strict=True
 ):
-    axes.set_yscale("log")
-    axes.set_ylim(1e-9, 5)
-    axes.set_title(title)
+    axes.set(yscale="log", ylim=(1e-9, 5), title=title)
     heights = {name: sizes.tolist() for name, sizes in curves.items()}
     plots.labelled_lines(range(27), heights, ax=axes, x_label="words back from the last word")
 panels[0].set_ylabel("gradient, relative to the last word")
@@ -905,21 +877,18 @@ notebook.tell(
 # occurs. The short sentences tell us how large the risk is. How many of the long ones would then come out right?
 
 # %% tags=["hide-input"]
-short_ones = [i for i, p in enumerate(test) if len(p.source) <= 8]
-longest_ones = [i for i, p in enumerate(test) if len(p.source) > 20]
+longest_ones = [p for p in test if len(p.source) > 20]
 
 
 def expected(n_wrong):
     """Return the share of long sentences right, at the rate per word of so many short ones wrong."""
-    per_word = (1 - n_wrong / len(short_ones)) ** (
-        len(short_ones) / sum(len(test[i].source) for i in short_ones)
-    )
-    return sum(per_word ** len(test[i].source) for i in longest_ones) / len(longest_ones)
+    per_word = (1 - n_wrong / len(short)) ** (len(short) / sum(len(p.source) for p in short))
+    return sum(per_word ** len(p.source) for p in longest_ones) / len(longest_ones)
 
 
-n_wrong = sum(not right[i] for i in short_ones)
-measured = sum(right[i] for i in longest_ones) / len(longest_ones)
-print(f"short sentences wrong: {n_wrong} of {len(short_ones)}")
+n_wrong = len(short) - n_known
+measured = len(translated_right(gru, longest_ones)) / len(longest_ones)
+print(f"short sentences wrong: {n_wrong} of {len(short)}")
 print(
     f"long ones right: expected {expected(n_wrong):.0%}, with four times the errors {expected(4 * n_wrong):.0%}, measured {measured:.0%}"
 )
@@ -951,16 +920,9 @@ models = [
 ]
 for name, toy in models:
     kept, of = beginning_survives(toy, 3)
-    n_right = sum(
-        got == " ".join(test[i].target)
-        for i, got in zip(
-            longest_ones, toy.translate([test[i].source for i in longest_ones]), strict=True
-        )
-    )
-    lost[name] = (effects if toy is gru else side_effects(toy))["more than 20"][1]
-    rows.append(
-        (name, f"{n_right / len(longest_ones):.0%}", f"{kept} of {of}", f"{lost[name]:.1f}")
-    )
+    share = len(translated_right(toy, longest_ones)) / len(longest_ones)
+    lost[name] = (effects if toy is gru else side_effects(toy))["more than 20"][0]
+    rows.append((name, f"{share:.0%}", f"{kept} of {of}", f"{lost[name]:.1f}"))
 notebook.table(
     rows,
     [

@@ -574,20 +574,15 @@ def impatient_cut(ids, merges):
 id_merges = {
     (pieces.ids[left], pieces.ids[right]): pieces.ids[left + right] for left, right in pieces.ranks
 }
-hasty_rows = []
+both_cuts = {}
 for word in (" the", " wolf", " princess", " mother"):
     start = [pieces.ids[bytes([byte])] for byte in word.encode()]
-    hasty = impatient_cut(start, id_merges)
-    hasty_rows.append(
-        (
-            word.strip(),
-            " · ".join(
-                pieces.vocabulary[i].decode().replace(" ", "▁") for i in pieces.encode(word)
-            ),
-            " · ".join(pieces.vocabulary[i].decode().replace(" ", "▁") for i in hasty),
-        )
-    )
-notebook.table(hasty_rows, ["word", "as in training", "the function above"])
+    both_cuts[word.strip()] = pieces.encode(word), impatient_cut(start, id_merges)
+named = lambda ids: " · ".join(pieces.vocabulary[i].decode().replace(" ", "▁") for i in ids)
+notebook.table(
+    [(word, *map(named, cuts)) for word, cuts in both_cuts.items()],
+    ["word", "as in training", "the function above"],
+)
 
 # %% tags=["hide-input"]
 exercises.check("impatient_cut", impatient_cut)
