@@ -120,8 +120,7 @@ display(Audio(sound, rate=digits.RATE))
 axes = plots.signed_heatmap(
     digits.spectrogram(sound).T[::-1], x_label="frames", y_label="bands, low at the bottom"
 )
-axes.set_title("seven")
-axes.set_yticks([])
+axes.set(title="seven", yticks=[])
 notebook.figure(axes, alt="A spectrogram of the word seven: bands against time.", width=520)
 
 # %% [markdown]
@@ -174,8 +173,7 @@ _, axes = pyplot.subplots(figsize=(6.4, 3.2))
 for (name, hits), colour in zip(right.items(), (plots.PURPLE, plots.GREY)):
     axes.plot(list(hits.values()), list(hits), "o", color=colour, markersize=9, label=name)
     print(f"{name}: {numpy.mean(list(hits.values())):.0f}% over the six speakers")
-axes.set_xlim(0, 100)
-axes.set_xlabel("digits of an unheard speaker recognised, %")
+axes.set(xlabel="digits of an unheard speaker recognised, %", xlim=(0, 100))
 axes.legend(frameon=False, loc="upper left")
 deep, flat = (numpy.array(list(hits.values())) for hits in right.values())
 notebook.claim(min(deep.mean(), flat.mean()) > 40)  # guessing is right in 10%
