@@ -104,9 +104,7 @@ def test_costs_alone_are_those_of_one_silent_head(make, translator):
     assert costs["cross 2.2"] == pytest.approx(cost, abs=1e-4)  # stored
     widget.silent = ("cross 2.2", "encoder 2.1")
     assert "costs sum to 0.03, together to " in widget.tell()[1]
-    more = widget.numbers["loss"] - widget.numbers["whole"]
-    alone = costs["cross 2.2"] + costs["encoder 2.1"]
-    assert ("stood in for" in widget.tell()[1]) == (more > alone + 0.01)
+    assert "work of its own" in widget.tell()[1]
     widget.silent = ("cross 3.1", "cross 3.2", "encoder 1.1", "cross 2.2")
     assert "stood in for" in widget.tell()[1]
     widget.silent = ("encoder 2.1",)

@@ -40,9 +40,7 @@ def window_mask(length, window, causal=True):
     3.1; causal in Jiang et al. (2023), "Mistral 7B", arXiv:2310.06825, section 2.
     """
     if window < 1:
-        raise ValueError(
-            f"a query sees at least itself, so window must be 1 or more; got {window}."
-        )
+        raise ValueError(f"a query sees itself, so window must be 1 or more; got {window}.")
     back = _distance(length)
     return (back.abs() < window) & _past(length, causal)
 
@@ -192,9 +190,7 @@ def window_attention(query, key, value, window):
     """
     length = query.shape[-2]
     if length % window:
-        raise ValueError(
-            f"{length} positions can't be cut into blocks of {window}; pad them first."
-        )
+        raise ValueError(f"{length} positions can't be cut into blocks of {window}: pad them.")
     blocks = [x.unflatten(-2, (-1, window)) for x in (query, key, value)]  # (..., blocks, W, K)
     query, key, value = blocks
     # Before every block the one before it; before the first, zeros.

@@ -104,9 +104,7 @@ def rotate_positions(x, start=0, base=10000.0):
     """
     length, width = x.shape[-2:]
     if width % 2:
-        raise ValueError(
-            f"rotate_positions pairs up features and needs an even width; got {width}."
-        )
+        raise ValueError(f"rotate_positions pairs features and needs an even width; got {width}.")
     frequency = base ** (-torch.arange(0, width, 2, dtype=torch.float64, device=x.device) / width)
     angle = torch.arange(start, start + length, device=x.device)[:, None] * frequency
     cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)

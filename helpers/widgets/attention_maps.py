@@ -141,9 +141,7 @@ def _tokens(tokens, n, side, here, shape):
     if tokens is None:
         return [str(i) for i in range(n)]
     if isinstance(tokens, str):
-        raise TypeError(
-            f"{here}{side}_tokens must be a list of tokens, not one string: try .split()"
-        )
+        raise TypeError(f"{here}{side}_tokens must be a list of tokens, not a string: try .split()")
     # What cannot be written to a file, half of a surrogate pair, is spelt out.
     tokens = [str(t).encode("utf-8", "backslashreplace").decode("utf-8") for t in tokens]
     if len(tokens) != n:

@@ -305,9 +305,7 @@ class DecodingExplorer(TranslatedSentence):
         pitch = min(NODE, (HEIGHT - TREE - 30) / max(map(len, found["columns"])))
         tall = pitch - 4
         sheet.text(0, 18, f"Kept at steps {first + 1} to {last}: click to force", bold=True)
-        shown = [
-            self._piece(one) for column in found["columns"][first:last] for _, one, _ in column
-        ]
+        shown = [self._piece(one) for step in found["columns"][first:last] for _, one, _ in step]
         self._explain(sheet, shown)
         for t in range(first, last):
             x = 104 * (t - first)

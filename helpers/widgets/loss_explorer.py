@@ -71,11 +71,9 @@ class LossExplorer(Explorer):
         found, right = self.numbers, WORDS.index(self.target)
         loss, chance = number(found["cross_entropy"]), found["predicted"][right].item()
         chance = number(chance, 3) if chance >= 0.001 else f"{chance:.2g}"
-        headline = (
-            f"“{self.target}” is right and gets {chance}: the loss is −log {chance} = {loss}."
-        )
+        said = f"“{self.target}” is right and gets {chance}: the loss is −log {chance} = {loss}."
         if self.epsilon:
-            headline = (
+            said = (
                 f"Loss {loss}, and {number(found['entropy'])} of it stays even if the prediction "
                 "equals the smoothed target."
             )
@@ -85,7 +83,7 @@ class LossExplorer(Explorer):
             asked = f"This step took the loss from {before} to {loss}."
         elif found["kl"] < 0.01:
             asked = "The prediction is the target, nearly: the arrows are gone, so is the gradient."
-        return headline, asked
+        return said, asked
 
     def draw(self):
         return [self._draw_logits(), self._draw_shares(), self._draw_curve(), self._draw_numbers()]

@@ -73,15 +73,11 @@ class MaskBuilder(Explorer):
         row = self.numbers["mask"][self.query - 1]
         seen = [f"“{key}”" for key, may in zip(self._keys(), row.tolist(), strict=True) if may]
         names = ", ".join(seen) if seen else "nothing, so its weights are zeros"
-        asked = (
-            "Press a cell to change that. What do the weights do once all of a row is masked out?"
-        )
+        asked = "Press a cell to change that. What do the weights do once a whole row is masked?"
         if self.cross:
             asked = "Another sentence has no later words to hide, so the causal mask is off."
         if self._dropped and self.query == self._at:
-            asked = (
-                "The rule was changed, so your edits are gone. “Restore edits” brings them back."
-            )
+            asked = "The rule has changed: your edits are gone. “Restore edits” brings them back."
         if not seen:
             asked = "PyTorch’s own softmax gives nan for such a row; ours puts zeros in its place."
         return f"“{self._queries()[self.query - 1]}” is allowed to attend to: {names}.", asked

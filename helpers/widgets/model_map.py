@@ -244,9 +244,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         wanted = proposal.value if proposal.trait.name == "yours" else [proposal.value]
         for part in filter(None, wanted):
             if part not in known:
-                raise ValueError(
-                    f"the map has no part {part!r} to light; it has: {', '.join(known)}."
-                )
+                raise ValueError(f"the map has no part {part!r}; it has: {', '.join(known)}.")
         return proposal.value
 
     @traitlets.validate("place", "follow", "off")

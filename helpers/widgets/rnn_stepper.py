@@ -191,9 +191,8 @@ class RNNStepper(SentenceStepper):
         *most, last = [f"“{word}”" for word in lost]
         names = f"{', '.join(most)} and {last} are" if most else f"{last} is"
         left = f"{len(words) - len(lost)} of {len(words)} words remain"
-        return f"{through}, {names} lost; {left}.", (
-            "In red: at the right the words that are lost, in the middle those that are new."
-        )
+        red = "In red: at the right the words that are lost, in the middle those that are new."
+        return f"{through}, {names} lost; {left}.", red
 
     def draw(self):
         return [self._draw_encoder(), self._draw_decoder()]
