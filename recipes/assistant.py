@@ -96,16 +96,12 @@ def train(model: nn.Module, steps: list, loss_of, rate: float, precision="bf16")
     return losses
 
 
-def supervised_loss(model):
-    """Make the loss of a batch for a `model`: `answer_loss`, at the scored positions only."""
-
-    def loss_of(batch):
-        ids, targets = batch
-        scored = targets != IGNORE
-        logits = model.output_proj(model.decode(ids)[scored])
-        return nn.functional.cross_entropy(logits.float(), targets[scored])
-
-    return loss_of
+def supervised_loss(model, batch):
+    """Compute a `model`'s `answer_loss` of a `batch`, at the scored positions only."""
+    ids, targets = batch
+    scored = targets != IGNORE
+    logits = model.output_proj(model.decode(ids)[scored])
+    return nn.functional.cross_entropy(logits.float(), targets[scored])
 
 
 def instruct(args):
@@ -127,8 +123,8 @@ def learn(assistant, pairs, rate, seed, passes=1):
     """Train an assistant on `pairs` of ids and targets: `rate`, `seed`, `passes`; the losses."""
     if not pairs:
         return []
-    steps = batches(pairs, passes, seed)
-    return train(assistant.model, steps, supervised_loss(assistant.model), rate)
+    steps, model = batches(pairs, passes, seed), assistant.model
+    return train(model, steps, lambda batch: supervised_loss(model, batch), rate)
 
 
 @torch.no_grad()

@@ -352,18 +352,16 @@ exercises.predict("harm_of_counting_padding")
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 # Two losses, three seeds, measured on real words.
-reached = {"counted": [], "left out": []}
-shown = []
+measures = {
+    "counted": mean_of_all_positions,
+    "left out": lambda logits, targets: cross_entropy_of(logits, targets, PAD),
+}
+reached, shown = ({name: [] for name in measures} for _ in range(2))
 for seed in range(3):
-    for name in reached:
-        measure = (
-            mean_of_all_positions
-            if name == "counted"
-            else lambda logits, targets: cross_entropy_of(logits, targets, PAD)
-        )
+    for name, measure in measures.items():
         by_now, answers, log, _ = train_briefly(measure, steps=30, seed=seed)
         reached[name].append(losses.cross_entropy(by_now, answers, PAD).item())
-        shown.append((name, log[-1]))
+        shown[name].append(log[-1])
 means = {name: sum(values) / 3 for name, values in reached.items()}
 gap = means["counted"] - means["left out"]
 exercises.reveal(
@@ -372,13 +370,11 @@ exercises.reveal(
 )
 for name, values in reached.items():
     print(f"padding {name:>8}: loss on real words {[round(v, 2) for v in values]} for three seeds")
-print(
-    "last loss in the log of the runs that count padding:",
-    [round(v, 2) for n, v in shown if n == "counted"],
-)
+in_log = [round(v, 2) for v in shown["counted"]]
+print("last loss in the log of the runs that count padding:", in_log)
 print(exercises.whose("cross_entropy", did="trained"))
 notebook.claim(abs(gap) < 0.15)
-notebook.claim(max(v for n, v in shown if n == "counted") < 0.75 * means["counted"])
+notebook.claim(max(shown["counted"]) < 0.75 * means["counted"])
 notebook.tell(
     """The wrong loss hardly harmed the *model*. It harmed the *report*, which shows about half of the true loss.
     Worse, if two runs pad their batches differently, their reports can't be compared at all."""
@@ -423,18 +419,14 @@ src_ids = torch.tensor([[4, 5, 6]])  # (B=1, S=3)
 tgt_ids = torch.cat([torch.tensor([1]), wanted_ids + 4])[None]  # after the four special tokens
 
 
-def new_tiny(seed):
+def tiny_run(clear, seed, steps=60):
     notebook.set_seed(seed)
-    return Transformer(
+    model = Transformer(
         TransformerConfig(
             src_vocab_size=7, tgt_vocab_size=10, d_model=16, n_heads=2, n_layers=1, d_ff=32,
             dropout=0.0, norm_first=True,
         )
     )  # fmt: skip
-
-
-def tiny_run(clear, seed, steps=60):
-    model = new_tiny(seed)
     optimiser = Adam(model.parameters(), lr=0.01, fused=True)
     found = []
     for _ in range(steps):
@@ -564,9 +556,7 @@ for (name, of), colour in zip(logs.items(), (plots.BLUE, plots.ORANGE, plots.GRE
                   color=colour, va="center")  # fmt: skip
 axes.plot([0, 40], [unigram] * 2, color=plots.GREY, linestyle="--")
 axes.text(25, unigram + 0.3, "unigram entropy", color=plots.GREY)
-axes.set_ylim(2, 6.5)
-axes.set_xlabel("step")
-axes.set_ylabel("loss (nats per token)")
+axes.set(xlabel="step", ylabel="loss (nats per token)", ylim=(2, 6.5))
 ends = {name: [sum(log[-5:]) / 5 for log in of] for name, of in logs.items()}
 print({name: [round(end, 1) for end in of] for name, of in ends.items()})
 print(exercises.whose("warmup_rate", did="trained"))

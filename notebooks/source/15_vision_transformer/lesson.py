@@ -280,8 +280,7 @@ print(f"the most similar row belongs to a neighbour in the grid: {on_grid:.0%}  
 figure, axes = pyplot.subplots(7, 7, figsize=(5.4, 5.4))
 for i, ax in enumerate(axes.flat):
     ax.imshow(similarity[i].reshape(7, 7), cmap=plots.SIGNED, vmin=-1, vmax=1)
-    ax.set_xticks([])
-    ax.set_yticks([])
+    ax.set(xticks=[], yticks=[])
 assert on_grid > 0.5
 assert similarity[place, place // 7 * 7 + 6 - place % 7].mean() > 0.6  # the mirrored place
 notebook.figure(
@@ -349,8 +348,7 @@ for model, colour, label in (("cnn", plots.ORANGE, "CNN"), ("vit", plots.BLUE, "
 ax.set_xscale("log")
 ax.set_xticks(numbers, [f"{n:,}" for n in numbers])
 ax.minorticks_off()
-ax.set_xlabel("pictures to train on")
-ax.set_title("test accuracy in %, 12 s of computing per run")
+ax.set(xlabel="pictures to train on", title="test accuracy in %, 12 s of computing per run")
 for n, gap in zip(numbers, leads, strict=True):
     passes = sorted({run["epochs"] for run in runs if run["pictures"] == n})
     seen = " to ".join(str(n) for n in dict.fromkeys((passes[0], passes[-1])))
@@ -454,8 +452,7 @@ def two_rows(upper, lower, names, maps):
     """Draw ten small pictures above ten others."""
     figure, axes = pyplot.subplots(2, 10, figsize=(9.8, 2.3))
     for ax in axes.flat:
-        ax.set_xticks([])
-        ax.set_yticks([])
+        ax.set(xticks=[], yticks=[])
     for row, (several, name, is_map) in enumerate(zip((upper, lower), names, maps, strict=True)):
         axes[row, 0].set_ylabel(name, fontsize=12)
         for column, i in enumerate(chosen):
