@@ -507,8 +507,7 @@ if complete(histories, 9):
         axes.annotate(f"{middle:.1f}", (max(losses), row), (8, 0), textcoords="offset points",
                       va="center")  # fmt: skip
     axes.set_yticks(range(3), list(ends))
-    axes.set_ylim(2.5, -0.5)
-    axes.set_xlim(2, 60)
+    axes.set(xlim=(2, 60), ylim=(2.5, -0.5))
     axes.set_xticks([2, 5, 10, 20, 50], ["2", "5", "10", "20", "50"])
     axes.minorticks_off()
     axes.set_xlabel("validation loss after 34 steps, nats per token (logarithmic)")

@@ -633,7 +633,7 @@ exercises.reveal(
     "drummers_never_heard",
     measured="same" if abs(fall) <= 0.03 else "falls" if fall <= 0.15 else "collapses",
 )
-ways = {"windows": "windows", "performances": "performances", "drummers": "drummers"}
+ways = ("windows", "performances", "drummers")
 figure, axes = pyplot.subplots(figsize=(7, 3.6))
 for offset, (what, colour) in enumerate((("encoder", plots.BLUE), ("linear", plots.GREY))):
     for i, way in enumerate(ways):
@@ -644,8 +644,7 @@ for offset, (what, colour) in enumerate((("encoder", plots.BLUE), ("linear", plo
 rock = [numpy.mean(results["ways"][way]["most frequent"]) for way in ways]
 axes.scatter(range(3), rock, marker="_", s=900, color=plots.ORANGE, label="always rock")
 axes.set_xticks(range(3), ["windows\ndrawn", "performances\ndrawn", "drummers\nnever heard"])
-axes.set_ylabel("accuracy")
-axes.set_ylim(0, 1)
+axes.set(ylabel="accuracy", ylim=(0, 1))
 axes.legend(loc="upper right", ncols=3, markerscale=0.6)
 for way in ways:
     print(f"{way:>13}: encoder {means(way):.0%}, linear model {means(way, 'linear'):.0%}, "

@@ -211,15 +211,11 @@ def adapters(model):
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
-def in_batches(pairs):
-    """Batches (ids, targets) of 16 pairs of about the same length, so that there's little padding."""
-    pairs = sorted(pairs, key=lambda pair: len(pair[0]))
-    return [assistant.pad_pairs(pairs[i : i + 16]) for i in range(0, len(pairs), 16)]
-
-
 def batches_of_pairs(student):
-    """Twenty batches (ids, targets) of 16 pairs, shuffled."""
-    batches = in_batches([student.pair(one.prompt, one.answer) for one in taught])
+    """Twenty batches (ids, targets) of 16 pairs of about one length (little padding), shuffled."""
+    pairs = [student.pair(one.prompt, one.answer) for one in taught]
+    pairs.sort(key=lambda pair: len(pair[0]))
+    batches = [assistant.pad_pairs(pairs[i : i + 16]) for i in range(0, len(pairs), 16)]
     random.Random(1).shuffle(batches)
     return batches
 
