@@ -376,9 +376,8 @@ exercises.predict("a_shiny_car")
 # The same car, with one more adjective in its sentence.
 shiny = torch.tensor([0.0, 1, 0, 0, 0])  # an adjective, nothing about size or redness
 longer = torch.cat([x[:3], shiny[None], x[3:]])
-redness = attention.scaled_dot_product_attention((x[3] @ w_q)[None], longer @ w_k, longer @ w_v)[0][
-    0, 4
-].item()
+mixed, _ = attention.scaled_dot_product_attention((x[3] @ w_q)[None], longer @ w_k, longer @ w_v)
+redness = mixed[0, 4].item()
 exercises.reveal(
     "a_shiny_car",
     measured="falls" if 0.25 < redness < 0.4 else "zero" if redness < 0.05 else "stays",
@@ -598,9 +597,8 @@ print("context of the:", [round(c, 2) for c in tiny_context.tolist()])
 
 # %% tags=["hide-input"]
 # PyTorch's own operator, on the same numbers ([None]: a batch of one sentence).
-theirs = F.scaled_dot_product_attention((tiny @ tiny_q)[None], tiny_keys[None], tiny_values[None])[
-    0
-]
+inputs = ((tiny @ tiny_q)[None], tiny_keys[None], tiny_values[None])
+theirs = F.scaled_dot_product_attention(*inputs)[0]
 assert torch.allclose(theirs[0], tiny_context, atol=1e-5)
 assert (tiny_keys @ tiny_query).tolist() == [1, 4, 3] and abs(tiny_weights[0] - 0.1) < 0.005
 mixed = [2, 0, 1]
