@@ -428,12 +428,8 @@ exercises.reveal(
 )
 _, axes = pyplot.subplots(figsize=(7.4, 3.6))
 for i, row in enumerate(ranks.values()):
-    axes.plot(
-        [r + 1 for r in row],
-        color=plots.PURPLE,
-        alpha=0.45,
-        label="six capitals" if not i else None,
-    )
+    label = None if i else "six capitals"
+    axes.plot([r + 1 for r in row], color=plots.PURPLE, alpha=0.45, label=label)
 axes.plot([r + 1 for r in bare], color=plots.GREY, linestyle="--", label="France, without the norm")
 axes.set(yscale="log", xlabel="layers run so far", ylabel="rank of the capital")
 axes.set_yticks([1, 10, 100, 1000, 10_000], ["1", "10", "100", "1,000", "10,000"])
