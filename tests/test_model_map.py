@@ -262,15 +262,16 @@ def test_the_browser_computes_the_models_own_attention(which, request):
 
 
 def test_at_every_temperature_the_shares_are_the_whole_vocabularys(translator, trace):
-    described, _ = pack_insides(trace)
+    sums, packed = pack_insides(trace)[0]["sums"], pack_trace(trace)[0]["candidates"]
     with torch.no_grad():
         logits = translator.model.output_proj(trace.decoder.output)
     for k, temperature in enumerate(TEMPERATURES):
         shares = (logits / temperature).softmax(-1)
         for row, found in enumerate(trace.candidates):
-            for one in found:
-                ours = numpy.exp(round(one.logit, 3) / temperature - described["sums"][row][k])
-                assert abs(ours - shares[row, one.id]) < 0.006 * max(0.1, shares[row, one.id])
+            ours = [numpy.exp(one[1] / temperature - sums[row][k]) for one in packed[row]]
+            assert numpy.allclose(ours, shares[row, [one.id for one in found]], atol=3e-5)
+            # What is left is said to go to all others: nearly nothing, where it's cold.
+            assert abs(sum(ours) - shares[row, [one.id for one in found]].sum()) < 5e-5
 
 
 INSIDE = """

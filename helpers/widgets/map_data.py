@@ -194,7 +194,7 @@ def _candidates(trace, tokens):
         names = readable_next(tokens[: row + 1], names) if tokens else names
         # A softmax over many tokens never reaches 1; the loss of an unlikely one needs its digits.
         shares = [min(float(f"{one.probability:.4g}"), 0.99998) for one in found]
-        known = [[round(one.logit, 3), one.rank, *[0] * (not one.kept)] for one in found]
+        known = [[round(one.logit, 6), one.rank, *[0] * (not one.kept)] for one in found]
         parts = zip(names, shares, known, strict=True)
         rows.append([[name, logit, share, *more] for name, share, (logit, *more) in parts])
     return rows

@@ -139,4 +139,4 @@ def _sums(trace):
     project = trace.network.output_proj
     logits = project(trace.decoder.output.to(next(trace.network.parameters())))
     sums = torch.stack([(logits / t).logsumexp(-1) for t in TEMPERATURES], -1)
-    return [[round(one, 4) for one in row] for row in sums.tolist()]
+    return [[round(one, 6) for one in row] for row in sums.tolist()]

@@ -102,7 +102,7 @@ function candidatesOf(logits, written, read, tokensOf) {
     const words = labelsOfNext(read.slice(0, row + 1), tokens);
     // A softmax over many tokens never reaches 1; the loss of an unlikely one needs its digits.
     const share = (id) => Math.min(Number(shares[id].toPrecision(4)), 0.99998);
-    return best.map((id, i) => [words[i], Number(scores[id].toFixed(3)), share(id), i + 1]);
+    return best.map((id, i) => [words[i], Number(scores[id].toFixed(6)), share(id), i + 1]);
   });
   return { candidates, drawn };
 }
