@@ -55,14 +55,18 @@ def test_only_what_is_outside_the_band_of_random_models_counts_as_a_difference(m
     assert parts.equal(make().numbers["parts"])  # seeded
     here = parts[:, 0, -1]  # layer 1, the average of heads
     low, high = here[1].item(), here[-1].item()
-    cases = (0, "No clear"), (1, "barely below"), (2 + (high - low) // 10, "moved it away")
+    cases = (0, "No clear"), (1, "barely below"), (2 + (high - low) // 10, "A little below")
     for off, said in cases:
         here[0] = low - off
         assert said in widget.tell()[1]
         arrow = f">{here[0]}↓<" in widget.draw()[1].to_svg()
-        assert arrow == ("moved" in said)
-    here[0] = high + 2 + (high - low) // 10
-    assert "moved it there" in widget.tell()[1]
+        assert arrow == ("little" in said)
+    for here[0], said in (
+        (low - (high - low), "Clearly below: training moved it away"),
+        (2 * high, "Far"),
+    ):
+        assert said in widget.tell()[1]
+    assert "moved it there. Press a patch." in widget.tell()[1]
     assert f">{here[0]}↑<" in widget.draw()[1].to_svg()
     assert len(clicks(widget)) == 4 * 4 + 2 * 4  # a target per patch and per map
     send(widget, set={"layer": 2, "head": ROLLOUT}, number=1)

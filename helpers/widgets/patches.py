@@ -20,7 +20,8 @@ IN_ROW = 12  # tokens of the row that are shown at once
 BAR, FRAME = 374, LIGHT["field"]  # of the sides to press: pixels that two take, and their edge
 AVERAGE, ROLLOUT = -1, -2  # what can stand in for a head
 SECOND = 264  # pixels: where the random model's map begins
-RANDOM, CLEAR = 20, 0.1  # models to compare with; of their range, what is clearly outside it
+# Models to compare with; of their range, how far outside it is marked, and still little.
+RANDOM, CLEAR, LITTLE = 20, 0.1, 0.3
 
 
 def _named(pictures):
@@ -247,11 +248,17 @@ class PatchAttention(Explorer):
             divmod(self.token - 1, self._grid),
         )
         where = f"patch in row {row + 1}, column {column + 1}" if self.token else "class token"
-        way = f"Training moved it {'there' if moved > 0 else 'away'}. Press a patch."
+        side, moves = ("above", "there") if moved > 0 else ("below", "away")
+        much = "Far" if abs(moved) > 1 else "Clearly"  # by more than all their range
+        way = f"{much} {side}: training moved it {moves}."
         if not moved:
-            way = "No clear difference: random weights draw this too. Press ↑ or ↓."
+            way = "No clear difference from theirs. Press a cell marked ↑ or ↓."
         elif abs(moved) <= CLEAR:  # one of 21 is always the last, by chance
-            way = f"It's barely {'above' if moved > 0 else 'below'} them, perhaps by chance."
+            way = f"It's barely {side} them, perhaps by chance."
+        elif abs(moved) <= LITTLE:
+            way = f"A little {side}, perhaps by training."
+        if abs(moved) > CLEAR:
+            way += " Press another map." if self.token else " Press a patch."
         return (
             f"The {where} puts {part}% of its weight on the {self._label()}.",
             f"{RANDOM} untrained models: {low} to {high}%. {way}",
@@ -289,7 +296,7 @@ class PatchAttention(Explorer):
         n, size, shown = self._grid, wide / self._grid, self.numbers["shown"]
         opacity = 0.6 if left else 0.4  # the smaller squares have no frame
         image = self.pictures.images[self.picture].numpy()
-        sheet.pixels(left, 28, wide, wide, image, FAINT, 0, 380)
+        sheet.pixels(left, 28, wide, wide, image, FAINT, 0, 255)
         sheet.rect(left, 28, wide, wide, stroke=PALE)
         for i, part in enumerate(parts[1:].tolist()):  # the picture shows through
             side, ink = 0.94 * size * part**0.5, BLUE if shown[i] else GREY
@@ -313,6 +320,7 @@ class PatchAttention(Explorer):
         sheet.text(16, 44 + 19 * self._n_layers, "layer", GREY, anchor="middle", turn=90)
         image = self.pictures.images[self.picture].numpy()
         sheet.pixels(400 - 54, 48, 54, 54, image, GREYS, 0, 255)
+        sheet.text(400, 120, "picture", GREY, anchor="end")
         columns = [(i, i + 1, 42, 46 + 44 * i) for i in range(self._n_heads)]
         x = 46 + 44 * self._n_heads
         columns += (ROLLOUT, "rollout", 68, x), (AVERAGE, "mean", 48, x + 70)
