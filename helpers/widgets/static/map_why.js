@@ -69,16 +69,19 @@ const ordered = ({ cols, sums, above }, cells) =>
 const cents = (value) => Number(value.toFixed(2));
 const sumOf = (cells) => cells.reduce((sum, cell) => sum + cents(cell.sum), 0);
 
-// What decides: one pair, or two that are nearly as large; where none does, a part with all of the
-// other side. With the names of its parts of the query and of the key.
+// What decides: one pair, or two that are nearly as large, if they're more than half of all that pulls their way. If
+// not, the largest part of one side with all of the other, or two. With the names of its parts of the query and the key.
 function decisive(found) {
   const { rows, cols, above } = found;
   const inner = rows.flatMap((_, row) => cols.map((_, col) => [row, col]));
   const cells = ordered(found, inner);
   const edges = [...cols.map((_, col) => [rows.length, col]), ...rows.map((_, row) => [row, cols.length])];
   const near = cells.filter(({ sum }) => sum / cells[0].sum >= 0.8);
-  const paired = near.length < 3 && sumOf(near) / above > 0.5;
-  const told = paired ? near : ordered(found, edges).slice(0, 1);
+  const paired = near.length < 3 && sumOf(near) / sumOf(cells.filter(({ sum }) => sum * above > 0)) > 0.5;
+  const [most, ...others] = ordered(found, edges);
+  const [next] = others.filter(({ row }) => row < rows.length === most.row < rows.length);
+  const parts = next?.sum / most.sum >= 0.9 ? [most, next] : [most];
+  const told = paired ? near : parts;
   return { near, paired, told, query: told.map(({ row }) => rows[row]), key: told.map(({ col }) => cols[col]) };
 }
 
@@ -96,7 +99,7 @@ export function sayWhy(found, [query, key, other] = ["the query", "the key"], li
   const makes = `${first[0]} makes ${first[1]}, ${second ? `${second.join(" ")}, ` : ""}all`;
   return paired
     ? `${does} mainly because of ${second ? "two pairs, almost equally" : "one pair"}: ${makes} other pairs ${rest}`
-    : `No pair alone decides why ${does}. A whole part does most: ${makes} else ${rest}`;
+    : `No pair alone decides why ${does}. The largest ${second ? "parts, almost equal" : "part"}: ${makes} else ${rest}`;
 }
 
 // What each of the query's parts adds with all of the key's, and the other way round: [name, sum].
@@ -206,7 +209,7 @@ function addsUp(scene, { shown, ends }, color, stack, [x, y], { pitch, wide: wid
   const rows = [...shown, ["together", ends.at(-1)]].map(([name, value], i) => {
     const sum = i === shown.length;
     const middle = y + 22 + pitch * (i + 0.5);
-    const leads = told[color].includes(name);
+    const leads = told[color].includes(name) && value * ends.at(-1) > 0;
     const style = { size: 13, align: "right", weight: sum || leads ? 650 : 400 };
     scene.paint((p) => {
       const [from, to] = sum ? [at(0), at(value)] : [at(ends[i]), at(ends[i + 1])];
