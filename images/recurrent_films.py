@@ -34,7 +34,8 @@ READ_AT, JAR_AT, COPY_AT, STATE_AT, WRITE_AT = 48, 84, 280, 334, 386  # the heig
 WIDE, HIGH = 70, 196  # a state as a jar of layers, while it is filled
 PAIR = (135, 92, 140), (275, 92, 140)  # both readers' jars, backward and forward: x, y and height
 TALL = (135, 92, HIGH), (275, 92, HIGH)  # and before they are copied
-BESIDE = [((x, 186, 178), (x + 100, 186, 178)) for x in (14, 296)]  # in the end: two such pairs
+BESIDE = [((x, 186, 178), (x + 100, 186, 178)) for x in (8, 272)]  # in the end: two such pairs
+WAYS = {"back": "backwards", "forth": "forwards"}
 COLOURS = ("query", "key", "value", "result", "second", "muted")
 
 
@@ -124,14 +125,16 @@ def _words(scene, read, seen):
 def _narrow(scene, read, back, on, written):
     """Draw what the film is about: many words, two states, many words."""
     _words(scene, read, 0)
-    _jar(scene, "", "back", read, back[0], (165, 130, 156), whole=True)
-    _jar(scene, "", "forth", read, on[-1], (245, 130, 156), whole=True)
+    for end, y in (READ_AT + 32, -8), (WRITE_AT - 32, 8):  # all words go into both
+        scene.line(f"all {end}", [(8, end + y), (8, end), (474, end), (474, end + y)])
+    for reader, state, x, side in ("back", back[0], 135, 64), ("forth", on[-1], 275, 416):
+        _jar(scene, "", reader, read, state, (x, 138, 156), whole=True)
+        scene.arrow(f"goes in {reader}", x + 35, READ_AT + 32, x + 35, 132)
+        scene.arrow(f"comes out {reader}", x + 35, 300, x + 35, WRITE_AT - 34)
+        scene.text(f"{reader} way", side, 206, WAYS[reader], "muted", room=98)
+        scene.text(f"{reader} size", side, 232, "64 numbers", room=106)
     for i, (x, word) in enumerate(zip(PLACES, written, strict=True)):
-        near = 240 + 0.35 * (x - 240)
-        scene.arrow(f"goes in {i}", x, READ_AT + 20, near, 122, COLOURS[i], 2, 9)
-        scene.arrow(f"comes out {i}", near, 294, x, WRITE_AT - 21, "muted", 2, 9)
         scene.card(f"written {i}", x, WRITE_AT, word, "ink", 74)
-    scene.text("size", 328, 214, "2 × 64 numbers", "ink", anchor="start")
     scene.text("decoder", 6, 424, "the decoder writes", "muted", anchor="start", bold=True)
 
 
@@ -157,8 +160,9 @@ def _context(scene, read, back, on, boxes, name="", shares=False, dim=False):
     middle = (boxes[0][0] + boxes[1][0] + WIDE) / 2
     for reader, state, box in zip(("back", "forth"), (back[0], on[-1]), boxes, strict=True):
         _jar(scene, name, reader, read, state, box, dim=dim)
-        way, side = ("backwards", 69) if reader == "back" else ("forwards", 411)
-        x, y = (box[0] + WIDE / 2, -10) if boxes in BESIDE else (side, 40)
+        way, x, y = WAYS[reader], 69 if reader == "back" else 411, 40
+        if boxes in BESIDE:  # where the whole word has no room on a phone
+            way, x, y = reader, box[0] + WIDE / 2, -10
         scene.text(f"{name}{reader} way", x, box[1] + y, way, "muted", room=98, when=(0.5, 0.7))
         if shares:
             scene.text(f"{name}{reader} share", box[0] + WIDE / 2, sum(box[1:]) + 26,
@@ -204,10 +208,14 @@ def _jar(scene, name, reader, read, state, at, new=None, dim=False, whole=False)
             come = {"start": start}
         scene.rect(f"{layer} {i}", x, y + top, WIDE, thick, _colour(i), round=1, line=0,
                    tint=0.3 if dim and i else 1, when=when, **come)  # fmt: skip
-        if thick > 17 and len(read) == 6 and not dim and not whole:
-            come = {"start": {"y": READ_AT + 6}} if i == new else {}
-            scene.text(f"{layer} word {i}", x + WIDE / 2, y + top + thick / 2 + 6, read[i], "paper",
-                       bold=True, room=WIDE - 4, when=when, **come)  # fmt: skip
+        come = {"start": {"y": READ_AT + 6}} if i == new else {}
+        word, middle = f"{layer} word {i}", y + top + thick / 2 + 6
+        if thick > 17 and not whole and (i == 0 or (len(read) == 6 and not dim)):
+            scene.text(word, x + WIDE / 2, middle, read[i], "paper", bold=True, room=WIDE - 4,
+                       when=when, **come)  # fmt: skip
+        elif i == 0 and not whole:  # the film follows this word: without room, it's named beside
+            scene.text(word, x + WIDE + 8, middle, read[i], COLOURS[0], anchor="start", bold=True,
+                       when=when)  # fmt: skip
     scene.rect(f"{name}{reader} jar", x - 3, y - 3, WIDE + 6, high + 6, "none", "ink",
                when=(0.3, 0.5) if second else moves)  # fmt: skip
 

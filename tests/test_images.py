@@ -84,7 +84,11 @@ def test_the_first_word_loses_the_room_in_the_state_that_the_alt_text_says():
         named = {name: shape.get("text") for name, shape in scene["shapes"].items()}
         assert [named[f"left {i}"] for i in range(n)] == [f"{share}%" for share in shares[:n]]
         assert [named[f"evenly {i}"] for i in range(n)] == [f"{1 / (i + 1):.0%}" for i in range(n)]
-    last = scenes[-1]["shapes"]
+    first, last = scenes[0]["shapes"], scenes[-1]["shapes"]
+    arrows = {name for name in first if name.startswith("goes in")}  # all words go into both
+    assert arrows == {"goes in back", "goes in forth"}
+    named = [name for name in last if name.endswith(" word 0")]  # “le” has its name in every jar
+    assert len(named) == 4
     high = [last[f"{name}forth jar"]["height"] for name in ("", "long ")]
     assert high[0] == high[1]  # the jars stay as small
     assert last["long forth 0"]["height"] / (high[1] - 6) == pytest.approx(far_on[-1][0], abs=0.001)
