@@ -137,8 +137,11 @@ def test_a_squeezed_context_keeps_its_largest_numbers_and_nothing_else():
     torch.testing.assert_close(w.numbers["states"][0], start)
     w.numbers.update(whole=["the", "black", "cat", "sleeps", "."], lost=[1, 3])
     assert "“black” and “sleeps” are lost; 2 of 4 words remain." in w.tell()[0]
+    assert "under “5 numbers”" in w.tell()[1]
     assert w.opening()["step"] == len(whole["source"]) + 1  # Play is what's to be done
     assert "that end in" not in w.tell()[1]
+    w.kept = 0
+    assert "Nothing comes through" in w.tell()[0]
     w.sentence = SENTENCE.removesuffix(" .")
     assert "that end in" in w.tell()[1]
 

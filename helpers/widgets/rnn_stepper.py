@@ -135,6 +135,7 @@ class RNNStepper(SentenceStepper):
         n_source = len(found["source"])
         self.limit("step", n_source + 1 + len(found["target"]))
         found["whole"] = whole["target"]
+        found["title"] = f"{self.kept} number{'s' * (self.kept != 1)}"
         there = {*found["target"], ".", "<eos>"}  # whatever the end, it's words that are lost
         found["lost"] = [i for i, word in enumerate(whole["target"]) if word not in there]
         found["new"] = [t for t, word in enumerate(found["target"]) if word not in whole["target"]]
@@ -180,8 +181,16 @@ class RNNStepper(SentenceStepper):
                 f"All that the decoder knows of the sentence are these {size} numbers.",
                 "Let fewer of them through. Which word is lost first?",
             )
+        return self._told_of_loss(found, size)
+
+    def _told_of_loss(self, found, size):
         words = [word for word in found["whole"] if word not in (".", "<eos>")]
         lost = [found["whole"][i] for i in found["lost"]]
+        red = f"In red: the lost words under “all {size}”"
+        red += f", the new ones under “{found['title']}”." if found["new"] else "."
+        if not self.kept:
+            said = "Nothing comes through: the decoder writes these words on its own."
+            return said, red if lost else "Type another sentence: it writes the same."
         through = f"With {self.kept} of {size} numbers"
         if not lost:
             return (
@@ -191,7 +200,6 @@ class RNNStepper(SentenceStepper):
         *most, last = [f"“{word}”" for word in lost]
         names = f"{', '.join(most)} and {last} are" if most else f"{last} is"
         left = f"{len(words) - len(lost)} of {len(words)} words remain"
-        red = "In red: at the right the words that are lost, in the middle those that are new."
         return f"{through}, {names} lost; {left}.", red
 
     def draw(self):
@@ -253,9 +261,9 @@ class RNNStepper(SentenceStepper):
         rows = max(n + 1, 5, len(found["whole"]), len(found["target"]))
         sheet = Sheet(WRITTEN, TOP + PITCH * rows + 30, LEAST)
         sheet.text(NECK + 16, 18, "The decoder writes", bold=True)
-        sheet.text(188, 48, "how sure" if done else "nothing yet", GREY)
+        sheet.text(286, 48, "how sure", GREY, anchor="end")
         if self.kept < len(found["last"]):
-            sheet.text(180, 48, f"with {self.kept}", GREY, anchor="end")
+            sheet.text(202, 48, found["title"], GREY, anchor="end")
             sheet.text(300, 48, f"all {len(found['last'])}", GREY)
             for t, word in enumerate(found["whole"]):
                 reached, colour = t < done or ends, BAD if t in found["lost"] else GREY
