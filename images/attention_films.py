@@ -213,7 +213,8 @@ def training_and_inference_decoder():
         "The third pass gives “train”, as before …",
         "… but now “train” goes in. With “station” as input, the model stopped; with its own "
         "“train”, it goes on with “station”.",
-        "Five tokens, five passes; training took one. And “a large train station” is right.",
+        "Five tokens took five passes. “train” missed this one target, but “a large train station” "
+        "is a fine translation.",
     ]
     return film([_both(wanted, guessed, losses, own, *moment) for moment in enumerate(told)], 396)
 
