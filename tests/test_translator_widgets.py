@@ -95,10 +95,11 @@ def test_costs_alone_are_those_of_one_silent_head(make, translator):
     widget = make(HeadSwitches, alone=True)
     costs = widget.numbers["costs"]
     assert list(costs) == widget.names()
-    shown = re.findall(r">−?0\.\d\d<", widget.svg)
+    shown = re.findall(r"--dark: #\w+|>−?0\.\d\d<", widget.svg)
     assert "−0.03" in "".join(shown)  # a head in the way
     widget.silent = ("cross 2.2",)
-    assert re.findall(r">−?0\.\d\d<", widget.svg) == shown  # a silent head's cost stays
+    again = re.findall(r"--dark: #\w+|>−?0\.\d\d<", widget.svg)
+    assert again == shown  # a silent head's cost stays, and its shade
     assert "on these 4 sentences" in widget.svg
     cost = widget.numbers["loss"] - widget.numbers["whole"]
     assert costs["cross 2.2"] == pytest.approx(cost, abs=1e-4)  # stored

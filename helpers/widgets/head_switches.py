@@ -172,11 +172,11 @@ class HeadSwitches(Explorer):
             asked = "The loss fell: here the model does better without what you silenced."
         elif n > 1 and found["costs"]:  # costs don't add up
             alone = sum(found["costs"][name] for name in self.silent)
-            hint = "Less: what one gives is of little use without the others."
+            hint = "Less, as if what one gives were of little use without the others."
             if more > alone - 0.01:
-                hint = "Each does work of its own."
+                hint = "As if each did work of its own."
             if more > alone + 0.01:
-                hint = "More: while one was on, it stood in for the others."
+                hint = "More, as if one that was on had stood in for the others."
             asked = f"Alone their costs sum to {number(alone)}, together to {number(more)}. {hint}"
         return (
             f"{n} {'head is' if n == 1 else 'heads are'} silent, and {found['changed']} of "
@@ -229,10 +229,10 @@ class HeadSwitches(Explorer):
         off, costs = name in self.silent, self.numbers["costs"]
         share = max(costs[name], 0) / top if costs else 0.0
         cost = number(costs[name]) if costs and abs(costs[name]) >= 0.005 else ""
-        fill = shade(WEIGHTS, share * bool(cost)) if costs else BLUE
+        fill = shade(WEIGHTS, share * bool(cost)) if costs else PALE if off else BLUE
         frame = (x + 1, y + 2, CELL - 4, ROW - 6) if off else (x, y + 1, CELL - 2, ROW - 4)
-        sheet.rect(*frame, PALE if off else fill, ORANGE if off else None, 2.5, round=4)
-        sheet.text(x + CELL - 10, y + 24, cost, INK if off else ink_on(share), anchor="end")
+        sheet.rect(*frame, fill, ORANGE if off else None, 3, round=4)
+        sheet.text(x + CELL - 10, y + 24, cost, ink_on(share), anchor="end")
         others = [one for one in self.silent if one != name]
         label = f"{name}: {'off, switch it on' if off else 'on, switch it off'}"
         sheet.target(x, y, CELL - 2, ROW - 2, label, silent=others if off else [*others, name])
