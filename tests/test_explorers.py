@@ -450,6 +450,8 @@ def test_hints_follow_what_the_hand_did():
     assert "every other" in patterns.tell()[1]
     patterns.causal = True
     assert "itself and all before it" in patterns.tell()[1]
+    patterns.pattern = "global"
+    assert "untick Causal" in patterns.tell()[1]
     for patterns.pattern, patterns.layers in itertools.product(("global", "window"), (1, 7, 8)):
         assert max(map(len, patterns.tell())) <= 96  # one line each: the picture stays in its place
     patterns.take({"pattern": "window", "width": 4})  # more layers than there are: not asked for
@@ -458,9 +460,10 @@ def test_hints_follow_what_the_hand_did():
     assert "widen the window" in patterns.tell()[1]
     sharp = ScaleExplorer(power=9, draw_number=60).svg
     assert (sharp.count("&gt;99.9%"), sharp.count(">100%<")) == (1, 1)  # an axis ends at 100%
-    at = (0.08, "which one brings"), (0.34, "h = 0.33 comes"), (0.02, "Hardly more than one")
+    at = (0.08, "which one"), (0.34, "Yes: h"), (0.36, "Close"), (3, "Nearly"), (0.02, "Hardly")
     assert all(said in KernelRegression(width=h).tell()[1] for h, said in at)
     assert "true curve:" not in KernelRegression(curve=False).describe()
+    assert "about 1 point counts" in KernelRegression(width=0.02, query=6.0).tell()[0]
     wide, narrow = (KernelRegression(width=h).svg.count("<line") for h in (3, 0.05))
     assert wide > narrow + 15  # a line to each point that counts
 

@@ -16,13 +16,13 @@ from helpers.widgets.svg import ON_DARK, PALE, Sheet, shade
 RULES = {
     "all": ("all positions: any pair at once", "Each position reads every other one."),
     "window": ("nearby: phrases, word order", "Each position reads {} to each side."),
-    "strided": ("nearby and steps of {}: picture rows", "News goes in steps of {}, then nearby."),
+    "strided": ("nearby and steps of {}: picture rows", "News jumps a multiple of {} or nearby."),
     "global": ("nearby and first: sums up a text", "All read position 1, which reads all of them."),
 }
 CAUSAL = RULES | {
     "all": ("all earlier ones: any pair at once", "Each position reads itself and all before it."),
     "window": ("nearby: phrases, word order", "Each position reads itself and {} before it."),
-    "global": ("nearby and first: all read position 1", "Position 1 reads only itself."),
+    "global": ("nearby, first: all read position 1", "Position 1 sees only itself: untick Causal."),
 }
 PATTERNS = tuple(RULES)
 NEWS, MOST = LIGHT["second"], 8  # what travels, and through how many layers

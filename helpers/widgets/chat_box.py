@@ -63,7 +63,7 @@ class ChatBox(SentenceExplorer):
         return f"At most {LONGEST} characters fit; got {n}." if n > LONGEST else ""
 
     def build(self):
-        self.words("sentence", "Message", wide=True)
+        self.words("sentence", "Message, then Enter", wide=True)
         self.choice("template", "Template", list(TEMPLATES))
         self.examples("sentence", EXAMPLES)
         self.button("Start again", self.reset)

@@ -50,8 +50,7 @@ class KernelRegression(Explorer):
     def build(self):
         self._keys, self._values = sample_points()
         self._grid = torch.linspace(LOW, HIGH, 181, dtype=torch.float64)
-        grid = [width / 100 for width in range(10, 100)]
-        self._best = min(grid, key=lambda width: self._fit(width)[1])
+        self._best = min((h / 100 for h in range(10, 100)), key=lambda h: self._fit(h)[1])
         self.slider("width", "Kernel width h", log=True, digits=2)
         self.switch("curve", "Show the true curve")
         self.button("Start again", self.reset)
@@ -82,15 +81,21 @@ class KernelRegression(Explorer):
         """Say how many points count and how far off the curve is, and what to try."""
         found, h = self.numbers, number(self.width)
         off = f" Typical distance from the true curve: {number(found['error'])}."
+        n = number(found["effective"], 1)
+        counts = "1 point counts" if n == "1.0" else f"{n} points count"
+        spans = [(one.max() - one.min()).item() for one in (found["estimates"], self._values)]
         asked = "Pull h: which one brings the estimate closest to the true curve?"
         if not self.curve:
             off, asked = "", "Which h would you trust? Choose one, then show the true curve."
         elif found["effective"] < 1.5 or self.width < 0.05:
             asked = "Hardly more than one point has weight. Pull h up: when is the curve flat?"
-        elif abs(self.width - self._best) <= 0.05:  # a step of the slider
+        elif spans[0] < spans[1] / 4:
+            asked = f"Nearly flat: the curve spans {spans[0]:.2f}, the points {spans[1]:.2f}."
+        elif abs(self.width - self._best) <= 0.05:
+            near = "Yes" if abs(self.width - self._best) < 0.015 else "Close"  # a step of h
             best = number(self._best)
-            asked = f"Yes, h = {best} comes closest. At which does the curve jump between points?"
-        return f"At h = {h}, about {number(found['effective'], 1)} points count here.{off}", asked
+            asked = f"{near}: h = {best} is best. At which does the curve jump between points?"
+        return f"At h = {h}, about {counts} here.{off}", asked
 
     def draw(self):
         sheet = Sheet(530, 400)
@@ -101,9 +106,9 @@ class KernelRegression(Explorer):
         bars = Plot(sheet, 42, 288, 472, 76, (LOW, HIGH), (0, top))
         bars.ticks(across=range(7), up=(0, top))
         for key, weight in zip(self._keys.tolist(), self.numbers["weights"].tolist(), strict=True):
-            x, y = bars.x(key), bars.y(weight)
-            sheet.line(x, bars.y(0), x, y, ORANGE, 5)
-        sheet.text(52, 282, "weight of each point", ORANGE)
+            sheet.line(bars.x(key), bars.y(0), bars.x(key), bars.y(weight), ORANGE, 5)
+        sheet.line(42, bars.y(1 / N_POINTS), 514, bars.y(1 / N_POINTS), ORANGE, 1.5, "3 3")
+        sheet.text(52, 282, f"weight of each point; ┄ even weight {number(1 / N_POINTS)}", ORANGE)
         drag = track("x", "query", (42, 514), (LOW, HIGH), self.query, step=0.05)
         sheet.handle(42, 0, 472, 364, "Query", number(self.query), drag)
         return [sheet, self._draw_numbers()]

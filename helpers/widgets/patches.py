@@ -20,8 +20,7 @@ IN_ROW = 12  # tokens of the row that are shown at once
 BAR, FRAME = 374, LIGHT["field"]  # of the sides to press: pixels that two take, and their edge
 AVERAGE, ROLLOUT = -1, -2  # what can stand in for a head
 SECOND = 264  # pixels: where the random model's map begins
-# Models to compare with; of their range, how far outside it is marked, and still little.
-RANDOM, CLEAR, LITTLE = 20, 0.1, 0.3
+RANDOM, CLEAR, LITTLE = 20, 0.1, 0.3  # models to compare with; of their range, outside it
 
 
 def _named(pictures):
@@ -243,22 +242,18 @@ class PatchAttention(Explorer):
     def tell(self):
         """Say how much of the weight lies on what is shown, and how much that means."""
         part, low, *_, high = self.numbers["parts"][:, self.layer - 1, self.head].tolist()
-        moved, (row, column) = (
-            self._moved(self.layer, self.head),
-            divmod(self.token - 1, self._grid),
-        )
+        moved = self._moved(self.layer, self.head)
+        row, column = divmod(self.token - 1, self._grid)
         where = f"patch in row {row + 1}, column {column + 1}" if self.token else "class token"
         side, moves = ("above", "there") if moved > 0 else ("below", "away")
-        much = "Far" if abs(moved) > 1 else "Clearly"  # by more than all their range
-        way = f"{much} {side}: training moved it {moves}."
+        then = f"Press {'another map' if self.token else 'a patch'}."
+        way = f"{'Far' if abs(moved) > 1 else 'Clearly'} {side}: training moved it {moves}. {then}"
         if not moved:
             way = "No clear difference from theirs. Press a cell marked ↑ or ↓."
         elif abs(moved) <= CLEAR:  # one of 21 is always the last, by chance
             way = f"It's barely {side} them, perhaps by chance."
         elif abs(moved) <= LITTLE:
-            way = f"A little {side}, perhaps by training."
-        if abs(moved) > CLEAR:
-            way += " Press another map." if self.token else " Press a patch."
+            way = f"A little {side}, perhaps by training. {then}"
         return (
             f"The {where} puts {part}% of its weight on the {self._label()}.",
             f"{RANDOM} untrained models: {low} to {high}%. {way}",
@@ -296,7 +291,7 @@ class PatchAttention(Explorer):
         n, size, shown = self._grid, wide / self._grid, self.numbers["shown"]
         opacity = 0.6 if left else 0.4  # the smaller squares have no frame
         image = self.pictures.images[self.picture].numpy()
-        sheet.pixels(left, 28, wide, wide, image, FAINT, 0, 255)
+        sheet.pixels(left, 28, wide, wide, image, FAINT, 0, 290)
         sheet.rect(left, 28, wide, wide, stroke=PALE)
         for i, part in enumerate(parts[1:].tolist()):  # the picture shows through
             side, ink = 0.94 * size * part**0.5, BLUE if shown[i] else GREY

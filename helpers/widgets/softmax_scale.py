@@ -187,10 +187,10 @@ class ScaleExplorer(Explorer):
         found, width = self.numbers, self.numbers["width"]
         strongest = percent(found[f"mean of {N_DRAWS}"]["strongest"])
         draws = f"{N_DRAWS} {'untouched ' if self.push else ''}draws"
-        spread = f"In {draws} at dₖ = {width}, scores ≈ ±{number(math.sqrt(width), 1)}"
+        spread = f"At dₖ = {width}, scores ≈ ±{number(math.sqrt(width), 1)}"
         if self.divide:
-            spread = f"In {draws}, scores / √{width} stay near ±1"
-        headline = f"{spread}; mean largest weight: {strongest}."
+            spread = f"Scores / √{width} stay near ±1"
+        headline = f"{spread}; largest weight: {strongest}, mean of {draws}."
         if self.push:
             i = self.key - 1
             before = found["drawn"].softmax(-1)[i]
@@ -230,7 +230,7 @@ class ScaleExplorer(Explorer):
         across = track("x", "power", (24, 374), (0, MOST_POWER), self.power, step=1)
         sheet.handle(0, 22, 400, 39, "Entries per vector", str(width), across)
         self._draw_scores(sheet)
-        sheet.text(ROOM, 224, "Weights", PURPLE, bold=True)
+        sheet.text(ROOM, 224, "Weights of this draw", PURPLE, bold=True)
         sheet.text(454, 224, f"largest {percent(found['weights'].max())}", PURPLE, anchor="end")
         for i, weight in enumerate(found["weights"].tolist()):
             x = ROOM + PITCH * i
@@ -267,8 +267,8 @@ class ScaleExplorer(Explorer):
     def _draw_means(self):
         """Draw over the width what gradient is left, as means of all draws."""
         sheet = Sheet(330, 302)
-        sheet.text(0, 18, "Gradient of a weight", GREEN, bold=True)
-        sheet.text(0, 38, "by its score; even weights: 100%", GREY)
+        sheet.text(0, 18, "Gradient: change of a weight", GREEN, bold=True)
+        sheet.text(0, 38, "with its score; even weights: 100%", GREY)
         sheet.text(0, 300, "dₖ, doubling →", INK)
         sheet.text(328, 300, f"means of {N_DRAWS} draws", GREY, anchor="end")
         plot = Plot(sheet, 56, 50, 258, 206, (0, MOST_POWER), (0, 1.05))
