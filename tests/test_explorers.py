@@ -421,6 +421,9 @@ def test_the_ward_round_asks_where_it_begins_and_judges_each_suspicion():
     said = "10 of 11 outputs change too early, 10 ignore a word."
     assert WardRound(patient="D", module=3).tell()[1] == said
     assert "Word 5 changes 11 outputs (healthy: 7)." in WardRound(word=5).tell()[1]
+    mended = WardRound(word=11, module=1)  # the grid pressed is the healthy one now
+    assert "Word 11 changes 1 output (before: 11)." in mended.tell()[1]
+    assert ("○" in mended.svg, "○" in WardRound(patient="D").svg) == (False, True)
     signs = re.findall(r"mono[^>]*>([−+])<", WardRound(patient="F", module=1).svg)
     assert signs == ["+", "+", "−", "−"]
 

@@ -171,16 +171,12 @@ class RNNStepper(SentenceStepper):
             )
         if found["n_written"] < len(target):
             t = found["n_written"] - 1
-            chance = share(found["probabilities"][t].max())
-            return (
-                f"The decoder reads “{found['input'][t]}” and the context, and updates its state.",
-                f"The likeliest next token is “{target[t]}”, probability {chance}.",
-            )
+            chance, read = share(found["probabilities"][t].max()), found["input"][t]
+            said = f"The decoder reads “{read}” and the context, and updates its state."
+            return said, f"The likeliest next token is “{target[t]}”, probability {chance}."
         if self.kept == size:
-            return (
-                f"All that the decoder knows of the sentence are these {size} numbers.",
-                "Let fewer of them through. Which word is lost first?",
-            )
+            said = f"All that the decoder knows of the sentence are these {size} numbers."
+            return said, "Let fewer of them through. Which word is lost first?"
         return self._told_of_loss(found, size)
 
     def _told_of_loss(self, found, size):

@@ -114,12 +114,12 @@ class WardRound(Explorer):
         early, missed = (int(cells.any(1).sum()) for cells in (odd & moved, odd & ~moved))
         told = [f"{early} of {len(odd)} outputs change too early"] * bool(early)
         told += [f"{missed} {'' if early else 'outputs '}ignore a word"] * bool(missed)
-        said = "Mended, every output changes as it should."
-        if not found:
-            said = f"{', '.join(told) or 'Every output changes as it should'}."
+        well = "every output changes as it should"
+        said = f"Mended, {well}." if found else f"{', '.join(told) or well.capitalize()}."
         if self.word:
             now, due = (int(cells[:, self.word - 1].sum()) for cells in (moved, moved ^ odd))
-            said = f"Word {self.word} changes {now} outputs (healthy: {due})."
+            shown, other = (due, f"before: {now}") if found else (now, f"healthy: {due}")
+            said = f"Word {self.word} changes {shown} output{'s' * (shown != 1)} ({other})."
         if found:
             asked = f"Yes, it begins here: “{ALL[name].finding}”."
             if name in ALIKE:
@@ -159,10 +159,11 @@ class WardRound(Explorer):
 
     def _draw_map(self, title, seen, spare=False):
         """Draw which outputs move with which word; one map can be pressed, the other is `spare`."""
-        top, (high, wide), size = 52, seen.shape, (MAP - 24) // max(seen.shape)
+        top, (high, wide), size = 74, seen.shape, (MAP - 24) // max(seen.shape)
         odd = seen != self.numbers["may"]
         sheet = Sheet(MAP, top + size * high + (48 if odd.any() else 4), spare=spare)
         sheet.text(24, 16, title, bold=True)
+        sheet.text(24, 40, f"after {_plain(self.numbers['path'])}", GREY)
         sheet.text(24, top - 8, f"word 1 → {wide}", GREY)
         sheet.text(16, top + size * high, f"output 1 → {high}", GREY, turn=90)
         for i in range(high):
@@ -177,7 +178,8 @@ class WardRound(Explorer):
         for j in range(0 if spare else wide):
             place, word = (24 + size * j, top - 24, size, size * high + 24), j + 1
             sheet.target(*place, f"Change word {word}", word=0 if word == self.word else word)
-        for i, words in enumerate(("■ too early", "○ ignores a word") if odd.any() else ()):
+        keys = ("■ too early", odd & seen), ("○ ignores a word", odd & ~seen)
+        for i, words in enumerate(words for words, cells in keys if cells.any()):
             sheet.text(24, top + size * high + 20 + 22 * i, words, ORANGE)
         return sheet
 
