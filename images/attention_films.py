@@ -41,7 +41,7 @@ def self_attention_filling():
         "The next key: a larger score, a better match.",
         "The last key. Now the row is full.",
         "Divide each score by √3, since keys have three entries …",
-        "… raise e to each of these powers, with all their digits …",
+        "… raise e to the power of each result, with all its digits …",
         "… and divide by their sum: a softmax. The weights sum to 1.",
         "Every word has a value. Its weight says how much is taken.",
         "Each value is multiplied by its weight …",
@@ -78,13 +78,13 @@ def _filling(query, key, scores, weights, value, moment, caption):
     if moment == 9 or moment > 11:
         scene.text("contexts", CONTEXT - 73, 78, "context", "ink", bold=True)
     if moment > DIVIDE:
-        top = VALUE_AT + 24 * formula  # room for the softmax's name
-        scene.text("values", 30, top - 27, v, anchor="start", bold=True, when=(0.4, 1))
-        _values(scene, value, weights[0], moment, top)
+        at = (ACROSS[0] - 27, VALUE_AT + 36) if formula else (30, VALUE_AT - 27)
+        scene.text("values", *at, v, anchor="start", bold=True, when=(0.4, 1))
+        _values(scene, value, weights[0], moment, formula)
     if formula:  # which part of the picture is which of the formula
         scene.rect("Q", 5, 86, 78, 204, "none", "query")
         scene.rect("K", ACROSS[0] - 39, 5, 228, 68, "none", "key")
-        scene.rect("V", TERMS[0] - 66, top - 22, 432, 72, "none", "ink")
+        scene.rect("V", ACROSS[0] - 39, VALUE_AT - 13, 228, 86, "none", "ink")
         scene.rect("softmax", ACROSS[0] - 39, 86, 228, 204, "none", "ink")
         scene.text("softmax's name", ACROSS[1], 310, "softmax(Q Kᵀ / √3)", bold=True, room=230)
     return scene
@@ -114,14 +114,18 @@ def _softmax(scene, scores, moment):
         scene.text("whole", 240, 392, f"{' + '.join(powers)} = {whole}", "muted", when=when)
 
 
-def _values(scene, values, weights, moment, top):
-    """Draw the values; the first row's sum of them is worked out, as it can be recomputed."""
-    summed, y = moment in (8, 9), top + 40
+def _values(scene, values, weights, moment, stacked):
+    """Draw the values; the first row's sum of them is worked out, as it can be recomputed.
+
+    In the end they are `stacked`, as the rows of V.
+    """
+    summed, y = moment in (8, 9), VALUE_AT + 40
     for j, (x, word) in enumerate(zip(TERMS, WORDS, strict=True)):
-        scene.card(f"value {j}", x, top, word, OWN[j], 122, True, start=(x, top + 24),
-                   when=(0.4, 1))  # fmt: skip
-        scene.text(f"vector {j}", x + 28 * summed, y, as_vector(values[j], 0), OWN[j], room=70,
-                   when=(0.4, 1))  # fmt: skip
+        row = VALUE_AT + 4 + 26 * j
+        size, at = ((82, True, 24), (168, row)) if stacked else ((122, True), (x, VALUE_AT))
+        beside = (266, row + 6) if stacked else (x + 28 * summed, y)
+        scene.card(f"value {j}", *at, word, OWN[j], *size, start=(x, VALUE_AT + 24), when=(0.4, 1))
+        scene.text(f"vector {j}", *beside, as_vector(values[j], 0), OWN[j], room=70, when=(0.4, 1))
         if summed:
             scene.text(f"times {j}", x - 9, y, f"{weights[j]:.3f}·", anchor="end", room=53,
                        start={"x": ACROSS[j] + 26, "y": DOWN[0] - 11}, when=(0.2, 0.9))  # fmt: skip
