@@ -20,7 +20,7 @@ PLACES = [60 + 120 * i for i in range(4)]  # the middles of the words
 FOOT, UNIT, NEAR = (196, 318), 64, 128  # the origin, how long a 1 is, and at the end
 WORK = 96  # where something is worked out, and later the weights are
 MEETS = {3: RED, 4: RED, 5: SMALL, 6: CARS, 7: STOP}  # on whose key the query's shadow falls
-BESIDE = [(0, 26, "middle"), (-12, 6, "end"), (4, -16, "end"), (22, 2, "start")]  # the shares
+BESIDE = [(26, 26, "end"), (-12, 6, "end"), (4, -16, "end"), (48, 12, "start")]  # off the axis
 OFFERS = ("adjective", "adjective", "noun", "verb")  # what a key says, in words
 TOLD = (
     "Each word's vector is an arrow. “small” describes “cars”, yet points away.",

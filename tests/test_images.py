@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from helpers.notebook import picture as show
-from images import draw, recurrent_films, stage
+from images import draw, one_plane, recurrent_films, stage
 from notebooks import build
 
 FILMS = sorted(path.stem for path in draw.HERE.glob("*.json"))
@@ -108,6 +108,8 @@ def test_a_context_is_the_sum_of_the_values_with_the_weights_that_stand_there():
         weights = torch.tensor([float(said[f"in {i} {j}"]) for j in range(3)])
         context = torch.tensor(literal_eval(said[f"context {i}"]))
         torch.testing.assert_close(weights @ values, context, rtol=0, atol=0.0051)
+    rows = _shapes("self_attention_filling")  # in the end V's vectors are its rows
+    assert len({rows[f"vector {j}"]["x"] for j in range(3)}) == 1
     scaled = torch.tensor([1.0, 4, 3]) / 3**0.5  # the softmax is worked out in three scenes
     scenes = show("self_attention_filling").data["scenes"][4:7]
     for scene, worked in zip(scenes, (scaled, scaled.exp(), scaled.softmax(0)), strict=True):
@@ -123,6 +125,11 @@ def test_in_the_plane_all_numbers_follow_from_the_words_and_matrices_that_it_sho
     def shown(name):
         return torch.tensor([literal_eval(said[f"{name} {i}"]) for i in range(4)], dtype=float)
 
+    axis = one_plane.FOOT[0]  # doesn't run through what's written beside it
+    passed = [shape for name, shape in shapes if name.startswith("passed")]
+    assert all(
+        (one["x"] < axis, one["anchor"]) in {(True, "end"), (False, "start")} for one in passed
+    )
     words, values = shown("ink"), shown("value")
     q, k, v = (shown(f"W_{one} entry").view(2, 2) for one in "QKV")
     torch.testing.assert_close((shown("key"), values), (words @ k, words @ v))
