@@ -998,6 +998,10 @@ def test_where_it_is_narrow_picture_words_and_buttons_are_in_view_together(offli
     page = offline(model_map(trace, tour=["follow-target"]), size, has_touch=True)
     page.get_by_role("button", name="Take the tour").click()  # it tells of the last layer
     page.wait_for_function(seen.replace("layer 2", "layer 3"), arg=[frame["y"], frame["height"]])
+    page = offline(model_map(gpt(), tour=["masked"]), size, has_touch=True)
+    page.get_by_role("button", name="Take the tour").click()  # it tells of a head
+    seen = seen.replace("Decoder layer 2", "GPT layer 5")
+    page.wait_for_function(seen, arg=[frame["y"], frame["height"]])
 
 
 def test_after_its_cell_has_run_the_whole_map_is_in_view(open_notebook):

@@ -340,7 +340,7 @@ class MapView {
     // Of a picture's patch the picture, and in the tour the bands in the first layer.
     const [high, image] = [this.frame.clientHeight, this.trace.image];
     const at = image ? null : this.trace[stack];
-    const bands = this.stop >= 0 && block ? encoder.blocks[block].top - 30 : 0;
+    const bands = image && this.stop >= 0 && block ? encoder.blocks[block].top - 30 : 0;
     const top = at ? at.y(Number(row), block) + 44 - high : stack ? bands : middle - high / 2;
     glideTo(this.frame, top);
   }
