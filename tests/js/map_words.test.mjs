@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { remarkOn } from "../../helpers/widgets/static/map_choice.js";
+import { choosing, remarkOn } from "../../helpers/widgets/static/map_choice.js";
 import { looksEnglish } from "../../helpers/widgets/static/map_language.js";
 import { along } from "../../helpers/widgets/static/map_moves.js";
 import { clearest, clearestHead, purposeOf, sayPurpose } from "../../helpers/widgets/static/map_purpose.js";
@@ -86,6 +86,9 @@ test("one number of the recurrent pair is of the step on show", () => {
   const weights = matrix(Float32Array.from([0.9, 0.1, 0.2, 0.8]), 2, 2);
   assert.equal(deeper("", { recurrent: true, weights }, 1), "score/1,1");
   assert.equal(deeper("score/0,1", { recurrent: true, weights }, 1), "score/0,1");
+  // A press on another weight forces that one, one on the same undoes it.
+  const view = { ...choosing, current: 1, trace: { recurrent: true }, model: { get: () => [[1, 2]] }, rewrite: (one) => one.chosen };
+  assert.deepEqual([view.choose(4), view.choose(2)], [[[1, 4]], []]);
 });
 
 test("a head that looks at a neighbour says at which, and how much", () => {

@@ -22,8 +22,8 @@ export const choosing = {
     if (this.scores) return this.score(sentenceOf(trace.written.with(current, trace.candidates[current][rank][0])));
     if (trace.image) return this.look(rank);
     const earlier = this.model.get("chosen").filter(([row]) => row < current);
-    if (trace.recurrent)
-      return this.rewrite({ chosen: trace.chosen.includes(current) ? earlier : [...earlier, [current, rank]] });
+    const again = this.model.get("chosen").some(([row, one]) => row === current && one === rank);
+    if (trace.recurrent) return this.rewrite({ chosen: again ? earlier : [...earlier, [current, rank]] });
     if (rank === trace.drawn[current])
       return this.hear(
         `“${trace.candidates[current][rank][0]}” is what’s written here. Press another token to write that instead.`,
