@@ -609,6 +609,14 @@ def test_a_gpt_draws_one_token_after_the_other(offline):
     weight = trace.decoder.layers[1][0].heads.weights[2, 4, 0].item()
     told = page.locator(".mm-tip").inner_text()
     assert float(re.search(r"weight ([\d.]+)", told)[1]) == pytest.approx(weight, abs=0.005)
+    page = offline(model_map(trace))
+    box = page.get_by_role("button", name=re.compile("^GPT layer 1: open")).bounding_box()
+    page.get_by_label("Step of the computation").fill("0")
+    page.keyboard.press("n")  # no vector flies in where no token is written yet
+    page.wait_for_timeout(600)
+    y, high = box["y"] + box["height"], (box["height"] - 22) / n
+    rows = [ink(page, box["x"] - 90, y - high * (i - 0.5), 80, high / 2) for i in (n, 1)]
+    assert rows[0] > 10 * rows[1]
 
 
 def test_a_vits_picture_is_its_tokens_and_its_answer_a_class(offline):

@@ -52,18 +52,19 @@ export function wholeBeats(scene, model) {
   const { measures: m } = scene;
   const [stack] = model.stacks;
   const [{ top }] = stack.blocks;
-  // A GPT's own tokens aren't painted before it writes them.
+  // A GPT's own tokens aren't painted, and don't move, before it writes them.
+  const rows = stack === decoder ? m.rows : stack.n;
   const height = stack.n * m.pitch + 6;
   scene.beat(`The ${CUT[model.kind] || "sentence is cut into tokens"}.`, [0, top - 3, m.label + 3, height]);
   if (model.image) {
     scene.beats[0].rects.push([...scene.picture, m.side]);
     scene.moves(cutOut(stack, scene.picture, m.label - 4));
-  } else if (!m.narrow) scene.moves(cutUp(stack, scene.width));
+  } else if (!m.narrow) scene.moves(cutUp({ ...stack, tokens: stack.tokens.slice(0, rows), n: rows }, scene.width));
   const more = model.positions ? ", plus a vector for its position" : ". Positions will rotate its queries and keys";
   const vectors = [m.label + 3, top - 3, (m.narrow ? m.width : m.left - 4) - m.label - 3, height];
   scene.beat(`Every ${model.image ? "patch becomes a vector" : "token gets its embedding"}${more}.`, vectors);
   if (!m.narrow)
-    scene.moves(travel(stack.entered, [m.label, stack.blocks[1].x - m.strip - 4], [6, m.strip], top, m.pitch));
+    scene.moves(travel(stack.entered, [m.label, stack.blocks[1].x - m.strip - 4], [6, m.strip], top, m.pitch, rows));
   stack.layers.forEach((sublayers, i) => {
     const block = stack.blocks[i + 1];
     // As the breadcrumb calls it.
@@ -82,9 +83,9 @@ export function wholeBeats(scene, model) {
       const go = m.narrow
         ? []
         : [
-            during(0, 0.3, travel(before, [start, one.box[0] + 2], [16, wide / 3], block.top, m.pitch)),
-            ...(one.heads ? [collects(one, stack, i + 1)] : []),
-            during(0.8, 1, travel(one.after, [one.box[0] + wide / 2, end], [8, 16], block.top, m.pitch)),
+            during(0, 0.3, travel(before, [start, one.box[0] + 2], [16, wide / 3], block.top, m.pitch, rows)),
+            ...(one.heads ? [collects(one, stack, i + 1, rows)] : []),
+            during(0.8, 1, travel(one.after, [one.box[0] + wide / 2, end], [8, 16], block.top, m.pitch, rows)),
           ];
       const told = `${name}, ${KINDS[one.kind].toLowerCase()}: ${words}.`;
       parts.push([told, [from, block.top - 6, to - from, height + 6], go]);
@@ -112,20 +113,20 @@ const bandOf = (weight) => ({ width: 1 + 9 * weight, alpha: 0.25 + 0.6 * weight 
 const during = (from, to, work) => (p, t) => t >= from && t <= to && work(p, (t - from) / (to - from));
 
 // Row by row: bands come from what a row attends to, and its row of every head appears.
-function collects(sublayer, stack, block) {
+function collects(sublayer, stack, block, rows) {
   const mean = meanWeights(sublayer);
   const [x, , wide] = sublayer.box;
   const work = (p, t) => {
-    const come = Math.floor(clamp((t - 0.25) / 0.55, -0.01, 1) * mean.rows);
+    const come = Math.floor(clamp((t - 0.25) / 0.55, -0.01, 1) * rows);
     // Of a picture's many rows every seventh is seen, and in the end the class token's.
-    const row = !stack.image || come < 0 ? come : come < mean.rows ? come - (come % 7) + (come < 49 ? 4 : 0) : 0;
+    const row = !stack.image || come < 0 ? come : come < rows ? come - (come % 7) + (come < 49 ? 4 : 0) : 0;
     for (const [h, [left, top, size]] of sublayer.tiles.entries()) {
       const high = size / mean.rows;
       if (stack.image && row >= 0) heat(p, [left, top, size], stack, sublayer.heads[h].weights, row);
-      else if (row < mean.rows - 1)
-        p.box(left, top + (row + 1) * high, size, (mean.rows - 1 - row) * high, { fill: p.theme.tint, radius: 0 });
+      else if (row < rows - 1)
+        p.box(left, top + (row + 1) * high, size, (rows - 1 - row) * high, { fill: p.theme.tint, radius: 0 });
     }
-    for (let key = 0; row >= 0 && row < mean.rows && key < mean.cols; key++) {
+    for (let key = 0; row >= 0 && row < rows && key < mean.cols; key++) {
       const weight = valueAt(mean, row, key);
       const ends = [x - 4, stack.y(key, block), x + wide, stack.y(row, block)];
       const { width, alpha } = bandOf(weight);

@@ -22,10 +22,10 @@ export function along(points, t) {
 }
 
 // Vectors, one a row, travel from column to column; `wide` is their width at both ends.
-export const travel = (one, xs, wide, top, pitch) => (p, t) => {
+export const travel = (one, xs, wide, top, pitch, rows) => (p, t) => {
   const ends = xs.map((x, i) => [x, wide[i]]);
   const [x, width] = along(ends, ease(t));
-  p.strips(one, x, top, Math.max(2, width), pitch);
+  p.strips(one, x, top, Math.max(2, width), pitch, { rows });
 };
 
 // Bars of one row become those of another: `a` and `b` are { values, middle, unit }.
