@@ -115,10 +115,7 @@ def _softmax(scene, scores, moment):
 
 
 def _values(scene, values, weights, moment, stacked):
-    """Draw the values; the first row's sum of them is worked out, as it can be recomputed.
-
-    In the end they are `stacked`, as the rows of V.
-    """
+    """Draw the values, in the end `stacked` as V's rows; the first row's sum is worked out."""
     summed, y = moment in (8, 9), VALUE_AT + 40
     for j, (x, word) in enumerate(zip(TERMS, WORDS, strict=True)):
         row = VALUE_AT + 4 + 26 * j

@@ -208,14 +208,12 @@ def _jar(scene, name, reader, read, state, at, new=None, dim=False, whole=False)
             come = {"start": start}
         scene.rect(f"{layer} {i}", x, y + top, WIDE, thick, _colour(i), round=1, line=0,
                    tint=0.3 if dim and i else 1, when=when, **come)  # fmt: skip
-        come = {"start": {"y": READ_AT + 6}} if i == new else {}
-        word, middle = f"{layer} word {i}", y + top + thick / 2 + 6
-        if thick > 17 and not whole and (i == 0 or (len(read) == 6 and not dim)):
-            scene.text(word, x + WIDE / 2, middle, read[i], "paper", bold=True, room=WIDE - 4,
-                       when=when, **come)  # fmt: skip
-        elif i == 0 and not whole:  # the film follows this word: without room, it's named beside
-            scene.text(word, x + WIDE + 8, middle, read[i], COLOURS[0], anchor="start", bold=True,
-                       when=when)  # fmt: skip
+        inside = thick > 17  # the first word, which the film follows, is else named beside
+        if not whole and (i == 0 or (inside and len(read) == 6 and not dim)):
+            come = {"start": {"y": READ_AT + 6}} if i == new else {}
+            at = (WIDE / 2, "paper", "middle") if inside else (WIDE + 8, COLOURS[0], "start")
+            scene.text(f"{layer} word {i}", x + at[0], y + top + thick / 2 + 6, read[i], at[1],
+                       anchor=at[2], bold=True, room=WIDE - 4, when=when, **come)  # fmt: skip
     scene.rect(f"{name}{reader} jar", x - 3, y - 3, WIDE + 6, high + 6, "none", "ink",
                when=(0.3, 0.5) if second else moves)  # fmt: skip
 

@@ -84,11 +84,9 @@ def test_the_first_word_loses_the_room_in_the_state_that_the_alt_text_says():
         named = {name: shape.get("text") for name, shape in scene["shapes"].items()}
         assert [named[f"left {i}"] for i in range(n)] == [f"{share}%" for share in shares[:n]]
         assert [named[f"evenly {i}"] for i in range(n)] == [f"{1 / (i + 1):.0%}" for i in range(n)]
-    first, last = scenes[0]["shapes"], scenes[-1]["shapes"]
-    arrows = {name for name in first if name.startswith("goes in")}  # all words go into both
-    assert arrows == {"goes in back", "goes in forth"}
-    named = [name for name in last if name.endswith(" word 0")]  # “le” has its name in every jar
-    assert len(named) == 4
+    assert {"goes in back", "goes in forth"} < scenes[0]["shapes"].keys()  # each with all words
+    last = scenes[-1]["shapes"]
+    assert sum(name.endswith(" word 0") for name in last) == 4  # “le” has its name in every jar
     high = [last[f"{name}forth jar"]["height"] for name in ("", "long ")]
     assert high[0] == high[1]  # the jars stay as small
     assert last["long forth 0"]["height"] / (high[1] - 6) == pytest.approx(far_on[-1][0], abs=0.001)
@@ -125,11 +123,9 @@ def test_in_the_plane_all_numbers_follow_from_the_words_and_matrices_that_it_sho
     def shown(name):
         return torch.tensor([literal_eval(said[f"{name} {i}"]) for i in range(4)], dtype=float)
 
-    axis = one_plane.FOOT[0]  # doesn't run through what's written beside it
-    passed = [shape for name, shape in shapes if name.startswith("passed")]
-    assert all(
-        (one["x"] < axis, one["anchor"]) in {(True, "end"), (False, "start")} for one in passed
-    )
+    passed = [shape for name, shape in shapes if name.startswith("passed")]  # beside the axis
+    sides = {(shape["anchor"], shape["x"] < one_plane.FOOT[0]) for shape in passed}
+    assert sides == {("end", True), ("start", False)}
     words, values = shown("ink"), shown("value")
     q, k, v = (shown(f"W_{one} entry").view(2, 2) for one in "QKV")
     torch.testing.assert_close((shown("key"), values), (words @ k, words @ v))
