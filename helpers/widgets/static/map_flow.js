@@ -280,10 +280,10 @@ export function followed(scene, model, follow, reach = Infinity) {
       const named = [];
       for (let key = 0; key < mean.cols; key++) {
         const weight = valueAt(mean, row, key);
-        if (weight < 0.02 || (!cross && key === row)) continue;
+        if (!weight || (!cross && key === row)) continue;
         named.push({ token: (cross ? model.encoder : stack).tokens[key], weight });
         // Narrow: the memory is a screen away.
-        if (cross && m.narrow) continue;
+        if (weight < 0.02 || (cross && m.narrow)) continue;
         const end = [x + width + (cross ? -4 : 1), stack.y(row, i + 1)];
         const way = cross
           ? [...sublayer.way(key), [sublayer.enters, end[1]], end]
@@ -316,8 +316,8 @@ export function followed(scene, model, follow, reach = Infinity) {
   };
   const named = (p) => {
     for (const [each, colour, place] of words) namedBands(p, each, p.theme[colour], place);
-    const [x, y] = (model.stacks.length < 2 && words[0]?.[2]) || [];
-    if (x) p.text("most weight on:", x - 4, y + 0.5, { size: 12, align: "right", color: p.theme.muted });
+    const [x, y] = (model.stacks.length < 2 && words[0]?.[0].length && words[0][2]) || [];
+    if (x) p.text("besides itself, most on:", x - 4, y + 0.5, { size: 12, align: "right", color: p.theme.muted });
     if (stack.image) scene.saysOf(p, stack.tokens[row]);
     if (shares.length) memoryNames(p, scene, model, shares);
   };

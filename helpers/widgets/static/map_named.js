@@ -29,7 +29,7 @@ export function tag(p, words, x, y, style = {}) {
 export function namedBands(p, words, color, [x, y, end]) {
   const [{ token, weight } = { weight: 0 }] = words.toSorted((a, b) => b.weight - a.weight);
   const said = `${token} ${percent(weight)}`;
-  if (weight >= NAMED && 1.08 * textWidth(said, 12) + 6 <= end - x) tag(p, said, x, y, { color });
+  if (weight && 1.08 * textWidth(said, 12) + 6 <= end - x) tag(p, said, x, y, { color });
 }
 
 // Beside the memory every source token has its name, and its share where it has one.
