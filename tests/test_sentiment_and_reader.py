@@ -9,6 +9,7 @@ from explorer_promises import check_that_every_change_shows, check_the_still_pic
 
 from helpers.data.questions import xquad
 from helpers.data.reviews import film_reviews, product_reviews
+from helpers.models.lora import LoRALinear
 from helpers.pretrained.reader import WINDOW, load_reader
 from helpers.pretrained.sentiment import load_sentiment
 from helpers.training.metrics import answer_exact_match, answer_f1
@@ -29,6 +30,11 @@ def reader():
 @pytest.fixture(scope="module")
 def sentiment():
     return load_sentiment()
+
+
+def test_no_copy_of_the_mapped_weights_is_made(sentiment):
+    matrices = [layer for layer in sentiment.model.modules() if isinstance(layer, LoRALinear)]
+    assert matrices and not any(layer.base.weight.requires_grad for layer in matrices)
 
 
 @pytest.mark.weekly
