@@ -48,7 +48,7 @@ def test_what_is_cut_short_stands_in_the_lesson(name):
     before = [cell.source for cell in notebook.cells]
     for whole, _ in shortened.SHORTER[name]:
         found = sum(whole in source for source in before)
-        assert found == 1, f"tests/shortened.py: {whole!r} is in {found} cells; what is there now?"
+        assert found == 1, f"shortened.toml: {whole!r} is in {found} cells; what is there now?"
     shortened.cut(name, notebook)
     cells = [cell for cell in notebook.cells if cell.source.startswith(shortened.NO_CLAIMS)]
     assert all(shortened.LIVE in cell.metadata["tags"] for cell in cells)
