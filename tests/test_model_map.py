@@ -537,6 +537,7 @@ def test_the_tour_speaks_of_this_trace(trace):
     assert "12 tokens" in first
     assert "256 learned numbers" in first
     row = view._tour[1]["written"]
+    assert row == view.written  # it stays with the word that the map begins with
     mean = trace.decoder.layers[-1][1].heads.weights.mean(0)[row]
     key = trace.encoder.tokens[int(mean.argmax())].removeprefix("▁")
     assert f"“{key}” gets {100 * mean.max():.0f}% of the weight" in second

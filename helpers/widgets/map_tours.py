@@ -137,9 +137,8 @@ STEPS = {
         {"follow": "{follow_target}", "written": "{written}"},
     ),
     "output": (
-        "The vector of “{read}”, the last token so far, becomes one score per token of the "
-        "vocabulary. A softmax turns these into probabilities, which sum to 1: {next_share} "
-        "for “{next}”{drawn}.",
+        "The last vector, that of “{read}”, becomes one score per token of the vocabulary. A "
+        "softmax turns the scores into probabilities: “{next}” gets {next_share}{drawn}.",
         {"parts": ["output"], "written": "{written}"},
     ),
     "classes": (
@@ -388,7 +387,7 @@ def _next_words(trace, row, token, share):
         "costs": f"{-math.log(least):.2f}",
         "read": _tokens(trace.decoder.tokens)[row],
         "next": token,
-        "drawn": "" if trace.encoder else ", which was drawn",
+        "drawn": " and was drawn",
         "next_share": percent(share),
         "written": row,
         "last": len(trace.written) - 1,
@@ -406,12 +405,15 @@ def _target_words(trace, source, off):
     rows = [i for i, token in enumerate(written) if _is_word(token)] or [0]
     words = [i for i, token in enumerate(source) if _is_word(token)] or [0]
     shares = _shares(trace)
-    # A weight and a probability that look equal would be taken for one number.
-    differ = [i for i in rows if percent(mean[i].max().item()) != percent(shares[i])]
-    row = max(differ or rows, key=lambda i: mean[i, words].max().item())
+    # The word that the map begins with, unless its row looks at nothing in particular.
+    clear = [i for i in rows[-1:] if mean[i, words].max() > 0.5]
+    row = max(clear or rows, key=lambda i: mean[i, words].max().item())
     key = mean[row].argmax().item()
     head = heads[cross.heads.weights[heads, row, key].argmax().item()]
+    # A weight and a probability that look equal would be taken for one number.
+    alike = percent(mean[row].max().item()) == percent(shares[row])
     return _next_words(trace, row, written[row], shares[row]) | {
+        "drawn": ", by chance as much as the weight before" if alike else "",
         "looked_at": source[key],
         "looked_share": percent(mean[row, key].item()),
         "cross_head": head + 1,

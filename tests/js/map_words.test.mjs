@@ -121,7 +121,9 @@ test("a cross-attention names the word that a row writes and the one it takes fr
   const [reads, writes, source] = [["<bos>", "a", "dog"], ["a", "dog", "<eos>"], ["un", "chien", "<eos>"]];
   const weights = [[0.6, 0.3, 0.1], [0.01, 0.98, 0.01], [0.05, 0.05, 0.9]];
   const cross = sublayerOf(weights, { kind: "cross-attention" });
-  const told = sayPurpose(purposeOf(cross, 0, stackOf(reads, { written: writes }), source), "a row");
+  const purpose = purposeOf(cross, 0, stackOf(reads, { written: writes }), source);
+  assert.equal(purpose.short, "dog ← chien 98%"); // in the layer, where the head has few words
+  const told = sayPurpose(purpose, "a row");
   assert.equal(told, "Here, a row takes 83% of its mixture from one source token, on average; the row that writes “dog” takes 98% from “chien”.");
 });
 

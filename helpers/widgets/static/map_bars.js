@@ -181,6 +181,9 @@ export class Bars {
       const steps = this.left < 0 ? `: ${tour.length} step${tour.length > 1 ? "s" : ""}` : null;
       const look = { class: "mm-main", "data-steps": steps };
       this.tour.replaceChildren(button(words, Math.max(0, this.left), "on", look));
+      const forget = () => this.showTour((this.left = -1));
+      if (this.left >= 0)
+        this.tour.append(button("✕", -1, "leave", { "aria-label": "Leave the tour", onclick: forget }));
     } else {
       const last = stop === tour.length - 1;
       this.tour.replaceChildren(

@@ -73,9 +73,9 @@ function layerSizes(model, width, room, stack, sublayers) {
   const pitch = across ? (stack.image ? 8 : 16) : clamp((room - top - 46) / stack.n, 3, 44);
   const label = stack.image ? 56 : clamp(namesWidth(stack.tokens, pitch, 14) + 10, 40, Math.max(96, width * 0.16));
   const gap = clamp(width / 80, 3, 14);
-  // Units of width: a strip 1, heads 2.6, hidden 2; what the gaps leave is shared out.
+  // Units of width: a strip 1, heads 3.4, hidden 2; what the gaps leave is shared out.
   const norm = model.normFirst ? 1 : 0;
-  const units = ({ heads }) => (across ? 4 : heads ? 2.6 : 2);
+  const units = ({ heads }) => (across ? 4 : heads ? 3.4 : 2);
   const beside = across ? sublayers.slice(0, 1) : sublayers;
   const all = beside.reduce((sum, one) => sum + norm + units(one) + 2, 1);
   const gaps = 1 + beside.length * (norm + 4);
@@ -213,7 +213,7 @@ function heads(scene, where, place, g, sublayer, x, wide) {
   const waysOf = ({ short }, h) => [
     `head ${h + 1}: ${short}`,
     `${h + 1}: ${short}`,
-    `${h + 1}: ${short.replace(/ \d+%$/, "")}`,
+    `${h + 1}: ${short.replace(/ [>\d.]+%$/, "")}`,
     `head ${h + 1}`,
     `${h + 1}`,
   ];

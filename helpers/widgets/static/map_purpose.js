@@ -1,7 +1,7 @@
 // The map, what a head is for: where a token takes its mixture from on this sentence, measured on
 // the head's own weights.
 
-import { percent } from "./map_scene.js";
+import { brief, percent } from "./map_scene.js";
 import { valueAt } from "./map_trace.js";
 import { isWord } from "./text.js";
 
@@ -54,11 +54,14 @@ function measured(head, cross, stack, keys) {
   if (cross && single >= clear) {
     const words = all.filter((row) => [keys[largest[row]], stack.written[row]].every(isWord));
     const row = words.reduce((a, b) => (a >= 0 && at(a, largest[a]) >= at(b, largest[b]) ? a : b), -1);
-    const example =
-      row < 0
-        ? ""
-        : `the row that writes “${stack.written[row]}” takes ${percent(at(row, largest[row]))} from “${keys[largest[row]]}”`;
-    return { ...told({ share: single, words: "one source token", short: "one token" }), example };
+    const most = told({ share: single, words: "one source token", short: "one token" });
+    if (row < 0) return most;
+    const [word, share, key] = [stack.written[row], brief(at(row, largest[row])), keys[largest[row]]];
+    return {
+      ...most,
+      short: `${word} ← ${key} ${share}`,
+      example: `the row that writes “${word}” takes ${share} from “${key}”`,
+    };
   }
   const close = (row) => keys.map((_, key) => key).filter((key) => Math.abs(key - row) < 3 && head.allowed(row, key));
   // Only rows that could look further, and more than an even spread puts there.
