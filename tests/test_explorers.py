@@ -41,7 +41,7 @@ from helpers.widgets.ward_round import ALL, WARD, WardRound, chart
 from notebooks import build
 
 CHANGES = {
-    WardRound: {"patient": "B", "module": 2, "word": 4},
+    WardRound: {"patient": "B", "module": 2, "word": 4, "guess": "D"},
     DotProducts: {"q_x": -1.0, "q_y": 2.0, "a_x": 0.0, "a_y": -2.0, "b_x": 3.0, "b_y": 1.0},
     KernelRegression: {"query": 4.0, "width": 1.0, "curve": False},
     SoftmaxTemperature: {"temperature": 0.1, "first": -1.0, "second": 3.0, "third": 3.0,
@@ -390,41 +390,56 @@ def test_the_patterns_widget_counts_what_its_mask_holds(causal):
     assert "has key" not in AttentionPatterns(layers=1).svg
 
 
-def test_the_ward_round_asks_where_it_begins_and_judges_each_suspicion():
+def test_the_ward_round_shows_a_symptom_counts_looks_and_judges_each_guess():
     assert {name for name in ALL if chart(name)[1] is not None} == {n for n, *_ in WARD.values()}
-    widget, places = WardRound(), set()
-    for widget.patient, (name, *_) in WARD.items():
-        first, last = widget.numbers["first"], len(widget.numbers["modules"]) - 1
-        assert widget.module == last != first  # nothing is given away
+    widget, symptoms, orders = WardRound(), set(), set()
+    for letter, (name, _, opening, fault, *_, why) in WARD.items():
+        widget.patient = letter
+        first, moved = widget.numbers["first"], widget.numbers["moved"]
+        assert (widget.module, widget.word) == opening
+        symptoms.add((ALL[name].model, widget.tell()[1:], tuple(moved.flatten().tolist())))
         assert ALL[name].complaint in widget.describe()
-        for widget.module in range(last):
-            verdict = widget.tell()[2]
-            found = widget.module == first
-            assert verdict.startswith("Yes") == found == (">mended<" in widget.svg)
-            assert ("✓" in widget.svg) == (widget.module >= first)  # it stays once it's found
+        faults = [one["guess"] for one in clicks(widget) if "guess" in one]
+        orders.add(tuple(faults))
+        others = [one for one in faults if one != letter]
+        looks = {(module, opening[1]) for module in (0, first)} - {opening}
+        for number, widget.guess in enumerate(others, 1):
+            shown = widget.describe()
+            assert f"With “{WARD[widget.guess][3]}”, {WARD[widget.guess][4]}" in shown
+            assert (f", {number} guess" in widget.svg, "✓" in widget.svg, why in shown) == (1, 0, 0)
+        for widget.module in (0, first, first):
             assert max(map(len, widget.tell()[1:])) < 57  # one line each: the list stays there
-            assert ("up to here" in verdict) == (widget.module < first)
-        widget.module = first
-        *maps, code, why = (sheet.height for sheet in widget.draw())
-        assert max(*maps) + max(code, why) <= 600  # times 0.71: 600 in all, where they all shrink
-        places.add(path := widget.numbers["modules"][first][0])
+        widget.guess = letter
+        said = f"Found with {len(looks)} look{'s' * (len(looks) > 1)}, 6 guesses."
+        assert widget.tell()[2] == said
+        assert f"Yes, “{fault}”. Why? {why}" in widget.describe()
+        assert all(words in widget.svg for words in (">mended<", ">before<", "✓"))
+        *maps, code, judged = (sheet.height for sheet in widget.draw())
+        assert max(*maps) + max(code, judged) <= 600  # times 0.71: in all, where they all shrink
+        widget.module = 0  # what is looked at afterwards doesn't count
+        assert widget.tell()[2] == said
+        path = widget.numbers["modules"][first][0]
         assert ALL[name].where.endswith(path)
         model, options = admit(name)
         assert examine(model, **options).findings[0].name == ALL[name].finding
         for path, moved, may in widget.numbers["modules"]:  # words as `tell` has them
             assert may.all() or not may.triu(1).any(), path
             assert may.all() or not ((moved != may) & moved).tril().any(), path
-    assert len(places) == 3
+    assert len(symptoms) == len(WARD)
+    assert len(orders) == len(WARD)
     told = [label for label, _ in widget._shown["controls"][0]["options"]]
     assert all(label.endswith("” ✓") for label in told)
-    assert "The complaint says which" in WardRound(patient="F", module=1).tell()[2]
+    widget.patient = "A"  # who was found stays found, until all starts again
+    assert "Found with" in widget.tell()[2]
+    widget.controls["Start again"].click()
+    assert ">0 looks, 0 guesses<" in widget.svg
     said = "10 of 11 outputs change too early, 10 ignore a word."
     assert WardRound(patient="D", module=3).tell()[1] == said
-    assert "Word 5 changes 11 outputs (healthy: 7)." in WardRound(word=5).tell()[1]
-    mended = WardRound(word=11, module=1)  # the grid pressed is the healthy one now
+    assert "Word 5 changes 11 outputs (healthy: 7)." in WardRound(module=3, word=5).tell()[1]
+    mended = WardRound(module=1, word=11, guess="A")  # the grid pressed is the healthy one now
     assert "Word 11 changes 1 output (before: 11)." in mended.tell()[1]
-    assert ("○" in mended.svg, "○" in WardRound(patient="D").svg) == (False, True)
-    signs = re.findall(r"mono[^>]*>([−+])<", WardRound(patient="F", module=1).svg)
+    assert ("○" in WardRound(patient="D", guess="D").draw()[1].to_svg()) is False
+    signs = re.findall(r"mono[^>]*>([−+])<", WardRound(patient="F", guess="F").svg)
     assert signs == ["+", "+", "−", "−"]
 
 

@@ -1,10 +1,11 @@
-"""The ward round: change a word at a time, and find the module at which an illness begins."""
+"""The ward round: look at what a broken model's parts depend on, and name the fault."""
 
 import functools
+import random
 import re
 from difflib import ndiff, unified_diff
 from pathlib import Path
-from textwrap import dedent
+from textwrap import dedent, wrap
 
 import torch
 import traitlets
@@ -18,22 +19,34 @@ from helpers.widgets.svg import PALE, Sheet, lines_of_text
 
 SHOWN = ("embedding", "self_attention", "cross_attention", "encoder", "output")
 ALL = PATIENTS | ELSEWHERE
-# Those whose fault moves what it mustn't, by letters and words that don't give it away; and why.
+# Those whose fault moves what it mustn't, by letters and words that don't give it away: the part
+# and the word that show it first, the fault, the grid that it makes, and why.
 WARD = {
-    "A": ("no mask", "falls too fast",
+    "A": ("no mask", "falls too fast", (6, 0), "no mask",
+          "every grid would be full from layer 1’s self-attention on, and later words have weight.",
           "Nothing is masked, so the next word can be copied. After a late mask its weight is 0, "
           "and the loss would only be “too good”."),
-    "B": ("its own keys", "always the same", "Its keys and values don’t come from the source."),
-    "C": ("down the sentence", "fine maps", "Each mean is over all words, later ones, too."),
-    "D": ("flipped", "cheats and forgets", "The mask hides the past and shows the future."),
-    "E": ("heads", "only copies", "Each vector is put together from heads of several words."),
-    "F": ("too late", "too good",
+    "B": ("its own keys", "always the same", (7, 0), "wrong keys and values",
+          "no word of the source would change anything after cross-attention.",
+          "Its keys and values don’t come from the source."),
+    "C": ("down the sentence", "fine maps", (1, 0), "norm over the words",
+          "layer 1’s self-attention would be right, and all of layer 1 the first full grid.",
+          "Each mean is over all words, later ones, too."),
+    "D": ("flipped", "cheats and forgets", (5, 0), "mask inverted",
+          "outputs would ignore the words before their own, and change with those after it.",
+          "The mask hides the past and shows the future."),
+    "E": ("heads", "only copies", (1, 0), "heads scrambled",
+          "layer 1’s self-attention would show several staircases, and only later parts be full.",
+          "Each vector is put together from heads of several words."),
+    "F": ("too late", "too good", (1, 11), "mask after softmax",
+          "every grid would be full from layer 1’s self-attention on, though later words have the "
+          "weight 0.",
           "Later words have the weight 0, so there’s a mask. It comes too late: they are already "
           "in the softmax’s sum."),
 }  # fmt: skip
-ALIKE = ("no mask", "too late")  # a change of a word can't tell them apart
+UNSEEN = 20  # no module: a patient's opening view
 MOVED = 1e-5  # relative to the largest output
-ROW, LIST, MAP = 34, 238, 264  # pixels: a module's height, and widths; two maps beside the list
+ROW, LIST, MAP, FAULTS = 34, 238, 264, 284  # pixels: a module's height, and widths side by side
 TOKEN = re.compile(r'\s+|"[^"]*"|\.?\w+\(*|\W')
 LETTER, COLUMNS, PITCH = 10.2, 36, 22  # of code: pixels, and how many letters fit on a phone
 
@@ -62,7 +75,7 @@ def chart(name):
 
 def _plain(path):
     """Say in words where a module is: "layers.0.self_attention" is "layer 1, self-attention"."""
-    path = path.replace("layers", "layer").replace("_", "-")
+    path = (path or "the whole model").replace("layers", "layer").replace("_", "-")
     return re.sub(r"\.(\d)", lambda found: f" {int(found[1]) + 1}", path).replace(".", ", ")
 
 
@@ -82,35 +95,63 @@ def _difference(name):
 
 
 class WardRound(Explorer):
-    """Where does it begin? Press the module that you suspect in an ill Transformer.
+    """What is broken? Look at a part of an ill Transformer, or at a word, and name the fault.
 
-    State: `patient`, a letter of `WARD`; `module`, numbered from the input; `word`, 0 for all.
+    State: `patient`, a letter of `WARD`; `module`, numbered from the input; `word`, 0 for all;
+    `guess`, the patient whose fault it's said to be.
     """
 
     patient = traitlets.Enum(tuple(WARD), "A").tag(state=True)
-    module = traitlets.Int(20, min=0, max=20).tag(state=True)
+    module = traitlets.Int(UNSEEN, min=0, max=UNSEEN).tag(state=True)
     word = traitlets.Int(0, min=0, max=13).tag(state=True)
+    guess = traitlets.Enum(("", *WARD), "").tag(state=True)
 
     def build(self):
-        self._mended = set()
-        self.observe(lambda _: self.take({"module": 20, "word": 0}), names="patient")
+        self._forget()
+        self.observe(self._open, names="patient")
+        self.choice("patient", "Patient", ())
+        self.button("Start again", self.reset)
+
+    def _forget(self):
+        self._notes = {letter: (set(), []) for letter in WARD}  # views and guesses
+
+    def reset(self, *_):
+        self._forget()
+        super().reset()
+
+    def _open(self, _):
+        found = self.patient in self._notes[self.patient][1]
+        self.take({"module": UNSEEN, "word": 0, "guess": self.patient * found})
 
     def compute(self):
-        modules, first = chart(WARD[self.patient][0])
+        """Count what was looked at and guessed before the fault was found; the opening is free."""
+        name, _, opening, *_ = WARD[self.patient]
+        modules, first = chart(name)
+        if self.module == UNSEEN:
+            with self.together():
+                self.module, self.word = opening
         self.module = min(self.module, len(modules) - 1)
         path, moved, may = modules[self.module]
         self.word = min(self.word, moved.shape[1])
-        self._mended |= {self.patient} if self.module == first else set()
-        ticks = {letter: " ✓" * (letter in self._mended) for letter in WARD}
+        looks, guesses = self._notes[self.patient]
+        if self.patient not in guesses:
+            looks |= {(self.module, self.word)} - {opening}
+            guesses += [self.guess] * (self.guess not in ("", *guesses))
+        ticks = {letter: " ✓" * (letter in self._notes[letter][1]) for letter in WARD}
         patients = [(f"{one}: “{WARD[one][1]}”{tick}", one) for one, tick in ticks.items()]
         self.choice("patient", "Patient", patients)
-        return {"modules": modules, "path": path or "the whole model", "moved": moved, "may": may,
-                "odd": moved != may, "first": first}  # fmt: skip
+        seen, said = len(looks), len(guesses)
+        counted = f"{seen} look{'s' * (seen != 1)}, {said} guess{'es' * (said != 1)}"
+        return {"modules": modules, "path": path, "moved": moved, "may": may, "odd": moved != may,
+                "first": first, "counted": counted,
+                "found": self.guess == self.patient}  # fmt: skip
+
+    def describe(self):
+        return " ".join((*self.tell(), *self._judged()))
 
     def tell(self):
-        """Repeat the complaint, say what changes that mustn't or doesn't, and judge a suspicion."""
-        moved, odd, first = (self.numbers[name] for name in ("moved", "odd", "first"))
-        name, found = WARD[self.patient][0], self.module == first
+        """Repeat the complaint, say what changes that mustn't or doesn't, and what to do next."""
+        moved, odd, found = (self.numbers[name] for name in ("moved", "odd", "found"))
         early, missed = (int(cells.any(1).sum()) for cells in (odd & moved, odd & ~moved))
         told = [f"{early} of {len(odd)} outputs change too early"] * bool(early)
         told += [f"{missed} {'' if early else 'outputs '}ignore a word"] * bool(missed)
@@ -120,42 +161,63 @@ class WardRound(Explorer):
             now, due = (int(cells[:, self.word - 1].sum()) for cells in (moved, moved ^ odd))
             shown, other = (due, f"before: {now}") if found else (now, f"healthy: {due}")
             said = f"Word {self.word} changes {shown} output{'s' * (shown != 1)} ({other})."
+        asked = "Is it right one part further up? Then it begins here."
         if found:
-            asked = f"Yes, it begins here: “{ALL[name].finding}”."
-            if name in ALIKE:
-                asked = "Yes: no mask, or a late one. The complaint says which."
+            asked = f"Found with {self.numbers['counted']}."
         elif not told:
-            asked = "No: up to here all is well. Look further down."
-        elif self.numbers["path"] == "the whole model":
-            asked = "Where does it begin? Press a part, or a word’s column."
-        else:
-            asked = "No: something further up is already wrong."
-        return f"“{ALL[name].complaint}”", said, asked
+            asked = "Up to here all is well. Does it begin further down?"
+        elif not self.numbers["path"]:
+            asked = "Where does it begin? Look at a part, or a word’s column."
+        return f"“{ALL[WARD[self.patient][0]].complaint}”", said, asked
+
+    def _judged(self):
+        """Say what the grid would be if the guess were right, or why it is; nothing without one."""
+        if not self.guess:
+            return ()
+        *_, fault, would, why = WARD[self.guess]
+        if self.numbers["found"]:
+            return f"Yes, “{fault}”. Why?", why
+        return f"No. With “{fault}”,", would
 
     def draw(self):
-        """Draw the modules and what they depend on; once it's found, also its lines, and why."""
+        """Draw the parts, what the chosen one depends on, and the faults or the mended lines."""
         ill, well = self.numbers["moved"], self.numbers["may"]
-        if self.module != self.numbers["first"]:
-            maps = self._draw_map("this patient", ill), self._draw_map("healthy", well, spare=True)
-            return [self._draw_modules(), *maps]
+        if not self.numbers["found"]:
+            return [self._draw_modules(), self._draw_map("this patient", ill), self._draw_faults()]
         maps = self._draw_map("mended", well), self._draw_map("before", ill, spare=True)
-        why = lines_of_text(("Why?", WARD[self.patient][2]), 326, 33, PITCH)
+        why = lines_of_text(self._judged(), 326, 33, PITCH)
         return [self._draw_modules(), *maps, self._draw_code(), *why]
 
     def _draw_modules(self):
         modules = self.numbers["modules"]
         names = Sheet(LIST, 26 + ROW * len(modules), 24 / ROW)
-        names.text(0, 16, "Press what you suspect", INK, bold=True)
+        names.text(0, 16, "Look at a part", bold=True)
         for i, (path, *_) in enumerate(modules):
             chosen, y = i == self.module, 27.5 + ROW * i
             names.rect(0, y, LIST, ROW - 3, BLUE if chosen else PALE, round=4)
-            label = _plain(path) or "the whole model"
+            label = _plain(path)
             names.text(8, y + 21, label, "white" if chosen else INK)
-            found = self.patient in self._mended and i == self.numbers["first"]
+            found = self.numbers["found"] and i == self.numbers["first"]
             names.rect(LIST - 24, y, 24 * found, ROW - 3, GREEN, round=4)
             names.text(LIST - 12, y + 21, "✓" * found, "white", anchor="middle", bold=True)
-            names.target(0, y - 1.5, LIST, ROW, f"Suspect {label}", module=i)
+            names.target(0, y - 1.5, LIST, ROW, f"Look at {label}", module=i)
         return names
+
+    def _draw_faults(self):
+        """Draw the faults to choose from, for each patient in another order, and the verdict."""
+        sheet = Sheet(FAULTS, 30 + ROW * len(WARD) + PITCH * 5, 24 / ROW)
+        sheet.text(0, 16, "Which fault?", bold=True)
+        sheet.text(FAULTS, 16, self.numbers["counted"], GREY, anchor="end")
+        order = random.Random(f"ward {self.patient}").sample(list(WARD), len(WARD))
+        for i, letter in enumerate(order):
+            y, chosen, fault = 27.5 + ROW * i, letter == self.guess, WARD[letter][3]
+            tried = " ✗" * (letter in self._notes[self.patient][1])
+            sheet.rect(0, y, FAULTS, ROW - 3, BLUE if chosen else PALE, round=4)
+            sheet.text(8, y + 21, fault + tried, "white" if chosen else INK)
+            sheet.target(0, y - 1.5, FAULTS, ROW, f"The fault: {fault}", guess=letter)
+        for i, line in enumerate(wrap(" ".join(self._judged()), 33)):
+            sheet.text(0, 48 + ROW * len(WARD) + PITCH * i, line)
+        return sheet
 
     def _draw_map(self, title, seen, spare=False):
         """Draw which outputs move with which word; one map can be pressed, the other is `spare`."""

@@ -144,11 +144,12 @@ with torch.no_grad():
 # the change upwards from module to module. Stop at the first one that's given what it should be given, and returns
 # something that it shouldn't.
 #
-# The widget below changes every word of a sentence in turn, and shows which positions of each module's output move,
-# beside those that move in a healthy model. Each row stands for an output position, and each column for the word that
-# was changed. In a decoder, a word is allowed to move only its own position and later ones. Four of this page's twelve
-# patients give themselves away like this, and two others wait beside them whose fault lies elsewhere. Press the module
-# that you suspect: is it where the trouble begins? The other eight move only what they should.
+# The widget below changes every word of a sentence in turn, and shows which positions of each module's output move. Each
+# row stands for an output position, and each column for the word that was changed. What a healthy model would do
+# otherwise is orange: in a decoder, a word is allowed to move only its own position and later ones. Four of this page's
+# twelve patients give themselves away like this, and two others wait beside them whose fault lies elsewhere. Each opens
+# with a symptom. Look at other modules until you know where the trouble begins, then name the fault. The fewer looks
+# and guesses, the better. The other eight patients move only what they should.
 
 # %%
 WardRound()
