@@ -491,112 +491,97 @@ def test_what_is_told_of_an_unforeseen_answer_is_true(label):
 # In the learner's own code.
 
 
-def _residual(x):
-    weights = (x @ x.T).softmax(-1)
-    return weights @ x + x
+def answer_to(name, body):
+    """Write an answer as a learner would: the exercise's arguments, and a body of a few lines."""
+    arguments = inspect.signature(EXERCISES[name].reference)
+    text = f"def answer{arguments}:\n" + textwrap.indent(textwrap.dedent(body).strip(), "    ")
+    if "\n" not in body:
+        text = text.replace("    ", "    return ", 1)
+    linecache.cache[body] = (len(text), None, text.splitlines(True), body)
+    # A notebook has names that a function uses, too.
+    lesson = {"torch": torch, "math": math, "np": np, "scores": None}
+    exec(compile(text, body, "exec"), lesson)
+    return lesson["answer"]
 
 
-def _added_twice(x, sublayer, norm):
-    h = x + sublayer(norm(x))
-    return x + h
-
-
-def _one_gate_less(x, hidden, cell, w_x, w_h, bias):
+ONE_GATE_LESS = """
     i, f, g, o = (x @ w_x + hidden @ w_h + bias).chunk(4, -1)
     new_cell = f.sigmoid() * torch.tanh(cell) + i.sigmoid() * g.tanh()
     return o.sigmoid() * new_cell.tanh(), new_cell
+"""
+SLIPS = [
+    ("simple_self_attention", "one slip", "`weights @ x + x`", """
+        weights = (x @ x.T).softmax(-1)
+        return weights @ x + x
+    """),
+    ("residual_pre_norm", "one slip", "in place of", """
+        h = x + sublayer(norm(x))
+        return x + h
+    """),
+    ("lstm_step", "one slip", "`cell` in place of `torch.tanh(cell)`", ONE_GATE_LESS),
+    ("scaled_dot_product_attention", "one slip", "the line `scores =", """
+        scores = query @ key.mT / math.sqrt(query.shape[-1])
+        scores = scores.masked_fill(torch.ones(scores.shape[-2:]).triu(1).bool(), -math.inf)
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -math.inf)
+        weights = scores.softmax(-1)
+        return weights @ value, weights
+    """),
+    ("scaled_dot_product_attention", "one step", "(mask == 0) * -1.0", """
+        scores = query @ key.mT / math.sqrt(query.shape[-1])
+        if mask is not None:
+            scores = scores + (mask == 0) * -1.0
+        weights = scores.softmax(-1)
+        return weights @ value, weights
+    """),
+    ("attention_context", "result thrown away", "line `scores.masked_fill(", """
+        if mask is not None:
+            scores.masked_fill(~mask, -math.inf)
+        weights = scores.softmax(-1)
+        return torch.einsum("bs,bsv->bv", weights, values), weights
+    """),
+    ("multi_head_attention", "hidden with a number", "line `scores =", """
+        q, k, v = (
+            (x @ w).unflatten(-1, (n_heads, -1)).transpose(1, 2) for w in (w_q, w_k, w_v)
+        )
+        scores = q @ k.mT / math.sqrt(q.shape[-1])
+        if mask is not None:
+            scores = torch.where(mask, scores, 1e-9)
+        return (scores.softmax(-1) @ v).transpose(1, 2).flatten(2) @ w_o
+    """),
+    ("simple_self_attention", "keepdim missing", "sum(dim=-1)` drops", """
+        powers = torch.exp(x @ x.T)
+        return powers / powers.sum(dim=-1) @ x
+    """),
+    ("general_scores", "entry by entry", "keys` multiplies", "(query @ w)[:, None] * keys"),
+    ("rnn_step", "one step", "`torch.maximum(from_word, from_state)`", """
+        from_word, from_state = x @ w_x, hidden @ w_h
+        return torch.tanh(torch.maximum(from_word, from_state) + bias)
+    """),
+    ("one_word", "one step", "and above it", """
+        query, key = x[i] @ w_k, x @ w_q
+        weights = (key @ query / math.sqrt(len(query))).softmax(-1)
+        return weights @ (x @ w_v)
+    """),
+    ("scaled_dot_product_attention", "one step", "and above it", """
+        scores = query @ key.mT / math.sqrt(query.shape[-1])
+        weights = scores.softmax(-1)
+        return (weights if mask is None else weights * mask) @ value, weights
+    """),
+    ("chat_prompt", "one slip", "Without `if turns[-1][0]", """
+        prompt = []
+        for speaker, ids in turns:
+            prompt += [user_id if speaker == "user" else assistant_id, *ids, end_id]
+        if turns[-1][0] != "user":
+            return prompt
+        return [*prompt, assistant_id]
+    """),
+]  # fmt: skip
 
 
-def _always_causal(query, key, value, mask=None):
-    scores = query @ key.mT / math.sqrt(query.shape[-1])
-    scores = scores.masked_fill(torch.ones(scores.shape[-2:]).triu(1).bool(), -math.inf)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -math.inf)
-    weights = scores.softmax(-1)
-    return weights @ value, weights
-
-
-def _minus_one_for_hidden(query, key, value, mask=None):
-    scores = query @ key.mT / math.sqrt(query.shape[-1])
-    if mask is not None:
-        scores = scores + (mask == 0) * -1.0
-    weights = scores.softmax(-1)
-    return weights @ value, weights
-
-
-def _fill_thrown_away(scores, values, mask=None):
-    if mask is not None:
-        scores.masked_fill(~mask, -math.inf)
-    weights = scores.softmax(-1)
-    return torch.einsum("bs,bsv->bv", weights, values), weights
-
-
-def _nearly_zero_for_hidden(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
-    q, k, v = (h.unflatten(-1, (n_heads, -1)).transpose(1, 2) for h in (x @ w_q, x @ w_k, x @ w_v))
-    scores = q @ k.mT / math.sqrt(q.shape[-1])
-    if mask is not None:
-        scores = torch.where(mask, scores, 1e-9)
-    return (scores.softmax(-1) @ v).transpose(1, 2).flatten(2) @ w_o
-
-
-def _without_keepdim(x):
-    powers = torch.exp(x @ x.T)
-    return powers / powers.sum(dim=-1) @ x
-
-
-def _not_added_up(query, keys, w):
-    return (query @ w)[:, None] * keys
-
-
-def _largest_of_two(x, hidden, w_x, w_h, bias):
-    from_word, from_state = x @ w_x, hidden @ w_h
-    return torch.tanh(torch.maximum(from_word, from_state) + bias)
-
-
-def _query_and_key_exchanged(x, i, w_q, w_k, w_v):
-    query, key = x[i] @ w_k, x @ w_q
-    weights = (key @ query / math.sqrt(len(query))).softmax(-1)
-    return weights @ (x @ w_v)
-
-
-scores = None  # as a notebook has names that a function uses, too
-
-
-def _hidden_too_late(query, key, value, mask=None):
-    scores = query @ key.mT / math.sqrt(query.shape[-1])
-    weights = scores.softmax(-1)
-    return (weights if mask is None else weights * mask) @ value, weights
-
-
-def _only_asked(turns, user_id, assistant_id, end_id):
-    prompt = []
-    for speaker, ids in turns:
-        prompt += [user_id if speaker == "user" else assistant_id, *ids, end_id]
-    if turns[-1][0] != "user":
-        return prompt
-    return [*prompt, assistant_id]
-
-
-@pytest.mark.parametrize(
-    ("name", "answer", "mistake", "said"),
-    [
-        ("simple_self_attention", _residual, "one slip", "`weights @ x + x`"),
-        ("residual_pre_norm", _added_twice, "one slip", "in place of"),
-        ("lstm_step", _one_gate_less, "one slip", "`cell` in place of `torch.tanh(cell)`"),
-        ("scaled_dot_product_attention", _always_causal, "one slip", "the line `scores ="),
-        ("scaled_dot_product_attention", _minus_one_for_hidden, "one step", "(mask == 0) * -1.0"),
-        ("attention_context", _fill_thrown_away, "result thrown away", "line `scores.masked_fill("),
-        ("multi_head_attention", _nearly_zero_for_hidden, "hidden with a number", "line `scores ="),
-        ("simple_self_attention", _without_keepdim, "keepdim missing", "sum(dim=-1)` drops"),
-        ("general_scores", _not_added_up, "entry by entry", "keys` multiplies"),
-        ("rnn_step", _largest_of_two, "one step", "`torch.maximum(from_word, from_state)`"),
-        ("one_word", _query_and_key_exchanged, "one step", "and above it"),
-        ("scaled_dot_product_attention", _hidden_too_late, "one step", "and above it"),
-        ("chat_prompt", _only_asked, "one slip", "Without `if turns[-1][0]"),
-    ],
-)
-def test_the_edit_or_the_step_is_told_in_the_learners_own_code(name, answer, mistake, said):
-    verdict = judge(name, answer)
+@pytest.mark.parametrize(("name", "mistake", "said", "body"), SLIPS)
+def test_the_edit_or_the_step_is_told_in_the_learners_own_code(name, mistake, said, body):
+    verdict = judge(name, answer_to(name, body))
     assert verdict.mistake == mistake, verdict
     assert said in verdict.message
     assert verdict.stages[0] in verdict.message
@@ -625,38 +610,37 @@ def test_an_answer_that_is_right_on_the_usual_inputs_alone_does_not_pass():
 
 
 def test_a_verdict_says_more_at_each_failure_and_a_hint_goes_on_from_it():
-    told = [exercises.check("lstm_step", _one_gate_less).message for _ in range(4)]
+    answer = answer_to("lstm_step", ONE_GATE_LESS)
+    told = [exercises.check("lstm_step", answer).message for _ in range(4)]
     assert "Look at the line `new_cell" in told[0]
     assert "in place of" not in told[1]
     assert told[0] != told[1] != told[2] == told[3]
     assert "in place of `torch.tanh(cell)`" in told[2]
     exercises.check("lstm_step", exercises.reference("lstm_step"))
-    verdict = exercises.check("lstm_step", _one_gate_less)
+    verdict = exercises.check("lstm_step", answer)
     assert verdict.message == told[0], "after a success it begins anew"
     assert "one slip" not in verdict._repr_html_(), "the title would tell at once"
     assert f"Your last attempt: {told[1]}" in str(exercises.hint("lstm_step"))
 
 
-def _wrong_way_round(x, memory, self_attention, cross_attention, feed_forward):
+WRONG_WAY_ROUND = """
     causal = torch.ones(x.shape[1], x.shape[1]).tril().bool()
     x = x + self_attention(x, x, x, causal)
     x = x + cross_attention(memory, x, x, None)
     return x + feed_forward(x)
-
-
-def _not_transposed(query, key):
-    return query @ key / math.sqrt(query.shape[-1])
+"""
 
 
 @pytest.mark.parametrize(
-    ("name", "answer", "mended"),
+    ("name", "body", "mended"),
     [
-        ("leaky_decoder", _wrong_way_round, "`cross_attention(x, memory, memory, None)` in place"),
-        ("scaled_scores", _not_transposed, "key.transpose(-2, -1)` in place of"),
+        ("leaky_decoder", WRONG_WAY_ROUND, "`cross_attention(x, memory, memory, None)` in place"),
+        ("scaled_scores", "query @ key / math.sqrt(query.shape[-1])",
+         "key.transpose(-2, -1)` in place of"),
     ],
-)
-def test_the_third_time_that_an_answer_raises_the_edit_is_told(name, answer, mended):
-    told = [exercises.check(name, answer) for _ in range(3)]
+)  # fmt: skip
+def test_the_third_time_that_an_answer_raises_the_edit_is_told(name, body, mended):
+    told = [exercises.check(name, answer_to(name, body)) for _ in range(3)]
     assert [verdict.mistake for verdict in told] == ["raised"] * 3
     assert mended not in told[1].message
     assert mended in told[2].message
@@ -819,18 +803,6 @@ def test_a_verdict_that_nothing_explains_shows_the_smallest_input():
     assert verdict.mistake == "differs"
     assert "length: 2" in verdict.message
     assert "Expected" in verdict.picture
-
-
-def answer_to(name, body):
-    """Write an answer as a learner would: the exercise's arguments, and a body of a few lines."""
-    arguments = inspect.signature(EXERCISES[name].reference)
-    text = f"def answer{arguments}:\n" + textwrap.indent(textwrap.dedent(body).strip(), "    ")
-    if "\n" not in body:
-        text = text.replace("    ", "    return ", 1)
-    linecache.cache[body] = (len(text), None, text.splitlines(True), body)
-    lesson = {"torch": torch, "math": math, "np": np}
-    exec(compile(text, body, "exec"), lesson)
-    return lesson["answer"]
 
 
 NORM = """
