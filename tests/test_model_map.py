@@ -12,7 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from ipywidgets import embed
 from nodes import MODULE, answered, needs_node
 
-from helpers.data.clothes import Pictures, clothes
+from helpers.data.clothes import CLASSES, Pictures, clothes
 from helpers.models.bert import BertConfig, BertEncoder
 from helpers.pretrained.storyteller import load_storyteller
 from helpers.pretrained.toy_models import load_toy
@@ -676,8 +676,14 @@ def test_another_picture_is_read_and_each_is_labelled_honestly():
     known = [each[1:3] for each in view._trace["choices"]]
     assert known == [["sneaker", "sneaker"], ["ankle boot", "sandal"]]
     assert view._trace["reads"] == 1
+    layers, network = view.trace.encoder.layers, view.trace.network
+    with torch.no_grad():
+        early = [network.head(network.norm(parts[-1].after[0])).softmax(-1) for parts in layers]
+    label = CLASSES.index(view._trace["right"])
+    ours = [share for _, share in view._trace["guesses"]]
+    assert numpy.allclose(ours, [shares[label] for shares in early], atol=1e-4)
     # After the last layer, the early answer is the answer.
-    assert view.trace.guesses[-1].token == view.trace.candidates[0][0].token == "sandal"
+    assert view.trace.guesses[-1][0].token == view.trace.candidates[0][0].token == "sandal"
     view.sentence = "2"
     assert "from 0 to 1" in view._refused
 

@@ -142,8 +142,8 @@ class Trace:
         Traces another sentence, so that the map can offer to; raises ValueError if it can't.
     text : str, default=""
         What was read, where tokens don't give it back.
-    guesses : list of Candidate, default=()
-        A ViT's likeliest class after every layer, were that layer the last.
+    guesses : list of list of Candidate, default=()
+        A ViT's classes after every layer, were that layer the last, likeliest first.
     aim : str, default=""
         How sure label smoothing made a ViT, in a sentence.
     choices : list of (Tensor, str, str, float), default=()
@@ -190,6 +190,13 @@ class Trace:
     def adds_positions(self):
         """Whether vectors of positions are added to the embeddings; rotary ones are not."""
         return bool(self.stacks[0].positions.any())
+
+    @property
+    def right(self):
+        """What a picture is labelled, where labels are known; else the model's own answer."""
+        if self.choices and int(self.text) >= 0:
+            return self.choices[int(self.text)][1]
+        return self.candidates[0][0].token if self.kind == "ViT" else ""
 
     def __repr__(self):
         """Name the model and the lengths: nothing that differs from run to run."""
@@ -364,7 +371,7 @@ def trace_vision(model, images, tokens, name, picture, classes):
     found, *guesses = (
         candidates_of(each, lambda ids: [classes[i] for i in ids]) for each in (logits, *early)
     )
-    about = {"guesses": [best for ((best, *_),) in guesses], "network": model}
+    about = {"guesses": [classes for (classes,) in guesses], "network": model}
     return Trace(name, True, stack, None, found, kind="ViT", image=picture, **about)
 
 

@@ -106,7 +106,8 @@ def pack_trace(trace) -> tuple[dict, bytes]:
             for found, token in zip(trace.candidates, trace.written, strict=False)
         ],
         "image": None if trace.image is None else packer.add(trace.image),
-        "guesses": [[one.token, round(one.probability, 5)] for one in trace.guesses],
+        "guesses": [_guess(found, trace.right) for found in trace.guesses],
+        "right": trace.right,
         "aim": trace.aim,
         "choices": [[packer.add(image), *more] for image, *more in trace.choices],
         "reads": int(trace.text) if trace.choices else -1,
@@ -184,6 +185,11 @@ def _mask(mask):
     if torch.equal(mask, torch.ones_like(mask).tril()):
         return "causal"
     return ["".join("01"[allowed] for allowed in row) for row in mask.tolist()]
+
+
+def _guess(found, right):
+    """Name the likeliest class, and how likely the right one is."""
+    return [found[0].token, round(next(x.probability for x in found if x.token == right), 5)]
 
 
 def _candidates(trace, tokens):

@@ -82,7 +82,8 @@ STEPS = {
     ),
     "guesses": (
         "Each layer adds to the class token's vector. Here is what the model would answer if it "
-        "stopped after that layer. After which layer is it sure?",
+        "stopped there, and the probability of “{right}”. From which layer on does the answer "
+        "stay?",
         {"parts": ["verdicts"]},
     ),
     "feed-forward": (
@@ -348,6 +349,7 @@ def _words(trace, off):
         "turned": f"{place}/q/{query}",
         "number": f"{place}/{query},{key}",
         "aim": trace.aim,
+        "right": trace.right,
     }
     if len(trace.stacks) == 2:
         return words | _target_words(trace, source, off)

@@ -620,9 +620,44 @@ def test_a_gpt_draws_one_token_after_the_other(offline):
     assert rows[0] > 10 * rows[1]
 
 
+@pytest.mark.parametrize("rows", [6, 9, 11])
+def test_what_a_gpts_head_does_is_counted_over_the_rows_that_are_drawn(offline, rows):
+    trace = gpt()
+    page = offline(model_map(trace, tour=["masked"], stop=0, written=rows - 1))
+    all_told = [page.locator(".mm-words").inner_text()]
+    for layer in range(1, 6) if rows == 6 else ():  # the prompt's rows, while it plays
+        page.get_by_label("Step of the computation").fill(str(3 + layer), force=True)
+        all_told.append(page.locator(".mm-words").inner_text())
+    for told in all_told:
+        layer, head = (int(re.search(rf"{name} (\d)", told)[1]) - 1 for name in ("layer", "head"))
+        weights = trace.decoder.layers[layer][0].heads.weights[head, :rows, :rows].numpy()
+        share = int(re.search(r"takes (\d+)%", told)[1])
+        if "token before it, on average of those that have one" in told:
+            counted = weights.diagonal(-1)
+        elif key := re.search("“(.*)”, on average of the later", told):
+            at = [token.strip() for token in trace.decoder.tokens].index(key[1])
+            counted = weights[at + 1 :, at]
+        else:
+            first, last = map(int, re.search(r"over rows (\d+) to (\d+)", told).groups())
+            assert last == rows
+            near = {"itself": 1, "itself and the two tokens before it": 3}
+            near = near[re.search("mixture from (.*?), on average", told)[1]]
+            assert first == near + 1  # the first that could look further
+            counted = [weights[row, : row + 1][-near:].sum() for row in range(near, rows)]
+        assert share == pytest.approx(100 * numpy.mean(counted), abs=0.6)
+
+
 def test_a_vits_picture_is_its_tokens_and_its_answer_a_class(offline):
     trace = vit()
     page = offline(model_map(trace, tour="15"))
+    slider = page.get_by_label("Step of the computation")
+    for layer, found in enumerate(trace.guesses):  # what the label has, whatever the answer is
+        slider.fill(str(3 + 2 * layer))
+        share = next(one.probability for one in found if one.token == "sneaker")
+        told = "; “sneaker” has" if found[0].token != "sneaker" else ", with"
+        told = f"the answer would now be “{found[0].token}”{told} {share:.0%}"
+        expect(page.locator(".mm-words")).to_contain_text(told)
+    slider.fill("0")
     page.get_by_role("button", name="Play (P)").click()  # it runs, though nothing is written
     expect(page.locator(".mm-moment")).to_have_text(re.compile("^3/"))
     page.get_by_role("button", name="Pause (P)").click()
@@ -681,7 +716,8 @@ def test_a_vits_head_shows_its_weights_on_the_picture(offline, width):
     shares = weights[19].clone()
     shares[[0, 19]] = 0
     best = trace.encoder.tokens[int(shares.argmax())]
-    expect(words).to_contain_text(f"Patch “3,5” (row, column) takes most from “{best}”")
+    share = f"{shares.max():.0%} of patch “3,5”’s mixture from patch “{best}”"
+    expect(page.locator(".mm-stage")).to_have_attribute("aria-label", re.compile(share))
     least = trace.encoder.tokens[1 + int(shares[1:].argmin())]
     blue = [colours(page, f"^Patch {name} as") for name in (best, least)]
     assert blue[0] > blue[1] + 60

@@ -232,8 +232,7 @@ export class Bars {
     let words = scene.hint || this.atRest();
     if (follow && !place) words = followWords(this.view);
     if (plays && scene.beats.length) words = scene.beats[this.view.shown].words;
-    if (stop >= 0)
-      words = `${tour[stop].text}${tour[stop].habit ? ` ${scene.does || clearestHead(this.view.trace.stacks[0])}` : ""}`;
+    if (stop >= 0) words = `${tour[stop].text}${tour[stop].habit ? ` ${scene.does || clearestHead(this.view)}` : ""}`;
     if (this.view.said) words = this.view.said;
     if (this.told !== words) this.words.replaceChildren(make("span", {}, ...lowered(words)));
     this.told = words;

@@ -17,6 +17,7 @@ const CUT = {
 const BEATS = {
   "masked-self-attention": "every token attends to itself and to the tokens before it",
   "self-attention": "every token attends to every token, and adds what it collects",
+  image: "each framed patch in turn takes from the bluest patches, and last the class token does",
   "feed-forward": "every vector goes through the same small network, by itself",
 };
 
@@ -75,9 +76,11 @@ export function wholeBeats(scene, model) {
       const next = sublayers[k + 1];
       const to = next ? next.box[0] - 2 : sublayers.end + 3;
       const before = k ? sublayers[k - 1].after : i ? stack.layers[i - 1][sublayers.length - 1].after : stack.entered;
-      const [early, share] = (i && !one.heads && model.guesses[i]) || [];
-      const said = early && `read after it, the class token says “${early}” (${percent(share)})`;
-      const words = said || (i ? differs(one, before, stack) : BEATS[one.kind]);
+      const words = [
+        i && (one.heads || !stack.answers) ? differs(one, before, stack, rows) : "",
+        i ? "" : stack.image && one.heads ? BEATS.image : BEATS[one.kind],
+        one.heads ? "" : nowSays(model, i),
+      ].filter(Boolean);
       const [, , wide] = one.box;
       const [start, end] = [k ? from : block.x - m.strip - 4, next ? one.box[0] + wide : sublayers.out];
       const go = m.narrow
@@ -87,7 +90,7 @@ export function wholeBeats(scene, model) {
             ...(one.heads ? [collects(one, stack, i + 1, rows)] : []),
             during(0.8, 1, travel(one.after, [one.box[0] + wide / 2, end], [8, 16], block.top, m.pitch, rows)),
           ];
-      const told = `${name}, ${KINDS[one.kind].toLowerCase()}: ${words}.`;
+      const told = `${name}, ${KINDS[one.kind].toLowerCase()}: ${words.join("; ")}.`;
       parts.push([told, [from, block.top - 6, to - from, height + 6], go]);
       from = to;
     });
@@ -118,8 +121,10 @@ function collects(sublayer, stack, block, rows) {
   const [x, , wide] = sublayer.box;
   const work = (p, t) => {
     const come = Math.floor(clamp((t - 0.25) / 0.55, -0.01, 1) * rows);
-    // Of a picture's many rows every seventh is seen, and in the end the class token's.
-    const row = !stack.image || come < 0 ? come : come < rows ? come - (come % 7) + (come < 49 ? 4 : 0) : 0;
+    // Of a picture's many rows every seventh is seen, and in the end the class token's, of which alone
+    // the words on later layers speak.
+    const seen = come < rows && block < 2 ? come - (come % 7) + (come < 49 ? 4 : 0) : 0;
+    const row = !stack.image || come < 0 ? come : seen;
     for (const [h, [left, top, size]] of sublayer.tiles.entries()) {
       const high = size / mean.rows;
       if (stack.image && row >= 0) heat(p, [left, top, size], stack, sublayer.heads[h].weights, row);
@@ -152,16 +157,24 @@ function cutUp({ tokens, nameRects, n, y: at }, most) {
 }
 
 // What a later layer does otherwise than the one before: its clearest head, or whom it moves most.
-function differs(sublayer, before, stack) {
+function differs(sublayer, before, stack, rows) {
   const { tokens } = stack;
   if (sublayer.heads) {
-    const best = clearest({ ...stack, layers: [[sublayer]] });
-    return `weights of its own; head ${best.h + 1} ${best.words}`;
+    const { h, words, over } = clearest({ ...stack, layers: [[sublayer]] }, rows);
+    return `weights of its own; head ${h + 1} ${words}${stack.image ? "" : `, on average${over}`}`;
   }
   const change = tokens.map((_, row) =>
     rowOf(sublayer.after, row).reduce((sum, value, i) => sum + (value - rowOf(before, row)[i]) ** 2, 0),
   );
   return `of the numbers shown, those of “${tokens[change.indexOf(Math.max(...change))]}” change most`;
+}
+
+// What a ViT would answer after a layer, and how likely its picture's label is there.
+function nowSays({ guesses, right }, i) {
+  if (!guesses[i]) return "";
+  const [answer, share] = guesses[i];
+  const also = answer === right ? `, with ${percent(share)}` : `; “${right}” has ${percent(share)}`;
+  return `the answer would now be “${answer}”${also}`;
 }
 
 // The first target token on its way, a layer at a time.

@@ -1,21 +1,23 @@
 // The map, third depth: one head. Queries on the left, keys above the scores, values above the
 // mixture: every matrix product stands where its rows meet its columns.
 
-import { NARROW, Scene, number, percent, tellVector } from "./map_scene.js";
+import { NARROW, Scene, number, tellVector } from "./map_scene.js";
 import { mixes, rowsGo, sweeps } from "./map_moves.js";
 import { colourOf, path } from "./map_paint.js";
 import { heat, patchButtons, patchRow } from "./map_patches.js";
 import { columnLevels, nameColumns, nameRows, namesWidth } from "./map_rows.js";
-import { matrix, tellingPair, valueAt } from "./map_trace.js";
+import { matrix, valueAt } from "./map_trace.js";
 import { inkOn } from "./colour.js";
-import { purposeOf, sayPurpose } from "./map_purpose.js";
+import { bluest, purposeOf, sayPurpose } from "./map_purpose.js";
 import { clamp, digits, fitting, textWidth, wrapped } from "./text.js";
 
 export function headScene(where, place, width, room, query) {
   const { head, stack, keys, kind } = where;
   const queries = stack.tokens;
-  const who = kind === "cross-attention" ? "a row" : stack.image ? "a patch" : "a token";
-  const does = sayPurpose(purposeOf(where.sublayer, where.headIndex, stack, keys), who);
+  const who = kind === "cross-attention" ? "a row" : "a token";
+  const does = stack.image
+    ? `This head ${bluest(head, stack, query).words}.`
+    : sayPurpose(purposeOf(where.sublayer, where.headIndex, stack, keys), who);
   const title = `Head ${where.headIndex + 1}: from queries, keys and values to a mixture. ${does}`;
   const scene = new Scene(width, room, title);
   scene.does = does;
@@ -92,11 +94,8 @@ export function headScene(where, place, width, room, query) {
   const atMixture = [x3 - 20, top2 - 30, wide + 24, end2 - top2 + 30];
   scene.beat("The mixtures of all heads, side by side, go through W_O and are added to the stream.", atMixture);
   scene.moves(mixes(head, [x3, head2, wide, g.up], [x3, top2, wide, tall]));
-  const most = tellingPair(where, query).key;
-  const takes = stack.image
-    ? `${query ? `Patch “${queries[query]}” (row, column)` : "The class token"} takes most from “${keys[most]}”, ${percent(valueAt(head.weights, query, most))}. Press another patch to see what it takes. `
-    : "";
-  scene.hint = `${takes}${saysAbove(g) ? "" : `${does} `}Press a score${where.opens ? ", Q, K or V" : ""} to see how it’s made.`;
+  const others = stack.image ? "Press another patch to see what it takes. " : "";
+  scene.hint = `${saysAbove(g) ? "" : `${does} `}${others}Press a score${where.opens ? ", Q, K or V" : ""} to see how it’s made.`;
   return scene;
 }
 

@@ -8,7 +8,7 @@ import { NARROW, Scene, percent, tellVector, nVectors } from "./map_scene.js";
 import { heat, patchRow } from "./map_patches.js";
 import { hidden } from "./map_network.js";
 import { nameRows, namesWidth } from "./map_rows.js";
-import { purposeOf } from "./map_purpose.js";
+import { bluest, purposeOf } from "./map_purpose.js";
 import { tellCell } from "./map_tiles.js";
 import { KINDS, BRIEF, title, valueAt } from "./map_trace.js";
 import { clamp, fitting, textWidth } from "./text.js";
@@ -209,7 +209,8 @@ function heads(scene, where, place, g, sublayer, x, wide) {
   const keys = sublayer.kind === "cross-attention";
   const sourceOf = ({ kind }) => (kind === "cross-attention" ? scene.sources : where.stack.tokens);
   const source = sourceOf(sublayer);
-  const purposesOf = (one) => one.heads.map((_head, h) => purposeOf(one, h, where.stack, sourceOf(one)));
+  const purposesOf = (one) =>
+    one.heads.map((head, h) => (stack.image ? bluest(head, stack, g.query) : purposeOf(one, h, stack, sourceOf(one))));
   const waysOf = ({ short }, h) => [
     `head ${h + 1}: ${short}`,
     `${h + 1}: ${short}`,
@@ -241,7 +242,11 @@ function heads(scene, where, place, g, sublayer, x, wide) {
       [tx - 2, ty - 16, size + 4, size + 18],
       `Head ${h + 1} of ${KINDS[sublayer.kind].toLowerCase()}: open it`,
       { go: `${place.split("/").slice(0, 2).join("/")}/${sublayer.kind}/${h}` },
-      [name, `rows: ${shape.rows} queries, columns: ${shape.cols} keys`, `on average a row ${does.words}`],
+      [
+        name,
+        `rows: ${shape.rows} queries, columns: ${shape.cols} keys`,
+        stack.image ? does.words : `on average a row ${does.words}`,
+      ],
     );
   });
   const blue = stack.image ? `blue: what ${stack.tokens[g.query]} takes` : "";

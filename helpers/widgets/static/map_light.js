@@ -3,7 +3,7 @@
 import { followed } from "./map_flow.js";
 import { along } from "./map_moves.js";
 import { memoryNames } from "./map_named.js";
-import { clearest } from "./map_purpose.js";
+import { clearestOf } from "./map_purpose.js";
 
 // What a lesson builds may be several parts of the picture.
 const TOGETHER = {
@@ -24,11 +24,12 @@ const rectsOf = (scene, part) => (TOGETHER[part] || [part]).flatMap((name) => sc
 
 // Parts that the learner wrote: framed, with a tick. Also framed: where to begin, and the head that
 // a step of the tour speaks of.
-function marksOf({ scene, model, fresh, tour, stop, trace }) {
+function marksOf(view) {
+  const { scene, model, fresh } = view;
   const rects = model.get("yours").flatMap((part) => rectsOf(scene, part));
   const start = scene.parts.verdicts?.[0] || scene.start;
   const framed = fresh && start ? [[start, "query"]] : [];
-  for (const tile of framedOf({ stop, tour, trace }) || []) framed.push([tile, "key"]);
+  for (const tile of framedOf(view) || []) framed.push([tile, "key"]);
   return (p) => {
     for (const [[x, y, w, h], color] of framed) p.box(x, y, w, h, { edge: p.theme[color], line: 3, radius: 5 });
     rects.forEach(([x, y, w, h]) => {
@@ -39,10 +40,10 @@ function marksOf({ scene, model, fresh, tour, stop, trace }) {
 }
 
 // The head that a step of the tour speaks of.
-export function framedOf({ stop, tour, trace }) {
-  if (stop < 0 || !tour[stop].habit) return null;
-  const { layer, h } = clearest(trace.stacks[0]);
-  return [trace.stacks[0].layers[layer][0].tiles[h]];
+export function framedOf(view) {
+  if (view.stop < 0 || !view.tour[view.stop].habit) return null;
+  const { layer, h } = clearestOf(view);
+  return [view.trace.stacks[0].layers[layer][0].tiles[h]];
 }
 
 function litOf(view) {

@@ -96,48 +96,53 @@ export function heat(p, [x, y, side], { image, n }, weights, row, key = 0) {
   if (row) p.frame(...at(row), theme.ink, cell > 10 ? 3 : 2);
 }
 
-// What the answer would be after each layer: a line above the layers that rises with its share, or on
-// a phone a list below the picture. Against the label, if there is one, each is right or wrong.
-export function verdicts(scene, { guesses, choices, reads }, { blocks, layers }, m) {
+// What the answer would be after each layer, and below it a line: how likely the picture's label is there,
+// or the final answer. On a phone a list. Against the label, if there is one, each is right or wrong.
+export function verdicts(scene, { guesses, choices, reads, right }, { blocks, layers }, m) {
   const { is } = choices[reads] || {};
   const marked = (token) => (is ? `${token === is ? "✓" : "✗"} ${token}` : token);
   const [, { x, top }] = blocks;
   const fits = (size) => guesses.every(([token]) => 1.12 * textWidth(marked(token), size) < m.module - 9);
   const size = [20, 17, 16, 15, 14, 13].find(fits) || 12;
-  const [base, high] = [top - 36, fits(size) ? top - 60 : top - 74];
+  const [base, first] = [top - 42, fits(size) ? 15 : 9];
+  const high = base - first - (fits(size) ? 17 : 28);
   const points = guesses.map(([, share], i) => [layers[i].out + 3, base - high * share]);
-  const list = m.side + 36;
-  const [from, y, align] = m.narrow ? [8, list - 19, "left"] : [x - 14, base - 16, "right"];
-  scene.label("The answer after each layer", from, y, { size: 14, align });
-  if (is && !m.narrow) scene.note("✓ right, ✗ wrong", from, y + 19, align);
-  if (m.narrow) scene.part("verdicts", 0, list - 28, scene.width - 2, 20 * guesses.length + 27);
-  else scene.part("verdicts", x - 2, 2, points[points.length - 1][0] - x + 26, top - 22);
+  const list = m.side + 54;
+  const [from, y, align] = m.narrow ? [8, list - 37, "left"] : [x - 14, first, "right"];
+  const room = m.narrow ? scene.width - 16 : from;
+  scene.label(fitting(["The answer after each layer", "After each layer"], room, 14), from, y, { size: 14, align });
+  const key = `${m.narrow ? "bar" : "line"}: probability of “${right}”`;
+  const lines = is ? ["✓ right, ✗ wrong", key] : [key];
+  const below = m.narrow ? [lines.join("; ")] : lines;
+  below.forEach((line, i) =>
+    scene.note(fitting([line, line.replace("probability", "p")], room), from, y + 18 + 16 * i, align),
+  );
+  if (m.narrow) scene.part("verdicts", 0, list - 46, scene.width - 2, 20 * guesses.length + 45);
+  const half = (1.12 * textWidth(marked(guesses.at(-1)[0]), size)) / 2 + 10;
+  if (!m.narrow) scene.part("verdicts", x - 2, 2, points.at(-1)[0] - x + Math.max(26, half), top - 22);
   guesses.forEach(([token, share], i) => {
     const row = [layers[i].out, blocks[i + 1].top, layers[i].end - layers[i].out, m.pitch];
     scene.part("verdicts", ...row);
     scene.top(row, (p, lit, veil) => {
       if (!lit && veil === "paper") return;
-      const color = !lit ? p.theme.field : p.theme[!is ? "ink" : token === is ? "value" : "bad"];
-      const style = { size, weight: 650, color, align: "right" };
+      const tint = (color) => (lit ? p.theme[color] : p.theme.field);
+      const color = tint(!is ? "ink" : token === is ? "value" : "bad");
+      const style = { size, weight: 650, color, align: "center" };
       if (m.narrow) {
         const [y, bar] = [list + 20 * i, scene.width - 212];
         p.text(`layer ${i + 1}`, 8, y, { size: 12, color: p.theme.muted });
         p.text(marked(token), 56, y, { ...style, size: 14, align: "left", most: 102 });
         p.box(162, y - 4, bar, 8, { fill: p.theme.masked, radius: 4 });
-        p.box(162, y - 4, bar * share, 8, { fill: color, radius: 4 });
-        p.text(brief(share), scene.width - 10, y, { size: 13, color, align: "right" });
-        return p.text(`→ ${marked(token)} ${brief(share)}`, x + 56, row[1] - 12, { ...style, size: 12, align: "left" });
+        p.box(162, y - 4, bar * share, 8, { fill: tint("muted"), radius: 4 });
+        p.text(brief(share), scene.width - 10, y, { size: 13, align: "right" });
+        return p.text(`→ ${marked(token)}`, x + 56, row[1] - 12, { ...style, size: 12, align: "left" });
       }
       const [[from, start], [to, y]] = [points[i - 1] || points[i], points[i]];
-      if (i) p.straight(from + 6, start, to, y, { color, width: 4 });
-      p.box(to - 5, y - 5, 10, 10, { fill: color, radius: 5 });
-      const lines = fits(size)
-        ? [marked(token)]
-        : marked(token)
-            .split(/(?<=\w) /)
-            .reverse();
-      lines.forEach((line, up) => p.text(line, to + 5, Math.min(start, y) - 16 - 12 * up, style));
-      p.text(brief(share), to, y + 16, { ...style, size: 13, align: "center" });
+      if (i) p.straight(from, start, to, y, { color: tint("muted"), width: 3 });
+      p.box(to - 4, y - 4, 8, 8, { fill: tint("muted"), radius: 4 });
+      const lines = fits(size) ? [marked(token)] : marked(token).split(/(?<=\w) /);
+      lines.forEach((line, down) => p.text(line, to, first + 12 * down, style));
+      p.text(brief(share), to, base + 12, { ...style, size: 13, color: tint("ink") });
     });
   });
 }

@@ -16,14 +16,15 @@ const PLACES = [
   [2, "the token two places after it", "2 after"],
 ];
 
-// { share, words, short }: “takes 95% of its mixture from the token before it”, “before 95%”.
-export function purposeOf(sublayer, h, stack, keys) {
-  const head = sublayer.heads[h];
-  return (head.purpose ||= measured(head, sublayer.kind === "cross-attention", stack, keys));
+// { share, words, short, over }: “takes 95% of its mixture from the token before it”, “before 95%”, and
+// over which of the first `rows` rows, those that are drawn, that is the mean.
+export function purposeOf(sublayer, h, stack, keys, rows = sublayer.heads[h].weights.rows) {
+  const { purposes } = sublayer.heads[h];
+  return (purposes[rows] ||= measured(sublayer.heads[h], sublayer.kind === "cross-attention", stack, keys, rows));
 }
 
-function measured(head, cross, stack, keys) {
-  const { rows, cols } = head.weights;
+function measured(head, cross, stack, keys, rows) {
+  const { cols } = head.weights;
   // A token that is allowed a single key, as the first one often is, has no choice.
   const choices = (row) => keys.filter((_, key) => head.allowed(row, key)).length;
   const every = Array.from({ length: rows }, (_, row) => row);
@@ -31,19 +32,19 @@ function measured(head, cross, stack, keys) {
   const all = free.length ? free : every;
   const mean = (from, share) => (from.length ? from.reduce((sum, row) => sum + share(row), 0) / from.length : 0);
   const at = (row, key) => valueAt(head.weights, row, key);
-  const found =
-    cross || stack.image
-      ? []
-      : PLACES.map(([d, words, short]) => {
-          const inside = all.filter((row) => row + d >= 0 && row + d < cols);
-          const share = 2 * inside.length < all.length ? 0 : mean(inside, (row) => at(row, row + d));
-          return { share, words, short, over: d ? " of those that have one" : "" };
-        });
+  const named = (some) => (head.causal && some.length < rows ? ` over rows ${some[0] + 1} to ${rows}` : "");
+  const found = cross
+    ? []
+    : PLACES.map(([d, words, short]) => {
+        const inside = all.filter((row) => row + d >= 0 && row + d < cols);
+        const share = 2 * inside.length < all.length ? 0 : mean(inside, (row) => at(row, row + d));
+        return { share, words, short, over: d ? " of those that have one" : named(all) };
+      });
   keys.forEach((token, key) => {
-    const others = all.filter((row) => cross || row !== key);
-    const many = 2 * others.filter((row) => head.allowed(row, key)).length > rows;
-    const [share, name] = [many ? mean(others, (row) => at(row, key)) : 0, `“${token}”`];
-    found.push({ share, words: name, short: name, over: cross ? "" : " of the other tokens" });
+    const others = every.filter((row) => head.allowed(row, key) && (cross || row !== key));
+    const [share, name] = [2 * others.length > rows ? mean(others, (row) => at(row, key)) : 0, `“${token}”`];
+    const over = cross ? "" : ` of the ${head.causal ? "later" : "other"} tokens`;
+    found.push({ share, words: name, short: name, over });
   });
   const best = found.reduce((a, b) => (b.share > a.share ? b : a), { share: 0 });
   // A share that luck doesn't give.
@@ -65,20 +66,22 @@ function measured(head, cross, stack, keys) {
   }
   const close = (row) => keys.map((_, key) => key).filter((key) => Math.abs(key - row) < 3 && head.allowed(row, key));
   // Only rows that could look further, and more than an even spread puts there.
-  const far = cross || stack.image ? [] : all.filter((row) => choices(row) > close(row).length);
+  const far = cross ? [] : all.filter((row) => choices(row) > close(row).length);
   const near = mean(far, (row) => close(row).reduce((sum, key) => sum + at(row, key), 0));
   const luck = mean(far, (row) => close(row).length / choices(row));
   if (near >= Math.max(0.6, luck + 0.2) && cols > 6)
-    return told({ share: near, words: head.causal ? BEFORE : "the tokens at most two places away", short: "nearby" });
-  if (stack.image) {
-    const entropy = (row) => keys.reduce((sum, _, key) => sum - at(row, key) * Math.log(at(row, key) || 1), 0);
-    const about = Math.round(mean(all, (row) => Math.exp(entropy(row))));
-    return { share: 1 / about, words: `spreads its weight over about ${about} patches`, short: `≈ ${about} patches` };
-  }
+    return told({
+      share: near,
+      words: head.causal ? BEFORE : "the tokens at most two places away",
+      short: "nearby",
+      over: named(far),
+    });
   // More than half comes from one token, and which one it is changes from row to row.
   const loose = "one token, but at no fixed place";
-  if (single > 0.5) return { ...told({ share: single, words: loose, short: "one token" }), share: 0 };
-  return { share: 0, words: `mixes many tokens, and the largest share is ${percent(single)}`, short: "many tokens" };
+  const over = named(all);
+  if (single > 0.5) return { ...told({ share: single, words: loose, short: "one token", over }), share: 0 };
+  const words = `mixes many tokens, and the largest share is ${percent(single)}`;
+  return { share: 0, words, short: "many tokens", over };
 }
 
 const told = ({ share, words, short, over = "" }) => ({
@@ -91,22 +94,25 @@ const told = ({ share, words, short, over = "" }) => ({
 export const sayPurpose = ({ words, example, over = "" }, who = "a token") =>
   `Here, ${who} ${words}, on average${over}${example ? `; ${example}` : ""}.`;
 
-// Of a picture a head is told by what its class token takes most from.
-function ofClass({ weights }, { tokens }) {
-  const shares = tokens.map((_, key) => (key ? valueAt(weights, 0, key) : 0));
+// Of a picture a head is told by what the row whose weights are drawn takes most from: its bluest patch, but for its own.
+export function bluest({ weights }, { tokens }, row = 0) {
+  const shares = tokens.map((_, key) => (key && key !== row ? valueAt(weights, row, key) : 0));
   const share = Math.max(...shares);
-  const from = tokens[shares.indexOf(share)];
-  return { share, words: `takes ${percent(share)} of the class token’s mixture from “${from}”` };
+  const [from, whose] = [tokens[shares.indexOf(share)], row ? `patch “${tokens[row]}”` : "the class token"];
+  const words = `takes ${percent(share)} of ${whose}’s mixture from patch “${from}”`;
+  return { share, words, short: `${percent(share)} from ${from}` };
 }
 
 // The head of a stack with the clearest purpose: { layer, h, … }, and in a sentence.
-export function clearest(stack) {
-  const told = (part, h) => (stack.image ? ofClass(part.heads[h], stack) : purposeOf(part, h, stack, stack.tokens));
+export function clearest(stack, rows = stack.n) {
+  const told = (part, h) =>
+    stack.image ? bluest(part.heads[h], stack) : purposeOf(part, h, stack, stack.tokens, rows);
   const all = stack.layers.flatMap(([part], layer) => part.heads.map((_, h) => ({ layer, h, ...told(part, h) })));
   return all.reduce((a, b) => (b.share > a.share ? b : a));
 }
-export function clearestHead(stack) {
-  const best = clearest(stack);
+export const clearestOf = ({ trace: { stacks, encoder }, rows }) => clearest(stacks[0], encoder ? stacks[0].n : rows);
+export function clearestHead(view) {
+  const best = clearestOf(view);
   const framed = `framed head (layer ${best.layer + 1}, head ${best.h + 1})`;
-  return stack.image ? `The ${framed} ${best.words}.` : sayPurpose(best).replace("Here", `In the ${framed}`);
+  return view.trace.image ? `The ${framed} ${best.words}.` : sayPurpose(best).replace("Here", `In the ${framed}`);
 }

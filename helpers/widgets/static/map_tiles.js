@@ -3,7 +3,7 @@
 import { memoryName, nameAt } from "./map_named.js";
 import { heat } from "./map_patches.js";
 import { percent } from "./map_scene.js";
-import { purposeOf } from "./map_purpose.js";
+import { bluest, purposeOf } from "./map_purpose.js";
 import { KINDS, valueAt } from "./map_trace.js";
 import { clamp } from "./text.js";
 
@@ -33,7 +33,7 @@ export function tiles(scene, model, stack, sublayer, place, [x, y, width, height
   const source = cross ? model.encoder : stack;
   sublayer.heads.forEach((head, h) => {
     const name = `${stack.title} layer ${place + 1}: ${KINDS[sublayer.kind].toLowerCase()}, head ${h + 1}`;
-    const does = () => purposeOf(sublayer, h, stack, source.tokens).words;
+    const does = () => purposeOf(sublayer, h, stack, source.tokens, shown).words;
     const tell = tellCell(name, stack.tokens, source.tokens, head, does, "click to open the layer");
     const marks = (p, [row, key]) => {
       if (!head.allowed(row, key)) return;
@@ -45,8 +45,10 @@ export function tiles(scene, model, stack, sublayer, place, [x, y, width, height
     const [left, top, side] = sublayer.tiles[h];
     if (stack.image) {
       const go = `${stack.name}/${place}/${sublayer.kind}/${h}`;
-      scene.button(sublayer.tiles[h], `${name}: open it`, { go }, [name, does(), "click to open it"]);
-      return scene.paint((p) => heat(p, [left, top, side], stack, head.weights, scene.measures.query));
+      const { query } = scene.measures;
+      const tip = [name, bluest(head, stack, query).words, "click to open it"];
+      scene.button(sublayer.tiles[h], `${name}: open it`, { go }, tip);
+      return scene.paint((p) => heat(p, [left, top, side], stack, head.weights, query));
     }
     scene.paint((p) => p.matrix(head.weights, left, top, side, side, { rows: shown }));
     const high = (side * shown) / head.q.rows;

@@ -112,7 +112,7 @@ function readRecurrent(described, codes) {
 // q, k and v, when they are wanted.
 class Head {
   constructor(q, k, v, weights, mask) {
-    Object.assign(this, { q, k, v, mask, causal: mask === "causal", root: Math.sqrt(q.cols) });
+    Object.assign(this, { q, k, v, mask, causal: mask === "causal", root: Math.sqrt(q.cols), purposes: {} });
     // Four times an even share fills the ramp, or the largest weight if that is more.
     const most = weights.data.reduce((a, b) => Math.max(a, b), Math.min(1, 4 / weights.cols));
     this.weights = { ...weights, most, weights: true };

@@ -92,7 +92,7 @@ export function wholeScene(model, width, room, rows, current = rows - 1, spare =
   const { encoder, decoder } = model;
   const scene = new Scene(width, 0, "The whole model");
   // On a phone the answers after each layer stand below the picture.
-  scene.measures = Object.assign(m, { current, query, rows, listed: m.narrow ? 30 + 20 * model.guesses.length : 0 });
+  scene.measures = Object.assign(m, { current, query, rows, listed: m.narrow ? 48 + 20 * model.guesses.length : 0 });
   if (model.image) scene.paint((p) => (p.own = query));
   let top = m.above + (m.narrow && model.image ? m.side + m.listed + 59 : 0);
   for (const stack of model.stacks) {
