@@ -52,7 +52,7 @@ def published(monkeypatch, tmp_path):
     }
     asked = []
 
-    def fetch(address, n_bytes, path):
+    def fetch(address, path):
         asked.append(address)
         return gzip.compress(files[address.removeprefix(module.ADDRESS)])
 

@@ -28,9 +28,9 @@ SHA256 = {  # of these rows' pixels and then labels, one byte each
     "test": "a70fe9edfec2800c3f685e1169c5f95e404fcecfe614a9dd17be819ca05a4e5f",
 }
 ADDRESS = "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/"
-FILES = {  # name and size, in bytes, of pictures and of labels
-    "train": (("train-images-idx3-ubyte.gz", 26_421_880), ("train-labels-idx1-ubyte.gz", 29_515)),
-    "test": (("t10k-images-idx3-ubyte.gz", 4_422_102), ("t10k-labels-idx1-ubyte.gz", 5_148)),
+FILES = {  # of pictures and of labels
+    "train": ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"),
+    "test": ("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"),
 }
 HEADERS = 16, 8  # bytes before the first pixel and before the first label
 MEAN, SPREAD = 72.9, 90.1  # of a pixel of the first 20,000 training pictures
@@ -83,10 +83,10 @@ def _all_rows(split):
     path = cache_directory() / f"fashion_mnist_{split}_{N_KNOWN[split]}.npz"
     if not path.exists():
         images, labels = (
-            _decode(fetch(ADDRESS + name, n_bytes, path), header, N_KNOWN[split])
-            for (name, n_bytes), header in zip(FILES[split], HEADERS, strict=True)
+            _decode(fetch(ADDRESS + name, path), header, N_KNOWN[split])
+            for name, header in zip(FILES[split], HEADERS, strict=True)
         )
-        _demand_published(split, images, labels, ADDRESS + FILES[split][0][0])
+        _demand_published(split, images, labels, ADDRESS + FILES[split][0])
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(path) as partial, open(partial, "wb") as file:
             np.savez_compressed(file, x=images.reshape(-1, SIDE, SIDE), y=labels)

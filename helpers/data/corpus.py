@@ -26,14 +26,6 @@ MULTI30K_SHA256 = {
     "test_2016_flickr.en": "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9",
     "test_2016_flickr.fr": "6d326e188d259fb1d04ac19eae3af956559b3a0b93d7635e56c90987c40c8b90",
 }
-MULTI30K_BYTES = {
-    "train.en": 568929,
-    "train.fr": 604242,
-    "val.en": 21650,
-    "val.fr": 23001,
-    "test_2016_flickr.en": 21077,
-    "test_2016_flickr.fr": 22310,
-}
 
 
 class TextPair(NamedTuple):
@@ -75,7 +67,7 @@ def multi30k(split, source="fr", target="en") -> list[TextPair]:
     sides = []
     for language in (source, target):
         name = f"{split}.{language}"
-        path = cached_file(name + ".gz", MULTI30K, MULTI30K_SHA256[name], MULTI30K_BYTES[name])
+        path = cached_file(name + ".gz", MULTI30K, MULTI30K_SHA256[name])
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             sides.append([line.strip() for line in lines])
     return [TextPair(*pair) for pair in zip(*sides, strict=True)]
@@ -86,16 +78,15 @@ def cache_directory():
     return Path(os.environ.get(CACHE_VARIABLE) or platformdirs.user_cache_dir("attention-course"))
 
 
-def cached_file(name: str, address: str, sha256: str, n_bytes: int) -> Path:
+def cached_file(name: str, address: str, sha256: str) -> Path:
     """Return the path of a file that is known by its checksum; download it if it is not there.
 
-    It is downloaded from the `address` with the `name` behind it; `n_bytes`, its size, is for the
-    message that announces the download. If it can't be fetched, it is a ConnectionError, if its
-    checksum is wrong, an OSError.
+    It is downloaded from the `address` with the `name` behind it. If it can't be fetched, it is a
+    ConnectionError, if its checksum is wrong, an OSError.
     """
     path = cache_directory() / name
     if not path.exists():
-        content = fetch(address + name, n_bytes, path)
+        content = fetch(address + name, path)
         if fingerprint(content) != sha256:
             raise OSError(
                 f"{address}{name} sent a file whose SHA-256 is not {sha256[:12]}…; nothing was "
@@ -112,15 +103,16 @@ def cached_file(name: str, address: str, sha256: str, n_bytes: int) -> Path:
     return path
 
 
-def fetch(address: str, n_bytes: int, path: Path) -> bytes:
+def fetch(address: str, path: Path) -> bytes:
     """Download a file's bytes after saying what is fetched, how large it is and where it goes.
 
     That is to `path`, where the caller will keep it. If it can't be fetched, it is a
     ConnectionError.
     """
-    print(f"Downloading {address} ({n_bytes / 1e6:.2f} MB) to {path}")
     try:
         with urllib.request.urlopen(address, timeout=30) as response:
+            size = int(response.headers.get("Content-Length", 0)) / 1e6
+            print(f"Downloading {address} ({size:.2f} MB) to {path}", flush=True)
             return response.read()
     except (OSError, http.client.HTTPException) as error:  # no network, or a garbled answer
         raise ConnectionError(

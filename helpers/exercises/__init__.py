@@ -41,23 +41,10 @@ def __getattr__(name):
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-class _Shown:
-    """HTML in a notebook, text in a terminal."""
-
-    def __init__(self, text, shown):
-        self.text, self.shown = text, shown
-
-    def __repr__(self):
-        return self.text
-
-    def _repr_html_(self):
-        return self.shown
-
-
 def heading(name: str):
     """Show an exercise's title, minutes, difficulty, importance and task."""
     exercise = find(name, "exercise")
-    return _Shown(f"Exercise: {exercise.title}\n{exercise.task}", panels.heading(exercise))
+    return panels.Shown(f"Exercise: {exercise.title}\n{exercise.task}", panels.heading(exercise))
 
 
 def hint(name: str):
@@ -69,7 +56,7 @@ def hint(name: str):
     if about := about_the_last_attempt(name):
         text = f"{text}\nYour last attempt: {about}"
     body = f'<span style="white-space: pre-wrap">{panels.html.escape(text)}</span>'
-    return _Shown(f"{title}: {text}", panels.panel("hint", body, title))
+    return panels.Shown(f"{title}: {text}", panels.panel("hint", body, title))
 
 
 def reference(name: str):
@@ -144,7 +131,7 @@ def solution(name, show=False):
     """
     exercise = find(name, "exercise")
     if show:
-        return _Shown(f"{source(name)}\n\n{exercise.look_at}", _solution_html(name))
+        return panels.Shown(f"{source(name)}\n\n{exercise.look_at}", _solution_html(name))
     return _Solution(name)
 
 

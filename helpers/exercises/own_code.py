@@ -3,7 +3,7 @@
 import functools
 import types
 
-from helpers.exercises import own_file
+from helpers.exercises import own_file, panels
 from helpers.exercises.model import catalogue, find
 from helpers.exercises.own_file import FILE, Own, path
 from helpers.exercises.own_text import TESTED, tested, untouched
@@ -112,33 +112,20 @@ def whose(*names, did="drawn") -> str:
     return f"{did} by your {', '.join(own)}, and the course's {', '.join(rest)} until yours passes"
 
 
-class _Parts:
-    """The Transformer with the learner's parts lit, and a sentence."""
-
-    def __init__(self, mine):
-        self.mine = mine
-        own = [name for name, is_own in mine.items() if is_own]
-        self.said = f"{len(own)} of {len(mine)} parts of the Transformer are yours."
-        if len(own) < len(mine):
-            name = next(name for name, is_own in mine.items() if not is_own)
-            self.said += f" Next: {name}, lesson {find(name).lesson:02}."
-
-    def __repr__(self):
-        return self.said
-
-    def _repr_html_(self):
-        from helpers.widgets import own_parts
-
-        return f"{own_parts.draw(self.mine)}<p>{self.said}</p>"
-
-
 def my_parts():
-    """Show the Transformer with the parts lit that are the learner's own.
+    """Show the Transformer with the parts lit that are the learner's own, and what comes next.
 
     Returns
     -------
     parts : object that shows itself
     """
+    from helpers.widgets import own_parts  # and with it matplotlib
+
     known = catalogue()[0]
     names = sorted((name for name in tested() if name in known), key=lambda n: known[n].lesson)
-    return _Parts({name: is_mine(name) for name in names})
+    drawn = {name: is_mine(name) for name in names}
+    left = [name for name, is_own in drawn.items() if not is_own]
+    said = f"{len(drawn) - len(left)} of {len(drawn)} parts of the Transformer are yours."
+    if left:
+        said += f" Next: {left[0]}, lesson {known[left[0]].lesson:02}."
+    return panels.Shown(said, f"{own_parts.draw(drawn)}<p>{said}</p>")

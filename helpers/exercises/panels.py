@@ -17,6 +17,19 @@ LOOKS = {
 MOST_CELLS = 12
 
 
+class Shown:
+    """HTML, `shown`, in a notebook; `text` in a terminal."""
+
+    def __init__(self, text, shown):
+        self.text, self.shown = text, shown
+
+    def __repr__(self):
+        return self.text
+
+    def _repr_html_(self):
+        return self.shown
+
+
 def panel(look: str, body: str, title: str | None = None) -> str:
     """Frame some HTML in the colour of its kind, readable on light and on dark pages.
 

@@ -4,7 +4,7 @@
     exercises.reveal("with_a_second_noun", measured=100 * share)   # where it's measured, folded
     exercises.guess("with_a_second_noun")                    # the locked-in answer, for a figure
 
-What can be predicted is in ``questions/lesson_NN.py``; `content.Prediction` says how to write it.
+What can be predicted is in ``notebooks/source/NN_name/questions.py``, as `written` reads it.
 """
 
 import html
