@@ -1031,6 +1031,17 @@ def test_where_it_is_narrow_picture_words_and_buttons_are_in_view_together(offli
     page.wait_for_function(seen, arg=[frame["y"], frame["height"]])
     page.get_by_label("Step of the computation").fill("0")
     page.wait_for_function("document.querySelector('.mm-frame').scrollTop < 60")
+    # On a phone a small picture of the whole frames what is in view, and a press goes elsewhere.
+    small, seen_there = page.locator(".mm-small"), page.locator(".mm-seen:visible")
+    expect(small).to_have_count(1) if size[0] < 540 else expect(small).to_be_hidden()
+    if size[0] < 540:
+        box, first = small.bounding_box(), seen_there.bounding_box()
+        assert first["y"] < box["y"] + box["height"] / 2  # the encoder
+        small.click(position={"x": box["width"] - 30, "y": box["height"] - 20})
+        page.wait_for_function("document.querySelectorAll('.mm-seen')[1].offsetLeft > 250")
+        assert seen_there.bounding_box()["y"] > first["y"] + 50
+        page.get_by_label("Step of the computation").fill("1")
+        page.wait_for_function("document.querySelector('.mm-frame').scrollTop < 60")
     # And to what the keys go to.
     page.locator(".mm-hit[tabindex='0']").focus()
     for key in [*["ArrowDown"] * 5, "End", "ArrowUp", "Home"]:

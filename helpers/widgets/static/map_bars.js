@@ -206,7 +206,8 @@ export class Bars {
       return told ? told.text : `This lesson builds what is lit: ${named(here)}. Click on it to open it.`;
     }
     if (this.view.fresh) {
-      const from = this.view.scrolls ? "top" : "left";
+      const { small } = this.view.small;
+      const from = this.view.scrolls && small.hidden ? "top" : "left";
       const start = `Start at the ${from}: each token becomes a vector (a striped bar, one colour per number), and every layer adds to it.`;
       if (!candidates.length) return start;
       const all = likeliest(this.view.trace, decoder ? this.view.rows - 1 : 0, Infinity);
@@ -218,6 +219,8 @@ export class Bars {
       if (kind === "ViT")
         return `Start at the blue frame: what the model would answer after each layer, “${best.token}” in the end. Press a patch: bands, and blue on the small pictures (one per head), show what it takes from the others.`;
       if (from === "top") return `${start} Below, ${what}`;
+      if (!small.hidden)
+        return `Above, ${what} Each token becomes a vector (a striped bar), and every layer adds to it. The frame marks the part that you see larger below it. Tap another part to go there.`;
       return `Start at the blue frame: ${what} Bands show which tokens attention collects from; press one to follow it. Each striped bar is a vector, one colour per number.`;
     }
     if (this.view.trace.scored) return this.view.costs();

@@ -14,7 +14,7 @@ export function belowOf(view) {
   const below = make("button", { type: "button", class: "mm-below", onclick: scroll });
   const show = () => {
     const { plays, stop } = view; // what plays, and the tour, scroll by themselves
-    below.hidden = !view.scrolls || (!long() && !top());
+    below.hidden = !view.scrolls || (!long() && !top()) || !view.small.small.hidden;
     below.style.visibility = plays || stop >= 0 ? "hidden" : "";
     const words = long() ? ["↓ more", "↑ back up"] : both() ? ["↓ decoder", "↑ encoder"] : ["↓ answer", "↑ back up"];
     below.textContent = words[Number(low())];

@@ -10,6 +10,7 @@ import { Bars } from "./map_bars.js";
 import { framedOf, lightOf } from "./map_light.js";
 import { ROOM, sceneOf } from "./map_depths.js";
 import { NARROW, SLIM } from "./map_scene.js";
+import { smallOf } from "./map_small.js";
 import { Stage } from "./map_stage.js";
 import { readInsides } from "./map_insides.js";
 import { clamp, shorten } from "./text.js";
@@ -41,11 +42,12 @@ class MapView {
     this.bars = new Bars(this);
     this.frame = make("div", { class: "mm-frame" }, this.stage.root);
     this.below = belowOf(this);
+    this.small = smallOf(this);
     this.live = make("div", { class: "mm-hidden", role: "status", "aria-live": "polite" });
     const { head, foot, dials, refer, without } = this.bars;
     this.stage.slot.append(dials);
     this.root = make("div", { class: "mm", role: "group", tabindex: -1, "aria-label": "Map of the model" });
-    this.root.append(head, this.frame, this.below.below, refer, without.strip, foot, this.live);
+    this.root.append(head, this.small.small, this.frame, this.below.below, refer, without.strip, foot, this.live);
     el.append(this.root);
     this.redraw = eachFrame(() => this.draw());
     this.root.addEventListener("keydown", (event) => this.onKey(event));
@@ -277,7 +279,7 @@ class MapView {
     trace.scored = Boolean((ours || this.tour[this.stop]?.losses) && trace.encoder && trace.decoder);
     this.scores = ours && trace.scored && model.get("_asks") && Boolean(model.send);
     const high = window.innerHeight - (model.get("off").length ? 84 : this.scores ? 44 : 0);
-    const free = width < NARROW ? high - 442 : high - 290;
+    const free = high - (width >= NARROW ? 290 : trace.encoder && trace.decoder ? 414 : 442);
     const even = rows ? Math.max(high - 366, Math.min(410, free)) : high - 340;
     const room = width < NARROW ? ROOM - 30 : clamp(even, rows ? 240 : ROOM, 640);
     const { current } = this;
@@ -289,6 +291,8 @@ class MapView {
     // Picture, words and buttons are in view together; a part, where that is readable, without scrolling.
     const seen = clamp(free, 240, 760);
     this.height = rows && this.place ? clamp(Math.min(seen, this.wholeHeight), 360, 560) : this.wholeHeight;
+    this.theme = THEMES[dark ? "dark" : "light"];
+    const small = this.small.show(width);
     this.scene = sceneOf(this.trace, this.place, width, this.rows, {
       current,
       query: this.query,
@@ -297,11 +301,10 @@ class MapView {
       dials: this.bars.setDials(),
       more: this.more(),
     });
-    this.theme = THEMES[dark ? "dark" : "light"];
     const height = Math.max(this.height, this.scene.height);
     this.scrolls = rows && height > seen + 30;
-    // Below it there's a line that says what is out of sight.
-    this.frame.style.maxHeight = this.scrolls ? `${seen - 28}px` : "";
+    // Below it there's a line that says what is out of sight, or above it the small picture does.
+    this.frame.style.maxHeight = this.scrolls ? `${seen - (small || 28)}px` : "";
     const light = lightOf(this);
     this.stage.show(this.scene, this.theme, { ...light, height });
     this.bars.show();
@@ -331,12 +334,15 @@ class MapView {
     const other = known || (this.stage.list.includes(held) && !entering ? [held.rect] : lost);
     const [rect] = now || (rects.length ? rects.slice(-1) : other);
     const middle = rect ? rect[1] + Math.min(rect[3], this.frame.clientHeight) / 2 : 0;
-    const [stack, row] = this.place ? [] : this.follow.split(":");
+    // Of the next token's scores the row that they come from.
+    const answers = this.trace.encoder && this.tour[this.stop]?.parts?.includes("output");
+    const [stack, row] = this.place ? [] : (answers ? `decoder:${this.current}` : this.follow).split(":");
     // A followed row stands low, with room for what flows into it from above. A target token's words
     // speak of the last layer.
     const { measures } = this.scene;
     const { encoder, decoder } = this.trace;
-    const block = !measures?.narrow ? 0 : encoder && stack === "decoder" ? decoder.layers.length : 1;
+    const last = decoder?.layers.length + Number(answers);
+    const block = !measures?.narrow ? 0 : encoder && stack === "decoder" ? last : 1;
     // Of a picture's patch the picture, and in the tour the bands in the first layer.
     const [high, image] = [this.frame.clientHeight, this.trace.image];
     const at = image ? null : this.trace[stack];

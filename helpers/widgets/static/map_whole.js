@@ -11,7 +11,7 @@ import { LEAST, brackets, namePlaces, namesWidth, perLine } from "./map_rows.js"
 import { clamp, marksIn, textWidth } from "./text.js";
 
 // Room for a line of words above a stack.
-const HEAD = 22;
+export const HEAD = 22;
 // Between encoder and decoder, where the memory's line runs.
 const GAP = 62;
 // Room for the names of a layer's parts, below it.
@@ -21,7 +21,7 @@ const ANSWER = 84;
 
 // Sizes that both stacks share, so that their layers stand below each other. On a narrow screen
 // every part is a block of its own, and the blocks stand below each other.
-function measures(model, width, room, spare) {
+function measures(model, width, room, spare, small) {
   const narrow = width < NARROW;
   const two = model.stacks.length > 1;
   // Of many slim layers the names stand on lines of their own.
@@ -32,7 +32,7 @@ function measures(model, width, room, spare) {
   const rows = model.stacks.reduce((sum, one) => sum + one.n, 0);
   const even = Math.min(free / rows, two ? (free - ANSWER) / model.encoder.n : free);
   // The whole model is in view, and takes what is to spare for its names; rows for fingers scroll.
-  const coarse = globalThis.matchMedia?.("(pointer: coarse)").matches;
+  const coarse = !small && globalThis.matchMedia?.("(pointer: coarse)").matches;
   const room12 = Math.min(12, Math.floor((free + Math.max(0, spare)) / rows));
   const named = even < LEAST ? room12 : Math.min(room12, Math.ceil(even));
   const least = width < SLIM && coarse ? FINGER : named >= LEAST && !model.image ? named : 2.5;
@@ -87,8 +87,8 @@ function blocks(stack, m, top) {
   stack.pitch = m.pitch;
 }
 
-export function wholeScene(model, width, room, rows, current = rows - 1, spare = 0, query = 0) {
-  const m = measures(model, width, room, spare);
+export function wholeScene(model, width, room, rows, { current, spare, query, small }) {
+  const m = measures(model, width, room, spare, small);
   const { encoder, decoder } = model;
   const scene = new Scene(width, 0, "The whole model");
   // On a phone the answers after each layer stand below the picture.

@@ -1,0 +1,72 @@
+// The map on a phone, where a model's parts stand below each other and only some are in view: above
+// them a small picture of the whole, as a wide page has it, on which what is in view is framed.
+
+import { glideTo, make } from "./page.js";
+import { sceneOf } from "./map_depths.js";
+import { lightOf } from "./map_light.js";
+import { NARROW } from "./map_scene.js";
+import { Stage } from "./map_stage.js";
+import { HEAD } from "./map_whole.js";
+import { clamp } from "./text.js";
+
+// The page that the small picture is drawn for, in pixels.
+const [WIDE, HIGH] = [NARROW, 340];
+
+export function smallOf(view) {
+  const stage = new Stage({});
+  stage.root.className = "mm-whole";
+  const two = view.trace.stacks?.length === 2;
+  const frames = (two ? [0, 1] : []).map(() => make("div", { class: "mm-seen" }));
+  // A press goes to a part. By keys one gets there in the picture itself, so readers skip this one.
+  const small = make("div", { class: "mm-small", "aria-hidden": "true", hidden: "" }, stage.root, ...frames);
+  let [places, scale] = [[], 1];
+
+  // How high it is on a page so wide; 0 where the picture itself shows the whole.
+  const show = (width) => {
+    const { trace, current, query, rows } = view;
+    small.hidden = width >= NARROW || !two || Boolean(view.place);
+    if (small.hidden) return 0;
+    const scene = sceneOf(trace, "", WIDE, rows, { current, query, height: HIGH, small: true });
+    // Both pictures are made of the same parts, which the one that is drawn later puts in their places.
+    places = trace.stacks.map(({ blocks, bottom }) => ({ blocks, bottom, xs: [...blocks.map(({ x }) => x), WIDE] }));
+    scene.targets = [];
+    const own = Object.getOwnPropertyDescriptors({ scene, scrolls: false, progress: 1, fresh: false });
+    stage.show(scene, view.theme, lightOf(Object.create(view, own)));
+    scale = width / WIDE;
+    stage.root.style.transform = `scale(${scale})`;
+    small.style.height = `${scale * (scene.height - scene.measures.key.height)}px`;
+    requestAnimationFrame(mark); // once the picture itself is drawn
+    return small.offsetHeight;
+  };
+
+  const mark = () => {
+    const { scrollTop: from, clientHeight } = view.frame;
+    if (small.hidden) return;
+    places.forEach(({ xs, blocks: [{ top }], bottom }, i) => {
+      const { blocks } = view.trace.stacks[i];
+      const at = (y) => clamp((y - blocks[0].top + HEAD) / (blocks[1].top - blocks[0].top), 0, blocks.length);
+      const x = (y) => xs[Math.floor(at(y))] + (at(y) % 1) * (xs[Math.floor(at(y)) + 1] - xs[Math.floor(at(y))] || 0);
+      const [left, right] = [x(from), x(from + clientHeight)];
+      const sides = { left, top: top - HEAD, width: right - left, height: bottom - top + HEAD + 6 };
+      for (const [side, value] of Object.entries(sides)) frames[i].style[side] = `${scale * value}px`;
+      frames[i].hidden = right - left < 2;
+    });
+  };
+  view.frame.addEventListener("scroll", mark);
+
+  small.addEventListener("click", ({ offsetX, offsetY }) => {
+    const [x, y] = [offsetX / scale, offsetY / scale];
+    const i = Number(y > places[1].blocks[0].top - HEAD);
+    const { blocks } = view.trace.stacks[i];
+    glideTo(
+      view.frame,
+      blocks[
+        Math.min(
+          places[i].xs.findLastIndex((left) => left <= x),
+          blocks.length - 1,
+        )
+      ].top - HEAD,
+    );
+  });
+  return { small, show };
+}
