@@ -198,6 +198,11 @@ class Trace:
             return self.choices[int(self.text)][1]
         return self.candidates[0][0].token if self.kind == "ViT" else ""
 
+    @property
+    def splits(self):
+        """Whether a score can be split into parts: in a pre-norm encoder–decoder."""
+        return self.source_ids is not None and self.norm_first
+
     def __repr__(self):
         """Name the model and the lengths: nothing that differs from run to run."""
         lengths = [len(stack.tokens) for stack in self.stacks]

@@ -24,7 +24,7 @@ def pack_insides(trace) -> tuple[dict, bytes]:
     if trace.network is None:
         return {}, b""
     packer = Packer()
-    described = {"chooses": trace.onward is not None, "splits": splits(trace)}
+    described = {"chooses": trace.onward is not None, "splits": trace.splits}
     with inference(trace.network):
         for name in ("encoder", "decoder"):
             if getattr(trace, name) is not None:
@@ -40,11 +40,6 @@ def pack_insides(trace) -> tuple[dict, bytes]:
                 size = trace.decoder.layers[0][0].heads.query.shape[-1]
                 described["turns"] = [attention.base ** (-i / size) for i in range(0, size, 2)]
     return described, packer.bytes()
-
-
-def splits(trace) -> bool:
-    """Tell whether a `trace`'s scores can be split: those of a pre-norm encoder–decoder."""
-    return trace.source_ids is not None and trace.norm_first
 
 
 def asked(trace, place: str, double) -> tuple[dict, bytes]:

@@ -2,7 +2,7 @@
 
 from helpers.pretrained.recurrent_trace import RecurrentTrace
 from helpers.widgets.map_data import WIDE_STRIP, entries
-from helpers.widgets.map_inside import LETTERS, splits
+from helpers.widgets.map_inside import LETTERS
 
 # What a lesson builds, in the course's order: what `here` can be.
 HERE = (
@@ -64,7 +64,7 @@ def is_place(trace, place: str) -> bool:
 def is_head(trace, place: str) -> bool:
     """Tell whether `place` is a head of a `trace` that a translator can make again without it."""
     head = place.count("/") == 3 and is_place(trace, place)
-    return head and splits(trace) and trace.again is not None
+    return head and trace.splits and trace.again is not None
 
 
 def is_token(trace, follow) -> bool:
@@ -88,7 +88,7 @@ def _is_asked(trace, heads, kind, head, what, which):
         query, _, key = what.partition(",")
         asked = [key, *([which[4:]] if which != "why" else [])]
         cells = [f"{query},{one}" for one in asked]
-        if not splits(trace) or which[3:4] not in ("", ",") or len(set(asked)) < len(asked):
+        if not trace.splits or which[3:4] not in ("", ",") or len(set(asked)) < len(asked):
             return False
         if not all(_is_head(heads, kind, head, cell) for cell in cells):
             return False

@@ -202,6 +202,12 @@ STEPS = {
         "products add up to a large score.",
         {"place": "{cross_number}", "written": "{written}"},
     ),
+    "why": (
+        "Why “{looked_at}”? In head {cross_head}, query and key are sums of token, position and all "
+        "that was written before, so the score splits into parts: one bar each. The headline names "
+        "what decides.",
+        {"place": "{why}", "written": "{written}"},
+    ),
     "one-number": (
         "And here is where a single score comes from: {d_head} products, added up. A larger "
         "Transformer has more of these sums, but each of them works just like this one.",
@@ -245,7 +251,7 @@ TOURS = {
     "06": ["self-attention", "heads", "mixture", "cross-queries"],
     "07": [
         "layer", "add-and-norm", "feed-forward", "memory", "masked", "cross-queries",
-        "follow-target",
+        "follow-target", "why",
     ],
     "08": ["follow-target", "output", "logits", "loop"],
     "09": ["forced", "loss", "training"],
@@ -310,6 +316,7 @@ def tour_of(trace, tour, off=()) -> list[dict]:
         instead = INSTEAD[trace.kind].items()
         instead = {name: other for name, other in instead if not untrue.get(other)}
         names = [instead.get(name, name) for name in names if name not in WITHOUT[trace.kind]]
+    names = [name for name in names if name != "why" or trace.splits]
     words = _words(trace, off)
     return [_filled(words, *STEPS[name]) for name in names]
 
@@ -420,6 +427,7 @@ def _target_words(trace, source, off):
         "looked_share": percent(mean[row, key].item()),
         "cross_head": head + 1,
         "cross_number": f"{home}/{head}/{row},{key}",
+        "why": f"{home}/{head}/{row},{key}/why",
         "follow_target": f"decoder:{row}",
     }
 

@@ -8,7 +8,7 @@ import { looksEnglish } from "../../helpers/widgets/static/map_language.js";
 import { along } from "../../helpers/widgets/static/map_moves.js";
 import { clearest, clearestHead, purposeOf, sayPurpose } from "../../helpers/widgets/static/map_purpose.js";
 import { lightsUp } from "../../helpers/widgets/static/map_network.js";
-import { grouped, sayWhy } from "../../helpers/widgets/static/map_why.js";
+import { grouped, sayAgainst, sayWhy } from "../../helpers/widgets/static/map_why.js";
 import { brief, percent } from "../../helpers/widgets/static/map_scene.js";
 import { namePlaces } from "../../helpers/widgets/static/map_rows.js";
 import { compared } from "../../helpers/widgets/static/map_without.js";
@@ -58,6 +58,9 @@ test("why a weight is what it is stays true where parts cancel", () => {
   // Two pairs that are the largest but not half of what speaks for the key don't decide.
   const many = grouped({ names: ["token", "position", "1.ff"], pairs: [[0.55, 0.3, 0.3], [0.4, 0.46, 0.3], [0.4, 0.3, -2.3]], mean: Array(3).fill([0, 0, 0]) });
   assert.match(sayWhy(many), /^No pair alone decides why the query looks at the key\. The largest part/);
+  // What takes most away is told by its bar: of either side, and not where all bars go one way.
+  assert.equal(sayAgainst(grouped({ ...cells, pairs: [[1.5, 0.5], [-2, 1]] }), ["“la”", "“avec”"]), "Grey bars count against it, most of all the position of “la” (−1.00).");
+  assert.equal(sayAgainst(equal), "No bar counts against it.");
   const cross = grouped({ names: ["token", "10.self.2", "10.cross.b"], keys: ["12.3", "12.ff"], pairs: [[0, 1], [2, 0], [0, 0]], mean: [[0, 0], [0, 0], [0, 0]] });
   assert.deepEqual([cross.rows, cross.cols], [["token", "layer 10, self-attention", "layer 10, cross-attention"], ["layer 12, self-attention", "layer 12, feed-forward"]]);
   assert.deepEqual([...cross.sums], [0, 1, 1, 2, 0, 2, 0, 0, 0, 2, 1, 3]);

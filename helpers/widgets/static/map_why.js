@@ -85,7 +85,18 @@ function decisive(found) {
   return { near, paired, told, query: told.map(({ row }) => rows[row]), key: told.map(({ col }) => cols[col]) };
 }
 
-// That in a plain sentence.
+// Of the parts' own bars, the one that takes away most, in words.
+export function sayAgainst({ rows, cols, sums, above, stacks: [one, other] }, [query, key] = ["", ""]) {
+  const parts = partsOf({ rows, cols, sums });
+  const named = (i, token, side, stack) => parts[i].map(([name, sum]) => [plainly(name, token, side, stack), sum]);
+  const all = [...named(0, query, "query", one), ...named(1, key, "key", other)];
+  const [name, sum] = all.reduce((a, b) => (a[1] * Math.sign(above) <= b[1] * Math.sign(above) ? a : b));
+  return cents(sum) * above < 0
+    ? `Grey bars count against it, most of all ${name} (${number(sum)}).`
+    : "No bar counts against it.";
+}
+
+// What decides, in a plain sentence.
 export function sayWhy(found, [query, key, other] = ["the query", "the key"], little = false) {
   const { above } = found;
   const { told, paired } = decisive(found);
@@ -119,6 +130,7 @@ export function whyScene(where, width, room, { asked, live, pressed }) {
     scene.hint = live
       ? "The kernel is splitting the score …"
       : "Splitting a score needs the kernel: run the cell, then press again.";
+    wrapped(scene.hint, width, 14).forEach((words, i) => scene.label(words, 0, 44 + 20 * i, { size: 14 }));
     return scene;
   }
   const stacks = [stack.name, where.kind === "cross-attention" ? "encoder" : stack.name];
@@ -141,6 +153,8 @@ export function whyScene(where, width, room, { asked, live, pressed }) {
   if (pairs) return pairsOf(scene, found, tokens, pressed);
   const lead = sayWhy(found, tokens, share < 1 / n);
   const [size, line] = slim ? [15, 19] : [16, 21];
+  const grey = sayAgainst(found, tokens);
+  scene.title = `${title}. ${lead} ${grey}`; // the words on the picture, for those who can't see it
   const lines = wrapped(lead, (width - 6) / 1.16, size);
   const task = beside ? [] : wrapped(sums, width / 1.02, 13);
   task.forEach((words, i) => scene.label(words, 0, 34 + 17 * i, { size: 13, color: "muted" }));
@@ -155,7 +169,7 @@ export function whyScene(where, width, room, { asked, live, pressed }) {
   const pitch = slim ? 30 : clamp((room - top - 34) / Math.max(ofQuery.ends.length, ofKey.ends.length), 17, 36);
   const widest = Math.max(...[...ofQuery.shown, ...ofKey.shown, ["together"]].map(([name]) => textWidth(name, 13)));
   const names = slim ? 0 : Math.min(1.16 * widest + 16, 0.68 * wide);
-  const scale = { pitch, wide, names, range: [...ofQuery.ends, ...ofKey.ends], told: decisive(found) };
+  const scale = { pitch, wide, names, range: [...ofQuery.ends, ...ofKey.ends], told: decisive(found), from };
   const below = addsUp(scene, ofKey, "key", stacks[1], [0, top], scale);
   const at = slim ? [0, below.end + 8] : [wide + 28, top];
   const { end, rows } = addsUp(scene, ofQuery, "query", stacks[0], at, scale);
@@ -168,11 +182,14 @@ export function whyScene(where, width, room, { asked, live, pressed }) {
     "So is the query, and its biases are those of LayerNorm and W_Q. The same difference, split in another way.",
     ...rows,
   );
-  scene.beat(lead, [0, 0, width, under]);
+  scene.beat(
+    `${grey} Bars don’t say what would happen without a part: LayerNorm would then divide by another standard deviation.`,
+    [0, 0, width, under],
+  );
   const go = `${home}/pairs${other < 0 ? "" : `,${other}`}`;
   cornerButton(scene, "Show all pairs", go, ["part by part"], corner);
   scene.height = Math.max(room, below.end, slim ? end + 28 : end);
-  scene.hint = `${live ? `${ASK} ` : ""}A bar is the sum of all of its part’s pairs; before rounding, bars add up exactly. They don’t say what would happen without a part: LayerNorm would then divide by another standard deviation.`;
+  scene.hint = `${grey} ${live ? `${ASK} ` : ""}Before rounding, the bars add up exactly.`;
   return scene;
 }
 
@@ -190,9 +207,9 @@ function ranked(parts, most) {
   return { shown, ends };
 }
 
-// One bar per part, and below them their sum; returns where each row is, and where they end. The parts
-// that the sentence tells of are framed. All of it is painted, so that it comes only when it's played.
-function addsUp(scene, { shown, ends }, color, stack, [x, y], { pitch, wide: width, names, range, told }) {
+// One bar per part, and below them their sum; returns where each row is, and where they end. The parts that
+// the sentence tells of are framed once it's there. All of it is painted, so that it comes only when it's played.
+function addsUp(scene, { shown, ends }, color, stack, [x, y], { pitch, wide: width, names, range, told, from: lead }) {
   const [low, high] = [Math.min(...range), Math.max(...range)];
   // Without room for names beside the bars, they stand above them.
   const up = names ? 0 : 6;
@@ -210,18 +227,19 @@ function addsUp(scene, { shown, ends }, color, stack, [x, y], { pitch, wide: wid
     const sum = i === shown.length;
     const middle = y + 22 + pitch * (i + 0.5);
     const leads = told[color].includes(name) && value * ends.at(-1) > 0;
-    const style = { size: 13, align: "right", weight: sum || leads ? 650 : 400 };
+    const style = { size: 13, align: "right", weight: sum ? 650 : 400 };
     scene.paint((p) => {
       const [from, to] = sum ? [at(0), at(value)] : [at(ends[i]), at(ends[i + 1])];
       if (names) p.text(name, left - 8, middle, { ...style, most: names - 12 });
       else p.text(name, left, middle - up, { ...style, align: "left" });
       p.text(number(value), x + width - 7, middle - up, style);
-      const fill = p.theme[sum ? "ink" : value < 0 ? "muted" : color];
+      const fill = p.theme[sum ? "ink" : value * ends.at(-1) < 0 ? "muted" : color];
       const [start, long] = [Math.min(from, to), Math.max(1, Math.abs(to - from))];
       p.box(start, middle + up - thick / 2, long, thick, { fill, radius: 2 });
       if (!sum && names) p.box(to - 0.5, middle + thick / 2, 1, pitch - thick, { fill: p.theme.muted, radius: 0 });
-      if (leads) p.frame(x + 1, middle - pitch / 2, width - 2, pitch, p.theme.ink, 1.5);
     });
+    const frame = (p) => p.frame(x + 1, middle - pitch / 2, width - 2, pitch, p.theme.ink, 1.5);
+    if (leads) scene.top([x, lead, 2, 2], (p, lit) => lit && frame(p));
     return [x, middle - pitch / 2, width, pitch];
   });
   return { end, rows: [[x, y, width, 22], ...rows] };

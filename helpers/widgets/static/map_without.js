@@ -36,9 +36,9 @@ export function withoutOf(view) {
     make("p", {}, make("span", {}, of), `${start} `, make("mark", {}, changed), ` ${end}`);
   const show = () => {
     const { model, trace, place } = view;
-    const { head } = readPlace(place, trace);
+    const { head, headIndex } = readPlace(place, trace);
     turn.hidden = !(head && trace.splits && model.get("_asks") && model.send && model.get("here") !== "loss");
-    turn.replaceChildren("Switch ", make("span", {}, "this head "), head?.off ? "on" : "off");
+    turn.textContent = `Switch head ${headIndex + 1} ${head?.off ? "on" : "off"}`;
     const namesOf = ([, ...steps]) => steps.map(({ words }) => words.toLowerCase());
     const [first, more] = model.get("off").map((one) => namesOf(trail(one, trace)));
     strip.hidden = !first || !trace.whole;
