@@ -203,9 +203,9 @@ STEPS = {
         {"place": "{cross_number}", "written": "{written}"},
     ),
     "why": (
-        "Why “{looked_at}”? In head {cross_head}, query and key are sums of token, position and all "
-        "that was written before, so the score splits into parts: one bar each. The headline names "
-        "what decides.",
+        "Why “{looked_at}”? In head {cross_head}, query and key are sums of token, position and "
+        "all that was written before, so the score splits into parts: one bar each. The headline "
+        "names what decides.",
         {"place": "{why}", "written": "{written}"},
     ),
     "one-number": (

@@ -824,8 +824,8 @@ def test_in_jupyterlab_a_heads_matrix_and_a_scores_parts_are_sent_when_asked_for
     pairs = page.get_by_role("button", name="Show all pairs")
     box = pairs.locator("xpath=../..").bounding_box()
     left = []
-    for _ in range(4):  # played back: the frame goes with its sentence, then the query's parts, the key's
-        left.append(ink(page, box["x"], box["y"] + 300, box["width"], 240))
+    for _ in range(4):  # played back: the frame goes with its sentence, then the query's parts, …
+        left.append(ink(page, box["x"], box["y"] + 270, box["width"], 300))
         pairs.press("b")
         page.wait_for_timeout(60)
     assert left[0] > left[1] > left[2] > left[3] == 0

@@ -571,7 +571,8 @@ notebook.picture("encoder_decoder_stacks")
 # %% [markdown]
 # ### The map
 #
-# The tour opens an encoder layer, follows the memory to the decoder, and then traces one word of the translation.
+# The tour opens an encoder layer, follows the memory to the decoder, and then traces one word of the translation. It
+# ends with a question: why did the decoder look there?
 
 # %% tags=["hide-input"]
 model_map(
