@@ -3,10 +3,14 @@
 import re
 
 import pytest
+import torch
 from explorer_promises import check_that_every_change_shows, check_the_still_picture
 
 from helpers.models.assistant import MARKS, chat_prompt
-from helpers.widgets.chat_box import TEMPLATES, ChatBox
+from helpers.pretrained.assistant import load_assistant
+from helpers.pretrained.storyteller import load_storyteller
+from helpers.transformer import decoding
+from helpers.widgets.chat_box import EXAMPLES, TEMPLATES, ChatBox
 
 NAMES = {MARKS.end: "<|end|>", MARKS.user: "<|user|>", MARKS.assistant: "<|assistant|>"}
 
@@ -59,7 +63,7 @@ def test_it_says_what_was_cut_and_what_that_changed():
     long = chat_box(template="no template")
     long._writers["echo"] = lambda ids: ids[-30:]
     long.controls["Who?"].click()
-    assert "Who is the fisherman?" in long.sentence
+    assert "Who is the bride" in long.sentence
     assert "echo gives another answer." in long.tell()[0]
     for reply, verdict in (("", "answers nothing"), ("in.", "only capitals or the full stop")):
         writers = {"echo": lambda ids, now=reply: encode("In" if MARKS.end in ids else now)}
@@ -78,7 +82,34 @@ def test_the_bytes_of_an_emoji_share_a_box_and_the_examples_have_a_name():
 def test_a_reply_that_was_cut_off_says_so_and_all_of_it_is_drawn():
     widget = chat_box()
     assert widget.svg.count("…") == 1  # only the endless one
-    assert len(re.findall("<rect x", widget.svg)) == len(widget.numbers["prompt"]) + 3 + 40
+    shown = widget.draw()[0].to_svg()
+    assert len(re.findall("<rect x", shown)) == len(widget.numbers["prompt"]) + 3 + 40
+
+
+def test_every_example_is_answered_rightly_and_by_no_broken_template():
+    helper, story = load_assistant(), load_storyteller()
+    wanted = ("wear wear wear wear", "least crowns cloak waggoner",
+              "raven, feather, monkey and harp", "The bride Eltin.")  # fmt: skip
+
+    def writer(ids):
+        step = helper.model.decoder_step(torch.tensor([ids]))
+        return decoding.greedy(step, 1, MARKS.assistant, MARKS.end, 16)[0]
+
+    widget = ChatBox({"ours": writer}, helper.encode, story.decode, "Say wolf three times.")
+    widget.template = "no end token"
+    assert ">✓</text>" in widget.svg  # this one survives
+    for name, answer in zip(EXAMPLES, wanted, strict=True):
+        widget.controls[name].click()
+        for widget.template in TEMPLATES:
+            pass
+        assert widget._said(widget.numbers["whole"]["replies"]["ours"]) == answer
+    assert [[*tried.values()] for tried in widget._tried.values()] == (
+        [[True, False, False, False, False]] + [[False] * 4] * 3
+    )
+    assert widget.svg.count(">✗</text>") == 16
+    assert "Take no end token: 1 of 5 answers survive" in widget.svg
+    widget.controls["Start again"].click()
+    assert not re.search(">[✓✗]</text>", widget.svg)
 
 
 @pytest.mark.parametrize(("typed", "why"), [(" ", "at least one"), ("x" * 161, "160 characters")])

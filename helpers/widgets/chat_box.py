@@ -3,12 +3,13 @@
 import traitlets
 
 from helpers.models.assistant import MARKS, chat_prompt
-from helpers.plots import BLUE, GREEN, GREY, ORANGE, PURPLE
+from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
 from helpers.widgets.sentence_explorer import SentenceExplorer
-from helpers.widgets.svg import Sheet
+from helpers.widgets.svg import PALE, Sheet
 from helpers.widgets.tokenizers_side_by_side import draw_labels, visible
 
 LONGEST, QUOTED = 160, 24  # characters of a message, and of a reply that is told
+MOST = 9  # messages with a mark in the tally
 WHOLE = "the whole template"
 TEMPLATES = {
     WHOLE: lambda ids: ids,
@@ -23,14 +24,19 @@ MEANS = {
     "the roles swapped": "Your words now stand after <|assistant|>, and the answer after <|user|>.",
     "no template": "It reads a bare line, as from a story.",
 }
-# What our assistant has learned to do; how much of the template does each of them need?
+# Of what our assistant has learned to do: it answers these rightly, and no broken template does.
 EXAMPLES = {
-    "Repeat": "Say wolf three times.",
+    "Repeat": "Say wear four times.",
     "Copy": "Say: least crowns cloak waggoner.",
-    "Choose": "Choose two of these: servant, cloak, monkey, stone, dog.",
-    "Who?": "In Oakton live the king Eltin and the fisherman Ulna. Who is the fisherman?",
+    "Choose": "Choose four of these: raven, feather, monkey, harp, robber, merchant.",
+    "Who?": "In Thornford live the ogre Ultin and the bride Eltin. Who is the bride of Thornford?",
 }
 ROLES = {MARKS.user: BLUE, MARKS.assistant: GREEN, MARKS.end: ORANGE, MARKS.pad: GREY}
+
+
+def _plain(answer):
+    """Leave out what no one would call another answer."""
+    return answer.casefold().strip(".!?")
 
 
 class ChatBox(SentenceExplorer):
@@ -63,14 +69,31 @@ class ChatBox(SentenceExplorer):
         return f"At most {LONGEST} characters fit; got {n}." if n > LONGEST else ""
 
     def build(self):
+        self._forget()
         self.words("sentence", "Message, then Enter", wide=True)
         self.choice("template", "Template", list(TEMPLATES))
         self.examples("sentence", EXAMPLES)
         self.button("Start again", self.reset)
 
+    def _forget(self):
+        self._tried = {template: {} for template in MEANS}  # messages, and who got an answer
+
+    def reset(self, *_):
+        self._forget()
+        super().reset()
+
     def compute(self):
         """Let every model go on after the message in this template, and in the whole one."""
-        return {**self._read(self.template), "whole": self._read(WHOLE)}
+        found = {**self._read(self.template), "whole": self._read(WHOLE)}
+        if self.template != WHOLE:
+            now, before = self._answers(found)
+            self._tried[self.template][self.sentence] = _plain(now) == _plain(before)
+        return found
+
+    def _answers(self, found):
+        """Give the first model's answer in this template, and in the whole one."""
+        name = next(iter(self._writers))
+        return [self._said(one["replies"][name]) for one in (found, found["whole"])]
 
     def _read(self, template):
         known, kept = self._known
@@ -104,13 +127,13 @@ class ChatBox(SentenceExplorer):
             self._decode([i]) for i in whole["prompt"] if i in ROLES and i not in found["prompt"]
         ]
         how = f"Without {' '.join(cut)}" if cut else f"With {self.template}"
-        now, before = self._said(ids), self._said(whole["replies"][name])
+        now, before = self._answers(found)
         did = f"writes “{now}”, not “{before}”"
         if now == before:
             did = "still gives the same answer"
         elif not now:
             did = "answers nothing"
-        elif now.casefold().strip(".!?") == before.casefold().strip(".!?"):
+        elif _plain(now) == _plain(before):
             did = "changes only capitals or the full stop"
         elif max(len(now), len(before)) > QUOTED:
             did = "gives another answer"
@@ -128,6 +151,20 @@ class ChatBox(SentenceExplorer):
             sheet.text(0, 18, how, BLUE if how == WHOLE else ORANGE, bold=True)
             for i, block in enumerate(blocks):
                 sheet.put(block, 0, 34 + sum(heights[:i]))
+        return [*sheets, *self._draw_tally()]
+
+    def _draw_tally(self):
+        """Mark for each broken template which of the messages tried got the same answer."""
+        sheets = Sheet(400, 88, 24 / 28), Sheet(400, 88, 24 / 28)
+        sheets[0].text(0, 18, "Does the answer survive? ✓ yes, ✗ no", bold=True)
+        for i, (template, tried) in enumerate(self._tried.items()):
+            sheet, y, on = sheets[i // 2], 32 + 28 * (i % 2), template == self.template
+            sheet.rect(0, y, 400, 26, PALE, round=4)
+            sheet.text(8, y + 19, template, ORANGE if on else INK, bold=on)
+            for j, kept in enumerate([*tried.values()][-MOST:]):
+                sheet.text(216 + 20 * j, y + 19, "✓" if kept else "✗", GREEN if kept else ORANGE)
+            label = f"Take {template}: {sum(tried.values())} of {len(tried)} answers survive"
+            sheet.target(0, y - 1, 400, 28, label, template=template)
         return sheets
 
     def _draw_blocks(self, one):
