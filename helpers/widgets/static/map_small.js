@@ -15,6 +15,7 @@ const [WIDE, HIGH] = [NARROW, 340];
 export function smallOf(view) {
   const stage = new Stage({});
   stage.root.className = "mm-whole";
+  stage.root.replaceChildren(stage.base, stage.over); // nothing to press, and nothing told
   const two = view.trace.stacks?.length === 2;
   const frames = (two ? [0, 1] : []).map(() => make("div", { class: "mm-seen" }));
   // A press goes to a part. By keys one gets there in the picture itself, so readers skip this one.

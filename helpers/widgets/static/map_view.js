@@ -341,7 +341,7 @@ class MapView {
     // speak of the last layer.
     const { measures } = this.scene;
     const { encoder, decoder } = this.trace;
-    const last = decoder?.layers.length + Number(answers);
+    const last = decoder?.layers.length + Number(Boolean(answers));
     const block = !measures?.narrow ? 0 : encoder && stack === "decoder" ? last : 1;
     // Of a picture's patch the picture, and in the tour the bands in the first layer.
     const [high, image] = [this.frame.clientHeight, this.trace.image];
