@@ -63,7 +63,8 @@ def _filling(query, key, scores, weights, value, moment, caption):
     scene.text("keys", ASK_AT, 32, k, "key", bold=True)
     scene.text("queries", ASK_AT, 78, q, "query", bold=True)
     for j, (x, word) in enumerate(zip(ACROSS, WORDS, strict=True)):
-        scene.card(f"key {j}", x, 26, word, "key", CELL, full=moment == j + 1)
+        scene.card(f"key {j}", x, 26, word, "key", CELL, full=moment == j + 1,
+                   start=(ASK_AT, DOWN[j] - 13))  # fmt: skip
         scene.text(f"offers {j}", x, 64, as_vector(key[j], 0), "key", room=CELL)
     for i in range(3):
         _row(scene, i, query[i], scores[i], weights[i], value, moment)
@@ -202,7 +203,7 @@ def training_and_inference_decoder():
         for ids in (target, logits.argmax(-1).tolist(), written)
     )
     told = [
-        "Training knows the target, the translation of “Une grande gare”.",
+        "In training the target is known. When the model writes, it isn't. What does that change?",
         "The target goes in too, one place to the right, after <bos>.",
         "Lines show what each prediction will see. The mask hides “station”, the answer, from "
         "prediction 3.",
@@ -241,7 +242,8 @@ def _both(wanted, guessed, losses, own, moment, caption):
                    when=(0.6, 1))  # fmt: skip
     for i, (word, loss) in enumerate(zip(wanted, losses, strict=True)):
         x, wrong = COLUMNS[i], meant == 2 and not passes and i == 2
-        scene.card(f"target {i}", x, 45, word, "query", full=wrong, **TOKEN)
+        scene.card(f"target {i}", x, 45, word, "query", full=wrong, start=(439, 78),
+                   when=(0.1 * i, 0.1 * i + 0.4), **TOKEN)  # fmt: skip
         if trained:
             full = wrong or (moment == 8 and i == 3)
             scene.card(f"guess {i}", x, 116, guessed[i], "key", full=full, start=(x, 162), **TOKEN)
@@ -256,8 +258,7 @@ def _both(wanted, guessed, losses, own, moment, caption):
         scene.line("mean down", [(corner, 26), (corner, 152)], "result", 3, when=(0.65, 0.8))
         for name, end in (("mean back", COLUMNS[3] + 37), ("mean on", 399)):  # both have weights
             scene.arrow(name, corner, 152, end, 152, "result", head=9, when=(0.8, 1))
-    if passes:
-        _written(scene, own, meant, passes)
+    _written(scene, own, meant, passes)
     return scene
 
 
@@ -277,9 +278,12 @@ def _encoder(scene, moment, passes):
 
 def _written(scene, own, meant, passes):
     """Draw the passes so far; the last word goes round the decoder, and then that gets wider."""
-    many = "1 pass" if passes == 1 else f"{passes} passes"
-    scene.text("writing", 4, 250, f"writing: {many}", "key", anchor="start", bold=True)
+    many = {0: "", 1: ": 1 pass"}.get(passes, f": {passes} passes")
+    scene.text("writing", 4, 250, f"writing{many}", "key", anchor="start", bold=True)
     scene.text("written", 4, 283, "output", "key", anchor="start", room=68)
+    if not passes:
+        scene.card("own 0", COLUMNS[0], 277, "?", "key", start=(439, 78), when=(0.6, 1), **TOKEN)
+        return
     _decoder(scene, "writing", "key", 325, passes, passes - 1, True, when=(0.5, 0.65))
     for i, word in enumerate(["<bos>", *own[: passes - 1]]):
         new, x = i == passes - 1 and i > 0, COLUMNS[i]

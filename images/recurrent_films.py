@@ -12,6 +12,7 @@ FRENCH = "le chat noir dort ."
 SEARCH = "un médecin cherche la lettre ."  # no adjective: lesson 02 asks later where a noun looks
 STATES = [f"h{i}" for i in "₁₂₃₄₅₆₇"]
 SEEN = 0.03  # a smaller weight is not drawn
+BLANK = 0.005  # and below that there's no number, as it would be 0.00
 SHADE = 0.55  # how strong a weight of 1 is drawn, so that ink can be read on it in both themes
 
 
@@ -32,7 +33,8 @@ PLACES = [44 + 79 * i for i in range(6)]  # the middles of the words
 LONG = "le chat dort et la vieille poule ne traverse pas le pont parce qu' il est trop large ."
 READ_AT, JAR_AT, COPY_AT, STATE_AT, WRITE_AT = 48, 84, 280, 334, 386  # the heights of the rows
 WIDE, HIGH = 70, 196  # a state as a jar of layers, while it is filled
-PAIR = (135, 92, 140), (275, 92, 140)  # both readers' jars, backward and forward: x, y and height
+WHOLE = 170, 138, 150  # the context vector as one jar: x, y and height
+PAIR = (135, 92, 140), (275, 92, 140)  # both readers' jars, backward and forward
 TALL = (135, 92, HIGH), (275, 92, HIGH)  # and before they are copied
 BESIDE = [((x, 186, 178), (x + 100, 186, 178)) for x in (8, 272)]  # in the end: two such pairs
 WAYS = {"back": "backwards", "forth": "forwards"}
@@ -40,13 +42,14 @@ COLOURS = ("query", "key", "value", "result", "second", "muted")
 
 
 def hidden_state_travelling():
-    """A film: the words le chat noir dort enter a recurrent encoder one after the other. Its hidden
-    state is a jar, with a layer per word. It never grows, so the layers below shrink: that of le
-    from all of it to 40, 23, 14, 11 and 9 percent; an even share of six is 17 percent. A second
-    reader goes backwards, and of its last state, le is 17 percent. Both last states are the context
-    vector. A copy of it makes the decoder's state s₀. This, a copy and bos make s₁, which writes
-    the, and so on: the black cat sleeps. In the end a sentence of 20 tokens fills two jars of the
-    same size, and le is 10 and 3 percent of them.
+    """A film: all words of le chat noir dort go through one vector, out of which the black cat
+    sleeps comes. They enter a recurrent encoder one after the other. Its hidden state is a jar,
+    with a layer per word. It never grows, so the layers below shrink: that of le from all of it to
+    40, 23, 14, 11 and 9 percent; an even share of six is 17 percent. A second reader goes
+    backwards, and of its last state, le is 17 percent. Both last states are the context vector. A
+    copy of it makes the decoder's state s₀. This, a copy and bos make s₁, which writes the, and so
+    on. Then a sentence of 20 tokens fills two jars of the same size, and le is 10 and 3 percent of
+    them. In the end the states at all six words are back, and the decoder looks at them all.
 
     A layer's height is its word's share of all that a state depends on: how far the state
     moves, on average, when the word is exchanged for each other word of the vocabulary.
@@ -78,26 +81,30 @@ def _readers(french):
 
 
 def _travelling(written, short, long):
-    (read, _, on), (many, _, far_on) = short, long
+    (read, back, on), (many, _, far_on) = short, long
     left = [f"{row[0]:.0%}" for row in on]
     told = [
-        "Between a sentence and its translation there's only a context vector of fixed size.",
-        "“le” goes into the forward reader, whose state depends on it alone.",
-        f"“chat” goes in. “le” now makes up {left[1]} of what the state depends on.",
-        "“noir” goes in. The jar hasn't grown, so the layers below get thinner.",
-        "“dort” goes in, and takes the most room.",
-        "The full stop takes its part.",
-        f"After <eos>, “le” makes up {left[5]} of what the state depends on.",
-        "A second reader starts at the end. Both last states together are the context vector.",
+        "The decoder gets one vector of fixed size, however long the sentence. Is that enough?",
+        "One reader begins with “le”. Its state depends on this word alone.",
+        f"“chat” goes in, and “le” keeps only {left[1]} of what the state depends on.",
+        "The jar doesn't grow, so the layers below get thinner.",
+        "Every further word takes room from all before it …",
+        "… and so do the full stop …",
+        f"… and <eos>. Only {left[5]} is left of “le”.",
+        "A second reader goes backwards. Both last states together are the context vector.",
         "A copy of the context, c, makes the decoder's first state, s₀.",
         f"s₀, another copy and <bos> make s₁, which writes “{written[0]}”.",
-        f"“{written[0]}” goes in next, with the same c, and so on until <eos>.",
-        f"Now {len(many)} tokens go in, and the jars stay as small. How much is left of “le”?",
-        f"Forwards, “le” falls from {left[5]} to {far_on[-1][0]:.0%}: with more words, each has "
-        "less room. Backwards, “le” is the word just read.",
+        "Each step gets the same c, and nothing else of the French sentence.",
+        f"Now {len(many)} tokens have to share jars of that size. What's left of “le”?",
+        f"Forwards, “le” falls from {left[5]} to {far_on[-1][0]:.0%}: the more words, the less "
+        "room for each.",
+        f"Yet each word once had more room: “chat” had {(back[1][1] + on[1][1]) / 2:.0%} of its "
+        f"own state, not {(back[0][1] + on[5][1]) / 2:.0%}.",
+        "What if the decoder could look at every state? That's attention.",
     ]
     for moment, caption in enumerate(told):
-        scene = Scene(caption, {10: 3.6, 11: 3.6}.get(moment, 1.9), moment in (0, 2, 6, 7, 10, 12))
+        scene = Scene(caption, {0: 3.2, 10: 3.6, 11: 3.6}.get(moment, 1.9),
+                      moment in (0, 2, 6, 7, 10, 12, 13, 14))  # fmt: skip
         if moment == 0:
             _narrow(scene, *short, written)
         elif moment < 7:
@@ -107,8 +114,10 @@ def _travelling(written, short, long):
             _context(scene, *short, TALL if moment == 7 else PAIR, shares=moment == 7)
             if moment > 7:
                 _translation(scene, ["<bos>", *written], *[(0, 1), (1, 2), (2, 7)][moment - 8])
-        else:
+        elif moment < 13:
             _lengths(scene, short, long, moment == 12)
+        else:
+            _kept(scene, *short, moment == 14)
         yield scene
 
 
@@ -123,18 +132,21 @@ def _words(scene, read, seen):
 
 
 def _narrow(scene, read, back, on, written):
-    """Draw what the film is about: many words, two states, many words."""
+    """Draw what the film is about: many words go into one vector, and many come out."""
     _words(scene, read, 0)
-    for end, y in (READ_AT + 32, -8), (WRITE_AT - 32, 8):  # all words go into both
-        scene.line(f"all {end}", [(8, end + y), (8, end), (474, end), (474, end + y)])
-    for reader, state, x, side in ("back", back[0], 135, 64), ("forth", on[-1], 275, 416):
-        _jar(scene, "", reader, read, state, (x, 138, 156), whole=True)
-        scene.arrow(f"goes in {reader}", x + 35, READ_AT + 32, x + 35, 132)
-        scene.arrow(f"comes out {reader}", x + 35, 300, x + 35, WRITE_AT - 34)
-        scene.text(f"{reader} way", side, 206, WAYS[reader], "muted", room=98)
-        scene.text(f"{reader} size", side, 232, "64 numbers", room=106)
-    for i, (x, word) in enumerate(zip(PLACES, written, strict=True)):
-        scene.card(f"written {i}", x, WRITE_AT, word, "ink", 74)
+    x, y, high = WHOLE
+    both = [(one + other) / 2 for one, other in zip(back[0], on[-1], strict=True)]
+    for i, top, thick in _stacked(both, high, True):
+        come = {"x": PLACES[i] - 38, "y": READ_AT - 17, "width": 76, "height": 34}
+        scene.rect(f"whole {i}", x, y + top, 140, thick, COLOURS[i], round=1, line=0, start=come,
+                   when=(0.08 * i, 0.08 * i + 0.3))  # fmt: skip
+        scene.card(f"written {i}", PLACES[i], WRITE_AT, written[i], "ink", 74,
+                   start=(240, y + high), when=(0.55 + 0.05 * i, 0.75 + 0.05 * i))  # fmt: skip
+    scene.rect("whole jar", x - 3, y - 3, 146, high + 6, "none", "ink")
+    scene.text("whole name", x - 12, y + 70, "context vector", bold=True, anchor="end")
+    scene.text("whole size", x + 152, y + 70, "128 numbers", anchor="start")
+    for name, top in ("goes in", READ_AT + 24), ("comes out", y + high + 12):
+        scene.arrow(name, 240, top, 240, top + 54, start={})
     scene.text("decoder", 6, 424, "the decoder writes", "muted", anchor="start", bold=True)
 
 
@@ -153,6 +165,38 @@ def _reading(scene, read, states, seen):
     scene.text("blue", 6, 376, "blue: how much of the state is “le”", COLOURS[0], anchor="start")
     scene.text("grey", 6, 402, "grey: an even share", "muted", anchor="start")
     scene.text("size", 318, 402, "jar: 64 numbers", "ink", anchor="start")
+
+
+def _kept(scene, read, back, on, looks):
+    """Draw the states at all words, of both readers, and how the decoder `looks` at them."""
+    _words(scene, read, len(read))
+    for i, x in enumerate(PLACES):
+        when = {"when": (0.08 * i, 0.5 + 0.08 * i)}
+        for reader, states, left, last in ("back", back, x - 35, 0), ("forth", on, x, 5):
+            for k, top, thick in _stacked(states[i], HIGH, reader == "forth"):
+                name = f"{reader} {k}" if i == last else f"was {reader} {i} {k}"  # has been there
+                scene.rect(name, left, JAR_AT + top, 35, thick, COLOURS[k], round=1, line=0,
+                           tint=1 if k == i else 0.25, start={"y": JAR_AT + HIGH, "height": 0},
+                           **when)  # fmt: skip
+        own, kept = (back[i][i] + on[i][i]) / 2, (back[0][i] + on[5][i]) / 2
+        name = {0: "back jar", 5: "forth jar"}.get(i, f"jar {i}")
+        scene.rect(name, x - WIDE / 2 - 3, JAR_AT - 3, WIDE + 6, HIGH + 6, "none", "ink", **when)
+        scene.text(f"own word {i}", x, JAR_AT + 21, read[i], "paper", bold=True, room=WIDE - 4,
+                   when=(0.7, 1))  # fmt: skip
+        scene.text(f"own {i}" if i else "back share", x, 308, f"{own:.0%}", COLOURS[i], 20,
+                   bold=True, when=(0.6, 1))  # fmt: skip
+        if looks:
+            end = 240 + 0.3 * (x - 240), 388
+            scene.line(f"look {i}", [end, (x, 318)], COLOURS[i], 4, start={"points": [*end, *end]})
+        else:
+            scene.text(f"kept {i}", x, 334, f"{kept:.0%}", "muted", when=(0.6, 1))
+    if looks:
+        scene.card("looks", 240, 404, "decoder", "ink", 130, True)
+        return
+    scene.text("bright", 6, 366, "bright: how much of its own state a word is", anchor="start")
+    scene.text("grey", 6, 390, "grey: how much of the context vector", "muted", anchor="start")
+    for name, x, half in ("back", 6, "left"), ("forth", 240, "right"):
+        scene.text(f"{name} way", x, 414, f"{half}: {WAYS[name]}", "muted", anchor="start")
 
 
 def _context(scene, read, back, on, boxes, name="", shares=False, dim=False):
@@ -177,9 +221,9 @@ def _context(scene, read, back, on, boxes, name="", shares=False, dim=False):
 def _lengths(scene, short, long, measured):
     """Draw the jars of a short and a long sentence; in the end, only “le” is bright."""
     scene.text("encoder", 6, 20, "the encoder reads", "muted", anchor="start", bold=True)
-    for i, word in enumerate(long[0]):
-        scene.text(f"of many {i}", 48 + 96 * (i % 5), 48 + 26 * (i // 5), word, _colour(i),
-                   bold=True, opacity=0.5 if i and measured else 1, when=(0.5, 0.62))  # fmt: skip
+    for i, word in enumerate(long[0][:1] if measured else long[0]):
+        scene.text(f"of many {i}" if i else "word 0", 48 + 96 * (i % 5), 48 + 26 * (i // 5), word,
+                   _colour(i), bold=True, when=(0.5, 0.62))  # fmt: skip
     _context(scene, *short, BESIDE[0], shares=True, dim=measured)
     _context(scene, *long, BESIDE[1], "long ", measured, measured)
 
@@ -189,10 +233,10 @@ def _colour(i):
     return COLOURS[i if i < 6 else 1 + (i - 1) % 5]
 
 
-def _jar(scene, name, reader, read, state, at, new=None, dim=False, whole=False):
+def _jar(scene, name, reader, read, state, at, new=None, dim=False):
     """Draw the state of a reader, which may have read a `new` word; only the first is not `dim`."""
     x, y, high = at
-    layer = f"{'whole ' if whole else ''}{name}{reader}"  # nothing comes from a whole jar's layers
+    layer = f"{name}{reader}"
     second = at == TALL[0]  # fills when there is room, from the last word on
     moves = (0.48, 0.62) if high == BESIDE[0][0][2] else (0, 0.75)  # when what was there has gone
     for i, top, thick in _stacked(state, high, reader == "forth"):
@@ -209,7 +253,7 @@ def _jar(scene, name, reader, read, state, at, new=None, dim=False, whole=False)
         scene.rect(f"{layer} {i}", x, y + top, WIDE, thick, _colour(i), round=1, line=0,
                    tint=0.3 if dim and i else 1, when=when, **come)  # fmt: skip
         inside = thick > 17  # the first word, which the film follows, is else named beside
-        if not whole and (i == 0 or (inside and len(read) == 6 and not dim)):
+        if i == 0 or (inside and len(read) == 6 and not dim):
             come = {"start": {"y": READ_AT + 6}} if i == new else {}
             at = (WIDE / 2, "paper", "middle") if inside else (WIDE + 8, COLOURS[0], "start")
             scene.text(f"{layer} word {i}", x + at[0], y + top + thick / 2 + 6, read[i], at[1],
@@ -255,9 +299,9 @@ WROTE_AT = 384  # the left end of the words
 
 
 def decoder_looking_back():
-    """A film: the encoder's seven states, of un médecin cherche la lettre, the full stop and eos,
-    stand in a row. Before each word it writes, lines go from the decoder to all of them, as thick
-    as the weights written above them, and the weights become a row of a map below. A, doctor and
+    """A film: the encoder's seven states come out of un médecin cherche la lettre, the full stop
+    and eos. Before each word it writes, lines go from the decoder to all of them, as thick as the
+    weights written above them, and the weights become a row of a map below. A, doctor and
     looks each come mostly from the next French word. For takes 0.57 of cherche and 0.42 of la, the
     takes 0.71 of la and 0.26 of cherche. Letter comes from lettre, the full stop and eos both from
     the full stop. At the end the map grows: a diagonal with a kink at for.
@@ -268,16 +312,17 @@ def decoder_looking_back():
         return f"{weights[i][j]:.2f} of {STATES[j]}"
 
     told = [
-        "The encoder has kept seven states.",
-        f"To write “a”, the decoder takes {of(0, 0)} and {of(0, 1)}.",
-        f"For “doctor” it weighs all seven anew, and takes {of(1, 1)}.",
-        f"For “looks” it takes {of(2, 2)}.",
-        f"“for” has no French word of its own. The decoder takes {of(3, 2)} and {of(3, 3)}.",
-        f"For “the” it takes {of(4, 3)}, and again some of h₃.",
-        f"For “letter” it takes {of(5, 4)} …",
-        f"… for the full stop {of(6, 5)} …",
-        "… and even for <eos> mostly h₆.",
-        "Eight tokens, eight rows of weights: nearly a diagonal, with a kink at “for”.",
+        "Which of the seven states does each English word need?",
+        f"For “a”, the decoder takes {of(0, 0)} and {of(0, 1)}.",
+        f"For “doctor” it weighs them all anew: {of(1, 1)}, “médecin”.",
+        f"“looks” needs only “cherche”, so it takes {of(2, 2)}.",
+        f"“for” has no French word of its own. It splits its weight: {of(3, 2)} and {of(3, 3)}.",
+        f"“the” takes {of(4, 3)}, “la”, and again some of “cherche”.",
+        f"“letter” takes {of(5, 4)} …",
+        f"… the full stop {of(6, 5)} …",
+        "… and <eos>, too, looks mostly at the full stop.",
+        "Nobody told the model which words belong together. Yet there's a diagonal, with a kink "
+        "at “for”.",
     ]
     scenes = [Scene(caption, 1.9, key=i not in (0, 3, 6, 7)) for i, caption in enumerate(told)]
     for now, scene in enumerate(scenes, -1):  # at first nothing is weighed
@@ -297,18 +342,25 @@ def _gaze(scene, read, written, weights, now):
         if last:
             continue
         weight, half = weights[now][j] if now >= 0 else 0, {"when": (0, 0.5)}
-        scene.rect(f"state {j}", x - 22, 114, 44, 30, "result", "query", SHADE * weight, **half)
-        scene.text(f"h {j}", x, 135, STATES[j], "ink")
-        if now < 0:
-            continue
-        said = f"{weight:.2f}".replace("0.00", "0")
-        scene.text(f"weight {j}", x, 106, said, "result" if weight > SEEN else "muted",
-                   bold=weight > SEEN, **half)  # fmt: skip
+        turn = half if now >= 0 else {"when": (0.08 * j, 0.4 + 0.08 * j)}  # one after the other
+        drawn = (0, 0.5) if now >= 0 else (0.4 + 0.07 * j, 0.58 + 0.07 * j)
+        scene.rect(f"state {j}", x - 22, 114, 44, 30, "result", "query", SHADE * weight,
+                   start={"y": 62}, **turn)  # fmt: skip
+        scene.text(f"h {j}", x, 135, STATES[j], "ink", start={"y": 83}, **turn)
+        if weight >= BLANK:
+            scene.text(f"weight {j}", x, 106, f"{weight:.2f}", "result" if weight > SEEN else
+                       "muted", bold=weight > SEEN, **half)  # fmt: skip
         end = LOOK_AT[0] + 0.12 * (x - LOOK_AT[0]), LOOK_AT[1] - 17
         scene.line(f"gaze {j}", [(x, 144), end], "result", round(max(14 * weight, 1.5), 1),
-                   opacity=1 if weight > SEEN else 0.35, **half)  # fmt: skip
+                   opacity=1 if weight > SEEN else 0.35, start={"points": [*end, *end]},
+                   when=drawn)  # fmt: skip
     if not last:
         scene.card("decoder", *LOOK_AT, "decoder", "key", 100, True)
+        if now >= 0:
+            scene.text("blank", 474, 200, f"blank: under {BLANK}", "muted", anchor="end")
+    if now + 1 < len(written):
+        scene.text("next", WROTE_AT, foot + pitch * (now + 1) + 6, "?", "key", anchor="start",
+                   bold=True, start={}, when=(0.8, 1))  # fmt: skip
     for i, word in enumerate(written):
         y = foot + pitch * i
         scene.rect(f"row {i}", 1, y - pitch / 2, 376, pitch, "none", "edge", line=1, round=0,
@@ -318,7 +370,7 @@ def _gaze(scene, read, written, weights, now):
         scene.text(f"written {i}", WROTE_AT, y + 6, word, "key", anchor="start", bold=True,
                    start={"x": LOOK_AT[0] - 30, "y": LOOK_AT[1] + 6}, **late)  # fmt: skip
         for j, weight in enumerate(weights[i]):
-            if weight < 0.005:
+            if weight < BLANK:
                 continue
             x, come = COLUMNS[j], {"x": COLUMNS[j] - 22, "y": 114, "width": 44, "height": 30}
             scene.rect(f"cell {i} {j}", x - 26, y - pitch / 2 + 1, 52, pitch - 2, "result", "none",
@@ -330,6 +382,7 @@ def _gaze(scene, read, written, weights, now):
 # ---- lesson 02: one step of attention, in numbers ------------------------------------------------
 
 WRITTEN_AT, BAR_AT, SCORE_AT, KEY_AT = 24, 116, 138, 204  # heights; a bar's foot
+MIX_AT, MIXED = (102, 272), 120  # where the context is, as a column, and how wide
 FOUR = slice(85, 89)  # entries with which a reader can recompute all that is shown, to the digit
 
 
@@ -338,8 +391,8 @@ def bahdanau_step():
     Its state s goes to each of the encoder's six states, and each pair gets a score by v times tanh
     of W s plus U h. For noir this is shown in numbers, four of each vector's 128: these four give
     0.85, with the others 12.08. A softmax turns the scores into weights, 0.15 for chat and 0.85 for
-    noir. The states flow into the context, each times its weight. The context, the state and the
-    previous word give the next state, which writes black.
+    noir. The states become columns of numbers, which shrink to their shares and join: that's the
+    context. The context, the state and the previous word give the next state, which writes black.
     """
     toy = toy_models.load_toy("additive")
     step = BahdanauStepper(toy.model, toy.source, toy.target, FRENCH, output_step=2).numbers
@@ -348,87 +401,113 @@ def bahdanau_step():
         pair += layer.query_proj(pair[0]), layer.key_proj(pair[1]), layer.energy.weight[0]
     summed = [number(one[FOUR][0]) for one in (pair[2], pair[3], pair[2] + pair[3])]
     told = [
-        "“the” is written. What comes next?",
-        "The decoder's state s goes to every encoder state: six pairs.",
+        "“the” is written. Which French words does the next one need?",
+        "To find out, the decoder's state s meets every encoder state.",
         "Take noir. s and h₃ are 128 numbers each, of which you see four.",
-        "Two learned matrices, W and U, turn them into vectors that can be added.",
+        "Their entries mean different things, so learned matrices, W and U, come first.",
         f"They are added entry by entry: {summed[0]} + {summed[1]} = {summed[2]}.",
         "tanh squashes every entry of the sum into −1 to 1.",
         "The dot product with the learned v makes one number of it: the score.",
-        "It's one small network, the same for every pair.",
-        "The other five pairs go through it too, and each gets its score.",
+        "All other pairs go through the same small network.",
         "A softmax turns scores into weights that sum to 1.",
-        "Each state flows into the context, times its weight. The other four weigh under 0.005.",
+        "Now the states are mixed. Each is a column of numbers …",
+        "… and shrinks to its share. Side by side, they add up to the context.",
         "Context, state and previous word give the next state. It writes “black”.",
     ]
     return film([_once(step, pair, *moment) for moment in enumerate(told)], 428)
 
 
 def _once(step, pair, moment, caption):
-    scene = Scene(caption, {1: 2.0, 8: 3.8}.get(moment, 1.5), key=moment in (1, 3, 6, 9, 10, 11))
+    scene = Scene(caption, {0: 2.4, 1: 2.0, 7: 3.8, 10: 2.6}.get(moment, 1.5),
+                  key=moment in (1, 3, 6, 8, 10, 11))  # fmt: skip
     words, small = step["source"], "₁₂₃₄₅₆"
     scores, shares = step["scores"].tolist(), step["alpha"].tolist()
     for i, (x, word) in enumerate(zip(PLACES, words, strict=True)):
         noir = i == 2 and 2 <= moment <= 6
         scene.card(f"word {i}", x, KEY_AT, word, "query", 74, full=noir)
         scene.text(f"h {i}", x, KEY_AT + 36, f"h{small[i]}", "query")
-        if 1 <= moment <= 7:
+        if moment == 0:
+            gap, turn = (330, 43), (0.4, 0.7 + 0.06 * i)
+            scene.line(f"ask {i}", [gap, (x, KEY_AT - 19)], "key", opacity=0.6, when=turn,
+                       start={"points": [*gap, *gap]})  # fmt: skip
+        if 1 <= moment <= 6:
             scene.card(f"s {i}", x, KEY_AT - 34, "s", "key", 34, True, 26,
                        start=(432, WRITTEN_AT), when=(0.1 * i, 0.1 * i + 0.5))  # fmt: skip
-        if moment >= 8 or (moment >= 6 and i == 2):
+        if moment >= 7 or (moment >= 6 and i == 2):
             turn = 0.1 + 0.18 * (i - (i > 2))  # one after the other, all through the same network
             come = {"start": {"x": 240, "y": 338}, "when": (turn + 0.08, turn + 0.18)}
             if moment == 6:
                 come = {"start": {"x": 436, "y": 422}, "when": (0.7, 1)}
-            elif moment == 8 and i != 2:
+            elif moment == 7 and i != 2:
                 scene.card(f"pair {i}", 240, 330, f"s, h{small[i]}", "query", 64, height=28,
                            opacity=0, start=(x, KEY_AT + 30), when=(turn, turn + 0.08))  # fmt: skip
-            y = SCORE_AT + 34 * (moment >= 8)  # where s was
+            y = SCORE_AT + 34 * (moment >= 7)  # where s was
             scene.text(f"score {i}", x, y, number(scores[i]), "ink", 19, bold=True, **come)
-        if moment >= 9:
-            high = 48 * shares[i]
+        if moment >= 8:
+            high, seen = 48 * shares[i], shares[i] >= BLANK
             scene.rect(f"bar {i}", x - 34, BAR_AT - high, 68, high, "result",
                        start={"y": BAR_AT, "height": 0})  # fmt: skip
-            scene.text(f"weight {i}", x, BAR_AT - 6 - high, f"{shares[i]:.2f}", "result", bold=True)
-        if moment >= 10 and shares[i] > 0.005:
-            at = 220 if i == 2 else 104
-            scene.arrow(f"into {i}", x, KEY_AT + 42, at, 306, "result", max(2, 14 * shares[i]), 15)
-            scene.card(f"flow {i}", at, 326, f"{shares[i]:.2f} h{small[i]}", "query", 92,
-                       start=(at, KEY_AT + 62), when=(0, 0.9))  # fmt: skip
-    if moment in (7, 8):
+            scene.text(f"weight {i}", x, BAR_AT - 6 - high, f"{shares[i]:.2f}" if seen else "<0.01",
+                       "result" if seen else "muted", bold=seen)  # fmt: skip
+    if moment == 7:
         scene.card("network", 240, 332, "v · tanh(W s + U h)", "value", 210, height=44)
-    if moment >= 8:
+    if moment >= 7:
         scene.text("scores", 6, SCORE_AT + 8, "score e", "ink", anchor="start", when=(0.6, 1))
-    if moment >= 9:
+    if moment >= 8:
         scene.text("weights", 6, BAR_AT - 34, "weight α", "result", anchor="start")
     scene.text("writes", 6, WRITTEN_AT + 6, "the decoder writes", "key", anchor="start", bold=True,
                room=180)  # fmt: skip
-    scene.card("so far", 240, WRITTEN_AT, "the", "key", 84)
+    from_s = {"start": (432, WRITTEN_AT)}
+    scene.card("so far", 240, WRITTEN_AT, "the", "key", 84, when=(0, 0.4), **from_s)
     gap = ("black", "key", 84, True) if moment == 11 else ("?", "key", 84)
-    scene.card("gap", 330, WRITTEN_AT, *gap, when=(0.8, 1))
+    scene.card("gap", 330, WRITTEN_AT, *gap, when=(0.8, 1) if moment else (0.1, 0.5), **from_s)
     scene.card("s", 432, WRITTEN_AT, "state s", "key", 84, True)
     if 2 <= moment <= 6:
         _opened(scene, *pair, moment)
-    if moment >= 10:
-        scene.text("plus", 162, 332, "+", "ink", 20, bold=True, when=(0.7, 0.9))
-        scene.arrow("sum", 162, 342, 162, 373, "result", 4, 13, when=(0.8, 0.9))
-        scene.card("context", 162, 392, "context c", "result", 130, True, when=(0.85, 1))
+    if moment >= 9:
+        _mixed(scene, step, moment)
     if moment >= 11:
         _next(scene)
     return scene
 
 
+def _mixed(scene, step, moment):
+    """Draw the states as columns, which shrink to their shares, join, and become one colour."""
+    (left, top), joined = MIX_AT, moment > 9
+    for i, (x, share) in enumerate(zip(PLACES, step["alpha"].tolist(), strict=True)):
+        seen, colour = share >= BLANK, {1: "second", 2: "query"}.get(i, "muted")
+        at, wide = (left, MIXED * share) if joined else (x - 34, 68)
+        for k, value in enumerate(step["encoder"][i][FOUR].tolist()):
+            y, whose = top + 27 * k, "result" if moment > 10 else colour
+            scene.rect(f"column {i} {k}", at, y, wide, 25, whose, whose, SHADE if seen else 0.2,
+                       opacity=float(seen or not joined), line=0, round=0,
+                       start={"y": KEY_AT - 12})  # fmt: skip
+            if not joined:
+                scene.text(f"of {i} {k}", x, y + 18, number(value), room=64, start={"y": KEY_AT})
+        if joined and seen:
+            scene.text(f"share {i}", 162 + (58 if i == 2 else -58), 404, f"{share:.2f} h{'₁₂₃'[i]}",
+                       colour, bold=True, start={"x": x, "y": KEY_AT + 36})  # fmt: skip
+        left += MIXED * share
+    if not joined:
+        scene.text("four", 6, 404, "4 of the 128 numbers of each state", "muted", anchor="start")
+        return
+    scene.text("plus", 162, 404, "+", bold=True, when=(0.8, 1))
+    scene.text("context", 162, top - 10, "context c", "result", bold=True, when=(0.6, 1))
+    for k, value in enumerate(step["context"][FOUR].tolist()):
+        scene.text(f"mixed {k}", 162, top + 27 * k + 18, number(value), room=MIXED, when=(0.8, 1))
+
+
 def _next(scene):
     """Draw what gives the next state, and the word that this writes."""
-    scene.card("state", 424, 326, "state s", "key", 84, True, when=(0, 0.35))
-    scene.text("previous name", 322, 298, "previous word", "key", when=(0.05, 0.35))
-    scene.card("previous", 322, 326, "the", "key", 72, when=(0.05, 0.35))
-    scene.arrow("context on", 229, 392, 277, 392, "result", 4, 13, when=(0.35, 0.55))
-    scene.arrow("previous on", 322, 345, 322, 373, "key", 4, 13, when=(0.35, 0.55))
-    scene.arrow("state on", 410, 345, 346, 374, "key", 4, 13, when=(0.35, 0.55))
-    scene.arrow("word on", 367, 392, 390, 392, "key", 4, 13, when=(0.7, 0.85))
-    scene.card("next", 322, 392, "next s", "key", 84, True, when=(0.5, 0.7))
-    scene.card("black", 432, 392, "black", "key", 80, when=(0.8, 1))
+    scene.card("state", 424, 290, "state s", "key", 84, True, when=(0, 0.35))
+    scene.text("previous name", 322, 266, "previous word", "key", when=(0.05, 0.35))
+    scene.card("previous", 322, 290, "the", "key", 72, when=(0.05, 0.35))
+    scene.arrow("context on", 229, 356, 277, 356, "result", 4, 13, when=(0.35, 0.55))
+    scene.arrow("previous on", 322, 309, 322, 337, "key", 4, 13, when=(0.35, 0.55))
+    scene.arrow("state on", 410, 309, 346, 338, "key", 4, 13, when=(0.35, 0.55))
+    scene.arrow("word on", 367, 356, 390, 356, "key", 4, 13, when=(0.7, 0.85))
+    scene.card("next", 322, 356, "next s", "key", 84, True, when=(0.5, 0.7))
+    scene.card("black", 432, 356, "black", "key", 80, when=(0.8, 1))
 
 
 def _opened(scene, state, noir, from_query, from_key, v, moment):

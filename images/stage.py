@@ -19,7 +19,8 @@ class Scene:
     """One scene: what stands where when its movement is over, and what is said meanwhile.
 
     The `move`ment from the scene before takes so many seconds, at least: with many words it is
-    slower. A scene with a `key` stands in the still strip too.
+    slower. In a film's first scene, what has a `start` moves. A scene with a `key` stands in the
+    still strip too.
     """
 
     def __init__(self, caption, move=1.5, key=True):
@@ -83,7 +84,7 @@ def _rounded(shape):
 
 
 def film(scenes: list, height: int) -> dict:
-    """Put scenes together; the first is there at once.
+    """Put scenes together; the first moves at once.
 
     Each lasts as long as its caption takes to read at 200 words a minute, and its movement, which
     begins while the caption is read.
@@ -94,6 +95,6 @@ def film(scenes: list, height: int) -> dict:
 
 def _timed(scene, first):
     reading = PER_WORD * len(scene.caption.split())
-    lead, move = (0, 0) if first else (0.4, round(max(scene.move, min(reading - 1, 2.4)), 2))
-    seconds = round((reading if first else max(reading, lead + move)) + REST, 2)
+    lead, move = 0 if first else 0.4, round(max(scene.move, min(reading - 1, 2.4)), 2)
+    seconds = round(max(reading, lead + move) + REST, 2)
     return vars(scene) | {"seconds": seconds, "lead": lead, "move": move}

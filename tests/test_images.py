@@ -45,6 +45,9 @@ def test_a_film_can_be_read_on_a_phone_and_in_time_and_is_small(name):
     film = show(name)
     first, *others = (len(scene["shapes"]) for scene in film.data["scenes"])
     assert first >= min(others) / 2  # there is something to see before it plays
+    opening = film.data["scenes"][0]
+    begin = min(s.get("when", [0])[0] for s in opening["shapes"].values() if "start" in s)
+    assert begin * opening["move"] < 0.5  # and something moves as soon as it does
     for scene in film.data["scenes"]:
         assert scene["seconds"] >= len(scene["caption"].split()) / 200 * 60
         assert scene["seconds"] >= scene["lead"] + scene["move"]
@@ -84,8 +87,13 @@ def test_the_first_word_loses_the_room_in_the_state_that_the_alt_text_says():
         named = {name: shape.get("text") for name, shape in scene["shapes"].items()}
         assert [named[f"left {i}"] for i in range(n)] == [f"{share}%" for share in shares[:n]]
         assert [named[f"evenly {i}"] for i in range(n)] == [f"{1 / (i + 1):.0%}" for i in range(n)]
-    assert {"goes in back", "goes in forth"} < scenes[0]["shapes"].keys()  # each with all words
-    last = scenes[-1]["shapes"]
+    for i in range(6):  # in the end, how much of its own state a word is, and of the last
+        names = f"own {i}" if i else "back share", f"kept {i}"
+        kept = [scenes[13]["shapes"][name]["text"] for name in names]
+        shares = (back[i][i] + on[i][i]) / 2, (back[0][i] + on[-1][i]) / 2
+        assert kept == [f"{share:.0%}" for share in shares]
+        assert shares[0] > shares[1]  # more room, as the caption says
+    last = scenes[12]["shapes"]
     assert sum(name.endswith(" word 0") for name in last) == 4  # “le” has its name in every jar
     high = [last[f"{name}forth jar"]["height"] for name in ("", "long ")]
     assert high[0] == high[1]  # the jars stay as small
@@ -155,13 +163,15 @@ def test_training_and_writing_differ_where_the_caption_says_so():
 def test_an_english_word_appears_when_its_weights_are_there_and_its_caption_says_them():
     first, *scenes, last = show("decoder_looking_back").data["scenes"]
     assert not any(name.startswith(("weight", "written ", "cell")) for name in first["shapes"])
+    assert not any(v.get("text") in ("0", "0.00") for v in _shapes("decoder_looking_back").values())
     for i, scene in enumerate(scenes):
         shapes = scene["shapes"]
         assert sum(bool(re.fullmatch(r"written \d", name)) for name in shapes) == i + 1
         said = re.findall(r"0\.\d\d", scene["caption"])
         assert {*said} <= {v["text"] for k, v in shapes.items() if k.startswith("weight")}
         for j in range(7):  # each state shows its weight, and the map keeps it
-            shown, tint = shapes[f"weight {j}"]["text"], shapes[f"state {j}"]["tint"]
+            shown = shapes.get(f"weight {j}", {"text": "0"})["text"]
+            tint = shapes[f"state {j}"]["tint"]
             assert float(shown) == pytest.approx(tint / recurrent_films.SHADE, abs=0.006)
             if shown != "0":
                 assert last["shapes"][f"cell {i} {j}"]["tint"] == tint
@@ -173,7 +183,7 @@ def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows()
 
     def column(name, count=4):
         words = [shapes[f"{name} {i}"]["text"].replace("−", "-") for i in range(count)]
-        return torch.tensor([float(word) for word in words])
+        return torch.tensor([float(word.replace("<0.01", "0")) for word in words])
 
     near = {"rtol": 0, "atol": 0.0051}  # digits as shown
     assert torch.allclose(column("W s entry") + column("U h₃ entry"), column("sum entry"))
@@ -182,6 +192,8 @@ def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows()
     assert column("tanh entry") @ column("v entry") == pytest.approx(four, abs=0.0051)
     assert f"{four + rest:.2f}" == shapes["score"]["text"] == shapes["score 2"]["text"]
     torch.testing.assert_close(column("score", 6).softmax(0), column("weight", 6), **near)
+    states = torch.stack([column(f"of {i}") for i in range(6)])
+    torch.testing.assert_close(column("weight", 6) @ states, column("mixed"), **near)
     turns = [shapes[f"pair {i}"]["when"][0] for i in (0, 1, 3, 4, 5)]  # through the same network
     assert turns == sorted({*turns})
 

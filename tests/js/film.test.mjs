@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { between, waysBetween } from "../../helpers/widgets/static/film_stage.js";
+import { between, standing, waysBetween } from "../../helpers/widgets/static/film_stage.js";
 import { momentAt } from "../../helpers/widgets/static/film.js";
 
 const dot = { kind: "dot", x: 0, y: 10, fill: "blue" };
@@ -27,6 +27,12 @@ test("what is new comes from its start or fades in, what goes fades out, words a
   assert.deepEqual([ways[2].from.text, ways[2].from.opacity, ways[2].from.x], ["b", 0, 0]);
   assert.deepEqual([ways[3].from.r, ways[3].to.start], [0, undefined]);
   assert.equal(ways[4].from.opacity, 0);
+});
+
+test("a film begins with what has no start; the rest of its first scene comes", () => {
+  const shapes = { there: dot, comes: { ...dot, start: { x: 9 } } };
+  assert.deepEqual(standing(shapes), { there: dot });
+  assert.equal(waysBetween(standing(shapes), shapes).find((way) => way.born).from.x, 9);
 });
 
 test("a moment is a scene and how far its movement has gone", () => {

@@ -102,7 +102,8 @@ class Player {
     this.time = Math.min(Math.max(time, 0), this.end);
     const { scenes } = this.film;
     const { index, share } = momentAt(scenes, this.time);
-    this.stage.draw(index, matchMedia(STILL).matches ? 1 : share);
+    const still = matchMedia(STILL).matches || !(this.time || this.playing); // a film that waits shows its first scene whole
+    this.stage.draw(index, still ? 1 : share);
     if (this.said !== index) this.caption.replaceChildren(...lowered(scenes[(this.said = index)].caption, subscript));
     this.slider.value = this.time;
     this.slider.style.setProperty("--done", `${(100 * this.time) / this.end}%`);

@@ -37,6 +37,9 @@ export function between(from, to, share, [since, until] = [0, 1]) {
   return now;
 }
 
+// What stands there when a film begins: all of its first scene but what comes from a `start`.
+export const standing = (shapes) => Object.fromEntries(Object.entries(shapes).filter(([, shape]) => !shape.start));
+
 // The ways of all shapes from one scene to the next; what is new comes from its `start`, or fades in.
 export function waysBetween(before, after) {
   const ways = [];
@@ -118,7 +121,7 @@ export class Stage {
   }
   draw(index, share) {
     if (index !== this.shown) {
-      const before = index ? this.scenes[index - 1].shapes : this.scenes[0].shapes;
+      const before = index ? this.scenes[index - 1].shapes : standing(this.scenes[0].shapes);
       this.ways = waysBetween(before, this.scenes[index].shapes);
       for (const way of this.ways) way.el = document.createElementNS(SVG, TAGS[way.to.kind] || way.to.kind);
       this.svg.replaceChildren(...this.ways.map((way) => way.el));
