@@ -86,6 +86,9 @@ def test_loss_and_translations_are_those_of_the_silenced_model(make, translator)
     widget.controls["Whole cross-attention off"].click()
     assert len(set(widget.numbers["translations"])) == 1
     assert "no longer sees the French" in widget.tell()[1]
+    widget.silent = ("cross 3.1", "cross 3.2", "encoder 1.1", "cross 2.2")  # words, not by colour
+    marked = re.findall(r'<tspan [^>]*bold" text-decoration="([^"]+)">(.*?)</tspan>', widget.svg)
+    assert marked[:3] == [("line-through", "plays"), ("underline", "is"), ("underline", "playing")]
     widget.silent = ()
     assert widget.numbers["loss"] == pytest.approx(whole, rel=1e-6)
 

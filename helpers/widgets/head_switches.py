@@ -12,6 +12,7 @@ from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
 from helpers.pretrained.measured import measured
 from helpers.transformer.attention import heads_off
 from helpers.widgets.explorer import Explorer
+from helpers.widgets.readable import odd_ones
 from helpers.widgets.svg import PALE, Sheet, ink_on, number, shade
 
 KINDS = ("encoder", "decoder", "cross")
@@ -239,12 +240,17 @@ class HeadSwitches(Explorer):
 
     def _draw_sentence(self, sheet, i, y):
         """Write a sentence, its translation, and what that has become; return the end."""
-        before, now = self.numbers["before"][i], self.numbers["translations"][i]
-        new = f"→ {now or '(nothing)'}" if now != before else ""
-        parts = [wrap(words, MOST_LETTERS) for words in (self._sentences[i], before)]
-        parts.append(wrap(new, MOST_LETTERS, max_lines=MOST_LINES, placeholder=" …"))
-        for lines, colour in zip(parts, (GREY, INK, ORANGE), strict=True):
+        before, now = self.numbers["before"][i], self.numbers["translations"][i] or "(nothing)"
+        gone, new = odd_ones(before.split(), now.split())
+        for line in wrap(self._sentences[i], MOST_LETTERS):
+            sheet.text(0, y, line, GREY)
+            y += LINE
+        texts = [(before, gone, "line-through", None)]
+        if now != before:
+            texts.append((f"→ {now}", [False, *new], "underline", MOST_LINES))
+        for words, odd, how, most in texts:
+            lines, odd = wrap(words, MOST_LETTERS, max_lines=most, placeholder=" …"), iter(odd)
             for line in lines:
-                sheet.text(0, y, line, colour)
+                sheet.marked(0, y, [(word, next(odd, False)) for word in line.split()], how, ORANGE)
                 y += LINE
-        return y + LINE * (MOST_LINES - len(parts[-1]))  # so that what's below stays in its place
+        return y + LINE * (MOST_LINES - (len(lines) if now != before else 0))  # what's below stays

@@ -3,6 +3,7 @@
 import html
 import re
 import unicodedata
+from difflib import ndiff
 
 from helpers.text.byte_alphabet import BYTE_OF
 
@@ -57,6 +58,12 @@ def readable_next(tokens, candidates) -> list[str]:
     """Turn `candidates` for the token after `tokens` into the labels they would have there."""
     pairs = [piece for one in candidates for piece in (tokens[-1], one)]
     return readable([*tokens, *pairs])[len(tokens) + 1 :: 2]
+
+
+def odd_ones(before, now):
+    """Say of each piece of two sequences whether it has no counterpart in the other: two lists."""
+    marks = [one[0] for one in ndiff(before, now)]
+    return [[mark == own for mark in marks if mark in (own, " ")] for own in "-+"]
 
 
 def percent(share: float) -> str:

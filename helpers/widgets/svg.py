@@ -165,6 +165,16 @@ class Sheet:
             f'<text x="{x:.1f}" y="{y:.1f}"{extra} xml:space="preserve">{words}</text>'
         )
 
+    def marked(self, x, y, words, line, colour):
+        """Write (word, whether it's marked) pairs; the marked ones are bold and have a `line`.
+
+        The `line` is "underline" or "line-through".
+        """
+        how = f'fill="{colour}" font-weight="bold" text-decoration="{line}"'
+        parts = (f"<tspan {how}>{xml_text(word)}</tspan>" if odd else xml_text(word)
+                 for word, odd in words)  # fmt: skip
+        self.shapes.append(f'<text x="{x:.1f}" y="{y:.1f}">{" ".join(parts)}</text>')
+
     def rect(self, x, y, width, height, fill="none", stroke=None, line=1.5, round=0, opacity=1.0):
         """Draw a box: its `opacity` is the filling's, `line` and `round` its frame and corners."""
         extra = f' stroke="{stroke}" stroke-width="{line}"' if stroke else ""

@@ -3,7 +3,7 @@
 import functools
 import random
 import re
-from difflib import ndiff, unified_diff
+from difflib import unified_diff
 from pathlib import Path
 from textwrap import dedent, wrap
 
@@ -15,6 +15,7 @@ from helpers.models import ward
 from helpers.models.patients import ELSEWHERE, PATIENTS, admit, source_of
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE
 from helpers.widgets.explorer import Explorer
+from helpers.widgets.readable import odd_ones
 from helpers.widgets.svg import PALE, Sheet, lines_of_text
 
 SHOWN = ("embedding", "self_attention", "cross_attention", "encoder", "output")
@@ -89,8 +90,7 @@ def _difference(name):
     code = dedent("\n".join(line[1:] for line in lines)).splitlines()
     pieces = [(line[0], TOKEN.findall(words)) for line, words in zip(lines, code, strict=True)]
     sides = ([token for own, each in pieces if own == sign for token in each] for sign in "-+")
-    marks = [one[0] for one in ndiff(*sides)]
-    odd = {own: iter([mark == own for mark in marks if mark in (own, " ")]) for own in "-+"}
+    odd = dict(zip("-+", map(iter, odd_ones(*map(list, sides))), strict=True))
     return [(own, [(one, own != " " and next(odd[own])) for one in each]) for own, each in pieces]
 
 
