@@ -137,7 +137,12 @@ def test_a_squeezed_context_keeps_its_largest_numbers_and_nothing_else():
     torch.testing.assert_close(w.numbers["states"][0], start)
     w.numbers.update(whole=["the", "black", "cat", "sleeps", "."], lost=[1, 3])
     assert "“black” and “sleeps” are lost; 2 of 4 words remain." in w.tell()[0]
-    assert "under “5 numbers”" in w.tell()[1]
+    assert "can come back" in w.tell()[1]
+    squeezed, chances = w.trace(kept=5)["probabilities"], w.numbers["chances"]
+    first = whole["written"][0]  # after the same beginning
+    torch.testing.assert_close(
+        chances[[5, -1], 0], torch.stack([squeezed, w.trace()["probabilities"]])[:, 0, first]
+    )
     assert w.opening()["step"] == len(whole["source"]) + 1  # Play is what's to be done
     assert "that end in" not in w.tell()[1]
     w.kept = 0

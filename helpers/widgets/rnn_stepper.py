@@ -1,9 +1,11 @@
 """A recurrent translator that squeezes a sentence through one vector; the learner sets how wide."""
 
+import torch
 import traitlets
 
-from helpers.plots import GREY, INK, PURPLE, SIGNED
+from helpers.plots import GREY, INK, ORANGE, PURPLE, SIGNED, WEIGHTS
 from helpers.pretrained.recurrent_trace import greedy_trace
+from helpers.transformer.layers import inference
 from helpers.widgets.sentence_explorer import SentenceExplorer
 from helpers.widgets.svg import BAD, PALE, Sheet, shade, share, track
 
@@ -140,7 +142,21 @@ class RNNStepper(SentenceStepper):
         found["lost"] = [i for i, word in enumerate(whole["target"]) if word not in there]
         found["new"] = [t for t, word in enumerate(found["target"]) if word not in whole["target"]]
         found["n_written"] = max(self.step - n_source - 1, 0)
+        found["chances"] = self._chances(whole)
         return found
+
+    def _chances(self, whole):
+        """Return each right token's probability after the right ones, (numbers let through, T)."""
+        kept, last, written = self._known[1], whole["last"], whole["written"]
+        if "chances" not in kept:
+            rank = last.abs().argsort(descending=True).argsort()
+            contexts = last * (rank < torch.arange(len(last) + 1)[:, None])
+            read, decoder = torch.tensor([whole["read"]] * len(contexts)), self._model.decoder
+            with inference(self._model):
+                output, *_ = decoder(read, None, contexts, None, decoder.begin(contexts))
+                logits = self._model.output_proj(output)
+            kept["chances"] = logits.softmax(-1)[:, range(len(written)), written]
+        return kept["chances"]
 
     def describe(self):
         written = " ".join(self.numbers["target"][: self.numbers["n_written"]])
@@ -166,8 +182,8 @@ class RNNStepper(SentenceStepper):
             )
         if step == n + 1:
             return (
-                f"The two last states become the context vector: {self.kept} of {size} numbers.",
-                "The decoder learns nothing else about the sentence. Press Play: is it enough?",
+                f"Read in steps 1 to {n}: the two last states are now the context vector.",
+                f"The decoder gets {self.kept} of its {size} numbers. Press Play: is it enough?",
             )
         if found["n_written"] < len(target):
             t = found["n_written"] - 1
@@ -182,8 +198,7 @@ class RNNStepper(SentenceStepper):
     def _told_of_loss(self, found, size):
         words = [word for word in found["whole"] if word not in (".", "<eos>")]
         lost = [found["whole"][i] for i in found["lost"]]
-        red = f"In red: the lost words under “all {size}”"
-        red += f", the new ones under “{found['title']}”." if found["new"] else "."
+        red = "In red: lost, or new. All words share these numbers, so one can come back."
         if not self.kept:
             said = "Nothing comes through: the decoder writes these words on its own."
             return said, red if lost else "Type another sentence: it writes the same."
@@ -258,12 +273,15 @@ class RNNStepper(SentenceStepper):
         sheet = Sheet(WRITTEN, TOP + PITCH * rows + 30, LEAST)
         sheet.text(NECK + 16, 18, "The decoder writes", bold=True)
         sheet.text(286, 48, "how sure", GREY, anchor="end")
-        if self.kept < len(found["last"]):
-            sheet.text(202, 48, found["title"], GREY, anchor="end")
-            sheet.text(300, 48, f"all {len(found['last'])}", GREY)
-            for t, word in enumerate(found["whole"]):
-                reached, colour = t < done or ends, BAD if t in found["lost"] else GREY
-                sheet.text(300, TOP + PITCH * t + 16, word if reached else "·", colour)
+        size = len(found["last"])
+        sheet.text(202, 48, found["title"] * (self.kept < size), GREY, anchor="end")
+        sheet.text(300, 48, f"all {size}", GREY)
+        for t, word in enumerate(found["whole"]):
+            reached, colour = t < done or ends, BAD if t in found["lost"] else GREY
+            sheet.text(300, TOP + PITCH * t + 14, word if reached else "·", colour)
+            y, at = TOP + PITCH * t + 19, 300 + 70 * self.kept / size
+            sheet.pixels(300, y, 70, 7 * reached, found["chances"][None, :, t], WEIGHTS, 0, 1)
+            sheet.rect(at, y - 2, 3 * reached, 11, ORANGE)
         for t, word in enumerate(found["target"]):
             y, step = TOP + PITCH * t, n + 2 + t
             there, other = t < done, t in found["new"]
@@ -275,7 +293,7 @@ class RNNStepper(SentenceStepper):
             sheet.rect(188, y, 44 * chance if there else 0, 20, PURPLE)
             sheet.text(238, y + 16, share(chance) if there else "", GREY)
             sheet.target(NECK, y - 7, WRITTEN - NECK, PITCH, f"Go to token {t + 1}", step=step)
-        cut = self.cut(found["target"]) if ends else ""
-        sheet.text(NECK + 16, TOP + PITCH * rows + 20, cut, GREY)
+        cut = ends and self.cut(found["target"]) or f"▬ chance with 0 … {size} numbers"
+        sheet.text(NECK + 8, TOP + PITCH * rows + 20, cut * bool(done), GREY)
         self._draw_neck(sheet)
         return sheet
