@@ -349,7 +349,7 @@ def test_a_rotated_query_says_so(gpt):
     cos, sin = (3 * turns).cos(), (3 * turns).sin()
     turned = torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(1)
     torch.testing.assert_close(turned, part.heads.query[:, 3], atol=1e-4, rtol=1e-4)
-    assert model_map(gpt, tour="14")._tour[2]["place"].split("/")[-2] == "q"
+    assert model_map(gpt, tour="14")._tour[4]["place"].split("/")[-2] == "q"
     assert "turns" not in pack_insides(small_trace()[3])[0]
 
 

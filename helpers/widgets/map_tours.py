@@ -5,7 +5,7 @@ import math
 import torch
 
 from helpers.pretrained.recurrent_trace import RecurrentTrace
-from helpers.widgets.readable import percent, readable
+from helpers.widgets.readable import percent, readable, readable_next
 from helpers.widgets.recurrent_tour import recurrent_tour
 
 LONGEST = 18  # characters of a token inside a sentence
@@ -34,7 +34,7 @@ STEPS = {
         "which play the part of words, and the model says what the picture shows.",
     ),
     "embeddings": (
-        "A model calculates with numbers, so the sentence is cut into {n_source} tokens, and "
+        "A model calculates with numbers, so the text is cut into {n_source} tokens, and "
         "each token gets a vector of {width} learned numbers. Its strip shows {shown} of them as "
         "colours.",
         {"parts": ["embeddings"]},
@@ -50,9 +50,9 @@ STEPS = {
         {"parts": ["embeddings"]},
     ),
     "positions-rotary": (
-        "Where a token stands isn't added to its vector here. Instead, each head rotates its "
-        "queries and keys: pairs of entries turn like clock hands (grey: before), further at each "
-        "position.",
+        "So far two tokens' score is the same wherever they stand. That is why each head rotates "
+        "queries and keys like clock hands (grey: before), further at each position: distance now "
+        "counts.",
         {"place": "{turned}"},
     ),
     "positions-vit": (
@@ -93,8 +93,8 @@ STEPS = {
         {"parts": ["feed-forward"]},
     ),
     "feed-forward-encoder": (
-        "After attention, a feed-forward network works on each vector by itself: it widens the "
-        "vector to {hidden} numbers, bends each with a GELU curve and narrows it again.",
+        "Attention only collects. A feed-forward network then works on each vector by itself: it "
+        "widens it to {hidden} numbers, bends each with a GELU curve and narrows it again.",
         {"parts": ["feed-forward"]},
     ),
     "add-and-norm": (
@@ -117,9 +117,14 @@ STEPS = {
         },
     ),  # fmt: skip
     "masked-gpt": (
-        "Masked self-attention lets a token attend to itself and earlier tokens, so the weights "
-        "above each diagonal are 0.",
+        "What comes next must be predicted, not read. That is why a token is allowed to attend to "
+        "itself and earlier tokens only: above each diagonal the weights are 0.",
         {"parts": ["masked-self-attention"], "habit": True},
+    ),
+    "matching": (
+        "How does a token find what it needs? In a head, its query (what it looks for) meets each "
+        "key (what a token offers). Their dot product is the score; a softmax makes it a weight.",
+        {"place": "{head}", "beat": 3},
     ),
     "cross": (
         "Cross-attention connects the two halves. The memory goes to every decoder layer, where "
@@ -152,14 +157,14 @@ STEPS = {
         "one to see what the model makes of it, layer by layer.",
     ),
     "loop-gpt": (
-        "To write, the model draws one of the likeliest tokens, here “{next}”, and reads it as "
-        "well. Press play after the tour to see the text being written token by token.",
-        {"parts": ["decoding"]},
+        "One of the likeliest tokens is drawn, here “{next}”, and read as well: the picture grows "
+        "by a row, and the next token is drawn. Press play after the tour to see it happen.",
+        {"parts": ["decoding"], "written": "{written}"},
     ),
     "loop": (
         "What is written is read back in, and the decoder goes on with the next token until it "
         "writes <eos>. Press play after the tour to see the whole translation appear.",
-        {"parts": ["decoding"]},
+        {"parts": ["decoding"], "written": "{written}"},
     ),
     "layer": (
         "This is one layer from the inside. The line above runs past each sublayer: that's the "
@@ -214,9 +219,9 @@ STEPS = {
         {"place": "{number}"},
     ),
     "logits": (
-        "One logit per token; these are the ten largest. A softmax turns them into "
-        "probabilities, and a gap of a few points makes a clear favourite. What does a "
-        "temperature of 2 do to it? Guess, then try it.",
+        "These are the ten largest logits. “{best}” is {ahead} ahead of “{second}”, and so a "
+        "softmax makes it {times} times as likely. What does a temperature of 2 do to that? "
+        "Guess, then try it.",
         {"place": "{output}", "written": "{written}"},
     ),
     "forced": (
@@ -256,8 +261,8 @@ TOURS = {
     "08": ["follow-target", "output", "logits", "loop"],
     "09": ["forced", "loss", "training"],
     "14": [
-        "whole", "embeddings", "positions", "masked", "follow-source", "feed-forward", "output",
-        "logits", "loop",
+        "whole", "embeddings", "masked", "matching", "positions", "follow-source", "feed-forward",
+        "output", "logits", "loop",
     ],
     "15": [
         "whole", "embeddings", "positions", "self-attention", "follow-source", "memory", "output",
@@ -386,6 +391,9 @@ def _next_words(trace, row, token, share):
     shares = _shares(trace)
     worst = shares.index(min(shares))
     least = shares[worst] or 1
+    two = [one.token for one in trace.candidates[row][:2]]
+    best, second = readable_next(trace.decoder.tokens[: row + 1], two)
+    ahead = trace.candidates[row][0].logit - trace.candidates[row][1].logit
     ask = "How much would a wrong word in the reference cost?"
     if trace.encoder and trace.candidates[worst][0].token != trace.written[worst]:
         ask = "What did the model expect instead? Press that row."
@@ -394,6 +402,10 @@ def _next_words(trace, row, token, share):
         "costliest": _tokens(trace.written)[worst],
         "probability": f"{least:.{max(3, 2 - math.floor(math.log10(least)))}f}",
         "costs": f"{-math.log(least):.2f}",
+        "best": best,
+        "second": second,
+        "ahead": f"{ahead:.2f}",
+        "times": f"{math.exp(ahead):.1f}",
         "read": _tokens(trace.decoder.tokens)[row],
         "next": token,
         "drawn": " and was drawn",

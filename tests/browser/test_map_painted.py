@@ -586,9 +586,14 @@ def test_a_gpt_draws_one_token_after_the_other(offline):
     token = page.get_by_role("button", name=re.compile(r"^Token \d+:"))
     expect(token).to_have_count(len(trace.decoder.tokens))
     first = 3 + len(trace.decoder.layers)
-    assert int(slider.get_attribute("max")) == first + len(trace.written) - trace.given
+    last = first + 2 * (len(trace.written) - trace.given) + 1
+    assert int(slider.get_attribute("max")) == last
     for row in range(trace.given - 1, len(trace.written)):
-        slider.fill(str(first + row - trace.given + 1))
+        slider.fill(str(first + 2 * (row - trace.given + 1)))
+        best = trace.candidates[row][0]
+        words = page.locator(".mm-words")
+        expect(words).to_contain_text(re.compile(f"{best.token.strip()}”.* {best.probability:.0%}"))
+        slider.fill(str(first + 2 * (row - trace.given + 1) + 1))
         expect(token).to_have_count(row + 1)  # what isn't drawn yet isn't there
         word = trace.written[row].strip()
         told = page.get_by_role("button", name=re.compile("^Next token"))
@@ -596,9 +601,8 @@ def test_a_gpt_draws_one_token_after_the_other(offline):
         share = re.search(r", (?:under )?([\d.]+)%", told.get_attribute("aria-label"))[1]
         drawn = next(c for c in trace.candidates[row] if c.token == trace.written[row])
         assert float(share) == pytest.approx(100 * drawn.probability, abs=0.51)
-        expect(page.locator(".mm-words")).to_contain_text(
-            re.compile(f"is drawn: “‿?{re.escape(word)}”")
-        )
+        told = f"^Drawn.*: “‿?{re.escape(word)}” .* the text: “.*{re.escape(word)}”$"
+        expect(words).to_have_text(re.compile(told))
     slider.fill("2")
     expect(token).to_have_count(trace.given)
     page.get_by_role("button", name=re.compile("^GPT layer 2: open")).click()
@@ -610,8 +614,16 @@ def test_a_gpt_draws_one_token_after_the_other(offline):
     weight = trace.decoder.layers[1][0].heads.weights[2, 4, 0].item()
     told = page.locator(".mm-tip").inner_text()
     assert float(re.search(r"weight ([\d.]+)", told)[1]) == pytest.approx(weight, abs=0.005)
-    page = offline(model_map(trace))
+    page = offline(model_map(trace, tour=["output", "masked"]))
     box = page.get_by_role("button", name=re.compile("^GPT layer 1: open")).bounding_box()
+    token = page.get_by_role("button", name=re.compile(r"^Token \d+:"))
+    page.locator(".mm-tour .mm-main").click()
+    expect(token).not_to_have_count(
+        n
+    )  # a step speaks of one row; else all are there, in the end too
+    for button in ("Next", "Back", "Leave"):
+        page.get_by_role("button", name=button, exact=True).click()
+        expect(token).to_have_count(9 if button == "Back" else n)
     page.get_by_label("Step of the computation").fill("0")
     page.keyboard.press("n")  # no vector flies in where no token is written yet
     page.wait_for_timeout(600)
@@ -624,27 +636,23 @@ def test_a_gpt_draws_one_token_after_the_other(offline):
 def test_what_a_gpts_head_does_is_counted_over_the_rows_that_are_drawn(offline, rows):
     trace = gpt()
     page = offline(model_map(trace, tour=["masked"], stop=0, written=rows - 1))
-    all_told = [page.locator(".mm-words").inner_text()]
-    for layer in range(1, 6) if rows == 6 else ():  # the prompt's rows, while it plays
-        page.get_by_label("Step of the computation").fill(str(3 + layer), force=True)
-        all_told.append(page.locator(".mm-words").inner_text())
-    for told in all_told:
-        layer, head = (int(re.search(rf"{name} (\d)", told)[1]) - 1 for name in ("layer", "head"))
-        weights = trace.decoder.layers[layer][0].heads.weights[head, :rows, :rows].numpy()
-        share = int(re.search(r"takes (\d+)%", told)[1])
-        if "token before it, on average of those that have one" in told:
-            counted = weights.diagonal(-1)
-        elif key := re.search("“(.*)”, on average of the later", told):
-            at = [token.strip() for token in trace.decoder.tokens].index(key[1])
-            counted = weights[at + 1 :, at]
-        else:
-            first, last = map(int, re.search(r"over rows (\d+) to (\d+)", told).groups())
-            assert last == rows
-            near = {"itself": 1, "itself and the two tokens before it": 3}
-            near = near[re.search("mixture from (.*?), on average", told)[1]]
-            assert first == near + 1  # the first that could look further
-            counted = [weights[row, : row + 1][-near:].sum() for row in range(near, rows)]
-        assert share == pytest.approx(100 * numpy.mean(counted), abs=0.6)
+    told = page.locator(".mm-words").inner_text()
+    layer, head = (int(re.search(rf"{name} (\d)", told)[1]) - 1 for name in ("layer", "head"))
+    weights = trace.decoder.layers[layer][0].heads.weights[head, :rows, :rows].numpy()
+    share = int(re.search(r"takes (\d+)%", told)[1])
+    if "token before it, on average of those that have one" in told:
+        counted = weights.diagonal(-1)
+    elif key := re.search("“(.*)”, on average of the later", told):
+        at = [token.strip() for token in trace.decoder.tokens].index(key[1])
+        counted = weights[at + 1 :, at]
+    else:
+        first, last = map(int, re.search(r"over rows (\d+) to (\d+)", told).groups())
+        assert last == rows
+        near = {"itself": 1, "itself and the two tokens before it": 3}
+        near = near[re.search("mixture from (.*?), on average", told)[1]]
+        assert first == near + 1  # the first that could look further
+        counted = [weights[row, : row + 1][-near:].sum() for row in range(near, rows)]
+    assert share == pytest.approx(100 * numpy.mean(counted), abs=0.6)
 
 
 def test_a_vits_picture_is_its_tokens_and_its_answer_a_class(offline):
@@ -981,6 +989,11 @@ def test_in_jupyterlab_the_last_token_of_a_gpt_is_chosen(open_notebook):
     page.get_by_role("button", name="Go on at 1.8").click()
     expect(field).to_have_value(re.compile(f"^{re.escape(beginning)}."))
     expect(page.locator(".mm-words")).to_contain_text("The model went on at temperature 1.8: “")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.get_by_role("button", name="Go on at 1.8").click()
+    frame = "document.querySelector('.mm-frame')"
+    page.wait_for_function(f"{frame}.scrollTop > 2000")
+    page.wait_for_function(f"{frame}.scrollHeight - {frame}.scrollTop - {frame}.clientHeight < 2")
 
 
 def test_in_jupyterlab_the_map_and_python_talk(open_notebook):

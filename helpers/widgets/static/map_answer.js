@@ -54,6 +54,7 @@ export function answer(scene, model, stack, m, rows, row) {
       p.box(left, y + 6, Math.max(2, bar * share), 6, { fill: p.theme.query, radius: 3 });
     });
   });
+  scene.drawn = [left - 4, first + found.indexOf(chosen) * pitch, width + 8, pitch];
   scene.output = [x - 4, top - 4, m.width - x + 4, deep + 8];
   const end = Math.max(first + found.length * pitch, y0 + m.pitch / 2);
   scene.start = [x - 3, top - ABOVE - 2, m.width - x + 1, ABOVE + end - top + 6];

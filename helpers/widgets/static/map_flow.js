@@ -2,12 +2,12 @@
 
 import { memoryNames, namedBands, tag } from "./map_named.js";
 import { clearest } from "./map_purpose.js";
-import { along, own, travel } from "./map_moves.js";
+import { along, ease, own, travel } from "./map_moves.js";
 import { path } from "./map_paint.js";
 import { cutOut, heat } from "./map_patches.js";
 import { lossesOf } from "./map_answer.js";
 import { number, percent } from "./map_scene.js";
-import { KINDS, likeliest, meanWeights, rowOf, sentenceOf, valueAt } from "./map_trace.js";
+import { KINDS, likeliest, meanWeights, rowOf, sentenceOf, title, valueAt } from "./map_trace.js";
 import { clamp, shorten, textWidth } from "./text.js";
 
 const CUT = {
@@ -28,20 +28,22 @@ export const beatsBefore = (model) => {
   return (model.encoder ? 3 + model.encoder.layers.flat().length : 3) + model.decoder.layers.length;
 };
 
-// A recurrent decoder's step is told in four: compare, weigh, mix, write.
-const STEP = 4;
+// A recurrent decoder's step is told in four: compare, weigh, mix, write; a GPT's in two: what may follow,
+// and what does.
+const stepOf = ({ recurrent, kind }) => (recurrent ? 4 : kind === "GPT" ? 2 : 1);
 export const rowAt = (model, beat) =>
-  model.recurrent ? Math.ceil(beat / STEP) : beat - beatsBefore(model) + (model.given || 1);
-export const beatAt = (model, rows) => (model.recurrent ? rows * STEP : beatsBefore(model) + rows - (model.given || 1));
+  model.recurrent ? Math.ceil(beat / 4) : Math.floor((beat - beatsBefore(model)) / stepOf(model)) + (model.given || 1);
+export const beatAt = (model, rows) =>
+  (model.recurrent ? 0 : beatsBefore(model) - 1) + stepOf(model) * (model.recurrent ? rows : rows - model.given + 1);
 
 // How long a beat of playing moves, and then rests, in milliseconds: up to the first word that is
-// written, in a recurrent pair and inside a part, as long as one reads its words; later as long as one
-// reads a word. What comes row by row takes its time.
+// written, in a GPT, a recurrent pair and inside a part, as long as one reads its words; later as long
+// as one reads a word. What comes row by row takes its time.
 export function paceOf(view) {
   const { trace, place, beat, scene } = view;
   const { moves = [], rects = [], words = "" } = scene.beats[beat] || {};
   if (!place && !(trace.decoder || trace.recurrent)) return [moves.length ? 1800 : 900, 400];
-  const first = place ? Infinity : beatsBefore(trace);
+  const first = place || trace.kind === "GPT" ? Infinity : beatsBefore(trace);
   const lasts = moves.length ? 2000 : place ? Math.max(700, 300 * rects.length) : 700;
   if (beat <= first || trace.recurrent) return [lasts, Math.max(500, 300 * words.split(" ").length - lasts)];
   const slow = clamp(16 / (scene.beats.length - first), 0.5, 1);
@@ -77,7 +79,7 @@ export function wholeBeats(scene, model) {
       const to = next ? next.box[0] - 2 : sublayers.end + 3;
       const before = k ? sublayers[k - 1].after : i ? stack.layers[i - 1][sublayers.length - 1].after : stack.entered;
       const words = [
-        i && (one.heads || !stack.answers) ? differs(one, before, stack, rows) : "",
+        i && encoder && (one.heads || !stack.answers) ? differs(one, before, stack, rows) : "",
         i ? "" : stack.image && one.heads ? BEATS.image : BEATS[one.kind],
         one.heads ? "" : nowSays(model, i),
       ].filter(Boolean);
@@ -95,18 +97,21 @@ export function wholeBeats(scene, model) {
       from = to;
     });
     if (encoder || !i) for (const [words, rect, go] of parts) [scene.beat(words, rect), scene.moves(...go)];
-    else scene.beat(parts[0][0], ...parts.map(([, rect]) => rect));
+    else scene.beat(`${name}: the same two steps, with weights of its own.`, ...parts.map(([, rect]) => rect));
   });
   if (encoder) encoderDone(scene, model);
   if (encoder && decoder) decoderLayers(scene, model);
   for (let row = model.given - 1; decoder && row < decoder.n; row++) {
     const rects = rowOfStack(scene, decoder, row);
-    scene.beat(writes(model, row), ...(encoder && row < model.given ? rects[rects.length - 1] : rects.flat()));
-    Object.assign(scene.beats[scene.beats.length - 1], {
-      // A row's loss stays where it is; the mean and the likeliest tokens change.
-      now: [...(model.scored ? [decoder.n, row].map(scene.lossRow) : [scene.output]), ...nextOf(scene, decoder, row)],
-      follow: `decoder:${row}`,
-    });
+    for (const words of encoder ? [writes(model, row)] : [mayFollow(model, row), follows(model, row)]) {
+      scene.beat(words, ...(encoder && row < model.given ? rects[rects.length - 1] : rects.flat()));
+      Object.assign(scene.beats[scene.beats.length - 1], {
+        // A row's loss stays where it is; the mean and the likeliest tokens change.
+        now: [...(model.scored ? [decoder.n, row].map(scene.lossRow) : [scene.output]), ...nextOf(scene, decoder, row)],
+        follow: `decoder:${row}`,
+      });
+    }
+    if (!encoder) scene.moves(joins(scene, decoder, row));
   }
 }
 
@@ -213,29 +218,52 @@ function encoderDone(scene, { encoder, decoder, candidates }) {
 function writes(model, row) {
   const { tokens } = model.decoder;
   const [best] = likeliest(model, row, 1);
-  if (model.kind !== "GPT") {
-    const said = row ? `“${tokens[row]}” is read as well` : `The decoder starts from “${tokens[0]}”`;
-    const { written } = model;
-    const all = sentenceOf(written.slice(0, row + 1));
-    if (model.scored) {
-      const { found, mean, done } = lossesOf(model, row + 1);
-      const forced = row ? "" : " (training computes all rows at once)";
-      const sum = done ? `. Every row is scored: the mean, the loss, is ${number(mean)} nats` : forced;
-      return `${said}, and the reference’s “${written[row]}” costs ${found[row].formula} nats${sum}.`;
-    }
-    if (row && written[row] === "<eos>")
-      return `“<eos>” is the likeliest next token, so the translation is done: “${shorten(all, 170)}”`;
-    return `${said}, and ${best.mark ? "you wrote" : "the likeliest next token is"} “${best.token}”.${row ? ` So far: “${all.length > 90 ? "…" : ""}${all.slice(-90)}”` : ""}`;
+  const said = row ? `“${tokens[row]}” is read as well` : `The decoder starts from “${tokens[0]}”`;
+  const { written } = model;
+  const all = sentenceOf(written.slice(0, row + 1));
+  if (model.scored) {
+    const { found, mean, done } = lossesOf(model, row + 1);
+    const forced = row ? "" : " (training computes all rows at once)";
+    const sum = done ? `. Every row is scored: the mean, the loss, is ${number(mean)} nats` : forced;
+    return `${said}, and the reference’s “${written[row]}” costs ${found[row].formula} nats${sum}.`;
   }
+  if (row && written[row] === "<eos>")
+    return `“<eos>” is the likeliest next token, so the translation is done: “${shorten(all, 170)}”`;
+  return `${said}, and ${best.mark ? "you wrote" : "the likeliest next token is"} “${best.token}”.${row ? ` So far: “${all.length > 90 ? "…" : ""}${all.slice(-90)}”` : ""}`;
+}
+
+// What a GPT's last row says of the next token, and which of them then joins the text.
+function mayFollow(model, row) {
+  const { tokens } = model.decoder;
+  const [best, next] = likeliest(model, row, model.candidates[row].length);
+  if (row >= model.given)
+    return `“${tokens[row]}” is read as well. After it, “${best.token}” has ${percent(best.share)} and “${next.token}” ${percent(next.share)}.`;
+  const each = [best, next].map(({ token, logit, share }) => `“${token}” ${number(logit)} → ${percent(share)}`);
+  return `From the last row’s vector comes a logit for every token of the vocabulary; a softmax makes probabilities of them: ${each.join(", ")}.`;
+}
+
+function follows(model, row) {
   const all = likeliest(model, row, model.candidates[row].length);
-  const drawn = all.find((one) => one.drawn) || best;
-  const said =
-    row >= model.given
-      ? `“${tokens[row]}” is read as well. Then`
-      : "The last vector gives every token a probability. Then";
-  const beside =
-    drawn.token === all[0].token ? "the likeliest one" : `though “${all[0].token}” has ${percent(all[0].share)}`;
-  return `${said} a token is drawn: “${drawn.token}”, with ${percent(drawn.share)}, ${beside}.`;
+  const { token, share, mark } = all.find((one) => one.drawn) || all[0];
+  const many =
+    model.drawnAt && row < model.given ? `, by chance, from the ${model.candidates[row].length} likeliest` : "";
+  const how = mark === "chosen" ? "Written by you" : `${title(mark.replace("at", "at temperature"))}${many}`;
+  const beside = token === all[0].token ? "" : `, though “${all[0].token}” has ${percent(all[0].share)}`;
+  const text = sentenceOf([...model.decoder.tokens.slice(0, row + 1), token]);
+  return `${how}: “${token}” (${percent(share)})${beside}. It joins the text: “${text.length > 40 ? "…" : ""}${text.slice(-40)}”`;
+}
+
+// The token that was drawn leaves the list for the row below the last one.
+function joins({ drawn: [x, y, wide, high] }, { tokens, nameRects, n }, row) {
+  const work = (p, t) => {
+    p.frame(x, y, wide, high, p.theme.query);
+    if (row + 1 === n) return;
+    const [left, top, room, deep] = nameRects[0](row + 1);
+    const end = left + room - 1.08 * textWidth(tokens[row + 1], 14) - 9;
+    const [at, down] = along(path(x, y + high / 3, end, top + deep / 2), ease(clamp(2 * t - 0.7, 0, 1)));
+    tag(p, tokens[row + 1], at, down, { size: 14, color: p.theme.query });
+  };
+  return Object.assign(work, { open: true });
 }
 
 // A token's row from left to right: strips and networks at its height, heads where its row lies. In

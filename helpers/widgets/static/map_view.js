@@ -216,7 +216,7 @@ class MapView {
   renew() {
     this.pause(); // what plays belongs to the picture before
     this.read();
-    this.measured = null;
+    this.measured = this.before = this.sought = null;
     this.bars.left = -1;
     const sentence = this.model.get("sentence");
     if (this.choosing || this.trace.drawnAt) return this.goesOn();
@@ -236,9 +236,12 @@ class MapView {
 
   goTo(stop) {
     this.pause();
+    // As many rows as there were before the tour, at its end too, but where a step speaks of one.
+    if (this.stop < 0 && this.bars.left < 0) this.before = this.model.get("written");
     this.bars.left = -1; // only a click on the picture leaves a tour half-way
     const { text, parts, habit, answer, losses, back, ...state } = this.tour[stop] || { stop: -1 };
-    this.set({ place: "", follow: "", beat: -1, everything: true, stop, ...state });
+    const written = this.before ?? this.model.get("written");
+    this.set({ place: "", follow: "", beat: -1, everything: true, written, stop, ...state });
     if (!text) return;
     if (back) this.flowBack();
     this.bring();
@@ -330,7 +333,9 @@ class MapView {
     const { rects = [], now } = this.plays ? this.scene.beats[this.shown] : {};
     const { target: held } = document.activeElement; // of the stage's buttons, the one with the focus
     const known = this.stop >= 0 ? framedOf(this) || lit : this.answered && [this.scene.first];
-    const lost = (this.here === "loss" && this.scene.parts.loss) || this.built(lit);
+    // Where a GPT went on: the end, with what was drawn.
+    const end = this.said && this.trace.drawnAt ? [[0, this.scene.height, 0, 0]] : null;
+    const lost = (this.here === "loss" && this.scene.parts.loss) || end || this.built(lit);
     const other = known || (this.stage.list.includes(held) && !entering ? [held.rect] : lost);
     const [rect] = now || (rects.length ? rects.slice(-1) : other);
     const middle = rect ? rect[1] + Math.min(rect[3], this.frame.clientHeight) / 2 : 0;
