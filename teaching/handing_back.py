@@ -27,7 +27,6 @@ def hand_back(submission, rows: list[dict], folder: Path):
             if name in passed and variable in written:
                 text = re.sub(rf"\b{variable}\b", name, written[variable].text)
                 own.insert(name, text.splitlines())
-                own.parts = parts_of(own.text)
     if own.parts:
         folder.mkdir(exist_ok=True)
         with atomic_write(folder / f"{submission.name.replace('/', '_')}.{FILE}") as partial:

@@ -588,25 +588,21 @@ def test_the_edit_or_the_step_is_told_in_the_learners_own_code(name, mistake, sa
     assert "in place of" not in verdict.stages[0], "the repair comes last"
 
 
-def test_an_explanation_that_fresh_inputs_contradict_is_not_given():
+def test_a_verdict_holds_for_fresh_inputs_too():
     first = [case[0] for case in diagnosis.search(EXERCISES["scaled_scores"]).cases]
 
-    def answer(query, key):
-        unscaled = any(torch.equal(query, one) for one in first if one.shape == query.shape)
-        return query @ key.mT / (1.0 if unscaled else math.sqrt(query.shape[-1]))
+    def is_usual(query):
+        return any(torch.equal(query, one) for one in first if one.shape == query.shape)
+
+    def unscaled(query, key):
+        return query @ key.mT / (1.0 if is_usual(query) else math.sqrt(query.shape[-1]))
+
+    def right(query, key):
+        return query @ key.mT / math.sqrt(query.shape[-1]) * (1.0 if is_usual(query) else 2.0)
 
     wrong = [m.name for m in EXERCISES["scaled_scores"].mistakes]
-    assert judge("scaled_scores", answer).mistake not in wrong
-
-
-def test_an_answer_that_is_right_on_the_usual_inputs_alone_does_not_pass():
-    first = [case[0] for case in diagnosis.search(EXERCISES["scaled_scores"]).cases]
-
-    def answer(query, key):
-        usual = any(torch.equal(query, one) for one in first if one.shape == query.shape)
-        return query @ key.mT / math.sqrt(query.shape[-1]) * (1.0 if usual else 2.0)
-
-    assert judge("scaled_scores", answer).mistake == "differs"
+    assert judge("scaled_scores", unscaled).mistake not in wrong
+    assert judge("scaled_scores", right).mistake == "differs"
 
 
 def test_a_verdict_says_more_at_each_failure_and_a_hint_goes_on_from_it():

@@ -87,29 +87,30 @@ class Own:
     def write(self):
         with atomic_write(path()) as partial:
             partial.write_bytes(self.text.replace("\n", self.newline).encode())
+
+    def become(self, lines):
+        self.text = "\n".join(lines) + "\n"
         self.parts = parts_of(self.text)
 
     def replace(self, name, lines):
         part = self.parts[name]
         old = self.text.splitlines()
         first = part.first - 1 - part.is_marked
-        self.text = "\n".join(old[:first] + lines + old[part.last :]) + "\n"
-        self.parts = parts_of(self.text)
+        self.become(old[:first] + lines + old[part.last :])
 
     def insert(self, name, lines):
         """Put a part where it stands in the paper's order, under its heading."""
         if not self.text.strip():
             head = TESTED.read_text(encoding="utf-8").splitlines()
             first = next(iter(tested().values())).first
-            self.text = "\n".join(head[: first - 1]).split("\n# ")[0].rstrip() + "\n"
-            self.parts = parts_of(self.text)
+            self.become(["\n".join(head[: first - 1]).split("\n# ")[0].rstrip()])
         heading, order, old = tested()[name].heading, list(tested()), self.text.splitlines()
         before = [n for n in order[: order.index(name)] if n in self.parts]
         if before and self.parts[before[-1]].heading == heading:
             at = self.parts[before[-1]].last
         elif heading in old:  # only later parts of its section are there
             at = old.index(heading) + 1
-            self.text = "\n".join([*old[:at], *lines, *_apart(old[at:])]) + "\n"
+            self.become([*old[:at], *lines, *_apart(old[at:])])
             return
         else:
             after = [n for n in order[order.index(name) + 1 :] if n in self.parts]
@@ -120,14 +121,13 @@ class Own:
         rest = old[at:]
         while rest and not rest[0].strip():
             rest = rest[1:]
-        self.text = "\n".join([*old[:at], *_apart(lines), *_apart(rest)]) + "\n"
+        self.become([*old[:at], *_apart(lines), *_apart(rest)])
 
     def put_above(self, name, text):
         """Put a function right above the part that calls it."""
         part, old = self.parts[name], self.text.splitlines()
         at = part.first - 1 - part.is_marked
-        self.text = "\n".join([*old[:at], *text.splitlines(), "", *old[at:]]) + "\n"
-        self.parts = parts_of(self.text)
+        self.become([*old[:at], *text.splitlines(), "", *old[at:]])
 
     @staticmethod
     def _above(lines, at):
@@ -258,7 +258,6 @@ def _put(name, text, is_courses, known):
             f"{FILE} has your later version of it, line {there.first}, which stays. This answer is in "
             f"{version}. If you want it instead, delete the one in the file and run this check again."
         )
-    own.parts = parts_of(own.text)
     told = _supply_names(own, name, known)
     own.write()
     whose = "The course's version is" if is_courses else "It's"
@@ -320,5 +319,4 @@ def _add_import(own, line):
     last = [n.end_lineno for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)]
     doc = [n.end_lineno for n in nodes[:1] if isinstance(n, ast.Expr)]
     at = (last or doc or [0])[-1]
-    own.text = "\n".join([*lines[:at], line, *lines[at:]]) + "\n"
-    own.parts = parts_of(own.text)
+    own.become([*lines[:at], line, *lines[at:]])

@@ -147,15 +147,13 @@ def preference_pairs():
     return [tuple(pair) for pair in measured("assistant_pairs")]
 
 
-def load_assistant(adapter="instructed", base=None, merged=True) -> Assistant:
+def load_assistant(adapter="instructed", merged=True) -> Assistant:
     """Load the story model with one of the bundled adapters.
 
     Parameters
     ----------
     adapter : {"instructed", "preferred", "sums"} or path, default="instructed"
         Taught to follow instructions; to prefer short answers; to add.
-    base : Storyteller, default: the bundled story model
-        Changed in place.
     merged : bool, default=True
         Merge the corrections into the weights. False leaves them trainable.
 
@@ -169,9 +167,5 @@ def load_assistant(adapter="instructed", base=None, merged=True) -> Assistant:
     if isinstance(adapter, str) and adapter not in ADAPTERS:
         raise ValueError(f"the adapters are {', '.join(ADAPTERS)}; got {adapter!r}.")
     path = adapter_path(adapter) if isinstance(adapter, str) else adapter
-    return load_adapted_teller(
-        lambda: adapt(base or load_storyteller()),
-        path,
-        f"To train the assistants: {RECIPE}",
-        merged,
-    )
+    how = f"To train the assistants: {RECIPE}"
+    return load_adapted_teller(lambda: adapt(load_storyteller()), path, how, merged)

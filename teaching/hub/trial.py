@@ -15,7 +15,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -29,6 +28,7 @@ import websocket
 from jupyter_client.jsonutil import json_default
 from jupyter_client.session import Session
 from jupyter_server.services.kernels.connection.base import deserialize_binary_message
+from jupyterhub.utils import random_port
 
 from notebooks.build import assemble, source_of
 from notebooks.copies import learners_copy
@@ -79,7 +79,7 @@ class Machine:
     def __init__(self, folder, proxy):
         self.folder, self.state = folder, folder / "state"
         self.state.mkdir()
-        ports = [_free_port() for _ in range(4)]
+        ports = [random_port() for _ in range(4)]
         self.address = f"http://127.0.0.1:{ports[0]}"
         self.hub_api = f"http://127.0.0.1:{ports[2]}"
         # Everybody's password here, and the mark of its processes.
@@ -278,12 +278,6 @@ def wait_for(condition, what):
                 return
         assert time.monotonic() < end, f"waited {PATIENCE} s for {what}"
         time.sleep(0.5)
-
-
-def _free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 def git(folder, *arguments):

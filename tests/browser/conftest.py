@@ -5,7 +5,6 @@ Nothing may leave the machine: a page that asks for an address elsewhere fails i
 
 import os
 import secrets
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from tornado.testing import bind_unused_port
 from waits import PATIENCE, READY
 
 from images import browser
@@ -29,7 +29,8 @@ def lab(tmp_path_factory):
     folder = tmp_path_factory.mktemp("lab")
     for part in ("helpers", "images"):  # a lesson's set-up cell looks for the course around it
         (folder / part).symlink_to(ROOT / part)
-    token, port = secrets.token_hex(8), _free_port()
+    token, (probe, port) = secrets.token_hex(8), bind_unused_port()
+    probe.close()
     env = {**os.environ, "PYTHONPATH": str(ROOT), "JUPYTER_CONFIG_DIR": str(folder / ".config")}
     env.update(JUPYTER_DATA_DIR=str(folder / ".data"), IPYTHONDIR=str(folder / ".ipython"))
     env.update(JUPYTERLAB_SETTINGS_DIR=str(folder / ".s"), JUPYTERLAB_WORKSPACES_DIR=f"{folder}/.w")
@@ -45,12 +46,6 @@ def lab(tmp_path_factory):
         server.terminate()
         server.wait(20)
         log.close()
-
-
-def _free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def _wait_for(address, server):
