@@ -41,6 +41,10 @@ def test_the_rows_are_those_of_the_two_models(make, wardrobe):
     shares = sorted(row[1:][shown].sum().item() for row in rows)
     assert drawn[1:][shown].sum().item() == pytest.approx(shares[10])  # the median
     assert widget.numbers["even"] == pytest.approx(shown.sum().item() / 17)
+    known = widget._maps()
+    for widget.picture in (0, 1):  # only the last one's maps are kept
+        pass
+    assert widget._maps() is not known
     widget.head = -1
     torch.testing.assert_close(widget.numbers["trained"], maps[1].mean(0)[3])
     widget.head = ROLLOUT

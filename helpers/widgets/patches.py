@@ -13,7 +13,7 @@ from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import PALE, Sheet, number, track
 
 BOX, LARGE = 280, 252  # pixels of a picture's side on the page, cut and looked at
-FAINT = LinearSegmentedColormap.from_list("faint", [LIGHT["paper"], LIGHT["field"]])
+DRAWN = LinearSegmentedColormap.from_list("drawn", [LIGHT["paper"], LIGHT["ink"]])
 GREYS = LinearSegmentedColormap.from_list("greys", ["black", "white"])
 SIDES = 2, 4, 7, 14  # of a patch, in pixels of the picture
 IN_ROW = 12  # tokens of the row that are shown at once
@@ -179,7 +179,7 @@ class PatchAttention(Explorer):
     token = traitlets.Int(0, min=0).tag(state=True)
 
     def __init__(self, wardrobe, pictures, **state):
-        self.pictures, self._known = pictures, {}
+        self.pictures, self._known = pictures, (None, None)
         config, self._models = wardrobe.model.config, [wardrobe]
         with torch.random.fork_rng():
             torch.manual_seed(0)
@@ -216,13 +216,14 @@ class PatchAttention(Explorer):
 
     def _maps(self):
         """Return all models' maps of the picture, (models, layers, maps, T, T): `head` chooses."""
-        if self.picture not in self._known:
+        picture, maps = self._known
+        if picture != self.picture:  # five megabytes each: only the last is kept
             images = self.pictures.images[self.picture, None]
             heads = torch.cat([model.attend(images) for model in self._models])
             upto = [attention_rollout(heads[:, : i + 1]) for i in range(self._n_layers)]
             others = torch.stack([torch.stack(upto, 1), heads.mean(2)], 2)
-            self._known[self.picture] = torch.cat([heads, others], 2)
-        return self._known[self.picture]
+            self._known = self.picture, (maps := torch.cat([heads, others], 2))
+        return maps
 
     def _label(self):
         return CLASSES[self.pictures.labels[self.picture]]
@@ -289,14 +290,14 @@ class PatchAttention(Explorer):
     def _draw_squares(self, sheet, parts, left, wide):
         """Lay a square over each patch, the larger the more weight; blue where there is cloth."""
         n, size, shown = self._grid, wide / self._grid, self.numbers["shown"]
-        opacity = 0.6 if left else 0.4  # the smaller squares have no frame
         image = self.pictures.images[self.picture].numpy()
-        sheet.pixels(left, 28, wide, wide, image, FAINT, 0, 290)
+        sheet.pixels(left, 28, wide, wide, image, DRAWN, 0, image.max())
         sheet.rect(left, 28, wide, wide, stroke=PALE)
         for i, part in enumerate(parts[1:].tolist()):  # the picture shows through
             side, ink = 0.94 * size * part**0.5, BLUE if shown[i] else GREY
             x, y = (size * (place + 0.5) - side / 2 for place in (i % n, i // n))
-            sheet.rect(left + x, 28 + y, side, side, ink, None if left else ink, opacity=opacity)
+            sheet.rect(left + x, 28 + y, side, side, ink, "white", 0 if left else 5, opacity=0.4)
+            sheet.rect(left + x, 28 + y, side, side, stroke=ink, line=1.5 if left else 2.5)
         cells = F.pad(shown.view(n, n), (1, 1, 1, 1))
         # An edge wherever a patch that counts meets one that doesn't.
         for i, j in (cells[1:] != cells[:-1]).nonzero().tolist():

@@ -29,7 +29,7 @@ ON_DARK = {
         "weights", list(zip((0.0, 0.45, 1.0), DARK["weights"], strict=True))
     ).with_extremes(bad=DARK["masked"]),
     "signed": LinearSegmentedColormap.from_list("signed", DARK["signed"]),
-    "faint": LinearSegmentedColormap.from_list("faint", [DARK["paper"], DARK["field"]]),
+    "drawn": LinearSegmentedColormap.from_list("drawn", [DARK["paper"], DARK["ink"]]),
 }
 
 
