@@ -9,7 +9,7 @@ from helpers.machine.fingerprints import fingerprint
 from helpers.models.lora import merge_lora, trainable_state
 from helpers.pretrained.checksums import check_file
 from helpers.pretrained.minilm import load_minilm
-from helpers.pretrained.weight_files import read_weights, save_weights
+from helpers.pretrained.weight_files import checked, read_weights, save_weights
 
 
 def base_fingerprint(model):
@@ -97,9 +97,7 @@ def load_adapted_teller(build, path, recipe, merged=True):
     corrections go into the weights; else they stay trainable. No such file is a FileNotFoundError,
     one that is damaged, or was trained on another base, a ValueError.
     """
-    if not path.exists():
-        raise FileNotFoundError(f"no adapter at {path}. {recipe}")
-    check_file(path)
+    checked(path, recipe)
     built = build()
     built.card = load_adapter(built.model, path)
     if merged:

@@ -167,5 +167,4 @@ def load_assistant(adapter="instructed", merged=True) -> Assistant:
     if isinstance(adapter, str) and adapter not in ADAPTERS:
         raise ValueError(f"the adapters are {', '.join(ADAPTERS)}; got {adapter!r}.")
     path = adapter_path(adapter) if isinstance(adapter, str) else adapter
-    how = f"To train the assistants: {RECIPE}"
-    return load_adapted_teller(lambda: adapt(load_storyteller()), path, how, merged)
+    return load_adapted_teller(lambda: adapt(load_storyteller()), path, RECIPE, merged)

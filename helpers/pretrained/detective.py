@@ -12,7 +12,7 @@ RANK, ALPHA = 8, 16.0
 N_UNSEEN = 60_000  # letters at the end of the book
 
 
-def holmes_pages() -> str:
+def holmes_pages() -> tuple[str, str]:
     """Divide Sherlock Holmes into pages to train on and the last pages, which stay unseen."""
     text = stories("holmes")
     return text[:-N_UNSEEN], text[-N_UNSEEN:]
@@ -44,4 +44,4 @@ def load_detective(path=DETECTIVE):
     ValueError
         If the file is damaged, or trained on another base than the bundled story model.
     """
-    return load_adapted_teller(build_detective, path, f"To train your own: {RECIPE}")
+    return load_adapted_teller(build_detective, path, RECIPE)
