@@ -57,7 +57,7 @@ CHANGES = {
     MergeStepper: {"sentence": "low low lower", "step": 3, "own": (1,), "unseen": "cats"},
     TokenizersSideBySide: {"text": "été  12", "opened": "bytes"},
     AttentionPatterns: {"pattern": "strided", "length": 20, "width": 3, "layers": 4,
-                        "causal": False},
+                        "causal": False, "query": 5, "key": 3},
     PatchCutter: {"picture": 3, "side": 2, "chosen": 5},
     PatchingGrid: {"source": "The capital of Italy is", "target": "The capital of Japan is",
                    "layer": 25, "position": 4},
@@ -117,6 +117,12 @@ def test_a_hand_never_leaves_the_limits_and_nonsense_is_answered():
     widget = PositionExplorer()
     send(widget, set={"position": 3.6}, number=1)
     assert widget.position == 4
+
+
+def test_weights_of_two_kernel_widths_are_drawn_to_one_scale():
+    axes = [re.findall(r">([\d.]+)</text>", KernelRegression(width=h).draw()[0].to_svg())
+            for h in (0.05, 5.0)]  # fmt: skip
+    assert axes[0] == axes[1]
 
 
 def test_one_message_draws_once():
@@ -238,6 +244,7 @@ def test_the_gradient_is_autograds_and_a_dragged_score_moves_its_weight_alone():
     pushed = drawn + 3 * torch.eye(16)[3]
     torch.testing.assert_close(widget.numbers["weights"], pushed.softmax(-1))
     assert "You moved key 4" in widget.tell()[1]
+    assert widget.numbers["gradient"] == scale_measurements(pushed)["gradient"]
     assert "untouched" in widget.tell()[0]  # the means aren't of the scores that were moved
     axes = set()
     for draw, power in itertools.product((33, 60, 185), range(10)):
@@ -388,6 +395,15 @@ def test_the_patterns_widget_counts_what_its_mask_holds(causal):
         assert all(mask[query, key] for query, key in itertools.pairwise(way))
     assert "never reaches" in AttentionPatterns(width=1).describe()
     assert "has key" not in AttentionPatterns(layers=1).svg
+    widget = AttentionPatterns()
+    for key, told in (
+        (4, "weight 1/6"),
+        (2, "weight 0, its news arrives after 2 layers"),
+        (99, "0, and"),
+    ):
+        send(widget, set={"query": 9, "key": key}, number=key)
+        assert f"Query 9, key {widget.key}: " in widget.tell()[1]
+        assert told in widget.tell()[1]
 
 
 def test_the_ward_round_shows_a_symptom_counts_looks_and_judges_each_guess():

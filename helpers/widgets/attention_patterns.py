@@ -10,7 +10,7 @@ from helpers.models.patterns import global_mask, layers_to_meet, reach, strided_
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, tint
 from helpers.widgets.colours import DARK, LIGHT
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import ON_DARK, PALE, Sheet, shade
+from helpers.widgets.svg import ON_DARK, PALE, Sheet, shade, track
 
 # What a query reads in a pattern, and what that is good for or how news travels; then if causal.
 RULES = {
@@ -45,7 +45,8 @@ class AttentionPatterns(Explorer):
     """Choose which positions attend to which, and see how many layers news needs to get anywhere.
 
     State: `pattern` (one of PATTERNS), `length` (8 to 48), `width` (1 to 12, the window or the
-    stride), `layers` (1 to 8) and `causal` (bool).
+    stride), `layers` (1 to 8), `causal` (bool), and the cell that was pressed, `query` and `key`
+    (from 1; 0 if none was).
     """
 
     pattern = traitlets.Enum(PATTERNS, "window").tag(state=True)
@@ -53,6 +54,7 @@ class AttentionPatterns(Explorer):
     width = traitlets.Int(6, min=1, max=12).tag(state=True)
     layers = traitlets.Int(3, min=1, max=MOST).tag(state=True)
     causal = traitlets.Bool(True).tag(state=True)
+    query, key = (traitlets.Int(0, min=0, max=48).tag(state=True) for _ in range(2))
 
     def build(self):
         self.play("layers", "Layers")
@@ -63,6 +65,7 @@ class AttentionPatterns(Explorer):
 
     def compute(self):
         """Count the pairs of every pattern, and follow news between the two furthest positions."""
+        self.query, self.key = (min(one, self.length) for one in (self.query, self.key))
         masks = {p: make_mask(p, self.length, self.width, self.causal) for p in PATTERNS}
         mask = masks[self.pattern]
         met = [reach(mask, n) for n in range(MOST + 1)]
@@ -82,6 +85,7 @@ class AttentionPatterns(Explorer):
             "reached": met[self.layers],
             "pairs": {p: int(mask.sum()) for p, mask in masks.items()},
             "meet": meet,
+            "hops": hops,
             "way": way,
             "query": query,
         }
@@ -104,8 +108,19 @@ class AttentionPatterns(Explorer):
         elif self.layers < needed:
             asked = f"Play on: {self._layers(self.layers)} took the news to {way[self.layers]}."
         told = self.width - (now == "window")
+        if self.query and self.key:
+            return f"{cost} reaches {last} after {self._layers(needed)}.", self._told_of_pair()
         how = (CAUSAL if self.causal else RULES)[now][1].format(told)
         return f"{cost} reaches {last} after {self._layers(needed)}.", f"{how} {asked}"
+
+    def _told_of_pair(self):
+        """Say what a query gives a key, and when it has its news."""
+        mask, query, key = self.numbers["mask"], self.query - 1, self.key - 1
+        layers, pair = int(self.numbers["hops"][query, key]), f"Query {self.query}, key {self.key}:"
+        if mask[query, key]:
+            return f"{pair} weight 1/{int(mask[query].sum())} where all scores are equal."
+        later = f"its news arrives after {self._layers(layers)}"
+        return f"{pair} weight 0, {later if layers <= MOST else 'and its news is still missing'}."
 
     def draw(self):
         return [self._draw_mask(), self._draw_patterns()]
@@ -129,8 +144,18 @@ class AttentionPatterns(Explorer):
         sheet.path(points[: now + 1], NEWS, 4)
         sheet.dot(*points[now], 7, NEWS)
         sheet.rect(70, 28, SIDE, SIDE, stroke=GREY)
+        x, y = 70 + cell * (self.key - 1), 28 + cell * (self.query - 1)
+        sheet.rect(70, y, SIDE * bool(self.query), cell, stroke=INK, line=2.5)
+        sheet.rect(x, 28, cell * bool(self.key), SIDE, stroke=ORANGE, line=2.5)
+        ends = [(at + cell / 2, at + SIDE - cell / 2) for at in (70, 28)]
+        limits, pair = (1, self.length), f"query {self.query}, key {self.key}"
+        tracks = (
+            track(*one, limits, max(now, 1), 1)
+            for *one, now in (("x", "key", ends[0], self.key), ("y", "query", ends[1], self.query))
+        )
+        sheet.handle(70, 28, SIDE, SIDE, "A pair", pair, *tracks)
         sheet.rect(0, 323, 14, 14, shade(CELLS, 1.0))
-        sheet.text(20, 336, "query attends to key", BLUE)
+        sheet.text(20, 336, "query attends to key: press a cell", BLUE)
         words = f"query has key’s news by layer {self.layers}" if self.layers > 1 else ""
         sheet.rect(0, 345, 14 * bool(words), 14, shade(CELLS, 0.5))
         sheet.text(20, 358, words, PURPLE)

@@ -99,16 +99,15 @@ class KernelRegression(Explorer):
 
     def draw(self):
         sheet = Sheet(530, 400)
-        plot = Plot(sheet, 42, 24, 472, 230, (LOW, HIGH), (-0.8, 5.2))
+        plot = Plot(sheet, 42, 24, 472, 180, (LOW, HIGH), (-0.8, 5.2))
         plot.ticks(up=(0, 2, 4))
         self._draw_points(sheet, plot)
-        top = next(t for t in (0.1, 0.2, 0.5, 1) if t >= self.numbers["weights"].max())
-        bars = Plot(sheet, 42, 288, 472, 76, (LOW, HIGH), (0, top))
-        bars.ticks(across=range(7), up=(0, top))
+        bars = Plot(sheet, 42, 234, 472, 130, (LOW, HIGH), (0, 1))  # for every width, to compare
+        bars.ticks(across=range(7), up=(0, 0.5, 1))
         for key, weight in zip(self._keys.tolist(), self.numbers["weights"].tolist(), strict=True):
-            sheet.line(bars.x(key), bars.y(0), bars.x(key), bars.y(weight), ORANGE, 5)
+            sheet.line(bars.x(key), bars.y(0), bars.x(key), bars.y(weight), ORANGE, 6)
         sheet.line(42, bars.y(1 / N_POINTS), 514, bars.y(1 / N_POINTS), ORANGE, 1.5, "3 3")
-        sheet.text(52, 282, f"weight of each point; ┄ even weight {number(1 / N_POINTS)}", ORANGE)
+        sheet.text(52, 228, f"weight of each point; ┄ even weight {number(1 / N_POINTS)}", ORANGE)
         drag = track("x", "query", (42, 514), (LOW, HIGH), self.query, step=0.05)
         sheet.handle(42, 0, 472, 364, "Query", number(self.query), drag)
         return [sheet, self._draw_numbers()]
@@ -120,7 +119,7 @@ class KernelRegression(Explorer):
         if self.curve:
             plot.curve(self._grid.tolist(), true_curve(self._grid).tolist(), GREY, 1.5, "3 5")
         x = plot.x(self.query)
-        for start, end in (22, 254), (288, 364):  # not through the words between the two plots
+        for start, end in (22, 204), (234, 364):  # not through the words between the two plots
             sheet.line(x, start, x, end, BLUE, 2, "6 4")
         points = zip(self._keys, self._values, (weights / top).tolist(), strict=True)
         for key, value, share in points:

@@ -179,6 +179,7 @@ class ScaleExplorer(Explorer):
             "drawn": drawn,
             "scores": scores,
             "weights": scores.softmax(-1),
+            "gradient": scale_measurements(scores)["gradient"],
             f"mean of {N_DRAWS}": self._curves[self.divide][self.power],
         }
 
@@ -265,23 +266,25 @@ class ScaleExplorer(Explorer):
             sheet.handle(x - 13, top, PITCH, bottom - top, f"Score of key {i}", words, pull, key=i)
 
     def _draw_means(self):
-        """Draw over the width what gradient is left, as means of all draws."""
+        """Draw over the width what gradient is left: means of all draws, and this draw's dot."""
         sheet = Sheet(330, 302)
         sheet.text(0, 18, "Gradient: change of a weight", GREEN, bold=True)
         sheet.text(0, 38, "with its score; even weights: 100%", GREY)
-        sheet.text(0, 300, "dₖ, doubling →", INK)
-        sheet.text(328, 300, f"means of {N_DRAWS} draws", GREY, anchor="end")
+        sheet.text(0, 300, "dₖ →", INK)
+        sheet.text(64, 300, f"● mean of {N_DRAWS} draws", GREEN)
+        sheet.text(328, 300, "● this one", PURPLE, anchor="end")
         plot = Plot(sheet, 56, 50, 258, 206, (0, MOST_POWER), (0, 1.05))
         widths = [(power, f"{2**power}") for power in range(0, MOST_POWER + 1, 2)]
         plot.ticks(across=widths, up=((0, "0%"), (0.5, "50%"), (1, "100%")))
         sheet.rect(56, plot.y(0.1), 258, plot.y(0) - plot.y(0.1), BAD, opacity=0.15)
-        sheet.text(64, plot.y(0) - 3, "saturated: under 10%", BAD)
+        sheet.text(64, plot.y(0) - 3, "saturated: < 10%", BAD)
         for divide, (x, y, words) in enumerate(((3, 0.4, "q · k"), (9, 0.8, "divided by √dₖ"))):
             on, up = divide == self.divide, [one["gradient"] for one in self._curves[divide]]
             ink = GREEN if on else GREY
             plot.curve(range(MOST_POWER + 1), up, ink, 2.5, None if on else "5 5")
             sheet.text(plot.x(x), plot.y(y), words, ink, anchor="end", bold=on)
         plot.dot(self.power, self._curves[self.divide][self.power]["gradient"], 8, GREEN)
+        plot.dot(self.power, self.numbers["gradient"], 6, PURPLE)
         across = track("x", "power", (56, 314), (0, MOST_POWER), self.power, step=1)
         sheet.handle(56, 50, 258, 206, "Entries, along the curves", str(2**self.power), across)
         return sheet
