@@ -47,7 +47,7 @@ STEPS = {
     "patches": (
         "One linear layer turns the pixels of a patch into a vector of {width} numbers. The class "
         "token isn't part of the picture, so it starts from a learned vector of its own.",
-        {"parts": ["embeddings"]},
+        {"place": "encoder/embedding", "beat": 0},
     ),
     "positions-rotary": (
         "So far two tokens' score is the same wherever they stand. That is why each head rotates "
@@ -56,9 +56,9 @@ STEPS = {
         {"place": "{turned}"},
     ),
     "positions-vit": (
-        "So far the model couldn't tell where in the picture a patch lies. That is why each place "
-        "has a learned vector as well, and it's added to the patch's.",
-        {"parts": ["positions"]},
+        "So far equal patches get equal vectors, wherever they lie. That is why each place has a "
+        "learned vector as well, and it's added to the patch's.",
+        {"place": "encoder/embedding"},
     ),
     "self-attention": (
         "In self-attention every token collects information from all tokens. Each square is a "

@@ -655,6 +655,19 @@ def test_what_a_gpts_head_does_is_counted_over_the_rows_that_are_drawn(offline, 
     assert share == pytest.approx(100 * numpy.mean(counted), abs=0.6)
 
 
+def test_the_whole_model_shows_the_shares_of_the_temperature_that_is_set(offline):
+    trace = gpt()
+    page = offline(model_map(trace, temperature=2.0))
+    told = page.get_by_role("button", name=re.compile("^Next token"))
+    share = re.search(r", ([\d.]+%)\. Open", told.get_attribute("aria-label"))[1]
+    told.click()
+    box = page.get_by_role("button", name=re.compile("^Likeliest next")).bounding_box()
+    row = [one.token for one in trace.candidates[-1]].index(trace.written[-1])
+    page.mouse.move(box["x"] + 50, box["y"] + box["height"] * (row + 0.5) / 10)
+    expect(page.locator(".mm-tip")).to_contain_text(f"probability {share}")
+    assert float(share[:-1]) < 50 * trace.candidates[-1][row].probability  # a flatter one
+
+
 def test_a_vits_picture_is_its_tokens_and_its_answer_a_class(offline):
     trace = vit()
     page = offline(model_map(trace, tour="15"))

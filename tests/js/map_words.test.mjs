@@ -82,7 +82,7 @@ test("a press on a dark neuron opens the nearest that lights up, with its strong
 test("a drawn token says at which temperature where the share on show is of another", () => {
   const model = { kind: "GPT", given: 1, drawnAt: [1.5], drawn: [0], candidates: [[["a", 1, 0.3]]] };
   assert.equal(likeliest(model, 0, 1)[0].mark, "drawn at 1.5");
-  assert.equal(likeliest(model, 0, 1, 1.5)[0].mark, "drawn");
+  assert.equal(likeliest({ ...model, shown: 1.5 }, 0, 1)[0].mark, "drawn");
 });
 
 test("one number of the recurrent pair is of the step on show", () => {
@@ -114,6 +114,7 @@ test("a head that looks at one token names it, and one that looks everywhere say
   const causal = sublayerOf([[1, 0, 0], [0.5, 0.5, 0], [0.3, 0.3, 0.4]], { causal: true });
   const many = purposeOf(causal, 0, stackOf(names(3)), names(3)); // the first row has no choice
   assert.equal(many.words, "mixes many tokens, and the largest share is 45%");
+  assert.equal(many.over, " over rows 2 to 3");
   const scattered = [3, 7, 0, 5, 1, 6, 2, 4];
   const one = purposeOf(sublayerOf(mostly(8, 8, 0.89, (row) => scattered[row])), 0, stackOf(tokens), tokens);
   assert.equal(one.words, "takes 89% of its mixture from one token, but at no fixed place");
@@ -136,7 +137,7 @@ test("of a stack's heads the clearest is named, counted from one", () => {
   const stack = stackOf(tokens, { layers: [[vague], [clear]] });
   const { layer, h } = clearest(stack);
   assert.deepEqual([layer, h], [1, 0]);
-  assert.match(clearestHead(stack), /^In the framed head \(layer 2, head 1\), a token takes .* from the token before it/);
+  assert.match(clearestHead({ trace: { stacks: [stack], encoder: stack } }), /^In the framed head \(layer 2, head 1\), a token takes .* from the token before it/);
 });
 
 test("a head opens with its largest weight from one word to another", () => {
@@ -166,7 +167,7 @@ test("the marks in names are explained where there are any", () => {
   assert.equal(marksIn(["st", "‿ick", "‿s"]), "“‿ick” continues the word before it");
   assert.equal(marksIn(["‿⟨D0⟩"]), "“‿⟨D0⟩” continues the word before it, and ⟨D0⟩ is a byte, a part of a character");
   assert.equal(marksIn(["‿ick", "␣"]), "“‿ick” continues the word before it, and ␣ is a space");
-  assert.deepEqual(["␣", "snow"].map(spelt), ["␣ space", "snow"]);
+  assert.deepEqual(["␣", "snow", "."].map(spelt), ["␣ space", "snow", "“.”"]);
 });
 
 test("names that share a line are readable or left out, and none touches another", () => {

@@ -28,7 +28,9 @@ export function answer(scene, model, stack, m, rows, row) {
   const lossY = (r) => stack.y(r, last) + (r < stack.n ? 0 : Math.max(0, 12 - m.pitch));
   const deep = Math.max(height + (losses ? Math.max(m.pitch, 12) + 16 : 0), first + found.length * pitch - top);
   const classes = stack.name === "encoder";
-  const heading = losses ? fitting(LOSS, width / 1.1) : classes ? "class" : "next token";
+  const hot = ["next token at temperature", "next token, T =", "next, T =", "T ="];
+  const next = model.shown === 1 ? ["next token"] : hot.map((words) => `${words} ${model.shown.toFixed(1)}`);
+  const heading = classes ? "class" : fitting(losses ? LOSS : next, width / 1.1);
   const [from, align] = width < 84 ? [right, "right"] : [left, "left"];
   scene.label(heading, from, top - 11, { size: 13, weight: 600, align });
   // Written next, or the likeliest.

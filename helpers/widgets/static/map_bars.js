@@ -6,7 +6,7 @@ import { percent } from "./map_scene.js";
 import { likeliest, meanWeights, readPlace, rowOf, sentenceOf, trail } from "./map_trace.js";
 import { wrongWord } from "./map_language.js";
 import { withoutOf } from "./map_without.js";
-import { shorten } from "./text.js";
+import { marksIn, shorten } from "./text.js";
 
 const DEPTHS = ["Model", "Layer", "Head", "One number"];
 
@@ -79,6 +79,7 @@ export class Bars {
   setDials() {
     const { trace, model } = this.view;
     const temperature = model.get("temperature");
+    trace.shown = trace.sums && !trace.scored ? temperature : 1;
     this.heat.value = temperature;
     this.degrees.textContent = temperature.toFixed(1);
     this.warmth.hidden = !trace.sums;
@@ -221,12 +222,16 @@ export class Bars {
       if (from === "top") return `${start} Below, ${what}`;
       if (!small.hidden)
         return `Above, ${what} Each token becomes a vector (a striped bar), and every layer adds to it. The frame marks the part that you see larger below it. Tap another part to go there.`;
-      return `Start at the blue frame: ${what} Bands show which tokens attention collects from; press one to follow it. Each striped bar is a vector, one colour per number.`;
+      const more =
+        kind === "GPT"
+          ? `Press the frame to set the temperature. ${marksIn(decoder.tokens)}.`.replace(" .", "")
+          : "Each striped bar is a vector, one colour per number.";
+      return `Start at the blue frame: ${what} Bands show which tokens attention collects from; press one to follow it. ${more}`;
     }
     if (this.view.trace.scored) return this.view.costs();
     if (encoder && decoder)
       return `Translation: “${shorten(sentenceOf(written), 170)}” Press play to see it written, or click on any layer or token.`;
-    return `${kind === "GPT" ? "The model has written the blue tokens. " : ""}Click on a layer to open it, or on a ${kind === "ViT" ? "patch" : "token"} to follow it through the model.`;
+    return `${kind === "GPT" && this.view.rows > this.view.trace.given ? "The model has written the blue tokens. " : ""}Click on a layer to open it, or on a ${kind === "ViT" ? "patch" : "token"} to follow it through the model.`;
   }
 
   // One place for words, of one height, so that the page stays where it is.

@@ -17,6 +17,14 @@ export function remarkOn(sentence, tokens) {
 }
 
 export const choosing = {
+  translate(sentence) {
+    this.pause();
+    const [read, refused] = [this.model.get("sentence"), this.model.get("_refused")];
+    // Where nothing was changed, a model that draws goes on from the last token.
+    const whole = sentence === read && !refused && this.trace.goesOn;
+    this.hear(sentence === read && !whole ? refused : "The model is reading your sentence …");
+    this.set({ sentence: whole || sentence });
+  },
   choose(rank) {
     const { current, trace } = this;
     if (this.scores) return this.score(sentenceOf(trace.written.with(current, trace.candidates[current][rank][0])));

@@ -5,7 +5,6 @@ import { travel } from "./map_moves.js";
 import { Scene, brief, number, percent } from "./map_scene.js";
 import { heat, patchRow } from "./map_patches.js";
 import { nameRows, namesWidth } from "./map_rows.js";
-import { atTemperature } from "./map_insides.js";
 import { likeliest, rowOf } from "./map_trace.js";
 import { clamp, fitting, marksIn, spelt, textWidth } from "./text.js";
 
@@ -109,8 +108,7 @@ export function embeddingScene(model, where, width, room) {
 export function outputScene(model, where, width, room, row, dials) {
   const { stack } = where;
   const classes = stack.name === "encoder";
-  const all = likeliest(model, row, model.candidates[row].length, dials?.temperature);
-  const found = dials && dials.temperature !== 1 ? atTemperature(model, row, all, dials.temperature) : all;
+  const found = likeliest(model, row, model.candidates[row].length);
   const after = classes ? "The class token" : `After “${stack.tokens[row]}”`;
   const scene = new Scene(width, room, `${after}: logits, softmax, ${classes ? "class" : "next token"}`);
   // On a phone the probability's bar lies below the token, and a logit is a number alone.

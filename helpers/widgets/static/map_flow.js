@@ -239,7 +239,8 @@ function mayFollow(model, row) {
   if (row >= model.given)
     return `“${tokens[row]}” is read as well. After it, “${best.token}” has ${percent(best.share)} and “${next.token}” ${percent(next.share)}.`;
   const each = [best, next].map(({ token, logit, share }) => `“${token}” ${number(logit)} → ${percent(share)}`);
-  return `From the last row’s vector comes a logit for every token of the vocabulary; a softmax makes probabilities of them: ${each.join(", ")}.`;
+  const heat = model.shown === 1 ? "" : ` at temperature ${model.shown.toFixed(1)}`;
+  return `From the last row’s vector comes a logit for every token of the vocabulary; a softmax${heat} makes probabilities of them: ${each.join(", ")}.`;
 }
 
 function follows(model, row) {
@@ -248,9 +249,10 @@ function follows(model, row) {
   const many =
     model.drawnAt && row < model.given ? `, by chance, from the ${model.candidates[row].length} likeliest` : "";
   const how = mark === "chosen" ? "Written by you" : `${title(mark.replace("at", "at temperature"))}${many}`;
+  const now = /at/.test(mark) ? ` at ${model.shown.toFixed(1)}` : "";
   const beside = token === all[0].token ? "" : `, though “${all[0].token}” has ${percent(all[0].share)}`;
   const text = sentenceOf([...model.decoder.tokens.slice(0, row + 1), token]);
-  return `${how}: “${token}” (${percent(share)})${beside}. It joins the text: “${text.length > 40 ? "…" : ""}${text.slice(-40)}”`;
+  return `${how}: “${token}” (${percent(share)}${now})${beside}. It joins the text: “${text.length > 40 ? "…" : ""}${text.slice(-40)}”`;
 }
 
 // The token that was drawn leaves the list for the row below the last one.

@@ -66,14 +66,6 @@ export function normed({ mean, deviation, before, gain, bias }, row) {
   return { came, even, leaves: even.map((z, i) => gain.data[i] * z + bias.data[i]) };
 }
 
-// The shares of the likeliest tokens at a temperature: the whole vocabulary's sum came with them.
-export function atTemperature(model, row, found, temperature) {
-  const apart = model.temperatures.map((one) => Math.abs(one - temperature));
-  const nearest = apart.indexOf(Math.min(...apart));
-  const shareOf = ({ logit }) => Math.exp(logit / model.temperatures[nearest] - model.sums[row][nearest]);
-  return found.map((one) => ({ ...one, share: shareOf(one) }));
-}
-
 // ---- what the scenes of the insides share ----------------------------------------------------
 
 // Bars up and down from zero, side by side: where zero is, and how high one is.

@@ -2,7 +2,8 @@
 
 import { brief, percent } from "./map_scene.js";
 import { LEAST } from "./map_rows.js";
-import { clamp, fitting, textWidth } from "./text.js";
+import { cut } from "./map_paint.js";
+import { clamp, fitting, spelt, textWidth } from "./text.js";
 
 // The share from which a word is named.
 const NAMED = 0.1;
@@ -28,8 +29,9 @@ export function tag(p, words, x, y, style = {}) {
 // Above a layer, beside its name: the token from which the row takes most there, and its share.
 export function namedBands(p, words, color, [x, y, end]) {
   const [{ token, weight } = { weight: 0 }] = words.toSorted((a, b) => b.weight - a.weight);
-  const said = `${token} ${percent(weight)}`;
-  if (weight && 1.08 * textWidth(said, 12) + 6 <= end - x) tag(p, said, x, y, { color });
+  const share = ` ${percent(weight)}`;
+  const room = (end - x - 6) / 1.08 - textWidth(share, 12);
+  if (weight) tag(p, `${cut(spelt(token), room, 12)}${share}`, x, y, { color });
 }
 
 // Beside the memory every source token has its name, and its share where it has one.

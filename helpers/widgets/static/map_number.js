@@ -195,7 +195,8 @@ function outcome(scene, { head, query, key, keys, stack }, place, dot, names, g,
   }
   const base = g.room - (turn ? 66 : image ? Math.min(pitch, 27) + 20 : 24);
   const high = base - g.out - 18;
-  const over = wrapped(`softmax over ${say.all}`, image ? g.w : g.left - 12, 13);
+  const masks = keys.some((_, s) => !head.allowed(query, s));
+  const over = wrapped(`softmax over ${say.all}${masks ? "; grey: masked" : ""}`, image ? g.w : g.left - 12, 13);
   const [from2, y, align] = image ? [g.left, g.out + 5, "left"] : [g.left - 10, g.out + 12, "right"];
   over.forEach((words, i) => scene.label(words, from2, y + 16 * i, { size: 13, align }));
   const weights = rowOf(head.weights, query);
@@ -205,6 +206,8 @@ function outcome(scene, { head, query, key, keys, stack }, place, dot, names, g,
     weights.forEach((weight, s) => {
       const x = g.left + s * pitch;
       const own = s === key;
+      if (!head.allowed(query, s))
+        return p.box(x + 2, base - high, Math.max(2, pitch - 4), high, { fill: p.theme.masked, radius: 2 });
       const size = Math.max(1, (high * weight) / most);
       p.box(x + 2, base - size, Math.max(2, pitch - 4), size, { fill: own ? p.theme.query : p.theme.lane, radius: 2 });
       if (pitch > 26 && (weight >= 0.01 || own))

@@ -104,16 +104,17 @@ export function verdicts(scene, { guesses, choices, reads, right }, { blocks, la
   const [, { x, top }] = blocks;
   const fits = (size) => guesses.every(([token]) => 1.12 * textWidth(marked(token), size) < m.module - 9);
   const size = [20, 17, 16, 15, 14, 13].find(fits) || 12;
+  const lines = guesses.map(([token]) => (fits(size) ? [marked(token)] : marked(token).split(" ")));
   const [base, first] = [top - 42, fits(size) ? 15 : 9];
-  const high = base - first - (fits(size) ? 17 : 28);
+  const high = base - first - 5 - 12 * Math.max(...lines.map((each) => each.length));
   const points = guesses.map(([, share], i) => [layers[i].out + 3, base - high * share]);
   const list = m.side + 54;
   const [from, y, align] = m.narrow ? [8, list - 37, "left"] : [x - 14, first, "right"];
   const room = m.narrow ? scene.width - 16 : from;
   scene.label(fitting(["The answer after each layer", "After each layer"], room, 14), from, y, { size: 14, align });
   const key = `${m.narrow ? "bar" : "line"}: probability of “${right}”`;
-  const lines = is ? ["✓ right, ✗ wrong", key] : [key];
-  const below = m.narrow ? [lines.join("; ")] : lines;
+  const said = is ? ["✓ right, ✗ wrong", key] : [key];
+  const below = m.narrow ? [said.join("; ")] : said;
   below.forEach((line, i) =>
     scene.note(fitting([line, line.replace("probability", "p")], room), from, y + 18 + 16 * i, align),
   );
@@ -140,8 +141,7 @@ export function verdicts(scene, { guesses, choices, reads, right }, { blocks, la
       const [[from, start], [to, y]] = [points[i - 1] || points[i], points[i]];
       if (i) p.straight(from, start, to, y, { color: tint("muted"), width: 3 });
       p.box(to - 4, y - 4, 8, 8, { fill: tint("muted"), radius: 4 });
-      const lines = fits(size) ? [marked(token)] : marked(token).split(/(?<=\w) /);
-      lines.forEach((line, down) => p.text(line, to, first + 12 * down, style));
+      lines[i].forEach((line, down) => p.text(line, to, first + 12 * down, style));
       p.text(brief(share), to, base + 12, { ...style, size: 13, color: tint("ink") });
     });
   });

@@ -19,8 +19,9 @@ const PLACES = [
 // { share, words, short, over }: “takes 95% of its mixture from the token before it”, “before 95%”, and
 // over which of the first `rows` rows, those that are drawn, that is the mean.
 export function purposeOf(sublayer, h, stack, keys, rows = sublayer.heads[h].weights.rows) {
-  const { purposes } = sublayer.heads[h];
-  return (purposes[rows] ||= measured(sublayer.heads[h], sublayer.kind === "cross-attention", stack, keys, rows));
+  const head = sublayer.heads[h];
+  head.purposes ||= {};
+  return (head.purposes[rows] ||= measured(head, sublayer.kind === "cross-attention", stack, keys, rows));
 }
 
 function measured(head, cross, stack, keys, rows) {

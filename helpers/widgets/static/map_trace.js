@@ -64,19 +64,29 @@ export function readTrace(described, view) {
   const last = stacks[stacks.length - 1];
   last.answers = described.candidates.length > 0;
   if (decoder) decoder.written = described.written;
-  return { ...described, encoder, decoder, stacks, image, choices };
+  return { ...described, encoder, decoder, stacks, image, choices, shown: 1 };
 }
 
 // The likeliest next tokens after a row, or the likeliest classes. What was drawn is among them; where
 // losses are shown, the reference's token is.
-export function likeliest(model, row, most, temperature = 1) {
-  const heat = model.drawnAt?.[row] ?? 1;
+export function likeliest(model, row, most) {
+  const [heat, { shown = 1 }] = [model.drawnAt?.[row] ?? 1, model];
   // The share on show may be another than the one it was drawn with.
-  const drew = heat === temperature ? "drawn" : `drawn at ${heat.toFixed(1)}`;
+  const drew = heat === shown ? "drawn" : `drawn at ${heat.toFixed(1)}`;
   const own = model.chosen?.includes(row) ? "chosen" : model.kind === "GPT" && row >= model.given - 1 ? drew : "";
   const mark = model.scored ? "reference" : own;
   const isDrawn = (i) => Boolean(mark) && model.drawn[row] === i;
-  const named = ([token, logit, share, , kept = 1], i) => ({ token, logit, share, kept, drawn: isDrawn(i), mark });
+  // At another temperature than 1: the whole vocabulary's sum came with them.
+  const k = shown === 1 || !model.sums ? -1 : model.temperatures.findIndex((one) => Math.abs(one - shown) < 0.05);
+  const shareOf = (logit, share) => (k < 0 ? share : Math.exp(logit / shown - model.sums[row][k]));
+  const named = ([token, logit, share, , kept = 1], i) => ({
+    token,
+    logit,
+    share: shareOf(logit, share),
+    kept,
+    drawn: isDrawn(i),
+    mark,
+  });
   const found = model.candidates[row].map(named);
   const drawn = found.find((one) => one.drawn);
   const first = found.slice(0, most);
@@ -112,7 +122,7 @@ function readRecurrent(described, codes) {
 // q, k and v, when they are wanted.
 class Head {
   constructor(q, k, v, weights, mask) {
-    Object.assign(this, { q, k, v, mask, causal: mask === "causal", root: Math.sqrt(q.cols), purposes: {} });
+    Object.assign(this, { q, k, v, mask, causal: mask === "causal", root: Math.sqrt(q.cols) });
     // Four times an even share fills the ramp, or the largest weight if that is more.
     const most = weights.data.reduce((a, b) => Math.max(a, b), Math.min(1, 4 / weights.cols));
     this.weights = { ...weights, most, weights: true };

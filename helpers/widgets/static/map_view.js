@@ -194,14 +194,6 @@ class MapView {
 
   // ---- another sentence: Python traces it --------------------------------------------------
 
-  translate(sentence) {
-    this.pause();
-    const [read, refused] = [this.model.get("sentence"), this.model.get("_refused")];
-    // Where nothing was changed, a model that draws goes on from the last token.
-    const whole = sentence === read && !refused && this.trace.goesOn;
-    this.hear(sentence === read && !whole ? refused : "The model is reading your sentence …");
-    this.set({ sentence: whole || sentence });
-  }
   read() {
     const { model } = this;
     this.trace = readTrace(model.get("_trace"), model.get("_data"));
@@ -241,7 +233,7 @@ class MapView {
     this.bars.left = -1; // only a click on the picture leaves a tour half-way
     const { text, parts, habit, answer, losses, back, ...state } = this.tour[stop] || { stop: -1 };
     const written = this.before ?? this.model.get("written");
-    this.set({ place: "", follow: "", beat: -1, everything: true, written, stop, ...state });
+    this.set({ place: "", follow: "", beat: -1, everything: true, temperature: 1, written, stop, ...state });
     if (!text) return;
     if (back) this.flowBack();
     this.bring();

@@ -20,8 +20,8 @@ export const isSpecial = (text) => /^(<[^<>]*>|\[[A-Z]+\d*\])$/.test(text);
 
 // A token with a letter in it that stands for itself.
 export const isWord = (text) => /\p{L}/u.test(text) && !isSpecial(text);
-// A lone space has a name beside its sign.
-export const spelt = (text) => (text === "␣" ? "␣ space" : text);
+// A lone space has a name beside its sign, and no lone comma is taken for a speck.
+export const spelt = (text) => (text === "␣" ? "␣ space" : /^[^\p{L}\p{N}]$/u.test(text) ? `“${text}”` : text);
 export const JOINED = "‿";
 // What the marks in names mean, said with the first name that has one.
 export function marksIn(names) {
