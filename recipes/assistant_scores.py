@@ -11,7 +11,7 @@ from helpers.data.sums import final_number, large_sums, sums
 from helpers.models.assistant import answer_with_tools, majority
 from helpers.models.retrieval import bm25
 from helpers.pretrained.assistant import ADAPTERS, Assistant, load_assistant
-from helpers.pretrained.measured import RESULTS, measured, store
+from helpers.pretrained.measured import so_far, store
 from helpers.pretrained.storyteller import load_storyteller
 from recipes.assistant import drift_of
 
@@ -175,7 +175,7 @@ def main(argv: list[str] | None = None):
     """Measure and store."""
     parser = argparse.ArgumentParser(prog="python -m recipes.assistant_scores", description=__doc__)
     parser.add_argument("adapters", nargs="*", help=f"some of {', '.join(ADAPTERS)}; default: all")
-    results = measured("assistant") if (RESULTS / "assistant.json").exists() else {}
+    results = so_far("assistant")
     for name in parser.parse_args(argv).adapters or MEASURES:
         results[name] = MEASURES[name]()
         print(name, results[name], flush=True)

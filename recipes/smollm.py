@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from helpers.data.reviews import film_reviews
 from helpers.data.stories import stories
 from helpers.models.gpt import GPTCache
-from helpers.pretrained.measured import RESULTS, measured, store
+from helpers.pretrained.measured import so_far, store
 from helpers.pretrained.smollm import load_smollm
 from helpers.transformer.layers import inference
 
@@ -124,8 +124,7 @@ def main():
     chosen = parser.parse_args().kinds
     for kind in chosen:
         found = kinds[kind](load_smollm())
-        before = measured("smollm") if (RESULTS / "smollm.json").exists() else {}
-        store("smollm", {**before, kind: found})
+        store("smollm", {**so_far("smollm"), kind: found})
         print(kind, "is stored")
 
 

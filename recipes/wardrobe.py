@@ -13,16 +13,9 @@ import time
 import torch
 
 from helpers.data.clothes import Pictures, clothes
-from helpers.machine.atomic_writes import atomic_write
 from helpers.models.vit import SmallCNN, VisionTransformer
-from helpers.pretrained.wardrobe import (
-    CNN_WIDTHS,
-    COMPARISON,
-    PATH,
-    Wardrobe,
-    untrained_pair,
-    wardrobe_config,
-)
+from helpers.pretrained.measured import store
+from helpers.pretrained.wardrobe import CNN_WIDTHS, PATH, Wardrobe, untrained_pair, wardrobe_config
 from helpers.training.picture_training import accuracy, train_pictures
 
 N_VALIDATION = 2_000  # the last ones of the 20,000
@@ -110,8 +103,7 @@ def compare():
                     "parameters": parameters, "seconds": SECONDS,
                 })  # fmt: skip
                 print(runs[-1], flush=True)
-    with atomic_write(COMPARISON) as partial:
-        partial.write_text(json.dumps({"runs": runs}, indent=1), encoding="utf-8")
+    store("wardrobe", {"runs": runs})
 
 
 if __name__ == "__main__":

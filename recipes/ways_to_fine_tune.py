@@ -1,25 +1,21 @@
 """The recipe of lesson 12's comparison: what a judge of reviews learns, from how much, and how.
 
-``python -m recipes.ways_to_fine_tune`` measures it anew and writes
-``ways_to_fine_tune.json``. What is already in the file isn't measured again. LoRA's learning curve
-takes about 20 minutes of one core, everything else together about ten.
+``python -m recipes.ways_to_fine_tune`` measures and stores it. What is stored already isn't
+measured again. LoRA's learning curve takes about 20 minutes of one core, the rest about ten.
 """
 
 import argparse
-import json
 import random
 import time
 from collections import Counter
-from pathlib import Path
 
 import torch
 from torch import nn
 
 from helpers.data.reviews import film_reviews
-from helpers.machine.atomic_writes import atomic_write
 from helpers.models.bert import TextClassifier, mean_pool
 from helpers.models.lora import add_lora
-from helpers.pretrained.checksums import WEIGHTS
+from helpers.pretrained.measured import so_far, store
 from helpers.pretrained.minilm import load_minilm
 from helpers.training.optimizers import take_step
 from helpers.training.training import TrainingSettings, learning_rate
@@ -27,7 +23,7 @@ from helpers.transformer.layers import inference
 from recipes.fine_tune import batches
 from recipes.sentiment import LONGEST, examples_of, loss_of
 
-OUT = WEIGHTS.parent / "ways_to_fine_tune.json"
+NAME = "ways_to_fine_tune"  # of the results
 SIZES, DRAWS = (50, 500, 5000), 8
 WAYS, EXAMPLES, PASSES = ("head", "last", "all", "lora4", "lora16"), 1000, 2
 COMMAND = "python -m recipes.ways_to_fine_tune --only curve"
@@ -194,14 +190,13 @@ def main(arguments: list[str] | None = None):
     parser = argparse.ArgumentParser(
         prog="python -m recipes.ways_to_fine_tune", description=__doc__
     )
-    parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--only", choices=("frozen", "ways", "curve"), default=None)
     chosen = parser.parse_args(arguments)
     data = {split: film_reviews(split) for split in ("train", "validation", "test")}
-    found = json.loads(chosen.out.read_text("utf-8")) if chosen.out.exists() else {}
+    found = so_far(NAME)
     if chosen.only in (None, "frozen") and "frozen" not in found:
         found["frozen"] = frozen(data, load_minilm())
-        _write(found, chosen.out)
+        store(NAME, found)
     for way in WAYS:
         if chosen.only not in (None, "ways") or way in found.setdefault("trained", {}):
             continue
@@ -211,17 +206,12 @@ def main(arguments: list[str] | None = None):
             "accuracy": round(score, 4), "seconds": round(seconds, 1), "trainable": size,
         }  # fmt: skip
         print(way, found["trained"][way], flush=True)
-        _write(found, chosen.out)
+        store(NAME, found)
     if chosen.only in (None, "curve"):
         known = found.setdefault("curve", {"command": COMMAND, "runs": {}})
         for run in curve(data, known["runs"]):
             print("lora16", run, flush=True)
-            _write(found, chosen.out)
-
-
-def _write(found, path):
-    with atomic_write(path) as partial:
-        partial.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8", newline="\n")
+            store(NAME, found)
 
 
 if __name__ == "__main__":

@@ -113,7 +113,6 @@ def test_missing_file(tmp_path):
 def test_the_bundled_files_have_their_checksums():
     files = [*checksums.WEIGHTS.glob("*.safetensors"), *checksums.WEIGHTS.glob("*.json")]
     assert {file.name for file in files} >= {"translator.safetensors", "storyteller.safetensors"}
-    files = [file for file in files if file.name != "wardrobe_comparison.json"]  # no weights
     listed = (checksums.WEIGHTS / "SHA256SUMS").read_text(encoding="utf-8").split()[1::2]
     assert sorted(listed) == sorted(file.name for file in files)
     for file in files:

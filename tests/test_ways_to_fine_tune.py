@@ -1,18 +1,18 @@
 """Lesson 12's comparison: its recipe, and what it stored."""
 
-import json
 import math
 
 import pytest
 
 from helpers.data.reviews import film_reviews
+from helpers.pretrained.measured import measured
 from recipes import ways_to_fine_tune as recipe
 from recipes.ways_to_fine_tune import CURVE, DRAWS, SIZES, drawn, seed_of
 
 
 @pytest.fixture
 def stored():
-    return json.loads(recipe.OUT.read_text(encoding="utf-8"))
+    return measured("ways_to_fine_tune")
 
 
 def test_every_method_is_stored_at_every_size_with_every_draw(stored):

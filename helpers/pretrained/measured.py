@@ -2,7 +2,6 @@
 
 import json
 import os
-from contextlib import suppress
 from pathlib import Path
 
 from helpers.machine.atomic_writes import atomic_write
@@ -13,6 +12,11 @@ RESULTS = Path(__file__).parent / "results"
 def measured(name: str) -> dict:
     """Read what ``python -m recipes.NAME`` measured."""
     return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def so_far(name: str) -> dict:
+    """Read what a recipe has measured so far; {} if nothing is stored."""
+    return measured(name) if (RESULTS / f"{name}.json").exists() else {}
 
 
 def store(name: str, results: dict, indent: int | None = 1):
@@ -30,9 +34,7 @@ class LiveOrStored:
     """
 
     def __init__(self, name, load):
-        self.name, self.model, self.stored = name, None, {}
-        with suppress(FileNotFoundError):
-            self.stored = measured(name)
+        self.name, self.model, self.stored = name, None, so_far(name)
         try:
             self.model = load()
         except ImportError as error:

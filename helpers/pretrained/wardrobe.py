@@ -9,12 +9,12 @@ import torch
 from helpers.data.clothes import CLASSES, SIDE, as_input
 from helpers.models.vit import SmallCNN, VisionTransformer, VitConfig
 from helpers.pretrained.checksums import WEIGHTS
+from helpers.pretrained.measured import measured
 from helpers.pretrained.trace import trace_vision
 from helpers.pretrained.weight_files import checked, read_weights, save_weights
 from helpers.transformer.layers import inference
 
 PATH = WEIGHTS / "wardrobe.safetensors"
-COMPARISON = WEIGHTS / "wardrobe_comparison.json"
 RECIPE = "python -m recipes.wardrobe"
 CNN_WIDTHS = 24, 48, 84  # as many parameters as the Vision Transformer, within one in a hundred
 
@@ -150,4 +150,4 @@ def comparison():
         Each with "model" ("vit" or "cnn"), "pictures", "seed", "accuracy" on the 5,000 test
         pictures, "epochs", "parameters" and "seconds" of processor time.
     """
-    return json.loads(COMPARISON.read_text(encoding="utf-8"))["runs"]
+    return measured("wardrobe")["runs"]

@@ -19,22 +19,20 @@ from helpers import notebook  # the build puts the whole set-up cell in this pla
 notebook.set_up()
 
 # %% tags=["hide-input"]
-import json
 import random
 from dataclasses import replace
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from matplotlib import pyplot
 from tqdm.auto import tqdm
 
-import helpers
 from helpers import exercises, plots
 from helpers.models import bert, lora
 from helpers.data.corpus import toy_corpus
 from helpers.data.reviews import film_reviews, product_reviews
 from helpers.data.toy_lexicon import ANIMALS, PEOPLE
+from helpers.pretrained.measured import measured
 from helpers.pretrained.minilm import load_minilm
 from helpers.pretrained.sentiment import load_sentiment
 from helpers.training.optimizers import Adam, AdamW
@@ -42,8 +40,7 @@ from helpers.widgets.model_map import model_map
 from helpers.widgets.word_flipper import WordFlipper
 
 torch.set_num_threads(1)
-compared = Path(helpers.__file__).parent / "pretrained" / "ways_to_fine_tune.json"
-compared = json.loads(compared.read_text(encoding="utf-8"))
+compared = measured("ways_to_fine_tune")
 
 
 def average(numbers):
