@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from explorer_promises import check_that_every_change_shows, check_the_still_picture, clicks, send
 
 from helpers.clinic import examine
-from helpers.models.patients import admit
+from helpers.models.patients import ALL, admit
 from helpers.text.subwords import BytePairs
 from helpers.transformer.losses import smooth_targets
 from helpers.transformer.masks import causal_mask
@@ -37,7 +37,7 @@ from helpers.widgets.softmax_scale import (
     scale_measurements,
 )
 from helpers.widgets.tokenizers_side_by_side import TokenizersSideBySide
-from helpers.widgets.ward_round import ALL, WARD, WardRound, chart
+from helpers.widgets.ward_round import WARD, WardRound, chart
 from notebooks import build
 
 CHANGES = {

@@ -12,14 +12,13 @@ import traitlets
 
 from helpers.clinic import examine
 from helpers.models import ward
-from helpers.models.patients import ELSEWHERE, PATIENTS, admit, source_of
+from helpers.models.patients import ALL, admit, source_of
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.readable import odd_ones
 from helpers.widgets.svg import PALE, Sheet, lines_of_text
 
 SHOWN = ("embedding", "self_attention", "cross_attention", "encoder", "output")
-ALL = PATIENTS | ELSEWHERE
 # Those whose fault moves what it mustn't, by letters and words that don't give it away: the part
 # and the word that show it first, the fault, the grid that it makes, and why.
 WARD = {
