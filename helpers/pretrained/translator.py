@@ -103,7 +103,7 @@ class Translator:
         if unknown:
             raise Unreadable(
                 f"The model has never seen {' '.join(unknown)} and would only guess. Write the "
-                f"sentence without it."
+                f"sentence without {'them' if unknown[1:] else 'it'}."
             )
         return text
 

@@ -1,14 +1,9 @@
 """The map's tours: sentences that drive the picture, filled in with the learner's own words."""
 
-import math
-
-import torch
-
 from helpers.pretrained.recurrent_trace import RecurrentTrace
-from helpers.widgets.readable import percent, readable, readable_next
+from helpers.widgets.map_words import words_of
 from helpers.widgets.recurrent_tour import recurrent_tour
 
-LONGEST = 18  # characters of a token inside a sentence
 STRIP = 32  # entries of a vector in a colour strip: `map_data.entries` chooses them
 
 # A step is a sentence and what the picture shows with it, if not all. Words in braces come from the
@@ -18,8 +13,9 @@ STRIP = 32  # entries of a vector in a colour strip: `map_data.entries` chooses 
 # wave runs from there to the embeddings.
 STEPS = {
     "whole": (
-        "This is a whole Transformer at work on one sentence. The encoder above reads it. The "
-        "decoder below writes the translation, one token at a time.",
+        "This is a whole Transformer, translating one sentence. The encoder, above, reads it once. "
+        "The decoder, below, runs once per token: here, it's about to write “{next}”.",
+        {"written": "{written}"},
     ),
     "whole-encoder": (
         "This is a whole encoder at work on one sentence. It reads all tokens at once and returns "
@@ -61,13 +57,13 @@ STEPS = {
         {"place": "encoder/embedding"},
     ),
     "self-attention": (
-        "In self-attention every token collects information from all tokens. Each square is a "
-        "head: a row shows what one token attends to.",
+        "No token knows its neighbours yet. Each head (a square) lets it collect from all of them.",
         {"parts": ["self-attention"], "habit": True},
     ),
     "follow-source": (
-        "Let's follow one token, “{source}”. The bands show where its new information comes from "
-        "in each layer. The wider the band, the more weight that token gets.",
+        "Let's follow “{source}”. Bands show what it collects: in the first layer most from “{from_1}” "
+        "({share_1}), in the last from “{from_2}” ({share_2}). Each layer goes on from what the one "
+        "before found.",
         {"follow": "{follow_source}"},
     ),
     "self-attention-vit": (
@@ -87,9 +83,9 @@ STEPS = {
         {"parts": ["verdicts"]},
     ),
     "feed-forward": (
-        "After attention, a feed-forward network works on each vector by itself. It widens the "
-        "vector to {hidden} numbers, sets the negative ones to 0 (what is left is blue) and "
-        "narrows it again.",
+        "Attention only collects. To make something of it, a feed-forward network widens each "
+        "vector to {hidden} numbers, sets the negative ones to 0 (what is left is blue) and narrows "
+        "it again.",
         {"parts": ["feed-forward"]},
     ),
     "feed-forward-encoder": (
@@ -98,13 +94,13 @@ STEPS = {
         {"parts": ["feed-forward"]},
     ),
     "add-and-norm": (
-        "At each ⊕ a sublayer's result is added to the vector that ran past it. This path is "
-        "called the residual stream, and along it the embedding reaches even the last layer.",
+        "Why doesn't mixing wash out the words? At each ⊕ a sublayer's result is only added to the "
+        "vector that ran past it. Along this residual stream the embedding reaches the last layer.",
         {"parts": ["add-and-norm"]},
     ),
     "memory": (
-        "After {n_layers} layers the encoder is done. Its output is called the memory: one vector "
-        "per source token, and each of them now depends on the whole sentence.",
+        "The encoder is done. Its output, the memory, has one vector per source token, and each now "
+        "depends on the whole sentence. It's computed once and read for every token that is written.",
         {"parts": ["memory"]},
     ),
     "masked": (
@@ -127,8 +123,8 @@ STEPS = {
         {"place": "{head}", "beat": 3},
     ),
     "cross": (
-        "Cross-attention connects the two halves. The memory goes to every decoder layer, where "
-        "each token collects the information that it needs from the source's tokens.",
+        "How does the decoder know what to translate? The memory goes to each of its layers, and "
+        "there cross-attention lets every target token collect from the source's tokens.",
         {"parts": ["cross-attention"]},
     ),
     "cross-queries": (
@@ -240,7 +236,8 @@ STEPS = {
         {"written": "{last}", "losses": True, "back": True},
     ),
     "yours": (
-        "Now it's your turn. Click on a layer to open it, on a token to follow it, or press play.",
+        "Now it's your turn. Open a layer and find a head whose job you can name, or press a token "
+        "to see where its information comes from.",
     ),
 }
 
@@ -322,7 +319,8 @@ def tour_of(trace, tour, off=()) -> list[dict]:
         instead = {name: other for name, other in instead if not untrue.get(other)}
         names = [instead.get(name, name) for name in names if name not in WITHOUT[trace.kind]]
     names = [name for name in names if name != "why" or trace.splits]
-    words = _words(trace, off)
+    words = words_of(trace, off)
+    words["shown"] = min(STRIP, words["width"])
     return [_filled(words, *STEPS[name]) for name in names]
 
 
@@ -332,136 +330,3 @@ def _filled(words, text, state=None):
 
     state = {key: fill(value) for key, value in (state or {}).items()}
     return {"text": text.format(**words), **state}
-
-
-def _words(trace, off):
-    """Gather what the sentences name: this trace's own tokens and numbers."""
-    stack = trace.stacks[0]
-    name = "decoder" if stack is trace.decoder else "encoder"
-    first = stack.layers[0]
-    layer, head, query, key = _sharpest(stack)
-    place = f"{name}/{layer}/{first[0].kind}/{head}"
-    source = _tokens(stack.tokens)
-    row = _most_telling(source, [parts[0].heads for parts in stack.layers])
-    words = {
-        "n_source": len(source),
-        "shown": min(STRIP, stack.embeddings.shape[-1]),
-        "n_given": trace.given,
-        "n_patches": len(source) - 1,
-        "width": stack.embeddings.shape[-1],
-        "hidden": first[-1].hidden.shape[-1],
-        "n_layers": len(stack.layers),
-        "n_heads": len(first[0].heads.query),
-        "d_head": first[0].heads.query.shape[-1],
-        "source": source[row],
-        "follow_source": f"{name}:{row}",
-        "layer": f"{name}/0",
-        "output": "decoder/output",
-        "head": place,
-        "turned": f"{place}/q/{query}",
-        "number": f"{place}/{query},{key}",
-        "aim": trace.aim,
-        "right": trace.right,
-    }
-    if len(trace.stacks) == 2:
-        return words | _target_words(trace, source, off)
-    return words | (_drawn_words(trace) if trace.candidates else {})
-
-
-def _drawn_words(trace):
-    """Choose, of what a GPT wrote, the token that was likeliest; a ViT has its likeliest class."""
-    if trace.kind == "ViT":
-        best = trace.candidates[0][0]
-        return {"next": best.token, "next_share": percent(best.probability)}
-    written, shares = _tokens(trace.written), _shares(trace)
-    rows = [i for i in range(trace.given - 1, len(written)) if _is_word(written[i])]
-    row = max(rows or [len(written) - 1], key=lambda i: shares[i])
-    return _next_words(trace, row, written[row], shares[row])
-
-
-def _shares(trace):
-    """Tell how likely each written token was, 0 where it isn't among the likeliest."""
-    return [
-        next((one.probability for one in found if one.token == token), 0)
-        for found, token in zip(trace.candidates, trace.written, strict=True)
-    ]
-
-
-def _next_words(trace, row, token, share):
-    shares = _shares(trace)
-    worst = shares.index(min(shares))
-    least = shares[worst] or 1
-    two = [one.token for one in trace.candidates[row][:2]]
-    best, second = readable_next(trace.decoder.tokens[: row + 1], two)
-    ahead = trace.candidates[row][0].logit - trace.candidates[row][1].logit
-    ask = "How much would a wrong word in the reference cost?"
-    if trace.encoder and trace.candidates[worst][0].token != trace.written[worst]:
-        ask = "What did the model expect instead? Press that row."
-    return {
-        "ask": ask,
-        "costliest": _tokens(trace.written)[worst],
-        "probability": f"{least:.{max(3, 2 - math.floor(math.log10(least)))}f}",
-        "costs": f"{-math.log(least):.2f}",
-        "best": best,
-        "second": second,
-        "ahead": f"{ahead:.2f}",
-        "times": f"{math.exp(ahead):.1f}",
-        "read": _tokens(trace.decoder.tokens)[row],
-        "next": token,
-        "drawn": " and was drawn",
-        "next_share": percent(share),
-        "written": row,
-        "last": len(trace.written) - 1,
-    }
-
-
-def _target_words(trace, source, off):
-    layer = len(trace.decoder.layers) - 1
-    cross = next(part for part in trace.decoder.layers[-1] if part.kind == "cross-attention")
-    home = f"decoder/{layer}/cross-attention"
-    heads = range(len(cross.heads.weights))
-    heads = [head for head in heads if f"{home}/{head}" not in off] or heads
-    mean = cross.heads.weights[heads].mean(0)
-    written = _tokens(trace.written)
-    rows = [i for i, token in enumerate(written) if _is_word(token)] or [0]
-    words = [i for i, token in enumerate(source) if _is_word(token)] or [0]
-    shares = _shares(trace)
-    # The word that the map begins with, unless its row looks at nothing in particular.
-    clear = [i for i in rows[-1:] if mean[i, words].max() > 0.5]
-    row = max(clear or rows, key=lambda i: mean[i, words].max().item())
-    key = mean[row].argmax().item()
-    head = heads[cross.heads.weights[heads, row, key].argmax().item()]
-    # A weight and a probability that look equal would be taken for one number.
-    alike = percent(mean[row].max().item()) == percent(shares[row])
-    return _next_words(trace, row, written[row], shares[row]) | {
-        "drawn": ", by chance as much as the weight before" if alike else "",
-        "looked_at": source[key],
-        "looked_share": percent(mean[row, key].item()),
-        "cross_head": head + 1,
-        "cross_number": f"{home}/{head}/{row},{key}",
-        "why": f"{home}/{head}/{row},{key}/why",
-        "follow_target": f"decoder:{row}",
-    }
-
-
-def _tokens(tokens):
-    return [t if len(t) <= LONGEST else t[: LONGEST - 1] + "…" for t in readable(tokens)]
-
-
-def _is_word(token):
-    return any(letter.isalpha() for letter in token) and not token.startswith("<")
-
-
-def _most_telling(tokens, all_heads):
-    """Choose the word of some length that gives the least weight to itself."""
-    to_itself = sum(heads.weights.mean(0) for heads in all_heads).diagonal()
-    words = [i for i, token in enumerate(tokens) if _is_word(token) and len(token) > 3]
-    return min(words or range(len(tokens)), key=lambda i: to_itself[i].item())
-
-
-def _sharpest(stack):
-    """Choose a head whose weights are clear but not all on the diagonal, and its clearest cell."""
-    weights = torch.stack([parts[0].heads.weights for parts in stack.layers])
-    weights.diagonal(dim1=-2, dim2=-1).zero_()
-    layer, head = divmod(int(weights.max(-1).values.mean(-1).argmax()), weights.shape[1])
-    return layer, head, *divmod(int(weights[layer, head].argmax()), weights.shape[-1])

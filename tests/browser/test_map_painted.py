@@ -962,7 +962,7 @@ def test_in_jupyterlab_a_head_is_switched_off_and_both_translations_stand_there(
     strip = page.get_by_role("group", name="Without a head")
     page.get_by_role("button", name=re.compile("^Switch head . off")).click()
     expect(strip).to_contain_text("Without decoder layer 1, cross-attention, head 3")
-    expect(strip).to_contain_text("The same words, but not as sure: most of all, “")
+    expect(strip).to_contain_text("The same words. The largest change: “")
     open_(page, "^Layer$")
     open_(page, "^Head 2 of cross-attention")
     page.get_by_role("button", name=re.compile("^Switch head . off")).click()

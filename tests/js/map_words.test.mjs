@@ -40,7 +40,7 @@ test("without a head: what stays at both ends, what changed, and what became of 
   const longer = { whole: [["A", 0.9], ["dog", 0.9], ["dog", 0.9]], written: ["A", "dog"], candidates: [[["A", 0, 0.6]], [["dog", 0, 0.9]]] };
   assert.deepEqual(compared(longer).slice(0, 2), [["A dog", "dog", ""], ["A dog", "", ""]]);
   longer.whole.pop();
-  assert.equal(compared(longer)[2], "The same words, but not as sure: most of all, “A” had 90% and now has 60%.");
+  assert.equal(compared(longer)[2], "The same words. The largest change: “A” had 90% and now has 60%.");
 });
 
 test("why a weight is what it is stays true where parts cancel", () => {

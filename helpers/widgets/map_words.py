@@ -1,0 +1,152 @@
+"""The words of the map's tours that come from a trace: its tokens, its numbers, its clearest places."""
+
+import math
+
+import torch
+
+from helpers.widgets.readable import percent, readable, readable_next
+
+LONGEST = 18  # characters of a token inside a sentence
+
+
+def words_of(trace, off=()) -> dict:
+    """Gather what the sentences name: this trace's own tokens and numbers."""
+    stack = trace.stacks[0]
+    name = "decoder" if stack is trace.decoder else "encoder"
+    first = stack.layers[0]
+    layer, head, query, key = _sharpest(stack)
+    place = f"{name}/{layer}/{first[0].kind}/{head}"
+    source = _tokens(stack.tokens)
+    row = _most_telling(source, [parts[0].heads for parts in stack.layers])
+    first_most, last_most = (_most(parts[0].heads, row) for parts in (first, stack.layers[-1]))
+    words = {
+        "from_1": source[first_most[0]],
+        "share_1": percent(first_most[1]),
+        "from_2": source[last_most[0]],
+        "share_2": percent(last_most[1]),
+        "n_source": len(source),
+        "n_given": trace.given,
+        "n_patches": len(source) - 1,
+        "width": stack.embeddings.shape[-1],
+        "hidden": first[-1].hidden.shape[-1],
+        "n_heads": len(first[0].heads.query),
+        "d_head": first[0].heads.query.shape[-1],
+        "source": source[row],
+        "follow_source": f"{name}:{row}",
+        "layer": f"{name}/0",
+        "output": "decoder/output",
+        "head": place,
+        "turned": f"{place}/q/{query}",
+        "number": f"{place}/{query},{key}",
+        "aim": trace.aim,
+        "right": trace.right,
+    }
+    if len(trace.stacks) == 2:
+        return words | _target_words(trace, source, off)
+    return words | (_drawn_words(trace) if trace.candidates else {})
+
+
+def _drawn_words(trace):
+    """Choose, of what a GPT wrote, the token that was likeliest; a ViT has its likeliest class."""
+    if trace.kind == "ViT":
+        best = trace.candidates[0][0]
+        return {"next": best.token, "next_share": percent(best.probability)}
+    written, shares = _tokens(trace.written), _shares(trace)
+    rows = [i for i in range(trace.given - 1, len(written)) if _is_word(written[i])]
+    row = max(rows or [len(written) - 1], key=lambda i: shares[i])
+    return _next_words(trace, row, written[row], shares[row])
+
+
+def _shares(trace):
+    """Tell how likely each written token was, 0 where it isn't among the likeliest."""
+    return [
+        next((one.probability for one in found if one.token == token), 0)
+        for found, token in zip(trace.candidates, trace.written, strict=True)
+    ]
+
+
+def _next_words(trace, row, token, share):
+    shares = _shares(trace)
+    worst = shares.index(min(shares))
+    least = shares[worst] or 1
+    two = [one.token for one in trace.candidates[row][:2]]
+    best, second = readable_next(trace.decoder.tokens[: row + 1], two)
+    ahead = trace.candidates[row][0].logit - trace.candidates[row][1].logit
+    ask = "How much would a wrong word in the reference cost?"
+    if trace.encoder and trace.candidates[worst][0].token != trace.written[worst]:
+        ask = "What did the model expect instead? Press that row."
+    return {
+        "ask": ask,
+        "costliest": _tokens(trace.written)[worst],
+        "probability": f"{least:.{max(3, 2 - math.floor(math.log10(least)))}f}",
+        "costs": f"{-math.log(least):.2f}",
+        "best": best,
+        "second": second,
+        "ahead": f"{ahead:.2f}",
+        "times": f"{math.exp(ahead):.1f}",
+        "read": _tokens(trace.decoder.tokens)[row],
+        "next": token,
+        "drawn": " and was drawn",
+        "next_share": percent(share),
+        "written": row,
+        "last": len(trace.written) - 1,
+    }
+
+
+def _target_words(trace, source, off):
+    layer = len(trace.decoder.layers) - 1
+    cross = next(part for part in trace.decoder.layers[-1] if part.kind == "cross-attention")
+    home = f"decoder/{layer}/cross-attention"
+    heads = range(len(cross.heads.weights))
+    heads = [head for head in heads if f"{home}/{head}" not in off] or heads
+    mean = cross.heads.weights[heads].mean(0)
+    written = _tokens(trace.written)
+    rows = [i for i, token in enumerate(written) if _is_word(token)] or [0]
+    words = [i for i, token in enumerate(source) if _is_word(token)] or [0]
+    shares = _shares(trace)
+    # The word that the map begins with, unless its row looks at nothing in particular.
+    clear = [i for i in rows[-1:] if mean[i, words].max() > 0.5]
+    row = max(clear or rows, key=lambda i: mean[i, words].max().item())
+    key = mean[row].argmax().item()
+    head = heads[cross.heads.weights[heads, row, key].argmax().item()]
+    # A weight and a probability that look equal would be taken for one number.
+    alike = percent(mean[row].max().item()) == percent(shares[row])
+    return _next_words(trace, row, written[row], shares[row]) | {
+        "drawn": ", by chance as much as the weight before" if alike else "",
+        "looked_at": source[key],
+        "looked_share": percent(mean[row, key].item()),
+        "cross_head": head + 1,
+        "cross_number": f"{home}/{head}/{row},{key}",
+        "why": f"{home}/{head}/{row},{key}/why",
+        "follow_target": f"decoder:{row}",
+    }
+
+
+def _tokens(tokens):
+    return [t if len(t) <= LONGEST else t[: LONGEST - 1] + "…" for t in readable(tokens)]
+
+
+def _is_word(token):
+    return any(letter.isalpha() for letter in token) and not token.startswith("<")
+
+
+def _most_telling(tokens, all_heads):
+    """Choose the word of some length that gives the least weight to itself."""
+    to_itself = sum(heads.weights.mean(0) for heads in all_heads).diagonal()
+    words = [i for i, token in enumerate(tokens) if _is_word(token) and len(token) > 3]
+    return min(words or range(len(tokens)), key=lambda i: to_itself[i].item())
+
+
+def _most(heads, row):
+    """Tell which other token a row takes most from, averaged over the heads, and how much."""
+    shares = heads.weights.mean(0)[row].clone()
+    shares[row] = 0
+    return int(shares.argmax()), shares.max().item()
+
+
+def _sharpest(stack):
+    """Choose a head whose weights are clear but not all on the diagonal, and its clearest cell."""
+    weights = torch.stack([parts[0].heads.weights for parts in stack.layers])
+    weights.diagonal(dim1=-2, dim2=-1).zero_()
+    layer, head = divmod(int(weights.max(-1).values.mean(-1).argmax()), weights.shape[1])
+    return layer, head, *divmod(int(weights[layer, head].argmax()), weights.shape[-1])
