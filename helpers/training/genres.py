@@ -294,11 +294,9 @@ def split(windows, way, seed):
     generator = torch.Generator().manual_seed(seed)
     if way == "windows":
         order = torch.randperm(len(windows), generator=generator)
-        n_test = round(SHARE * len(order))
-        return order[n_test:].sort().values, order[:n_test].sort().values
+        return split_by_performance(torch.arange(len(windows)), order, SHARE)
     if way == "drummers":
-        held_out = torch.isin(windows.drummers, torch.tensor(DRUMMER_GROUPS[seed]))
-        return (~held_out).nonzero()[:, 0], held_out.nonzero()[:, 0]
+        return split_by_performance(windows.drummers, torch.tensor(DRUMMER_GROUPS[seed]), 1.0)
     train, test = [], []
     for genre in range(len(GENRES)):
         rows = (windows.genres == genre).nonzero()[:, 0]
