@@ -10,7 +10,6 @@ import contextlib
 import errno
 import json
 import os
-import shutil
 import threading
 import time
 from pathlib import Path
@@ -161,8 +160,6 @@ def _save(changes, path=None):
                 with atomic_write(path) as partial:
                     text = json.dumps(state, indent=1, sort_keys=True)
                     partial.write_text(text, encoding="utf-8")
-                    if path.exists():
-                        shutil.copymode(path, partial)
             sending.send(path.parent, state)
         except OSError as error:
             return _complaint(path, error)
