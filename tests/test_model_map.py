@@ -528,7 +528,7 @@ def test_every_tour_is_filled_in_and_leads_to_places_that_exist(trace, tour):
     assert len(view._tour) == len(wanted)
     follow_tour(view)
     known = {"text", "place", "follow", "written", "beat", "parts", "habit", "answer", "losses"}
-    assert set().union(*view._tour) <= {*known, "back"}
+    assert set().union(*view._tour) <= {*known, "back", "pushes"}
 
 
 def test_the_tour_speaks_of_this_trace(trace):
@@ -614,8 +614,12 @@ def test_a_wrong_word_in_the_reference_costs_what_training_would_charge(translat
     assert numpy.allclose([-numpy.log(share) for _, _, share, _ in ours], exact, atol=2e-4)
     assert (ours[1][0], view.written) == ("purple", len(ids) - 2)
     assert ours[1][3] == (logits[1] >= logits[1, ids[2]]).sum() > 10
-    asks = "“purple” costs most: .* What did the model expect instead.*row.$"
+    asks = "“purple” costs most: .* The model expected “black” .95%.[.]$"
     assert re.search(asks, model_map(view.trace, tour=["loss"])._tour[0]["text"])
+    told = [step["text"] for step in model_map(view.trace, tour=["gradient", "training"])._tour]
+    assert "−1.00 at “purple”, so a step raises its logit; +0.95 at “black”" in told[0]
+    before, after = map(float, re.search(r"from ([\d.]+) to ([\d.]+);", told[1]).groups())
+    assert before == round(exact.mean().item(), 2) > after
     # What vanishes once the sentence is cut again isn't offered: a lone space.
     lost = [name for name, *_, kept in view._trace["candidates"][2] if kept == 0]
     again = [translator.tokenizer.encode(f"A purple {name} runs.")[2] for name in lost]

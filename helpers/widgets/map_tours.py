@@ -1,6 +1,7 @@
 """The map's tours: sentences that drive the picture, filled in with the learner's own words."""
 
 from helpers.pretrained.recurrent_trace import RecurrentTrace
+from helpers.widgets.loss_words import loss_words, one_step
 from helpers.widgets.map_words import words_of
 from helpers.widgets.recurrent_tour import recurrent_tour
 
@@ -9,8 +10,8 @@ STRIP = 32  # entries of a vector in a colour strip: `map_data.entries` chooses 
 # A step is a sentence and what the picture shows with it, if not all. Words in braces come from the
 # trace. With `habit`, the page adds what the open head does on this sentence, or the clearest head
 # does. With `answer`, a press on a decoder's head opens it, its first weight is framed, and the
-# answer told. With `losses`, the loss of every row stands where the next token does; with `back`, a
-# wave runs from there to the embeddings.
+# answer told. With `losses`, the loss of every row stands where the next token does, with `pushes`
+# its gradient; with `back`, a wave runs from there to the embeddings.
 STEPS = {
     "whole": (
         "This is a whole Transformer, translating one sentence. The encoder, above, reads it once. "
@@ -221,18 +222,26 @@ STEPS = {
         {"place": "{output}", "written": "{written}"},
     ),
     "forced": (
-        "Play shows row after row. In training, all are computed at once, because each reads the "
-        "reference, whatever the model would write (teacher forcing). “{next}” gets {next_share}.",
+        "In training the decoder reads the reference, whatever it would write itself (teacher "
+        "forcing). That is why all rows are computed at once. In this one, “{next}” gets "
+        "{next_share}.",
         {"parts": ["output"], "written": "{written}"},
     ),
     "loss": (
-        "Each row is scored on the reference's next token. “{costliest}” costs most: −ln "
-        "{probability} = {costs} nats. The mean is the loss. {ask}",
+        "How wrong is each row? It costs −ln p of the reference's next token. “{costliest}” costs "
+        "most: −ln {probability} = {costs} nats. The mean is the loss. {expected}",
         {"parts": ["loss"], "written": "{last}", "losses": True},
     ),
+    "gradient": (
+        "Which way should the logits go? The gradient of −ln p is p − y: {push} at “{costliest}”, "
+        "so a step raises its logit; +{rival_share} at “{rival}”, so that one falls. The size says "
+        "how far.",
+        {"parts": ["loss"], "written": "{last}", "losses": True, "pushes": True},
+    ),
     "training": (
-        "From the loss, the gradient flows back along every line (green arrows), and each learned "
-        "number changes a little. That's all training does, many thousands of times.",
+        "From the logits, the gradient flows back along every line (green arrows) to each learned "
+        "number. One step at learning rate {rate} takes this loss from {before} to {after}; "
+        "training takes thousands.",
         {"written": "{last}", "losses": True, "back": True},
     ),
     "yours": (
@@ -256,7 +265,7 @@ TOURS = {
         "follow-target", "why",
     ],
     "08": ["follow-target", "output", "logits", "loop"],
-    "09": ["forced", "loss", "training"],
+    "09": ["forced", "loss", "gradient", "training"],
     "14": [
         "whole", "embeddings", "masked", "matching", "positions", "follow-source", "feed-forward",
         "output", "logits", "loop",
@@ -288,13 +297,13 @@ INSTEAD = {
         "yours": "choose", "its-number": "one-number",
     },
 }  # fmt: skip
-_WITHOUT_DECODER = {
-    "memory", "masked", "cross", "cross-queries", "follow-target", "loop", "logits", "forced",
-    "loss", "training",
+_OF_TWO_STACKS = {
+    "memory", "cross", "cross-queries", "follow-target", "forced", "loss", "gradient", "training",
 }  # fmt: skip
+_WITHOUT_DECODER = {"masked", "loop", "logits", *_OF_TWO_STACKS}
 WITHOUT = {
     "": {"output", *_WITHOUT_DECODER},
-    "GPT": {"memory", "self-attention", "cross", "cross-queries", "follow-target"},
+    "GPT": {"self-attention", *_OF_TWO_STACKS},
     "ViT": _WITHOUT_DECODER - {"memory"},
 }
 
@@ -321,6 +330,8 @@ def tour_of(trace, tour, off=()) -> list[dict]:
     names = [name for name in names if name != "why" or trace.splits]
     words = words_of(trace, off)
     words["shown"] = min(STRIP, words["width"])
+    if len(trace.stacks) == 2:
+        words |= loss_words(trace) | (one_step(trace) if "training" in names else {})
     return [_filled(words, *STEPS[name]) for name in names]
 
 

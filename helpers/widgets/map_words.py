@@ -66,20 +66,10 @@ def _shares(trace):
 
 
 def _next_words(trace, row, token, share):
-    shares = _shares(trace)
-    worst = shares.index(min(shares))
-    least = shares[worst] or 1
     two = [one.token for one in trace.candidates[row][:2]]
     best, second = readable_next(trace.decoder.tokens[: row + 1], two)
     ahead = trace.candidates[row][0].logit - trace.candidates[row][1].logit
-    ask = "How much would a wrong word in the reference cost?"
-    if trace.encoder and trace.candidates[worst][0].token != trace.written[worst]:
-        ask = "What did the model expect instead? Press that row."
     return {
-        "ask": ask,
-        "costliest": _tokens(trace.written)[worst],
-        "probability": f"{least:.{max(3, 2 - math.floor(math.log10(least)))}f}",
-        "costs": f"{-math.log(least):.2f}",
         "best": best,
         "second": second,
         "ahead": f"{ahead:.2f}",

@@ -527,6 +527,11 @@ def test_forty_tokens_keep_all_their_names_and_the_controls_in_sight(offline, si
     for control in (".mm-player button", ".mm-tour button"):
         box = page.locator(control).first.bounding_box()
         assert box["y"] + box["height"] <= size[1]
+    page = offline(model_map(trace, here="loss", follow="decoder:9"), size)
+    expect(page.locator(".mm-words")).to_contain_text("costs −ln")
+    losses = page.get_by_role("button", name=re.compile("^The loss of row")).all()
+    assert {loss.bounding_box()["height"] for loss in losses} == {24}
+    assert len(losses) == len(trace.written)
 
 
 def test_what_can_only_be_read_answers_a_click_in_words(offline, trace):
@@ -867,7 +872,7 @@ def test_in_jupyterlab_a_heads_matrix_and_a_scores_parts_are_sent_when_asked_for
 
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
 def test_the_tour_lets_the_gradient_run_back(offline, trace, motion):
-    page = offline(model_map(trace, here="loss", tour="09", stop=1), reduced_motion=motion)
+    page = offline(model_map(trace, here="loss", tour="09", stop=2), reduced_motion=motion)
     stage = page.locator(".mm-stage")
     open_(page, "^Next$")
     expect(page.locator(".mm-words")).to_contain_text("(green arrows)")

@@ -7,6 +7,7 @@ import { clamp, fitting, marksIn, shorten, spelt, textWidth } from "./text.js";
 // The line of words above a stack.
 const ABOVE = 22;
 const LOSS = ["loss: −ln p of the reference’s token", "−ln p(reference’s token)", "loss, −ln p"];
+const PUSH = ["gradient at the reference’s logit: p − 1", "gradient: p − 1"];
 
 // `rows` are computed; the vector of `row` is the one that answers.
 export function answer(scene, model, stack, m, rows, row) {
@@ -30,7 +31,7 @@ export function answer(scene, model, stack, m, rows, row) {
   const classes = stack.name === "encoder";
   const hot = ["next token at temperature", "next token, T =", "next, T =", "T ="];
   const next = model.shown === 1 ? ["next token"] : hot.map((words) => `${words} ${model.shown.toFixed(1)}`);
-  const heading = classes ? "class" : fitting(losses ? LOSS : next, width / 1.1);
+  const heading = classes ? "class" : fitting(losses ? (model.pushes ? PUSH : LOSS) : next, width / 1.1);
   const [from, align] = width < 84 ? [right, "right"] : [left, "left"];
   scene.label(heading, from, top - 11, { size: 13, weight: 600, align });
   // Written next, or the likeliest.
@@ -40,7 +41,7 @@ export function answer(scene, model, stack, m, rows, row) {
   scene.paint((p) => {
     p.strips(stack.output, x, top, strip, m.pitch, { rows });
     p.box(x - 2, y0 - m.pitch / 2, strip + 4, m.pitch, { edge: p.theme.query, line: 2, radius: 3 });
-    if (losses) return lossRows(p, lost, (r) => lossY(r < rows ? r : stack.n), m.pitch, left, width, model.vocabulary);
+    if (losses) return lossRows(p, lost, (r) => lossY(r < rows ? r : stack.n), m.pitch, left, width, model, m.chips);
     found.forEach((one, i) => {
       const { token, share, drawn, mark } = one;
       const y = first + (i + 0.5) * pitch;
@@ -67,16 +68,28 @@ export function answer(scene, model, stack, m, rows, row) {
   const own = [[x - 4, y0 - m.pitch / 2 - 1, strip + 7, m.pitch + 2], said];
   for (const rect of classes ? own : [scene.output]) scene.part(["output", "decoding"], ...rect);
   scene.part(stack.name, x - 4, top - 4, strip + 8, height + 8);
-  scene.lossRow = (r) => [left, lossY(r) - m.pitch / 2, width, m.pitch];
+  const under = stack.bottom + Math.max(m.under, 34);
+  const chip = (r) => m.chips.rects[r].map((at, i) => at + (i === 1 ? under : 0));
+  scene.lossRows = (r) => [
+    [left, lossY(r) - m.pitch / 2, width, m.pitch],
+    ...(m.chips && r < stack.n ? [chip(r)] : []),
+  ];
   // The reference is known from the start; what its tokens cost comes row by row, and then the mean.
   for (const [r, token] of (losses ? model.written : []).entries()) {
-    const [named, column, wide] = placed(r, m.pitch, width);
-    const style = { size: clamp(m.pitch - 2, 9, 13), color: r < rows ? "ink" : "muted", most: wide - 4 };
-    if (named) scene.label(spelt(token), left + 4 + column * wide, lossY(r) + 0.5, style);
+    const rect = scene.lossRows(r).pop();
+    const [x0, y1] = [rect[0] + 4, rect[1] + rect[3] / 2 + 0.5];
+    const size = m.chips ? 13 : clamp(m.pitch - 2, 9, 13);
+    const color = r < rows ? "ink" : "muted";
+    scene.label(spelt(token), x0, y1, { size, color, weight: r === row ? 650 : 400, most: width - 42 });
     if (r >= rows) continue;
+    if (m.chips) chipOf(scene, lost.found[r], rect, lost, model.pushes, r === row);
     const name = `The loss of row ${r + 1}, “${token}”: open its distribution`;
-    const tip = [lost.found[r].says, "click to see its distribution"];
-    scene.button(scene.lossRow(r), name, { go: "decoder/output", row: r }, tip);
+    const tip = [model.pushes ? lost.found[r].pushes : lost.found[r].says, "click to see its distribution"];
+    scene.button(rect, name, { go: "decoder/output", row: r }, tip);
+  }
+  if (m.chips) {
+    scene.height = under + m.chips.height;
+    for (const part of ["loss", "output"]) scene.part(part, 0, under - 2, m.width, m.chips.height);
   }
   const { token, share } = chosen;
   const what = classes ? "Class" : "Next token";
@@ -98,55 +111,76 @@ export function lossesOf({ written, candidates, drawn }, rows = written.length) 
     const formula = `−ln\u00a0${share < 0.1 ? share.toPrecision(3) : share.toFixed(3)} = ${number(loss)}`;
     const place = rank > 1 ? ` (rank ${rank.toLocaleString("en")}; the likeliest is “${candidates[row][0][0]}”)` : "";
     const [before] = candidates[row - 1]?.[drawn[row - 1]] || [];
+    const [rival, , most] = candidates[row][Number(!drawn[row])];
+    const pushes = `“${token}”: p − 1 = ${number(share - 1)}, so a step raises its logit; “${rival}”: p = ${number(most)}, so it falls`;
     const fed = drawn[row - 1] > 0 ? `, after the decoder was fed “${before}” (teacher forcing)` : "";
-    return { token, rank, loss, formula, says: `“${token}” costs ${formula} nats${place}${fed}` };
+    return { token, rank, loss, share, formula, pushes, says: `“${token}” costs ${formula} nats${place}${fed}` };
   });
   const losses = found.map(({ loss }) => loss);
   const mean = losses.reduce((sum, loss) => sum + loss, 0) / rows;
   return { found, mean, most: losses.indexOf(Math.max(...losses)), done: rows === written.length };
 }
 
-// Rows too close for names have them in up to three columns in turn, closer ones every so many: pointing tells
-// the rest. Whether a row is named, in which column, and how wide that is.
-function placed(row, pitch, width) {
-  const step = Math.ceil(10 / pitch);
-  if (step === 1 || step > 3) return [row % step === 0, 0, width - 38];
-  return [true, row % step, width / 2 / step];
+// Of the losses the row that the words tell of.
+export const toldRow = ({ tour, stop, here, scene, current }) =>
+  (tour[stop]?.parts || [here]).includes("loss") && scene.lossRows?.(current);
+
+// Rows too close for names have them below the stack, in lines like the sentence itself.
+export function chipsOf({ written }, width) {
+  let [x, y] = [0, 0];
+  const rects = written.map((token) => {
+    const wide = 1.1 * textWidth(spelt(token), 13) + 54;
+    if (x + wide > width) [x, y] = [0, y + 26];
+    x += wide + 4;
+    return [x - wide - 4, y, wide, 24];
+  });
+  return { rects, height: y + 32 };
+}
+
+// The darker its ground, the more a token costs.
+function chipOf(scene, { loss, share, rank }, [x, y, wide, high], { most, found }, pushes, told) {
+  scene.paint((p) => {
+    p.box(x, y, wide, high, { fill: p.theme.masked, radius: 4 });
+    p.context.globalAlpha = 0.5 * (pushes ? 1 - share : loss / found[most].loss);
+    p.box(x, y, wide, high, { fill: p.theme[pushes ? "value" : rank > 1 ? "key" : "query"], radius: 4 });
+    p.context.globalAlpha = 1;
+    p.text(number(pushes ? share - 1 : loss), x + wide - 5, y + 12.5, { size: 12, align: "right" });
+    if (told) p.frame(x + 1, y + 1, wide - 2, high - 2, p.theme.query, 2);
+  });
 }
 
 // One scale for every reference, so that a wrong word is seen to cost more; a mark where a model stands
-// that knows nothing: it gives each token the same p.
-function lossRows(p, { found, mean, done }, y, pitch, x, width, vocabulary) {
-  const most = Math.max(12, ...found.map(({ loss }) => loss));
+// that knows nothing: it gives each token the same p. Or how far each logit is pushed.
+function lossRows(p, { found, mean, done }, y, pitch, x, width, { vocabulary, pushes }, chips) {
+  const blind = pushes || !vocabulary ? 0 : Math.log(vocabulary);
+  const most = pushes ? 1 : Math.max(blind ? 1.1 * blind : 12, ...found.map(({ loss }) => loss));
   const at = (loss) => (width * loss) / most;
-  const blind = Math.log(vocabulary);
   const size = clamp(pitch - 2, 9, 13);
   const high = clamp(pitch - 4, Math.min(6, pitch - 1), 18);
   const all = done ? [`mean of ${found.length} rows = loss`, "mean = loss", "mean"] : ["mean so far", "mean"];
   const end = { token: "", loss: mean, formula: number(mean) };
-  [...found, end].forEach(({ token, loss, rank, formula }, row) => {
+  (pushes ? found : [...found, end]).forEach(({ token, loss, share, rank, formula }, row) => {
     const last = row === found.length;
     const weight = last ? 650 : 400;
     p.box(x, y(row) - high / 2, width, high, { fill: p.theme.masked, radius: 2 });
     p.context.globalAlpha = 0.4;
     // What the model wouldn't have written itself is marked.
-    const fill = p.theme[last ? "value" : rank > 1 ? "key" : "query"];
-    p.box(x, y(row) - high / 2, Math.max(1, at(loss)), high, { fill, radius: 2 });
+    const fill = p.theme[last || pushes ? "value" : rank > 1 ? "key" : "query"];
+    p.box(x, y(row) - high / 2, Math.max(1, at(pushes ? 1 - share : loss)), high, { fill, radius: 2 });
     p.context.globalAlpha = 1;
-    if (vocabulary) p.box(x + at(blind) - 0.5, y(row) - pitch / 2, 1, pitch, { fill: p.theme.hatch, radius: 0 });
+    if (blind) p.box(x + at(blind) - 0.5, y(row) - pitch / 2, 1, pitch, { fill: p.theme.hatch, radius: 0 });
     const free = width < 150 ? 0 : width - textWidth(spelt(token), size) - 14;
-    const [named, column, wide] = placed(row, pitch, width);
-    const said = fitting([formula, number(loss)], wide < width / 2 ? 0 : free, size);
+    const push = pushes && number(share - 1);
+    const said = fitting(pushes ? [`p − 1 = ${push}`, push] : [formula, number(loss)], free, size);
     if (last) p.text(fitting(all, (width - 46) / 1.1), x + 4, y(row) + 0.5, { size, weight });
-    const right = x + width - 3 - (last ? 0 : column * wide);
-    if (last || named) p.text(said, right, y(row) + 0.5, { size, weight, align: "right" });
+    if (last || !chips) p.text(said, x + width - 3, y(row) + 0.5, { size, weight, align: "right" });
   });
   const [below, small] = [y(found.length) + pitch / 2 + 9, { size: 12, color: p.theme.muted }];
   p.text("0", x, below, small);
-  p.text(`${most.toFixed(0)}${width < 150 ? "" : " nats"}`, x + width, below, { ...small, align: "right" });
-  if (!vocabulary) return;
+  const right = pushes ? "−1" : `${most.toFixed(0)} nats`;
+  if (!blind) return p.text(right, x + width, below, { ...small, align: "right" });
   const landmark = `log V = ${blind.toFixed(1)}`;
-  const words = fitting([`${landmark}, a blind guess`, landmark, "log V"], at(blind) - 12);
+  const words = fitting([`${landmark} nats, a blind guess`, `${landmark} nats`, landmark, "log V"], at(blind) - 12);
   p.text(words, x + at(blind) + 3, below, { ...small, align: "right" });
 }
 
@@ -165,7 +199,11 @@ export function keyOf(model, width) {
     18,
     (p, x, y) => p.straight(x + 2, y, x + 16, y, { color: p.theme[colour], width, alpha }),
   ];
-  const bars = model.scored ? { query: "the likeliest token", key: "another one", value: "their mean" } : {};
+  const bars = model.pushes
+    ? { value: "how far a step raises that logit" }
+    : model.scored
+      ? { query: "the likeliest token", key: "another one", value: "their mean" }
+      : {};
   const shown = entered.cols < entered.width ? `${entered.cols} of its` : "its";
   const [self, cross] = ["self-attention", "cross-attention"];
   const bands = model.stacks.length > 1 ? { query: self, key: cross } : { query: `${self}, all heads` };

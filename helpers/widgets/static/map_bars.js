@@ -1,5 +1,6 @@
 // The map, its bars: where one is and how deep above the picture; playing and the tour below it.
 
+import { lossesOf } from "./map_answer.js";
 import { lowered, make } from "./page.js";
 import { clearestHead } from "./map_purpose.js";
 import { percent } from "./map_scene.js";
@@ -117,7 +118,11 @@ export class Bars {
     this.refer.hidden = !this.view.scores || (place && !place.endsWith("output"));
     if (this.referred !== trace) {
       this.wanted.value = sentenceOf(trace.written);
-      Object.assign(this.attempt, wrongWord(this.wanted.value), model.get("reference") && { hidden: true });
+      Object.assign(
+        this.attempt,
+        wrongWord(this.wanted.value),
+        model.get("reference") && this.view.lost && { hidden: true },
+      );
     }
     this.referred = trace;
     this.badge.hidden = !here || Boolean(place);
@@ -271,7 +276,9 @@ function followWords({ follow, trace, scene }) {
   const shares = Array.from(all, (share, key) => (both || key !== row ? share : 0));
   const most = shares.indexOf(Math.max(...shares));
   const largest = `“${(both ? trace.encoder : trace[name]).tokens[most]}” gets ${percent(shares[most])}`;
+  if (both && trace.scored)
+    return `${lossesOf(trace).found[row].says}. Bands show what its row collects: in the last cross-attention, ${largest} of the weight.`;
   if (both)
-    return `Bands show where this row, which reads “${tokens[row]}” and ${trace.scored ? "is scored on" : "writes"} “${trace.written[row]}”, gets its information from. In the last cross-attention, ${largest} of the weight.`;
+    return `Bands show where this row, which reads “${tokens[row]}” and writes “${trace.written[row]}”, gets its information from. In the last cross-attention, ${largest} of the weight.`;
   return `Bands show where ${from}. In the last layer, averaged over the heads, ${shares[most] ? `${largest} of the weight, “${tokens[row]}” itself ${percent(all[row])}` : "all of it is its own"}.`;
 }

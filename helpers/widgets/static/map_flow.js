@@ -107,7 +107,10 @@ export function wholeBeats(scene, model) {
       scene.beat(words, ...(encoder && row < model.given ? rects[rects.length - 1] : rects.flat()));
       Object.assign(scene.beats[scene.beats.length - 1], {
         // A row's loss stays where it is; the mean and the likeliest tokens change.
-        now: [...(model.scored ? [decoder.n, row].map(scene.lossRow) : [scene.output]), ...nextOf(scene, decoder, row)],
+        now: [
+          ...(model.scored ? [decoder.n, row].flatMap(scene.lossRows) : [scene.output]),
+          ...nextOf(scene, decoder, row),
+        ],
         follow: `decoder:${row}`,
       });
     }

@@ -1,6 +1,7 @@
 // The map, scrolling: where its picture is higher than its frame, it goes to what is told. Methods of
 // the view.
 
+import { toldRow } from "./map_answer.js";
 import { framedOf } from "./map_light.js";
 import { glideTo } from "./page.js";
 
@@ -15,10 +16,10 @@ export const seeking = {
     this.sought = told;
     const { rects = [], now } = this.plays ? this.scene.beats[this.shown] : {};
     const { target: held } = document.activeElement; // of the stage's buttons, the one with the focus
-    const known = this.stop >= 0 ? framedOf(this) || lit : this.answered && [this.scene.first];
+    const known = this.stop >= 0 ? framedOf(this) || toldRow(this) || lit : this.answered && [this.scene.first];
     // Where a GPT went on: the end, with what was drawn.
     const end = this.said && this.trace.drawnAt ? [[0, this.scene.height, 0, 0]] : null;
-    const lost = (this.here === "loss" && this.scene.parts.loss) || end || this.built(lit);
+    const lost = toldRow(this) || end || this.built(lit);
     const other = known || (this.stage.list.includes(held) && !entering ? [held.rect] : lost);
     const [rect] = now || (rects.length ? rects.slice(-1) : other);
     const middle = rect ? rect[1] + Math.min(rect[3], this.frame.clientHeight) / 2 : 0;

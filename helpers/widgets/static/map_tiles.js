@@ -12,7 +12,7 @@ export function tileGrid(heads, width, height) {
   const gap = heads > 6 ? 2 : 4;
   const grids = Array.from({ length: heads }, (_, i) => {
     const [cols, down] = [i + 1, Math.ceil(heads / (i + 1))];
-    const size = Math.min((width - (cols - 1) * gap) / cols, (height - (down - 1) * gap) / down);
+    const size = Math.max(1, Math.min((width - (cols - 1) * gap) / cols, (height - (down - 1) * gap) / down));
     return { cols, down, size, gap, width: cols * size + (cols - 1) * gap };
   });
   const largest = Math.max(...grids.map(({ size }) => size));

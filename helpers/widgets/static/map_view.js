@@ -232,7 +232,7 @@ class MapView {
     // As many rows as there were before the tour, at its end too, but where a step speaks of one.
     if (this.stop < 0 && this.bars.left < 0) this.before = this.model.get("written");
     this.bars.left = -1; // only a click on the picture leaves a tour half-way
-    const { text, parts, habit, answer, losses, back, ...state } = this.tour[stop] || { stop: -1 };
+    const { text, parts, habit, answer, losses, pushes, back, ...state } = this.tour[stop] || { stop: -1 };
     const written = this.before ?? this.model.get("written");
     this.set({ place: "", follow: "", beat: -1, everything: true, temperature: 1, written, stop, ...state });
     if (!text) return;
@@ -273,6 +273,7 @@ class MapView {
     const { model, trace } = this;
     const ours = model.get("here") === "loss";
     trace.scored = Boolean((ours || this.tour[this.stop]?.losses) && trace.encoder && trace.decoder);
+    trace.pushes = this.tour[this.stop]?.pushes;
     this.scores = ours && trace.scored && model.get("_asks") && Boolean(model.send);
     const high = window.innerHeight - (model.get("off").length ? 84 : this.scores ? 44 : 0);
     const free = high - (width >= NARROW ? 290 : trace.encoder && trace.decoder ? 414 : 442);

@@ -580,11 +580,17 @@ notebook.show(
 # in its last layers (lesson 07, *Going deeper*).
 #
 # On the map, the loss stands where the decoder's rows end, with a bar for each token of the reference and their mean
-# below. Change a word of the reference and press its row: what did the model expect instead? The gradient of the loss
-# reaches every weight before it.
+# below. This reference is a good translation, and yet one of its words is expensive, because the model expected
+# another. Change a word and press its row: what did the model expect there? The gradient of the loss reaches every
+# weight before it.
 
 # %%
-model_map(translator.trace("Un chien noir court dans la neige."), here="loss", tour="09")
+model_map(
+    translator.trace("Un chien noir court dans la neige."),
+    here="loss",
+    tour="09",
+    reference="A black dog is running across the snow.",
+)
 
 # %% [markdown]
 # <details><summary>Fine print</summary>

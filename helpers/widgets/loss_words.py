@@ -1,0 +1,64 @@
+"""What the map's tour says of a translation's losses: the costliest row, and one training step."""
+
+import copy
+import math
+
+import torch
+from torch.nn import functional as F
+
+from helpers.widgets.readable import percent, readable_next
+
+RATE = 0.03
+
+
+def loss_words(trace) -> dict:
+    """Name the token of a `trace` that costs most, what was likelier, and both gradients."""
+    pairs = zip(trace.candidates, trace.written, strict=True)
+    found = [next(one for one in best if one.token == token) for best, token in pairs]
+    row = min(range(len(found)), key=lambda row: found[row].probability)
+    own, (best, other) = found[row], trace.candidates[row][:2]
+    rival = other if best == own else best
+    names = readable_next(trace.decoder.tokens[: row + 1], [own.token, rival.token])
+    costliest, rival_name = (name if len(name) < 15 else f"{name[:13]}…" for name in names)
+    least = own.probability
+    expected = f"The model expected “{rival_name}” ({percent(rival.probability)})."
+    return {
+        "expected": "What would a wrong word cost?" if best == own else expected,
+        "costliest": costliest,
+        "probability": f"{least:.{max(3, 2 - math.floor(math.log10(least)))}f}",
+        "costs": f"{-math.log(least):.2f}",
+        "push": f"{least - 1:.2f}".replace("-", "−"),
+        "rival": rival_name,
+        "rival_share": f"{rival.probability:.2f}",
+    }
+
+
+def one_step(trace, rate=RATE) -> dict:
+    """Take one step of gradient descent on a `trace`'s sentence, with a copy of its model.
+
+    Parameters
+    ----------
+    trace : Trace
+        Of a translation; its model stays as it is.
+    rate : float, default=RATE
+        How many times the gradient is subtracted from each learned number.
+
+    Returns
+    -------
+    words : dict of str to str
+        The `rate`, and the mean loss in nats `before` and `after` the step.
+    """
+    model = copy.deepcopy(trace.network).eval()
+    # A trace is made in inference mode, of which autograd takes no tensor.
+    source, target = trace.source_ids.clone()[None], trace.target_ids.clone()[None]
+    last = next(one.id for one in trace.candidates[-1] if one.token == trace.written[-1])
+    wanted = torch.cat([target[0, 1:], target.new_tensor([last])])
+    with torch.enable_grad():
+        numbers = list(model.requires_grad_().parameters())
+        before = F.cross_entropy(model(source, target)[0], wanted)
+        gradients = torch.autograd.grad(before, numbers)
+    with torch.no_grad():
+        for number, gradient in zip(numbers, gradients, strict=True):
+            number -= rate * gradient
+        after = F.cross_entropy(model(source, target)[0], wanted)
+    return {"rate": f"{rate:g}", "before": f"{before:.2f}", "after": f"{after:.2f}"}
