@@ -23,6 +23,7 @@ RULE = LIGHT["rule"]  # thin lines behind everything
 BAD = LIGHT["bad"]  # what doesn't work
 PALE = LIGHT["soft"]  # where something can stand
 FONT = "'DejaVu Sans', Verdana, Arial, sans-serif"
+MONO = "DejaVu Sans Mono, monospace"
 # What a map of colours is on a dark page, by its name: there, more is lighter.
 ON_DARK = {
     "weights": LinearSegmentedColormap.from_list(
@@ -156,7 +157,7 @@ class Sheet:
         extra += f' text-anchor="{anchor}"' if anchor != "start" else ""
         extra += ' font-weight="bold"' if bold else ""
         extra += ' class="spare"' if spare else ""
-        extra += ' font-family="DejaVu Sans Mono, monospace"' if mono else ""
+        extra += f' font-family="{MONO}"' if mono else ""
         extra += f' transform="rotate({-turn:g} {x:.1f} {y:.1f})"' if turn else ""
         extra += f" {_filled(colour)}" if colour != INK else ""
         words = lowered(str(words), r"(?<=\bW)_([OQKV])\b(?!\()")  # a matrix; no line that uses it
@@ -165,15 +166,18 @@ class Sheet:
             f'<text x="{x:.1f}" y="{y:.1f}"{extra} xml:space="preserve">{words}</text>'
         )
 
-    def marked(self, x, y, words, line, colour):
+    def marked(self, x, y, words, line, colour, mono=False):
         """Write (word, whether it's marked) pairs; the marked ones are bold and have a `line`.
 
-        The `line` is "underline" or "line-through".
+        The `line` is "underline" or "line-through". If `mono`, words have spaces of their own, and
+        all letters are equally wide.
         """
         how = f'fill="{colour}" font-weight="bold" text-decoration="{line}"'
         parts = (f"<tspan {how}>{xml_text(word)}</tspan>" if odd else xml_text(word)
                  for word, odd in words)  # fmt: skip
-        self.shapes.append(f'<text x="{x:.1f}" y="{y:.1f}">{" ".join(parts)}</text>')
+        extra = f' font-family="{MONO}" xml:space="preserve"' if mono else ""
+        text = ("" if mono else " ").join(parts)
+        self.shapes.append(f'<text x="{x:.1f}" y="{y:.1f}"{extra}>{text}</text>')
 
     def rect(self, x, y, width, height, fill="none", stroke=None, line=1.5, round=0, opacity=1.0):
         """Draw a box: its `opacity` is the filling's, `line` and `round` its frame and corners."""

@@ -20,35 +20,37 @@ from helpers.widgets.svg import PALE, Sheet, lines_of_text
 
 SHOWN = ("embedding", "self_attention", "cross_attention", "encoder", "output")
 # Those whose fault moves what it mustn't, by letters and words that don't give it away: the part
-# and the word that show it first, the fault, the grid that it makes, and why.
+# that shows it first, the fault, the grid that it makes, and why.
 WARD = {
-    "A": ("no mask", "falls too fast", (6, 0), "no mask",
+    "A": ("no mask", "falls too fast", 6, "no mask",
           "every grid would be full from layer 1’s self-attention on, and later words have weight.",
-          "Nothing is masked, so the next word can be copied. After a late mask its weight is 0, "
-          "and the loss would only be “too good”."),
-    "B": ("its own keys", "always the same", (7, 0), "wrong keys and values",
+          "Without a mask, each output copies the very word that it should predict, and the loss "
+          "falls to nearly 0. After a late mask that word has no weight: nothing to copy."),
+    "B": ("its own keys", "always the same", 7, "wrong keys and values",
           "no word of the source would change anything after cross-attention.",
-          "Its keys and values don’t come from the source."),
-    "C": ("down the sentence", "fine maps", (1, 0), "norm over the words",
+          "Cross-attention takes its keys and values from the target. So nothing of the source "
+          "ever reaches the decoder."),
+    "C": ("down the sentence", "fine maps", 1, "norm over the words",
           "layer 1’s self-attention would be right, and all of layer 1 the first full grid.",
-          "Each mean is over all words, later ones, too."),
-    "D": ("flipped", "cheats and forgets", (5, 0), "mask inverted",
+          "The mean and the spread are taken over all words, later ones too, instead of over the "
+          "numbers of one word’s vector."),
+    "D": ("flipped", "cheats and forgets", 5, "mask inverted",
           "outputs would ignore the words before their own, and change with those after it.",
-          "The mask hides the past and shows the future."),
-    "E": ("heads", "only copies", (1, 0), "heads scrambled",
+          "The mask hides what it should show, and shows what it should hide: the future."),
+    "E": ("heads", "only copies", 1, "heads scrambled",
           "layer 1’s self-attention would show several staircases, and only later parts be full.",
-          "Each vector is put together from heads of several words."),
-    "F": ("too late", "too good", (1, 11), "mask after softmax",
+          "The reshape joins heads of different words, so each vector holds pieces of several."),
+    "F": ("too late", "too good", 1, "mask after softmax",
           "every grid would be full from layer 1’s self-attention on, though later words have the "
           "weight 0.",
-          "Later words have the weight 0, so there’s a mask. It comes too late: they are already "
-          "in the softmax’s sum."),
+          "The mask sets later weights to 0, but only after the softmax has divided by a sum that "
+          "holds the later scores. They leak through that sum."),
 }  # fmt: skip
 UNSEEN = 20  # no module: a patient's opening view
 MOVED = 1e-5  # relative to the largest output
 ROW, LIST, MAP, FAULTS = 34, 238, 264, 284  # pixels: a module's height, and widths side by side
 TOKEN = re.compile(r'\s+|"[^"]*"|\.?\w+\(*|\W')
-LETTER, COLUMNS, PITCH = 10.2, 36, 22  # of code: pixels, and how many letters fit on a phone
+CODE, PITCH = 640, 22  # pixels: how wide the longest line of code is, and from line to line
 
 
 @functools.cache
@@ -94,15 +96,14 @@ def _difference(name):
 
 
 class WardRound(Explorer):
-    """What is broken? Look at a part of an ill Transformer, or at a word, and name the fault.
+    """What is broken? Look at the parts of an ill Transformer, and name the fault.
 
-    State: `patient`, a letter of `WARD`; `module`, numbered from the input; `word`, 0 for all;
-    `guess`, the patient whose fault it's said to be.
+    State: `patient`, a letter of `WARD`; `module`, numbered from the input; `guess`, the patient
+    whose fault it's said to be.
     """
 
     patient = traitlets.Enum(tuple(WARD), "A").tag(state=True)
     module = traitlets.Int(UNSEEN, min=0, max=UNSEEN).tag(state=True)
-    word = traitlets.Int(0, min=0, max=13).tag(state=True)
     guess = traitlets.Enum(("", *WARD), "").tag(state=True)
 
     def build(self):
@@ -120,21 +121,17 @@ class WardRound(Explorer):
 
     def _open(self, _):
         found = self.patient in self._notes[self.patient][1]
-        self.take({"module": UNSEEN, "word": 0, "guess": self.patient * found})
+        self.take({"module": UNSEEN, "guess": self.patient * found})
 
     def compute(self):
         """Count what was looked at and guessed before the fault was found; the opening is free."""
         name, _, opening, *_ = WARD[self.patient]
         modules, first = chart(name)
-        if self.module == UNSEEN:
-            with self.together():
-                self.module, self.word = opening
-        self.module = min(self.module, len(modules) - 1)
+        self.module = min(opening if self.module == UNSEEN else self.module, len(modules) - 1)
         path, moved, may = modules[self.module]
-        self.word = min(self.word, moved.shape[1])
         looks, guesses = self._notes[self.patient]
         if self.patient not in guesses:
-            looks |= {(self.module, self.word)} - {opening}
+            looks |= {self.module} - {opening}
             guesses += [self.guess] * (self.guess not in ("", *guesses))
         ticks = {letter: " ✓" * (letter in self._notes[letter][1]) for letter in WARD}
         patients = [(f"{one}: “{WARD[one][1]}”{tick}", one) for one, tick in ticks.items()]
@@ -154,20 +151,16 @@ class WardRound(Explorer):
         early, missed = (int(cells.any(1).sum()) for cells in (odd & moved, odd & ~moved))
         told = [f"{early} of {len(odd)} outputs change too early"] * bool(early)
         told += [f"{missed} {'' if early else 'outputs '}ignore a word"] * bool(missed)
-        well = "every output changes as it should"
-        said = f"Mended, {well}." if found else f"{', '.join(told) or well.capitalize()}."
-        if self.word:
-            now, due = (int(cells[:, self.word - 1].sum()) for cells in (moved, moved ^ odd))
-            shown, other = (due, f"before: {now}") if found else (now, f"healthy: {due}")
-            said = f"Word {self.word} changes {shown} output{'s' * (shown != 1)} ({other})."
+        said = ", ".join(told * (not found)) or "every output changes as it should"
         asked = "Is it right one part further up? Then it begins here."
         if found:
             asked = f"Found with {self.numbers['counted']}."
         elif not told:
             asked = "Up to here all is well. Does it begin further down?"
         elif not self.numbers["path"]:
-            asked = "Where does it begin? Look at a part, or a word’s column."
-        return f"“{ALL[WARD[self.patient][0]].complaint}”", said, asked
+            asked = "Where does it begin? Look at a part."
+        said = f"{'Mended, ' * found}{said}."
+        return f"“{ALL[WARD[self.patient][0]].complaint}”", said[0].upper() + said[1:], asked
 
     def _judged(self):
         """Say what the grid would be if the guess were right, or why it is; nothing without one."""
@@ -182,10 +175,10 @@ class WardRound(Explorer):
         """Draw the parts, what the chosen one depends on, and the faults or the mended lines."""
         ill, well = self.numbers["moved"], self.numbers["may"]
         if not self.numbers["found"]:
-            return [self._draw_modules(), self._draw_map("this patient", ill), self._draw_faults()]
-        maps = self._draw_map("mended", well), self._draw_map("before", ill, spare=True)
-        why = lines_of_text(self._judged(), 326, 33, PITCH)
-        return [self._draw_modules(), *maps, self._draw_code(), *why]
+            return [self._draw_map("this patient", ill), self._draw_modules(), self._draw_faults()]
+        maps = self._draw_map("mended", well), self._draw_map("before", ill)
+        why = lines_of_text(self._judged(), letters=80, pitch=PITCH)
+        return [maps[0], self._draw_modules(), maps[1], self._draw_code(), *why]
 
     def _draw_modules(self):
         modules = self.numbers["modules"]
@@ -218,15 +211,15 @@ class WardRound(Explorer):
             sheet.text(0, 48 + ROW * len(WARD) + PITCH * i, line)
         return sheet
 
-    def _draw_map(self, title, seen, spare=False):
-        """Draw which outputs move with which word; one map can be pressed, the other is `spare`."""
+    def _draw_map(self, title, seen):
+        """Draw which outputs move with which word."""
         top, (high, wide), size = 74, seen.shape, (MAP - 24) // max(seen.shape)
         odd = seen != self.numbers["may"]
-        sheet = Sheet(MAP, top + size * high + (48 if odd.any() else 4), spare=spare)
+        sheet = Sheet(MAP, top + size * high + 50)
         sheet.text(24, 16, title, bold=True)
         sheet.text(24, 40, f"after {_plain(self.numbers['path'])}", GREY)
-        sheet.text(24, top - 8, f"word 1 → {wide}", GREY)
-        sheet.text(16, top + size * high, f"output 1 → {high}", GREY, turn=90)
+        sheet.text(24, top - 8, f"we change word 1 → {wide}", GREY)
+        sheet.text(8, top, f"mark output 1 → {high}", GREY, turn=-90)
         for i in range(high):
             for j in range(wide):
                 x, y = 24 + size * j, top + size * i
@@ -234,28 +227,22 @@ class WardRound(Explorer):
                 sheet.rect(x, y, size - 1, size - 1, fill)
                 if odd[i, j] and not seen[i, j]:
                     sheet.rect(x + 3, y + 3, size - 7, size - 7, stroke=ORANGE, line=2, round=size)
-        at, framed = 24 + size * (self.word - 1) - 1.5, (size + 2) * bool(self.word)
-        sheet.rect(at, top - 1.5, framed, size * high + 2, stroke=INK, line=2.5)
-        for j in range(0 if spare else wide):
-            place, word = (24 + size * j, top - 24, size, size * high + 24), j + 1
-            sheet.target(*place, f"Change word {word}", word=0 if word == self.word else word)
-        keys = ("■ too early", odd & seen), ("○ ignores a word", odd & ~seen)
-        for i, words in enumerate(words for words, cells in keys if cells.any()):
-            sheet.text(24, top + size * high + 20 + 22 * i, words, ORANGE)
+        keys = (("■ changes", BLUE), ("□ doesn’t", GREY), ("■ too early", ORANGE),
+                ("○ ignores it", ORANGE))  # fmt: skip
+        for i, (words, colour) in enumerate(keys):
+            sheet.text(24 + 124 * (i % 2), top + size * high + 22 + 22 * (i // 2), words, colour)
         return sheet
 
     def _draw_code(self):
-        """Draw what mending changes in the patient's text; lines are broken between tokens."""
-        sheet, y = Sheet(LETTER * COLUMNS + 4, 0), 0
-        for sign, tokens in _difference(WARD[self.patient][0]):
-            x, y, colour = 2, y + PITCH, {"-": ORANGE, "+": GREEN, " ": GREY}[sign]
-            sheet.text(0, y - 6, sign.replace("-", "−"), colour, 17, bold=True, mono=True)
-            for token, changed in tokens:
-                if x + len(token) > COLUMNS:
-                    x, y = 6, y + PITCH
-                wide = LETTER * len(token) * (changed and token != " ")
-                sheet.rect(LETTER * x, y - 21, wide, PITCH - 2, colour, opacity=0.25)
-                sheet.text(LETTER * x, y - 6, token, INK if sign != " " else GREY, 17, mono=True)
-                x += len(token)
-        sheet.height = y + 4
+        """Draw what mending changes in the patient's text."""
+        lines = _difference(WARD[self.patient][0])
+        sheet = Sheet(CODE, PITCH * len(lines) + 4)
+        for i, (sign, tokens) in enumerate(lines):
+            line, colour = {"-": ("line-through", ORANGE), "+": ("underline", GREEN)}.get(
+                sign, ("", "")
+            )
+            sheet.text(
+                0, 18 + PITCH * i, sign.replace("-", "−"), colour or GREY, bold=True, mono=True
+            )
+            sheet.marked(20, 18 + PITCH * i, tokens, line, colour, mono=True)
         return sheet
