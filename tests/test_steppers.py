@@ -12,7 +12,7 @@ from helpers.pretrained.recurrent_trace import greedy_trace
 from helpers.text.tokenization import BOS, EOS, WordVocabulary
 from helpers.transformer import decoding
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
-from helpers.widgets.rnn_stepper import MOST, RNNStepper
+from helpers.widgets.rnn_stepper import MOST, RNNStepper, changed
 
 PAIRS = toy_corpus(60, lengths=(4, 8))
 SOURCE = WordVocabulary.build(p.source for p in PAIRS)
@@ -108,17 +108,32 @@ def test_a_word_told_gets_all_weight_at_that_step_and_the_translation_goes_on_fr
     assert (w.forced, w.numbers["target"]) == (-1, own)
 
 
-def test_they_open_where_the_look_is_about_to_go_back_and_with_half_of_the_context():
+def test_they_open_where_the_look_is_about_to_go_back_and_where_too_few_numbers_get_through():
     w = bahdanau()
     w._known = w.sentence, {"{}": {"weights": torch.eye(4)[[0, 2, 1, 3]]}}
     assert w.opening() == {"output_step": 2}
     w._known = w.sentence, {"{}": {"weights": torch.eye(4)}}
     assert w.opening() == {"output_step": 1}
     w = rnn(kept=20)
-    for half, kept in ([5, 6], 10), ([5], 20):  # half of the context, if that is enough
-        whole = {"written": [5, 6], "source": SENTENCE.split()}
-        w._known = w.sentence, {"{}": whole, "{'kept': 10}": {"written": half}}
-        assert w.opening()["kept"] == kept
+    targets = {20: "the cat", 10: "the cat", 5: "the dog"}  # half is enough, a quarter isn't
+    w._known = w.sentence, {f"{{'kept': {k}}}": {"target": t} for k, t in targets.items()}
+    w._known[1]["{}"] = {"target": "the cat"}
+    assert w.opening() == {"kept": 5, "step": MOST * 2 + 1}
+
+
+@pytest.mark.parametrize(
+    ("target", "lost", "new"),
+    [
+        ("the little cat sees the black hen .", ["black", "sleeps"], [1, 3, 4, 5, 6]),  # its own
+        ("the cat sleeps .", ["black"], []),
+        ("sleeps the black cat", ["sleeps"], [0]),  # the order counts
+        ("the black cat sleeps . <eos>", [], []),
+    ],
+)
+def test_a_word_is_kept_only_in_its_place_among_the_others(target, lost, new):
+    whole = ["the", "black", "cat", "sleeps", ".", "<eos>"]
+    places, found = changed(whole, target.split())
+    assert ([whole[i] for i in places], found) == (lost, new)
 
 
 @torch.no_grad()
@@ -135,18 +150,21 @@ def test_a_squeezed_context_keeps_its_largest_numbers_and_nothing_else():
     torch.testing.assert_close(last[last != 0], whole["last"][last != 0])
     start = w._model.decoder.begin(last[None])[0, 0]
     torch.testing.assert_close(w.numbers["states"][0], start)
-    w.numbers.update(whole=["the", "black", "cat", "sleeps", "."], lost=[1, 3])
-    assert "“black” and “sleeps” are lost; 2 of 4 words remain." in w.tell()[0]
-    assert "can come back" in w.tell()[1]
-    squeezed, chances = w.trace(kept=5)["probabilities"], w.numbers["chances"]
-    first = whole["written"][0]  # after the same beginning
-    torch.testing.assert_close(
-        chances[[5, -1], 0], torch.stack([squeezed, w.trace()["probabilities"]])[:, 0, first]
-    )
-    assert w.opening()["step"] == len(whole["source"]) + 1  # Play is what's to be done
+    stays = w.numbers["stays"]
+    assert all(stay[20] for stay in stays.values())  # with all numbers, all of its own words
+    assert [i for i, stay in stays.items() if not stay[5]] == w.numbers["lost"]
     assert "that end in" not in w.tell()[1]
+    found = {"whole": ["the", "cat", "sleeps", ".", "<eos>"], "target": ["the", "dog", "sleeps"]}
+    w.numbers.update(found, lost=[1], new=[1], stays={0: [1] * 7, 1: [0, 0, 1, 0, 1, 0, 1]})
+    w.numbers["n_written"] = 3
+    said = (
+        "With 5 of 20 numbers, the decoder writes “the dog sleeps …” instead of “the cat sleeps .”"
+    )
+    assert w.tell()[0] == said
+    assert w.tell()[1].startswith("Lost: “cat”. New words are red.")
+    assert w.tell()[1].endswith("The loss isn’t orderly: 4 do, 5 don’t.")
     w.kept = 0
-    assert "Nothing comes through" in w.tell()[0]
+    assert "Nothing gets through" in w.tell()[1]
     w.sentence = SENTENCE.removesuffix(" .")
     assert "that end in" in w.tell()[1]
 

@@ -1,20 +1,23 @@
 """A recurrent translator that squeezes a sentence through one vector; the learner sets how wide."""
 
-import torch
+import itertools
+
 import traitlets
 
-from helpers.plots import GREY, INK, ORANGE, PURPLE, SIGNED, WEIGHTS
+from helpers.plots import GREY, INK, PURPLE, SIGNED, WEIGHTS
 from helpers.pretrained.recurrent_trace import greedy_trace
-from helpers.transformer.layers import inference
 from helpers.widgets.sentence_explorer import SentenceExplorer
-from helpers.widgets.svg import BAD, PALE, Sheet, shade, share, track
+from helpers.widgets.svg import BAD, PALE, RULE, Sheet, shade, share, track
 
 MOST = 9  # tokens on one side, the end included; more would not be legible side by side
 LAST = 2 * MOST + 1  # step
-WIDE, TOP, PITCH = 322, 62, 34  # pixels: the encoder's drawing, its first row, and to the next
-NECK, BOX, WRITTEN = 96, (64, 128), 372  # a bottleneck, its vector, all that fits on a phone
-LEAST = 24 / PITCH  # how far it may shrink: until that's the height of a target
-EACH = 8  # numbers of each direction's state that are drawn
+WIDE, TOP, PITCH = 480, 62, 34  # pixels: the network, its first row, and to the next
+# Where both directions' states, the context, and the decoder's states and words begin: so close
+# that a phone shows all of it at once.
+DOWN, UP, NECK, BUS, OUT, WRITTEN = 104, 160, 228, 297, 310, 364
+BOX, ACROSS, EACH = (56, 128), 45, 6  # the context's size, a state's, and its numbers in view
+LEFT, RIGHT, STRIP = 100, 308, 22  # pixels: where numbers are let through, and from word to word
+ENDS = ".", "<eos>"
 
 
 def draw_cells(sheet, x, y, values, frame, size, columns=EACH):
@@ -25,6 +28,38 @@ def draw_cells(sheet, x, y, values, frame, size, columns=EACH):
         sheet.rect(*place, across, down, shade(SIGNED, (value + 1) / 2), "white", 0.7)
     rows = -(-len(values) // columns)
     sheet.rect(x, y, across * min(columns, len(values)), down * rows, "none", frame, 2)
+
+
+def _quoted(tokens):
+    """Write tokens as a quotation; an ellipsis says that it goes on."""
+    ends = "" if tokens[-1] in ENDS else " …"
+    return f"“{' '.join(token for token in tokens if token != '<eos>')}{ends}”"
+
+
+def changed(whole, target):
+    """Compare two lists of tokens: the places of words lost from `whole`, and of new ones.
+
+    What stays is the longest sequence of words that both have, in the same order.
+    """
+    n, m = len(whole), len(target)
+    longest = [[0] * (m + 1) for _ in range(n + 1)]
+    for i, j in itertools.product(range(n)[::-1], range(m)[::-1]):
+        same = whole[i] == target[j]
+        skip = max(longest[i + 1][j], longest[i][j + 1])
+        longest[i][j] = longest[i + 1][j + 1] + 1 if same else skip
+    i = j = 0
+    lost, new = set(range(n)), set(range(m))
+    while i < n and j < m:
+        if whole[i] == target[j]:
+            lost.remove(i)
+            new.remove(j)
+            i, j = i + 1, j + 1
+        elif longest[i + 1][j] >= longest[i][j + 1]:
+            i += 1
+        else:
+            j += 1
+    pairs = (whole, lost), (target, new)  # whatever the end, it's words that are lost
+    return [[i for i in sorted(places) if tokens[i] not in ENDS] for tokens, places in pairs]
 
 
 class SentenceStepper(SentenceExplorer):
@@ -97,9 +132,10 @@ class SentenceStepper(SentenceExplorer):
 class RNNStepper(SentenceStepper):
     """Squeeze a sentence through the one vector of an encoder–decoder without attention.
 
-    It opens where the decoder begins to write, with half of the context vector, if that is enough
-    for the same translation. Moving `kept` lets fewer of its numbers through, or more, the largest
-    first; playing goes through the sentence word by word.
+    It opens on a translation that is broken because half of the context vector's numbers, or a
+    quarter, and so on, don't suffice. Moving `kept` lets more of them through, the largest first;
+    playing follows the sentence from state to state. A word counts as kept if it's written in the
+    same order as with all numbers: a “black” that another noun got is new, and the old one lost.
 
     State: `step` (1 to S reads a source token, S + 1 hands over the context vector, each later one
     writes a token) and `kept` (how many numbers of the context vector get through).
@@ -113,16 +149,16 @@ class RNNStepper(SentenceStepper):
     kept = traitlets.Int(1024, min=0, max=1024).tag(state=True)
 
     def opening(self):
-        """Go where the decoder begins; let half of the numbers through, if they are enough."""
-        half = self.kept // 2
-        same = self.trace(kept=half)["written"] == self.trace()["written"]
-        return {"kept": half if same else self.kept, "step": len(self.trace()["source"]) + 1}
+        """Halve the numbers until the translation breaks; show all of it."""
+        kept, whole = self.kept, self.trace()["target"]
+        while kept and self.trace(kept=kept)["target"] == whole:
+            kept //= 2
+        return {"kept": kept, "step": LAST}
 
     def build(self):
         self.words("sentence", "Sentence", wide=True, known=self.known_words())
         self.observe(lambda _: self.set_trait("step", LAST), names=["sentence", "kept"])
         self.play("step", "Step", interval=1100)
-        self.slider("kept", "Numbers let through")
         self.button("Start again", self.reset)
 
     def reset(self, *_):
@@ -130,33 +166,20 @@ class RNNStepper(SentenceStepper):
         self.step = self._start["step"]  # another sentence or `kept` has led to the end
 
     def compute(self):
-        """Follow the sentence through the model, once whole and once squeezed."""
+        """Follow the sentence through the model, squeezed; see what each number of them keeps."""
         whole = self.trace()
-        self.limit("kept", len(whole["last"]))
+        size = len(whole["last"])
+        self.kept = min(self.kept, size)
         found = dict(self.trace(kept=self.kept))
         n_source = len(found["source"])
         self.limit("step", n_source + 1 + len(found["target"]))
         found["whole"] = whole["target"]
-        found["title"] = f"{self.kept} number{'s' * (self.kept != 1)}"
-        there = {*found["target"], ".", "<eos>"}  # whatever the end, it's words that are lost
-        found["lost"] = [i for i, word in enumerate(whole["target"]) if word not in there]
-        found["new"] = [t for t, word in enumerate(found["target"]) if word not in whole["target"]]
+        found["lost"], found["new"] = changed(whole["target"], found["target"])
+        lost = [changed(whole["target"], self.trace(kept=k)["target"])[0] for k in range(size + 1)]
+        words = [i for i, word in enumerate(whole["target"]) if word not in ENDS]
+        found["stays"] = {i: [i not in each for each in lost] for i in words}
         found["n_written"] = max(self.step - n_source - 1, 0)
-        found["chances"] = self._chances(whole)
         return found
-
-    def _chances(self, whole):
-        """Return each right token's probability after the right ones, (numbers let through, T)."""
-        kept, last, written = self._known[1], whole["last"], whole["written"]
-        if "chances" not in kept:
-            rank = last.abs().argsort(descending=True).argsort()
-            contexts = last * (rank < torch.arange(len(last) + 1)[:, None])
-            read, decoder = torch.tensor([whole["read"]] * len(contexts)), self._model.decoder
-            with inference(self._model):
-                output, *_ = decoder(read, None, contexts, None, decoder.begin(contexts))
-                logits = self._model.output_proj(output)
-            kept["chances"] = logits.softmax(-1)[:, range(len(written)), written]
-        return kept["chances"]
 
     def describe(self):
         written = " ".join(self.numbers["target"][: self.numbers["n_written"]])
@@ -166,12 +189,6 @@ class RNNStepper(SentenceStepper):
         )
 
     def tell(self):
-        said, asked = self._told()
-        if not self.sentence.endswith("."):
-            asked = "The model has read only sentences that end in “ .”: add one, then judge it."
-        return said, asked
-
-    def _told(self):
         found, step = self.numbers, self.step
         n, size, target = len(found["source"]), len(found["last"]), found["target"]
         if step <= n:
@@ -182,118 +199,131 @@ class RNNStepper(SentenceStepper):
             )
         if step == n + 1:
             return (
-                f"Read in steps 1 to {n}: the two last states are now the context vector.",
-                f"The decoder gets {self.kept} of its {size} numbers. Press Play: is it enough?",
+                f"The two last states become the context: {size} numbers; {self.kept} get through.",
+                "The decoder learns nothing else about the sentence.",
             )
         if found["n_written"] < len(target):
             t = found["n_written"] - 1
             chance, read = share(found["probabilities"][t].max()), found["input"][t]
             said = f"The decoder reads “{read}” and the context, and updates its state."
             return said, f"The likeliest next token is “{target[t]}”, probability {chance}."
-        if self.kept == size:
-            said = f"All that the decoder knows of the sentence are these {size} numbers."
-            return said, "Let fewer of them through. Which word is lost first?"
-        return self._told_of_loss(found, size)
+        written, whole = (_quoted(found[key]) for key in ("target", "whole"))
+        through = f"{self.kept} of {size}" if self.kept < size else f"all {size}"
+        said = f"With {through} numbers, the decoder writes {written}"
+        if found["lost"] or found["new"]:
+            said += f" instead of {whole}"
+        return said + ("" if said[-2] in ".…" else "."), self._asked()
 
-    def _told_of_loss(self, found, size):
-        words = [word for word in found["whole"] if word not in (".", "<eos>")]
-        lost = [found["whole"][i] for i in found["lost"]]
-        red = "In red: lost, or new. All words share these numbers, so one can come back."
+    def _asked(self):
+        """Ask how few numbers suffice; say so if more of them keep fewer words."""
+        found = self.numbers
+        if not self.sentence.endswith("."):
+            return "The model has read only sentences that end in “ .”: add one, then judge it."
         if not self.kept:
-            said = "Nothing comes through: the decoder writes these words on its own."
-            return said, red if lost else "Type another sentence: it writes the same."
-        through = f"With {self.kept} of {size} numbers"
-        if not lost:
-            return (
-                f"{through}, the decoder still writes all {len(words)} words.",
-                "The smallest numbers are zero now. Let fewer through: which word is lost first?",
-            )
-        *most, last = [f"“{word}”" for word in lost]
-        names = f"{', '.join(most)} and {last} are" if most else f"{last} is"
-        left = f"{len(words) - len(lost)} of {len(words)} words remain"
-        return f"{through}, {names} lost; {left}.", red
+            return "Nothing gets through. What still fits, fits by chance."
+        lost = ", ".join(f"“{found['whole'][i]}”" for i in found["lost"])
+        asked = f"Lost: {lost}. " if lost else ""
+        asked += "New words are red. " if found["new"] else ""
+        asked += "Drag the dot: how few numbers keep every word?"
+        whole = [all(stay) for stay in zip(*found["stays"].values(), strict=True)]
+        worse = [k for k, enough in enumerate(whole) if not enough and any(whole[:k])]
+        if worse:
+            fewer = max(k for k in range(worse[-1]) if whole[k])
+            asked += f" The loss isn’t orderly: {fewer} do, {worse[-1]} don’t."
+        return asked
 
     def draw(self):
-        return [self._draw_encoder(), self._draw_decoder()]
+        n = len(self.numbers["source"])
+        high = max(PITCH * n, BOX[1] + 40)  # of the encoder
+        low = TOP + max(PITCH * len(self.numbers["target"]), high + 14)
+        sheet = Sheet(WIDE, low + 22)
+        for x, y, words in (DOWN, 18, "Encoder"), (NECK, 44, "Context"), (OUT, 18, "Decoder"):
+            sheet.text(x, y, words, PURPLE if x == NECK else INK, bold=True)
+        self._draw_encoder(sheet)
+        self._draw_context(sheet, TOP + (high - BOX[1]) / 2)
+        self._draw_decoder(sheet)
+        sheet.text(0, low + 16, f"{EACH} numbers per state: orange < 0 < blue", GREY)
+        return [sheet, self._draw_choice()]
 
-    def _draw_encoder(self):
-        """Draw the two directions, one going down and one going up."""
+    def _link(self, sheet, when, *places):
+        """Draw an arrow through `places`, (x, y) each: bold in the step (`when`) that uses it."""
+        now = when == self.step
+        colour, line = (PURPLE, 4) if now else (GREY if when < self.step else RULE, 1.5)
+        sheet.path(places[:-1], colour, line)
+        sheet.arrow(*places[-2], *places[-1], colour, line, 9 if now else 7)
+
+    def _draw_encoder(self, sheet):
+        """Draw a state per token and direction, one going down and one going up."""
         found, step = self.numbers, self.step
-        n = len(found["source"])
-        sheet = Sheet(WIDE, TOP + PITCH * n + 30, LEAST)
-        sheet.text(0, 18, "The encoder reads", bold=True)
-        sheet.text(WIDE - 2, 18, f"{EACH} of {len(found['last']) // 2} numbers", GREY, anchor="end")
-        sheet.text(92, 48, "downwards ↓", GREY)
-        sheet.text(208, 48, "upwards ↑", GREY)
-        halves = found["encoder"].chunk(2, dim=1)
+        n, halves = len(found["source"]), found["encoder"].chunk(2, dim=1)
         for i, word in enumerate(found["source"]):
             y, met = TOP + PITCH * i, step <= n and i in (step - 1, n - step)
             sheet.text(84, y + 16, word, anchor="end", bold=met)
-            for x, states, place, last in (
-                (92, halves[0], i, i == n - 1),
-                (208, halves[1], n - 1 - i, i == 0),
-            ):
-                now = place == step - 1 or (last and step == n + 1)
-                if place < step:
-                    draw_cells(sheet, x, y, states[i, :EACH], PURPLE if last else
-                               INK if now else GREY, (13.5, 20))  # fmt: skip
-                else:
-                    sheet.line(x, y + 10, x + 108, y + 10, PALE, 3)
-            sheet.target(0, y - 7, WIDE, PITCH, f"Go to step {i + 1}, {word}", step=i + 1)
-        sheet.text(92, TOP + PITCH * n + 16, "orange < 0 < blue", GREY)
-        return sheet
+            for x, states, when in (DOWN, halves[0], i + 1), (UP, halves[1], n - i):
+                self._draw_state(sheet, x, y, states[i], when)
+            if i + 1 < n:
+                middle, ends = ACROSS / 2, (y + 21, y + PITCH - 1)
+                self._link(sheet, i + 2, *((DOWN + middle, end) for end in ends))
+                self._link(sheet, n - i, *((UP + middle, end) for end in ends[::-1]))
+            sheet.target(0, y - 7, NECK - 8, PITCH, f"Go to step {i + 1}, {word}", step=i + 1)
 
-    def _draw_neck(self, sheet):
-        """Draw what remains of both directions, a bottleneck, at the left of a `sheet`."""
-        found, (wide, high), size = self.numbers, BOX, len(self.numbers["last"])
-        n = len(found["source"])
-        room = max(PITCH * n, high + 4)
-        x, y, out = (NECK - wide) / 2, TOP + (room - high) / 2, (high - PITCH * n) / 2
-        for edge, inner in (0, x - 2), (NECK, NECK - x + 2):  # wide at a network, then narrow
-            ends = (inner, y), (edge, y + out), (edge, y + high - out), (inner, y + high)
-            sheet.path(ends, PURPLE, 0, fill=PURPLE, opacity=0.15)
-        sheet.text(NECK / 2, 18, "Context", PURPLE, anchor="middle", bold=True)
+    def _draw_state(self, sheet, x, y, state, when):
+        """Draw the first numbers of a `state`, or where it will be before the step `when`."""
+        if when <= self.step:
+            frame = PURPLE if when == self.step else GREY
+            draw_cells(sheet, x, y, state[:EACH], frame, (ACROSS / EACH, 20))
+        else:
+            sheet.rect(x, y, ACROSS, 20, PALE)
+
+    def _draw_context(self, sheet, y):
+        """Draw the two last states' way into the context vector, and its way to every step."""
+        (wide, high), n = BOX, len(self.numbers["source"])
+        middle, low = NECK + wide / 2, max(TOP + PITCH * n - 4, y + high + 16)
+        up, last = (UP + ACROSS, TOP + 10), (DOWN + ACROSS / 2, TOP + PITCH * n - 13)
+        self._link(sheet, n + 1, up, (middle, up[1]), (middle, y - 2))
+        self._link(sheet, n + 1, last, (last[0], low), (middle, low), (middle, y + high + 2))
+        sheet.rect(NECK, y, wide, high, PALE)
         if self.step > n:
-            draw_cells(sheet, x, y, found["last"], PURPLE, (wide / EACH, EACH * high / size))
-        sheet.rect(x, y, wide, high, "none", PURPLE, 2)
-        words = f"{self.kept} of {size}" if self.step > n else "not yet"
-        sheet.text(NECK / 2, TOP + room + 16, words, PURPLE, anchor="middle")
-        sheet.target(0, 0, NECK, TOP + room, "Go to the context vector", step=n + 1)
-        # The slider once more: on a phone, the other one is far from the words that it changes.
-        drag, y = track("x", "kept", (8, NECK - 8), (0, size), self.kept, 1), TOP + room + 38
-        sheet.line(8, y, NECK - 8, y, PALE, 6)
-        sheet.dot(8 + (NECK - 16) * self.kept / size, y, 8, PURPLE)
-        sheet.handle(0, y - 16, NECK, 32, "Numbers let through", words, drag)
+            size = wide / 8, 8 * high / len(self.numbers["last"])
+            draw_cells(sheet, NECK, y, self.numbers["last"], PURPLE, size, 8)
+        sheet.target(NECK, y, wide, high, "Go to the context vector", step=n + 1)
+        steps = range(len(self.numbers["target"]))
+        for t in sorted(steps, key=lambda t: n + 2 + t == self.step):  # what is bold on top
+            row, out = TOP + PITCH * t + 10, y + high / 2
+            way = (NECK + wide, out), (BUS, out), (BUS, row), (OUT - 2, row)
+            self._link(sheet, n + 2 + t, *way)
 
-    def _draw_decoder(self):
-        """Draw the context, what is written, how sure the decoder is, and what it wrote of all."""
-        found, done = self.numbers, self.numbers["n_written"]
-        n, ends = len(found["source"]), done == len(found["target"])
-        rows = max(n + 1, 5, len(found["whole"]), len(found["target"]))
-        sheet = Sheet(WRITTEN, TOP + PITCH * rows + 30, LEAST)
-        sheet.text(NECK + 16, 18, "The decoder writes", bold=True)
-        sheet.text(286, 48, "how sure", GREY, anchor="end")
-        size = len(found["last"])
-        sheet.text(202, 48, found["title"] * (self.kept < size), GREY, anchor="end")
-        sheet.text(300, 48, f"all {size}", GREY)
-        for t, word in enumerate(found["whole"]):
-            reached, colour = t < done or ends, BAD if t in found["lost"] else GREY
-            sheet.text(300, TOP + PITCH * t + 14, word if reached else "·", colour)
-            y, at = TOP + PITCH * t + 19, 300 + 70 * self.kept / size
-            sheet.pixels(300, y, 70, 7 * reached, found["chances"][None, :, t], WEIGHTS, 0, 1)
-            sheet.rect(at, y - 2, 3 * reached, 11, ORANGE)
+    def _draw_decoder(self, sheet):
+        """Draw a state and a token per step; each step reads the token before it."""
+        found, done, n = self.numbers, self.numbers["n_written"], len(self.numbers["source"])
         for t, word in enumerate(found["target"]):
-            y, step = TOP + PITCH * t, n + 2 + t
-            there, other = t < done, t in found["new"]
-            chance = float(found["probabilities"][t].max())
-            colour = (BAD if other else INK) if there else GREY
-            sheet.text(180, y + 16, word if there else "·", colour, anchor="end",
-                       bold=there and (other or step == self.step))  # fmt: skip
-            sheet.rect(188, y, 44, 20, PALE)
-            sheet.rect(188, y, 44 * chance if there else 0, 20, PURPLE)
-            sheet.text(238, y + 16, share(chance) if there else "", GREY)
-            sheet.target(NECK, y - 7, WRITTEN - NECK, PITCH, f"Go to token {t + 1}", step=step)
-        cut = ends and self.cut(found["target"]) or f"▬ chance with 0 … {size} numbers"
-        sheet.text(NECK + 8, TOP + PITCH * rows + 20, cut * bool(done), GREY)
-        self._draw_neck(sheet)
+            y, step, new = TOP + PITCH * t, n + 2 + t, t in found["new"]
+            self._draw_state(sheet, OUT, y, found["states"][t + 1], step)
+            if t:
+                x = OUT + ACROSS / 2
+                self._link(sheet, step, (x, y - PITCH + 21), (x, y - 1))
+                self._link(sheet, step, (WRITTEN + 14, y - PITCH + 22), (OUT + ACROSS, y + 4))
+            colour = GREY if t >= done else BAD if new else INK
+            bold = t < done and (new or step == self.step)
+            sheet.text(WRITTEN, y + 16, word if t < done else "·", colour, bold=bold)
+            sheet.target(BUS + 6, y - 7, WIDE - BUS - 6, PITCH, f"Go to token {t + 1}", step=step)
+
+    def _draw_choice(self):
+        """Draw which words are kept, whatever gets through: there it's chosen."""
+        found, size = self.numbers, len(self.numbers["last"])
+        low = 30 + STRIP * max(len(found["stays"]), 1)
+        sheet, x = Sheet(322, low + 32), LEFT + (RIGHT - LEFT) * self.kept / size
+        sheet.text(0, 18, f"Let through: {self.kept} of {size} numbers", PURPLE, bold=True)
+        for row, (i, stay) in enumerate(found["stays"].items()):
+            y, lost = 30 + STRIP * row, i in found["lost"]
+            colour = BAD if lost else INK
+            sheet.text(LEFT - 12, y + 14, found["whole"][i], colour, anchor="end", bold=lost)
+            sheet.pixels(LEFT, y, RIGHT - LEFT, STRIP - 5, [stay], WEIGHTS, 0, 2)
+        for at, words in (LEFT, "0"), ((LEFT + RIGHT) / 2, "blue: kept"), (RIGHT, size):
+            sheet.text(at, low + 28, words, GREY, anchor="middle")
+        sheet.line(x, 26, x, low, PURPLE, 3)
+        sheet.dot(x, low, 9, PURPLE)
+        drag = track("x", "kept", (LEFT, RIGHT), (0, size), self.kept, 1)
+        sheet.handle(LEFT - 10, 26, RIGHT - LEFT + 20, low - 16, "Let through",
+                     f"{self.kept} of {size} numbers", drag)  # fmt: skip
         return sheet

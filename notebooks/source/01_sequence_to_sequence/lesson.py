@@ -232,8 +232,9 @@ notebook.picture("context_vector")
 notebook.picture("hidden_state_travelling")
 
 # %% [markdown]
-# Now squeeze the context vector yourself, by letting fewer of the 128 numbers through. Pull the slider below 48. Which
-# word is lost first?
+# Now squeeze the context vector yourself, by letting fewer of the 128 numbers through. Here 32 get through, and *a*
+# becomes *the*. Drag the dot. How few numbers keep every word, and does each one you take away cost the decoder
+# something?
 
 # %%
 RNNStepper(gru.model, gru.source, gru.target, "le petit chat voit un chien noir .")
