@@ -114,14 +114,13 @@ STEPS = {
         },
     ),  # fmt: skip
     "masked-gpt": (
-        "What comes next must be predicted, not read. That is why a token is allowed to attend to "
-        "itself and earlier tokens only: above each diagonal the weights are 0.",
+        "What is to be predicted must stay hidden, so above each diagonal the weights are 0.",
         {"parts": ["masked-self-attention"], "habit": True},
     ),
     "matching": (
         "How does a token find what it needs? In a head, its query (what it looks for) meets each "
-        "key (what a token offers). Their dot product is the score; a softmax makes it a weight.",
-        {"place": "{head}", "beat": 3},
+        "key (what a token offers). The larger their dot product, the score, the more it takes.",
+        {"place": "{head}", "beat": 2},
     ),
     "cross": (
         "How does the decoder know what to translate? The memory goes to each of its layers, and "

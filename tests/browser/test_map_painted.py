@@ -757,6 +757,8 @@ def test_a_vits_head_shows_its_weights_on_the_picture(offline, width):
         page.wait_for_function("document.querySelector('.mm-frame').scrollTop > 300")  # its bands
         page.get_by_role("button", name="Next").click()  # the answers after each layer, together
         page.wait_for_function("document.querySelector('.mm-frame').scrollTop < 200")
+        page.get_by_role("button", name="Next").click()  # the classes, at the end
+        page.wait_for_function("document.querySelector('.mm-frame').scrollTop > 1000")
         page.get_by_role("button", name="Leave").click()
         patch = page.get_by_role("button", name="Patch 1,1 in the picture")
         assert min(patch.bounding_box()[side] for side in ("width", "height")) >= 24
