@@ -16,34 +16,36 @@ X = torch.tensor([[1.0, 0, 1], [0, 2, 1], [1, 1, 0]])  # lesson 04's words and m
 W_Q = torch.tensor([[1.0, 0, 1], [0, 1, 0], [1, 0, 0]])
 W_K = torch.tensor([[0.0, 1, 1], [1, 0, 0], [0, 1, 0]])
 W_V = torch.tensor([[1.0, 0, 2], [0, 3, 0], [1, 0, 0]])
-ACROSS, DOWN = (128, 203, 278), (120, 188, 256)  # the middles of columns and rows
+ACROSS, DOWN = (128, 203, 278), (146, 212, 278)  # the middles of columns and rows
 CELL, TALL, BAR = 70, 60, 56  # how high a column of weight 1 would be, in its cell
-ASK_AT, VALUE_AT, TERMS, CONTEXT = 44, 335, (90, 240, 390), 476  # where the others are
+ASK_AT, CONTEXT, TERMS, WORK = 44, 401, (90, 240, 390), 348  # where the others are
+ROWS = (36, 58, 80)  # of V
 SCALE, RAISE, DIVIDE = 4, 5, 6  # the moments of the softmax
 OWN = ("value", "result", "second")  # each value has a colour
 
 
 def self_attention_filling():
-    """A film: a map of attention over the cat sleeps. The query of the walks over the three keys,
-    and at each their dot product stays behind as a score: 1, 4 and 3. Divided by √3 they are 0.58,
-    2.31 and 1.73; e to their power, divided by the sum, gives the weights 0.102, 0.575 and 0.323.
-    Each weight times its value sums to the context of the, (1.10, 4.42, 0.85). Then all queries
-    walk at once, and each row mixes the same values. In the end, frames show Q, K transposed, V and
-    the softmax.
+    """A film: a map of attention over the cat sleeps. Each word has a query at the left, a key
+    above and a value at the right. The query of the walks over the three keys, and at each their
+    dot product stays behind as a score: 1, 4 and 3. Divided by √3 they are 0.58, 2.31 and 1.73; e
+    to their power, divided by the sum, gives the weights 0.102, 0.575 and 0.323. Each weight times
+    its value sums to the context of the, (1.10, 4.42, 0.85). Then all queries walk at once, and
+    each row mixes the same values, in shares of its own. In the end, frames show Q, K transposed, V
+    and the softmax.
     """
     query, key, value = X @ W_Q, X @ W_K, X @ W_V
     scores = query @ key.T
     weights = (scores / 3**0.5).softmax(-1)
     best = WORDS[weights[0].argmax()]
     told = [
-        "Each word has a query and a key. First “the” asks with its query.",
-        "The query meets the first key. Their dot product is a score.",
+        "How does each word look at all others? It has a query, a key and a value.",
+        "The query of “the” meets the first key. Their dot product is a score.",
         "The next key: a larger score, a better match.",
         "The last key. Now the row is full.",
-        "Divide each score by √3, since keys have three entries …",
+        "Scores grow with the number of entries, here three. So divide by √3 …",
         "… raise e to the power of each result, with all its digits …",
         "… and divide by their sum: a softmax. The weights sum to 1.",
-        "Every word has a value. Its weight says how much is taken.",
+        "A word's weight says how much of its value is taken.",
         "Each value is multiplied by its weight …",
         f"… and their sum is the context of “the”, mostly the value of “{best}”.",
         "One product, Q Kᵀ, lets all queries walk at once.",
@@ -57,15 +59,22 @@ def self_attention_filling():
 
 def _filling(query, key, scores, weights, value, moment, caption):
     formula = moment == 13
-    scene = Scene(caption, {9: 3, 10: 2.6, 12: 2.2}.get(moment, 1.6),
+    scene = Scene(caption, {0: 2, 9: 3, 10: 2.6, 12: 2.6}.get(moment, 1.6),
                   moment in (0, 2, RAISE, DIVIDE, 9, 10) or formula)  # fmt: skip
     q, k, v = ("Q", "Kᵀ", "V") if formula else ("queries", "keys", "values")
-    scene.text("keys", ASK_AT, 32, k, "key", bold=True)
-    scene.text("queries", ASK_AT, 78, q, "query", bold=True)
+    scene.text("keys", ASK_AT, 46, k, "key", bold=True)
+    scene.text("queries", ASK_AT, 106, q, "query", bold=True)
+    scene.text("values", CONTEXT, 18, v, bold=True)
+    scene.text("contexts", CONTEXT, 106, "context", bold=True)
+    pale = {"opacity": 0.35 if 0 < moment <= DIVIDE else 1}
     for j, (x, word) in enumerate(zip(ACROSS, WORDS, strict=True)):
-        scene.card(f"key {j}", x, 26, word, "key", CELL, full=moment == j + 1,
-                   start=(ASK_AT, DOWN[j] - 13))  # fmt: skip
-        scene.text(f"offers {j}", x, 64, as_vector(key[j], 0), "key", room=CELL)
+        asks, y = (ASK_AT, DOWN[j] - 13), ROWS[j]
+        scene.card(f"key {j}", x, 40, word, "key", CELL, full=moment == j + 1, start=asks,
+                   when=(0, 0.6))  # fmt: skip
+        scene.text(f"offers {j}", x, 78, as_vector(key[j], 0), "key", room=CELL)
+        scene.card(f"value {j}", 360, y, word, OWN[j], 68, True, 20, start=asks, when=(0.4, 1),
+                   **pale)  # fmt: skip
+        scene.text(f"vector {j}", 436, y + 6, as_vector(value[j], 0), OWN[j], room=76, **pale)
     for i in range(3):
         _row(scene, i, query[i], scores[i], weights[i], value, moment)
         if moment in ((1, 2, 3, SCALE, 10, 11) if not i else (10, 11)):  # it walks over the keys
@@ -76,18 +85,16 @@ def _filling(query, key, scores, weights, value, moment, caption):
         _product(scene, query[0], key[moment - 1], scores[0][moment - 1])
     if SCALE <= moment <= DIVIDE:
         _softmax(scene, scores[0], moment)
-    if moment == 9 or moment > 11:
-        scene.text("contexts", CONTEXT - 73, 78, "context", "ink", bold=True)
-    if moment > DIVIDE:
-        at = (ACROSS[0] - 27, VALUE_AT + 36) if formula else (30, VALUE_AT - 27)
-        scene.text("values", *at, v, anchor="start", bold=True, when=(0.4, 1))
-        _values(scene, value, weights[0], moment, formula)
+    if moment in (8, 9):
+        _sum(scene, value, weights[0], moment == 9)
+    if moment > 9:
+        words = ("Q Kᵀ", "softmax(Q Kᵀ / √3)", "softmax(Q Kᵀ / √3) V")[min(moment, 12) - 10]
+        scene.text("formula", 240, WORK + 24, words, size=26, bold=True)
     if formula:  # which part of the picture is which of the formula
-        scene.rect("Q", 5, 86, 78, 204, "none", "query")
-        scene.rect("K", ACROSS[0] - 39, 5, 228, 68, "none", "key")
-        scene.rect("V", ACROSS[0] - 39, VALUE_AT - 13, 228, 86, "none", "ink")
-        scene.rect("softmax", ACROSS[0] - 39, 86, 228, 204, "none", "ink")
-        scene.text("softmax's name", ACROSS[1], 310, "softmax(Q Kᵀ / √3)", bold=True, room=230)
+        boxes = {"Q": (5, 114, 78, 198, "query"), "K": (89, 17, 228, 72, "key"),
+                 "V": (322, 24, 156, 68, "ink"), "softmax": (89, 114, 228, 198, "ink")}  # fmt: skip
+        for name, (*box, colour) in boxes.items():
+            scene.rect(name, *box, "none", colour)
     return scene
 
 
@@ -106,30 +113,25 @@ def _softmax(scene, scores, moment):
         work = f"{scores[j]:.0f} / √3", "e", f"{powers[j]} / {whole}"
         given = _worked(scores)[moment - SCALE][j]
         if moment == RAISE:
-            scene.text(f"power {j}", x - 6, 306, scaled[j], anchor="start",
+            scene.text(f"power {j}", x - 6, WORK - 18, scaled[j], anchor="start",
                        start={"x": ACROSS[j], "y": DOWN[0] + 7}, when=when)  # fmt: skip
-        scene.text(f"work {j}", x - 14 * (moment == RAISE), 316, work[moment - SCALE], size=20,
+        scene.text(f"work {j}", x - 14 * (moment == RAISE), WORK - 8, work[moment - SCALE], size=20,
                    room=140, when=when)  # fmt: skip
-        scene.text(f"gives {j}", x, 350, f"= {given}", size=20, bold=True, when=(0.5, 0.8))
+        scene.text(f"gives {j}", x, WORK + 24, f"= {given}", size=20, bold=True, when=(0.5, 0.8))
     if moment == DIVIDE:
-        scene.text("whole", 240, 392, f"{' + '.join(powers)} = {whole}", "muted", when=when)
+        scene.text("whole", 240, WORK + 56, f"{' + '.join(powers)} = {whole}", "muted", when=when)
 
 
-def _values(scene, values, weights, moment, stacked):
-    """Draw the values, in the end `stacked` as V's rows; the first row's sum is worked out."""
-    summed, y = moment in (8, 9), VALUE_AT + 40
-    for j, (x, word) in enumerate(zip(TERMS, WORDS, strict=True)):
-        row = VALUE_AT + 4 + 26 * j
-        size, at = ((82, True, 24), (168, row)) if stacked else ((122, True), (x, VALUE_AT))
-        beside = (266, row + 6) if stacked else (x + 28 * summed, y)
-        scene.card(f"value {j}", *at, word, OWN[j], *size, start=(x, VALUE_AT + 24), when=(0.4, 1))
-        scene.text(f"vector {j}", *beside, as_vector(values[j], 0), OWN[j], room=70, when=(0.4, 1))
-        if summed:
-            scene.text(f"times {j}", x - 9, y, f"{weights[j]:.3f}·", anchor="end", room=53,
-                       start={"x": ACROSS[j] + 26, "y": DOWN[0] - 11}, when=(0.2, 0.9))  # fmt: skip
-            scene.text(f"plus {j}", x - 76, y, "+" if j else "", room=13, when=(0.8, 1))
-    if moment == 9:
-        scene.text("sum", 240, y + 30, f"= {_mixed(weights, values)}", bold=True, when=(0.3, 0.6))
+def _sum(scene, values, weights, added):
+    """Work out the first context: weights from their cells, times the rows of V."""
+    for j, x in enumerate(TERMS):
+        scene.text(f"taken {j}", x + 28, WORK, as_vector(values[j], 0), OWN[j], room=70,
+                   start={"x": 436, "y": ROWS[j] + 6}, when=(0.2, 0.9))  # fmt: skip
+        scene.text(f"times {j}", x - 9, WORK, f"{weights[j]:.3f}·", anchor="end", room=53,
+                   start={"x": ACROSS[j] + 26, "y": DOWN[0] - 11}, when=(0.2, 0.9))  # fmt: skip
+        scene.text(f"plus {j}", x - 76, WORK, "+" if j else "", room=13, when=(0.8, 1))
+    if added:
+        scene.text("sum", 240, WORK + 30, f"= {_mixed(weights, values)}", bold=True, when=(0, 0.3))
 
 
 def _mixed(weights, values):
@@ -158,20 +160,27 @@ def _row(scene, i, query, scores, weights, values, moment):
             at = y + (22 if there else 7 if moment < weighed else -11)
             scene.text(f"in {i} {j}", x, at, said[j], size=20, bold=True, room=CELL - 4, when=when)
         if alone and moment == 8:  # a value goes into its cell
-            come = {"x": TERMS[j] - 61, "y": VALUE_AT - 17, "width": 122, "height": 34}
+            come = {"x": 326, "y": ROWS[j] - 10, "width": 68, "height": 20}
             scene.rect(f"part {j}", *bar, OWN[j], start=come, when=(0.15 * j, 0.15 * j + 0.6))
+        if moment >= mixed:  # and as large a share of the context
+            before = CONTEXT - 70 + 140 * sum(weights[:j])
+            come = dict(zip(("x", "y", "width", "height"), bar, strict=True))
+            scene.rect(f"mix {i} {j}", before, y + 6, 140 * weight, 16, OWN[j], round=0,
+                       start=come, when=(0.1 * j, 0.1 * j + 0.5))  # fmt: skip
+    scene.rect(f"mixture {i}", CONTEXT - 75, y - TALL / 2, 150, TALL, "none", "edge", opacity=seen)
     if moment >= mixed:
-        scene.text(f"context {i}", CONTEXT, y + 6, _mixed(weights, values), anchor="end", room=148,
-                   start={"x": 330, "y": VALUE_AT + 70}, when=(0.5, 1))  # fmt: skip
+        come = {"x": 240, "y": WORK + 30} if alone else {"x": ACROSS[1], "y": y - 8}
+        scene.text(f"context {i}", CONTEXT, y - 8, _mixed(weights, values), room=142, start=come,
+                   when=(0.5, 1))  # fmt: skip
 
 
 def _product(scene, query, key, score):
     """Write the dot product of the query and the key that it meets."""
     sums = " + ".join(f"{q:.0f}·{k:.0f}" for q, k in zip(query, key, strict=True))
-    scene.text("mine", 160, 318, as_vector(query, 0), "query", 20, bold=True)
-    scene.text("dot", 240, 318, "·", "ink", 22, bold=True)
-    scene.text("other", 320, 318, as_vector(key, 0), "key", 20, bold=True)
-    scene.text("product", 240, 352, f"{sums} = {score:.0f}", "ink", 20)
+    scene.text("mine", 160, WORK - 4, as_vector(query, 0), "query", 20, bold=True)
+    scene.text("dot", 240, WORK - 4, "·", "ink", 22, bold=True)
+    scene.text("other", 320, WORK - 4, as_vector(key, 0), "key", 20, bold=True)
+    scene.text("product", 240, WORK + 30, f"{sums} = {score:.0f}", "ink", 20)
 
 
 # ---- lesson 08: training beside writing ----------------------------------------------------------

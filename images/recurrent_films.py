@@ -34,9 +34,9 @@ LONG = "le chat dort et la vieille poule ne traverse pas le pont parce qu' il es
 READ_AT, JAR_AT, COPY_AT, STATE_AT, WRITE_AT = 48, 84, 280, 334, 386  # the heights of the rows
 WIDE, HIGH = 70, 196  # a state as a jar of layers, while it is filled
 WHOLE = 170, 138, 150  # the context vector as one jar: x, y and height
-PAIR = (135, 92, 140), (275, 92, 140)  # both readers' jars, backward and forward
-TALL = (135, 92, HIGH), (275, 92, HIGH)  # and before they are copied
-BESIDE = [((x, 186, 178), (x + 100, 186, 178)) for x in (8, 272)]  # in the end: two such pairs
+PAIR = (135, 112, 130), (275, 112, 130)  # both readers' jars, backward and forward
+TALL = (135, 112, 178), (275, 112, 178)  # and before they are copied
+BESIDE = [((x, 186, 178), (x + 100, 186, 178)) for x in (14, 272)]  # in the end: two such pairs
 WAYS = {"back": "backwards", "forth": "forwards"}
 COLOURS = ("query", "key", "value", "result", "second", "muted")
 
@@ -87,37 +87,36 @@ def _travelling(written, short, long):
         "The decoder gets one vector of fixed size, however long the sentence. Is that enough?",
         "One reader begins with “le”. Its state depends on this word alone.",
         f"“chat” goes in, and “le” keeps only {left[1]} of what the state depends on.",
-        "The jar doesn't grow, so the layers below get thinner.",
-        "Every further word takes room from all before it …",
-        "… and so do the full stop …",
-        f"… and <eos>. Only {left[5]} is left of “le”.",
-        "A second reader goes backwards. Both last states together are the context vector.",
-        "A copy of the context, c, makes the decoder's first state, s₀.",
-        f"s₀, another copy and <bos> make s₁, which writes “{written[0]}”.",
+        "The jar doesn't grow: every further word takes room from the others …",
+        "… as “dort” does …",
+        "… and the full stop …",
+        f"… and <eos>. “le” is left with {left[5]}, about half of an even share.",
+        "A second reader goes from <eos> back to “le”.",
+        "Only both last states are kept, as the context vector.",
+        f"A copy of c makes s₀. Then s₀, <bos> and another copy make s₁: “{written[0]}”.",
         "Each step gets the same c, and nothing else of the French sentence.",
         f"Now {len(many)} tokens have to share jars of that size. What's left of “le”?",
-        f"Forwards, “le” falls from {left[5]} to {far_on[-1][0]:.0%}: the more words, the less "
-        "room for each.",
-        f"Yet each word once had more room: “chat” had {(back[1][1] + on[1][1]) / 2:.0%} of its "
-        f"own state, not {(back[0][1] + on[5][1]) / 2:.0%}.",
+        f"Forwards, “le” falls from {left[5]} to {far_on[-1][0]:.0%}: more words, less room each.",
+        f"“chat” had {(back[1][1] + on[1][1]) / 2:.0%} of its own state, and has "
+        f"{(back[0][1] + on[5][1]) / 2:.0%} of the context.",
         "What if the decoder could look at every state? That's attention.",
     ]
+    moves = {0: 3.2, 4: 1.4, 5: 1.4, 7: 3.6, 9: 2.6, 10: 3.6, 11: 3.6}
     for moment, caption in enumerate(told):
-        scene = Scene(caption, {0: 3.2, 10: 3.6, 11: 3.6}.get(moment, 1.9),
-                      moment in (0, 2, 6, 7, 10, 12, 13, 14))  # fmt: skip
+        scene = Scene(caption, moves.get(moment, 1.9), moment in (0, 2, 6, 7, 8, 10, 12, 14))
         if moment == 0:
             _narrow(scene, *short, written)
         elif moment < 7:
             _reading(scene, read, on, moment)
-        elif moment < 11:
+        elif 7 < moment < 11:
             _words(scene, read, len(read))
-            _context(scene, *short, TALL if moment == 7 else PAIR, shares=moment == 7)
-            if moment > 7:
-                _translation(scene, ["<bos>", *written], *[(0, 1), (1, 2), (2, 7)][moment - 8])
-        elif moment < 13:
+            _context(scene, *short, TALL if moment == 8 else PAIR, shares=moment == 8)
+            if moment > 8:
+                _translation(scene, ["<bos>", *written], *[(0, 2), (2, 7)][moment - 9])
+        elif 10 < moment < 13:
             _lengths(scene, short, long, moment == 12)
         else:
-            _kept(scene, *short, moment == 14)
+            _states(scene, *short, moment)
         yield scene
 
 
@@ -158,7 +157,7 @@ def _reading(scene, read, states, seen):
         if now:
             _jar(scene, "", "forth", read, state, (x - WIDE / 2, JAR_AT, HIGH), i)
         for k, top, thick in () if now else _stacked(state, HIGH, True):
-            scene.rect(f"was {i} {k}", x - WIDE / 2, JAR_AT + top, WIDE, thick, COLOURS[k],
+            scene.rect(f"was forth {i} {k}", x - WIDE / 2, JAR_AT + top, WIDE, thick, COLOURS[k],
                        round=1, opacity=0.22)  # fmt: skip
         scene.text(f"left {i}", x, 308, f"{state[0]:.0%}", COLOURS[0], 20, bold=now, when=(0.2, 1))
         scene.text(f"evenly {i}", x, 334, f"{1 / (i + 1):.0%}", "muted", when=(0.2, 1))
@@ -167,21 +166,27 @@ def _reading(scene, read, states, seen):
     scene.text("size", 318, 402, "jar: 64 numbers", "ink", anchor="start")
 
 
-def _kept(scene, read, back, on, looks):
-    """Draw the states at all words, of both readers, and how the decoder `looks` at them."""
+def _states(scene, read, back, on, moment):
+    """Draw both readers' states: the second one makes its own; in the end, all are looked at."""
     _words(scene, read, len(read))
+    reads, looks = moment == 7, moment == 14
     for i, x in enumerate(PLACES):
-        when = {"when": (0.08 * i, 0.5 + 0.08 * i)}
+        turn = 0.12 * (5 - i) if reads else 0.06 * i
+        when = {"when": (turn, turn + 0.4)}
         for reader, states, left, last in ("back", back, x - 35, 0), ("forth", on, x, 5):
             for k, top, thick in _stacked(states[i], HIGH, reader == "forth"):
+                come = {"y": JAR_AT + HIGH, "height": 0}
+                if reads:  # a word comes from its card, the others out of the state before
+                    come = {"x": left + 79} if k > i else {"y": READ_AT - 17, "height": 34}
                 name = f"{reader} {k}" if i == last else f"was {reader} {i} {k}"  # has been there
                 scene.rect(name, left, JAR_AT + top, 35, thick, COLOURS[k], round=1, line=0,
-                           tint=1 if k == i else 0.25, start={"y": JAR_AT + HIGH, "height": 0},
-                           **when)  # fmt: skip
-        own, kept = (back[i][i] + on[i][i]) / 2, (back[0][i] + on[5][i]) / 2
+                           tint=1 if reads or k == i else 0.25, start=come, **when)  # fmt: skip
         name = {0: "back jar", 5: "forth jar"}.get(i, f"jar {i}")
         scene.rect(name, x - WIDE / 2 - 3, JAR_AT - 3, WIDE + 6, HIGH + 6, "none", "ink", **when)
-        scene.text(f"own word {i}", x, JAR_AT + 21, read[i], "paper", bold=True, room=WIDE - 4,
+        if reads:
+            continue
+        own, kept = (back[i][i] + on[i][i]) / 2, (back[0][i] + on[5][i]) / 2
+        scene.text(f"own word {i}", x, JAR_AT + 21, read[i], "paper", bold=True, room=WIDE - 6,
                    when=(0.7, 1))  # fmt: skip
         scene.text(f"own {i}" if i else "back share", x, 308, f"{own:.0%}", COLOURS[i], 20,
                    bold=True, when=(0.6, 1))  # fmt: skip
@@ -193,8 +198,11 @@ def _kept(scene, read, back, on, looks):
     if looks:
         scene.card("looks", 240, 404, "decoder", "ink", 130, True)
         return
-    scene.text("bright", 6, 366, "bright: how much of its own state a word is", anchor="start")
-    scene.text("grey", 6, 390, "grey: how much of the context vector", "muted", anchor="start")
+    if reads:
+        scene.text("halves", 6, 390, "each half: 64 numbers", anchor="start")
+    else:
+        scene.text("bright", 6, 366, "bright: how much of its own state a word is", anchor="start")
+        scene.text("grey", 6, 390, "grey: how much of the context vector", "muted", anchor="start")
     for name, x, half in ("back", 6, "left"), ("forth", 240, "right"):
         scene.text(f"{name} way", x, 414, f"{half}: {WAYS[name]}", "muted", anchor="start")
 
@@ -204,18 +212,17 @@ def _context(scene, read, back, on, boxes, name="", shares=False, dim=False):
     middle = (boxes[0][0] + boxes[1][0] + WIDE) / 2
     for reader, state, box in zip(("back", "forth"), (back[0], on[-1]), boxes, strict=True):
         _jar(scene, name, reader, read, state, box, dim=dim)
-        way, x, y = WAYS[reader], 69 if reader == "back" else 411, 40
-        if boxes in BESIDE:  # where the whole word has no room on a phone
-            way, x, y = reader, box[0] + WIDE / 2, -10
-        scene.text(f"{name}{reader} way", x, box[1] + y, way, "muted", room=98, when=(0.5, 0.7))
+        x = box[0] + WIDE / 2
+        scene.text(f"{name}{reader} way", x, box[1] - 10, WAYS[reader], "muted", room=96,
+                   when=(0.5, 0.7))  # fmt: skip
         if shares:
-            scene.text(f"{name}{reader} share", box[0] + WIDE / 2, sum(box[1:]) + 26,
-                       f"le {state[0]:.0%}", COLOURS[0], 20, bold=True, when=(0.6, 1))  # fmt: skip
+            scene.text(f"{name}{reader} share", x, sum(box[1:]) + 26, f"le {state[0]:.0%}",
+                       COLOURS[0], 20, bold=True, when=(0.6, 1))  # fmt: skip
     if shares:
         even = f"even share {1 / len(read):.0%}"
         scene.text(f"{name}even", middle, sum(boxes[0][1:]) + 54, even, "muted", when=(0.6, 1))
-    words, high = (f"{len(read)} tokens", 34) if boxes in BESIDE else ("context vector c", 12)
-    scene.text(f"{name}{words}", middle, boxes[0][1] - high, words, bold=True, when=(0.5, 0.7))
+    words = f"{len(read)} tokens" if boxes in BESIDE else "context vector c"
+    scene.text(f"{name}{words}", middle, boxes[0][1] - 34, words, bold=True, when=(0.5, 0.7))
 
 
 def _lengths(scene, short, long, measured):
@@ -223,43 +230,32 @@ def _lengths(scene, short, long, measured):
     scene.text("encoder", 6, 20, "the encoder reads", "muted", anchor="start", bold=True)
     for i, word in enumerate(long[0][:1] if measured else long[0]):
         scene.text(f"of many {i}" if i else "word 0", 48 + 96 * (i % 5), 48 + 26 * (i // 5), word,
-                   _colour(i), bold=True, when=(0.5, 0.62))  # fmt: skip
+                   "muted" if i else COLOURS[0], bold=True, when=(0.5, 0.62))  # fmt: skip
     _context(scene, *short, BESIDE[0], shares=True, dim=measured)
-    _context(scene, *long, BESIDE[1], "long ", measured, measured)
-
-
-def _colour(i):
-    """Choose a word's colour; only the first word has the first one."""
-    return COLOURS[i if i < 6 else 1 + (i - 1) % 5]
+    _context(scene, *long, BESIDE[1], "long ", measured, True)
 
 
 def _jar(scene, name, reader, read, state, at, new=None, dim=False):
     """Draw the state of a reader, which may have read a `new` word; only the first is not `dim`."""
-    x, y, high = at
-    layer = f"{name}{reader}"
-    second = at == TALL[0]  # fills when there is room, from the last word on
-    moves = (0.48, 0.62) if high == BESIDE[0][0][2] else (0, 0.75)  # when what was there has gone
+    (x, y, high), many = at, len(read) > 6
+    moves = {"when": (0.48, 0.62) if y == BESIDE[0][0][1] else (0, 0.75)}  # when there is room
     for i, top, thick in _stacked(state, high, reader == "forth"):
-        when, come = moves, {}
+        how, word = moves, moves
         if i == new:  # its card has been there, from which it comes
-            when, come = (0.4, 1), {"start": {"y": READ_AT - 17, "height": 34}}
-        elif second:
-            when = 0.8 - 0.08 * i, 1 - 0.08 * i
-            come = {"start": {"x": PLACES[i] - WIDE / 2, "y": READ_AT - 10, "height": 20}}
-        elif len(read) > 6:  # poured from the words, one after the other
-            when = 0.6 + 0.01 * i, 0.8 + 0.01 * i
+            how = {"when": (0.4, 1), "start": {"y": READ_AT - 17, "height": 34}}
+            word = {"when": (0.4, 1), "start": {"y": READ_AT + 6}}
+        elif many:  # poured from the words, one after the other
             start = {"x": 13 + 96 * (i % 5), "y": 36 + 26 * (i // 5), "height": 12, "opacity": 0.5}
-            come = {"start": start}
-        scene.rect(f"{layer} {i}", x, y + top, WIDE, thick, _colour(i), round=1, line=0,
-                   tint=0.3 if dim and i else 1, when=when, **come)  # fmt: skip
-        inside = thick > 17  # the first word, which the film follows, is else named beside
-        if i == 0 or (inside and len(read) == 6 and not dim):
-            come = {"start": {"y": READ_AT + 6}} if i == new else {}
+            how = {"when": (0.6 + 0.01 * i, 0.8 + 0.01 * i), "start": start}
+        scene.rect(f"{name}{reader} {i}", x, y + top, WIDE, thick,
+                   "muted" if many and i else COLOURS[i], round=1, line=0,
+                   tint=0.25 + 0.2 * (i % 2) if dim and i else 1, **how)  # fmt: skip
+        inside = thick > 20  # the first word, which the film follows, is else named beside
+        if (inside and not dim) or (i == 0 and (inside or x < 400)):
             at = (WIDE / 2, "paper", "middle") if inside else (WIDE + 8, COLOURS[0], "start")
-            scene.text(f"{layer} word {i}", x + at[0], y + top + thick / 2 + 6, read[i], at[1],
-                       anchor=at[2], bold=True, room=WIDE - 4, when=when, **come)  # fmt: skip
-    scene.rect(f"{name}{reader} jar", x - 3, y - 3, WIDE + 6, high + 6, "none", "ink",
-               when=(0.3, 0.5) if second else moves)  # fmt: skip
+            scene.text(f"{name}{reader} word {i}", x + at[0], y + top + thick / 2 + 6, read[i],
+                       at[1], anchor=at[2], bold=True, room=WIDE - 6, **word)  # fmt: skip
+    scene.rect(f"{name}{reader} jar", x - 3, y - 3, WIDE + 6, high + 6, "none", "ink", **moves)
 
 
 def _translation(scene, said, before, done):
@@ -267,21 +263,22 @@ def _translation(scene, said, before, done):
     scene.text("decoder", 6, 424, "the decoder writes", "muted", anchor="start", bold=True)
     thin = ("ink", 2, 9)
     for i in range(done):
-        x, part = 35 + 68.3 * i, 1 / (done - before)
+        x, part = 38 + 67.5 * i, 1 / (done - before)
         turn = max(i - before, 0) * part
         copied, made, end = turn + 0.45 * part, turn + 0.7 * part, turn + part
-        fly = {"when": (turn, copied)}
-        scene.card(f"copy {i}", x, COPY_AT, "c", "ink", 40, height=28, start=(240, 160), **fly)
-        scene.arrow(f"in {i}", x, COPY_AT + 16, x, STATE_AT - 14, *thin, **fly)
+        goes = {"when": (copied, made)}
+        scene.card(f"copy {i}", x, COPY_AT, "c", "ink", 40, height=28, start=(240, 160),
+                   when=(turn, copied))  # fmt: skip
+        scene.arrow(f"in {i}", x, COPY_AT + 16, x, STATE_AT - 14, *thin, **goes)
         scene.card(f"state {i}", x, STATE_AT, f"s{'₀₁₂₃₄₅₆'[i]}", "ink", 40, height=26,
-                   start=(x, STATE_AT - 20), when=(copied, made))  # fmt: skip
+                   start=(x, STATE_AT - 20), **goes)  # fmt: skip
         if i:
-            scene.arrow(f"on {i}", x - 47, STATE_AT, x - 22, STATE_AT, *thin, **fly)
-            scene.arrow(f"word in {i}", x - 40, WRITE_AT - 18, x - 17, STATE_AT + 14, *thin, **fly)
+            scene.arrow(f"on {i}", x - 47, STATE_AT, x - 22, STATE_AT, *thin, **goes)
+            scene.arrow(f"word in {i}", x - 40, WRITE_AT - 18, x - 17, STATE_AT + 14, *thin, **goes)
             scene.arrow(f"writes {i}", x, STATE_AT + 14, x, WRITE_AT - 19, *thin, when=(made, end))
         if i or done > 1:
             how = {"start": (x, STATE_AT), "when": (made, end)} if i else {"when": (0, 0.4)}
-            scene.card(f"said {i}", x, WRITE_AT, said[i], "ink", 67, full=0 < i == done - 1, **how)
+            scene.card(f"said {i}", x, WRITE_AT, said[i], "ink", 62, full=0 < i == done - 1, **how)
 
 
 def _stacked(shares, high, forward):
