@@ -15,8 +15,9 @@ def modules_mark(source: Path, root: Path = ROOT) -> str:
 
     Of what the lesson imports, and of its own exercises and questions, every letter counts, because
     a lesson may show it. Of what these import in turn, only what Python runs counts, so that a
-    comment or a docstring deep below leaves the notebooks alone. Where the lesson checks the
-    installation, its output names what ``requirements.txt`` pins.
+    comment or a docstring deep below leaves the notebooks alone. Data beside a module, in a file of
+    the same name, belongs to it. Where the lesson checks the installation, its output names what
+    ``requirements.txt`` pins.
     """
     own = sorted(path for path in source.parent.glob("*.py") if path != source)
     named = {SET_UP}.union(*(_imported(path, root) for path in (source, *own)))
@@ -28,6 +29,7 @@ def modules_mark(source: Path, root: Path = ROOT) -> str:
         left += found
     if "check_installation" in source.read_text(encoding="utf-8"):
         shown.append(root / "requirements.txt")
+    shown += filter(Path.exists, (path.with_suffix(".toml") for path in sorted(reached)))
     parts = [path.read_text(encoding="utf-8") for path in (*own, *shown)]
     return fingerprint("\n".join([*parts, *(_code(path) for path in sorted(reached - set(shown)))]))
 

@@ -272,6 +272,7 @@ def project(tmp_path):
         "helpers/notebook.py": "",
         "helpers/near.py": "from helpers import far\n",
         "helpers/far.py": 'def one():\n    """Count."""\n    return 1  # one\n',
+        "helpers/far.toml": "one = 1",
         "helpers/other.py": "",
         "source/42_lesson/lesson.py": "def check_installation():\n    from helpers import near\n",
         "requirements.txt": "torch==1.0\n",
@@ -289,6 +290,7 @@ def project(tmp_path):
         ("helpers/far.py", "return 1", "return 2", True),
         ("helpers/far.py", "# one", "# still one", False),
         ("helpers/far.py", "Count.", "Count up.", False),
+        ("helpers/far.toml", "1", "2", True),
         ("helpers/near.py", "far\n", "far  # far away\n", True),  # it may be shown
         ("helpers/notebook.py", "", "x = 1", True),
         ("helpers/other.py", "", "x = 1", False),

@@ -3,45 +3,10 @@
 They are small enough to be here, and new to the bundled translator.
 """
 
-CAPTIONS = (
-    ("Une petite fille en manteau rouge joue avec un chien noir.",
-     "A little girl in a red coat is playing with a black dog."),
-    ("Deux hommes mangent une pizza dans la rue.",
-     "Two men are eating a pizza in the street."),
-    ("Un garçon saute dans la piscine.",
-     "A boy jumps into the pool."),
-    ("Une vieille femme est assise sur un banc dans un parc.",
-     "An old woman is sitting on a bench in a park."),
-    ("Trois enfants courent sur la plage.",
-     "Three children are running on the beach."),
-    ("Un homme avec un chapeau blanc joue de la guitare.",
-     "A man with a white hat is playing the guitar."),
-    ("Des gens attendent le train dans une grande gare.",
-     "People are waiting for the train in a large station."),
-    ("Une femme en robe bleue danse sur une scène.",
-     "A woman in a blue dress is dancing on a stage."),
-    ("Un chien brun court dans l'herbe avec une balle jaune.",
-     "A brown dog is running in the grass with a yellow ball."),
-    ("Un groupe de jeunes filles regarde un match de football.",
-     "A group of young girls is watching a soccer game."),
-    ("Le cuisinier prépare un repas dans la cuisine.",
-     "The cook is preparing a meal in the kitchen."),
-    ("Un cycliste descend une montagne couverte de neige.",
-     "A cyclist is going down a mountain covered in snow."),
-    ("Une jeune femme lit un livre dans un café.",
-     "A young woman is reading a book in a café."),
-    ("Deux garçons portent des chemises vertes.",
-     "Two boys are wearing green shirts."),
-    ("Un homme dort sur un canapé à côté d'un chat noir.",
-     "A man is sleeping on a couch next to a black cat."),
-    ("Une foule regarde des musiciens jouer dans la rue.",
-     "A crowd is watching musicians play in the street."),
-    ("Un petit garçon souffle les bougies d'un gâteau.",
-     "A little boy is blowing out the candles on a cake."),
-    ("Un ouvrier avec un casque orange répare la route.",
-     "A worker with an orange helmet is repairing the road."),
-    ("Une femme achète des fruits au marché.",
-     "A woman is buying fruit at the market."),
-    ("Deux chiens blancs jouent dans la neige.",
-     "Two white dogs are playing in the snow."),
-)  # fmt: skip
+import tomllib
+from pathlib import Path
+
+# Pairs of a French and an English text.
+CAPTIONS = tuple(
+    tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
+)
