@@ -83,7 +83,10 @@ def test_loss_and_translations_are_those_of_the_silenced_model(make, translator)
             losses += F.cross_entropy(logits[0], ids[0, 1:], reduction="sum").item()
             tokens += ids.shape[1] - 1
     assert widget.numbers["loss"] == pytest.approx(losses / tokens, rel=1e-4)
+    bars = [re.search(r'y="30.0" width="([\d.]+)" height="22.0" fill="#7', widget.svg)[1]]
     widget.controls["Whole cross-attention off"].click()
+    bars.append(re.search(r'y="30.0" width="([\d.]+)" height="22.0" fill="#7', widget.svg)[1])
+    assert float(bars[0]) < float(bars[1])  # a larger loss is a longer bar, on one axis
     assert len(set(widget.numbers["translations"])) == 1
     assert "no longer sees the French" in widget.tell()[1]
     widget.silent = ("cross 3.1", "cross 3.2", "encoder 1.1", "cross 2.2")  # words, not by colour

@@ -186,25 +186,27 @@ class HeadSwitches(Explorer):
         )
 
     def draw(self):
-        sheet, y = Sheet(WIDE, TOP + ROW * len(self._layers) + 30), 106
+        sheet, y = Sheet(WIDE, TOP + ROW * len(self._layers) + 30), 120
         self._draw_loss(sheet)
         for i in range(len(self._sentences)):
             y = self._draw_sentence(sheet, i, y) + 10
         sheet.height = max(sheet.height, y - 20)
-        return [self._draw_map(), sheet]
+        return [sheet, self._draw_map()]
 
     def _draw_loss(self, sheet):
         loss, whole = self.numbers["loss"], self.numbers["whole"]
         more = f" ({'+' * (loss > whole)}{number(loss - whole)})" if loss != whole else ""
         sheet.text(0, 18, f"Loss: {number(loss)} nats per token{more}", INK, bold=True)
-        top = 1 if loss <= 1 else 8  # nats: one head shows; a guess among 4,000 tokens costs 8.3
-        scale = sheet.width / top
-        pairs = f"on these {len(self._sentences)} sentences"
-        for nats, words, anchor in (0, 0, "start"), (top / 2, pairs, "middle"), (top, top, "end"):
-            sheet.text(nats * scale, 70, words, GREY, anchor=anchor)
+        sheet.text(0, 92, f"on these {len(self._sentences)} sentences; a squeezed axis", GREY)
+        scale = {
+            nats: sheet.width * min(nats / 8, 1) ** 0.5 for nats in (0, 0.5, 2, 8, loss, whole)
+        }
+        for nats in (0, 0.5, 2, 8):  # a guess among 4,000 tokens costs 8.3; one head, a hundredth
+            anchor = {0: "start", 8: "end"}.get(nats, "middle")
+            sheet.text(scale[nats], 70, nats, GREY, anchor=anchor)
         sheet.rect(0, 30, sheet.width, 22, PALE, round=4)
-        sheet.rect(0, 30, min(loss * scale, sheet.width), 22, PURPLE, round=4)
-        sheet.line(whole * scale, 26, whole * scale, 56, INK, 2.5)
+        sheet.rect(0, 30, scale[loss], 22, PURPLE, round=4)
+        sheet.line(scale[whole], 26, scale[whole], 56, INK, 2.5)
 
     def _draw_map(self):
         costs, wide = self.numbers["costs"], 104 + CELL * self._n_heads
@@ -223,16 +225,18 @@ class HeadSwitches(Explorer):
         y = sheet.height - 30
         sheet.text(0, y, "stronger: costs more" if costs else "■ on", BLUE, bold=True)
         sheet.text(0, y + 24, "blank: 0.00 · minus: better without it" if costs else "", GREY)
-        sheet.text(sheet.width - 4, y, "□ off", ORANGE, anchor="end", bold=True)
+        sheet.text(sheet.width - 4, y, "╱ off", ORANGE, anchor="end", bold=True)
         return sheet
 
     def _draw_head(self, sheet, name, x, y, top):
         off, costs = name in self.silent, self.numbers["costs"]
-        share = max(costs[name], 0) / top if costs else 0.0
+        share = max(round(costs[name], 2), 0) / top if costs else 0.0  # as it's printed
         cost = number(costs[name]) if costs and abs(costs[name]) >= 0.005 else ""
         fill = shade(WEIGHTS, share * bool(cost)) if costs else PALE if off else BLUE
         frame = (x + 1, y + 2, CELL - 4, ROW - 6) if off else (x, y + 1, CELL - 2, ROW - 4)
         sheet.rect(*frame, fill, ORANGE if off else None, 3, round=4)
+        if off:
+            sheet.line(x + 3, y + ROW - 6, x + CELL - 5, y + 4, ORANGE, 3)
         sheet.text(x + CELL - 10, y + 24, cost, ink_on(share), anchor="end")
         others = [one for one in self.silent if one != name]
         label = f"{name}: {'off, switch it on' if off else 'on, switch it off'}"
