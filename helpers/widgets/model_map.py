@@ -327,7 +327,7 @@ def model_map(trace, here="", tour="all", **state):
         "output", "decoding", "loss", "training".
     tour : str or list of str, default="all"
         A lesson's number ("00", "03" to "09", "14" and "15" have a tour), "all", "" for none, or
-        names of steps from `map_tours.STEPS`.
+        names of steps from ``map_tours.toml``.
     **state
         What to open: `place` ("encoder/0" is a layer, "encoder/0/self-attention/2" a head,
         "encoder/0/self-attention/2/3,4" the score of query 3 and key 4; also "encoder/embedding"
