@@ -14,7 +14,7 @@ from helpers.models.interventions import heads_patched, heads_silenced
 from helpers.pretrained.measured import store
 from helpers.pretrained.smollm import load_smollm
 from helpers.widgets.patching import measure_grid
-from recipes.smollm import CAPITALS
+from recipes.smollm import TASKS
 
 # Sentences of equally many tokens, with what they're about exchanged.
 FAMILIES = (
@@ -45,8 +45,7 @@ def store_grids(smol):
 
 def store_heads(smol):
     """Patch and silence all 270 heads where a capital is asked for."""
-    model, words = smol.model, CAPITALS.split()
-    capitals = dict(zip(words[::2], words[1::2], strict=True))
+    model, capitals = smol.model, TASKS["capitals"]
     ids = torch.stack([smol.encode(f"The capital of {country} is") for country in COUNTRIES])
     answers = torch.tensor([smol.encode(" " + capitals[country])[0] for country in COUNTRIES])
     heads = [(layer, head) for layer in range(30) for head in range(9)]

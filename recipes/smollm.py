@@ -8,6 +8,8 @@ Writes ``helpers/pretrained/results/smollm.json``; what isn't named is kept.
 import argparse
 import dataclasses
 import random
+import tomllib
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
@@ -19,26 +21,7 @@ from helpers.pretrained.measured import so_far, store
 from helpers.pretrained.smollm import load_smollm
 from helpers.transformer.layers import inference
 
-OPPOSITES = """hot cold  big small  fast slow  up down  open closed  rich poor  happy sad
-    dark light  early late  strong weak  full empty  wet dry
-    new old  high low  long short  hard soft
-    good bad  near far  young old  thick thin  left right  true false  win lose  buy sell"""
-CAPITALS = """France Paris  Italy Rome  Japan Tokyo  Spain Madrid  Germany Berlin  Egypt Cairo
-    Russia Moscow  China Beijing  Greece Athens  Austria Vienna  Portugal Lisbon  Cuba Havana
-    Poland Warsaw  Norway Oslo  Sweden Stockholm  Finland Helsinki  Ireland Dublin  Peru Lima
-    Kenya Nairobi  Iran Tehran  Turkey Ankara  Hungary Budapest  India Delhi  Canada Ottawa"""
-# Not picked by what comes out: more states in and around Europe, in the order of the alphabet.
-STATES = """Albania Tirana  Armenia Yerevan  Azerbaijan Baku  Belarus Minsk  Belgium Brussels
-    Bulgaria Sofia  Croatia Zagreb  Cyprus Nicosia  Denmark Copenhagen  Estonia Tallinn
-    Georgia Tbilisi  Iceland Reykjavik  Latvia Riga  Lithuania Vilnius  Malta Valletta
-    Moldova Chisinau  Montenegro Podgorica  Netherlands Amsterdam  Romania Bucharest
-    Serbia Belgrade  Slovakia Bratislava  Slovenia Ljubljana  Switzerland Bern  Ukraine Kyiv"""
-LANGUAGES = """France French  Germany German  Italy Italian  Spain Spanish  Japan Japanese
-    Russia Russian  Portugal Portuguese  Greece Greek  Turkey Turkish  Poland Polish
-    Sweden Swedish  Norway Norwegian  Denmark Danish  Finland Finnish  Hungary Hungarian
-    Thailand Thai  Vietnam Vietnamese  Korea Korean  China Chinese  Iran Persian
-    Romania Romanian  Bulgaria Bulgarian  Ukraine Ukrainian  Iceland Icelandic"""
-TASKS = {"opposites": OPPOSITES, "capitals": CAPITALS, "states": STATES, "languages": LANGUAGES}
+TASKS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 N_EXAMPLES = (0, 2, 4, 8)
 DRAWS = 3
 FORMS = (
@@ -57,10 +40,9 @@ def last_logits(smol, prompts):
     return smol.model.output_proj(smol.model.decode(padded)[torch.arange(len(ids)), ends])
 
 
-def few_shot(smol, words, n, mixed_up, seed, title=""):
+def few_shot(smol, task, n, mixed_up, seed, title=""):
     """Return the share of right answers after n examples; mixed up, each has another's answer."""
-    words = words.split()
-    pairs, draw, prompts = list(zip(words[::2], words[1::2], strict=True)), random.Random(seed), []
+    pairs, draw, prompts = list(task.items()), random.Random(seed), []
     for i, (asked, _) in enumerate(pairs):
         examples = draw.sample(pairs[:i] + pairs[i + 1 :], n)
         answers = [answer for _, answer in examples]
@@ -75,13 +57,13 @@ def few_shot(smol, words, n, mixed_up, seed, title=""):
 def measure_examples(smol):
     """Return shares of right answers by task, kind and number of examples, one per draw."""
     found = {}
-    for task, words in TASKS.items():
+    for name, task in TASKS.items():
         for n in N_EXAMPLES:
             draws = range(DRAWS if n else 1)
-            found[f"{task} right {n}"] = [few_shot(smol, words, n, False, s) for s in draws]
+            found[f"{name} right {n}"] = [few_shot(smol, task, n, False, s) for s in draws]
             if n > 2:
-                found[f"{task} mixed {n}"] = [few_shot(smol, words, n, True, s) for s in draws]
-        found[f"{task} titled 0"] = [few_shot(smol, words, 0, False, 0, "Words\n")]
+                found[f"{name} mixed {n}"] = [few_shot(smol, task, n, True, s) for s in draws]
+        found[f"{name} titled 0"] = [few_shot(smol, task, 0, False, 0, "Words\n")]
     return found
 
 

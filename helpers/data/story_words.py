@@ -3,29 +3,13 @@
 import functools
 import random
 import re
+import tomllib
 from collections import Counter, defaultdict
+from pathlib import Path
 
 from helpers.data.stories import stories
 
-CATEGORIES = {
-    "animals": (
-        "fox wolf bear cat dog horse goat hen goose duck frog mouse lion eagle raven crow owl dove "
-        "cow ox pig donkey sheep hare rabbit hedgehog snake dragon fish monkey"
-    ),
-    "people": (
-        "king queen prince princess witch fairy giant dwarf miller tailor soldier fisherman "
-        "shepherd hunter merchant beggar farmer smith cook servant maiden wizard ogre thief robber "
-        "peasant knight shoemaker gardener bride"
-    ),
-    "things": (
-        "ring crown sword cup key lamp apple rose shoe cloak mirror book box chest stone bell "
-        "knife cake egg feather bag purse carpet needle stick spoon pot kettle basket harp"
-    ),
-    "places": (
-        "castle forest wood palace garden house hut mill village town cave tower kitchen church "
-        "field hill lake meadow stable cellar"
-    ),
-}
+CATEGORIES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 # Of the names of villages.
 FIRST_HALVES = "Ash Oak Elm Birch Thorn Stone Wolf Raven Mill Brook Moss Fern"
 SECOND_HALVES = "ham ford ton ley field bury wick stead dale worth"

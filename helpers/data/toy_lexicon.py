@@ -1,5 +1,7 @@
 """The words of the toy corpus. Each French word has one English word, and the other way round."""
 
+import tomllib
+from pathlib import Path
 from typing import NamedTuple
 
 
@@ -43,118 +45,32 @@ class Verb(NamedTuple):
     en_bare: str
 
 
-PEOPLE = (
-    Noun("fille", "filles", "girl", "girls", True),
-    Noun("garçon", "garçons", "boy", "boys", False),
-    Noun("femme", "femmes", "woman", "women", True),
-    Noun("homme", "hommes", "man", "men", False),
-    Noun("voisine", "voisines", "neighbour", "neighbours", True),
-    Noun("médecin", "médecins", "doctor", "doctors", False),
-    Noun("reine", "reines", "queen", "queens", True),
-    Noun("facteur", "facteurs", "postman", "postmen", False),
-)
-ANIMALS = (
-    Noun("chien", "chiens", "dog", "dogs", False),
-    Noun("chat", "chats", "cat", "cats", False),
-    Noun("cheval", "chevaux", "horse", "horses", False),
-    Noun("vache", "vaches", "cow", "cows", True),
-    Noun("oiseau", "oiseaux", "bird", "birds", False),
-    Noun("tortue", "tortues", "turtle", "turtles", True),
-    Noun("poule", "poules", "hen", "hens", True),
-    Noun("chèvre", "chèvres", "goat", "goats", True),
-    Noun("lapin", "lapins", "rabbit", "rabbits", False),
-)
-THINGS = (
-    Noun("voiture", "voitures", "car", "cars", True),
-    Noun("livre", "livres", "book", "books", False),
-    Noun("chaise", "chaises", "chair", "chairs", True),
-    Noun("sac", "sacs", "bag", "bags", False),
-    Noun("lettre", "lettres", "letter", "letters", True),
-    Noun("vélo", "vélos", "bicycle", "bicycles", False),
-    Noun("lampe", "lampes", "lamp", "lamps", True),
-    Noun("ballon", "ballons", "ball", "balls", False),
-    Noun("table", "tables", "table", "tables", True),
-    Noun("gâteau", "gâteaux", "cake", "cakes", False),
-    Noun("fleur", "fleurs", "flower", "flowers", True),
-    Noun("chapeau", "chapeaux", "hat", "hats", False),
-)
-# Places one can cross, and that can be too wide to be crossed.
-WAYS = (
-    Noun("rue", "rues", "street", "streets", True),
-    Noun("pont", "ponts", "bridge", "bridges", False),
-    Noun("route", "routes", "road", "roads", True),
-    Noun("chemin", "chemins", "path", "paths", False),
-    Noun("place", "places", "square", "squares", True),
-)
-# Places one can be in.
-ROOMS = (
-    Noun("jardin", "jardins", "garden", "gardens", False),
-    Noun("parc", "parcs", "park", "parks", False),
-    Noun("forêt", "forêts", "forest", "forests", True),
-)
-# Places one can also be in front of, and behind.
-BUILDINGS = (
-    Noun("maison", "maisons", "house", "houses", True),
-    Noun("château", "châteaux", "castle", "castles", False),
-    Noun("école", "écoles", "school", "schools", True),
-)
+ROWS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
-SIZES = (
-    Adjective("petit", "petite", "little", True),
-    Adjective("grand", "grande", "big", True),
-    Adjective("vieux", "vieille", "old", True, "vieil"),
-)
-# "Une vieille fille" is a spinster and "un grand homme" a great man: people take other adjectives.
-AGES = (Adjective("jeune", "jeune", "young", True),)
-MOODS = (
-    Adjective("curieux", "curieuse", "curious", opinion=True),
-    Adjective("sérieux", "sérieuse", "serious", opinion=True),
-)
-COLOURS = (
-    Adjective("rouge", "rouge", "red"),
-    Adjective("noir", "noire", "black"),
-    Adjective("blanc", "blanche", "white"),
-    Adjective("vert", "verte", "green"),
-    Adjective("jaune", "jaune", "yellow"),
-    Adjective("bleu", "bleue", "blue"),
-    Adjective("gris", "grise", "grey"),
-)
+
+def _read(kind, name):
+    return tuple(kind(*row) for row in ROWS[name])
+
+
+PEOPLE = _read(Noun, "people")
+ANIMALS = _read(Noun, "animals")
+THINGS = _read(Noun, "things")
+WAYS = _read(Noun, "ways")
+ROOMS = _read(Noun, "rooms")
+BUILDINGS = _read(Noun, "buildings")
+
+SIZES = _read(Adjective, "sizes")
+AGES = _read(Adjective, "ages")
+MOODS = _read(Adjective, "moods")
+COLOURS = _read(Adjective, "colours")
 COLOURS_OF_ANIMALS = (COLOURS[1], COLOURS[2], COLOURS[6])
+STATES_OF_ANIMALS = _read(Adjective, "states_of_animals")
+STATES_OF_WAYS = _read(Adjective, "states_of_ways")
 
-# What only an animal can be too much of, and what only a way can. ("Dangerous" would fit both.)
-STATES_OF_ANIMALS = (
-    Adjective("fatigué", "fatiguée", "tired"),
-    Adjective("malade", "malade", "ill"),
-    Adjective("effrayé", "effrayée", "frightened"),
-)
-STATES_OF_WAYS = (
-    Adjective("large", "large", "wide"),
-    Adjective("encombré", "encombrée", "crowded"),
-    Adjective("glissant", "glissante", "slippery"),
-)
-
-ALONE = (  # needs no object
-    Verb("dort", "dorment", "sleeps", "sleep"),
-    Verb("court", "courent", "runs", "run"),
-    Verb("mange", "mangent", "eats", "eat"),
-    Verb("attend", "attendent", "waits", "wait"),
-    Verb("chante", "chantent", "sings", "sing"),
-    Verb("danse", "dansent", "dances", "dance"),
-)
-TOWARDS = (  # takes anybody or anything as its object
-    Verb("voit", "voient", "sees", "see"),
-    Verb("regarde", "regardent", "watches", "watch"),
-    Verb("cherche", "cherchent", "looks for", "look for"),
-    Verb("trouve", "trouvent", "finds", "find"),
-    Verb("touche", "touchent", "touches", "touch"),
-)
+ALONE = _read(Verb, "alone")
+TOWARDS = _read(Verb, "towards")
+TOWARDS_THINGS = _read(Verb, "towards_things")
 FOLLOWS = Verb("suit", "suivent", "follows", "follow")  # nobody follows a lamp
-TOWARDS_THINGS = (
-    Verb("cache", "cachent", "hides", "hide"),
-    Verb("achète", "achètent", "buys", "buy"),
-    Verb("vend", "vendent", "sells", "sell"),
-    Verb("dessine", "dessinent", "draws", "draw"),
-)
 CROSSES = Verb("traverse", "traversent", "crosses", "cross")
 
 INSIDE = ("dans", "in")
