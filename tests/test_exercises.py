@@ -9,7 +9,9 @@ import os
 import re
 import textwrap
 import time
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,6 +28,7 @@ from helpers.exercises.model import catalogue
 from notebooks import build
 
 EXERCISES, QUESTIONS = catalogue()
+BY_LEARNERS = tomllib.loads(Path(__file__).with_name("told.toml").read_text(encoding="utf-8"))
 SLOWEST_CHECK = 0.3  # seconds; the first of a session may take one
 
 # Most tests `judge`: that is `check` without a note in the learner's progress, which takes longer.
@@ -504,86 +507,11 @@ def answer_to(name, body):
     return lesson["answer"]
 
 
-ONE_GATE_LESS = """
-    i, f, g, o = (x @ w_x + hidden @ w_h + bias).chunk(4, -1)
-    new_cell = f.sigmoid() * torch.tanh(cell) + i.sigmoid() * g.tanh()
-    return o.sigmoid() * new_cell.tanh(), new_cell
-"""
-SLIPS = [
-    ("simple_self_attention", "one slip", "`weights @ x + x`", """
-        weights = (x @ x.T).softmax(-1)
-        return weights @ x + x
-    """),
-    ("residual_pre_norm", "one slip", "in place of", """
-        h = x + sublayer(norm(x))
-        return x + h
-    """),
-    ("lstm_step", "one slip", "`cell` in place of `torch.tanh(cell)`", ONE_GATE_LESS),
-    ("scaled_dot_product_attention", "one slip", "the line `scores =", """
-        scores = query @ key.mT / math.sqrt(query.shape[-1])
-        scores = scores.masked_fill(torch.ones(scores.shape[-2:]).triu(1).bool(), -math.inf)
-        if mask is not None:
-            scores = scores.masked_fill(~mask, -math.inf)
-        weights = scores.softmax(-1)
-        return weights @ value, weights
-    """),
-    ("scaled_dot_product_attention", "one step", "(mask == 0) * -1.0", """
-        scores = query @ key.mT / math.sqrt(query.shape[-1])
-        if mask is not None:
-            scores = scores + (mask == 0) * -1.0
-        weights = scores.softmax(-1)
-        return weights @ value, weights
-    """),
-    ("attention_context", "result thrown away", "line `scores.masked_fill(", """
-        if mask is not None:
-            scores.masked_fill(~mask, -math.inf)
-        weights = scores.softmax(-1)
-        return torch.einsum("bs,bsv->bv", weights, values), weights
-    """),
-    ("multi_head_attention", "hidden with a number", "line `scores =", """
-        q, k, v = (
-            (x @ w).unflatten(-1, (n_heads, -1)).transpose(1, 2) for w in (w_q, w_k, w_v)
-        )
-        scores = q @ k.mT / math.sqrt(q.shape[-1])
-        if mask is not None:
-            scores = torch.where(mask, scores, 1e-9)
-        return (scores.softmax(-1) @ v).transpose(1, 2).flatten(2) @ w_o
-    """),
-    ("simple_self_attention", "keepdim missing", "sum(dim=-1)` drops", """
-        powers = torch.exp(x @ x.T)
-        return powers / powers.sum(dim=-1) @ x
-    """),
-    ("general_scores", "entry by entry", "keys` multiplies", "(query @ w)[:, None] * keys"),
-    ("rnn_step", "one step", "`torch.maximum(from_word, from_state)`", """
-        from_word, from_state = x @ w_x, hidden @ w_h
-        return torch.tanh(torch.maximum(from_word, from_state) + bias)
-    """),
-    ("one_word", "one step", "and above it", """
-        query, key = x[i] @ w_k, x @ w_q
-        weights = (key @ query / math.sqrt(len(query))).softmax(-1)
-        return weights @ (x @ w_v)
-    """),
-    ("scaled_dot_product_attention", "one step", "and above it", """
-        scores = query @ key.mT / math.sqrt(query.shape[-1])
-        weights = scores.softmax(-1)
-        return (weights if mask is None else weights * mask) @ value, weights
-    """),
-    ("chat_prompt", "one slip", "Without `if turns[-1][0]", """
-        prompt = []
-        for speaker, ids in turns:
-            prompt += [user_id if speaker == "user" else assistant_id, *ids, end_id]
-        if turns[-1][0] != "user":
-            return prompt
-        return [*prompt, assistant_id]
-    """),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "mistake", "said", "body"), SLIPS)
-def test_the_edit_or_the_step_is_told_in_the_learners_own_code(name, mistake, said, body):
-    verdict = judge(name, answer_to(name, body))
-    assert verdict.mistake == mistake, verdict
-    assert said in verdict.message
+@pytest.mark.parametrize("slip", BY_LEARNERS["slips"], ids=lambda slip: slip["exercise"])
+def test_the_edit_or_the_step_is_told_in_the_learners_own_code(slip):
+    verdict = judge(slip["exercise"], answer_to(slip["exercise"], slip["answer"]))
+    assert verdict.mistake == slip["mistake"], verdict
+    assert slip["said"] in verdict.message
     assert verdict.stages[0] in verdict.message
     assert "in place of" not in verdict.stages[0], "the repair comes last"
 
@@ -606,7 +534,8 @@ def test_a_verdict_holds_for_fresh_inputs_too():
 
 
 def test_a_verdict_says_more_at_each_failure_and_a_hint_goes_on_from_it():
-    answer = answer_to("lstm_step", ONE_GATE_LESS)
+    slip = next(slip for slip in BY_LEARNERS["slips"] if slip["exercise"] == "lstm_step")
+    answer = answer_to("lstm_step", slip["answer"])
     told = [exercises.check("lstm_step", answer).message for _ in range(4)]
     assert "Look at the line `new_cell" in told[0]
     assert "in place of" not in told[1]
@@ -801,77 +730,18 @@ def test_a_verdict_that_nothing_explains_shows_the_smallest_input():
     assert "Expected" in verdict.picture
 
 
-NORM = """
-    mean = x.mean(-1, keepdim=True)
-    variance = x.var(-1, correction=0)
-    return gain * (x - mean) / (variance + eps).sqrt() + bias
-"""
-NO_KEEPDIM = """
-    weights = scores.exp()
-    weights = weights / weights.sum(dim=1)
-    return (weights[..., None] * values).sum(dim=1), weights
-"""
-ON_THE_VALUES = """
-    hidden = torch.ones_like(scores).bool()
-    return values.masked_fill(hidden, 0.0), scores
-"""
-DROPS = "`weights.sum(dim=1)` drops the dimension"
+@pytest.mark.filterwarnings("ignore:The use of `x.T`")
+@pytest.mark.parametrize("one", BY_LEARNERS["advice"], ids=lambda one: one["exercise"])
+def test_what_newcomers_meet_is_followed_by_what_to_do(one):
+    verdict = judge(one["exercise"], answer_to(one["exercise"], one["answer"]))
+    assert one["said"] in verdict.message
+
+
 KEYS_TWICE = """
     query, key = query.exp(), key.exp()
     total = key.sum(-2).unsqueeze(-1)
     return query @ (key.mT @ value) / (key @ total)
 """
-ADVICE = [
-    ("causal_mask", "torch.ones(length, length).tril().bool().tolist()", "A list came"),
-    ("causal_mask", "torch.stack([s.item() for s in torch.ones(length)])", "out the .item()"),
-    ("causal_mask", "torch.cat(torch.ones(length).tolist())", "Leave out the .tolist()"),
-    ("attend", "torch.stack([float(key @ query) for key in keys]) @ values, keys",
-     "Leave out the float(), so that the numbers stay tensors"),
-    ("alignment_from_weights", "weights.max(dim=-1)", "argmax the places"),
-    ("scaled_scores", "query.half() @ key.half().mT / key.shape[-1] ** 0.5", "as far as float16"),
-    ("scaled_scores", "query @ key.T", ".T turns round all of its dimensions"),
-    ("scaled_scores", "query @ key.transpose(0, 1)", "key.transpose(0, 1) is (5, 2, 8)"),
-    ("scaled_scores", "query @ key", "key is (4, 3)"),
-    ("additive_scores", "torch.stack([np.dot(row.numpy(), row.numpy()) for row in query])",
-     "Use PyTorch's own"),
-    ("additive_scores", "(query * 1) @ w_key", "last size of the left one has to equal"),
-    ("additive_scores", "torch.tanh((w_query @ query)[:, None] + keys @ w_key) @ v",
-     "rows times matrices: query @ w_query."),
-    ("attention_context", ON_THE_VALUES, "which it meets, is"),
-    ("attention_context", NO_KEEPDIM, DROPS),
-    ("attention_context", NO_KEEPDIM.replace("= weights /", "/="), DROPS),
-    ("attention_context", "(scores.softmax(dim=-1) * values).sum(dim=1), scores",
-     "scores.softmax(dim=-1)[..., None] has the dimension"),
-    ("attention_context", "scores.softmax(dim=-1) * values[:, 0], scores",
-     "Compare the sizes from the last to the first"),
-    ("rnn_step", "torch.tanh(x @ w_x + hidden * w_h + bias)", "times a matrix is hidden @ w_h."),
-    ("layer_norm", NORM, "`x.var(-1, correction=0)` drops the dimension it runs over."),
-    ("attend", "query @ keys, values", "keys @ query would fit."),
-    ("attend", "(keys @ query / torch.sqrt(keys.shape[-1])).softmax(-1) @ values, keys",
-     "torch.sqrt works on tensors only, and this is a plain int: math.sqrt"),
-    ("attend", "weights = keys * query / len(query) ** 0.5\nreturn weights @ values, weights",
-     "first see whether both have the shapes that you expect"),
-    ("teacher_forcing", "torch.cat([torch.full((1, 1), bos_id), target_ids[:, :-1]], dim=1)",
-     "all other sizes have to be equal"),
-    ("teacher_forcing", "[bos_id] + target_ids[:-1]", "torch.cat joins tensors"),
-    ("teacher_forcing", "torch.softmax(target_ids.float())", "which dimension"),
-    ("teacher_forcing", "torch.cat([bos_id, target_ids[:, :-1]], dim=1)",
-     "one of these is a plain number"),
-    ("words_to_ids", "F.one_hot(words)", "Import it first: import torch.nn.functional as F."),
-    ("scaled_dot_product_attention", "query, ~mask", "mask is None on this input."),
-    ("scaled_dot_product_attention", "query.masked_fill(mask == 0, 0.0)",
-     "mask is None on this input."),
-    ("mask_tokens", "torch.where(chosen & uniform < 0.8, mask_id, token_ids)",
-     "brackets around each"),
-    ("mask_tokens", "torch.where(0.8 <= uniform < 0.9, random_ids, token_ids)",
-     "write (0.2 <= x) & (x < 0.5)"),
-]  # fmt: skip
-
-
-@pytest.mark.filterwarnings("ignore:The use of `x.T`")
-@pytest.mark.parametrize(("name", "body", "told"), ADVICE)
-def test_what_newcomers_meet_is_followed_by_what_to_do(name, body, told):
-    assert told in judge(name, answer_to(name, body)).message
 
 
 def test_keepdim_is_advised_only_where_it_helps():
