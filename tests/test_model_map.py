@@ -708,6 +708,8 @@ def test_a_recurrent_trace_holds_what_the_model_computes():
     mixed = torch.tanh(found.projected_queries[:, None] + found.projected_states)
     torch.testing.assert_close(mixed @ found.vector, found.scores)
     assert [row[0].token for row in found.candidates] == found.written
+    alone = [found.again("le chat noir voit le chien .", {6: s}).written[6] for s in range(8)]
+    assert found.alone == [8, 1, 1, 1, 8, 1, alone.count("."), 8]  # “the” comes from anywhere
     assert found.candidates[2][0].logit == pytest.approx(logits[2].max().item(), abs=1e-4)
     with pytest.raises(ValueError, match="attention='none'"):
         load_toy("gru").trace("le chat dort .")

@@ -38,6 +38,9 @@ class RecurrentTrace:
     context : Tensor of shape (T, D)
     candidates : list of list of Candidate
     written : list of str, length T
+    alone : list of int, length T
+        From how many source positions, each looked at alone, a step writes the same token; empty
+        for an LSTM.
     again : function (str, dict of int to int) -> RecurrentTrace, default=None
         Trace another sentence, or one with `look`, see `trace_recurrent`.
     """
@@ -55,6 +58,7 @@ class RecurrentTrace:
     context: torch.Tensor
     candidates: list
     written: list
+    alone: list = ()
     again: Callable = None
 
     def __repr__(self):
@@ -123,6 +127,23 @@ def _state(hidden):
     return (hidden[0] if isinstance(hidden, tuple) else hidden)[-1, 0]
 
 
+def _alone(model, found):
+    """Count, per step of a GRU, the source positions that alone lead to what it writes."""
+    read, written = torch.tensor(found["read"]), torch.tensor(found["written"])
+    (n_source, width), n_steps = found["encoder"].shape, len(read)
+    if model.config.cell != "gru":
+        return []
+    output, *_ = model.decoder(
+        read.repeat_interleave(n_source)[:, None],
+        found["encoder"].expand(n_steps * n_source, n_source, width),
+        found["last"],
+        torch.eye(n_source, dtype=torch.bool).repeat(n_steps, 1),
+        found["states"][:-1].repeat_interleave(n_source, 0)[None],
+    )
+    chosen = model.output_proj(output[:, -1]).argmax(-1).view(n_steps, n_source)
+    return (chosen == written[:, None]).sum(1).tolist()
+
+
 def trace_recurrent(model, source, target, sentence, look=None) -> RecurrentTrace:
     """Run a recurrent translator on one sentence and keep what it computes on the way.
 
@@ -175,5 +196,6 @@ def trace_recurrent(model, source, target, sentence, look=None) -> RecurrentTrac
             context=found["weights"] @ found["encoder"],
             candidates=candidates_of(found["logits"], target.tokens),
             written=target.tokens(found["written"]),
+            alone=_alone(model, found),
             again=again,
         )

@@ -130,6 +130,7 @@ def pack_recurrent(trace: RecurrentTrace) -> tuple[dict, bytes]:
         "source": readable(trace.source),
         "tokens": readable(trace.tokens),
         "written": readable(trace.written),
+        "alone": list(trace.alone),
         "candidates": _candidates(trace, trace.tokens),
     }
     return described, packer.bytes()

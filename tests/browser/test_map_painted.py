@@ -577,6 +577,10 @@ def test_a_decoder_step_of_the_recurrent_map_is_gone_to(offline, how):
     assert page.get_by_label("Step of the computation").input_value() == "12"  # four a step
     page = offline(model_map(trace, chosen=[[2, 5]], place="score/2,1"))
     expect(page.locator(".mm-words")).to_contain_text("you set 100% on “chien”")
+    page = offline(model_map(trace), (390, 844))  # the next token is in view, above the context
+    expect(page.locator(".mm-words")).to_contain_text("so where it looks doesn’t decide this word")
+    box = page.get_by_role("button", name=re.compile("^Weights of step 1")).bounding_box()
+    assert ink(page, box["x"] + box["width"] + 14, box["y"] + 30, 30, 24) > 0
 
 
 # ---- a GPT and a Vision Transformer ----------------------------------------------------------

@@ -17,7 +17,7 @@ const CHAIN = 134;
 export function recurrentScene(model, width, room, step, live) {
   const scene = new Scene(width, room, "An encoder, Bahdanau’s attention and a decoder");
   const n = model.source.length;
-  // On a phone the next token stands below the decoder.
+  // On a phone the next token stands above the context.
   const slim = width < NARROW;
   const label = clamp(
     Math.ceil(Math.max(...model.source.map((token) => textWidth(token, 14)))) + 10,
@@ -29,8 +29,9 @@ export function recurrentScene(model, width, room, step, live) {
   const high = n * pitch;
   const gap = clamp(width / 45, 8, 26);
   const panel = slim ? 0 : clamp(width * 0.17, 92, 170);
-  if (slim) scene.height = room + 156;
-  const part = (width - label - (slim ? 3 : 4) * gap - panel) / 4;
+  if (slim) scene.height = room + 24;
+  // On a phone the last arrow runs up beside the context.
+  const part = (width - label - (slim ? 3 : 4) * gap - (slim ? 14 : panel)) / 4;
   // Too little for the longer words.
   const narrow = part < 136;
   const x = [0, 1, 2, 3].map((i) => label + i * (part + gap));
@@ -48,9 +49,14 @@ export function recurrentScene(model, width, room, step, live) {
   const best = `“${model.source[weights.indexOf(most)]}”`;
   const next = "Which source token gets most in the next step? Guess, then press that step.";
   const stops = model.source[n - 2] === "." ? "" : "The model only knows sentences that end with “ .”. ";
+  // How much of what is written comes from where it looks: measured, by looking at each token alone.
+  const same = model.alone[step];
+  const any = `Any of the ${n} tokens alone would make it write that, so where it looks doesn’t decide this word. `;
+  const few = `Looked at alone, ${same} of the ${n} tokens ${same > 1 ? "lead" : "leads"} to it. `;
+  const alone = same === n ? any : same ? few : "";
   scene.hint = g.told
     ? `You made step ${step + 1} look at ${best} alone: it writes “${model.written[step]}”, and the sentence becomes “${sentenceOf(model.written)}” Press the same weight again to undo that.`
-    : `${stops}Step ${step + 1}: ${best} gets ${percent(most)} of the weight, and “${model.written[step]}” is written. ${g.force ? "Press another token’s weight: what does the decoder write if it looks only there?" : `${slim ? "" : "Press play, or a score to see its products. "}${step + 1 < model.tokens.length ? next : ""}`}`;
+    : `${stops}Step ${step + 1}: ${best} gets ${percent(most)} of the weight, and “${model.written[step]}” is written. ${alone}${g.force ? "Press a weight to make it look only there." : `${slim ? "" : "Press play, or a score to see its products. "}${step + 1 < model.tokens.length ? next : ""}`}`;
   return scene;
 }
 
@@ -106,12 +112,15 @@ function bars(scene, model, g) {
       const color = p.theme[inside ? "paper" : "muted"];
       if (pitch >= 13 && from + textWidth(words, 12) < g.x[2]) p.text(words, from, g.y(row), { size: 12, color });
       p.box(g.x[2], g.y(row) - thick / 2, long, thick, { fill: p.theme.masked, radius: 2 });
-      p.box(g.x[2], g.y(row) - thick / 2, Math.max(1, long * weights[row]), thick, { fill: p.theme.query, radius: 2 });
+      // A weight that the learner set has another colour, and says so.
+      const fill = p.theme[g.told ? "key" : "query"];
+      p.box(g.x[2], g.y(row) - thick / 2, Math.max(1, long * weights[row]), thick, { fill, radius: 2 });
       if (pitch < 13 || weights[row] < 0.005) return;
       const within = g.slim && long * weights[row] > 34;
       const at = g.slim ? (within ? 4 : long * weights[row] + 4) : part - 38;
       const style = { size: 12, color: within ? p.theme.paper : p.theme.ink };
-      p.text(digits(weights[row], 2), g.x[2] + at, g.y(row), style);
+      if (g.told && !g.slim) p.text("yours", g.x[2] + 5, g.y(row), { ...style, color: p.theme.paper, weight: 650 });
+      p.text(g.told && g.slim ? "yours" : digits(weights[row], 2), g.x[2] + at, g.y(row), style);
     });
     p.straight(zero, top, zero, top + high, { color: p.theme.edge, width: 1 });
   });
@@ -133,10 +142,6 @@ function bars(scene, model, g) {
       { choose: row },
       [`“${token}”: ${digits(weights[row])}`, act],
     );
-    if (undo)
-      scene.paint((p) =>
-        p.box(g.x[2] - 2, g.y(row) - thick / 2 - 3, long + 4, thick + 6, { edge: p.theme.ink, line: 2 }),
-      );
   }
   for (const [i, name] of ["scores", "weights"].entries())
     scene.part(["cross-attention", name], g.x[i + 1] - g.gap / 2, 0, part + g.gap, top + high + 4);
@@ -156,7 +161,15 @@ function context(scene, model, g) {
   scene.paint((p) => {
     rowOf(model.weights, step).forEach((weight, row) => {
       if (weight >= 0.01)
-        p.ribbon(g.x[2] + part + 2, g.y(row), x - 3, y, 1 + 12 * weight, p.theme.query, 0.25 + 0.6 * weight);
+        p.ribbon(
+          g.x[2] + part + 2,
+          g.y(row),
+          x - 3,
+          y,
+          1 + 12 * weight,
+          p.theme[g.told ? "key" : "query"],
+          0.25 + 0.6 * weight,
+        );
     });
     p.row(model.context, step, x, y - pitch * 0.4, part, pitch * 0.8);
     p.box(x - 1, y - pitch * 0.4 - 1, part + 2, pitch * 0.8 + 2, { edge: p.theme.value, radius: 2 });
@@ -166,24 +179,25 @@ function context(scene, model, g) {
 
 function nextToken(scene, model, g) {
   const { step, top, high } = g;
-  const left = g.slim ? g.label : g.width - g.panel + 6;
-  const found = model.candidates[step].slice(0, clamp(Math.floor(high / 40), 2, g.slim ? 3 : 4));
+  const left = g.slim ? g.x[3] : g.width - g.panel + 6;
+  const found = model.candidates[step].slice(0, g.slim ? 2 : clamp(Math.floor(high / 40), 2, 4));
   const room = g.width - left;
-  const pitch = g.slim ? 32 : Math.min(42, high / found.length);
-  const first = g.slim ? g.room + 34 : top + high / 2 - (found.length * pitch) / 2;
-  scene.label("Next token", left, first - 12, { size: 13, weight: 600 });
+  const pitch = g.slim ? 36 : Math.min(42, high / found.length);
+  const first = g.slim ? top + 16 : top + high / 2 - (found.length * pitch) / 2;
+  scene.label(g.slim ? "next" : "Next token", left, first - 12, { size: 13, weight: 600 });
   scene.paint((p) =>
     found.forEach(([token, , share], i) => {
       const y = first + (i + 0.5) * pitch;
+      const [bar, under] = g.slim ? [room - 2, 15] : [room - 52, 9];
       p.text(token, left, y - 5, { size: 14, weight: i ? 400 : 650, most: room });
-      p.box(left, y + 6, room - 52, 6, { fill: p.theme.masked, radius: 3 });
-      p.box(left, y + 6, Math.max(2, (room - 52) * share), 6, { fill: p.theme.query, radius: 3 });
-      p.text(brief(share), g.width, y + 9, { size: 12, align: "right", color: p.theme.muted });
+      p.box(left, y + 6, bar, g.slim ? 3 : 6, { fill: p.theme.masked, radius: 3 });
+      p.box(left, y + 6, Math.max(2, bar * share), g.slim ? 3 : 6, { fill: p.theme.query, radius: 3 });
+      p.text(brief(share), g.width - 1, y + under, { size: 12, align: "right", color: p.theme.muted });
     }),
   );
   const rect = [left - 6, first - 24, g.width - left + 6, found.length * pitch + 30];
   scene.part(["output", "decoding", "loss", "decoder"], ...rect);
-  g.below = g.slim ? first - 22 : first + found.length * pitch + 4;
+  g.below = first + found.length * pitch + 6;
 }
 
 // The decoder, step by step: its states, what it read, and which step this is.
@@ -204,6 +218,8 @@ function chain(scene, model, g) {
       if (t <= g.step) p.row(model.after, t, x, y, wide, 24);
       const [edge, line, weight] = t === g.step ? [p.theme.query, 2.5, 650] : [p.theme.edge, 1, 400];
       p.box(x, y, wide, 24, { edge, line, radius: 3 });
+      if (t < g.step || (t === g.step && !g.slim))
+        p.text(`s${subscript(t + 1)}`, x, y - 8, { size: 12, weight, color: p.theme.muted });
       const style = turn ? { turn: -turn, align: "right", most: 52 } : { align: "center", most: pitch - 4 };
       const color = p.theme[t <= g.step ? "ink" : "muted"];
       p.text(model.tokens[t], x + wide / 2, y + (turn ? 34 : 46), { size: 13, ...style, weight, color });
@@ -232,7 +248,7 @@ function chain(scene, model, g) {
   scene.paint((p) => {
     if (!g.step) {
       p.box(asks - 5, y - 19, 10, 10, { fill: p.theme.query, radius: 5 });
-      p.text("start", asks - 10, y - 14, { size: 12, color: p.theme.query, align: "right" });
+      p.text(g.slim ? "s₀" : "start, s₀", asks - 10, y - 14, { size: 12, color: p.theme.query, align: "right" });
     }
     elbow(p, g.ways.query, p.theme.query);
     elbow(p, g.ways.mix, p.theme.value);
@@ -313,7 +329,9 @@ function recurrentBeats(scene, model, g) {
     past,
   );
   scene.moves(bothWays(model.states, g));
-  const write = [g.x[3] + g.part, 0, g.width - g.x[3] - g.part, under + 4];
+  const write = g.slim
+    ? [g.x[3], g.top, g.width - g.x[3], g.below - g.top]
+    : [g.x[3] + g.part, 0, g.width - g.x[3] - g.part, under + 4];
   const low = [0, under + 4, g.width, g.room - under - 4];
   const rects = [[...scene.parts.query, column(1)], [column(2)], [column(3)], [low, write]];
   const moves = stepMoves(model, g);
@@ -326,7 +344,7 @@ function recurrentBeats(scene, model, g) {
       "Step 1: the query is s₀, the decoder’s state before it. It is compared with each encoder state.",
       set ? `You set all weight on ${best}.` : "A softmax turns the scores into weights that sum to 1.",
       "The encoder states, mixed by their weights, are the context.",
-      `With the context the decoder makes its next state, and writes “${model.written[t]}”.`,
+      `With the context the decoder makes its next state, s₁, and writes “${model.written[t]}”${model.alone[t] === model.source.length ? ", as from any token alone" : ""}.`,
     ];
     const short = [
       `Step ${t + 1}, compare s${subscript(t)}${set ? "" : `: ${best} fits best`}.`,
