@@ -666,8 +666,17 @@ def test_what_a_gpts_head_does_is_counted_over_the_rows_that_are_drawn(offline, 
 
 def test_the_whole_model_shows_the_shares_of_the_temperature_that_is_set(offline):
     trace = gpt()
-    page = offline(model_map(trace, temperature=2.0))
+    page = offline(model_map(trace, tour=["masked"]))
     told = page.get_by_role("button", name=re.compile("^Next token"))
+    before = told.get_attribute("aria-label")
+    page.get_by_label("Temperature").fill("2")
+    expect(told).not_to_have_attribute("aria-label", before)
+    page.get_by_role("button", name="Take the tour").click()
+    expect(told).to_have_attribute("aria-label", before)  # its words speak of temperature 1
+    expect(page.get_by_label("Temperature")).to_be_hidden()  # and of something else
+    page.get_by_role("button", name="Finish").click()
+    page.get_by_label("Temperature").fill("2")
+    expect(told).not_to_have_attribute("aria-label", before)
     share = re.search(r", ([\d.]+%)\. Open", told.get_attribute("aria-label"))[1]
     told.click()
     box = page.get_by_role("button", name=re.compile("^Likeliest next")).bounding_box()

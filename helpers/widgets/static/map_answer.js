@@ -24,13 +24,17 @@ export function answer(scene, model, stack, m, rows, row) {
   const width = right - left;
   const pitch = clamp(height / found.length, 34, 40);
   const y0 = stack.y(row, last);
-  const first = clamp(y0 - pitch * 0.6, top, Math.max(top, top + height - found.length * pitch));
+  // Where a token is drawn, the temperature's slider lies above.
+  const low = model.sums && model.kind === "GPT" ? top + 28 : top;
+  if (low > top) scene.slot = [left - 2, top, width + 4];
+  const first = clamp(y0 - pitch * 0.6, low, Math.max(low, top + height - found.length * pitch));
   // Below slim rows the mean has room for its words.
   const lossY = (r) => stack.y(r, last) + (r < stack.n ? 0 : Math.max(0, 12 - m.pitch));
   const deep = Math.max(height + (losses ? Math.max(m.pitch, 12) + 16 : 0), first + found.length * pitch - top);
   const classes = stack.name === "encoder";
   const hot = ["next token at temperature", "next token, T =", "next, T =", "T ="];
-  const next = model.shown === 1 ? ["next token"] : hot.map((words) => `${words} ${model.shown.toFixed(1)}`);
+  const next =
+    model.shown === 1 || scene.slot ? ["next token"] : hot.map((words) => `${words} ${model.shown.toFixed(1)}`);
   const heading = classes ? "class" : fitting(losses ? (model.pushes ? PUSH : LOSS) : next, width / 1.1);
   const [from, align] = width < 84 ? [right, "right"] : [left, "left"];
   scene.label(heading, from, top - 11, { size: 13, weight: 600, align });

@@ -84,8 +84,9 @@ export class Bars {
     this.heat.value = temperature;
     this.degrees.textContent = temperature.toFixed(1);
     this.warmth.hidden = !trace.sums;
+    this.warmth.firstChild.textContent = this.view.place ? "Temperature" : "T";
     const { chosen = [], written } = trace;
-    this.undo.hidden = !chosen.length || !model.send;
+    this.undo.hidden = !chosen.length || !model.send || !this.view.place;
     if (chosen.length) this.undo.textContent = `Undo “${shorten(written[chosen[chosen.length - 1]], 12)}”`;
     return trace.sums ? { temperature, choose: trace.chooses && Boolean(model.send) } : null;
   }
@@ -229,7 +230,7 @@ export class Bars {
         return `Above, ${what} Each token becomes a vector (a striped bar), and every layer adds to it. The frame marks the part that you see larger below it. Tap another part to go there.`;
       const more =
         kind === "GPT"
-          ? `Press the frame to set the temperature. ${marksIn(decoder.tokens)}.`.replace(" .", "")
+          ? `T is the temperature. ${marksIn(decoder.tokens)}.`.replace(" .", "")
           : "Each striped bar is a vector, one colour per number.";
       return `Start at the blue frame: ${what} Bands show which tokens attention collects from; press one to follow it. ${more}`;
     }
