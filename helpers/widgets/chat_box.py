@@ -1,14 +1,17 @@
 """One message in the chat template, right or wrong: what two models read, and what they answer."""
 
+from textwrap import shorten
+
 import traitlets
 
 from helpers.models.assistant import MARKS, chat_prompt
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
+from helpers.widgets.readable import odd_ones
 from helpers.widgets.sentence_explorer import SentenceExplorer
-from helpers.widgets.svg import PALE, Sheet
+from helpers.widgets.svg import BAD, PALE, Sheet
 from helpers.widgets.tokenizers_side_by_side import draw_labels, visible
 
-LONGEST, QUOTED = 160, 24  # characters of a message, and of a reply that is told
+LONGEST, QUOTED = 160, 60  # characters of a message, and of a reply that is told
 MOST = 9  # messages with a mark in the tally
 WHOLE = "the whole template"
 TEMPLATES = {
@@ -70,9 +73,9 @@ class ChatBox(SentenceExplorer):
 
     def build(self):
         self._forget()
-        self.words("sentence", "Message, then Enter", wide=True)
-        self.choice("template", "Template", list(TEMPLATES))
+        self.words("sentence", "Message", wide=True)
         self.examples("sentence", EXAMPLES)
+        self.choice("template", "Template", list(TEMPLATES))
         self.button("Start again", self.reset)
 
     def _forget(self):
@@ -128,15 +131,14 @@ class ChatBox(SentenceExplorer):
         ]
         how = f"Without {' '.join(cut)}" if cut else f"With {self.template}"
         now, before = self._answers(found)
-        did = f"writes “{now}”, not “{before}”"
+        quoted = [shorten(answer, QUOTED, placeholder="…") for answer in (now, before)]
+        did = f"writes “{quoted[0]}”, not “{quoted[1]}”"
         if now == before:
             did = "still gives the same answer"
         elif not now:
             did = "answers nothing"
         elif _plain(now) == _plain(before):
             did = "changes only capitals or the full stop"
-        elif max(len(now), len(before)) > QUOTED:
-            did = "gives another answer"
         return f"{how}, {name} {did}.", f"{MEANS[self.template]} Does another message survive?"
 
     def _said(self, ids):
@@ -155,31 +157,38 @@ class ChatBox(SentenceExplorer):
 
     def _draw_tally(self):
         """Mark for each broken template which of the messages tried got the same answer."""
-        sheets = Sheet(400, 88, 24 / 28), Sheet(400, 88, 24 / 28)
+        rows = 4 if self.template == WHOLE else 2  # beside the only column, or below both
+        sheets = [Sheet(400, 32 + 36 * rows) for _ in range(4 // rows)]
         sheets[0].text(0, 18, "Does the answer survive? ✓ yes, ✗ no", bold=True)
         for i, (template, tried) in enumerate(self._tried.items()):
-            sheet, y, on = sheets[i // 2], 32 + 28 * (i % 2), template == self.template
-            sheet.rect(0, y, 400, 26, PALE, round=4)
-            sheet.text(8, y + 19, template, ORANGE if on else INK, bold=on)
+            sheet, y, on = sheets[i // rows], 32 + 36 * (i % rows), template == self.template
+            sheet.rect(0, y, 400, 34, PALE, round=4)
+            sheet.text(8, y + 23, template, ORANGE if on else INK, bold=on)
             for j, kept in enumerate([*tried.values()][-MOST:]):
-                sheet.text(216 + 20 * j, y + 19, "✓" if kept else "✗", GREEN if kept else ORANGE)
+                sheet.text(216 + 20 * j, y + 23, "✓" if kept else "✗", GREEN if kept else ORANGE)
             label = f"Take {template}: {sum(tried.values())} of {len(tried)} answers survive"
-            sheet.target(0, y - 1, 400, 28, label, template=template)
+            sheet.target(0, y - 1, 400, 36, label, template=template)
         return sheets
 
     def _draw_blocks(self, one):
-        blocks = [("All read; in colour: the template", one["prompt"], GREY)]
-        blocks += [(f"{name} writes", ids, PURPLE, "…") for name, ids in one["replies"].items()]
-        return [self._draw_pieces(*block) for block in blocks]
+        blocks = [self._draw_pieces("All read; in colour: the template", one["prompt"], GREY)]
+        for name, ids in one["replies"].items():
+            whole = self.numbers["whole"]["replies"][name]
+            _, odd = odd_ones([*map(str, whole)], [*map(str, ids)])
+            title = f"{name} writes{'; bold: differs' * any(odd)}"
+            blocks.append(self._draw_pieces(title, ids, PURPLE, "…", odd))
+        return blocks
 
-    def _draw_pieces(self, title, ids, colour, more=""):
+    def _draw_pieces(self, title, ids, colour, more="", odd=()):
         labels, held = [], []
         for n, i in enumerate(ids, 1):
             held.append(i)
             text = self._decode(held)
-            if text.endswith("\ufffd") and len(held) < 4 and n < len(ids):
+            part = text.endswith("\ufffd") and len(held) < 4 and n < len(ids)
+            if part and ids[n] not in ROLES:
                 continue  # a byte or three of a longer character
             name = f"{visible(text)} ({len(held)} tokens)" if held[1:] else visible(text)
-            labels.append((name, ROLES.get(i, colour), i in ROLES))
+            new = any(odd[n - len(held) : n])
+            labels.append((name, ROLES.get(i, BAD if new else colour), new or i in ROLES))
             held = []
         return draw_labels(title, labels, "" if ids and ids[-1] == MARKS.end else more)
