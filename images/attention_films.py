@@ -66,14 +66,13 @@ def _filling(query, key, scores, weights, value, moment, caption):
     scene.text("queries", ASK_AT, 106, q, "query", bold=True)
     scene.text("values", CONTEXT, 18, v, bold=True)
     scene.text("contexts", CONTEXT, 106, "context", bold=True)
-    pale = {"opacity": 0.35 if 0 < moment <= DIVIDE else 1}
+    pale = {"opacity": 0.35 if 0 < moment <= DIVIDE else 1, "when": (0.4, 1)}
     for j, (x, word) in enumerate(zip(ACROSS, WORDS, strict=True)):
         asks, y = (ASK_AT, DOWN[j] - 13), ROWS[j]
         scene.card(f"key {j}", x, 40, word, "key", CELL, full=moment == j + 1, start=asks,
                    when=(0, 0.6))  # fmt: skip
         scene.text(f"offers {j}", x, 78, as_vector(key[j], 0), "key", room=CELL)
-        scene.card(f"value {j}", 360, y, word, OWN[j], 68, True, 20, start=asks, when=(0.4, 1),
-                   **pale)  # fmt: skip
+        scene.card(f"value {j}", 360, y, word, OWN[j], 68, True, 20, start=asks, **pale)
         scene.text(f"vector {j}", 436, y + 6, as_vector(value[j], 0), OWN[j], room=76, **pale)
     for i in range(3):
         _row(scene, i, query[i], scores[i], weights[i], value, moment)
@@ -247,8 +246,8 @@ def _both(wanted, guessed, losses, own, moment, caption):
                        **TOKEN)  # fmt: skip
     if moment == 2:
         scene.line("blocked", [(COLUMNS[3], 186), (COLUMNS[2], 142)], "result", 3, when=(0.6, 1))
-        scene.text("cross", (COLUMNS[3] + COLUMNS[2]) / 2, 174, "×", "result", 30, bold=True,
-                   when=(0.6, 1))  # fmt: skip
+        middle = COLUMNS[2] + PITCH / 2
+        scene.text("cross", middle, 174, "×", "result", 30, bold=True, when=(0.6, 1))
     for i, (word, loss) in enumerate(zip(wanted, losses, strict=True)):
         x, wrong = COLUMNS[i], meant == 2 and not passes and i == 2
         scene.card(f"target {i}", x, 45, word, "query", full=wrong, start=(439, 78),

@@ -11,7 +11,6 @@ from images.stage import Scene, film
 FRENCH = "le chat noir dort ."
 SEARCH = "un médecin cherche la lettre ."  # no adjective: lesson 02 asks later where a noun looks
 STATES = [f"h{i}" for i in "₁₂₃₄₅₆₇"]
-SEEN = 0.03  # a smaller weight is not drawn
 BLANK = 0.005  # and below that there's no number, as it would be 0.00
 SHADE = 0.55  # how strong a weight of 1 is drawn, so that ink can be read on it in both themes
 
@@ -31,13 +30,13 @@ def _trained(french):
 
 PLACES = [44 + 79 * i for i in range(6)]  # the middles of the words
 LONG = "le chat dort et la vieille poule ne traverse pas le pont parce qu' il est trop large ."
-READ_AT, JAR_AT, COPY_AT, STATE_AT, WRITE_AT = 48, 84, 280, 334, 386  # the heights of the rows
+READ_AT, JAR_AT, WRITE_AT = 48, 84, 386  # the heights of the rows
 WIDE, HIGH = 70, 196  # a state as a jar of layers, while it is filled
 WHOLE = 170, 138, 150  # the context vector as one jar: x, y and height
-PAIR = (135, 112, 130), (275, 112, 130)  # both readers' jars, backward and forward
-TALL = (135, 112, 178), (275, 112, 178)  # and before they are copied
+PAIR = (135, 112, 178), (275, 112, 178)  # both readers' jars, backward and forward
 BESIDE = [((x, 186, 178), (x + 100, 186, 178)) for x in (14, 272)]  # in the end: two such pairs
 WAYS = {"back": "backwards", "forth": "forwards"}
+LAYER = {"round": 1, "line": 0}
 COLOURS = ("query", "key", "value", "result", "second", "muted")
 
 
@@ -46,10 +45,10 @@ def hidden_state_travelling():
     sleeps comes. They enter a recurrent encoder one after the other. Its hidden state is a jar,
     with a layer per word. It never grows, so the layers below shrink: that of le from all of it to
     40, 23, 14, 11 and 9 percent; an even share of six is 17 percent. A second reader goes
-    backwards, and of its last state, le is 17 percent. Both last states are the context vector. A
-    copy of it makes the decoder's state s₀. This, a copy and bos make s₁, which writes the, and so
-    on. Then a sentence of 20 tokens fills two jars of the same size, and le is 10 and 3 percent of
-    them. In the end the states at all six words are back, and the decoder looks at them all.
+    backwards, and of its last state, le is 17 percent. Both last states are the context vector,
+    out of which all English words come. Then a sentence of 20 tokens fills two jars of the same
+    size, and le is 10 and 3 percent of them. In the end the states at all six words are back, and
+    the decoder looks at them all.
 
     A layer's height is its word's share of all that a state depends on: how far the state
     moves, on average, when the word is exchanged for each other word of the vocabulary.
@@ -84,7 +83,7 @@ def _travelling(written, short, long):
     (read, back, on), (many, _, far_on) = short, long
     left = [f"{row[0]:.0%}" for row in on]
     told = [
-        "The decoder gets one vector of fixed size, however long the sentence. Is that enough?",
+        "The decoder gets one vector of fixed size for any sentence. Is that enough?",
         "One reader begins with “le”. Its state depends on this word alone.",
         f"“chat” goes in, and “le” keeps only {left[1]} of what the state depends on.",
         "The jar doesn't grow: every further word takes room from the others …",
@@ -93,28 +92,27 @@ def _travelling(written, short, long):
         f"… and <eos>. “le” is left with {left[5]}, about half of an even share.",
         "A second reader goes from <eos> back to “le”.",
         "Only both last states are kept, as the context vector.",
-        f"A copy of c makes s₀. Then s₀, <bos> and another copy make s₁: “{written[0]}”.",
-        "Each step gets the same c, and nothing else of the French sentence.",
+        "Each English word is written from the same c, and nothing else of the sentence.",
         f"Now {len(many)} tokens have to share jars of that size. What's left of “le”?",
         f"Forwards, “le” falls from {left[5]} to {far_on[-1][0]:.0%}: more words, less room each.",
         f"“chat” had {(back[1][1] + on[1][1]) / 2:.0%} of its own state, and has "
         f"{(back[0][1] + on[5][1]) / 2:.0%} of the context.",
         "What if the decoder could look at every state? That's attention.",
     ]
-    moves = {0: 3.2, 4: 1.4, 5: 1.4, 7: 3.6, 9: 2.6, 10: 3.6, 11: 3.6}
+    moves = {0: 3.2, 4: 1.4, 5: 1.4, 7: 3.6, 9: 3, 10: 3.6}
     for moment, caption in enumerate(told):
-        scene = Scene(caption, moves.get(moment, 1.9), moment in (0, 2, 6, 7, 8, 10, 12, 14))
+        scene = Scene(caption, moves.get(moment, 1.9), moment in (0, 2, 6, 7, 8, 9, 11, 13))
         if moment == 0:
             _narrow(scene, *short, written)
         elif moment < 7:
             _reading(scene, read, on, moment)
-        elif 7 < moment < 11:
+        elif moment in (8, 9):
             _words(scene, read, len(read))
-            _context(scene, *short, TALL if moment == 8 else PAIR, shares=moment == 8)
-            if moment > 8:
-                _translation(scene, ["<bos>", *written], *[(0, 2), (2, 7)][moment - 9])
-        elif 10 < moment < 13:
-            _lengths(scene, short, long, moment == 12)
+            _context(scene, *short, PAIR, shares=moment == 8)
+            if moment == 9:
+                _written(scene, written, sum(PAIR[0][1:]), 0.3)
+        elif moment in (10, 11):
+            _lengths(scene, short, long, moment == 11)
         else:
             _states(scene, *short, moment)
         yield scene
@@ -135,30 +133,36 @@ def _narrow(scene, read, back, on, written):
     _words(scene, read, 0)
     x, y, high = WHOLE
     both = [(one + other) / 2 for one, other in zip(back[0], on[-1], strict=True)]
-    for i, top, thick in _stacked(both, high, True):
+    for i, *box in _stacked(both, x, y, 140, high):
         come = {"x": PLACES[i] - 38, "y": READ_AT - 17, "width": 76, "height": 34}
-        scene.rect(f"whole {i}", x, y + top, 140, thick, COLOURS[i], round=1, line=0, start=come,
-                   when=(0.08 * i, 0.08 * i + 0.3))  # fmt: skip
-        scene.card(f"written {i}", PLACES[i], WRITE_AT, written[i], "ink", 74,
-                   start=(240, y + high), when=(0.55 + 0.05 * i, 0.75 + 0.05 * i))  # fmt: skip
+        when = 0.08 * i, 0.08 * i + 0.3
+        scene.rect(f"whole {i}", *box, COLOURS[i], start=come, when=when, **LAYER)
     scene.rect("whole jar", x - 3, y - 3, 146, high + 6, "none", "ink")
     scene.text("whole name", x - 12, y + 70, "context vector", bold=True, anchor="end")
     scene.text("whole size", x + 152, y + 70, "128 numbers", anchor="start")
-    for name, top in ("goes in", READ_AT + 24), ("comes out", y + high + 12):
-        scene.arrow(name, 240, top, 240, top + 54, start={})
+    scene.arrow("goes in", 240, READ_AT + 24, 240, READ_AT + 78, start={})
+    _written(scene, written, y + high, 0.5)
+
+
+def _written(scene, written, top, begin):
+    """Draw the translation: all its words come out of the context vector, one after the other."""
     scene.text("decoder", 6, 424, "the decoder writes", "muted", anchor="start", bold=True)
+    for i, (x, word) in enumerate(zip(PLACES, written, strict=True)):
+        turn = begin + (0.8 - begin) * i / 5
+        how = {"when": (turn, turn + 0.2)}
+        scene.arrow(f"from c {i}", 240 + 0.2 * (x - 240), top + 14, x, WRITE_AT - 22, **how)
+        scene.card(f"written {i}", x, WRITE_AT, word, "ink", 74, start=(240, top), **how)
 
 
 def _reading(scene, read, states, seen):
     """Draw the first reader: the word that goes in, and what it makes of the others."""
     _words(scene, read, seen)
     for i, state in enumerate(states[:seen]):
-        x, now = PLACES[i], i == seen - 1
+        x, now, left = PLACES[i], i == seen - 1, PLACES[i] - WIDE / 2
         if now:
-            _jar(scene, "", "forth", read, state, (x - WIDE / 2, JAR_AT, HIGH), i)
-        for k, top, thick in () if now else _stacked(state, HIGH, True):
-            scene.rect(f"was forth {i} {k}", x - WIDE / 2, JAR_AT + top, WIDE, thick, COLOURS[k],
-                       round=1, opacity=0.22)  # fmt: skip
+            _jar(scene, "", "forth", read, state, (left, JAR_AT, HIGH), i)
+        for k, *box in () if now else _stacked(state, left, JAR_AT, WIDE, HIGH):
+            scene.rect(f"was forth {i} {k}", *box, COLOURS[k], opacity=0.22, **LAYER)
         scene.text(f"left {i}", x, 308, f"{state[0]:.0%}", COLOURS[0], 20, bold=now, when=(0.2, 1))
         scene.text(f"evenly {i}", x, 334, f"{1 / (i + 1):.0%}", "muted", when=(0.2, 1))
     scene.text("blue", 6, 376, "blue: how much of the state is “le”", COLOURS[0], anchor="start")
@@ -169,18 +173,18 @@ def _reading(scene, read, states, seen):
 def _states(scene, read, back, on, moment):
     """Draw both readers' states: the second one makes its own; in the end, all are looked at."""
     _words(scene, read, len(read))
-    reads, looks = moment == 7, moment == 14
+    reads, looks = moment == 7, moment == 13
     for i, x in enumerate(PLACES):
         turn = 0.12 * (5 - i) if reads else 0.06 * i
         when = {"when": (turn, turn + 0.4)}
         for reader, states, left, last in ("back", back, x - 35, 0), ("forth", on, x, 5):
-            for k, top, thick in _stacked(states[i], HIGH, reader == "forth"):
+            for k, *box in _stacked(states[i], left, JAR_AT, WIDE / 2, HIGH, reader == "forth"):
                 come = {"y": JAR_AT + HIGH, "height": 0}
                 if reads:  # a word comes from its card, the others out of the state before
                     come = {"x": left + 79} if k > i else {"y": READ_AT - 17, "height": 34}
                 name = f"{reader} {k}" if i == last else f"was {reader} {i} {k}"  # has been there
-                scene.rect(name, left, JAR_AT + top, 35, thick, COLOURS[k], round=1, line=0,
-                           tint=1 if reads or k == i else 0.25, start=come, **when)  # fmt: skip
+                tint = 1 if reads or k == i else 0.25
+                scene.rect(name, *box, COLOURS[k], tint=tint, start=come, **when, **LAYER)
         name = {0: "back jar", 5: "forth jar"}.get(i, f"jar {i}")
         scene.rect(name, x - WIDE / 2 - 3, JAR_AT - 3, WIDE + 6, HIGH + 6, "none", "ink", **when)
         if reads:
@@ -207,11 +211,11 @@ def _states(scene, read, back, on, moment):
         scene.text(f"{name} way", x, 414, f"{half}: {WAYS[name]}", "muted", anchor="start")
 
 
-def _context(scene, read, back, on, boxes, name="", shares=False, dim=False):
+def _context(scene, read, back, on, boxes, name="", shares=False):
     """Draw the last states of both readers, and how much of each the first of its words is."""
     middle = (boxes[0][0] + boxes[1][0] + WIDE) / 2
     for reader, state, box in zip(("back", "forth"), (back[0], on[-1]), boxes, strict=True):
-        _jar(scene, name, reader, read, state, box, dim=dim)
+        _jar(scene, name, reader, read, state, box)
         x = box[0] + WIDE / 2
         scene.text(f"{name}{reader} way", x, box[1] - 10, WAYS[reader], "muted", room=96,
                    when=(0.5, 0.7))  # fmt: skip
@@ -226,20 +230,21 @@ def _context(scene, read, back, on, boxes, name="", shares=False, dim=False):
 
 
 def _lengths(scene, short, long, measured):
-    """Draw the jars of a short and a long sentence; in the end, only “le” is bright."""
+    """Draw the jars of a short and a long sentence, in which only “le” is bright."""
     scene.text("encoder", 6, 20, "the encoder reads", "muted", anchor="start", bold=True)
     for i, word in enumerate(long[0][:1] if measured else long[0]):
         scene.text(f"of many {i}" if i else "word 0", 48 + 96 * (i % 5), 48 + 26 * (i // 5), word,
                    "muted" if i else COLOURS[0], bold=True, when=(0.5, 0.62))  # fmt: skip
-    _context(scene, *short, BESIDE[0], shares=True, dim=measured)
-    _context(scene, *long, BESIDE[1], "long ", measured, True)
+    _context(scene, *short, BESIDE[0], shares=True)
+    _context(scene, *long, BESIDE[1], "long ", measured)
 
 
-def _jar(scene, name, reader, read, state, at, new=None, dim=False):
-    """Draw the state of a reader, which may have read a `new` word; only the first is not `dim`."""
+def _jar(scene, name, reader, read, state, at, new=None):
+    """Draw the state of a reader, which may have read a `new` word."""
     (x, y, high), many = at, len(read) > 6
-    moves = {"when": (0.48, 0.62) if y == BESIDE[0][0][1] else (0, 0.75)}  # when there is room
-    for i, top, thick in _stacked(state, high, reader == "forth"):
+    dim = y == BESIDE[0][0][1]  # all but the first word
+    moves = {"when": (0.48, 0.62) if dim else (0, 0.75)}  # when there is room
+    for i, *box in _stacked(state, x, y, WIDE, high, reader == "forth"):
         how, word = moves, moves
         if i == new:  # its card has been there, from which it comes
             how = {"when": (0.4, 1), "start": {"y": READ_AT - 17, "height": 34}}
@@ -247,45 +252,22 @@ def _jar(scene, name, reader, read, state, at, new=None, dim=False):
         elif many:  # poured from the words, one after the other
             start = {"x": 13 + 96 * (i % 5), "y": 36 + 26 * (i // 5), "height": 12, "opacity": 0.5}
             how = {"when": (0.6 + 0.01 * i, 0.8 + 0.01 * i), "start": start}
-        scene.rect(f"{name}{reader} {i}", x, y + top, WIDE, thick,
-                   "muted" if many and i else COLOURS[i], round=1, line=0,
-                   tint=0.25 + 0.2 * (i % 2) if dim and i else 1, **how)  # fmt: skip
-        inside = thick > 20  # the first word, which the film follows, is else named beside
+        colour, tint = "muted" if many and i else COLOURS[i], 0.25 + 0.2 * (i % 2)
+        scene.rect(f"{name}{reader} {i}", *box, colour, tint=tint if dim and i else 1, **LAYER,
+                   **how)  # fmt: skip
+        inside = box[3] > 20  # the first word, which the film follows, is else named beside
         if (inside and not dim) or (i == 0 and (inside or x < 400)):
             at = (WIDE / 2, "paper", "middle") if inside else (WIDE + 8, COLOURS[0], "start")
-            scene.text(f"{name}{reader} word {i}", x + at[0], y + top + thick / 2 + 6, read[i],
+            scene.text(f"{name}{reader} word {i}", x + at[0], box[1] + box[3] / 2 + 6, read[i],
                        at[1], anchor=at[2], bold=True, room=WIDE - 6, **word)  # fmt: skip
     scene.rect(f"{name}{reader} jar", x - 3, y - 3, WIDE + 6, high + 6, "none", "ink", **moves)
 
 
-def _translation(scene, said, before, done):
-    """Draw the decoder: at each step a copy of the context, its state, and the word it writes."""
-    scene.text("decoder", 6, 424, "the decoder writes", "muted", anchor="start", bold=True)
-    thin = ("ink", 2, 9)
-    for i in range(done):
-        x, part = 38 + 67.5 * i, 1 / (done - before)
-        turn = max(i - before, 0) * part
-        copied, made, end = turn + 0.45 * part, turn + 0.7 * part, turn + part
-        goes = {"when": (copied, made)}
-        scene.card(f"copy {i}", x, COPY_AT, "c", "ink", 40, height=28, start=(240, 160),
-                   when=(turn, copied))  # fmt: skip
-        scene.arrow(f"in {i}", x, COPY_AT + 16, x, STATE_AT - 14, *thin, **goes)
-        scene.card(f"state {i}", x, STATE_AT, f"s{'₀₁₂₃₄₅₆'[i]}", "ink", 40, height=26,
-                   start=(x, STATE_AT - 20), **goes)  # fmt: skip
-        if i:
-            scene.arrow(f"on {i}", x - 47, STATE_AT, x - 22, STATE_AT, *thin, **goes)
-            scene.arrow(f"word in {i}", x - 40, WRITE_AT - 18, x - 17, STATE_AT + 14, *thin, **goes)
-            scene.arrow(f"writes {i}", x, STATE_AT + 14, x, WRITE_AT - 19, *thin, when=(made, end))
-        if i or done > 1:
-            how = {"start": (x, STATE_AT), "when": (made, end)} if i else {"when": (0, 0.4)}
-            scene.card(f"said {i}", x, WRITE_AT, said[i], "ink", 62, full=0 < i == done - 1, **how)
-
-
-def _stacked(shares, high, forward):
-    """Return number, top and height of each layer, the word that was read first at the bottom."""
-    tops = [high * sum(shares[i + 1 :] if forward else shares[:i]) for i in range(len(shares))]
-    layers = zip(range(len(shares)), tops, shares, strict=True)
-    return [(i, top, high * share) for i, top, share in layers if share > 1e-4]
+def _stacked(shares, x, y, wide, high, forward=True):
+    """Return number and box of each layer in a jar, the word that was read first at the bottom."""
+    tops = [sum(shares[i + 1 :] if forward else shares[:i]) for i in range(len(shares))]
+    layers = enumerate(zip(tops, shares, strict=True))
+    return [(i, x, y + high * top, wide, high * part) for i, (top, part) in layers if part > 1e-4]
 
 
 # ---- lesson 02: the decoder looks back -----------------------------------------------------------
@@ -345,11 +327,10 @@ def _gaze(scene, read, written, weights, now):
                    start={"y": 62}, **turn)  # fmt: skip
         scene.text(f"h {j}", x, 135, STATES[j], "ink", start={"y": 83}, **turn)
         if weight >= BLANK:
-            scene.text(f"weight {j}", x, 106, f"{weight:.2f}", "result" if weight > SEEN else
-                       "muted", bold=weight > SEEN, **half)  # fmt: skip
+            scene.text(f"weight {j}", x, 106, f"{weight:.2f}", "result", bold=True, **half)
         end = LOOK_AT[0] + 0.12 * (x - LOOK_AT[0]), LOOK_AT[1] - 17
         scene.line(f"gaze {j}", [(x, 144), end], "result", round(max(14 * weight, 1.5), 1),
-                   opacity=1 if weight > SEEN else 0.35, start={"points": [*end, *end]},
+                   opacity=1 if weight >= BLANK else 0.35, start={"points": [*end, *end]},
                    when=drawn)  # fmt: skip
     if not last:
         scene.card("decoder", *LOOK_AT, "decoder", "key", 100, True)
