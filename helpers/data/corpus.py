@@ -35,19 +35,18 @@ class TextPair(NamedTuple):
     target: str
 
 
-def multi30k(split, source="fr", target="en") -> list[TextPair]:
-    """Read image captions and their translations; fetch them on first use.
+def multi30k(split) -> list[TextPair]:
+    """Read French image captions and their English translations; fetch them on first use.
 
     Parameters
     ----------
     split : {"train", "val", "test_2016_flickr"}
         29,000, 1,014 and 1,000 pairs.
-    source, target : {"en", "fr"}
 
     Raises
     ------
     ValueError
-        If there is no such split or language.
+        If there is no such split.
     ConnectionError
         If the files are not in the cache and cannot be fetched.
     OSError
@@ -58,14 +57,11 @@ def multi30k(split, source="fr", target="en") -> list[TextPair]:
     Elliott et al. (2016), "Multi30K: Multilingual English-German Image Descriptions"; French:
     Elliott et al. (2017), "Findings of the Second Shared Task on Multimodal Machine Translation".
     """
-    for language in (source, target):  # before anything is downloaded
-        if f"{split}.{language}" not in MULTI30K_SHA256:
-            raise ValueError(
-                f'Multi30k has the splits "train", "val", "test_2016_flickr" in "en" and "fr"; '
-                f"got split={split!r}, language {language!r}."
-            )
+    if f"{split}.fr" not in MULTI30K_SHA256:
+        known = '"train", "val", "test_2016_flickr"'
+        raise ValueError(f"Multi30k has the splits {known}; got split={split!r}.")
     sides = []
-    for language in (source, target):
+    for language in ("fr", "en"):
         name = f"{split}.{language}"
         path = cached_file(name + ".gz", MULTI30K, MULTI30K_SHA256[name])
         with gzip.open(path, "rt", encoding="utf-8") as lines:

@@ -1,9 +1,7 @@
 """A small synthetic drum kit, so that strokes can be listened to."""
 
-import io
-import wave
-
 import numpy
+from IPython.display import Audio
 
 from helpers.data.drums import VOICES
 
@@ -75,10 +73,4 @@ def listen(strokes, bpm, rate=RATE):
 
 def as_wav(samples, rate=RATE) -> bytes:
     """Write `samples` (n,) from -1 to 1, `rate` a second, as a WAV file of 16 bits a sample."""
-    memory = io.BytesIO()
-    with wave.open(memory, "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(rate)
-        file.writeframes((32767 * numpy.asarray(samples)).astype("<i2").tobytes())
-    return memory.getvalue()
+    return Audio(samples, rate=rate, normalize=False).data
