@@ -407,9 +407,12 @@ def test_the_patterns_widget_counts_what_its_mask_holds(causal):
 
 
 def test_the_ward_round_shows_a_symptom_counts_looks_and_judges_each_guess():
-    assert {name for name in ALL if chart(name)[1] is not None} == {n for n, *_ in WARD.values()}
+    assert {name for name in ALL if chart(name)[1] is not None} == {
+        one["name"] for one in WARD.values()
+    }
     widget, symptoms, orders = WardRound(), set(), set()
-    for letter, (name, _, opening, fault, *_, why) in WARD.items():
+    for letter, one in WARD.items():
+        name, opening, why = one["name"], one["opens"], one["why"]
         widget.patient = letter
         first, moved = widget.numbers["first"], widget.numbers["moved"]
         assert widget.module == opening
@@ -421,14 +424,14 @@ def test_the_ward_round_shows_a_symptom_counts_looks_and_judges_each_guess():
         looks = {0, first} - {opening}
         for number, widget.guess in enumerate(others, 1):
             shown = widget.describe()
-            assert f"With “{WARD[widget.guess][3]}”, {WARD[widget.guess][4]}" in shown
+            assert "With “{fault}”, {would}".format(**WARD[widget.guess]) in shown
             assert (f", {number} guess" in widget.svg, "✓" in widget.svg, why in shown) == (1, 0, 0)
         for widget.module in (0, first, first):
             assert max(map(len, widget.tell()[1:])) < 57  # one line each: the list stays there
         widget.guess = letter
         said = f"Found with {len(looks)} look{'s' * (len(looks) > 1)}, 6 guesses."
         assert widget.tell()[2] == said
-        assert f"Yes, “{fault}”. Why? {why}" in widget.describe()
+        assert f"Yes, “{one['fault']}”. Why? {why}" in widget.describe()
         assert all(words in widget.svg for words in (">mended<", ">before<", "✓"))
         *maps, code, judged = (sheet.height for sheet in widget.draw())
         assert max(*maps) + code + judged <= 600  # times 0.71: in all, where they all shrink

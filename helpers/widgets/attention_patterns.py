@@ -80,15 +80,9 @@ class AttentionPatterns(Explorer):
             way.append(int((mask[:, way[-1]] & (hops[end] == left)).nonzero()[-1]))
         meet = {p: layers_to_meet(mask) for p, mask in masks.items()}
         self.controls["layers"].last = min(meet[self.pattern], MOST)  # then the news is there
-        return {
-            "mask": mask,
-            "reached": met[self.layers],
-            "pairs": {p: int(mask.sum()) for p, mask in masks.items()},
-            "meet": meet,
-            "hops": hops,
-            "way": way,
-            "query": query,
-        }
+        pairs = {p: int(mask.sum()) for p, mask in masks.items()}
+        return {"mask": mask, "reached": met[self.layers], "pairs": pairs, "meet": meet,
+                "hops": hops, "way": way, "query": query}  # fmt: skip
 
     def _layers(self, n):
         return f"{n} layer{'s' if n != 1 else ''}"

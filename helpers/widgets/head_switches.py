@@ -143,14 +143,9 @@ class HeadSwitches(Explorer):
     def compute(self):
         loss, translations = self._measure(self.silent)
         whole, before = self._whole
-        return {
-            "loss": loss,
-            "whole": whole,
-            "translations": translations,
-            "before": before,
-            "changed": sum(map(str.__ne__, before, translations)),
-            "costs": self.costs() if self.alone else None,
-        }
+        changed = sum(map(str.__ne__, before, translations))
+        return {"loss": loss, "whole": whole, "translations": translations, "before": before,
+                "changed": changed, "costs": self.costs() if self.alone else None}  # fmt: skip
 
     def describe(self):
         loss, whole = (number(self.numbers[name]) for name in ("loss", "whole"))

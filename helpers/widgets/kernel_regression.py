@@ -64,14 +64,10 @@ class KernelRegression(Explorer):
         query = torch.tensor([self.query], dtype=torch.float64)
         estimate, weights = kernel_regression(query, self._keys, self._values, self.width)
         estimates, error = self._fit(self.width)
-        return {
-            "weights": weights[0],
-            "estimate": estimate.item(),
-            "estimates": estimates,
-            "effective": attention_entropy(weights).exp().item(),
-            "error": error,
-            "temperature": 2 * self.width**2,
-        }
+        effective = attention_entropy(weights).exp().item()
+        return {"weights": weights[0], "estimate": estimate.item(), "estimates": estimates,
+                "effective": effective, "error": error,
+                "temperature": 2 * self.width**2}  # fmt: skip
 
     def describe(self):
         x, estimate = number(self.query), number(self.numbers["estimate"])

@@ -61,7 +61,7 @@ def readable_next(tokens, candidates) -> list[str]:
 
 
 def odd_ones(before, now):
-    """Say of each piece of two sequences whether it has no counterpart in the other: two lists."""
+    """Say of each piece of `before` and of `now` whether the other lacks it: two lists."""
     marks = [one[0] for one in ndiff(before, now)]
     return [[mark == own for mark in marks if mark in (own, " ")] for own in "-+"]
 

@@ -174,14 +174,9 @@ class ScaleExplorer(Explorer):
         """Score this draw's keys and move one score; all draws were measured at the start."""
         drawn = self._scores(self.power, self.divide)[self.draw_number - 1]
         scores = drawn + self.push * torch.eye(N_KEYS)[self.key - 1]
-        return {
-            "width": 2**self.power,
-            "drawn": drawn,
-            "scores": scores,
-            "weights": scores.softmax(-1),
-            "gradient": scale_measurements(scores)["gradient"],
-            f"mean of {N_DRAWS}": self._curves[self.divide][self.power],
-        }
+        return {"width": 2**self.power, "drawn": drawn, "scores": scores,
+                "weights": scores.softmax(-1), "gradient": scale_measurements(scores)["gradient"],
+                f"mean of {N_DRAWS}": self._curves[self.divide][self.power]}  # fmt: skip
 
     def tell(self):
         """Say what this width does on average, and what the moved score did."""

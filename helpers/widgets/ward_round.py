@@ -3,6 +3,7 @@
 import functools
 import random
 import re
+import tomllib
 from difflib import unified_diff
 from pathlib import Path
 from textwrap import dedent, wrap
@@ -19,33 +20,8 @@ from helpers.widgets.readable import odd_ones
 from helpers.widgets.svg import PALE, Sheet, lines_of_text
 
 SHOWN = ("embedding", "self_attention", "cross_attention", "encoder", "output")
-# Those whose fault moves what it mustn't, by letters and words that don't give it away: the part
-# that shows it first, the fault, the grid that it makes, and why.
-WARD = {
-    "A": ("no mask", "falls too fast", 6, "no mask",
-          "every grid would be full from layer 1’s self-attention on, and later words have weight.",
-          "Without a mask, each output copies the very word that it should predict, and the loss "
-          "falls to nearly 0. After a late mask that word has no weight: nothing to copy."),
-    "B": ("its own keys", "always the same", 7, "wrong keys and values",
-          "no word of the source would change anything after cross-attention.",
-          "Cross-attention takes its keys and values from the target. So nothing of the source "
-          "ever reaches the decoder."),
-    "C": ("down the sentence", "fine maps", 1, "norm over the words",
-          "layer 1’s self-attention would be right, and all of layer 1 the first full grid.",
-          "The mean and the spread are taken over all words, later ones too, instead of over the "
-          "numbers of one word’s vector."),
-    "D": ("flipped", "cheats and forgets", 5, "mask inverted",
-          "outputs would ignore the words before their own, and change with those after it.",
-          "The mask hides what it should show, and shows what it should hide: the future."),
-    "E": ("heads", "only copies", 1, "heads scrambled",
-          "layer 1’s self-attention would show several staircases, and only later parts be full.",
-          "The reshape joins heads of different words, so each vector holds pieces of several."),
-    "F": ("too late", "too good", 1, "mask after softmax",
-          "every grid would be full from layer 1’s self-attention on, though later words have the "
-          "weight 0.",
-          "The mask sets later weights to 0, but only after the softmax has divided by a sum that "
-          "holds the later scores. They leak through that sum."),
-}  # fmt: skip
+# Those whose fault moves what it mustn't.
+WARD = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 UNSEEN = 20  # no module: a patient's opening view
 MOVED = 1e-5  # relative to the largest output
 ROW, LIST, MAP, FAULTS = 34, 238, 264, 284  # pixels: a module's height, and widths side by side
@@ -125,8 +101,8 @@ class WardRound(Explorer):
 
     def compute(self):
         """Count what was looked at and guessed before the fault was found; the opening is free."""
-        name, _, opening, *_ = WARD[self.patient]
-        modules, first = chart(name)
+        opening = WARD[self.patient]["opens"]
+        modules, first = chart(WARD[self.patient]["name"])
         self.module = min(opening if self.module == UNSEEN else self.module, len(modules) - 1)
         path, moved, may = modules[self.module]
         looks, guesses = self._notes[self.patient]
@@ -134,7 +110,7 @@ class WardRound(Explorer):
             looks |= {self.module} - {opening}
             guesses += [self.guess] * (self.guess not in ("", *guesses))
         ticks = {letter: " ✓" * (letter in self._notes[letter][1]) for letter in WARD}
-        patients = [(f"{one}: “{WARD[one][1]}”{tick}", one) for one, tick in ticks.items()]
+        patients = [(f"{one}: “{WARD[one]['noticed']}”{tick}", one) for one, tick in ticks.items()]
         self.choice("patient", "Patient", patients)
         seen, said = len(looks), len(guesses)
         counted = f"{seen} look{'s' * (seen != 1)}, {said} guess{'es' * (said != 1)}"
@@ -160,16 +136,16 @@ class WardRound(Explorer):
         elif not self.numbers["path"]:
             asked = "Where does it begin? Look at a part."
         said = f"{'Mended, ' * found}{said}."
-        return f"“{ALL[WARD[self.patient][0]].complaint}”", said[0].upper() + said[1:], asked
+        return f"“{ALL[WARD[self.patient]['name']].complaint}”", said[0].upper() + said[1:], asked
 
     def _judged(self):
         """Say what the grid would be if the guess were right, or why it is; nothing without one."""
         if not self.guess:
             return ()
-        *_, fault, would, why = WARD[self.guess]
+        guess = WARD[self.guess]
         if self.numbers["found"]:
-            return f"Yes, “{fault}”. Why?", why
-        return f"No. With “{fault}”,", would
+            return f"Yes, “{guess['fault']}”. Why?", guess["why"]
+        return f"No. With “{guess['fault']}”,", guess["would"]
 
     def draw(self):
         """Draw the parts, what the chosen one depends on, and the faults or the mended lines."""
@@ -202,7 +178,7 @@ class WardRound(Explorer):
         sheet.text(FAULTS, 16, self.numbers["counted"], GREY, anchor="end")
         order = random.Random(f"ward {self.patient}").sample(list(WARD), len(WARD))
         for i, letter in enumerate(order):
-            y, chosen, fault = 27.5 + ROW * i, letter == self.guess, WARD[letter][3]
+            y, chosen, fault = 27.5 + ROW * i, letter == self.guess, WARD[letter]["fault"]
             tried = " ✗" * (letter in self._notes[self.patient][1])
             sheet.rect(0, y, FAULTS, ROW - 3, BLUE if chosen else PALE, round=4)
             sheet.text(8, y + 21, fault + tried, "white" if chosen else INK)
@@ -235,7 +211,7 @@ class WardRound(Explorer):
 
     def _draw_code(self):
         """Draw what mending changes in the patient's text."""
-        lines = _difference(WARD[self.patient][0])
+        lines = _difference(WARD[self.patient]["name"])
         sheet = Sheet(CODE, PITCH * len(lines) + 4)
         for i, (sign, tokens) in enumerate(lines):
             line, colour = {"-": ("line-through", ORANGE), "+": ("underline", GREEN)}.get(
