@@ -873,7 +873,7 @@ def test_in_jupyterlab_a_heads_matrix_and_a_scores_parts_are_sent_when_asked_for
     pairs.click()
     expect(grid).to_have_count(1)
     expect(page.locator(".mm-words")).to_contain_text(
-        "All 42 pairs make 5.55; a layer’s heads are one part."
+        "All 42 pairs make 5.55: blue adds, orange takes away. Framed"
     )
     page.keyboard.press("Escape")
     compared = page.get_by_role("button", name="Compare with “court”")

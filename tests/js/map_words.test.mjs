@@ -54,13 +54,13 @@ test("why a weight is what it is stays true where parts cancel", () => {
   const several = grouped({ names: ["token", "1.2", "1.ff"], keys: ["token", "1.ff"], pairs: [[0, 0.5], [0.4, 2.2], [0.5, 0.6]], mean: Array(3).fill([0, 0]) }, ["encoder", "decoder"]);
   assert.match(sayWhy(several), /one pair: encoder layer 1’s self-attention in the query with decoder layer 1’s feed-forward in the key makes 2\.20, all other pairs 2\.00\.$/); // more than half decides
   const equal = grouped({ names: ["token", "position", "1.ff"], pairs: Array(3).fill([0.5, 0.5, 0.5]), mean: Array(3).fill([0, 0, 0]) });
-  assert.equal(sayWhy(equal, ["“a”", "“b”"], true), "No pair alone decides why “a” scores “b” above an average key. The largest parts, almost equal: all of the query with the token “b” makes 1.50, all of the query with the position of “b” 1.50, all else 1.50. Other keys score higher still.");
+  assert.equal(sayWhy(equal, ["“a”", "“b”"], true), "“a” scores “b” above an average key: the largest parts are the token “b”, 1.50 and the position of “b”, 1.50; all else makes 1.50. Other keys score higher still.");
   // Two pairs that are the largest but not half of what speaks for the key don't decide.
   const many = grouped({ names: ["token", "position", "1.ff"], pairs: [[0.55, 0.3, 0.3], [0.4, 0.46, 0.3], [0.4, 0.3, -2.3]], mean: Array(3).fill([0, 0, 0]) });
-  assert.match(sayWhy(many), /^No pair alone decides why the query looks at the key\. The largest part/);
+  assert.match(sayWhy(many), /^the query looks at the key: the largest part/);
   // What takes most away is told by its bar: of either side, and not where all bars go one way.
-  assert.equal(sayAgainst(grouped({ ...cells, pairs: [[1.5, 0.5], [-2, 1]] }), ["“la”", "“avec”"]), "Grey bars count against it, most of all the position of “la” (−1.00).");
-  assert.equal(sayAgainst(equal), "No bar counts against it.");
+  assert.equal(sayAgainst(grouped({ ...cells, pairs: [[1.5, 0.5], [-2, 1]] }), ["“la”", "“avec”"]), "Blue adds, orange takes away, most of all the position of “la” (−1.00).");
+  assert.equal(sayAgainst(equal), "Blue adds, orange takes away: here none does.");
   const cross = grouped({ names: ["token", "10.self.2", "10.cross.b"], keys: ["12.3", "12.ff"], pairs: [[0, 1], [2, 0], [0, 0]], mean: [[0, 0], [0, 0], [0, 0]] });
   assert.deepEqual([cross.rows, cross.cols], [["token", "layer 10, self-attention", "layer 10, cross-attention"], ["layer 12, self-attention", "layer 12, feed-forward"]]);
   assert.deepEqual([...cross.sums], [0, 1, 1, 2, 0, 2, 0, 0, 0, 2, 1, 3]);

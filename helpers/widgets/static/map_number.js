@@ -81,7 +81,7 @@ export function numberScene(where, place, width, room) {
         ? `${scores}, more than any other, and ${takes}.`
         : `${scores}; “${keys[best]}” scores higher and ${takes}.`;
   else
-    scene.hint = `${chosen ? why : ""}${where.splits ? `What decides this score: the tokens${where.layer ? ", their positions or an earlier layer" : " or their positions"}? Guess, then press “Why this weight?”` : `Click on a ${stack.image ? "patch of the picture" : "token below"} to see another key.`}`;
+    scene.hint = `${chosen ? why : ""}${where.splits ? `Its tokens${where.layer ? ", their positions or an earlier layer" : " or their positions"}: press “Why this weight?” to see what decides this score.` : `Click on a ${stack.image ? "patch of the picture" : "token below"} to see another key.`}`;
   return scene;
 }
 

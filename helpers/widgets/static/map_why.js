@@ -1,6 +1,6 @@
 // The map, why a weight: its score, split exactly by what wrote the query and what wrote the key.
 
-import { inkOn } from "./colour.js";
+import { inkOn, rgb } from "./colour.js";
 import { cornerButton } from "./map_number.js";
 import { colourOf } from "./map_paint.js";
 import { FINGER, NARROW, Scene, brief, number } from "./map_scene.js";
@@ -33,6 +33,10 @@ function plainly(group, token, side, stack) {
   const [layer, kind] = group.split(", ");
   return kind ? `${stack} ${layer}’s ${kind} in the ${side}` : `what ${group} add to the ${side}`;
 }
+
+// One part: a row or a column, with all of the other side.
+const partIn = ({ rows, cols, stacks: [one, other] }, query, key, { row, col }) =>
+  rows[row] ? plainly(rows[row], query, "query", one) : plainly(cols[col], key, "key", other);
 
 // A pair of groups, or all of a row or of a column.
 const pairIn = ({ rows, cols, stacks: [one, other] }, query, key, { row, col }) =>
@@ -85,32 +89,32 @@ function decisive(found) {
   return { near, paired, told, query: told.map(({ row }) => rows[row]), key: told.map(({ col }) => cols[col]) };
 }
 
-// Of the parts' own bars, the one that takes away most, in words.
+// What the colours say, and of the bars the one that goes most against the sum.
 export function sayAgainst({ rows, cols, sums, above, stacks: [one, other] }, [query, key] = ["", ""]) {
-  const parts = partsOf({ rows, cols, sums });
-  const named = (i, token, side, stack) => parts[i].map(([name, sum]) => [plainly(name, token, side, stack), sum]);
-  const all = [...named(0, query, "query", one), ...named(1, key, "key", other)];
-  const [name, sum] = all.reduce((a, b) => (a[1] * Math.sign(above) <= b[1] * Math.sign(above) ? a : b));
-  return cents(sum) * above < 0
-    ? `Grey bars count against it, most of all ${name} (${number(sum)}).`
-    : "No bar counts against it.";
+  const [ofQuery, ofKey] = partsOf({ rows, cols, sums });
+  const all = [
+    ...ofQuery.map(([name, sum]) => [plainly(name, query, "query", one), sum]),
+    ...ofKey.map(([name, sum]) => [plainly(name, key, "key", other), sum]),
+  ];
+  const [name, sum] = all.reduce((a, b) => ((a[1] - b[1]) * above <= 0 ? a : b));
+  const colours = above > 0 ? "Blue adds, orange takes away" : "Orange takes away, blue adds";
+  return cents(sum) * above < 0 ? `${colours}, most of all ${name} (${number(sum)}).` : `${colours}: here none does.`;
 }
 
 // What decides, in a plain sentence.
 export function sayWhy(found, [query, key, other] = ["the query", "the key"], little = false) {
   const { above } = found;
   const { told, paired } = decisive(found);
-  const [first, second] = told.map((cell) => [pairIn(found, query, key, cell), number(cell.sum)]);
+  const [first, second] = told.map((cell) => [(paired ? pairIn : partIn)(found, query, key, cell), number(cell.sum)]);
   const below = above > 0 && little;
   const does = below
     ? `${query} scores ${key} ${other ? `higher than ${other}` : "above an average key"}`
     : `${query} looks ${above < 0 ? "less " : other ? "more " : ""}at ${key}${other ? ` than at ${other}` : ""}`;
   const still = below && !other ? " Other keys score higher still." : "";
   const rest = `${number(cents(above) - sumOf(told))}.${still}`;
-  const makes = `${first[0]} makes ${first[1]}, ${second ? `${second.join(" ")}, ` : ""}all`;
-  return paired
-    ? `${does} mainly because of ${second ? "two pairs, almost equally" : "one pair"}: ${makes} other pairs ${rest}`
-    : `No pair alone decides why ${does}. The largest ${second ? "parts, almost equal" : "part"}: ${makes} else ${rest}`;
+  if (paired)
+    return `${does} mainly because of ${second ? "two pairs, almost equally" : "one pair"}: ${first.join(" makes ")}, ${second ? `${second.join(" ")}, ` : ""}all other pairs ${rest}`;
+  return `${does}: the largest ${second ? "parts are" : "part is"} ${first.join(", ")}${second ? ` and ${second.join(", ")}` : ""}; all else makes ${rest}`;
 }
 
 // What each of the query's parts adds with all of the key's, and the other way round: [name, sum].
@@ -220,7 +224,7 @@ function addsUp(scene, { shown, ends }, color, stack, [x, y], { pitch, wide: wid
   const title = fitting(words, width / 1.1);
   const end = y + 22 + pitch * (shown.length + 1);
   scene.paint((p) => {
-    p.text(title, x, y + 8, { size: 13, weight: 650, color: p.theme[color] });
+    p.text(title, x, y + 8, { size: 13, weight: 650 });
     if (names) p.box(at(0) - 0.5, y + 20, 1, end - y - 20, { fill: p.theme.edge, radius: 0 });
   });
   const rows = [...shown, ["together", ends.at(-1)]].map(([name, value], i) => {
@@ -233,7 +237,7 @@ function addsUp(scene, { shown, ends }, color, stack, [x, y], { pitch, wide: wid
       if (names) p.text(name, left - 8, middle, { ...style, most: names - 12 });
       else p.text(name, left, middle - up, { ...style, align: "left" });
       p.text(number(value), x + width - 7, middle - up, style);
-      const fill = p.theme[sum ? "ink" : value * ends.at(-1) < 0 ? "muted" : color];
+      const fill = sum ? p.theme.ink : rgb(p.theme.signed[value < 0 ? 56 : 200]);
       const [start, long] = [Math.min(from, to), Math.max(1, Math.abs(to - from))];
       p.box(start, middle + up - thick / 2, long, thick, { fill, radius: 2 });
       if (!sum && names) p.box(to - 0.5, middle + thick / 2, 1, pitch - thick, { fill: p.theme.muted, radius: 0 });
@@ -336,11 +340,11 @@ function pairsOf(scene, found, [query, key], pressed) {
   };
   scene.grid([label, top, n * cell, m * high], one, "Parts of the score, added up by groups", tell);
   scene.beat(
-    "A score is a sum over pairs of parts, here added up by groups. What all keys share is left out, because a softmax doesn’t see it.",
+    "A score is a sum over pairs of parts, here added up by groups: a layer’s heads are one. What all keys share, such as W_K’s bias, is left out, because a softmax doesn’t see it.",
     ...rows.slice(0, -1).map((_, i) => [label, top + i * high, (n - 1) * cell, high]),
   );
-  const most = near.map((cell) => `${pair(cell)}, ${number(cell.sum)}`).join("; ");
-  scene.hint = `All ${(m - 1) * (n - 1)} pairs make ${number(found.above)}; a layer’s heads are one part. The biases of LayerNorm and W_K, the same in every key, are left out. Framed, what ${found.above < 0 ? "lowers" : "adds"} most: ${most}.`;
+  const most = `${pair(near[0])}, ${number(near[0].sum)}${near.length > 1 ? ` (${near.length - 1} more nearly as large)` : ""}`;
+  scene.hint = `All ${(m - 1) * (n - 1)} pairs make ${number(found.above)}: blue adds, orange takes away. Framed, the largest: ${most}.`;
   scene.beat(scene.hint, [0, 0, width, scene.height]);
   return scene;
 }
