@@ -1131,4 +1131,10 @@ def test_after_its_cell_has_run_the_whole_map_is_in_view(open_notebook):
     )
     assert in_view.json_value() is True
     assert page.locator(".mm").bounding_box()["x"] > 250  # the file browser is beside it
+    # Where its lower end is out of sight, the words and the buttons stay in view.
+    page.locator(".jp-WindowedPanel-outer").evaluate("panel => panel.scrollTo(0, 0)")
+    page.wait_for_function("document.querySelector('.mm').getBoundingClientRect().bottom > 810")
+    for part in (".mm-words", ".mm-tour", ".mm-player"):
+        box = page.locator(part).bounding_box()
+        assert box["y"] + box["height"] <= 800
     page.evaluate("jupyterapp.shell.collapseLeft()")

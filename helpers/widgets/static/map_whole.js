@@ -13,7 +13,7 @@ import { clamp, marksIn, textWidth } from "./text.js";
 // Room for a line of words above a stack.
 export const HEAD = 22;
 // Between encoder and decoder, where the memory's line runs.
-const GAP = 62;
+const GAP = 54;
 // Room for the names of a layer's parts, below it.
 const UNDER = 20;
 // What the likeliest tokens need beside the last layer.
@@ -28,7 +28,7 @@ function measures(model, width, room, spare, small) {
   const [above, under] =
     two || narrow ? [HEAD, UNDER] : [HEAD + (model.guesses.length ? 38 + clamp(room * 0.1, 46, 64) : 14), UNDER + 20];
   const key = keyOf(model, width);
-  const free = room - above - under - 7 - (two ? GAP + HEAD : 0) - key.height;
+  const free = room - above - under - 10 - (two ? GAP + HEAD : 0) - key.height;
   const rows = model.stacks.reduce((sum, one) => sum + one.n, 0);
   const even = Math.min(free / rows, two ? (free - ANSWER) / model.encoder.n : free);
   // The whole model is in view, and takes what is to spare for its names; rows for fingers scroll.
@@ -37,7 +37,7 @@ function measures(model, width, room, spare, small) {
   const named = even < LEAST ? room12 : Math.min(room12, Math.ceil(even));
   const least = width < SLIM && coarse ? FINGER : named >= LEAST && !model.image ? named : 2.5;
   // Of a picture's rows none is pressed by a finger: its patches are.
-  const whole = even < LEAST ? even : Math.floor(even);
+  const whole = even < 12 ? even : Math.floor(even);
   const fitted = narrow ? (model.image ? 6 : FINGER) : clamp(whole, least, two ? 26 : 46);
   // Several names share a line.
   const close = !model.image && perLine(fitted) > 1;
@@ -121,7 +121,7 @@ export function wholeScene(model, width, room, rows, { current, spare, query, sm
     if (stack === encoder && !stack.answers) memory(scene, model, m);
     if (stack === decoder && encoder) pipes(scene, model, m);
     if (stack.answers) answer(scene, model, stack, m, n, current);
-    scene.height = Math.max(scene.height, stack.bottom + m.under + 7);
+    scene.height = Math.max(scene.height, stack.bottom + m.under + 10);
     top = stack.bottom + GAP + HEAD;
   }
   // All layers are named the same way.
@@ -331,7 +331,7 @@ function namesBelow(scene, sublayers, y, [from, to], lines) {
       });
     return words.forEach(({ lines, wide, x }) =>
       lines.forEach((line, i) => {
-        scene.note(line, x + wide / 2, y + 12 * i - 4 * (lines.length - 1), "center");
+        scene.note(line, x + wide / 2, y + 12 * i - 4 * (below - 1), "center");
       }),
     );
   }
