@@ -698,7 +698,7 @@ def test_a_vits_picture_is_its_tokens_and_its_answer_a_class(offline):
         expect(page.locator(".mm-words")).to_contain_text(told)
     slider.fill("0")
     page.get_by_role("button", name="Play (P)").click()  # it runs, though nothing is written
-    expect(page.locator(".mm-moment")).to_have_text(re.compile("^3/"))
+    expect(page.locator(".mm-moment")).to_have_text(re.compile("^3/"), timeout=15_000)
     page.get_by_role("button", name="Pause (P)").click()
     page.keyboard.press("Escape")
     best = trace.candidates[0][0]

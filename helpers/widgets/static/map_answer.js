@@ -24,8 +24,8 @@ export function answer(scene, model, stack, m, rows, row) {
   const width = right - left;
   const pitch = clamp(height / found.length, 34, 40);
   const y0 = stack.y(row, last);
-  // Where a token is drawn, the temperature's slider lies above.
-  const low = model.sums && model.kind === "GPT" ? top + 28 : top;
+  // Where a token is drawn, the temperature's slider lies above, if there is room.
+  const low = model.sums && model.kind === "GPT" && width > 72 ? top + 28 : top;
   if (low > top) scene.slot = [left - 2, top, width + 4];
   const first = clamp(y0 - pitch * 0.6, low, Math.max(low, top + height - found.length * pitch));
   // Below slim rows the mean has room for its words.

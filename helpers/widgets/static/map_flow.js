@@ -36,16 +36,14 @@ export const rowAt = (model, beat) =>
 export const beatAt = (model, rows) =>
   (model.recurrent ? 0 : beatsBefore(model) - 1) + stepOf(model) * (model.recurrent ? rows : rows - model.given + 1);
 
-// How long a beat of playing moves, and then rests, in milliseconds: up to the first word that is
-// written, in a GPT, a recurrent pair and inside a part, as long as one reads its words; later as long
-// as one reads a word. What comes row by row takes its time.
+// How long a beat of playing moves, and then rests, in milliseconds: as long as one reads its words; of
+// a translation, after its first word, as long as one reads a word. What comes row by row takes its time.
 export function paceOf(view) {
   const { trace, place, beat, scene } = view;
   const { moves = [], rects = [], words = "" } = scene.beats[beat] || {};
-  if (!place && !(trace.decoder || trace.recurrent)) return [moves.length ? 1800 : 900, 400];
-  const first = place || trace.kind === "GPT" ? Infinity : beatsBefore(trace);
+  const first = !place && trace.encoder && trace.decoder ? beatsBefore(trace) : Infinity;
   const lasts = moves.length ? 2000 : place ? Math.max(700, 300 * rects.length) : 700;
-  if (beat <= first || trace.recurrent) return [lasts, Math.max(500, 300 * words.split(" ").length - lasts)];
+  if (beat <= first) return [lasts, Math.max(500, 300 * words.split(" ").length - lasts)];
   const slow = clamp(16 / (scene.beats.length - first), 0.5, 1);
   return [900 * slow, 450 * slow];
 }
@@ -341,7 +339,7 @@ export function followed(scene, model, follow, reach = Infinity) {
       if (stack.image || (m.narrow && !cross)) continue;
       const { x: from, top } = stack.blocks[i + 1];
       const pipe = sublayers.find(({ enters }) => enters)?.enters;
-      const end = (pipe || from) + m.module - 10;
+      const end = (pipe || from) + m.module - 4;
       // Beside the memory's line, beside the layer's name, or above it where there is no other stack.
       if (m.narrow) words.push([named, "key", [pipe + 5, top - 12, m.width]]);
       else if (m.above > 30) words.push([named, "query", [from, top - 26, end]]);

@@ -104,8 +104,13 @@ export function verdicts(scene, { guesses, choices, reads, right }, { blocks, la
   const [, { x, top }] = blocks;
   const fits = (size) => guesses.every(([token]) => 1.12 * textWidth(marked(token), size) < m.module - 9);
   const size = [20, 17, 16, 15, 14, 13].find(fits) || 12;
-  const lines = guesses.map(([token]) => (fits(size) ? [marked(token)] : marked(token).split(" ")));
-  const [base, first] = [top - 42, fits(size) ? 15 : 9];
+  // On one line, or the mark with the first word, or the mark alone.
+  const lines = guesses.map(([token]) => {
+    const all = marked(token).split(" ");
+    const n = [all.length, 2, 1].find((n) => 1.12 * textWidth(all.slice(0, n).join(" "), size) < m.module - 3) || 1;
+    return fits(size) ? [marked(token)] : [all.slice(0, n).join(" "), ...all.slice(n)];
+  });
+  const [base, first] = [top - 42, fits(size) ? 15 : 12];
   const high = base - first - 5 - 12 * Math.max(...lines.map((each) => each.length));
   const points = guesses.map(([, share], i) => [layers[i].out + 3, base - high * share]);
   const list = m.side + 54;
