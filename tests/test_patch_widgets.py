@@ -28,7 +28,8 @@ def make(wardrobe):
 
 def test_it_keeps_what_every_explorer_promises(make):
     assert check_the_still_picture(make()) <= 480
-    check_that_every_change_shows(make(), {"picture": 2, "layer": 2, "head": 1, "token": 5})
+    changes = {"picture": 2, "layer": 2, "head": 1, "token": 5, "untrained": True, "every": True}
+    check_that_every_change_shows(make(), changes)
 
 
 def test_the_rows_are_those_of_the_two_models(make, wardrobe):
@@ -54,24 +55,42 @@ def test_the_rows_are_those_of_the_two_models(make, wardrobe):
 
 
 def test_only_what_is_outside_the_band_of_random_models_counts_as_a_difference(make):
-    widget = make()
+    widget = make(every=True)
     parts = widget.numbers["parts"]
     assert parts.equal(make().numbers["parts"])  # seeded
-    here = parts[:, 0, -1]  # layer 1, the average of heads
+    here = parts[:, 0, -1]  # layer 1, the mean of heads
     low, high = here[1].item(), here[-1].item()
-    size = high - low
-    cases = (0, "No clear"), (1, "barely"), (2 + size // 10, "A little"), (size, "Clearly below")
-    for off, said in cases:
-        here[0] = low - off
+    cases = (low - 1, "All more", "↓"), (high + 1, "All less", "↑"), (low, "needs no training", "")
+    for part, said, arrow in cases:  # one rule, for words and arrows
+        here[0] = part
+        assert f"20 untrained models: {low} to {high}%" in widget.tell()[1]
         assert said in widget.tell()[1]
-        arrow = f">{here[0]}↓<" in widget.draw()[1].to_svg()
-        assert arrow == (off > 1)
-    here[0] = 2 * high
-    assert "Far above: training moved it there. Press a patch." in widget.tell()[1]
-    assert f">{here[0]}↑<" in widget.draw()[1].to_svg()
-    assert len(clicks(widget)) == 4 * 4 + 2 * 4  # a target per patch and per map
+        assert f">{part}{arrow}<" in widget.draw()[1].to_svg()
+    assert len(clicks(widget)) == 4 * 4 + 1 + 2 * 4  # a target per token and per head
     send(widget, set={"layer": 2, "head": ROLLOUT}, number=1)
     assert (widget.layer, widget.head) == (2, ROLLOUT)
+    assert "follows weights through layers 1 to 2" in widget.tell()[1]
+
+
+def test_the_median_of_the_untrained_models_is_shown_on_request(make):
+    widget = make(picture=1, layer=2, head=1)
+    parts = widget.numbers["parts"][:, 1, 1].tolist()
+    trained = widget.draw()[0].to_svg()
+    assert f"puts {parts[0]}% of its weight" in widget.tell()[0]
+    widget.untrained = True
+    assert f"puts {parts[11]}% of its weight" in widget.tell()[0]
+    assert widget.tell()[1].startswith("The median of 20 untrained models")
+    drawn = widget.draw()[0].to_svg()
+    assert re.findall("weight [0-9.]+", drawn) != re.findall("weight [0-9.]+", trained)
+    scale = re.findall(r">(\S+) weight<", drawn)
+    assert scale == re.findall(r">(\S+) weight<", trained)  # one for both
+
+
+def test_only_the_last_pictures_weights_are_kept(make):
+    widget = make()
+    widget.picture = 2
+    assert widget._known[0] == 2
+    assert widget._known[1] is widget._maps()
 
 
 def test_the_patches_that_count_are_outlined_and_the_rule_is_in_view(make):
@@ -79,23 +98,20 @@ def test_the_patches_that_count_are_outlined_and_the_rule_is_in_view(make):
     bright = widget.pictures.images[1].float().view(4, 7, 4, 7).mean((1, 3))
     shown = widget.numbers["shown"].view(4, 4)
     assert shown.equal(bright > bright.max() / 10)
-    edges = len(re.findall(r'width="2.5" height="63.0"|width="63.0" height="2.5"', widget.svg))
+    edges = len(re.findall(r'width="2.5" height="70.0"|width="70.0" height="2.5"', widget.svg))
     alone = torch.nn.functional.pad(shown, (1, 1, 1, 1)).int()
     assert edges == sum(alone.diff(dim=dim).abs().sum().item() for dim in (0, 1))
     assert "counts as pullover: more than a" in widget.svg
-    assert widget.svg.count(" fills<") == 1  # one scale, said once
 
 
 def test_a_patch_can_be_clicked_and_the_class_token_asked_again(make):
     widget = make()
-    assert clicks(widget)[:16] == [{"token": i} for i in range(1, 17)]
+    assert clicks(widget) == [{"token": i} for i in [*range(1, 17), 0]]
     send(widget, set=clicks(widget)[6], number=1)
     assert widget.token == 7
-    assert "row 2, column 3" in widget.tell()[0]
-    assert not widget.controls["Class token"].described()["pressed"]
-    widget.controls["Class token"].click()
+    assert "patch 2, 3 puts" in widget.tell()[0]
+    send(widget, set=clicks(widget)[-1], number=2)
     assert widget.token == 0
-    assert widget.controls["Class token"].described()["pressed"]
     widget = make(picture=9, layer=9, head=9, token=99)  # what is out of reach comes within it
     assert (widget.picture, widget.layer, widget.head, widget.token) == (2, 2, 1, 16)
 

@@ -12,15 +12,14 @@ from helpers.widgets.colours import LIGHT
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import PALE, Sheet, number, track
 
-BOX, LARGE = 280, 252  # pixels of a picture's side on the page, cut and looked at
+BOX, LARGE = 280, 280  # pixels of a picture's side on the page, cut and looked at
 DRAWN = LinearSegmentedColormap.from_list("drawn", [LIGHT["paper"], LIGHT["ink"]])
 GREYS = LinearSegmentedColormap.from_list("greys", ["black", "white"])
 SIDES = 2, 4, 7, 14  # of a patch, in pixels of the picture
 IN_ROW = 12  # tokens of the row that are shown at once
 BAR, FRAME = 374, LIGHT["field"]  # of the sides to press: pixels that two take, and their edge
 AVERAGE, ROLLOUT = -1, -2  # what can stand in for a head
-SECOND = 264  # pixels: where the random model's map begins
-RANDOM, CLEAR, LITTLE = 20, 0.1, 0.3  # models to compare with; of their range, outside it
+RANDOM = 20  # models to compare with
 
 
 def _named(pictures):
@@ -161,7 +160,9 @@ class PatchCutter(Explorer):
 
 
 class PatchAttention(Explorer):
-    """Click a patch and see where it attends; beside it, the median of 20 models never trained.
+    """See where a patch attends in a picture, and how much of that 20 untrained models do too.
+
+    What lies outside all their percentages counts as a difference, and nothing else does.
 
     Parameters
     ----------
@@ -170,13 +171,16 @@ class PatchAttention(Explorer):
         The ones to choose from.
     **state : traits
         `picture` (int), `layer` (int, from 1), `head` (int; −1 is the average of the heads, −2 the
-        rollout of all layers up to this one) and `token` (int; 0 is the class token).
+        rollout of all layers up to this one), `token` (int; 0 is the class token), `untrained`
+        (bool, show the median of the untrained models instead) and `every` (bool, list all heads).
     """
 
     picture = traitlets.Int(0, min=0).tag(state=True)
     layer = traitlets.Int(1, min=1, max=12).tag(state=True)
     head = traitlets.Int(AVERAGE, min=ROLLOUT).tag(state=True)
     token = traitlets.Int(0, min=0).tag(state=True)
+    untrained = traitlets.Bool(False).tag(state=True)
+    every = traitlets.Bool(False).tag(state=True)
 
     def __init__(self, wardrobe, pictures, **state):
         self.pictures, self._known = pictures, (None, None)
@@ -196,8 +200,11 @@ class PatchAttention(Explorer):
 
     def build(self):
         self.choice("picture", "Picture", _named(self.pictures))
-        ask = "Ask from the class token"
-        self.button("Class token", lambda _: self.take({"token": 0}), ask, lambda: not self.token)
+        self.choice("layer", "Layer", range(1, self._n_layers + 1))
+        heads = [(str(i + 1), i) for i in range(self._n_heads)]
+        self.choice("head", "Head", [*heads, ("mean", AVERAGE), ("rollout", ROLLOUT)])
+        self.switch("untrained", "Untrained")
+        self.switch("every", "Every head")
 
     def compute(self):
         """Take the chosen token's rows out of all maps of all models, and the chosen map's."""
@@ -228,128 +235,112 @@ class PatchAttention(Explorer):
     def _label(self):
         return CLASSES[self.pictures.labels[self.picture]]
 
-    def _named_map(self, layer, head):
-        words = {AVERAGE: "average of heads", ROLLOUT: "rollout up to here"}
-        return f"layer {layer}, {words.get(head, f'head {head + 1}')}"
+    def _named_head(self, layer, head):
+        words = {AVERAGE: f"Layer {layer}, mean of heads", ROLLOUT: f"Rollout to layer {layer}"}
+        return words.get(head, f"Layer {layer}, head {head + 1}")
 
-    def _moved(self, layer, head):
-        """Measure how far a part is above all untrained ones, or below (< 0), in their ranges."""
+    def _against(self, layer, head):
+        """Return the trained model's percentage, the least and the most of the untrained ones."""
         part, low, *_, high = self.numbers["parts"][:, layer - 1, head].tolist()
-        return (max(part - high, 0) - max(low - part, 0)) / max(high - low, 1)
-
-    def describe(self):
-        return f"{' '.join(self.tell())} The map: {self._named_map(self.layer, self.head)}."
+        return part, low, high, "↑" if part > high else "↓" if part < low else ""
 
     def tell(self):
         """Say how much of the weight lies on what is shown, and how much that means."""
-        part, low, *_, high = self.numbers["parts"][:, self.layer - 1, self.head].tolist()
-        moved = self._moved(self.layer, self.head)
+        part, low, high, way = self._against(self.layer, self.head)
         row, column = divmod(self.token - 1, self._grid)
-        where = f"patch in row {row + 1}, column {column + 1}" if self.token else "class token"
-        side, moves = ("above", "there") if moved > 0 else ("below", "away")
-        then = f"Press {'another map' if self.token else 'a patch'}."
-        way = f"{'Far' if abs(moved) > 1 else 'Clearly'} {side}: training moved it {moves}. {then}"
-        if not moved:
-            way = "No clear difference from theirs. Press a cell marked ↑ or ↓."
-        elif abs(moved) <= CLEAR:  # one of 21 is always the last, by chance
-            way = f"It's barely {side} them, perhaps by chance."
-        elif abs(moved) <= LITTLE:
-            way = f"A little {side}, perhaps by training. {then}"
-        return (
-            f"The {where} puts {part}% of its weight on the {self._label()}.",
-            f"{RANDOM} untrained models: {low} to {high}%. {way}",
-        )
+        asks = f"patch {row + 1}, {column + 1}" if self.token else "the class token"
+        model = f"{RANDOM} untrained models: {low} to {high}%"
+        if self.untrained:
+            part = self.numbers["parts"][1:, self.layer - 1, self.head][RANDOM // 2].item()
+            model = f"The median of {model}"
+        moved = {"↑": f"{model}. All less, so training probably moved it there.",
+                 "↓": f"{model}. All more, so training probably moved it away."}  # fmt: skip
+        then = moved.get(way, f"{model}. That needs no training. Try another head.")
+        if self.untrained:
+            then = f"{model}. Untick “Untrained”: what did training move?"
+        elif self.head == ROLLOUT:
+            then += f" Rollout follows weights through layers 1 to {self.layer}."
+        elif way:
+            then += " Press “class token” to go back." if self.token else " Press a patch."
+        named = self._named_head(self.layer, self.head) + ", untrained" * self.untrained
+        return f"{named}: {asks} puts {part}% of its weight on the {self._label()}.", then
 
     def draw(self):
-        return [self._draw_weights(), self._draw_maps()]
+        return [self._draw_weights(), self._draw_comparison()]
 
     def _draw_weights(self):
-        """Draw both models' maps to one scale: the trained one to press, the random one smaller."""
-        sheet, found, below = Sheet(400, LARGE + 96), self.numbers, LARGE + 50
-        both, even = (found["trained"], found["random weights"]), 1 / len(found["trained"])
-        top = max(torch.stack(both)[:, 1:].max().item(), 1e-9)
-        self._draw_squares(sheet, both[0] / top, 0, LARGE)
-        self._draw_squares(sheet, both[1] / top, SECOND, 400 - SECOND)
-        for i, weight in enumerate(both[0][1:].tolist()):
-            (row, column), size = divmod(i, self._grid), LARGE / self._grid
-            label = f"Row {row + 1}, column {column + 1}, weight {number(weight, 3)}"
-            sheet.target(column * size, 28 + row * size, size, size, label, token=i + 1)
-        sheet.text(0, 18, "trained", BLUE, bold=True)
-        side = 0.94 * size * (even / top) ** 0.5
-        sheet.rect(SECOND, 252 - side, side, side, stroke=INK)
-        sheet.text(SECOND, 18, f"median of {RANDOM}", GREY)
-        sheet.text(SECOND, 192, f"{number(top)} fills", GREY)
-        sheet.text(SECOND, 212, "a cell", GREY)
-        sheet.text(SECOND + 24, 252, f"{number(even)}: even", GREY)
-        own = " trained, ".join(f"{100 * row[0]:.0f}%" for row in both)
-        sheet.text(0, below, f"class token: {own} median", GREY)
-        sheet.text(0, below + 21, f"□ counts as {self._label()}: more than a", BLUE)
-        sheet.text(0, below + 42, "tenth as bright as the brightest patch", BLUE)
-        return sheet
-
-    def _draw_squares(self, sheet, parts, left, wide):
-        """Lay a square over each patch, the larger the more weight; blue where there is cloth."""
-        n, size, shown = self._grid, wide / self._grid, self.numbers["shown"]
+        """Draw the picture, and over each patch the more blue, the more weight it gets."""
+        sheet, found, n = Sheet(LARGE, LARGE + 110), self.numbers, self._grid
+        both, size, shown = (found["trained"], found["random weights"]), LARGE / n, found["shown"]
+        weights, ink = (both[1], GREY) if self.untrained else (both[0], BLUE)
+        top = max(torch.stack(both)[:, 1:].max().item(), 1e-9)  # one scale for both
         image = self.pictures.images[self.picture].numpy()
-        sheet.pixels(left, 28, wide, wide, image, DRAWN, 0, image.max())
-        sheet.rect(left, 28, wide, wide, stroke=PALE)
-        for i, part in enumerate(parts[1:].tolist()):  # the picture shows through
-            side, ink = 0.94 * size * part**0.5, BLUE if shown[i] else GREY
-            x, y = (size * (place + 0.5) - side / 2 for place in (i % n, i // n))
-            sheet.rect(left + x, 28 + y, side, side, ink, "white", 0 if left else 5, opacity=0.4)
-            sheet.rect(left + x, 28 + y, side, side, stroke=ink, line=1.5 if left else 2.5)
+        sheet.pixels(0, 34, LARGE, LARGE, image, DRAWN, 0, image.max())
+        sheet.rect(0, 34, LARGE, LARGE, stroke=PALE)
+        sheet.rect(0, 1, 124, 26, ink, FRAME, opacity=0.7 * min(weights[0].item() / top, 1))
+        sheet.text(8, 19, "class token")
+        sheet.text(LARGE, 19, "untrained" if self.untrained else "trained", ink, anchor="end",
+                   bold=True)  # fmt: skip
+        for i, weight in enumerate(weights[1:].tolist()):
+            x, y = i % n * size, 34 + i // n * size
+            sheet.rect(x, y, size, size, ink, opacity=0.7 * weight / top)
+            label = f"Row {i // n + 1}, column {i % n + 1}, weight {number(weight, 3)}"
+            sheet.target(x, y, size, size, label, token=i + 1)
+        sheet.target(0, 1, 124, 26, f"Class token, weight {number(weights[0], 3)}", token=0)
         cells = F.pad(shown.view(n, n), (1, 1, 1, 1))
         # An edge wherever a patch that counts meets one that doesn't.
         for i, j in (cells[1:] != cells[:-1]).nonzero().tolist():
-            sheet.rect(left + (j - 1) * size, 27 + i * size, size, 2.5, BLUE)
+            sheet.rect((j - 1) * size, 33 + i * size, size, 2.5, INK)
         for i, j in (cells[:, 1:] != cells[:, :-1]).nonzero().tolist():
-            sheet.rect(left + j * size - 1, 28 + (i - 1) * size, 2.5, size, BLUE)
-        if self.token:
-            y, x = (size * place + 1 for place in divmod(self.token - 1, n))
-            sheet.rect(left + x, 28 + y, size - 2, size - 2, stroke=ORANGE, line=4)
-
-    def _draw_maps(self):
-        """Draw a cell to press per map, the picture, and the bars of the chosen map below them."""
-        sheet, y = Sheet(400, LARGE + 96), 0
-        sheet.text(0, 18, f"Press a map: % on the {self._label()}", bold=True)
-        sheet.text(0, 42, "head", GREY)
-        sheet.text(16, 44 + 19 * self._n_layers, "layer", GREY, anchor="middle", turn=90)
-        image = self.pictures.images[self.picture].numpy()
-        sheet.pixels(400 - 54, 48, 54, 54, image, GREYS, 0, 255)
-        sheet.text(400, 120, "picture", GREY, anchor="end")
-        columns = [(i, i + 1, 42, 46 + 44 * i) for i in range(self._n_heads)]
-        x = 46 + 44 * self._n_heads
-        columns += (ROLLOUT, "rollout", 68, x), (AVERAGE, "mean", 48, x + 70)
-        for _, name, wide, x in columns:
-            sheet.text(x + wide / 2, 42, name, GREY, anchor="middle")
-        for layer in range(1, self._n_layers + 1):
-            y = 48 + 38 * (layer - 1)
-            sheet.text(26, y + 24, layer, GREY)
-            for head, _, wide, x in columns:
-                part = self.numbers["parts"][0, layer - 1, head].item()
-                moved, on = self._moved(layer, head), (layer, head) == (self.layer, self.head)
-                way, fill, ink = ("↑", BLUE, "white") if moved > 0 else ("↓", GREY, "white")
-                if abs(moved) <= CLEAR:
-                    way, fill, ink = "", PALE, INK
-                sheet.rect(x, y, wide, 36, fill, ORANGE if on else None, 4)
-                sheet.text(x + wide / 2, y + 24, f"{part}{way}", ink, anchor="middle", bold=on)
-                words = f"{self._named_map(layer, head)}: {part}% {way}"
-                sheet.target(x, y, wide, 36, words, layer=layer, head=head)
-        sheet.text(0, y + 56, "↑ more, ↓ less than in all untrained models", GREY)
-        self._draw_bars(sheet, y + 66)
+            sheet.rect(j * size - 1, 34 + (i - 1) * size, 2.5, size, INK)
+        row, column = divmod(self.token - 1, n)
+        where = (column * size, 34 + row * size, size, size) if self.token else (0, 1, 124, 26)
+        sheet.rect(*where, stroke=ORANGE, line=4)
+        for i in range(8):
+            sheet.rect(20 + 14 * i, LARGE + 44, 14, 16, ink, opacity=0.1 * i)
+        sheet.text(0, LARGE + 58, "0", GREY)
+        sheet.text(140, LARGE + 58, f"{number(top)} weight", GREY)
+        sheet.text(0, LARGE + 82, f"□ counts as {self._label()}: more than a")
+        sheet.text(0, LARGE + 104, "tenth as bright as the brightest")
         return sheet
 
-    def _draw_bars(self, sheet, y):
-        """Set the shares on the cloth below each other, with the random models' and an even one."""
+    def _draw_comparison(self):
+        """Set the weight on what is shown beside the untrained models'; list every head's."""
+        sheet = Sheet(400, 132 + (72 + 38 * self._n_layers) * self.every)
         trained, *random = self.numbers["parts"][:, self.layer - 1, self.head].tolist()
-        bars = ("trained", trained, BLUE), ("median", random[RANDOM // 2], GREY)
-        for i, (name, part, colour) in enumerate(bars):
-            sheet.rect(0, y + 23 * i, LARGE, 18, PALE)
-            sheet.rect(0, y + 23 * i, LARGE * part / 100, 18, colour)
-            sheet.text(LARGE + 14, y + 15 + 23 * i, f"{part}% {name}", colour, bold=True)
+        sheet.text(0, 18, f"Weight on the {self._label()}", bold=True)
+        sheet.rect(0, 32, 400, 24, PALE)
+        sheet.rect(0, 32, 4 * trained, 24, BLUE)
+        end, side, ink = (8, "start", BLUE) if trained < 60 else (-8, "end", "white")
+        sheet.text(4 * trained + end, 50, f"{trained}% trained", ink, anchor=side, bold=True)
         for share in random:
-            sheet.dot(LARGE * share / 100, y + 32, 4, ORANGE, "white", 1)
-        at = LARGE * self.numbers["even"]
-        sheet.line(at, y - 4, at, y + 44, INK, 2)
-        sheet.text(0, y + 62, f"● {RANDOM} untrained models", ORANGE)
-        sheet.text(400, y + 62, "│ even weights", INK, anchor="end")
+            sheet.dot(4 * share, 74, 5, ORANGE, "white", 1)
+        even = 400 * self.numbers["even"]
+        sheet.line(even, 28, even, 86, INK, 2)
+        sheet.text(0, 108, f"● {RANDOM} untrained models", ORANGE)
+        sheet.text(400, 108, "│ even weights", anchor="end")
+        if self.every:
+            self._draw_heads(sheet, 152)
+        return sheet
+
+    def _draw_heads(self, sheet, y):
+        """Draw the percentage of every head in every layer, to press."""
+        sheet.text(0, y, "Head", GREY)
+        columns = [(i, i + 1, 42, 80 + 44 * i) for i in range(self._n_heads)]
+        x = 80 + 44 * self._n_heads
+        columns += (AVERAGE, "mean", 56, x), (ROLLOUT, "rollout", 76, x + 58)
+        for _, name, wide, x in columns:
+            sheet.text(x + wide / 2, y, name, GREY, anchor="middle")
+        for layer in range(1, self._n_layers + 1):
+            top = y + 8 + 38 * (layer - 1)
+            sheet.text(0, top + 24, f"Layer {layer}", GREY)
+            for head, _, wide, x in columns:
+                part, *_, way = self._against(layer, head)
+                on = (layer, head) == (self.layer, self.head)
+                fill, ink = {"↑": (BLUE, "white"), "↓": (GREY, "white")}.get(way, (PALE, INK))
+                sheet.rect(x, top, wide, 36, fill, ORANGE if on else None, 4)
+                sheet.text(x + wide / 2, top + 24, f"{part}{way}", ink, anchor="middle", bold=on)
+                words = f"{self._named_head(layer, head)}: {part}% {way}"
+                sheet.target(x, top, wide, 36, words, layer=layer, head=head)
+        low = y + 30 + 38 * self._n_layers
+        sheet.text(0, low, "↑ ↓ outside all 20, by chance 1 in 10", GREY)

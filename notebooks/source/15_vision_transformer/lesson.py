@@ -499,12 +499,12 @@ whatever the matrices are, so the picture gets into the map by itself. A map wit
 that the model has learned anything about boots.""")
 
 # %% [markdown]
-# Here are both maps over a picture: the trained model's, and the median of 20 models with random weights, the orange
-# dots. The larger its square, the more weight a patch has, and blue squares lie on the piece of clothing. Press a map
-# in the table, or a patch. Where does training make a difference?
+# Are the single heads any different? Here is one of them over a picture. The bluer a patch, the more weight it gets
+# from the token with the orange frame. The dots are 20 models with random weights, and “Untrained” shows the median of
+# them. Try other heads, or tick “Every head”. Where does training make a difference?
 
 # %% tags=["hide-input", "nbval-ignore-output"]
-PatchAttention(wardrobe, clothes("test", 12), picture=8, layer=3)
+PatchAttention(wardrobe, clothes("test", 12), picture=8, layer=3, head=3)
 
 # %% [markdown]
 # Does the trained model's map at least show which patches its answer depends on? As in lesson 06, we find out by
