@@ -69,8 +69,7 @@ def _filling(query, key, scores, weights, value, moment, caption):
     pale = {"opacity": 0.35 if 0 < moment <= DIVIDE else 1, "when": (0.4, 1)}
     for j, (x, word) in enumerate(zip(ACROSS, WORDS, strict=True)):
         asks, y = (ASK_AT, DOWN[j] - 13), ROWS[j]
-        scene.card(f"key {j}", x, 40, word, "key", CELL, full=moment == j + 1, start=asks,
-                   when=(0, 0.6))  # fmt: skip
+        scene.card(f"key {j}", x, 40, word, "key", CELL, full=moment == j + 1, start=asks)
         scene.text(f"offers {j}", x, 78, as_vector(key[j], 0), "key", room=CELL)
         scene.card(f"value {j}", 360, y, word, OWN[j], 68, True, 20, start=asks, **pale)
         scene.text(f"vector {j}", 436, y + 6, as_vector(value[j], 0), OWN[j], room=76, **pale)

@@ -5,7 +5,7 @@ import math
 import torch
 
 from helpers.widgets.svg import number
-from images.stage import Scene, as_vector, film
+from images.stage import TEXT, Scene, as_vector, film
 
 WORDS = ("small", "red", "cars", "stop")
 X = torch.tensor([[-2.0, 1], [1, 2], [2, 0], [-1, -1]])  # made up, so that all arrows spread
@@ -73,8 +73,7 @@ def _scene(moment, caption):
     _sentence(scene, moment)
     if moment in HEADINGS:
         words, colour = HEADINGS[moment]
-        scene.text(f"heading {moment}", 240, WORK + 22, words, colour, 20, bold=True,
-                   when=(0.5, 0.8))  # fmt: skip
+        scene.text(f"head {moment}", 240, WORK + 22, words, colour, 20, bold=True, when=(0.5, 0.8))
     if moment in MEETS:
         _shadow(scene, moment)
     arrows = _queries_and_keys if moment < 10 else _values
@@ -152,8 +151,7 @@ def _queries_and_keys(scene, moment):
         came = {"angle": 0, "length": UNIT * float(X[CARS].norm()), "fill": "ink"}  # from the word
         scene.arrow("query", *FOOT, *_at(QUERY), "query", 6, 15, start=came)
         x, y = _at(QUERY)
-        scene.text("query's name", x - 4, y - 8, "query", "query", anchor="start", bold=True,
-                   when=(0.7, 1))  # fmt: skip
+        scene.text("query name", x - 4, y - 8, "query", "query", TEXT, "start", True, when=(0.7, 1))
 
 
 def _beside(scene, name, i, vector, words, colour, **how):

@@ -32,7 +32,6 @@ PLACES = [44 + 79 * i for i in range(6)]  # the middles of the words
 LONG = "le chat dort et la vieille poule ne traverse pas le pont parce qu' il est trop large ."
 READ_AT, JAR_AT, WRITE_AT = 48, 84, 386  # the heights of the rows
 WIDE, HIGH = 70, 196  # a state as a jar of layers, while it is filled
-WHOLE = 170, 138, 150  # the context vector as one jar: x, y and height
 PAIR = (135, 112, 178), (275, 112, 178)  # both readers' jars, backward and forward
 BESIDE = [((x, 186, 178), (x + 100, 186, 178)) for x in (14, 272)]  # in the end: two such pairs
 WAYS = {"back": "backwards", "forth": "forwards"}
@@ -102,6 +101,7 @@ def _travelling(written, short, long):
     moves = {0: 3.2, 4: 1.4, 5: 1.4, 7: 3.6, 9: 3, 10: 3.6}
     for moment, caption in enumerate(told):
         scene = Scene(caption, moves.get(moment, 1.9), moment in (0, 2, 6, 7, 8, 9, 11, 13))
+        scene.text("encoder", 6, 20, "the encoder reads", "muted", anchor="start", bold=True)
         if moment == 0:
             _narrow(scene, *short, written)
         elif moment < 7:
@@ -120,7 +120,6 @@ def _travelling(written, short, long):
 
 def _words(scene, read, seen):
     """Write the sentence; a word that is read has left its card."""
-    scene.text("encoder", 6, 20, "the encoder reads", "muted", anchor="start", bold=True)
     for i, (x, word) in enumerate(zip(PLACES, read, strict=True)):
         if i >= seen:
             scene.rect(f"card {i}", x - 38, READ_AT - 17, 76, 34, COLOURS[i], COLOURS[i], 0.1)
@@ -131,7 +130,7 @@ def _words(scene, read, seen):
 def _narrow(scene, read, back, on, written):
     """Draw what the film is about: many words go into one vector, and many come out."""
     _words(scene, read, 0)
-    x, y, high = WHOLE
+    x, y, high = 170, 138, 150
     both = [(one + other) / 2 for one, other in zip(back[0], on[-1], strict=True)]
     for i, *box in _stacked(both, x, y, 140, high):
         come = {"x": PLACES[i] - 38, "y": READ_AT - 17, "width": 76, "height": 34}
@@ -190,8 +189,7 @@ def _states(scene, read, back, on, moment):
         if reads:
             continue
         own, kept = (back[i][i] + on[i][i]) / 2, (back[0][i] + on[5][i]) / 2
-        scene.text(f"own word {i}", x, JAR_AT + 21, read[i], "paper", bold=True, room=WIDE - 6,
-                   when=(0.7, 1))  # fmt: skip
+        scene.text(f"own word {i}", x, JAR_AT + 21, read[i], "paper", bold=True, room=WIDE - 6)
         scene.text(f"own {i}" if i else "back share", x, 308, f"{own:.0%}", COLOURS[i], 20,
                    bold=True, when=(0.6, 1))  # fmt: skip
         if looks:
@@ -231,7 +229,6 @@ def _context(scene, read, back, on, boxes, name="", shares=False):
 
 def _lengths(scene, short, long, measured):
     """Draw the jars of a short and a long sentence, in which only “le” is bright."""
-    scene.text("encoder", 6, 20, "the encoder reads", "muted", anchor="start", bold=True)
     for i, word in enumerate(long[0][:1] if measured else long[0]):
         scene.text(f"of many {i}" if i else "word 0", 48 + 96 * (i % 5), 48 + 26 * (i // 5), word,
                    "muted" if i else COLOURS[0], bold=True, when=(0.5, 0.62))  # fmt: skip
@@ -297,9 +294,9 @@ def decoder_looking_back():
         f"“looks” needs only “cherche”, so it takes {of(2, 2)}.",
         f"“for” has no French word of its own. It splits its weight: {of(3, 2)} and {of(3, 3)}.",
         f"“the” takes {of(4, 3)}, “la”, and again some of “cherche”.",
-        f"“letter” takes {of(5, 4)} …",
-        f"… the full stop {of(6, 5)} …",
-        "… and <eos>, too, looks mostly at the full stop.",
+        "Then it's word for word again: “letter” looks at “lettre” …",
+        "… the full stop at its own …",
+        "… and <eos> mostly at the full stop, too.",
         "Nobody told the model which words belong together. Yet there's a diagonal, with a kink "
         "at “for”.",
     ]
