@@ -233,6 +233,10 @@ def teach_preference(args):
     """Teach the instructed assistant short stories, by DPO on its samples; `args`: settings."""
     assistant = load_assistant(adapter_path("instructed" + args.name), merged=False)
     first, losses, n_pairs = [], [], 0
+
+    def points(text, one):
+        return story_points(text, one.facts["word"])
+
     for number, (n, how) in enumerate(PREFERRED_ROUNDS):
         seed = args.seed + number
         asked = instructions("train", args.examples or n, kinds=["story"], seed=seed)
@@ -245,11 +249,6 @@ def teach_preference(args):
     mix([assistant, start], [0.9, 0.1])  # one step back: the drift rises fastest at the end
     store("assistant_pairs", first[:400])
     return assistant, losses, {"pairs": n_pairs}
-
-
-def points(text, one):
-    """Score a `text` that answers the request `one` by the rule for good stories."""
-    return story_points(text, one.facts["word"])
 
 
 MAKERS = {"instructed": instruct, "preferred": teach_preference, "sums": teach_sums}

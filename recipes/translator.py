@@ -8,7 +8,7 @@ import contextlib
 import copy
 import functools
 import json
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 
 import torch
@@ -83,7 +83,13 @@ def train_translator(args):
     texts, val_texts = (corpus.multi30k(split)[: args.limit] for split in ("train", "val"))
     sides = [clean(side) for pair in texts for side in pair]
     tokenizer = BytePairTokenizer.train(sides, args.vocab_size)
-    model = Transformer(config_of(args, len(tokenizer)))
+    size = len(tokenizer)
+    config = TransformerConfig(
+        src_vocab_size=size, tgt_vocab_size=size, share_vocabulary=True, max_len=256,
+        norm_first=args.norm == "pre", dropout=args.dropout,
+        d_model=args.d_model, n_heads=args.n_heads, n_layers=args.n_layers, d_ff=args.d_ff,
+    )  # fmt: skip
+    model = Transformer(config)
     model = model.cuda() if torch.cuda.is_available() else model
     translator = Translator(model, tokenizer, card=card_of(args, model, len(texts)))
     print(translator)
@@ -147,7 +153,9 @@ def train_stage(args, histories, name, translator, texts, val_texts, alter=None,
     raised, and the same command goes on from its checkpoint.
     """
     tokenizer, sources = translator.tokenizer, [clean(source) for source, _ in val_texts]
-    settings = replace(settings_of(args), **changed)
+    names = {field.name for field in fields(TrainingSettings)}
+    given = {name: value for name, value in vars(args).items() if name in names}
+    settings = TrainingSettings(**given | changed)
 
     def validation_bleu(_):
         bleu = metrics.bleu(translator.translate(sources), [target for _, target in val_texts])
@@ -182,26 +190,6 @@ def encode_pairs(tokenizer, pairs, dropout=0.0):
         )
         for source, target in pairs
     ]
-
-
-def config_of(args, vocab_size):
-    """Build the model's configuration from the command line `args` and `vocab_size`."""
-    sizes = {name: getattr(args, name) for name in ("d_model", "n_heads", "n_layers", "d_ff")}
-    return TransformerConfig(
-        src_vocab_size=vocab_size,
-        tgt_vocab_size=vocab_size,
-        share_vocabulary=True,
-        norm_first=args.norm == "pre",
-        dropout=args.dropout,
-        max_len=256,
-        **sizes,
-    )
-
-
-def settings_of(args):
-    """Build the training settings from the command line `args`."""
-    names = {field.name for field in fields(TrainingSettings)}
-    return TrainingSettings(**{k: v for k, v in vars(args).items() if k in names})
 
 
 def card_of(args, model, n_pairs):

@@ -81,18 +81,6 @@ class Experiment:
         one, two = count(config), count(replace(config, d_ff=2))
         return replace(config, d_ff=1 + round((target - one) / (two - one)))
 
-    def training(self, steps, peak_rate, seed):
-        """Make the settings of one run."""
-        return TextTraining(
-            steps=steps,
-            batch_size=self.batch_size,
-            length=self.length,
-            peak_rate=peak_rate,
-            warmup_steps=steps // 8,
-            optimizer="muon",
-            seed=seed,
-        )
-
 
 def count(config):
     """Count the parameters of the model of a `config` without making them."""
@@ -110,8 +98,12 @@ def train_block(
     """
     torch.manual_seed(seed)
     model = GPT(experiment.config(changes))
+    settings = TextTraining(
+        steps=steps, batch_size=experiment.batch_size, length=experiment.length,
+        peak_rate=peak_rate, warmup_steps=steps // 8, optimizer="muon", seed=seed,
+    )  # fmt: skip
     started = time.process_time()
-    train_on_text(model, ids, experiment.training(steps, peak_rate, seed), progress=False)
+    train_on_text(model, ids, settings, progress=False)
     return model, (time.process_time() - started) / steps
 
 

@@ -5,6 +5,7 @@ import copy
 import html
 import json
 import re
+import tomllib
 
 from helpers.exercises import predictions as asking
 from helpers.exercises.content import catalogue
@@ -22,15 +23,8 @@ OWN_SENTENCE = (
 LIVE = {"Quiz(": questions.question, "WarmUp(": questions.warm_up_of}  # by how each is written
 NOTHING_TO_READ = re.compile(r"exercises\.(predict|heading|check|quiz|warm_up)\([^\n]*\)")
 LINK = re.compile(r"\]\((\d\d_\w+)\.ipynb(?:#([^)\s]*(?:\([^)]*\))?[^)\s]*))?\)")
-# What the notebooks ask for and a page can't do, and what one can do there instead.
-HERE = {
-    "Run the next two cells (click on a cell, then <kbd>Shift</kbd> + <kbd>Enter</kbd>) and press "
-    "**Take the tour**.": "Press **Take the tour**, below the picture.",
-    "type it in French into the field above the picture and press <kbd>Enter</kbd>.": "type it in "
-    "French on the [home page](index.md).",
-    "Run the cell, and you can also type a sentence of your own, make": "In the notebook you can "
-    "also type a sentence of your own, as on the [home page](index.md), make",
-}
+# What the notebooks ask for and a page can't do, and what is said instead.
+HERE = tomllib.loads((ROOT / "web" / "instead.toml").read_text(encoding="utf-8"))
 # Blocks that touch would be one word to the search, which takes the tags away.
 TOUCHING = re.compile(r"(</(?:div|p|li|t[dhr]|h\d|summary|details|text|title)>)(?=<)")
 LESSON = re.compile(r"\(notebooks/(\w+)\.ipynb\)")
