@@ -74,14 +74,16 @@ export function numberScene(where, place, width, room) {
   const best = weights.indexOf(Math.max(...weights));
   const takes = `takes ${percent(weights[best])}`;
   const scores = `${names[1]} scores ${number(valueAt(head.scores, query, key))}`;
+  const compared =
+    key === best
+      ? `${scores}, more than any other, and ${takes}.`
+      : `${scores}; “${keys[best]}” scores higher and ${takes}.`;
   if (where.words)
     scene.hint = head.set
       ? `${scores}. Of its own the model gives ${percent(weights[best])} to “${keys[best]}”; you set 100% on “${head.set}”.`
-      : key === best
-        ? `${scores}, more than any other, and ${takes}.`
-        : `${scores}; “${keys[best]}” scores higher and ${takes}.`;
+      : compared;
   else
-    scene.hint = `${chosen ? why : ""}${where.splits ? `Its tokens${where.layer ? ", their positions or an earlier layer" : " or their positions"}: press “Why this weight?” to see what decides this score.` : `Click on a ${stack.image ? "patch of the picture" : "token below"} to see another key.`}`;
+    scene.hint = `${chosen ? why : ""}${where.splits ? `Its tokens${where.layer ? ", their positions or an earlier layer" : " or their positions"}: press “Why this weight?” to see what decides this score.` : `${head.allowed(query, key) ? `${compared} ` : ""}Click on a ${stack.image ? "patch of the picture" : "token below"} to see another key.`}`;
   return scene;
 }
 
