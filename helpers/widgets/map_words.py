@@ -40,6 +40,8 @@ def words_of(trace, off=()) -> dict:
         "number": f"{place}/{query},{key}",
         "aim": trace.aim,
         "right": trace.right,
+        "n_pictures": len(trace.choices),
+        "n_misread": sum(label != said for _, label, said, _ in trace.choices),
     }
     if len(trace.stacks) == 2:
         return words | _target_words(trace, source, off)

@@ -115,5 +115,7 @@ export const clearestOf = ({ trace: { stacks, encoder }, rows }) => clearest(sta
 export function clearestHead(view) {
   const best = clearestOf(view);
   const framed = `framed head (layer ${best.layer + 1}, head ${best.h + 1})`;
-  return view.trace.image ? `The ${framed} ${best.words}.` : sayPurpose(best).replace("Here", `In the ${framed}`);
+  return view.trace.image
+    ? `The ${framed} ${best.words} (row, column).`
+    : sayPurpose(best).replace("Here", `In the ${framed}`);
 }
