@@ -1,6 +1,6 @@
 """A recurrent translator that squeezes a sentence through one vector; the learner sets how wide."""
 
-import itertools
+import functools
 
 import traitlets
 
@@ -41,25 +41,20 @@ def changed(whole, target):
 
     What stays is the longest sequence of words that both have, in the same order.
     """
-    n, m = len(whole), len(target)
-    longest = [[0] * (m + 1) for _ in range(n + 1)]
-    for i, j in itertools.product(range(n)[::-1], range(m)[::-1]):
-        same = whole[i] == target[j]
-        skip = max(longest[i + 1][j], longest[i][j + 1])
-        longest[i][j] = longest[i + 1][j + 1] + 1 if same else skip
-    i = j = 0
-    lost, new = set(range(n)), set(range(m))
-    while i < n and j < m:
+
+    @functools.cache
+    def kept(i, j):  # from these places on, pairs of places
+        if i == len(whole) or j == len(target):
+            return ()
         if whole[i] == target[j]:
-            lost.remove(i)
-            new.remove(j)
-            i, j = i + 1, j + 1
-        elif longest[i + 1][j] >= longest[i][j + 1]:
-            i += 1
-        else:
-            j += 1
-    pairs = (whole, lost), (target, new)  # whatever the end, it's words that are lost
-    return [[i for i in sorted(places) if tokens[i] not in ENDS] for tokens, places in pairs]
+            return (i, j), *kept(i + 1, j + 1)
+        return max(kept(i + 1, j), kept(i, j + 1), key=len)
+
+    pairs = dict(kept(0, 0))  # whatever the end, it's words that are lost
+    lost = [i for i, word in enumerate(whole) if i not in pairs and word not in ENDS]
+    return lost, [
+        j for j, word in enumerate(target) if j not in pairs.values() and word not in ENDS
+    ]
 
 
 class SentenceStepper(SentenceExplorer):
@@ -170,14 +165,16 @@ class RNNStepper(SentenceStepper):
         whole = self.trace()
         size = len(whole["last"])
         self.kept = min(self.kept, size)
-        found = dict(self.trace(kept=self.kept))
+        traces = [self.trace(kept=k) for k in range(size + 1)]
+        for each in traces:
+            if "lost" not in each:
+                each["lost"], each["new"] = changed(whole["target"], each["target"])
+        found = dict(traces[self.kept])
         n_source = len(found["source"])
         self.limit("step", n_source + 1 + len(found["target"]))
         found["whole"] = whole["target"]
-        found["lost"], found["new"] = changed(whole["target"], found["target"])
-        lost = [changed(whole["target"], self.trace(kept=k)["target"])[0] for k in range(size + 1)]
         words = [i for i, word in enumerate(whole["target"]) if word not in ENDS]
-        found["stays"] = {i: [i not in each for each in lost] for i in words}
+        found["stays"] = {i: [i not in each["lost"] for each in traces] for i in words}
         found["n_written"] = max(self.step - n_source - 1, 0)
         return found
 
@@ -217,8 +214,10 @@ class RNNStepper(SentenceStepper):
     def _asked(self):
         """Ask how few numbers suffice; say so if more of them keep fewer words."""
         found = self.numbers
-        if not self.sentence.endswith("."):
-            return "The model has read only sentences that end in “ .”: add one, then judge it."
+        if len(found["source"]) < 5 or not self.sentence.endswith(" ."):
+            return (
+                "The model has read only whole sentences that end in “ .”, such as “le chat dort .”"
+            )
         if not self.kept:
             return "Nothing gets through. What still fits, fits by chance."
         lost = ", ".join(f"“{found['whole'][i]}”" for i in found["lost"])
