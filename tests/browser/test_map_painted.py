@@ -980,8 +980,11 @@ def test_in_jupyterlab_a_head_is_switched_off_and_both_translations_stand_there(
     place = 'tour="00", place="decoder/0/cross-attention/2"'
     page = open_notebook([IN_LAB.replace('tour="00"', place)], size=(1280, 900))
     strip = page.get_by_role("group", name="Without a head")
+    high = [page.locator(part).bounding_box()["height"] for part in (".mm", ".mm-stage")]
     page.get_by_role("button", name=re.compile("^Switch head . off")).click()
     expect(strip).to_contain_text("Without decoder layer 1, cross-attention, head 3")
+    # All of it keeps its place.
+    assert high == [page.locator(one).bounding_box()["height"] for one in (".mm", ".mm-stage")]
     expect(strip).to_contain_text("The same words. The largest change: “")
     open_(page, "^Layer$")
     open_(page, "^Head 2 of cross-attention")

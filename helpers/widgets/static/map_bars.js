@@ -66,7 +66,7 @@ export class Bars {
       this.speed.append(make("option", { value: speed }, `${speed === 0.5 ? "½" : speed}×`));
     this.speed.value = "1";
     player.append(this.stepBack, this.playing, this.stepOn, this.slider, this.moment, this.speed);
-    this.words = make("div", { class: "mm-words" });
+    this.words = make("div", { class: "mm-words" }, make("span"), this.without.strip);
     this.tour = make("div", { class: "mm-tour", role: "group", "aria-label": "Tour" });
     this.foot = make("div", { class: "mm-foot" }, this.tour, player, this.words);
   }
@@ -97,7 +97,6 @@ export class Bars {
     this.showPlayer();
     this.showTour();
     this.showWords();
-    this.without.show();
     const { model } = this.view;
     const here = model.get("here");
     const yours = model.get("yours").map(named);
@@ -248,8 +247,11 @@ export class Bars {
     if (plays && scene.beats.length) words = scene.beats[this.view.shown].words;
     if (stop >= 0) words = `${tour[stop].text}${tour[stop].habit ? ` ${scene.does || clearestHead(this.view)}` : ""}`;
     if (this.view.said) words = this.view.said;
-    if (this.told !== words) this.words.replaceChildren(make("span", {}, ...lowered(words)));
+    const [span] = this.words.children;
+    if (this.told !== words) span.replaceChildren(...lowered(words));
     this.told = words;
+    this.without.show(!plays && stop < 0 && !this.view.said && !(follow && !place));
+    span.hidden = !this.without.strip.hidden;
     this.foot.classList.toggle("mm-touring", stop >= 0);
   }
 }

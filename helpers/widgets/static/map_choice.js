@@ -90,11 +90,10 @@ export const choosing = {
   },
   goesOn() {
     this.choosing = false;
-    this.bring(); // the strip below the picture moves the buttons down
     if (this.scores) return this.hear(this.costs());
     if (this.trace.recurrent) return this.hear("");
     const { written, chosen, given, whole, drawnAt } = this.trace;
-    // What changed stands below the picture.
+    // What changed stands in the words' place.
     if (whole && !chosen.length) return this.say(compared(this.trace).pop(), this.hear(""));
     const row = chosen[chosen.length - 1];
     const heat = drawnAt ? ` at temperature ${drawnAt[drawnAt.length - 1].toFixed(1)}` : "";

@@ -45,10 +45,10 @@ class MapView {
     this.below = belowOf(this);
     this.small = smallOf(this);
     this.live = make("div", { class: "mm-hidden", role: "status", "aria-live": "polite" });
-    const { head, foot, dials, refer, without } = this.bars;
+    const { head, foot, dials, refer } = this.bars;
     this.stage.slot.append(dials);
     this.root = make("div", { class: "mm", role: "group", tabindex: -1, "aria-label": "Map of the model" });
-    this.root.append(head, this.small.small, this.frame, this.below.below, refer, without.strip, foot, this.live);
+    this.root.append(head, this.small.small, this.frame, this.below.below, refer, foot, this.live);
     el.append(this.root);
     this.redraw = eachFrame(() => this.draw());
     this.root.addEventListener("keydown", (event) => this.onKey(event));
@@ -275,7 +275,7 @@ class MapView {
     trace.scored = Boolean((ours || this.tour[this.stop]?.losses) && trace.encoder && trace.decoder);
     trace.pushes = this.tour[this.stop]?.pushes;
     this.scores = ours && trace.scored && model.get("_asks") && Boolean(model.send);
-    const high = window.innerHeight - (model.get("off").length ? 84 : this.scores ? 44 : 0);
+    const high = window.innerHeight - (this.scores ? 44 : 0);
     const free = high - (width >= NARROW ? 290 : trace.encoder && trace.decoder ? 414 : 442);
     const even = rows ? Math.max(high - 366, Math.min(410, free)) : high - 340;
     const room = width < NARROW ? ROOM - 30 : clamp(even, rows ? 240 : ROOM, 640);

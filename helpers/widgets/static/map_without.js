@@ -25,7 +25,7 @@ export function compared({ whole, written, candidates }) {
     : [parted(was, is), parted(is, was), `${says}; “${written[row]}” has ${percent(now(row, written[row]))}.`];
 }
 
-// The button of an open head, and the strip below the picture while heads are off.
+// The button of an open head, and what stands in the words’ place while heads are off and it is `free`.
 export function withoutOf(view) {
   const button = (act) => make("button", { type: "button", onclick: act });
   const turn = button(() => view.turn(view.place.split("/").slice(0, 4).join("/")));
@@ -34,22 +34,21 @@ export function withoutOf(view) {
   const strip = make("div", { class: "mm-without", role: "group", "aria-label": "Without a head" });
   const line = (of, [start, changed, end]) =>
     make("p", {}, make("span", {}, of), `${start} `, make("mark", {}, changed), ` ${end}`);
-  const show = () => {
+  const show = (free) => {
     const { model, trace, place } = view;
     const { head, headIndex } = readPlace(place, trace);
     turn.hidden = !(head && trace.splits && model.get("_asks") && model.send && model.get("here") !== "loss");
     turn.textContent = `Switch head ${headIndex + 1} ${head?.off ? "on" : "off"}`;
     const namesOf = ([, ...steps]) => steps.map(({ words }) => words.toLowerCase());
     const [first, more] = model.get("off").map((one) => namesOf(trail(one, trace)));
-    strip.hidden = !first || !trace.whole;
-    if (strip.hidden || strip.trace === trace) return;
-    strip.trace = trace;
+    strip.hidden = !free || !first || !trace.whole;
+    if (strip.hidden) return strip.replaceChildren();
     back.textContent = `Switch ${more ? "them" : "it"} on`;
     back.hidden = !model.send;
     const name = make("b", {}, `Without ${more ? `${model.get("off").length} heads` : first.join(", ")} `);
     const [was, is, says] = compared(trace);
-    const lines = [make("p", {}, says), line("All heads: ", was), line("Without: ", is)];
-    strip.replaceChildren(make("p", {}, name, back), ...(trace.chosen.length ? [] : lines));
+    const lines = was[1] || is[1] ? [line("All heads: ", was), line("Without: ", is)] : [];
+    strip.replaceChildren(make("p", {}, name, back), ...(trace.chosen.length ? [] : [...lines, make("p", {}, says)]));
   };
   return { turn, strip, show };
 }
