@@ -15,7 +15,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from tornado.testing import bind_unused_port
-from waits import PATIENCE, READY
+from waits import PATIENCE, READY, change_theme
 
 from images import browser
 
@@ -145,11 +145,9 @@ def open_notebook(desk):
         nbformat.write(written, desk.folder / name)
         page = desk.open(name)
         page.set_viewport_size({"width": size[0], "height": size[1]})
-        theme = f"JupyterLab {'Dark' if dark else 'Light'}"
-        page.evaluate(
-            "theme => jupyterapp.commands.execute('apputils:change-theme', { theme })", theme
-        )
-        page.wait_for_selector(f"body[data-jp-theme-name='{theme}']", state="attached")
+        theme = "Dark" if dark else "Light"
+        change_theme(page, theme)
+        page.wait_for_selector(f"body[data-jp-theme-name='JupyterLab {theme}']", state="attached")
         _run_all(page)
         return page
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 from samples import once_a_week
-from waits import PATIENCE
+from waits import PATIENCE, change_theme, expect_told, press, report, run_in_kernel
 
 # Weights that can be foretold: in layer l, head h, query q attends to key (q + l + h) mod 5 with
 # 0.8, at every other key with 0.05.
@@ -20,21 +20,12 @@ cross = (weights[:, :, :2], words[:2], words)
 view = attention_view({"encoder": (weights, words, words), "cross": cross})
 view
 """
-REPORT = """
-from ipywidgets import Label
-told = Label()
-def tell(_=None):
-    told.value = f"PY {view.tab} {view.layer} {view.head} {view.view} {view.selected} {view.side}"
-view.observe(tell, ["tab", "layer", "head", "view", "selected", "side"])
-tell()
-told
-"""
 CELL = ".av-field canvas"
 
 
 @pytest.fixture
 def page(open_notebook):
-    page = open_notebook([FORETOLD, REPORT], size=(1280, 1000))
+    page = open_notebook([FORETOLD, report("tab layer head view selected side")], size=(1280, 1000))
     page.wait_for_selector(".av-stage[data-painted]")
     return page
 
@@ -67,18 +58,6 @@ def expect_columns(page, columns):
     page.wait_for_function(DARKEST_COLUMNS, arg=[CELL, columns])
 
 
-def expect_told(page, text):
-    page.locator(f".widget-label:has-text('PY {text}')").wait_for()
-
-
-def run_in_kernel(page, code):
-    page.evaluate(
-        """code => jupyterapp.shell.currentWidget.sessionContext.session.kernel
-                 .requestExecute({ code }).done""",
-        code,
-    )
-
-
 def readout(page):
     return re.split(r"\n+", page.locator(".av-readout").inner_text().strip())
 
@@ -105,8 +84,7 @@ def test_sliders_head_grid_and_keys_choose_what_is_painted(page):
     expect_columns(page, turned(2))
     page.keyboard.press("h")
     expect_columns(page, turned(3))
-    page.keyboard.press("Shift+H")
-    page.keyboard.press("l")
+    press(page, "Shift+H", "l")
     expect_told(page, "encoder 0 1")
     expect_columns(page, turned(1))
 
@@ -208,8 +186,7 @@ def test_the_keyboard_alone_and_the_summary_for_screen_readers(page):
     )
     page.keyboard.press("Enter")
     expect_told(page, "encoder 0 0 heatmap 1 query")
-    page.keyboard.press("End")
-    page.keyboard.press("Home")
+    press(page, "End", "Home")
     assert page.evaluate("document.activeElement.dataset.index") == "0"
     page.keyboard.press("ArrowRight")  # over to the keys
     assert page.evaluate("document.activeElement.dataset.side") == "key"
@@ -235,9 +212,7 @@ def test_html_stays_text_python_changes_the_page_and_the_dark_theme_paints_dark(
     expect(page.locator(".av-readout")).to_contain_text("は attends to", timeout=PATIENCE)
     assert readout(page)[1:3] == ["<eos>", "0.80"]
     light = page.locator(CELL).evaluate("canvas => canvas.toDataURL()")
-    page.evaluate(
-        "jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
-    )
+    change_theme(page, "Dark")
     page.wait_for_selector(".av[data-theme=dark]")
     page.wait_for_function(
         "light => document.querySelector('.av-field canvas').toDataURL() !== light", arg=light

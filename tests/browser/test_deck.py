@@ -2,6 +2,7 @@
 
 import nbformat
 import pytest
+from waits import press
 
 from notebooks import copies
 
@@ -55,9 +56,7 @@ def test_a_show_is_the_core_and_each_part_begins_a_slide(show):
     assert "Second." in slides[1]
     assert not any("secret" in slide or "Practice" in slide for slide in slides)
     # The space bar stays on the last slide, a letter is no command, and back goes back.
-    page.keyboard.press("d")
-    page.keyboard.press("d")
-    page.keyboard.press("PageUp")
+    press(page, "d", "d", "PageUp")
     assert page.locator(NUMBER).inner_text() == "1 / 2"
     assert page.evaluate("jupyterapp.shell.currentWidget.content.widgets.length") == 5
 

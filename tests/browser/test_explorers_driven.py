@@ -1,5 +1,7 @@
 """Explorers and the attention view driven by hand in a real JupyterLab, today and tomorrow."""
 
+from waits import change_theme, enter, press
+
 from helpers.widgets import modules
 from helpers.widgets.softmax_scale import SoftmaxTemperature
 
@@ -48,8 +50,7 @@ def test_bars_are_dragged_tapped_and_moved_by_keys(open_notebook):
     wait_for(page, [4, 4, 0.5, 0, -1])
     page.keyboard.press("Home")
     wait_for(page, [-4, 4, 0.5, 0, -1])
-    for key in "xb":
-        page.keyboard.press(key)  # JupyterLab would cut the cell, or insert one
+    press(page, "x", "b")  # JupyterLab would cut the cell, or insert one
     assert page.evaluate("jupyterapp.shell.currentWidget.content.widgets.length") == 1
     page.get_by_role("button", name="Start again").click()
     wait_for(page, [2, 1, 0.5, 0, -1])
@@ -72,8 +73,7 @@ def test_play_runs_to_the_end_and_refusals_stand_at_their_field(open_notebook):
     page.locator(".ex-value", has_text="5 of 6").wait_for()
     page.keyboard.press("End")
     field = page.get_by_label("x of cat")
-    field.fill("one two")
-    field.press("Enter")
+    enter(field, "one two")
     note = page.locator(".ex-field", has=field).get_by_role("alert")
     note.wait_for()
     assert "three numbers" in note.inner_text()
@@ -121,9 +121,7 @@ def test_the_next_day_there_is_a_picture_and_no_error(open_notebook):
         "To play, run the cells above first (in the Run menu, “Run All Above Selected Cell”), "
         "then this one."
     ]
-    page.evaluate(
-        "jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Dark' })"
-    )
+    change_theme(page, "Dark")
     dark = "getComputedStyle(document.querySelector('.course-still img')).filter !== 'none'"
     page.wait_for_function(dark)
     assert page.get_by_text("model not found").filter(visible=True).count() == 0

@@ -2,6 +2,7 @@
 
 import pytest
 from samples import once_a_week
+from waits import press
 
 from helpers import notebook
 from helpers.widgets.film import frame_svg
@@ -91,11 +92,9 @@ def test_steps_keys_speed_and_the_end(film):
     page.get_by_label("Speed").first.select_option("2")
     page.get_by_label("Moment of the film").first.press("Space")
     page.wait_for_function(f"{TIME} > 1")
-    page.keyboard.press("Space")
-    page.keyboard.press("End")
+    press(page, "Space", "End")
     assert page.get_by_role("button", name="Play again").count() == 1
-    for key in ("ArrowLeft", "ArrowRight"):  # who steps to the last scene is at the end, too
-        page.keyboard.press(key)
+    press(page, "ArrowLeft", "ArrowRight")  # who steps to the last scene is at the end, too
     page.get_by_role("button", name="Play again").wait_for()
     assert page.evaluate(TIME) == float(page.get_by_label("Moment").first.get_attribute("max"))
     ends = page.get_by_label("Moment").evaluate_all("sliders => sliders.map(({ max }) => max)")

@@ -2,7 +2,7 @@
 
 import pytest
 from samples import once_a_week
-from waits import PATIENCE
+from waits import PATIENCE, enter
 
 from notebooks import build
 
@@ -86,7 +86,7 @@ def move_everything(explorer):
         (".handle", slice(None), lambda handle: handle.press("ArrowUp")),
         (".hit", slice(-1, None), lambda place: place.click(force=True)),
         (".hit", slice(2, 3), lambda place: place.press("Enter")),
-        ("input[type=text]", slice(None), enter),
+        ("input[type=text]", slice(None), lambda field: enter(field, "zut 1")),
     ):
         number = explorer.evaluate("(box, kind) => box.querySelectorAll(kind).length", kind)
         for i in range(number)[which]:
@@ -99,11 +99,6 @@ def move_everything(explorer):
                 )
                 moved.append((kind, changed))
     return moved
-
-
-def enter(field):
-    field.fill("zut 1")
-    field.press("Enter")
 
 
 OTHER = "menu => +!menu.selectedIndex"

@@ -7,6 +7,7 @@ import numpy
 import pytest
 from playwright.sync_api import expect
 from samples import once_a_week
+from waits import change_theme, enter, expect_told, press, report, run_in_kernel
 
 from helpers.data.clothes import Pictures, clothes
 from helpers.pretrained.storyteller import load_storyteller
@@ -27,15 +28,6 @@ from helpers.pretrained.translator import load_translator
 from helpers.widgets.model_map import model_map
 view = model_map(load_translator().trace({SENTENCE!r}), tour="00")
 view
-"""
-REPORT = """
-from ipywidgets import Label
-told = Label()
-def tell(_=None):
-    told.value = f"PY {view.place or 'model'} {view.follow or 'none'} {view.beat} {view.stop}"
-view.observe(tell, ["place", "follow", "beat", "stop"])
-tell()
-told
 """
 
 
@@ -176,8 +168,7 @@ def test_inside_a_norm_and_a_neuron_by_keys_and_back(offline, trace):
     page = offline(model_map(trace, place="encoder/1"))
     words = page.locator(".mm-words")
     page.get_by_role("button", name=re.compile("^After layer norm")).first.press("Enter")
-    for key in ("ArrowDown", "Enter"):  # the second token's
-        page.keyboard.press(key)
+    press(page, "ArrowDown", "Enter")  # the second token's
     expect_at(page, "Layer norm before self-attention")
     expect(page.locator(".mm-depths [aria-pressed=true]")).to_have_count(0)
     x = trace.encoder.layers[1][0].before[4]
@@ -337,13 +328,11 @@ def test_the_keyboard_alone(offline, trace):
     assert page.evaluate("document.activeElement.matches('.mm-hit')")
     page.get_by_role("button", name=re.compile("^Head 4")).press("Enter")
     page.get_by_role("button", name=re.compile("^Weights")).press("Enter")  # into the matrix
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowRight")
+    press(page, "ArrowDown", "ArrowRight")
     expect(page.locator(".mm [role=status]")).to_have_text(re.compile("^“chien” to “chien”"))
     page.keyboard.press("Enter")
     expect_at(page, "“chien” to “chien”")
-    page.keyboard.press("Escape")
-    page.keyboard.press("Escape")
+    press(page, "Escape", "Escape")
     expect_at(page, "Encoder layer 2")
     came_from = page.get_by_role("button", name=re.compile("^Head 4 of self-attention"))
     expect(came_from).to_be_focused()
@@ -807,15 +796,12 @@ def test_in_jupyterlab_the_map_takes_another_sentence(open_notebook):
     page.keyboard.type(" npb")  # letters that are keys of the map, were they not typed
     expect(page.locator(".mm-words")).to_contain_text("Translation: “A black dog")
     expect(field).to_have_value(f"{SENTENCE} npb")
-    field.fill("")
-    field.press("Enter")
+    enter(field, "")
     expect(page.locator(".mm-words")).to_have_text("Type a sentence into the field.")
     expect(field).to_have_value(SENTENCE)  # what the picture shows
-    field.fill("Он спит.")
-    field.press("Enter")
+    enter(field, "Он спит.")
     expect(page.locator(".mm-words")).to_contain_text(f"The picture still shows “{SENTENCE}”")
-    field.fill("Two cats sleep on the sofa.")
-    field.press("Enter")
+    enter(field, "Two cats sleep on the sofa.")
     expect(page.locator(".mm-words")).to_contain_text("That looks like English")
     # It's told, and done all the same.
     expect(page.get_by_role("button", name=re.compile("^Source token 1: Un"))).to_have_count(0)
@@ -841,8 +827,7 @@ def test_in_jupyterlab_a_heads_matrix_and_a_scores_parts_are_sent_when_asked_for
     page.get_by_role("button", name=re.compile("^Encoder layer 3: open")).click()
     open_(page, "^Head 1 of self-attention")
     page.get_by_role("button", name=re.compile("^Q: queries")).focus()
-    for key in ("Enter", "ArrowDown", "Enter"):
-        page.keyboard.press(key)
+    press(page, "Enter", "ArrowDown", "Enter")
     expect_at(page, "WQ on “chien”")  # with a lowered Q
     expect(page.locator(".mm-trail sub")).to_have_text("Q")
     matrix = page.get_by_role("button", name=re.compile("^The matrix W_Q, 256 by 64"))
@@ -853,8 +838,7 @@ def test_in_jupyterlab_a_heads_matrix_and_a_scores_parts_are_sent_when_asked_for
     page.keyboard.press("Escape")
     expect_at(page, "Self-attention, head 1", "Head")
     page.get_by_role("button", name=re.compile("^Weights")).focus()
-    for key in ("Enter", "ArrowDown", "ArrowRight", "ArrowRight", "Enter"):
-        page.keyboard.press(key)
+    press(page, "Enter", "ArrowDown", "ArrowRight", "ArrowRight", "Enter")
     expect_at(page, "“chien” to “noir”", "One number")
     why = page.get_by_role("button", name="Why this weight?")
     assert why.bounding_box()["height"] >= 24
@@ -900,8 +884,7 @@ def test_the_tour_lets_the_gradient_run_back(offline, trace, motion):
 def test_in_jupyterlab_a_wrong_word_in_the_reference_costs(open_notebook):
     page = open_notebook([IN_LAB.replace('tour="00"', 'here="loss"')], size=(390, 844))
     field = page.get_by_label("Reference translation")
-    field.fill("A purple dog runs.")
-    field.press("Enter")
+    enter(field, "A purple dog runs.")
     words = page.locator(".mm-words")
     costs = re.compile("^“purple” costs −ln.* the most of the 6 rows.*Fed “purple”")
     expect(words).to_contain_text(costs)
@@ -917,8 +900,7 @@ def test_in_jupyterlab_a_wrong_word_in_the_reference_costs(open_notebook):
     open_(page, "^“black”, .*: score it instead")
     expect(field).to_have_value("A black dog runs.")
     expect(words).to_contain_text("down from")
-    field.fill("")
-    field.press("Enter")
+    enter(field, "")
     expect(words).to_contain_text("Without a reference, the model’s own is scored.")
     expect(field).to_have_value("A black dog runs through the snow with a stick.")
     open_(page, "^Try “cat” for “dog”")
@@ -990,8 +972,7 @@ def test_in_jupyterlab_a_head_is_switched_off_and_both_translations_stand_there(
     open_(page, "^Head 2 of cross-attention")
     page.get_by_role("button", name=re.compile("^Switch head . off")).click()
     expect(strip).to_contain_text("Without 2 heads")
-    page.keyboard.press("Escape")
-    page.keyboard.press("Escape")
+    press(page, "Escape", "Escape")
     strip.get_by_role("button", name="Switch them on").click()
     expect(page.locator(".mm-words")).to_contain_text("As the model wrote it: “A black dog runs")
     expect(strip).to_be_hidden()
@@ -1033,32 +1014,24 @@ def test_in_jupyterlab_the_last_token_of_a_gpt_is_chosen(open_notebook):
 
 
 def test_in_jupyterlab_the_map_and_python_talk(open_notebook):
-    page = open_notebook([IN_LAB, REPORT], size=(1280, 900))
+    page = open_notebook([IN_LAB, report("place follow beat stop")], size=(1280, 900))
     page.wait_for_selector(".mm-stage[data-painted]")
 
-    def expect(words):
-        page.locator(f".widget-label:has-text('PY {words}')").wait_for()
-
     open_(page, "^Encoder layer 2: open")
-    expect("encoder/1 none")
+    expect_told(page, "encoder/1 none")
     page.keyboard.press("Escape")
-    expect("model none")
+    expect_told(page, "none none")
     open_(page, "^Target token 3: black")
-    expect("model decoder:2")
+    expect_told(page, "none decoder:2")
     page.keyboard.press("n")  # JupyterLab would take a plain letter, were it not shielded
-    expect("model none 22 -1")  # this step reads “stick”, which the picture hadn't yet
+    expect_told(page, "none none 22 -1")  # this step reads “stick”, which the picture hadn't yet
     page.get_by_role("button", name="Take the tour: 12 steps").click()
-    expect("model none -1 0")
-    page.evaluate(
-        """() => jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute(
-             { code: "view.place = 'decoder/2/cross-attention/1/2,1'" }).done"""
-    )
+    expect_told(page, "none none -1 0")
+    run_in_kernel(page, "view.place = 'decoder/2/cross-attention/1/2,1'")
     page.wait_for_function(
         "[...document.querySelectorAll('.mm-trail button')].pop().textContent.includes('“black”')"
     )
-    page.evaluate(
-        "jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
-    )
+    change_theme(page, "Dark")
     page.wait_for_selector(".mm[data-theme=dark]")
 
 

@@ -2,7 +2,7 @@
 
 import nbformat
 import pytest
-from waits import READY
+from waits import READY, press
 
 from notebooks import build
 
@@ -92,11 +92,7 @@ def test_every_kind_is_answered_with_keys_that_jupyterlab_leaves_alone(page):
     options.get_by_label("It stays").press("ArrowDown")  # checks the next option
     page.keyboard.press("Tab")
     page.keyboard.type("add a dd why")  # a: insert a cell, dd: delete it, y: turn it into code
-    page.keyboard.press("Tab")
-    page.keyboard.press("Space")
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
+    press(page, "Tab", "Space", "ArrowRight", "Tab", "Enter")
     wait_for(page, ["falls", None, None])
     focused = page.evaluate("document.activeElement.className")
     assert "pr-next" in focused, "the line that says what to run next, when the button goes"
@@ -119,8 +115,7 @@ def test_a_warm_up_is_answered_with_keys_that_jupyterlab_leaves_alone(open_noteb
     page = open_notebook([DEFINE, "exercises.warm_up(6)", "1 + 1"], size=(1280, 1400))
     radios = page.locator(".course-warm-up input[type=radio]")
     radios.first.press("Space")
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("x")  # cuts the cell
+    press(page, "ArrowDown", "x")  # which would cut the cell
     assert radios.nth(1).is_checked()
     page.get_by_role("button", name="Check").first.press("Enter")
     page.wait_for_selector(".course-warm-up [role=status]")

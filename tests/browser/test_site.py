@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from samples import once_a_week, served
 from stages import ROOT
-from waits import ALIVE, PATIENCE
+from waits import ALIVE, PATIENCE, press
 
 LESSON = "03_self_attention_vectors.html"
 CHOSEN = "00_start_here.html"  # its first prediction is a choice
@@ -106,11 +106,7 @@ def test_a_prediction_opens_its_result_and_nothing_else(visit):
     assert page.locator(".tag_course-result details.hide[open]").count() == 0
     card = page.get_by_role("group", name="Prediction").first
     card.get_by_role("radio").first.focus()
-    page.keyboard.press("ArrowDown")  # everything with the keyboard
-    page.keyboard.press("Tab")
-    page.keyboard.press("Space")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
+    press(page, "ArrowDown", "Tab", "Space", "Tab", "Enter")  # everything with the keyboard
     page.wait_for_selector(".course-reveal >> text=You predicted")
     panel = page.locator(".course-reveal [role=status]").first
     assert panel.get_by_text("You didn't predict").count() == 0
