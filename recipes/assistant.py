@@ -96,14 +96,6 @@ def train(model: nn.Module, steps: list, loss_of, rate: float, precision="bf16")
     return losses
 
 
-def supervised_loss(model, batch):
-    """Compute a `model`'s `answer_loss` of a `batch`, at the scored positions only."""
-    ids, targets = batch
-    scored = targets != IGNORE
-    logits = model.output_proj(model.decode(ids)[scored])
-    return nn.functional.cross_entropy(logits.float(), targets[scored])
-
-
 def instruct(args):
     """Teach the story model to follow instructions, with the settings `args`."""
     some = [load_assistant(Path(path), merged=False) for path in args.start]
@@ -123,8 +115,15 @@ def learn(assistant, pairs, rate, seed, passes=1):
     """Train an assistant on `pairs` of ids and targets: `rate`, `seed`, `passes`; the losses."""
     if not pairs:
         return []
-    steps, model = batches(pairs, passes, seed), assistant.model
-    return train(model, steps, lambda batch: supervised_loss(model, batch), rate)
+    model = assistant.model
+
+    def loss_of(batch):  # `answer_loss`, but only the scored positions get logits
+        ids, targets = batch
+        scored = targets != IGNORE
+        logits = model.output_proj(model.decode(ids)[scored])
+        return nn.functional.cross_entropy(logits.float(), targets[scored])
+
+    return train(model, batches(pairs, passes, seed), loss_of, rate)
 
 
 @torch.no_grad()

@@ -39,13 +39,8 @@ def main(argv: list[str] | None = None):
         print("stopped, nothing written")
         return
     after = scores(teller)
-    card = {
-        "rank": RANK,
-        "alpha": ALPHA,
-        "steps": SETTINGS.steps,
-        "seconds": round(history.seconds),
-    }
-    card |= {"seed": SETTINGS.seed, "before": before, "after": after}
+    card = {"rank": RANK, "alpha": ALPHA, "steps": SETTINGS.steps, "seed": SETTINGS.seed}
+    card |= {"seconds": round(history.seconds), "before": before, "after": after}
     save_adapter(teller.model, out, card)
     print(f"after:  {after}; {card['seconds']} seconds, saved as {out}")
 

@@ -91,7 +91,13 @@ def train_translator(args):
     )  # fmt: skip
     model = Transformer(config)
     model = model.cuda() if torch.cuda.is_available() else model
-    translator = Translator(model, tokenizer, card=card_of(args, model, len(texts)))
+    card = {  # what a reader wants to know
+        "data": f"Multi30k train, French to English, {len(texts):,} captions; chosen on val",
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "settings": {k: v for k, v in vars(args).items() if k not in ("out", "quiet")},
+        "torch": torch.__version__,
+    }
+    translator = Translator(model, tokenizer, card=card)
     print(translator)
     histories = {}
     with contextlib.suppress(Stopped):
@@ -121,27 +127,16 @@ def second_stage(args, histories, translator, texts, val_texts):
     backward = Translator(copy.deepcopy(translator.model), translator.tokenizer)
     turned = [[(target, source) for source, target in pairs] for pairs in (texts, val_texts)]
     stage = functools.partial(train_stage, args, histories)
-    stage(
-        "backward",
-        backward,
-        *turned,
-        epochs=args.backward_epochs,
-        peak_rate=1.2e-3,
-        warmup_steps=150,
-        average_decay=0.995,
-    )
+    turned_round = {"peak_rate": 1.2e-3, "warmup_steps": 150, "average_decay": 0.995}
+    stage("backward", backward, *turned, epochs=args.backward_epochs, **turned_round)
     sources = backward.translate([clean(target) for _, target in texts])
     targets = diversify.other_targets(translator, texts)
-    stage(
-        "second",
-        translator,
-        texts,
-        val_texts,
-        alter=lambda epoch: diversify.mixture(texts, sources, targets, seed=epoch),
-        epochs=args.second_epochs,
-        peak_rate=1.0e-3,
-        warmup_steps=300,
-    )
+
+    def mixed(epoch):
+        return diversify.mixture(texts, sources, targets, seed=epoch)
+
+    again = {"epochs": args.second_epochs, "peak_rate": 1.0e-3, "warmup_steps": 300}
+    stage("second", translator, texts, val_texts, alter=mixed, **again)
 
 
 def train_stage(args, histories, name, translator, texts, val_texts, alter=None, **changed):
@@ -190,17 +185,6 @@ def encode_pairs(tokenizer, pairs, dropout=0.0):
         )
         for source, target in pairs
     ]
-
-
-def card_of(args, model, n_pairs):
-    """Note what a reader of the model card wants to know of `args`, `model` and its `n_pairs`."""
-    unimportant = ("out", "quiet")
-    return {
-        "data": f"Multi30k train, French to English, {n_pairs:,} captions; chosen on val",
-        "parameters": sum(p.numel() for p in model.parameters()),
-        "settings": {k: v for k, v in vars(args).items() if k not in unimportant},
-        "torch": torch.__version__,
-    }
 
 
 def scores(translator, limit=None):

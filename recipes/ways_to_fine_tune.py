@@ -111,18 +111,14 @@ def frozen(data, minilm):
             counts = Counter(word for text in seen for word in set(text.split()))
             least = 1 if n < 1000 else 2  # reviews that a word has to be in
             vocabulary = sorted(word for word, count in counts.items() if count >= least)
-            kinds = {
-                name: {s: features[s][name] for s in texts} for name in ("cls", "pooler", "mean")
-            }
-            kinds["words"] = {s: word_counts(texts[s], vocabulary) for s in ("validation", "test")}
-            kinds["words"]["train"] = None
+            wanted = labels | {"train": labels["train"][rows]}
+            kinds = {name: {s: features[s][name] for s in texts} for name in features["train"]}
+            for x in kinds.values():
+                x["train"] = x["train"][rows]
+            read = texts | {"train": seen}
+            kinds["words"] = {s: word_counts(read[s], vocabulary) for s in texts}
             for name, x in kinds.items():
-                own = word_counts(seen, vocabulary) if name == "words" else x["train"][rows]
-                score = best_regression(
-                    (own, labels["train"][rows]),
-                    (x["validation"], labels["validation"]),
-                    (x["test"], labels["test"]),
-                )
+                score = best_regression(*((x[split], wanted[split]) for split in texts))
                 found.setdefault(name, {}).setdefault(str(n), []).append(round(score, 4))
             print(n, draw, {k: v[str(n)][-1] for k, v in found.items()}, flush=True)
     return found

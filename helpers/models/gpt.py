@@ -167,14 +167,9 @@ class GPTLayer(nn.Module):
         super().__init__()
         c, gated = config, config.activation == "swiglu"
         d_ff = c.d_ff or round(c.d_model * (8 / 3 if gated else 4))
-        self.self_attention = CausalSelfAttention(
-            c.d_model,
-            c.n_heads,
-            c.n_kv_heads,
-            c.positions == "rotary",
-            c.attention_bias,
-            c.rotary_base,
-        )
+        heads = (c.d_model, c.n_heads, c.n_kv_heads)
+        rotation = {"rotary": c.positions == "rotary", "base": c.rotary_base}
+        self.self_attention = CausalSelfAttention(*heads, bias=c.attention_bias, **rotation)
         self.feed_forward = (
             SwiGLU(c.d_model, d_ff) if gated else FeedForward(c.d_model, d_ff, c.activation)
         )

@@ -174,12 +174,8 @@ def keys_hidden(model, query, keys):
         mask |= torch.eye(len(mask), dtype=torch.bool)
         return (*args[:3], mask), kwargs
 
-    with _hooked(
-        [
-            layer.self_attention.register_forward_pre_hook(act, with_kwargs=True)
-            for layer in model.layers
-        ]
-    ):
+    layers = [layer.self_attention for layer in model.layers]
+    with _hooked([x.register_forward_pre_hook(act, with_kwargs=True) for x in layers]):
         yield
 
 
