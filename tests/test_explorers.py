@@ -418,6 +418,7 @@ def test_the_ward_round_shows_a_symptom_counts_looks_and_judges_each_guess():
         assert widget.module == opening
         symptoms.add((ALL[name].model, widget.tell()[1:], tuple(moved.flatten().tolist())))
         assert ALL[name].complaint in widget.describe()
+        assert sum(sheet.width + 16 for sheet in widget.draw()) <= 826  # in a row on a small laptop
         faults = [one["guess"] for one in clicks(widget) if "guess" in one]
         orders.add(tuple(faults))
         others = [one for one in faults if one != letter]

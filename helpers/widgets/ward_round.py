@@ -24,7 +24,7 @@ SHOWN = ("embedding", "self_attention", "cross_attention", "encoder", "output")
 WARD = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 UNSEEN = 20  # no module: a patient's opening view
 MOVED = 1e-5  # relative to the largest output
-ROW, LIST, MAP, FAULTS = 34, 238, 264, 284  # pixels: a module's height, and widths side by side
+ROW, LIST, MAP, FAULTS = 34, 238, 264, 272  # pixels: a module's height, and widths side by side
 TOKEN = re.compile(r'\s+|"[^"]*"|\.?\w+\(*|\W')
 CODE, PITCH = 640, 22  # pixels: how wide the longest line of code is, and from line to line
 
@@ -153,7 +153,7 @@ class WardRound(Explorer):
         if not self.numbers["found"]:
             return [self._draw_map("this patient", ill), self._draw_modules(), self._draw_faults()]
         maps = self._draw_map("mended", well), self._draw_map("before", ill)
-        why = lines_of_text(self._judged(), letters=80, pitch=PITCH)
+        why = lines_of_text(self._judged(), CODE, 68, PITCH)
         return [maps[0], self._draw_modules(), maps[1], self._draw_code(), *why]
 
     def _draw_modules(self):
@@ -183,7 +183,7 @@ class WardRound(Explorer):
             sheet.rect(0, y, FAULTS, ROW - 3, BLUE if chosen else PALE, round=4)
             sheet.text(8, y + 21, fault + tried, "white" if chosen else INK)
             sheet.target(0, y - 1.5, FAULTS, ROW, f"The fault: {fault}", guess=letter)
-        for i, line in enumerate(wrap(" ".join(self._judged()), 33)):
+        for i, line in enumerate(wrap(" ".join(self._judged()), 31)):
             sheet.text(0, 48 + ROW * len(WARD) + PITCH * i, line)
         return sheet
 
