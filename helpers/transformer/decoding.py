@@ -7,7 +7,7 @@ continues, so that a model with a cache can follow; None means that the rows are
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 
@@ -217,20 +217,6 @@ class Hypothesis:
     log_prob: float
 
 
-@dataclass
-class BeamTrace:
-    """The tree that the beam search of one sentence built.
-
-    Parameters
-    ----------
-    steps : list of lists of (parent, token_id, log_prob)
-        Per step the candidates that ended or became a beam, best first. `parent` counts the beams
-        of the step before, skipping candidates that ended.
-    """
-
-    steps: list = field(default_factory=list)
-
-
 def length_norm(length, penalty):
     """Compute the divisor of a sum of log-probabilities: ((5 + length) / 6) ** penalty.
 
@@ -263,8 +249,10 @@ def beam(step, n, bos_id, eos_id, max_len, beam_size=4, length_penalty=1.0, trac
         Prefixes kept per sentence. 1 is greedy.
     length_penalty : float, default=1.0
         Exponent in `length_norm`; Vaswani et al. (2017, section 6.1) use 0.6 with a beam of 4.
-    trace : BeamTrace, default=None
-        Filled with what was kept at every step; for one sentence only.
+    trace : list, default=None
+        Gets, per step, a list of (parent, token_id, log_prob): the candidates that ended or became
+        a beam, best first. `parent` counts the beams of the step before, skipping candidates that
+        ended. For one sentence only.
     start : float, default=0.0
         What every sum of log-probabilities begins with, in nats.
 
@@ -303,7 +291,7 @@ def beam(step, n, bos_id, eos_id, max_len, beam_size=4, length_penalty=1.0, trac
         unended = candidates.masked_fill(ends, -math.inf)
         scores, kept = unended.topk(min(beam_size, n_candidates), dim=-1)
         if trace is not None:
-            trace.steps.append(_shown(parents[0], tokens[0], candidates[0], ended[0], kept[0]))
+            trace.append(_shown(parents[0], tokens[0], candidates[0], ended[0], kept[0]))
         go_on = [
             finished[sentence].can_improve(best, length)
             for sentence, best in zip(alive.tolist(), scores[:, 0].tolist(), strict=True)

@@ -148,14 +148,14 @@ class DecodingExplorer(TranslatedSentence):
         request = (step, 1, self._bos_id, self._eos_id, MOST_PIECES)
         columns, finished = [], []
         if self.method == "beam":
-            trace, given = decoding.BeamTrace(), torch.tensor([forced], dtype=torch.long)
+            given = torch.tensor([forced], dtype=torch.long)
             prefix = torch.cat([torch.tensor([[self._bos_id]]), given], 1)
             steps = model(src_ids, prefix)[:, :-1].log_softmax(-1).gather(2, given[..., None])
             sums = [0.0, *steps.flatten().cumsum(0).tolist()]  # the model's own, of what is forced
             finished = decoding.beam(
-                *request, self.beam_size, self.length_penalty, trace, start=sums[-1]
+                *request, self.beam_size, self.length_penalty, columns, start=sums[-1]
             )[0]
-            columns, ids = trace.steps, finished[0].ids
+            ids = finished[0].ids
             for t, total in enumerate(sums[1:]):
                 columns[t] = [(*one, p + total - sums[-1]) for *one, p in columns[t]]
         elif self.method == "sample":
