@@ -393,7 +393,7 @@ def bahdanau_step():
 
 
 def _once(step, pair, moment, caption):
-    scene = Scene(caption, {0: 2.4, 1: 2.0, 7: 3.8, 10: 2.6}.get(moment, 1.5),
+    scene = Scene(caption, {0: 2.4, 1: 2.0, 7: 4.6, 10: 2.6}.get(moment, 1.5),
                   key=moment in (1, 3, 6, 8, 10, 11))  # fmt: skip
     words, small = step["source"], "₁₂₃₄₅₆"
     scores, shares = step["scores"].tolist(), step["alpha"].tolist()
@@ -409,13 +409,13 @@ def _once(step, pair, moment, caption):
             scene.card(f"s {i}", x, KEY_AT - 34, "s", "key", 34, True, 26,
                        start=(432, WRITTEN_AT), when=(0.1 * i, 0.1 * i + 0.5))  # fmt: skip
         if moment >= 7 or (moment >= 6 and i == 2):
-            turn = 0.1 + 0.18 * (i - (i > 2))  # one after the other, all through the same network
-            come = {"start": {"x": 240, "y": 338}, "when": (turn + 0.08, turn + 0.18)}
+            turn = 0.45 + 0.1 * (i - (i > 2))  # one after the other, all through the same network
+            come = {"start": {"x": 240, "y": 338}, "when": (turn + 0.07, turn + 0.15)}
             if moment == 6:
                 come = {"start": {"x": 436, "y": 422}, "when": (0.7, 1)}
             elif moment == 7 and i != 2:
                 scene.card(f"pair {i}", 240, 330, f"s, h{small[i]}", "query", 64, height=28,
-                           opacity=0, start=(x, KEY_AT + 30), when=(turn, turn + 0.08))  # fmt: skip
+                           opacity=0, start=(x, KEY_AT + 30), when=(turn, turn + 0.07))  # fmt: skip
             y = SCORE_AT + 34 * (moment >= 7)  # where s was
             scene.text(f"score {i}", x, y, number(scores[i]), "ink", 19, bold=True, **come)
         if moment >= 8:
@@ -425,7 +425,8 @@ def _once(step, pair, moment, caption):
             scene.text(f"weight {i}", x, BAR_AT - 6 - high, f"{shares[i]:.2f}" if seen else "<0.01",
                        "result" if seen else "muted", bold=seen)  # fmt: skip
     if moment == 7:
-        scene.card("network", 240, 332, "v · tanh(W s + U h)", "value", 210, height=44)
+        how = {"height": 44, "start": (240, 332), "when": (0.35, 0.45)}
+        scene.card("network", 240, 332, "v · tanh(W s + U h)", "value", 210, **how)
     if moment >= 7:
         scene.text("scores", 6, SCORE_AT + 8, "score e", "ink", anchor="start", when=(0.6, 1))
     if moment >= 8:
@@ -439,7 +440,7 @@ def _once(step, pair, moment, caption):
     scene.card("s", 432, WRITTEN_AT, "state s", "key", 84, True)
     if 2 <= moment <= 6:
         _opened(scene, *pair, moment)
-    if moment >= 9:
+    if moment < 2 or moment >= 9:
         _mixed(scene, step, moment)
     if moment >= 11:
         _next(scene)
@@ -447,10 +448,11 @@ def _once(step, pair, moment, caption):
 
 
 def _mixed(scene, step, moment):
-    """Draw the states as columns, which shrink to their shares, join, and become one colour."""
-    (left, top), joined = MIX_AT, moment > 9
+    """Draw the states as columns; later these shrink to their shares, join, and get one colour."""
+    (left, top), weighed, joined = MIX_AT, moment > 8, moment > 9
     for i, (x, share) in enumerate(zip(PLACES, step["alpha"].tolist(), strict=True)):
-        seen, colour = share >= BLANK, {1: "second", 2: "query"}.get(i, "muted")
+        seen = weighed and share >= BLANK
+        colour = {1: "second", 2: "query"}.get(i, "muted") if weighed else "query"
         at, wide = (left, MIXED * share) if joined else (x - 34, 68)
         for k, value in enumerate(step["encoder"][i][FOUR].tolist()):
             y, whose = top + 27 * k, "result" if moment > 10 else colour
