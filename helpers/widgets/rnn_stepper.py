@@ -239,8 +239,8 @@ class RNNStepper(SentenceStepper):
         for x, y, words in (DOWN, 18, "Encoder"), (NECK, 44, "Context"), (OUT, 18, "Decoder"):
             sheet.text(x, y, words, PURPLE if x == NECK else INK, bold=True)
         self._draw_encoder(sheet)
-        self._draw_context(sheet, TOP + (high - BOX[1]) / 2)
         self._draw_decoder(sheet)
+        self._draw_context(sheet, TOP + (high - BOX[1]) / 2)
         sheet.text(0, low + 16, f"{EACH} numbers per state: orange < 0 < blue", GREY)
         return [sheet, self._draw_choice()]
 
