@@ -20,16 +20,6 @@ def test_same_seed_same_sentences(pairs):
     assert corpus.toy_corpus(50, seed=1) != pairs[:50]
 
 
-def test_the_source_can_be_english(pairs):
-    french, english = ({w for p in pairs for w in words(p)} for words in (
-        lambda pair: pair.source, lambda pair: pair.target
-    ))  # fmt: skip
-    for pair in corpus.toy_corpus(50, source="en"):
-        assert set(pair.source) <= english
-        assert set(pair.target) <= french
-
-
-@pytest.mark.slow
 def test_every_source_has_one_translation_in_both_directions():
     # Short sentences of several seeds, so that the same sentence is written more than once.
     french, english, written = {}, {}, 0
@@ -97,8 +87,6 @@ def test_splits_are_disjoint():
 def test_toy_errors():
     with pytest.raises(ValueError, match="at least 4 tokens"):
         corpus.toy_corpus(3, lengths=(2, 5))
-    with pytest.raises(ValueError, match='"fr" or "en"'):
-        corpus.toy_corpus(3, source="de")
     with pytest.raises(ValueError, match="different sentences of 4 to 4 tokens"):
         corpus.toy_corpus(50_000, lengths=(4, 4))
 

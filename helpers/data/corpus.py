@@ -162,8 +162,8 @@ def _without_collection():
 
 
 @_without_collection()
-def toy_corpus(n, seed=0, lengths=(4, 40), source="fr") -> list[ToyPair]:
-    """Write `n` different toy pairs, short and long ones mixed.
+def toy_corpus(n, seed=0, lengths=(4, 40)) -> list[ToyPair]:
+    """Write `n` different toy pairs, French to English, short and long ones mixed.
 
     Parameters
     ----------
@@ -171,28 +171,23 @@ def toy_corpus(n, seed=0, lengths=(4, 40), source="fr") -> list[ToyPair]:
     seed : int, default=0
     lengths : (int, int), default=(4, 40)
         Fewest and most source tokens, the full stop included.
-    source : {"fr", "en"}, default="fr"
-        Language of the source; the other is the target.
 
     Raises
     ------
     ValueError
-        If the lengths or the language make no sense, or there are not so many sentences.
+        If the lengths make no sense, or there are not so many sentences.
     """
     shortest, longest = lengths
     if not 4 <= shortest <= longest:
         raise ValueError(f"lengths must be (fewest, most) with at least 4 tokens; got {lengths}.")
-    if source not in ("fr", "en"):
-        raise ValueError(f'source must be "fr" or "en"; got {source!r}.')
     grammar, pairs, failures = Grammar(seed), {}, 0
     # Clauses have about nine tokens; drawing their number first spreads the lengths.
     most_clauses = max(1, round(longest / 9))
     while len(pairs) < n:
         fr, en, pronouns = grammar.sentence(1 + int(grammar.chance() * most_clauses))
-        first, second = (fr, en) if source == "fr" else (en, fr)
-        tokens = tuple([word.text for word in first])
+        tokens = tuple([word.text for word in fr])
         if shortest <= len(tokens) <= longest and tokens not in pairs:
-            pairs[tokens] = _pair(first, second, pronouns)
+            pairs[tokens] = _pair(fr, en, pronouns)
             failures = 0
         elif (failures := failures + 1) > 10_000:
             raise ValueError(
@@ -217,11 +212,11 @@ def _pair(source, target, pronouns):
     return ToyPair(*texts, alignment, tuple(antecedents))
 
 
-def toy_splits(n_train, n_validation, n_test, seed=0, lengths=(4, 40), source="fr") -> Splits:
+def toy_splits(n_train, n_validation, n_test, seed=0, lengths=(4, 40)) -> Splits:
     """Write toy pairs for training, validation and test; no sentence is in two of them.
 
     There are `n_train`, `n_validation` and `n_test`; the other arguments are as in `toy_corpus`.
     """
-    pairs = toy_corpus(n_train + n_validation + n_test, seed, lengths, source)
+    pairs = toy_corpus(n_train + n_validation + n_test, seed, lengths)
     middle = n_train + n_validation
     return Splits(pairs[:n_train], pairs[n_train:middle], pairs[middle:])
