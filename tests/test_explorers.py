@@ -399,11 +399,12 @@ def test_the_patterns_widget_counts_what_its_mask_holds(causal):
     for key, told in (
         (4, "weight 1/6"),
         (2, "weight 0, its news arrives after 2 layers"),
-        (99, "0, and"),
+        (99, "0, no news within 8"),
     ):
         send(widget, set={"query": 9, "key": key}, number=key)
         assert f"Query 9, key {widget.key}: " in widget.tell()[1]
         assert told in widget.tell()[1]
+    assert "Query 9, key 3: weight 0" in AttentionPatterns(width=1, query=9, key=3).tell()[1]
 
 
 def test_the_ward_round_shows_a_symptom_counts_looks_and_judges_each_guess():
@@ -455,7 +456,7 @@ def test_the_ward_round_shows_a_symptom_counts_looks_and_judges_each_guess():
     assert ">0 looks, 0 guesses<" in widget.svg
     said = "10 of 11 outputs change too early, 10 ignore a word."
     assert WardRound(patient="D", module=3).tell()[1] == said
-    signs = re.findall(r"mono[^>]*>([−+])<", WardRound(patient="F", guess="F").svg)
+    signs = re.findall(r"bold[^>]*>([−+])<", WardRound(patient="F", guess="F").svg)
     assert signs == ["+", "+", "−", "−"]
 
 

@@ -95,26 +95,27 @@ class AttentionPatterns(Explorer):
         cost = f"“{now}”: {share:.0%} of the pairs. News of position {way[0]}"
         if needed == math.inf:
             asked = "No number of layers will do. Press another pattern, or widen the window."
-            return f"{cost} never reaches {last}.", asked
+            return f"{cost} never reaches {last}.", self._told_of_pair() or asked
         asked = "Press another: fewer layers or pairs?"
         if needed > MOST:
             asked = f"That’s more than {MOST}: widen the window."
         elif self.layers < needed:
             asked = f"Play on: {self._layers(self.layers)} took the news to {way[self.layers]}."
         told = self.width - (now == "window")
-        if self.query and self.key:
-            return f"{cost} reaches {last} after {self._layers(needed)}.", self._told_of_pair()
         how = (CAUSAL if self.causal else RULES)[now][1].format(told)
-        return f"{cost} reaches {last} after {self._layers(needed)}.", f"{how} {asked}"
+        asked = self._told_of_pair() or f"{how} {asked}"
+        return f"{cost} reaches {last} after {self._layers(needed)}.", asked
 
     def _told_of_pair(self):
-        """Say what a query gives a key, and when it has its news."""
+        """Say what a query gives a key, and when it has its news; nothing before one is pressed."""
+        if not (self.query and self.key):
+            return ""
         mask, query, key = self.numbers["mask"], self.query - 1, self.key - 1
         layers, pair = int(self.numbers["hops"][query, key]), f"Query {self.query}, key {self.key}:"
         if mask[query, key]:
             return f"{pair} weight 1/{int(mask[query].sum())} where all scores are equal."
         later = f"its news arrives after {self._layers(layers)}"
-        return f"{pair} weight 0, {later if layers <= MOST else 'and its news is still missing'}."
+        return f"{pair} weight 0, {later if layers <= MOST else f'no news within {MOST} layers'}."
 
     def draw(self):
         return [self._draw_mask(), self._draw_patterns()]
@@ -141,12 +142,10 @@ class AttentionPatterns(Explorer):
         x, y = 70 + cell * (self.key - 1), 28 + cell * (self.query - 1)
         sheet.rect(70, y, SIDE * bool(self.query), cell, stroke=INK, line=2.5)
         sheet.rect(x, 28, cell * bool(self.key), SIDE, stroke=ORANGE, line=2.5)
-        ends = [(at + cell / 2, at + SIDE - cell / 2) for at in (70, 28)]
-        limits, pair = (1, self.length), f"query {self.query}, key {self.key}"
-        tracks = (
-            track(*one, limits, max(now, 1), 1)
-            for *one, now in (("x", "key", ends[0], self.key), ("y", "query", ends[1], self.query))
-        )
+        places = [(axis, name, (at + cell / 2, at + SIDE - cell / 2), (1, self.length))
+                  for axis, name, at in (("x", "key", 70), ("y", "query", 28))]  # fmt: skip
+        tracks = [track(*place, max(getattr(self, place[1]), 1), 1) for place in places]
+        pair = f"query {self.query}, key {self.key}"
         sheet.handle(70, 28, SIDE, SIDE, "A pair", pair, *tracks)
         sheet.rect(0, 323, 14, 14, shade(CELLS, 1.0))
         sheet.text(20, 336, "query attends to key: press a cell", BLUE)

@@ -26,6 +26,7 @@ UNSEEN = 20  # no module: a patient's opening view
 MOVED = 1e-5  # relative to the largest output
 ROW, LIST, MAP, FAULTS = 34, 238, 264, 272  # pixels: a module's height, and widths side by side
 TOKEN = re.compile(r'\s+|"[^"]*"|\.?\w+\(*|\W')
+HOW = {"-": ("−", "line-through", ORANGE), "+": ("+", "underline", GREEN), " ": ("", "", GREY)}
 CODE, PITCH = 640, 22  # pixels: how wide the longest line of code is, and from line to line
 
 
@@ -214,11 +215,7 @@ class WardRound(Explorer):
         lines = _difference(WARD[self.patient]["name"])
         sheet = Sheet(CODE, PITCH * len(lines) + 4)
         for i, (sign, tokens) in enumerate(lines):
-            line, colour = {"-": ("line-through", ORANGE), "+": ("underline", GREEN)}.get(
-                sign, ("", "")
-            )
-            sheet.text(
-                0, 18 + PITCH * i, sign.replace("-", "−"), colour or GREY, bold=True, mono=True
-            )
+            shown, line, colour = HOW[sign]
+            sheet.text(0, 18 + PITCH * i, shown, colour, bold=True)
             sheet.marked(20, 18 + PITCH * i, tokens, line, colour, mono=True)
         return sheet
