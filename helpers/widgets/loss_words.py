@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from helpers.widgets.readable import percent, readable_next
 
-RATE = 0.03
+RATE = 0.03  # how many times the gradient is subtracted from each learned number
 
 
 def loss_words(trace) -> dict:
@@ -33,21 +33,8 @@ def loss_words(trace) -> dict:
     }
 
 
-def one_step(trace, rate=RATE) -> dict:
-    """Take one step of gradient descent on a `trace`'s sentence, with a copy of its model.
-
-    Parameters
-    ----------
-    trace : Trace
-        Of a translation; its model stays as it is.
-    rate : float, default=RATE
-        How many times the gradient is subtracted from each learned number.
-
-    Returns
-    -------
-    words : dict of str to str
-        The `rate`, and the mean loss in nats `before` and `after` the step.
-    """
+def one_step(trace) -> dict:
+    """Tell what one step of gradient descent on a `trace`, with a copy of its model, does."""
     model = copy.deepcopy(trace.network).eval()
     # A trace is made in inference mode, of which autograd takes no tensor.
     source, target = trace.source_ids.clone()[None], trace.target_ids.clone()[None]
@@ -59,6 +46,6 @@ def one_step(trace, rate=RATE) -> dict:
         gradients = torch.autograd.grad(before, numbers)
     with torch.no_grad():
         for number, gradient in zip(numbers, gradients, strict=True):
-            number -= rate * gradient
+            number -= RATE * gradient
         after = F.cross_entropy(model(source, target)[0], wanted)
-    return {"rate": f"{rate:g}", "before": f"{before:.2f}", "after": f"{after:.2f}"}
+    return {"rate": RATE, "before": f"{before:.2f}", "after": f"{after:.2f}"}

@@ -50,7 +50,6 @@ def asked(trace, place: str, double) -> tuple[dict, bytes]:
     with "why,1" above those of key 1; for other places nothing is computed. The function `double`
     gives the traced model in double precision. Described are the place and its arrays.
     """
-    place = place.replace("/pairs", "/why")  # the same numbers, drawn in full
     name, layer, kind, head, *what = [*place.split("/"), *[""] * 5][:6]
     packer, described = Packer(), {}
     why = what[1].startswith("why")

@@ -36,8 +36,7 @@ def is_place(trace, place: str) -> bool:
     "encoder/0/self-attention/norm/3" the norm at token 3, "encoder/0/feed-forward/neuron/14,3" a
     neuron there, one of those that the map shows; "encoder/0/self-attention/2/q/3" the query's
     projection (or "k", "v"), and "encoder/0/self-attention/2/3,4/why" the parts of a score,
-    compared with those of key 1 by ".../why,1", and shown pair by pair by ".../pairs"; in a
-    recurrent pair "score/3,1".
+    compared with those of key 1 by ".../why,1"; in a recurrent pair "score/3,1".
     """
     if not place:
         return True
@@ -83,7 +82,6 @@ def _is_head(heads, kind, head, cell="0,0"):
 
 
 def _is_asked(trace, heads, kind, head, what, which):
-    which = which.replace("pairs", "why")
     if which.startswith("why"):
         query, _, key = what.partition(",")
         asked = [key, *([which[4:]] if which != "why" else [])]

@@ -8,7 +8,7 @@ import { looksEnglish } from "../../helpers/widgets/static/map_language.js";
 import { along } from "../../helpers/widgets/static/map_moves.js";
 import { clearest, clearestHead, purposeOf, sayPurpose } from "../../helpers/widgets/static/map_purpose.js";
 import { lightsUp } from "../../helpers/widgets/static/map_network.js";
-import { grouped, sayAgainst, sayWhy } from "../../helpers/widgets/static/map_why.js";
+import { sayAgainst, sayWhy, splitOf } from "../../helpers/widgets/static/map_why.js";
 import { brief, percent } from "../../helpers/widgets/static/map_scene.js";
 import { namePlaces } from "../../helpers/widgets/static/map_rows.js";
 import { compared } from "../../helpers/widgets/static/map_without.js";
@@ -44,27 +44,23 @@ test("without a head: what stays at both ends, what changed, and what became of 
 });
 
 test("why a weight is what it is stays true where parts cancel", () => {
-  const found = (pairs) => sayWhy(grouped({ names: ["token", "biases"], pairs, mean: [[0, 0], [0, 0]] }));
-  assert.equal(found([[1.76, 0], [-0.88, 0]]), "the query looks at the key mainly because of one pair: the token the query with the token the key makes 1.76, all other pairs −0.88.");
-  assert.match(found([[0.1, 0], [-0.6, 0]]), /^the query looks less at the key mainly because of one pair: what biases add to the query with the token the key makes −0\.60, all other pairs 0\.10\.$/);
-  // Never against the table of all pairs: two that are nearly as large are both told of, with both sides, and what is shown adds up.
-  const cells = { names: ["token", "position"], pairs: [[1.302, -0.618], [-0.414, 1.257]], mean: [[0, 0], [0, 0]] };
-  assert.equal(sayWhy(grouped(cells), ["“la”", "“avec”"]), "“la” looks at “avec” mainly because of two pairs, almost equally: the token “la” with the token “avec” makes 1.30, the position of “la” with the position of “avec” 1.26, all other pairs −1.03.");
-  assert.match(sayWhy(grouped(cells), ["“la”", "“avec”", "“<eos>”"], true), /^“la” scores “avec” higher than “<eos>” mainly/);
-  const several = grouped({ names: ["token", "1.2", "1.ff"], keys: ["token", "1.ff"], pairs: [[0, 0.5], [0.4, 2.2], [0.5, 0.6]], mean: Array(3).fill([0, 0]) }, ["encoder", "decoder"]);
-  assert.match(sayWhy(several), /one pair: encoder layer 1’s self-attention in the query with decoder layer 1’s feed-forward in the key makes 2\.20, all other pairs 2\.00\.$/); // more than half decides
-  const equal = grouped({ names: ["token", "position", "1.ff"], pairs: Array(3).fill([0.5, 0.5, 0.5]), mean: Array(3).fill([0, 0, 0]) });
+  const none = (names, n = names.length) => ({ names, mean: Array(names.length).fill(Array(n).fill(0)) });
+  const found = (pairs) => sayWhy(splitOf({ ...none(["token", "biases"]), pairs }, undefined, ["“a”", "“b”"]));
+  assert.equal(found([[1.76, 0], [-0.88, 0]]), "the query looks at the key: the largest part is the token “a”, 1.76; all else makes −0.88.");
+  assert.equal(found([[0.1, 0], [-0.6, 0]]), "the query looks less at the key: the largest part is what biases add to the query, −0.60; all else makes 0.10.");
+  // Two that are nearly as large are both told of, and what is shown adds up.
+  const cells = { ...none(["token", "position"]), pairs: [[1.302, -0.618], [-0.414, 1.257]] };
+  const tokens = ["“la”", "“avec”", "“<eos>”"];
+  const two = splitOf(cells, undefined, tokens);
+  assert.equal(sayWhy(two, tokens, true), "“la” scores “avec” higher than “<eos>”: the largest part is the token “avec”, 0.89; all else makes 0.64.");
+  const equal = splitOf({ ...none(["token", "position", "1.ff"]), pairs: Array(3).fill([0.5, 0.5, 0.5]) }, undefined, ["“a”", "“b”"]);
   assert.equal(sayWhy(equal, ["“a”", "“b”"], true), "“a” scores “b” above an average key: the largest parts are the token “b”, 1.50 and the position of “b”, 1.50; all else makes 1.50. Other keys score higher still.");
-  // Two pairs that are the largest but not half of what speaks for the key don't decide.
-  const many = grouped({ names: ["token", "position", "1.ff"], pairs: [[0.55, 0.3, 0.3], [0.4, 0.46, 0.3], [0.4, 0.3, -2.3]], mean: Array(3).fill([0, 0, 0]) });
-  assert.match(sayWhy(many), /^the query looks at the key: the largest part/);
   // What takes most away is told by its bar: of either side, and not where all bars go one way.
-  assert.equal(sayAgainst(grouped({ ...cells, pairs: [[1.5, 0.5], [-2, 1]] }), ["“la”", "“avec”"]), "Blue adds, orange takes away, most of all the position of “la” (−1.00).");
+  assert.equal(sayAgainst(splitOf({ ...cells, pairs: [[1.5, 0.5], [-2, 1]] }, undefined, tokens)), "Blue adds, orange takes away, most of all the position of “la” (−1.00).");
   assert.equal(sayAgainst(equal), "Blue adds, orange takes away: here none does.");
-  const cross = grouped({ names: ["token", "10.self.2", "10.cross.b"], keys: ["12.3", "12.ff"], pairs: [[0, 1], [2, 0], [0, 0]], mean: [[0, 0], [0, 0], [0, 0]] });
-  assert.deepEqual([cross.rows, cross.cols], [["token", "layer 10, self-attention", "layer 10, cross-attention"], ["layer 12, self-attention", "layer 12, feed-forward"]]);
-  assert.deepEqual([...cross.sums], [0, 1, 1, 2, 0, 2, 0, 0, 0, 2, 1, 3]);
-  assert.equal(cross.largest[3].words, "layer 10, self-attention head 2 with layer 12, head 3");
+  const cross = splitOf({ ...none(["token", "10.self.2", "10.cross.b"], 2), keys: ["12.3", "12.ff"], pairs: [[0, 1], [2, 0], [0, 0]] }, ["decoder", "encoder"]);
+  assert.deepEqual(cross.query.map(({ name, sum }) => [name, sum]), [["token", 1], ["layer 10, self-attention", 2], ["layer 10, cross-attention", 0]]);
+  assert.deepEqual(cross.key.map(({ words }) => words), ["encoder layer 12’s self-attention in the key", "encoder layer 12’s feed-forward in the key"]);
 });
 
 test("a weight below 1 is never said to be all of it", () => {

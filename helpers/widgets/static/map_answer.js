@@ -74,10 +74,8 @@ export function answer(scene, model, stack, m, rows, row) {
   scene.part(stack.name, x - 4, top - 4, strip + 8, height + 8);
   const under = stack.bottom + Math.max(m.under, 34);
   const chip = (r) => m.chips.rects[r].map((at, i) => at + (i === 1 ? under : 0));
-  scene.lossRows = (r) => [
-    [left, lossY(r) - m.pitch / 2, width, m.pitch],
-    ...(m.chips && r < stack.n ? [chip(r)] : []),
-  ];
+  const line = (r) => [left, lossY(r) - m.pitch / 2, width, m.pitch];
+  scene.lossRows = (r) => (m.chips && r < stack.n ? [line(r), chip(r)] : [line(r)]);
   // The reference is known from the start; what its tokens cost comes row by row, and then the mean.
   for (const [r, token] of (losses ? model.written : []).entries()) {
     const rect = scene.lossRows(r).pop();

@@ -9,6 +9,7 @@ import { wrongWord } from "./map_language.js";
 import { withoutOf } from "./map_without.js";
 import { marksIn, shorten } from "./text.js";
 
+const HIDDEN = { hidden: true };
 const DEPTHS = ["Model", "Layer", "Head", "One number"];
 
 export class Bars {
@@ -118,11 +119,7 @@ export class Bars {
     this.refer.hidden = !this.view.scores || (place && !place.endsWith("output"));
     if (this.referred !== trace) {
       this.wanted.value = sentenceOf(trace.written);
-      Object.assign(
-        this.attempt,
-        wrongWord(this.wanted.value),
-        model.get("reference") && this.view.lost && { hidden: true },
-      );
+      Object.assign(this.attempt, wrongWord(this.wanted.value), model.get("reference") && this.view.lost && HIDDEN);
     }
     this.referred = trace;
     this.badge.hidden = !here || Boolean(place);

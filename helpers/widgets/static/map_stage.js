@@ -212,8 +212,8 @@ export class Stage {
     const target = found.find(acts);
     const [read] = found;
     if (target) return this.act(target, target.grid ? cellAt(target, x, y) : null, read.head);
-    this.pressed = read?.grid && cellAt(read, x, y);
-    this.acts.tell(read && (read.grid ? read.tell(read.one, ...this.pressed).join(", ") : read.tip().join(" ")));
+    const words = () => (read.grid ? read.tell(read.one, ...cellAt(read, x, y)).join(", ") : read.tip().join(" "));
+    this.acts.tell(read && words());
   }
 
   act(target, cell, head) {

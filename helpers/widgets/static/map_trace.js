@@ -210,11 +210,10 @@ export function readPlace(text, model) {
   const splits = model.splits && others && place.head.allowed(query, key);
   const number = { ...place, depth: 3, query, key, splits };
   const [why, other = "-1"] = (last || "").split(",");
-  if (!splits || !["why", "pairs"].includes(why)) return number;
+  if (!splits || why !== "why") return number;
   return {
     ...number,
     inside: "why",
-    pairs: why === "pairs",
     home: text.split("/").slice(0, 5).join("/"),
     other: Number(other),
   };
@@ -305,9 +304,8 @@ export function trail(text, model) {
     });
   if (place.inside) {
     const words = place.other < 0 ? "Why this weight?" : `Why not “${place.keys[place.other]}”?`;
-    steps.push({ place: text.replace("/pairs", "/why"), words });
+    steps.push({ place: text, words });
   }
-  if (place.pairs) steps.push({ place: text, words: "All pairs" });
   return steps;
 }
 

@@ -111,9 +111,9 @@ class MapView {
   // What Python sends once its place is open.
   more() {
     const described = this.model.get("_asked");
-    const here = this.place && described?.place === this.place.replace("/pairs", "/why");
+    const here = this.place && described?.place === this.place;
     const asked = here ? { described, view: this.model.get("_asked_data") } : null;
-    return { asked, live: Boolean(this.model.send), pressed: this.said && this.stage.pressed };
+    return { asked, live: Boolean(this.model.send) };
   }
   // The decoder's row that answers.
   get current() {

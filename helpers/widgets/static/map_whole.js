@@ -74,24 +74,7 @@ function measures(model, width, room, spare, small) {
     : strip + (width < 760 ? 14 : 110);
   const layers = Math.max(...model.stacks.map((one) => one.layers.length));
   const module = narrow ? width - left : (width - left - right) / layers;
-  return {
-    narrow,
-    close,
-    width,
-    pitch,
-    label,
-    strip,
-    vectors,
-    left,
-    module,
-    layers,
-    gap,
-    above,
-    under,
-    key,
-    side,
-    chips,
-  };
+  return { narrow, close, width, pitch, label, strip, vectors, left, module, gap, above, under, key, side, chips };
 }
 
 // Where a stack's parts begin: the embedding, every layer, and what comes out.
