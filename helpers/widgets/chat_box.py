@@ -72,31 +72,22 @@ class ChatBox(SentenceExplorer):
         return f"At most {LONGEST} characters fit; got {n}." if n > LONGEST else ""
 
     def build(self):
-        self._forget()
         self.words("sentence", "Message", wide=True)
         self.examples("sentence", EXAMPLES)
         self.choice("template", "Template", list(TEMPLATES))
         self.button("Start again", self.reset)
 
-    def _forget(self):
-        self._tried = {template: {} for template in MEANS}  # messages, and who got an answer
-
-    def reset(self, *_):
-        self._forget()
-        super().reset()
+    def forget(self):
+        self._tried = {template: {} for template in MEANS}  # messages: whether they were answered
 
     def compute(self):
         """Let every model go on after the message in this template, and in the whole one."""
-        found = {**self._read(self.template), "whole": self._read(WHOLE)}
-        if self.template != WHOLE:
-            now, before = self._answers(found)
-            self._tried[self.template][self.sentence] = _plain(now) == _plain(before)
-        return found
-
-    def _answers(self, found):
-        """Give the first model's answer in this template, and in the whole one."""
+        now, whole = self._read(self.template), self._read(WHOLE)
         name = next(iter(self._writers))
-        return [self._said(one["replies"][name]) for one in (found, found["whole"])]
+        said = [self._said(one["replies"][name]) for one in (now, whole)]
+        if self.template != WHOLE:
+            self._tried[self.template][self.sentence] = _plain(said[0]) == _plain(said[1])
+        return {**now, "whole": whole, "said": said}
 
     def _read(self, template):
         known, kept = self._known
@@ -130,7 +121,7 @@ class ChatBox(SentenceExplorer):
             self._decode([i]) for i in whole["prompt"] if i in ROLES and i not in found["prompt"]
         ]
         how = f"Without {' '.join(cut)}" if cut else f"With {self.template}"
-        now, before = self._answers(found)
+        now, before = found["said"]
         quoted = [shorten(answer, QUOTED, placeholder="…") for answer in (now, before)]
         did = f"writes “{quoted[0]}”, not “{quoted[1]}”"
         if now == before:

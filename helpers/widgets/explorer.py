@@ -65,6 +65,7 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
         with self.together():
             for name, value in state.items():
                 setattr(self, name, value)
+        self.forget()
         self.build()
         self._start, self._good = self.state, self.state
         self.observe(self._redraw, names=known)
@@ -84,6 +85,9 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
 
     def build(self):
         """Make the controls, with `slider`, `choice`, `switch`, `words`, `button` and `play`."""
+
+    def forget(self):
+        """Let go of what was tried and isn't part of the state: at first, and with a reset."""
 
     def compute(self):
         """Return a dict of all numbers that the picture shows."""
@@ -156,6 +160,7 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
         """Go back to the state that the widget was made with."""
         with self.together():
             self._forget_refusals()
+            self.forget()
             self._redraw()  # at the end, even if nothing changes
             for name, value in self._start.items():
                 setattr(self, name, value)

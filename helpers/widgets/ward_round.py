@@ -84,17 +84,12 @@ class WardRound(Explorer):
     guess = traitlets.Enum(("", *WARD), "").tag(state=True)
 
     def build(self):
-        self._forget()
         self.observe(self._open, names="patient")
         self.choice("patient", "Patient", ())
         self.button("Start again", self.reset)
 
-    def _forget(self):
+    def forget(self):
         self._notes = {letter: (set(), []) for letter in WARD}  # views and guesses
-
-    def reset(self, *_):
-        self._forget()
-        super().reset()
 
     def _open(self, _):
         found = self.patient in self._notes[self.patient][1]
