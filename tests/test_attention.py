@@ -124,6 +124,23 @@ def test_multiplicative_scores_by_loops(score):
     torch.testing.assert_close(one_context, context[:, 0])
 
 
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_dropout_drops_a_share_of_the_weights_and_scales_the_rest(need_weights):
+    n = 200
+    layer = attention.MultiHeadAttention(n, 1, dropout=0.25)
+    with torch.no_grad():  # equal weights 1/n, and values that show them
+        layer.query_proj.weight.zero_()
+        layer.value_proj.weight.copy_(torch.eye(n))
+        layer.out_proj.weight.copy_(torch.eye(n))
+    x = torch.eye(n)[None]
+    output, weights = layer(x, x, x, need_weights=need_weights)
+    assert (output == 0).float().mean().item() == pytest.approx(0.25, abs=0.02)
+    assert output.max().item() == pytest.approx(4 / 3 / n, rel=1e-4)
+    if need_weights:  # as they were before dropout
+        torch.testing.assert_close(weights, torch.full((1, 1, n, n), 1 / n))
+    assert (layer.eval()(x, x, x, need_weights=need_weights)[0] > 0).all()
+
+
 def test_projections_start_as_glorot_and_bengio_say():
     layer = attention.MultiHeadAttention(64, 4)
     limit = math.sqrt(6 / (64 + 64))

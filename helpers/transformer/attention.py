@@ -231,6 +231,8 @@ class MultiHeadAttention(nn.Module):
         Width of the inputs and of the output.
     n_heads : int
         Number of heads; must divide `d_model`. Each head is K = D / H wide.
+    dropout : float, default=0.0
+        Share of attention weights set to zero while training.
     d_kv : int, default=None
         Width of all keys of a position together, and of all values; None means `d_model`.
 
@@ -244,7 +246,7 @@ class MultiHeadAttention(nn.Module):
     Vaswani et al. (2017), "Attention Is All You Need", section 3.2.2.
     """
 
-    def __init__(self, d_model, n_heads, d_kv=None):
+    def __init__(self, d_model, n_heads, dropout=0.0, d_kv=None):
         super().__init__()
         if n_heads < 1 or d_model % n_heads:
             raise ValueError(
@@ -252,6 +254,7 @@ class MultiHeadAttention(nn.Module):
                 f"d_model={d_model}, n_heads={n_heads}."
             )
         self.n_heads, self.d_head = n_heads, d_model // n_heads
+        self.dropout = dropout
         self.query_proj = nn.Linear(d_model, d_model)  # W_Q
         self.key_proj = nn.Linear(d_model, d_kv or d_model)  # W_K
         self.value_proj = nn.Linear(d_model, d_kv or d_model)  # W_V
@@ -272,7 +275,8 @@ class MultiHeadAttention(nn.Module):
             True where the query is allowed to attend.
         need_weights : bool, default=False
             True also returns the weights, which PyTorch's fused operator never stores;
-            `recorded_weights` asks every layer for them. The output is the same.
+            `recorded_weights` asks every layer for them. The output is the same, except that
+            attention dropout draws other random numbers.
         cache : KeyValueCache, default=None
             Keys and values projected in earlier decoding steps.
 
@@ -286,10 +290,13 @@ class MultiHeadAttention(nn.Module):
             k, v = self.project_key_value(key, value)
         else:
             k, v = cache.project(self, key, value)
+        dropout = self.dropout if self.training else 0.0
         if need_weights:
             context, weights = scaled_dot_product_attention(q, k, v, mask)
+            if dropout:
+                context = F.dropout(weights, dropout) @ v
         else:
-            context, weights = fused_attention(q, k, v, mask), None
+            context, weights = fused_attention(q, k, v, mask, dropout), None
         return self.out_proj(self.merge_heads(context)), weights
 
     def project_query(self, query):

@@ -154,7 +154,7 @@ class GrowingTensor:
             self.room = self.room[rows]
 
 
-def fused_attention(query, key, value, mask=None):
+def fused_attention(query, key, value, mask=None, dropout=0.0):
     """The same as ``scaled_dot_product_attention(query, key, value, mask)[0]``.
 
     PyTorch's operator goes through the keys in one pass and stores no weights. Measured, forward
@@ -169,6 +169,8 @@ def fused_attention(query, key, value, mask=None):
         Leading dimensions broadcast.
     mask : bool Tensor broadcastable to (..., T, S), default=None
         True where the query is allowed to attend.
+    dropout : float, default=0.0
+        Share of weights set to zero.
 
     Returns
     -------
@@ -187,7 +189,7 @@ def fused_attention(query, key, value, mask=None):
         # The operator adds -∞ to a masked score, and infinite ones would become NaN. A key that no
         # query is allowed to attend to is padding, and may hold anything.
         key = key.masked_fill(~mask.any(-2)[..., None], 0.0)
-    return F.scaled_dot_product_attention(query, key, value, mask)
+    return F.scaled_dot_product_attention(query, key, value, mask, dropout)
 
 
 def rotated(x, start=0, base=10000.0):
