@@ -170,6 +170,16 @@ def test_a_squeezed_context_keeps_its_largest_numbers_and_nothing_else():
         assert "whole sentences that end in" in w.tell()[1]
 
 
+def test_the_arrows_that_a_step_follows_are_bold():
+    w = rnn()
+    n = len(w.numbers["source"])
+    # Two networks go on from a state, both end in the context, which every token reads; all but the
+    # first read the state and the token before, too.
+    for step, arrows in (1, 0), (2, 2), (n, 2), (n + 1, 2), (n + 2, 1), (n + 3, 3):
+        w.step = step
+        assert len(re.findall('<line [^>]*stroke-width="4"', w.svg)) == arrows
+
+
 @pytest.mark.parametrize("make", [rnn, bahdanau])
 def test_a_sentence_typed_is_translated_and_a_wrong_one_refused(make):
     w = make()

@@ -249,21 +249,20 @@ class PatchAttention(Explorer):
         part, low, high, way = self._against(self.layer, self.head)
         row, column = divmod(self.token - 1, self._grid)
         asks = f"patch {row + 1}, {column + 1}" if self.token else "the class token"
-        model = f"{RANDOM} untrained models: {low} to {high}%"
+        named, model = self._named_head(self.layer, self.head), f"{RANDOM} untrained models"
+        then = {"↑": "All less, so training probably moved it there.",
+                "↓": "All more, so training probably moved it away.",
+                "": "That needs no training. Try another head."}[way]  # fmt: skip
         if self.untrained:
             part = self.numbers["parts"][1:, self.layer - 1, self.head][RANDOM // 2].item()
-            model = f"The median of {model}"
-        moved = {"↑": f"{model}. All less, so training probably moved it there.",
-                 "↓": f"{model}. All more, so training probably moved it away."}  # fmt: skip
-        then = moved.get(way, f"{model}. That needs no training. Try another head.")
-        if self.untrained:
-            then = f"{model}. Untick “Untrained”: what did training move?"
+            named, model = f"{named}, untrained", f"The median of {model}"
+            then = "Untick “Untrained”: what did training move?"
         elif self.head == ROLLOUT:
             then += f" Rollout follows weights through layers 1 to {self.layer}."
         elif way:
             then += " Press “class token” to go back." if self.token else " Press a patch."
-        named = self._named_head(self.layer, self.head) + ", untrained" * self.untrained
-        return f"{named}: {asks} puts {part}% of its weight on the {self._label()}.", then
+        said = f"{named}: {asks} puts {part}% of its weight on the {self._label()}."
+        return said, f"{model}: {low} to {high}%. {then}"
 
     def draw(self):
         return [self._draw_weights(), self._draw_comparison()]

@@ -30,7 +30,7 @@ def draw_cells(sheet, x, y, values, frame, size, columns=EACH):
     sheet.rect(x, y, across * min(columns, len(values)), down * rows, "none", frame, 2)
 
 
-def _quoted(tokens):
+def quoted(tokens):
     """Write tokens as a quotation; an ellipsis says that it goes on."""
     ends = "" if tokens[-1] in ENDS else " …"
     return f"“{' '.join(token for token in tokens if token != '<eos>')}{ends}”"
@@ -119,10 +119,6 @@ class SentenceStepper(SentenceExplorer):
             kept[key] = found
         return kept[key]
 
-    def cut(self, tokens: list[str]) -> str:
-        """Say that a translation is longer than what is shown; an empty str if it is not."""
-        return "" if tokens[-1] == "<eos>" else f"Only the first {MOST} tokens fit."
-
 
 class RNNStepper(SentenceStepper):
     """Squeeze a sentence through the one vector of an encoder–decoder without attention.
@@ -204,7 +200,7 @@ class RNNStepper(SentenceStepper):
             chance, read = share(found["probabilities"][t].max()), found["input"][t]
             said = f"The decoder reads “{read}” and the context, and updates its state."
             return said, f"The likeliest next token is “{target[t]}”, probability {chance}."
-        written, whole = (_quoted(found[key]) for key in ("target", "whole"))
+        written, whole = (quoted(found[key]) for key in ("target", "whole"))
         through = f"{self.kept} of {size}" if self.kept < size else f"all {size}"
         said = f"With {through} numbers, the decoder writes {written}"
         if found["lost"] or found["new"]:
