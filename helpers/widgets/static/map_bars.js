@@ -226,7 +226,7 @@ export class Bars {
         return `Above, ${what} Each token becomes a vector (a striped bar), and every layer adds to it. The frame marks the part that you see larger below it. Tap another part to go there.`;
       const more =
         kind === "GPT"
-          ? `T is the temperature. ${marksIn(decoder.tokens)}.`.replace(" .", "")
+          ? `${this.view.scene.slot ? "T is the temperature. " : ""}${marksIn(decoder.tokens)}.`.replace(/ ?\.$/, "")
           : "Each striped bar is a vector, one colour per number.";
       return `Start at the blue frame: ${what} Bands show which tokens attention collects from; press one to follow it. ${more}`;
     }
