@@ -111,7 +111,7 @@ export function lossesOf({ written, candidates, drawn }, rows = written.length) 
     const [, , share, rank] = candidates[row][drawn[row]];
     const loss = -Math.log(share);
     const formula = `−ln\u00a0${share < 0.1 ? share.toPrecision(3) : share.toFixed(3)} = ${number(loss)}`;
-    const place = rank > 1 ? ` (rank ${rank.toLocaleString("en")}; the likeliest is “${candidates[row][0][0]}”)` : "";
+    const place = rank > 1 ? ` (rank ${rank.toLocaleString("en")}; likeliest: “${candidates[row][0][0]}”)` : "";
     const [before] = candidates[row - 1]?.[drawn[row - 1]] || [];
     const [rival, , most] = candidates[row][Number(!drawn[row])];
     const pushes = `“${token}”: p − 1 = ${number(share - 1)}, so a step raises its logit; “${rival}”: p = ${number(most)}, so it falls`;

@@ -84,7 +84,7 @@ export const choosing = {
     const fed = found.findIndex(({ rank, token }, row) => rank > 1 && token !== was.found[row]?.token);
     const [wrong, next, once] = [found[fed], fed < 0 ? null : found[fed + 1], was.found[fed + 1]];
     const [one, other] = next && next.token === once?.token ? [number(next.loss), number(once.loss)] : [];
-    const then = `Fed “${wrong?.token}” (teacher forcing), the decoder’s next row, “${next?.token}”, costs ${one} instead of ${other}.`;
+    const then = `Fed “${wrong?.token}”, the next row, “${next?.token}”, costs ${one} instead of ${other}.`;
     const more = this.lost ? (one === other ? "" : ` ${then}`) : " Press a row to see what the model expected.";
     return `${own}${found[most].says}, the most of the ${found.length} rows. Their mean, the loss, is ${now}${change}.${more}`;
   },

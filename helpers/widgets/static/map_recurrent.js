@@ -36,8 +36,10 @@ export function recurrentScene(model, width, room, step, live) {
   const narrow = part < 136;
   const x = [0, 1, 2, 3].map((i) => label + i * (part + gap));
   const y = (row) => top + (row + 0.5) * pitch;
+  // The context's height: below the next tokens on a phone.
+  const middle = top + Math.max(high / 2, slim ? 98 + pitch * 0.4 : 0);
   const [force, told] = [live && model.chooses, model.chosen.includes(step)];
-  const g = { narrow, slim, panel, label, pitch, top, high, part, gap, x, y, step, width, room, force, told };
+  const g = { narrow, slim, panel, label, pitch, top, high, part, gap, x, y, step, width, room, middle, force, told };
   encoderStates(scene, model, g);
   bars(scene, model, g);
   context(scene, model, g);
@@ -51,7 +53,7 @@ export function recurrentScene(model, width, room, step, live) {
   const stops = model.source[n - 2] === "." ? "" : "The model only knows sentences that end with “ .”. ";
   // How much of what is written comes from where it looks: measured, by looking at each token alone.
   const same = model.alone[step];
-  const any = `Any of the ${n} tokens alone would make it write that, so where it looks doesn’t decide this word. `;
+  const any = `Any of the ${n} tokens alone would lead to it, so where it looks doesn’t decide this word. `;
   const few = `Looked at alone, ${same} of the ${n} tokens ${same > 1 ? "lead" : "leads"} to it. `;
   const alone = same === n ? any : same ? few : "";
   scene.hint = g.told
@@ -156,7 +158,7 @@ function bar(p, zero, y, size, thick) {
 function context(scene, model, g) {
   const { step, part, pitch, top, high } = g;
   const x = g.x[3];
-  const y = top + high / 2;
+  const y = g.middle;
   headline(scene, g, x, g.narrow ? "Context" : "Context c", "states, mixed by the weights", part + g.panel);
   scene.paint((p) => {
     rowOf(model.weights, step).forEach((weight, row) => {
@@ -242,7 +244,7 @@ function chain(scene, model, g) {
   g.wide = wide;
   g.ways = {
     query: corners([asks, y - (g.step ? 3 : 16)], y - 46, [scores, under + 5]),
-    mix: corners([mixed, g.top + g.high / 2 + g.pitch * 0.4 + 3], y - 30, [at - 6, y - 3]),
+    mix: corners([mixed, g.middle + g.pitch * 0.4 + 3], y - 30, [at - 6, y - 3]),
     write: corners([at + 6, y - 3], y - 14, [writes, g.below]),
   };
   scene.paint((p) => {
@@ -296,7 +298,7 @@ function stepMoves(model, g) {
     mixes(
       { weights: one, v: model.states },
       [x[0], top, part, high],
-      [x[3], top + high / 2 - pitch * 0.4, part, pitch * 0.8],
+      [x[3], g.middle - pitch * 0.4, part, pitch * 0.8],
     ),
     (p, t) => {
       if (t < 0.6) return goes(p, model.context, step, ways.mix, t / 0.6, [part, wide]);
@@ -321,7 +323,7 @@ function bothWays(states, { x: [x], part, top, pitch }) {
 
 function recurrentBeats(scene, model, g) {
   const { under, y } = g.asks;
-  const column = (i) => [g.x[i] - g.gap - 2, 0, g.part + g.gap, under + 4];
+  const column = (i, from = 0) => [g.x[i] - g.gap - 2, from, g.part + g.gap, under + 4 - from];
   const past = [0, y - 8, g.label + (g.step * (g.width - g.label)) / model.tokens.length - 8, 72];
   scene.beat(
     "The encoder reads the sentence in both directions and keeps a state per token.",
@@ -333,7 +335,7 @@ function recurrentBeats(scene, model, g) {
     ? [g.x[3], g.top, g.width - g.x[3], g.below - g.top]
     : [g.x[3] + g.part, 0, g.width - g.x[3] - g.part, under + 4];
   const low = [0, under + 4, g.width, g.room - under - 4];
-  const rects = [[...scene.parts.query, column(1)], [column(2)], [column(3)], [low, write]];
+  const rects = [[...scene.parts.query, column(1)], [column(2)], [column(3, g.slim ? g.below : 0)], [low, write]];
   const moves = stepMoves(model, g);
   model.tokens.forEach((_token, t) => {
     const weights = rowOf(model.weights, t);
