@@ -37,7 +37,7 @@ def quoted(tokens):
 
 
 def changed(whole, target):
-    """Compare two lists of tokens: the places of words lost from `whole`, and of new ones.
+    """Return the places of words lost from `whole`, and of new ones in `target`, lists of tokens.
 
     What stays is the longest sequence of words that both have, in the same order.
     """
