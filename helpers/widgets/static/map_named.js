@@ -29,9 +29,10 @@ export function tag(p, words, x, y, style = {}) {
 // Above a layer, beside its name: the token from which the row takes most there, and its share.
 export function namedBands(p, words, color, [x, y, end]) {
   const [{ token, weight } = { weight: 0 }] = words.toSorted((a, b) => b.weight - a.weight);
+  if (!weight) return;
   const room = (end - x - 6) / 1.08;
   const name = cut(spelt(token), room, 12);
-  if (weight) tag(p, fitting([`${spelt(token)} ${percent(weight)}`, name], room, 12), x, y, { color });
+  tag(p, fitting([`${spelt(token)} ${percent(weight)}`, name], room, 12), x, y, { color });
 }
 
 // Beside the memory every source token has its name, and its share where it has one.
