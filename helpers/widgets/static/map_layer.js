@@ -55,7 +55,8 @@ export function layerScene(model, where, place, width, room, query) {
     if (i && g.across) sublayer.span[0] = 0;
     before = sublayer.after;
   }
-  if (g.across) scene.height = sublayers.length * g.step;
+  // A frame too low for all of them ends below the next one's heading.
+  if (g.across) Object.assign(scene, { height: sublayers.length * g.step, fold: g.step + 40 });
   layerBeats(scene, g, model, sublayers);
   const more = sublayers.some((one) => one.norm)
     ? "Click on a head, norm or neuron to open it"

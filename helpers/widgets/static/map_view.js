@@ -301,7 +301,7 @@ class MapView {
     const height = Math.max(this.height, this.scene.height);
     this.scrolls = rows && height > seen + 30;
     // Below it there's a line that says what is out of sight, or above it the small picture does.
-    this.frame.style.maxHeight = this.scrolls ? `${seen - (small || 28)}px` : "";
+    this.frame.style.maxHeight = this.scrolls ? `${Math.min(seen - (small || 28), this.scene.fold ?? seen)}px` : "";
     const light = lightOf(this);
     this.stage.show(this.scene, this.theme, { ...light, height });
     this.bars.show();
