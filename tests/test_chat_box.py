@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from explorer_promises import check_that_every_change_shows, check_the_still_picture
+from explorer_promises import check_that_every_change_shows, check_the_still_picture, clicks
 
 from helpers.models.assistant import MARKS, chat_prompt
 from helpers.pretrained.assistant import load_assistant
@@ -85,7 +85,7 @@ def test_the_bytes_of_an_emoji_share_a_box_and_the_examples_have_a_name():
 def test_a_reply_that_was_cut_off_says_so_and_all_of_it_is_drawn():
     widget = chat_box()
     assert widget.svg.count("…") == 1  # only the endless one
-    shown = widget.draw()[0].to_svg()
+    shown = "".join(sheet.to_svg() for sheet in widget.draw()[2:])
     assert len(re.findall("<rect x", shown)) == len(widget.numbers["prompt"]) + 3 + 40
 
 
@@ -110,7 +110,8 @@ def test_every_example_is_answered_rightly_and_by_no_broken_template():
         [[True, False, False, False, False]] + [[False] * 4] * 3
     )
     assert widget.svg.count(">✗</text>") == 16
-    assert "Take no end token: 1 of 5 answers survive" in widget.svg
+    assert "no end token: 1 of 5 survive" in widget.svg
+    assert {"template": "the whole template"} in clicks(widget)  # pressed again, it's whole
     widget.controls["Start again"].click()
     assert not re.search(">[✓✗]</text>", widget.svg)
 

@@ -1,5 +1,6 @@
 """One message in the chat template, right or wrong: what two models read, and what they answer."""
 
+from itertools import zip_longest
 from textwrap import shorten
 
 import traitlets
@@ -12,7 +13,7 @@ from helpers.widgets.svg import BAD, PALE, Sheet
 from helpers.widgets.tokenizers_side_by_side import draw_labels, visible
 
 LONGEST, QUOTED = 160, 60  # characters of a message, and of a reply that is told
-MOST = 9  # messages with a mark in the tally
+MOST = 8  # messages with a mark in the tally
 WHOLE = "the whole template"
 TEMPLATES = {
     WHOLE: lambda ids: ids,
@@ -74,7 +75,6 @@ class ChatBox(SentenceExplorer):
     def build(self):
         self.words("sentence", "Message", wide=True)
         self.examples("sentence", EXAMPLES)
-        self.choice("template", "Template", list(TEMPLATES))
         self.button("Start again", self.reset)
 
     def forget(self):
@@ -138,27 +138,32 @@ class ChatBox(SentenceExplorer):
     def draw(self):
         found = {WHOLE: self.numbers["whole"], self.template: self.numbers}
         columns = [self._draw_blocks(one) for one in found.values()]
-        heights = [max(block.height for block in row) for row in zip(*columns, strict=True)]
+        if self.template == WHOLE:  # a single column would leave half of the room empty
+            columns = [columns[0][:2], columns[0][2:]]
+        rows = zip_longest(*([block.height for block in each] for each in columns), fillvalue=0)
+        heights = [*map(max, rows)]
         sheets = [Sheet(400, 34 + sum(heights)) for _ in columns]
-        for sheet, how, blocks in zip(sheets, found, columns, strict=True):
+        for sheet, how, blocks in zip_longest(sheets, found, columns, fillvalue=""):
             sheet.text(0, 18, how, BLUE if how == WHOLE else ORANGE, bold=True)
             for i, block in enumerate(blocks):
                 sheet.put(block, 0, 34 + sum(heights[:i]))
-        return [*sheets, *self._draw_tally()]
+        return [*self._draw_tally(), *sheets]
 
     def _draw_tally(self):
-        """Mark for each broken template which of the messages tried got the same answer."""
-        rows = 4 if self.template == WHOLE else 2  # beside the only column, or below both
-        sheets = [Sheet(400, 32 + 36 * rows) for _ in range(4 // rows)]
-        sheets[0].text(0, 18, "Does the answer survive? ✓ yes, ✗ no", bold=True)
+        """Draw what to break, and mark which of the messages tried got the same answer."""
+        sheets = Sheet(400, 104), Sheet(400, 104)
+        sheets[0].text(0, 18, "Press one to break the template", bold=True)
+        sheets[1].text(0, 18, "✓ the answer survives, ✗ it doesn’t", GREY)
         for i, (template, tried) in enumerate(self._tried.items()):
-            sheet, y, on = sheets[i // rows], 32 + 36 * (i % rows), template == self.template
-            sheet.rect(0, y, 400, 34, PALE, round=4)
-            sheet.text(8, y + 23, template, ORANGE if on else INK, bold=on)
+            sheet, y, on = sheets[i // 2], 30 + 36 * (i % 2), template == self.template
+            sheet.rect(0, y, 400, 34, ORANGE if on else PALE, round=4)
+            sheet.text(8, y + 23, template, "white" if on else INK, bold=on)
             for j, kept in enumerate([*tried.values()][-MOST:]):
-                sheet.text(216 + 20 * j, y + 23, "✓" if kept else "✗", GREEN if kept else ORANGE)
-            label = f"Take {template}: {sum(tried.values())} of {len(tried)} answers survive"
-            sheet.target(0, y - 1, 400, 36, label, template=template)
+                colour = "white" if on else GREEN if kept else ORANGE
+                sheet.text(236 + 20 * j, y + 23, "✓" if kept else "✗", colour, bold=True)
+            then = WHOLE if on else template
+            label = f"Take {then}; {template}: {sum(tried.values())} of {len(tried)} survive"
+            sheet.target(0, y - 1, 400, 36, label, template=then)
         return sheets
 
     def _draw_blocks(self, one):
