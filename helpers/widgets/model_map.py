@@ -334,8 +334,8 @@ def model_map(trace, here="", tour="all", **state):
         and "decoder/output"; `map_places.is_place` lists the rest), `follow` ("encoder:3" or
         "decoder:0"), `written` (how many target tokens are there, beside the first), `stop` (a step
         of the tour), `beat` (a step of playing), `temperature`, `off` (places of a translator's
-        heads that are switched off) and `yours` (parts that the learner wrote, named as in `here`:
-        they get a tick; lesson 10 adds to the list as parts pass).
+        heads that are switched off), `reference` (of ``here="loss"``) and `yours` (parts that the
+        learner wrote, named as in `here`: they get a tick; lesson 10 adds to the list).
 
     Returns
     -------
