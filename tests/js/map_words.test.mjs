@@ -79,6 +79,7 @@ test("a drawn token says at which temperature where the share on show is of anot
   const model = { kind: "GPT", given: 1, drawnAt: [1.5], drawn: [0], candidates: [[["a", 1, 0.3]]] };
   assert.equal(likeliest(model, 0, 1)[0].mark, "drawn at 1.5");
   assert.equal(likeliest({ ...model, shown: 1.5 }, 0, 1)[0].mark, "drawn");
+  assert.equal(likeliest({ ...model, drawnAt: undefined }, 0, 1)[0].mark, "written"); // where none is drawn
 });
 
 test("one number of the recurrent pair is of the step on show", () => {

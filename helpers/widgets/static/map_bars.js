@@ -217,7 +217,7 @@ export class Bars {
       const [best] = all;
       const drawn = kind === "GPT" && all.find((one) => one.drawn);
       const what = drawn
-        ? `the model drew “${drawn.token}” (${percent(drawn.share)})${drawn.token === best.token ? ", the likeliest token" : `; likeliest: “${best.token}” (${percent(best.share)})`}.`
+        ? `the model ${drawn.mark === "written" ? "wrote" : "drew"} “${drawn.token}” (${percent(drawn.share)})${drawn.token === best.token ? ", the likeliest token" : `; likeliest: “${best.token}” (${percent(best.share)})`}.`
         : `the model is about to write “${best.token}”.`;
       if (kind === "ViT")
         return `Start at the blue frame: what the model would answer after each layer, “${best.token}” in the end. Press a patch: bands, and blue on the small pictures (one per head), show what it takes from the others.`;

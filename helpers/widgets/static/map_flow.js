@@ -249,8 +249,8 @@ function follows(model, row) {
   const { token, share, mark } = all.find((one) => one.drawn) || all[0];
   const many =
     model.drawnAt && row < model.given ? `, by chance, from the ${model.candidates[row].length} likeliest` : "";
-  const how = mark === "chosen" ? "Written by you" : `${title(mark.replace("at", "at temperature"))}${many}`;
-  const now = /at/.test(mark) ? ` at ${model.shown.toFixed(1)}` : "";
+  const how = mark === "chosen" ? "Written by you" : `${title(mark.replace(" at", " at temperature"))}${many}`;
+  const now = / at/.test(mark) ? ` at ${model.shown.toFixed(1)}` : "";
   const beside = token === all[0].token ? "" : `, though “${all[0].token}” has ${percent(all[0].share)}`;
   const text = sentenceOf([...model.decoder.tokens.slice(0, row + 1), token]);
   return `${how}: “${token}” (${percent(share)}${now})${beside}. It joins the text: “${text.length > 40 ? "…" : ""}${text.slice(-40)}”`;

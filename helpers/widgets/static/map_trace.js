@@ -72,7 +72,7 @@ export function readTrace(described, view) {
 export function likeliest(model, row, most) {
   const [heat, { shown = 1 }] = [model.drawnAt?.[row] ?? 1, model];
   // The share on show may be another than the one it was drawn with.
-  const drew = heat === shown ? "drawn" : `drawn at ${heat.toFixed(1)}`;
+  const drew = !model.drawnAt ? "written" : heat === shown ? "drawn" : `drawn at ${heat.toFixed(1)}`;
   const own = model.chosen?.includes(row) ? "chosen" : model.kind === "GPT" && row >= model.given - 1 ? drew : "";
   const mark = model.scored ? "reference" : own;
   const isDrawn = (i) => Boolean(mark) && model.drawn[row] === i;
