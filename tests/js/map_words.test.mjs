@@ -11,6 +11,7 @@ import { lightsUp } from "../../helpers/widgets/static/map_network.js";
 import { sayAgainst, sayWhy, splitOf } from "../../helpers/widgets/static/map_why.js";
 import { brief, percent } from "../../helpers/widgets/static/map_scene.js";
 import { namePlaces } from "../../helpers/widgets/static/map_rows.js";
+import { tileGrid } from "../../helpers/widgets/static/map_tiles.js";
 import { compared } from "../../helpers/widgets/static/map_without.js";
 import { deeper, likeliest, matrix, sentenceOf, tellingPair } from "../../helpers/widgets/static/map_trace.js";
 import { digits, marksIn, spelt } from "../../helpers/widgets/static/text.js";
@@ -67,6 +68,8 @@ test("a weight below 1 is never said to be all of it", () => {
   assert.deepEqual([0.42, 0.994, 0.998, 0.9999, 1].map(percent), ["42%", "99%", "99.8%", "over 99.9%", "100%"]);
   assert.deepEqual([digits(0.9999), digits(0.998, 2), digits(1), brief(0.9999)], [">0.999", ">0.99", "1.000", ">99.9%"]);
 });
+
+test("a layer too small for its heads has a grid all the same", () => assert.equal(tileGrid(4, -3, 9).size, 1));
 
 test("a press on a dark neuron opens the nearest that lights up, with its strongest token", () => {
   const one = matrix(Float32Array.from([0, 0, 2, 1, 0, 0, 3, 0]), 2, 4);
