@@ -224,10 +224,9 @@ export class Bars {
       if (from === "top") return `${start} Below, ${what}`;
       if (!small.hidden)
         return `Above, ${what} Each token becomes a vector (a striped bar), and every layer adds to it. The frame marks the part that you see larger below it. Tap another part to go there.`;
-      const more =
-        kind === "GPT"
-          ? `${this.view.scene.slot ? "T is the temperature. " : ""}${marksIn(decoder.tokens)}.`.replace(/ ?\.$/, "")
-          : "Each striped bar is a vector, one colour per number.";
+      const marks = kind === "GPT" && marksIn(decoder.tokens);
+      const striped = "Each striped bar is a vector, one colour per number.";
+      const more = `${kind === "GPT" && this.view.scene.slot ? "T is the temperature. " : ""}${marks ? `${marks}.` : striped}`;
       return `Start at the blue frame: ${what} Bands show which tokens attention collects from; press one to follow it. ${more}`;
     }
     if (this.view.trace.scored) return this.view.costs();
