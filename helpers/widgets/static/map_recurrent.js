@@ -55,10 +55,9 @@ export function recurrentScene(model, width, room, step, live) {
   const same = model.alone[step];
   const any = `Any of the ${n} tokens alone would lead to it, so where it looks doesn’t decide this word. `;
   const few = `Looked at alone, ${same} of the ${n} tokens ${same > 1 ? "lead" : "leads"} to it. `;
-  const alone = same === n ? any : same ? few : "";
   scene.hint = g.told
     ? `You made step ${step + 1} look at ${best} alone: it writes “${model.written[step]}”, and the sentence becomes “${sentenceOf(model.written)}” Press the same weight again to undo that.`
-    : `${stops}Step ${step + 1}: ${best} gets ${percent(most)} of the weight, and “${model.written[step]}” is written. ${alone}${g.force ? "Press a weight to make it look only there." : `${slim ? "" : "Press play, or a score to see its products. "}${step + 1 < model.tokens.length ? next : ""}`}`;
+    : `${stops}Step ${step + 1}: ${best} gets ${percent(most)} of the weight, and “${model.written[step]}” is written. ${same === n ? any : same ? few : ""}${g.force ? "Press a weight to make it look only there." : `${slim ? "" : "Press play, or a score to see its products. "}${step + 1 < model.tokens.length ? next : ""}`}`;
   return scene;
 }
 

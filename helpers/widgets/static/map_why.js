@@ -9,7 +9,6 @@ import { clamp, digits, fitting, textWidth, wrapped } from "./text.js";
 // "10.2", the second head of layer 10, and its bias "10.b" belong to that layer's self-attention; in
 // a decoder "1.self.2" and "1.cross.2". "1.ff" is a feed-forward network, "token" just that.
 const SHAPE = /^(\d+)\.(?:(self|cross)\.)?(\d+|b|ff)$/;
-const ASK = "Press another key to compare with it.";
 
 function groupOf(name) {
   const [, layer, kind = "self", last] = SHAPE.exec(name) || [];
@@ -134,7 +133,7 @@ export function whyScene(where, width, room, { asked, live }) {
     [0, 0, width, under],
   );
   scene.height = Math.max(room, below.end, end);
-  scene.hint = `${grey} ${live ? `${ASK} ` : ""}Before rounding, the bars add up exactly.`;
+  scene.hint = `${grey} ${live ? "Press another key to compare with it. " : ""}Before rounding, the bars add up exactly.`;
   return scene;
 }
 
