@@ -275,7 +275,7 @@ class MapView {
     trace.scored = Boolean((ours || this.tour[this.stop]?.losses) && trace.encoder && trace.decoder);
     trace.pushes = this.tour[this.stop]?.pushes;
     this.scores = ours && trace.scored && model.get("_asks") && Boolean(model.send);
-    const high = window.innerHeight - (this.scores ? 44 : 0);
+    const high = window.innerHeight - (this.scores ? (width < NARROW ? 104 : 44) : 0);
     const free = high - (width >= NARROW ? 290 : trace.encoder && trace.decoder ? 414 : 442);
     const even = rows ? Math.max(high - 366, Math.min(410, free)) : high - 340;
     const room = width < NARROW ? ROOM - 30 : clamp(even, rows ? 240 : ROOM, 640);
