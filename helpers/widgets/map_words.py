@@ -1,4 +1,4 @@
-"""The words of the map's tours that come from a trace: its tokens, its numbers, its clearest places."""
+"""What the map's tours say of a trace: its tokens, its numbers, its clearest places."""
 
 import math
 
@@ -10,7 +10,7 @@ LONGEST = 18  # characters of a token inside a sentence
 
 
 def words_of(trace, off=()) -> dict:
-    """Gather what the sentences name: this trace's own tokens and numbers."""
+    """Gather what the sentences name: tokens and numbers of a trace, without heads that are `off`."""
     stack = trace.stacks[0]
     name = "decoder" if stack is trace.decoder else "encoder"
     first = stack.layers[0]

@@ -45,9 +45,11 @@ export function smallOf(view) {
     if (small.hidden) return;
     places.forEach(({ xs, blocks: [{ top }], bottom }, i) => {
       const { blocks } = view.trace.stacks[i];
-      const at = (y) => clamp((y - blocks[0].top + HEAD) / (blocks[1].top - blocks[0].top), 0, blocks.length);
-      const x = (y) => xs[Math.floor(at(y))] + (at(y) % 1) * (xs[Math.floor(at(y)) + 1] - xs[Math.floor(at(y))] || 0);
-      const [left, right] = [x(from), x(from + clientHeight)];
+      const [left, right] = [from, from + clientHeight].map((y) => {
+        const at = clamp((y - blocks[0].top + HEAD) / (blocks[1].top - blocks[0].top), 0, blocks.length - 0.001);
+        const k = Math.floor(at);
+        return xs[k] + (at - k) * (xs[k + 1] - xs[k]);
+      });
       const sides = { left, top: top - HEAD, width: right - left, height: bottom - top + HEAD + 6 };
       for (const [side, value] of Object.entries(sides)) frames[i].style[side] = `${scale * value}px`;
       frames[i].hidden = right - left < 2;
@@ -59,15 +61,8 @@ export function smallOf(view) {
     const [x, y] = [offsetX / scale, offsetY / scale];
     const i = Number(y > places[1].blocks[0].top - HEAD);
     const { blocks } = view.trace.stacks[i];
-    glideTo(
-      view.frame,
-      blocks[
-        Math.min(
-          places[i].xs.findLastIndex((left) => left <= x),
-          blocks.length - 1,
-        )
-      ].top - HEAD,
-    );
+    const at = places[i].xs.findLastIndex((left) => left <= x);
+    glideTo(view.frame, blocks[Math.min(at, blocks.length - 1)].top - HEAD);
   });
   return { small, show };
 }
