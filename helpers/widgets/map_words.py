@@ -10,7 +10,7 @@ LONGEST = 18  # characters of a token inside a sentence
 
 
 def words_of(trace, off=()) -> dict:
-    """Gather what the sentences name: a trace's tokens and numbers, without heads that are `off`."""
+    """Gather what the sentences name: a trace's tokens and numbers, leaving out heads in `off`."""
     stack = trace.stacks[0]
     name = "decoder" if stack is trace.decoder else "encoder"
     first = stack.layers[0]
