@@ -25,11 +25,11 @@ OWN = ("value", "result", "second")  # each value has a colour
 
 
 def self_attention_filling():
-    """A film: a map of attention over the cat sleeps. Each word has a query at the left, a key
-    above and a value at the right. The query of the walks over the three keys, and at each their
+    """A film: a map of attention over “the cat sleeps”. Each word has a query at the left, a key
+    above and a value at the right. The query of “the” walks over the three keys, and at each their
     dot product stays behind as a score: 1, 4 and 3. Divided by √3 they are 0.58, 2.31 and 1.73; e
     to their power, divided by the sum, gives the weights 0.102, 0.575 and 0.323. Each weight times
-    its value sums to the context of the, (1.10, 4.42, 0.85). Then all queries walk at once, and
+    its value sums to the context of “the”, (1.10, 4.42, 0.85). Then all queries walk at once, and
     each row mixes the same values, in shares of its own. In the end, frames show Q, K transposed, V
     and the softmax.
     """
@@ -38,19 +38,19 @@ def self_attention_filling():
     weights = (scores / 3**0.5).softmax(-1)
     best = WORDS[weights[0].argmax()]
     told = [
-        "How does each word look at all others? It has a query, a key and a value.",
+        "How can each word look at every other? It has a query, a key and a value.",
         "The query of “the” meets the first key. Their dot product is a score.",
-        "The next key: a larger score, a better match.",
-        "The last key. Now the row is full.",
+        "The next key scores higher: a better match.",
+        "With the last key, the row is full.",
         "Scores grow with the number of entries, here three. So divide by √3 …",
-        "… raise e to the power of each result, with all its digits …",
+        "… raise e to the power of each unrounded result …",
         "… and divide by their sum: a softmax. The weights sum to 1.",
         "A word's weight says how much of its value is taken.",
         "Each value is multiplied by its weight …",
         f"… and their sum is the context of “the”, mostly the value of “{best}”.",
         "One product, Q Kᵀ, lets all queries walk at once.",
         "The softmax works along rows, never columns. Unrounded, each row sums to 1.",
-        "All rows take the same values, in their own shares.",
+        "Every row mixes the same values, in its own shares.",
         "softmax(Q Kᵀ / √3) V: every word looks at every word, in one step.",
     ]
     made = query.tolist(), key.tolist(), scores.tolist(), weights.tolist(), value.tolist()
@@ -212,7 +212,7 @@ def training_and_inference_decoder():
     told = [
         "In training the target is known. When the model writes, it isn't. What does that change?",
         "The target goes in too, one place to the right, after <bos>.",
-        "Lines show what each prediction will see. The mask hides “station”, the answer, from "
+        "Lines show what each prediction can see. The mask hides “station”, the answer, from "
         "prediction 3.",
         "One pass makes all predictions at once. Their mean loss goes back to adjust the weights.",
         "Prediction 3 is wrong, so its loss is high. "
@@ -220,10 +220,10 @@ def training_and_inference_decoder():
         "Writing begins with <bos> alone. The first pass gives “A”.",
         "“A” goes in, and the second pass gives “large”.",
         "The third pass gives “train”, as before …",
-        "… but now “train” goes in. With “station” as input, the model stopped; with its own "
-        "“train”, it goes on with “station”.",
-        "Five tokens took five passes. “train” missed this one target, but “a large train station” "
-        "is a fine translation.",
+        "… but now “train” goes in. Given “station”, the model stopped. Given its "
+        "own “train”, it goes on with “station”.",
+        "Five tokens took five passes. “train” didn't match the target, but “a large train "
+        "station” is a fine translation.",
     ]
     return film([_both(wanted, guessed, losses, own, *moment) for moment in enumerate(told)], 396)
 

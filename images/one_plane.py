@@ -23,7 +23,7 @@ MEETS = {3: RED, 4: RED, 5: SMALL, 6: CARS, 7: STOP}  # on whose key the query's
 BESIDE = [(26, 26, "end"), (-12, 6, "end"), (4, -16, "end"), (48, 12, "start")]  # off the axis
 OFFERS = ("adjective", "adjective", "noun", "verb")  # what a key says, in words
 TOLD = (
-    "Each word's vector is an arrow. “small” describes “cars”, yet points away.",
+    "Each word's vector is an arrow. “small” describes “cars”, yet points elsewhere.",
     "So W_Q turns “cars” into a query, something like “which adjectives describe me?”",
     "W_K turns every word into a key, something like “I'm an adjective” or “I'm a noun”.",
     "Now let the query's shadow fall on the key of “red”.",
@@ -32,7 +32,7 @@ TOLD = (
     "The key of “cars” is at right angles: no shadow, a score of 0.",
     "On “stop” the shadow falls backwards, so the score is negative.",
     "Here are the four scores side by side.",
-    "Divide the scores by √2; a softmax makes them weights that sum to 1.",
+    "Divide the scores by √2. A softmax turns them into weights summing to 1.",
     "W_V turns every word into its value: what it passes on.",
     "Each value is scaled by its weight …",
     "… and, drawn twice as large, laid tip to tail.",

@@ -83,18 +83,18 @@ def _travelling(written, short, long):
     left = [f"{row[0]:.0%}" for row in on]
     told = [
         "The decoder gets one vector of fixed size for any sentence. Is that enough?",
-        "One reader begins with “le”. Its state depends on this word alone.",
-        f"“chat” goes in, and “le” keeps only {left[1]} of what the state depends on.",
+        "The first reader starts. Its state, the jar, depends on “le” alone.",
+        f"“chat” goes in, and only {left[1]} of the state still depends on “le”.",
         "The jar doesn't grow: every further word takes room from the others …",
         "… as “dort” does …",
         "… and the full stop …",
-        f"… and <eos>. “le” is left with {left[5]}, about half of an even share.",
+        f"… and <eos>. “le” is left with {left[5]}, about half an even share.",
         "A second reader goes from <eos> back to “le”.",
-        "Only both last states are kept, as the context vector.",
-        "Each English word is written from the same c, and nothing else of the sentence.",
+        "Only the two last states become the context vector.",
+        "Every English word has to come from this one context vector, c.",
         f"Now {len(many)} tokens have to share jars of that size. What's left of “le”?",
-        f"Forwards, “le” falls from {left[5]} to {far_on[-1][0]:.0%}: more words, less room each.",
-        f"“chat” had {(back[1][1] + on[1][1]) / 2:.0%} of its own state, and has "
+        f"Forwards, “le” falls from {left[5]} to {far_on[-1][0]:.0%}. More words leave less room.",
+        f"“chat” makes up {(back[1][1] + on[1][1]) / 2:.0%} of its own state, but "
         f"{(back[0][1] + on[5][1]) / 2:.0%} of the context.",
         "What if the decoder could look at every state? That's attention.",
     ]
@@ -203,8 +203,8 @@ def _states(scene, read, back, on, moment):
     if reads:
         scene.text("halves", 6, 390, "each half: 64 numbers", anchor="start")
     else:
-        scene.text("bright", 6, 366, "bright: how much of its own state a word is", anchor="start")
-        scene.text("grey", 6, 390, "grey: how much of the context vector", "muted", anchor="start")
+        scene.text("bright", 6, 366, "bright: a word's share of its own state", anchor="start")
+        scene.text("grey", 6, 390, "grey: its share of the context vector", "muted", anchor="start")
     for name, x, half in ("back", 6, "left"), ("forth", 240, "right"):
         scene.text(f"{name} way", x, 414, f"{half}: {WAYS[name]}", "muted", anchor="start")
 
@@ -290,12 +290,12 @@ def decoder_looking_back():
     told = [
         "Which of the seven states does each English word need?",
         f"For “a”, the decoder takes {of(0, 0)} and {of(0, 1)}.",
-        f"For “doctor” it weighs them all anew: {of(1, 1)}, “médecin”.",
+        f"For “doctor” it weighs all seven again: {of(1, 1)}, “médecin”.",
         f"“looks” needs only “cherche”, so it takes {of(2, 2)}.",
         f"“for” has no French word of its own. It splits its weight: {of(3, 2)} and {of(3, 3)}.",
         f"“the” takes {of(4, 3)}, “la”, and again some of “cherche”.",
         "Then it's word for word again: “letter” looks at “lettre” …",
-        "… the full stop at its own …",
+        "… the full stop at its counterpart …",
         "… and <eos> mostly at the full stop, too.",
         "Nobody told the model which words belong together. Yet there's a diagonal, with a kink "
         "at “for”.",
@@ -376,18 +376,18 @@ def bahdanau_step():
         pair += layer.query_proj(pair[0]), layer.key_proj(pair[1]), layer.energy.weight[0]
     summed = [number(one[FOUR][0]) for one in (pair[2], pair[3], pair[2] + pair[3])]
     told = [
-        "“the” is written. Which French words does the next one need?",
+        "“the” is written. Which French words matter for the next word?",
         "To find out, the decoder's state s meets every encoder state.",
-        "Take noir. s and h₃ are 128 numbers each, of which you see four.",
-        "Their entries mean different things, so learned matrices, W and U, come first.",
-        f"They are added entry by entry: {summed[0]} + {summed[1]} = {summed[2]}.",
+        "Take noir. Both s and h₃ have 128 numbers. Here are four of each.",
+        "Their entries mean different things, so learned matrices, W and U, multiply them.",
+        f"Add the results entry by entry: {summed[0]} + {summed[1]} = {summed[2]}.",
         "tanh squashes every entry of the sum into −1 to 1.",
-        "The dot product with the learned v makes one number of it: the score.",
+        "A dot product with the learned vector v gives one number, the score.",
         "All other pairs go through the same small network.",
         "A softmax turns scores into weights that sum to 1.",
         "Now the states are mixed. Each is a column of numbers …",
         "… and shrinks to its share. Side by side, they add up to the context.",
-        "Context, state and previous word give the next state. It writes “black”.",
+        "Context, state and previous word give the next state, which writes “black”.",
     ]
     return film([_once(step, pair, *moment) for moment in enumerate(told)], 428)
 
