@@ -16,10 +16,10 @@ X = torch.tensor([[1.0, 0, 1], [0, 2, 1], [1, 1, 0]])  # lesson 04's words and m
 W_Q = torch.tensor([[1.0, 0, 1], [0, 1, 0], [1, 0, 0]])
 W_K = torch.tensor([[0.0, 1, 1], [1, 0, 0], [0, 1, 0]])
 W_V = torch.tensor([[1.0, 0, 2], [0, 3, 0], [1, 0, 0]])
-ACROSS, DOWN = (128, 203, 278), (146, 212, 278)  # the middles of columns and rows
+ACROSS, DOWN = (128, 203, 278), (168, 234, 300)  # the middles of columns and rows
 CELL, TALL, BAR = 70, 60, 56  # how high a column of weight 1 would be, in its cell
-ASK_AT, CONTEXT, TERMS, WORK = 44, 401, (90, 240, 390), 348  # where the others are
-ROWS = (36, 58, 80)  # of V
+ASK_AT, CONTEXT, TERMS, WORK = 44, 401, (90, 240, 390), 370  # where the others are
+ROWS = (38, 62, 86)  # of V
 SCALE, RAISE, DIVIDE = 4, 5, 6  # the moments of the softmax
 OWN = ("value", "result", "second")  # each value has a colour
 
@@ -38,7 +38,7 @@ def self_attention_filling():
     weights = (scores / 3**0.5).softmax(-1)
     best = WORDS[weights[0].argmax()]
     told = [
-        "How can each word look at every other? It has a query, a key and a value.",
+        "How can each word look at all words, itself too? It has a query, a key and a value.",
         "The query of “the” meets the first key. Their dot product is a score.",
         "The next key scores higher: a better match.",
         "With the last key, the row is full.",
@@ -48,13 +48,13 @@ def self_attention_filling():
         "A word's weight says how much of its value is taken.",
         "Each value is multiplied by its weight …",
         f"… and their sum is the context of “the”, mostly the value of “{best}”.",
-        "One product, Q Kᵀ, lets all queries walk at once.",
+        "Back to the scores: one product, Q Kᵀ, lets all queries walk at once.",
         "The softmax works along rows, never columns. Unrounded, each row sums to 1.",
         "Every row mixes the same values, in its own shares.",
         "softmax(Q Kᵀ / √3) V: every word looks at every word, in one step.",
     ]
     made = query.tolist(), key.tolist(), scores.tolist(), weights.tolist(), value.tolist()
-    return film([_filling(*made, *moment) for moment in enumerate(told)], 412)
+    return film([_filling(*made, *moment) for moment in enumerate(told)], 434)
 
 
 def _filling(query, key, scores, weights, value, moment, caption):
@@ -63,15 +63,15 @@ def _filling(query, key, scores, weights, value, moment, caption):
                   moment in (0, 2, RAISE, DIVIDE, 9, 10) or formula)  # fmt: skip
     q, k, v = ("Q", "Kᵀ", "V") if formula else ("queries", "keys", "values")
     scene.text("keys", ASK_AT, 46, k, "key", bold=True)
-    scene.text("queries", ASK_AT, 106, q, "query", bold=True)
+    scene.text("queries", ASK_AT, 128, q, "query", bold=True)
     scene.text("values", CONTEXT, 18, v, bold=True)
-    scene.text("contexts", CONTEXT, 106, "context", bold=True)
+    scene.text("contexts", CONTEXT, 128, "context", bold=True)
     pale = {"opacity": 0.35 if 0 < moment <= DIVIDE else 1, "when": (0.4, 1)}
     for j, (x, word) in enumerate(zip(ACROSS, WORDS, strict=True)):
         asks, y = (ASK_AT, DOWN[j] - 13), ROWS[j]
         scene.card(f"key {j}", x, 40, word, "key", CELL, full=moment == j + 1, start=asks)
         scene.text(f"offers {j}", x, 78, as_vector(key[j], 0), "key", room=CELL)
-        scene.card(f"value {j}", 360, y, word, OWN[j], 68, True, 20, start=asks, **pale)
+        scene.card(f"value {j}", 360, y, word, OWN[j], 68, True, 22, start=asks, **pale)
         scene.text(f"vector {j}", 436, y + 6, as_vector(value[j], 0), OWN[j], room=76, **pale)
     for i in range(3):
         _row(scene, i, query[i], scores[i], weights[i], value, moment)
@@ -89,8 +89,8 @@ def _filling(query, key, scores, weights, value, moment, caption):
         words = ("Q Kᵀ", "softmax(Q Kᵀ / √3)", "softmax(Q Kᵀ / √3) V")[min(moment, 12) - 10]
         scene.text("formula", 240, WORK + 24, words, size=26, bold=True)
     if formula:  # which part of the picture is which of the formula
-        boxes = {"Q": (5, 114, 78, 198, "query"), "K": (89, 17, 228, 72, "key"),
-                 "V": (322, 24, 156, 68, "ink"), "softmax": (89, 114, 228, 198, "ink")}  # fmt: skip
+        boxes = {"Q": (5, 136, 78, 198, "query"), "K": (89, 17, 228, 72, "key"),
+                 "V": (321, 23, 157, 79, "ink"), "softmax": (89, 136, 228, 198, "ink")}  # fmt: skip
         for name, (*box, colour) in boxes.items():
             scene.rect(name, *box, "none", colour)
     return scene
@@ -111,10 +111,11 @@ def _softmax(scene, scores, moment):
         work = f"{scores[j]:.0f} / √3", "e", f"{powers[j]} / {whole}"
         given = _worked(scores)[moment - SCALE][j]
         if moment == RAISE:
-            scene.text(f"power {j}", x - 6, WORK - 18, scaled[j], anchor="start",
+            scene.text(f"power {j}", x - 12, WORK - 19, scaled[j], anchor="start",
                        start={"x": ACROSS[j], "y": DOWN[0] + 7}, when=when)  # fmt: skip
-        scene.text(f"work {j}", x - 14 * (moment == RAISE), WORK - 8, work[moment - SCALE], size=20,
-                   room=140, when=when)  # fmt: skip
+        place, size = (x - 22, 30) if moment == RAISE else (x, 20)  # an exponent is the smaller
+        scene.text(f"work {j}", place, WORK - 6, work[moment - SCALE], size=size, room=140,
+                   when=when)  # fmt: skip
         scene.text(f"gives {j}", x, WORK + 24, f"= {given}", size=20, bold=True, when=(0.5, 0.8))
     if moment == DIVIDE:
         scene.text("whole", 240, WORK + 56, f"{' + '.join(powers)} = {whole}", "muted", when=when)
@@ -158,7 +159,7 @@ def _row(scene, i, query, scores, weights, values, moment):
             at = y + (22 if there else 7 if moment < weighed else -11)
             scene.text(f"in {i} {j}", x, at, said[j], size=20, bold=True, room=CELL - 4, when=when)
         if alone and moment == 8:  # a value goes into its cell
-            come = {"x": 326, "y": ROWS[j] - 10, "width": 68, "height": 20}
+            come = {"x": 326, "y": ROWS[j] - 11, "width": 68, "height": 22}
             scene.rect(f"part {j}", *bar, OWN[j], start=come, when=(0.15 * j, 0.15 * j + 0.6))
         if moment >= mixed:  # and as large a share of the context
             before = CONTEXT - 70 + 140 * sum(weights[:j])
@@ -167,9 +168,9 @@ def _row(scene, i, query, scores, weights, values, moment):
                        start=come, when=(0.1 * j, 0.1 * j + 0.5))  # fmt: skip
     scene.rect(f"mixture {i}", CONTEXT - 75, y - TALL / 2, 150, TALL, "none", "edge", opacity=seen)
     if moment >= mixed:
-        come = {"x": 240, "y": WORK + 30} if alone else {"x": ACROSS[1], "y": y - 8}
-        scene.text(f"context {i}", CONTEXT, y - 8, _mixed(weights, values), room=142, start=come,
-                   when=(0.5, 1))  # fmt: skip
+        come = {"start": {"x": 240, "y": WORK + 30}} if alone else {}
+        scene.text(f"context {i}", CONTEXT, y - 8, _mixed(weights, values), room=142, when=(0.5, 1),
+                   **come)  # fmt: skip
 
 
 def _product(scene, query, key, score):

@@ -115,8 +115,11 @@ def test_a_context_is_the_sum_of_the_values_with_the_weights_that_stand_there():
         torch.testing.assert_close(weights @ values, context, rtol=0, atol=0.0051)
     rows = _shapes("self_attention_filling")  # in the end V's vectors are its rows
     assert len({rows[f"vector {j}"]["x"] for j in range(3)}) == 1
+    below = rows["contexts"]["y"] - 12 * 480 / 266 - rows["V"]["y"] - rows["V"]["height"]
+    assert below > 3  # on a phone, “context” is clear of the values and their frame
     scaled = torch.tensor([1.0, 4, 3]) / 3**0.5  # the softmax is worked out in three scenes
     scenes = show("self_attention_filling").data["scenes"][4:7]
+    assert rows["power 0"]["size"] < 0.6 * scenes[1]["shapes"]["work 0"]["size"]  # an exponent
     for scene, worked in zip(scenes, (scaled, scaled.exp(), scaled.softmax(0)), strict=True):
         shown = [scene["shapes"][f"gives {j}"]["text"].strip("= ") for j in range(3)]
         assert shown == [f"{one:.{len(shown[0]) - 2}f}" for one in worked]
