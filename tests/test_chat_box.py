@@ -53,13 +53,13 @@ def test_what_is_read_is_the_template_and_what_is_left_of_it():
 
 
 def test_it_says_what_was_cut_and_what_that_changed():
-    assert "Of the 11 tokens that echo reads, 3 are" in chat_box().tell()[0]
+    assert "Of the 11 tokens that echo reads, 3 belong" in chat_box().tell()[0]
     same, other = (chat_box(template=one).tell() for one in ("no end token", "no template"))
     assert same[0] == "Without <|end|>, echo still gives the same answer."
     assert "<|assistant|>, echo writes “ay”, not “Sa”." in other[0]
     assert "a bare line" in other[1]
     swapped = chat_box(template="the roles swapped")
-    assert "words now stand after <|assistant|>" in swapped.tell()[1]  # as the picture shows
+    assert "words now come after <|assistant|>" in swapped.tell()[1]  # as the picture shows
     long = chat_box(template="no template")
     long._writers["echo"] = lambda ids: ids[-30:]
     long.controls["Who?"].click()
@@ -78,7 +78,7 @@ def test_the_bytes_of_an_emoji_share_a_box_and_the_examples_have_a_name():
     assert re.findall("middle[^>]*>([^<]*)", emoji.to_svg()) == ["A", "🙂 (4 tokens)", "B", "�"]
     halves = chat_box()._draw_pieces("", [0x10FFFD, MARKS.end], "black")
     assert "&lt;|end|&gt;<" in halves.to_svg()
-    assert "echo writes; bold: differs<" in chat_box(template="no template").svg
+    assert "echo writes (changes in bold)<" in chat_box(template="no template").svg
     assert widget.controls["Repeat"].described()["before"] == "Examples:"
 
 

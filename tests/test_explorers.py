@@ -398,7 +398,7 @@ def test_the_patterns_widget_counts_what_its_mask_holds(causal):
     widget = AttentionPatterns()
     for key, told in (
         (4, "weight 1/6"),
-        (2, "weight 0, its news arrives after 2 layers"),
+        (2, "weight 0, but its news arrives after 2 layers"),
         (99, "0, no news within 8"),
     ):
         send(widget, set={"query": 9, "key": key}, number=key)
@@ -454,7 +454,7 @@ def test_the_ward_round_shows_a_symptom_counts_looks_and_judges_each_guess():
     assert "Found with" in widget.tell()[2]
     widget.controls["Start again"].click()
     assert ">0 looks, 0 guesses<" in widget.svg
-    said = "10 of 11 outputs change too early, 10 ignore a word."
+    said = "10 of 11 outputs change too early and 10 ignore a word."
     assert WardRound(patient="D", module=3).tell()[1] == said
     signs = re.findall(r"bold[^>]*>([−+])<", WardRound(patient="F", guess="F").svg)
     assert signs == ["+", "+", "−", "−"]

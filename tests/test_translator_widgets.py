@@ -110,7 +110,7 @@ def test_costs_alone_are_those_of_one_silent_head(make, translator):
     cost = widget.numbers["loss"] - widget.numbers["whole"]
     assert costs["cross 2.2"] == pytest.approx(cost, abs=1e-4)  # stored
     widget.silent = ("cross 2.2", "encoder 2.1")
-    assert "costs sum to 0.03, together to " in widget.tell()[1]
+    assert "they cost 0.03 in all, and together " in widget.tell()[1]
     assert "work of its own" in widget.tell()[1]
     widget.silent = ("cross 3.1", "cross 3.2", "encoder 1.1", "cross 2.2")
     assert "stood in for" in widget.tell()[1]

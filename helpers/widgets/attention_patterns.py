@@ -113,8 +113,8 @@ class AttentionPatterns(Explorer):
         mask, query, key = self.numbers["mask"], self.query - 1, self.key - 1
         layers, pair = int(self.numbers["hops"][query, key]), f"Query {self.query}, key {self.key}:"
         if mask[query, key]:
-            return f"{pair} weight 1/{int(mask[query].sum())} where all scores are equal."
-        later = f"its news arrives after {self._layers(layers)}"
+            return f"{pair} weight 1/{int(mask[query].sum())} if all scores are equal."
+        later = f"but its news arrives after {self._layers(layers)}"
         return f"{pair} weight 0, {later if layers <= MOST else f'no news within {MOST} layers'}."
 
     def draw(self):

@@ -25,8 +25,8 @@ TEMPLATES = {
 MEANS = {
     "no end token": "No token says that the message is over.",
     "the reply isn't opened": "No token says whose turn it is now.",
-    "the roles swapped": "Your words now stand after <|assistant|>, and the answer after <|user|>.",
-    "no template": "It reads a bare line, as from a story.",
+    "the roles swapped": "Your words now come after <|assistant|>, and the answer after <|user|>.",
+    "no template": "It reads a bare line, like one from a story.",
 }
 # Of what our assistant has learned to do: it answers these rightly, and no broken template does.
 EXAMPLES = {
@@ -113,8 +113,8 @@ class ChatBox(SentenceExplorer):
             special = sum(i in ROLES for i in found["prompt"])
             ends = "" if ids and ids[-1] == MARKS.end else ", and hasn’t stopped by then"
             return (
-                f"Of the {len(found['prompt'])} tokens that {name} reads, {special} are the "
-                f"template’s. It answers in {len(ids)}{ends}.",
+                f"Of the {len(found['prompt'])} tokens that {name} reads, {special} belong "
+                f"to the template. It answers in {len(ids)} more{ends}.",
                 "Take something away from the template. Does the answer survive?",
             )
         cut = [
@@ -130,7 +130,7 @@ class ChatBox(SentenceExplorer):
             did = "answers nothing"
         elif _plain(now) == _plain(before):
             did = "changes only capitals or the full stop"
-        return f"{how}, {name} {did}.", f"{MEANS[self.template]} Does another message survive?"
+        return f"{how}, {name} {did}.", f"{MEANS[self.template]} Does another answer survive?"
 
     def _said(self, ids):
         return self._decode([i for i in ids if i not in ROLES]).strip()
@@ -152,7 +152,7 @@ class ChatBox(SentenceExplorer):
     def _draw_tally(self):
         """Draw what to break, and mark which of the messages tried got the same answer."""
         sheets = Sheet(400, 104), Sheet(400, 104)
-        sheets[0].text(0, 18, "Press one to break the template", bold=True)
+        sheets[0].text(0, 18, "Press a line to break the template", bold=True)
         sheets[1].text(0, 18, "✓ the answer survives, ✗ it doesn’t", GREY)
         for i, (template, tried) in enumerate(self._tried.items()):
             sheet, y, on = sheets[i // 2], 30 + 36 * (i % 2), template == self.template
@@ -167,11 +167,11 @@ class ChatBox(SentenceExplorer):
         return sheets
 
     def _draw_blocks(self, one):
-        blocks = [self._draw_pieces("All read; in colour: the template", one["prompt"], GREY)]
+        blocks = [self._draw_pieces("The models read (template in colour)", one["prompt"], GREY)]
         for name, ids in one["replies"].items():
             whole = self.numbers["whole"]["replies"][name]
             _, odd = odd_ones([*map(str, whole)], [*map(str, ids)])
-            title = f"{name} writes{'; bold: differs' * any(odd)}"
+            title = f"{name} writes{' (changes in bold)' * any(odd)}"
             blocks.append(self._draw_pieces(title, ids, PURPLE, "…", odd))
         return blocks
 

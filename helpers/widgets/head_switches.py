@@ -158,22 +158,22 @@ class HeadSwitches(Explorer):
         if not n:
             asked = "Press a head. Does any translation change?"
             return f"All {len(self.names())} heads are on.", asked
-        asked = "How many can you silence before the first one changes?"
+        asked = "How many can you silence before a translation changes?"
         if found["changed"]:
-            asked = "Switch some on again. Which of them brings the old translation back?"
+            asked = "Switch some heads back on. Which one brings the old translation back?"
         more = found["loss"] - found["whole"]
         if {*self._cross} <= {*self.silent} and len(set(found["translations"])) == 1:
-            asked = "They are all one sentence now: the decoder no longer sees the French."
+            asked = "All are the same sentence now, because the decoder no longer sees the French."
         elif more < 0:
             asked = "The loss fell: here the model does better without what you silenced."
         elif n > 1 and found["costs"]:  # costs don't add up
             alone = sum(found["costs"][name] for name in self.silent)
-            hint = "Less, as if what one gives were of little use without the others."
+            hint = "That’s less, as if each were of little use without the others."
             if more > alone - 0.01:
-                hint = "As if each did work of its own."
+                hint = "That’s about equal, as if each did work of its own."
             if more > alone + 0.01:
-                hint = "More, as if one that was on had stood in for the others."
-            asked = f"Alone their costs sum to {number(alone)}, together to {number(more)}. {hint}"
+                hint = "That’s more, as if they had stood in for one another."
+            asked = f"Alone they cost {number(alone)} in all, and together {number(more)}. {hint}"
         return (
             f"{n} {'head is' if n == 1 else 'heads are'} silent, and {found['changed']} of "
             f"{len(self._sentences)} translations changed.",
@@ -192,7 +192,7 @@ class HeadSwitches(Explorer):
         loss, whole = self.numbers["loss"], self.numbers["whole"]
         more = f" ({'+' * (loss > whole)}{number(loss - whole)})" if loss != whole else ""
         sheet.text(0, 18, f"Loss: {number(loss)} nats per token{more}", INK, bold=True)
-        sheet.text(0, 92, f"on these {len(self._sentences)} sentences; a squeezed axis", GREY)
+        sheet.text(0, 92, f"on these {len(self._sentences)} sentences (square-root axis)", GREY)
         scale = {
             nats: sheet.width * min(nats / 8, 1) ** 0.5 for nats in (0, 0.5, 2, 8, loss, whole)
         }

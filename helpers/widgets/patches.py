@@ -250,13 +250,13 @@ class PatchAttention(Explorer):
         row, column = divmod(self.token - 1, self._grid)
         asks = f"patch {row + 1}, {column + 1}" if self.token else "the class token"
         named, model = self._named_head(self.layer, self.head), f"{RANDOM} untrained models"
-        then = {"↑": "All less, so training probably moved it there.",
-                "↓": "All more, so training probably moved it away.",
-                "": "That needs no training. Try another head."}[way]  # fmt: skip
+        then = {"↑": "All put less there, so training probably moved the weight.",
+                "↓": "All put more there, so training probably moved the weight.",
+                "": "So this needs no training. Try another head."}[way]  # fmt: skip
         if self.untrained:
             part = self.numbers["parts"][1:, self.layer - 1, self.head][RANDOM // 2].item()
             named, model = f"{named}, untrained", f"The median of {model}"
-            then = "Untick “Untrained”: what did training move?"
+            then = "Untick “Untrained”: what did training change?"
         elif self.head == ROLLOUT:
             then += f" Rollout follows weights through layers 1 to {self.layer}."
         elif way:
@@ -342,4 +342,4 @@ class PatchAttention(Explorer):
                 words = f"{self._named_head(layer, head)}: {part}% {way}"
                 sheet.target(x, top, wide, 36, words, layer=layer, head=head)
         low = y + 30 + 38 * self._n_layers
-        sheet.text(0, low, "↑ ↓ outside all 20, by chance 1 in 10", GREY)
+        sheet.text(0, low, "↑ ↓ outside all 20 (by chance: 1 in 10)", GREY)

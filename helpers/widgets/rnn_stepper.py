@@ -192,7 +192,7 @@ class RNNStepper(SentenceStepper):
             )
         if step == n + 1:
             return (
-                f"The two last states become the context: {size} numbers; {self.kept} get through.",
+                f"The two last states form the context: {self.kept} of {size} numbers get through.",
                 "The decoder learns nothing else about the sentence.",
             )
         if found["n_written"] < len(target):
@@ -212,10 +212,10 @@ class RNNStepper(SentenceStepper):
         found = self.numbers
         if len(found["source"]) < 5 or not self.sentence.endswith(" ."):
             return (
-                "The model has read only whole sentences that end in “ .”, such as “le chat dort .”"
+                "The model has seen only whole sentences that end in “ .”, such as “le chat dort .”"
             )
         if not self.kept:
-            return "Nothing gets through. What still fits, fits by chance."
+            return "Nothing gets through, so any word that’s still right is right by chance."
         lost = ", ".join(f"“{found['whole'][i]}”" for i in found["lost"])
         asked = f"Lost: {lost}. " if lost else ""
         asked += "New words are red. " if found["new"] else ""
@@ -224,7 +224,7 @@ class RNNStepper(SentenceStepper):
         worse = [k for k, enough in enumerate(whole) if not enough and any(whole[:k])]
         if worse:
             fewer = max(k for k in range(worse[-1]) if whole[k])
-            asked += f" The loss isn’t orderly: {fewer} do, {worse[-1]} don’t."
+            asked += f" More isn’t always better: {fewer} do, {worse[-1]} don’t."
         return asked
 
     def draw(self):

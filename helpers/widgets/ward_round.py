@@ -123,14 +123,14 @@ class WardRound(Explorer):
         early, missed = (int(cells.any(1).sum()) for cells in (odd & moved, odd & ~moved))
         told = [f"{early} of {len(odd)} outputs change too early"] * bool(early)
         told += [f"{missed} {'' if early else 'outputs '}ignore a word"] * bool(missed)
-        said = ", ".join(told * (not found)) or "every output changes as it should"
-        asked = "Is it right one part further up? Then it begins here."
+        said = " and ".join(told * (not found)) or "every output changes as it should"
+        asked = "Is the part above it right? Then the fault begins here."
         if found:
             asked = f"Found with {self.numbers['counted']}."
         elif not told:
-            asked = "Up to here all is well. Does it begin further down?"
+            asked = "All is well so far. Does the fault begin further down?"
         elif not self.numbers["path"]:
-            asked = "Where does it begin? Look at a part."
+            asked = "Where does the fault begin? Look at a part."
         said = f"{'Mended, ' * found}{said}."
         return f"“{ALL[WARD[self.patient]['name']].complaint}”", said[0].upper() + said[1:], asked
 

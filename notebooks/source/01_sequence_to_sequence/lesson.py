@@ -233,7 +233,7 @@ notebook.picture("hidden_state_travelling")
 
 # %% [markdown]
 # Now squeeze the context vector yourself, by letting fewer of the 128 numbers through. Here 32 get through, and *a*
-# becomes *the*. Drag the dot. How few numbers keep every word, and does each one you take away cost the decoder
+# becomes *the*. Drag the dot. How few numbers keep every word, and does taking one away always cost the decoder
 # something?
 
 # %%

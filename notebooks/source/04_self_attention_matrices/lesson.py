@@ -571,7 +571,7 @@ exercises.quiz("shapes_in_the_paper")
 
 # %% [markdown]
 # Pull the ends of the query and the keys below to make them longer, and watch the scores spread while the gradient
-# shrinks. Drag the dot of one score. Does its weight follow, and what becomes of this draw's gradient, the purple dot?
+# shrinks. Drag the dot of one score. Does its weight follow, and what happens to this draw's gradient, the purple dot?
 # Then divide by $\sqrt{d_k}$ and drag it again.
 
 # %%

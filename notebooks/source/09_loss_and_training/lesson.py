@@ -579,10 +579,10 @@ notebook.show(
 # rests on only a few batches at first. The other is post-norm, because a fresh model of that kind has large gradients
 # in its last layers (lesson 07, *Going deeper*).
 #
-# On the map, the loss stands where the decoder's rows end, with a bar for each token of the reference and their mean
+# On the map, the loss comes where the decoder's rows end, with a bar for each token of the reference and their mean
 # below. This reference is a good translation, and yet one of its words is expensive, because the model expected
-# another. Change a word and press its row: what did the model expect there? The gradient of the loss reaches every
-# weight before it.
+# another. Change a word and press its row: what did the model expect there? The gradient of the loss reaches back to
+# every weight of the model.
 
 # %%
 model_map(

@@ -499,9 +499,9 @@ whatever the matrices are, so the picture gets into the map by itself. A map wit
 that the model has learned anything about boots.""")
 
 # %% [markdown]
-# Are the single heads any different? Here is one of them over a picture. The bluer a patch, the more weight it gets
-# from the token with the orange frame. The dots are 20 models with random weights, and “Untrained” shows the median of
-# them. Try other heads, or tick “Every head”. Where does training make a difference?
+# Are individual heads any different? Here is one of them over a picture. The bluer a patch, the more weight it gets
+# from the token with the orange frame. The dots are 20 models with random weights, and “Untrained” shows their
+# median. Try other heads, or tick “Every head”. Where does training make a difference?
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 PatchAttention(wardrobe, clothes("test", 12), picture=8, layer=3, head=3)

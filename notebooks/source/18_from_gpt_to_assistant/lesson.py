@@ -164,8 +164,8 @@ notebook.tell(
 notebook.claim(followed["the whole template"] > max(list(followed.values())[1:]))
 
 # %% [markdown]
-# Below, a single token is missing at the end of the template, and our assistant answers nothing at all. Break the
-# template in another way, or choose another message: the examples need every token, but do shorter ones? You'll see the
+# Below, a single token is missing at the end of the template, and our assistant doesn't answer at all. Break the
+# template in another way, or choose another message: the examples need every token, but do shorter messages? You'll see the
 # answers of our assistant and of the story model, which was never trained on these tokens, next to the ones that they
 # give with the whole template.
 

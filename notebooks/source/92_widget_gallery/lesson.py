@@ -62,8 +62,8 @@ sentence = CAPTIONS[0][0]
 # Click on a layer, then on a head, then on a score. There are four levels, and <kbd>Esc</kbd> takes you back.
 # Click on a token to follow it, press *play*, or take the tour. A layer's norms and neurons open as well, and in the
 # logits of the next token you can change the temperature. Run the cell, and you can also type a sentence of your own,
-# make the model write another token, see a head's matrices, and, in this translator, switch a head off or ask a score
-# "Why this weight?".
+# make the model write another token, see a head's matrices, and, in this translator, switch a head off or ask "Why
+# this weight?".
 
 # %% tags=["nbval-ignore-output"]
 whole = model_map(translator.trace("Un chien court."))

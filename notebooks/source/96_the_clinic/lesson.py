@@ -145,11 +145,11 @@ with torch.no_grad():
 # something that it shouldn't.
 #
 # The widget below changes every word of a sentence in turn, and shows which positions of each module's output move. Each
-# row stands for an output position, and each column for the word that was changed. What a healthy model would do
-# otherwise is orange: in a decoder, a word is allowed to move only its own position and later ones. Four of this page's
-# twelve patients give themselves away like this, and two others wait beside them whose fault lies elsewhere. Each opens
-# with a symptom. Look at other modules until you know where the trouble begins, then name the fault. The fewer looks
-# and guesses, the better. The other eight patients move only what they should.
+# row stands for an output position, and each column for the word that was changed. Orange marks what a
+# healthy model would do differently: in a decoder, a word is allowed to move only its own position and later ones. Four of this page's
+# twelve patients give themselves away like this, and two newcomers, whose faults lie elsewhere, wait beside them. Each
+# patient opens with a symptom. Look at other modules until you know where the trouble begins, then name the fault. The fewer looks
+# and guesses, the better. In the other eight patients, only the right positions move.
 
 # %%
 WardRound()
