@@ -880,7 +880,7 @@ def test_in_jupyterlab_a_wrong_word_in_the_reference_costs(open_notebook):
     costs = re.compile("^“purple” costs −ln.* the most of the 6 rows.*Fed “purple”")
     expect(words).to_contain_text(costs)
     page.get_by_label("Step of the computation").fill("17")
-    expect(words).to_contain_text("Every row is scored: the mean, the loss, is 3.75 nats")
+    expect(words).to_contain_text("Every row is scored, and their mean, the loss, is 3.75 nats")
     open_(page, "^Take the tour")
     open_(page, "^Leave")
     expect(words).to_contain_text(costs)  # and no translation
@@ -958,7 +958,7 @@ def test_in_jupyterlab_a_head_is_switched_off_and_both_translations_stand_there(
     expect(strip).to_contain_text("Without decoder layer 1, cross-attention, head 3")
     # All of it keeps its place.
     assert high == [page.locator(one).bounding_box()["height"] for one in (".mm", ".mm-stage")]
-    expect(strip).to_contain_text("The same words. The largest change: “")
+    expect(strip).to_contain_text("The words stay the same. The largest change: “")
     open_(page, "^Layer$")
     open_(page, "^Head 2 of cross-attention")
     page.get_by_role("button", name=re.compile("^Switch head . off")).click()

@@ -41,24 +41,24 @@ test("without a head: what stays at both ends, what changed, and what became of 
   const longer = { whole: [["A", 0.9], ["dog", 0.9], ["dog", 0.9]], written: ["A", "dog"], candidates: [[["A", 0, 0.6]], [["dog", 0, 0.9]]] };
   assert.deepEqual(compared(longer).slice(0, 2), [["A dog", "dog", ""], ["A dog", "", ""]]);
   longer.whole.pop();
-  assert.equal(compared(longer)[2], "The same words. The largest change: “A” had 90% and now has 60%.");
+  assert.equal(compared(longer)[2], "The words stay the same. The largest change: “A” had 90% and now has 60%.");
 });
 
 test("why a weight is what it is stays true where parts cancel", () => {
   const none = (names, n = names.length) => ({ names, mean: Array(names.length).fill(Array(n).fill(0)) });
   const found = (pairs) => sayWhy(splitOf({ ...none(["token", "biases"]), pairs }, undefined, ["“a”", "“b”"]));
-  assert.equal(found([[1.76, 0], [-0.88, 0]]), "the query looks at the key: the largest part is the token “a”, 1.76; all else makes −0.88.");
-  assert.equal(found([[0.1, 0], [-0.6, 0]]), "the query looks less at the key: the largest part is what biases add to the query, −0.60; all else makes 0.10.");
+  assert.equal(found([[1.76, 0], [-0.88, 0]]), "the query looks at the key. The largest part is the token “a”, 1.76. The rest adds −0.88.");
+  assert.equal(found([[0.1, 0], [-0.6, 0]]), "the query looks less at the key. The largest part is what biases add to the query, −0.60. The rest adds 0.10.");
   // Two that are nearly as large are both told of, and what is shown adds up.
   const cells = { ...none(["token", "position"]), pairs: [[1.302, -0.618], [-0.414, 1.257]] };
   const tokens = ["“la”", "“avec”", "“<eos>”"];
   const two = splitOf(cells, undefined, tokens);
-  assert.equal(sayWhy(two, tokens, true), "“la” scores “avec” higher than “<eos>”: the largest part is the token “avec”, 0.89; all else makes 0.64.");
+  assert.equal(sayWhy(two, tokens, true), "“la” scores “avec” higher than “<eos>”. The largest part is the token “avec”, 0.89. The rest adds 0.64.");
   const equal = splitOf({ ...none(["token", "position", "1.ff"]), pairs: Array(3).fill([0.5, 0.5, 0.5]) }, undefined, ["“a”", "“b”"]);
-  assert.equal(sayWhy(equal, ["“a”", "“b”"], true), "“a” scores “b” above an average key: the largest parts are the token “b”, 1.50 and the position of “b”, 1.50; all else makes 1.50. Other keys score higher still.");
+  assert.equal(sayWhy(equal, ["“a”", "“b”"], true), "“a” scores “b” above an average key. The largest parts are the token “b”, 1.50 and the position of “b”, 1.50. The rest adds 1.50. Other keys score higher still.");
   // What takes most away is told by its bar: of either side, and not where all bars go one way.
   assert.equal(sayAgainst(splitOf({ ...cells, pairs: [[1.5, 0.5], [-2, 1]] }, undefined, tokens)), "Blue adds, orange takes away, most of all the position of “la” (−1.00).");
-  assert.equal(sayAgainst(equal), "Blue adds, orange takes away: here none does.");
+  assert.equal(sayAgainst(equal), "Blue adds, orange takes away. Here none does.");
   const cross = splitOf({ ...none(["token", "10.self.2", "10.cross.b"], 2), keys: ["12.3", "12.ff"], pairs: [[0, 1], [2, 0], [0, 0]] }, ["decoder", "encoder"]);
   assert.deepEqual(cross.query.map(({ name, sum }) => [name, sum]), [["token", 1], ["layer 10, self-attention", 2], ["layer 10, cross-attention", 0]]);
   assert.deepEqual(cross.key.map(({ words }) => words), ["encoder layer 12’s self-attention in the key", "encoder layer 12’s feed-forward in the key"]);

@@ -225,7 +225,7 @@ function writes(model, row) {
   if (model.scored) {
     const { found, mean, done } = lossesOf(model, row + 1);
     const forced = row ? "" : " (training computes all rows at once)";
-    const sum = done ? `. Every row is scored: the mean, the loss, is ${number(mean)} nats` : forced;
+    const sum = done ? `. Every row is scored, and their mean, the loss, is ${number(mean)} nats` : forced;
     return `${said}, and the reference’s “${written[row]}” costs ${found[row].formula} nats${sum}.`;
   }
   if (row && written[row] === "<eos>")

@@ -54,7 +54,7 @@ export function splitOf({ names, keys = names, pairs, mean }, stacks = ["encoder
 // What the colours say, and of the bars the one that goes most against the sum.
 export function sayAgainst({ above, least: { words, sum } }) {
   const colours = above > 0 ? "Blue adds, orange takes away" : "Orange takes away, blue adds";
-  return cents(sum) * above < 0 ? `${colours}, most of all ${words} (${number(sum)}).` : `${colours}: here none does.`;
+  return cents(sum) * above < 0 ? `${colours}, most of all ${words} (${number(sum)}).` : `${colours}. Here none does.`;
 }
 
 // What is largest, in a plain sentence.
@@ -66,7 +66,7 @@ export function sayWhy({ above, told }, [query, key, other] = ["the query", "the
   const still = below && !other ? " Other keys score higher still." : "";
   const rest = cents(above) - told.reduce((sum, one) => sum + cents(one.sum), 0);
   const parts = told.map(({ words, sum }) => `${words}, ${number(sum)}`).join(" and ");
-  return `${does}: the largest ${told.length > 1 ? "parts are" : "part is"} ${parts}; all else makes ${number(rest)}.${still}`;
+  return `${does}. The largest ${told.length > 1 ? "parts are" : "part is"} ${parts}. The rest adds ${number(rest)}.${still}`;
 }
 
 export function whyScene(where, width, room, { asked, live }) {
@@ -122,10 +122,10 @@ export function whyScene(where, width, room, { asked, live }) {
   const at = slim ? [0, below.end + 8] : [wide + 28, top];
   const { end, rows } = addsUp(scene, ofQuery, "query", stacks[0], at, scale);
   scene.beat(`What makes the difference between ${tokens[1]} and ${average}?`, [0, under - 6, width, top - under]);
-  const sum = "A key is a sum: of its token, its position, and all that earlier heads and networks wrote.";
+  const sum = "A key is a sum of its token, its position and all that earlier heads and networks added.";
   scene.beat(`${sum} Each part adds to the difference from ${average}, or takes away from it.`, ...below.rows);
   scene.beat(
-    "So is the query, and its biases are those of LayerNorm and W_Q. The same difference, split in another way.",
+    "The query is a sum, too (its biases come from LayerNorm and W_Q), so the same difference splits in another way.",
     ...rows,
   );
   scene.beat(

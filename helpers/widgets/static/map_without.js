@@ -21,7 +21,7 @@ export function compared({ whole, written, candidates }) {
   const [token, share] = whole[row];
   const says = `“${token}” had ${percent(share)} and now has ${percent(now(row, token))}`;
   return token === written[row]
-    ? [parted(was, is), parted(is, was), `The same words. The largest change: ${says}.`]
+    ? [parted(was, is), parted(is, was), `The words stay the same. The largest change: ${says}.`]
     : [parted(was, is), parted(is, was), `${says}; “${written[row]}” has ${percent(now(row, written[row]))}.`];
 }
 
