@@ -184,20 +184,25 @@ def _product(scene, query, key, score):
 
 # ---- lesson 08: training beside writing ----------------------------------------------------------
 
-PITCH = 74
-COLUMNS = [112 + PITCH * i for i in range(5)]
+PITCH = 73
+COLUMNS = [116 + PITCH * i for i in range(5)]
+RIGHT = COLUMNS[3] + 35  # where training's decoder ends
 SOURCE = "Une grande gare"
 TOKEN = {"width": PITCH - 4, "height": 30, "bold": False}
+SHIFTED, LINES, MASK, PASS, LOSS, MEAN, GIVEN = range(2, 9)  # training's moments; then it writes
+OWN_AT, WRITER_AT, GIVEN_AT = 301, 349, 397  # the rows of writing
 
 
 def training_and_inference_decoder():
     """A film: the encoder reads Une grande gare, for the decoder above, which is in training, and
-    later for the one below, which writes. In training the target, A, large, station and eos, goes
-    in one place to the right, after bos. Lines lead to the place of each prediction from the inputs
-    up to there; that from station to the third is crossed out. Then one pass predicts A, large,
-    train and eos, and arrows lead from the mean of their losses back into decoder and encoder.
-    In writing each pass gives one token, which goes in as the next input. The third is train, so
-    train goes in, and the fourth is station, not eos as in training.
+    for the one below, which writes. At first both are shown when they are done: training took one
+    pass, writing five. Then both begin again. In training the target, A, large, station and eos,
+    goes in one place to the right, after bos. Lines lead to the place of each prediction from the
+    inputs up to there; that from station to the third is crossed out. One pass predicts A, large,
+    train and eos. The third loss is by far the largest. Arrows lead from the mean of the losses
+    back into decoder and encoder, whose weights change. In writing each pass gives one token, which
+    goes in as the next input. The third is train, so train goes in, and the fourth is station, not
+    eos as in training. In the end, arrows lead from each token written to the next input.
     """
     translator = load_translator()
     source = translator.encode([SOURCE])
@@ -211,62 +216,73 @@ def training_and_inference_decoder():
         for ids in (target, logits.argmax(-1).tolist(), written)
     )
     told = [
-        "In training the target is known. When the model writes, it isn't. What does that change?",
-        "The target goes in too, one place to the right, after <bos>.",
-        "Lines show what each prediction can see. The mask hides “station”, the answer, from "
-        "prediction 3.",
-        "One pass makes all predictions at once. Their mean loss goes back to adjust the weights.",
-        "Prediction 3 is wrong, so its loss is high. "
-        "Position 4 is still given “station”, the right word.",
+        f"Training takes 1 pass, writing takes {len(own)}. Why?",
+        "In training, the target is known.",
+        "It goes in too, one place to the right, after <bos>.",
+        "Lines show what each prediction can see.",
+        "The mask hides “station” from prediction 3: it's the answer.",
+        "One pass makes all predictions at once.",
+        f"“{guessed[2]}” isn't the target, so its loss is high.",
+        "The mean loss goes back to adjust all the weights.",
+        "Position 4 is still given “station”, the target's word.",
         "Writing begins with <bos> alone. The first pass gives “A”.",
         "“A” goes in, and the second pass gives “large”.",
         "The third pass gives “train”, as before …",
-        "… but now “train” goes in. Given “station”, the model stopped. Given its "
-        "own “train”, it goes on with “station”.",
-        "Five tokens took five passes. “train” didn't match the target, but “a large train "
-        "station” is a fine translation.",
+        "… but now “train” goes in, and what follows is “station”, not <eos>.",
+        "“A large train station” isn't the target, but it's a fine translation.",
+        f"Each token had to wait for the one before: {len(own)} tokens, {len(own)} passes.",
     ]
-    return film([_both(wanted, guessed, losses, own, *moment) for moment in enumerate(told)], 396)
+    return film([_both(wanted, guessed, losses, own, *moment) for moment in enumerate(told)], 422)
 
 
 def _both(wanted, guessed, losses, own, moment, caption):
-    scene = Scene(caption, 1.8, key=moment not in (0, 6, 7))
-    trained, passes, meant = moment > 2, max(moment - 4, 0), {4: 2, 7: 2, 8: 3}.get(moment)
-    title = "training: 1 pass" if trained else "training"
-    scene.text("title", 4, 18, title, "query", TEXT, "start", True)
-    scene.text("target", 4, 51, "target", "query", anchor="start", room=68)
-    _encoder(scene, moment, passes)
-    if moment:
-        lit = {2: 2, 4: 3}.get(moment)  # the token whose inputs are meant
-        _decoder(scene, "training", "query", 164, 4, lit, moment > 1, when=(0.6, 1))
+    whole = not moment  # at first both are done, and then they begin again
+    passes = min(max(moment - GIVEN, 0), len(own))
+    meant = {LOSS: 2, GIVEN + 3: 2, GIVEN + 4: 3}.get(moment)
+    told = (0, SHIFTED, MASK, LOSS, MEAN, GIVEN, GIVEN + 1, GIVEN + 4, GIVEN + 6)
+    scene = Scene(caption, 3.6 if whole else 1.8, key=moment in told)
+    title = "training: 1 pass" if whole or moment >= PASS else "training"
+    scene.text("title", 3, 18, title, "query", TEXT, "start", True)
+    scene.text("target", 3, 51, "target", "query", anchor="start", room=68)
+    _encoder(scene, moment, len(own) if whole else passes)
+    lit = {LINES: 2, MASK: 2, GIVEN: 3}.get(moment)  # the token whose inputs are meant
+    lines = (whole or moment >= LINES) and moment != MEAN
+    _decoder(scene, "training", "query", 164, 4, lit, lines, hot=moment == MEAN)
+    if whole or moment >= SHIFTED:
         for i, word in enumerate(["<bos>", *wanted[:-1]]):
-            full, faint = i == 3 and moment in (4, 8), (i, moment) == (3, 2)
+            full, faint = i == 3 and moment in (GIVEN, GIVEN + 4), (i, moment) == (3, MASK)
+            come = (COLUMNS[i - 1], 45) if i and moment == SHIFTED else None
             scene.card(f"training {i}", COLUMNS[i], 212, word, "query", full=full, when=(0, 0.6),
-                       opacity=0.4 if faint else 1, start=i and (COLUMNS[i - 1], 45),
-                       **TOKEN)  # fmt: skip
-    if moment == 2:
-        scene.line("blocked", [(COLUMNS[3], 186), (COLUMNS[2], 142)], "result", 3, when=(0.6, 1))
-        middle = COLUMNS[2] + PITCH / 2
-        scene.text("cross", middle, 174, "×", "result", 30, bold=True, when=(0.6, 1))
+                       opacity=0.4 if faint else 1, start=come, **TOKEN)  # fmt: skip
+    if moment == MASK:
+        scene.line("blocked", [(COLUMNS[3], 186), (COLUMNS[2], 142)], "ink", 2, when=(0, 0.4))
+        scene.text("cross", COLUMNS[2] + PITCH / 2, 174, "×", size=30, bold=True, when=(0.4, 0.8))
     for i, (word, loss) in enumerate(zip(wanted, losses, strict=True)):
-        x, wrong = COLUMNS[i], meant == 2 and not passes and i == 2
-        scene.card(f"target {i}", x, 45, word, "query", full=wrong, start=(439, 78),
-                   when=(0.1 * i, 0.1 * i + 0.4), **TOKEN)  # fmt: skip
-        if trained:
-            full = wrong or (moment == 8 and i == 3)
-            scene.card(f"guess {i}", x, 116, guessed[i], "key", full=full, start=(x, 162), **TOKEN)
-            scene.dot(f"loss {i}", x - 20, 81, 10 * loss**0.5, "result", start={"r": 0})
-            scene.text(f"loss of {i}", x + 16, 87, f"{loss:.1f}", "result", bold=True, room=40)
-    if trained:
-        scene.text("guesses", 4, 122, "output", "key", anchor="start", room=68)
-        scene.text("losses", 4, 87, "loss", "result", anchor="start", room=68)
-        mean, corner = sum(losses) / len(losses), COLUMNS[3] + 50
-        scene.text("mean", 398, 18, f"mean loss {mean:.1f}", "result", anchor="end", bold=True,
-                   when=(0.5, 0.7))  # fmt: skip
-        scene.line("mean down", [(corner, 26), (corner, 152)], "result", 3, when=(0.65, 0.8))
-        for name, end in (("mean back", COLUMNS[3] + 37), ("mean on", 399)):  # both have weights
-            scene.arrow(name, corner, 152, end, 152, "result", head=9, when=(0.8, 1))
-    _written(scene, own, meant, passes)
+        x, wrong, part = COLUMNS[i], moment == LOSS and i == 2, 70 * loss / max(losses)
+        scene.card(f"target {i}", x, 45, word, "query", full=wrong, **TOKEN)
+        if whole or moment >= PASS:
+            full = wrong or (moment == GIVEN + 4 and i == 3)
+            scene.card(f"guess {i}", x, 116, guessed[i], "key", full=full, start=(x, 162),
+                       when=(0, 0.15 if whole else 1), **TOKEN)  # fmt: skip
+        if whole or moment >= LOSS:
+            scene.text(f"loss of {i}", x, 80, f"{loss:.1f}", "result", bold=True, room=40)
+            scene.rect(f"loss {i}", x - part / 2, 89, part, 6, "result", start={"x": x, "width": 0})
+    if whole or moment >= PASS:
+        scene.text("guesses", 3, 122, "output", "key", anchor="start", room=68)
+    if whole or moment >= LOSS:
+        scene.text("losses", 3, 87, "loss", "result", anchor="start", room=68)
+    if moment >= MEAN:
+        mean = f"mean loss {sum(losses) / len(losses):.1f}"
+        scene.text("mean", 398, 18, mean, "result", anchor="end", bold=True, when=(0, 0.3))
+    if moment == MEAN:
+        x = (RIGHT + 400) / 2
+        scene.line("mean down", [(x, 26), (x, 152)], "result", 3, when=(0.2, 0.5))
+        for name, end in (("mean back", RIGHT + 1), ("mean on", 399)):  # both have weights
+            scene.arrow(name, x, 152, end, 152, "result", head=11, when=(0.4, 0.6))
+        scene.text("change", (COLUMNS[1] + COLUMNS[2]) / 2, 170, "the weights change", "result",
+                   bold=True, when=(0.6, 1))  # fmt: skip
+    scene.line("rule", [(4, 246), (456, 246)], "edge")
+    _written(scene, own, meant, len(own) if whole else passes, moment)
     return scene
 
 
@@ -274,44 +290,55 @@ def _encoder(scene, moment, passes):
     """Draw the source, and the encoder that gives it to the decoder of training, and of writing."""
     for i, word in enumerate(["source", *SOURCE.split()]):
         scene.text(f"source {i}", 439, 54 + 24 * i, word, "ink" if i else "muted", room=74)
-    scene.rect("encoder", 400, 140, 79, 48, "muted", "muted", 0.15)
-    scene.text("encoder name", 439.5, 170, "encoder", "muted", room=70)
-    if moment:
-        scene.arrow("memory", 399, 174, COLUMNS[3] + 37, 174, "muted", head=9, when=(0.6, 1))
+    hot = {"start": {"fill": "muted"}, "when": (0.6, 1)} if moment == MEAN else {}
+    colour = "result" if hot else "muted"
+    scene.rect("encoder", 400, 140, 79, 48, colour, colour, 0.35 if hot else 0.15, **hot)
+    scene.text("encoder name", 439.5, 170, "encoder", colour, room=70, **hot)
+    scene.arrow("memory", 399, 176, RIGHT + 2, 176, "muted", head=9)
     if passes:
         right = COLUMNS[passes - 1] + 37
-        scene.line("memory down", [(471, 189), (471, 325)], "muted", 3)
-        scene.arrow("memory on", 472, 325, right, 325, "muted", head=9, when=(0.5, 0.65))
+        scene.line("memory down", [(471, 189), (471, WRITER_AT)], "muted", 3)
+        scene.arrow("memory on", 472, WRITER_AT, right, WRITER_AT, "muted", head=9,
+                    when=(0.5, 0.65))  # fmt: skip
 
 
-def _written(scene, own, meant, passes):
+def _written(scene, own, meant, passes, moment):
     """Draw the passes so far; the last word goes round the decoder, and then that gets wider."""
     many = {0: "", 1: ": 1 pass"}.get(passes, f": {passes} passes")
-    scene.text("writing", 4, 250, f"writing{many}", "key", anchor="start", bold=True)
-    scene.text("written", 4, 283, "output", "key", anchor="start", room=68)
+    scene.text("writing", 3, 273, f"writing{many}", "key", anchor="start", bold=True)
+    scene.text("written", 3, OWN_AT + 6, "output", "key", anchor="start", room=68)
     if not passes:
-        scene.card("own 0", COLUMNS[0], 277, "?", "key", start=(439, 78), when=(0.6, 1), **TOKEN)
+        scene.card("own 0", COLUMNS[0], OWN_AT, "?", "key", **TOKEN)
         return
-    _decoder(scene, "writing", "key", 325, passes, passes - 1, True, when=(0.5, 0.65))
+    whole, chained = not moment, moment == GIVEN + 6
+    lit = None if whole else passes - 1
+    _decoder(scene, "writing", "key", WRITER_AT, passes, lit, not chained)
     for i, word in enumerate(["<bos>", *own[: passes - 1]]):
-        new, x = i == passes - 1 and i > 0, COLUMNS[i]
-        scene.card(f"given {i}", x, 373, word, "key", full=new and passes == 4,
-                   start=i and (x, 277), when=(0.25, 0.5), **TOKEN)  # fmt: skip
+        new, x = i == passes - 1 and i > 0 and moment <= GIVEN + 5 and not whole, COLUMNS[i]
+        enter, leave = ((0.2 * i, 0.2 * i + 0.1), (0.2 * i + 0.1, 0.2 * i + 0.2)) if whole else (
+            (0.25, 0.5), (0.65, 1))  # fmt: skip
+        scene.card(f"given {i}", x, GIVEN_AT, word, "key", full=new and passes == 4,
+                   start=i and (x, OWN_AT), when=enter, **TOKEN)  # fmt: skip
         if new:
-            scene.line(f"round {i}", [(x - 39, 277), (x, 277), (x, 373)], "key", opacity=0,
-                       start={"opacity": 1}, when=(0, 0.6))  # fmt: skip
-            scene.card(f"turn {i}", x, 277, word, "key", opacity=0, start=(COLUMNS[i - 1], 277),
-                       when=(0, 0.28), **TOKEN)  # fmt: skip
-        scene.card(f"own {i}", x, 277, own[i], "key", full=meant == i == passes - 1,
-                   start=(x, 325), when=(0.65, 1), **TOKEN)  # fmt: skip
+            way = [(x - 39, OWN_AT), (x, OWN_AT), (x, GIVEN_AT)]
+            scene.line(f"round {i}", way, "key", opacity=0, start={"opacity": 1}, when=(0, 0.6))
+            scene.card(f"turn {i}", x, OWN_AT, word, "key", opacity=0, when=(0, 0.28),
+                       start=(COLUMNS[i - 1], OWN_AT), **TOKEN)  # fmt: skip
+        scene.card(f"own {i}", x, OWN_AT, own[i], "key", full=meant == i == passes - 1,
+                   start=(x, WRITER_AT), when=leave, **TOKEN)  # fmt: skip
+        if chained and i:  # each token is the next input
+            scene.arrow(f"chain {i}", COLUMNS[i - 1], OWN_AT + 16, x, GIVEN_AT - 16, "key",
+                        when=(0.2 * i - 0.2, 0.2 * i))  # fmt: skip
 
 
-def _decoder(scene, name, colour, y, width, lit, lines, **how):
+def _decoder(scene, name, colour, y, width, lit, lines, hot=False):
     """Draw a decoder: which inputs, below it, each of its tokens sees, those of one token `lit`."""
-    scene.rect(f"{name} decoder", COLUMNS[0] - 35, y - 24, PITCH * width - 4, 48, "muted", "muted",
-               0.15, **how)  # fmt: skip
-    scene.text(f"{name} name", 4, y + 6, "decoder", "muted", anchor="start", room=68)
-    scene.text(f"{name} inputs", 4, y + 54, "input", colour, anchor="start", room=68)
+    box = COLUMNS[0] - 35, y - 24, PITCH * width - 3, 48
+    own = "result" if hot else "muted"
+    how = {"when": (0.6, 1)} if name == "training" else {"when": (0.5, 0.65)}
+    scene.rect(f"{name} decoder", *box, own, own, 0.35 if hot else 0.15, **how)
+    scene.text(f"{name} name", 3, y + 6, "decoder", "muted", anchor="start", room=68)
+    scene.text(f"{name} inputs", 3, y + 54, "input", colour, anchor="start", room=68)
     for i in range(width if lines else 0):
         strong = {"stroke": colour, "line": 4} if i == lit else {"opacity": 0.45}
         for j in range(i + 1):

@@ -151,15 +151,23 @@ def test_in_the_plane_all_numbers_follow_from_the_words_and_matrices_that_it_sho
 
 def test_training_and_writing_differ_where_the_caption_says_so():
     scenes = [scene["shapes"] for scene in show("training_and_inference_decoder").data["scenes"]]
-    shapes = scenes[8]
-    assert "training sees 0 0" in scenes[2]  # no answer is there before it is hidden
-    assert "guess 0" not in scenes[2]
+    whole, back, shapes = scenes[0], scenes[7], scenes[12]
+    assert [whole[name]["text"] for name in ("title", "writing")] == [
+        "training: 1 pass",  # both are done before they are explained
+        "writing: 5 passes",
+    ]
+    assert shapes["training 0"]["y"] < shapes["rule"]["points"][1] < shapes["writing"]["y"]
+    assert {"training sees 0 0", "blocked"} < scenes[4].keys()
+    assert "guess 0" not in scenes[4]  # no answer is there before it is hidden
     names = ("training 3", "guess 3", "given 3", "own 3")  # input and output of both
     said = [shapes[f"{name}.text"]["text"] for name in names if shapes[name]["fill"] != "paper"]
     assert said == ["station", "<eos>", "train", "station"]
     losses = [float(shapes[f"loss of {i}"]["text"]) for i in range(4)]
-    assert shapes["mean"]["text"] == f"mean loss {sum(losses) / 4:.1f}"
-    assert (shapes["mean back"]["angle"], shapes["mean on"]["angle"]) == (180, 0)  # into both
+    for i in range(4):  # a loss stands over its word
+        assert shapes[f"loss of {i}"]["x"] == shapes[f"guess {i}.text"]["x"]
+    assert back["mean"]["text"] == f"mean loss {sum(losses) / 4:.1f}"
+    assert (back["mean back"]["angle"], back["mean on"]["angle"]) == (180, 0)  # into both
+    assert back["training decoder"]["fill"] == back["encoder"]["fill"] == "result"  # they change
 
 
 def test_an_english_word_appears_when_its_weights_are_there_and_its_caption_says_them():
