@@ -616,7 +616,7 @@ def test_a_wrong_word_in_the_reference_costs_what_training_would_charge(translat
     assert re.search(asks, model_map(view.trace, tour=["loss"])._tour[0]["text"])
     told = [step["text"] for step in model_map(view.trace, tour=["gradient", "training"])._tour]
     assert "−1.00 at “purple”, so a step raises its logit, and +0.95 at “black”" in told[0]
-    before, after = map(float, re.search(r"from ([\d.]+) to ([\d.]+);", told[1]).groups())
+    before, after = map(float, re.search(r"from ([\d.]+) to ([\d.]+)\.", told[1]).groups())
     assert before == round(exact.mean().item(), 2) > after
     # What vanishes once the sentence is cut again isn't offered: a lone space.
     lost = [name for name, *_, kept in view._trace["candidates"][2] if kept == 0]
