@@ -220,7 +220,7 @@ def training_and_inference_decoder():
         "In training, the target is known.",
         "It goes in too, one place to the right, after <bos>.",
         "Lines show what each prediction can see.",
-        "The mask hides “station” from prediction 3: it's the answer.",
+        "The mask hides the answer, “station”, from prediction 3.",
         "One pass makes all predictions at once.",
         f"“{guessed[2]}” isn't the target, so its loss is high.",
         "The mean loss goes back to adjust all the weights.",

@@ -21,11 +21,11 @@ def recurrent_tour(trace) -> list[dict]:
         f"Two recurrent networks read the sentence, one from each end. The encoder keeps a state "
         f"per token, {len(trace.source)} in all, so that the decoder can look back at any of them.",
         f"At step {row + 1} the query is s{asks}, the decoder's state before "
-        f"it. It gets a score with each encoder state, and a softmax makes weights of them: "
+        f"it. It gets a score with each encoder state, and a softmax turns them into weights: "
         f"{percent(most[row].item())} for “{token}”.",
-        "That score, opened. W times the query and U h are added, tanh brings every sum between "
-        "−1 and 1, and the dot product with v, a learned vector, is the score.",
-        f"The states, mixed by their weights, are the context. With it the decoder makes its next "
+        "Inside that score, W times the query and U h are added, tanh squashes every sum into "
+        "−1 to 1, and the dot product with v, a learned vector, is the score.",
+        f"The states, mixed by their weights, form the context. From it the decoder makes its next "
         f"state and writes “{written}”. Press play after the tour to see every step.",
     ]
     shown = [{"parts": ["encoder"]}, {"parts": ["encoder", "query", "scores", "weights"]}]

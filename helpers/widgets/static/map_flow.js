@@ -17,7 +17,7 @@ const CUT = {
 const BEATS = {
   "masked-self-attention": "every token attends to itself and to the tokens before it",
   "self-attention": "every token attends to every token, and adds what it collects",
-  image: "each framed patch in turn takes from the bluest patches, and last the class token does",
+  image: "each framed patch in turn takes from the bluest patches, and finally the class token does",
   "feed-forward": "every vector goes through the same small network, by itself",
 };
 
@@ -241,7 +241,7 @@ function mayFollow(model, row) {
     return `“${tokens[row]}” is read as well. After it, “${best.token}” has ${percent(best.share)} and “${next.token}” ${percent(next.share)}.`;
   const each = [best, next].map(({ token, logit, share }) => `“${token}” ${number(logit)} → ${percent(share)}`);
   const heat = model.shown === 1 ? "" : ` at temperature ${model.shown.toFixed(1)}`;
-  return `From the last row’s vector comes a logit for every token of the vocabulary; a softmax${heat} makes probabilities of them: ${each.join(", ")}.`;
+  return `From the last row’s vector comes a logit for every token of the vocabulary; a softmax${heat} turns them into probabilities: ${each.join(", ")}.`;
 }
 
 function follows(model, row) {
