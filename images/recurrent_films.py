@@ -357,17 +357,20 @@ def _gaze(scene, read, written, weights, now):
 # ---- lesson 02: one step of attention, in numbers ------------------------------------------------
 
 WRITTEN_AT, BAR_AT, SCORE_AT, KEY_AT = 24, 116, 138, 204  # heights; a bar's foot
-MIX_AT, MIXED = (102, 272), 120  # where the context is, as a column, and how wide
-FOUR = slice(85, 89)  # entries with which a reader can recompute all that is shown, to the digit
+MIX_AT = 162, 272  # where the context is, as a column: the middle of its top
+OWN = {1: "second", 2: "query"}  # the states that are taken have a colour each
+# Entries with which a reader can recompute all that is shown, to the digit.
+FOUR = [85, 86, 98, 122]
 
 
 def bahdanau_step():
     """A film of one decoding step: a trained model has written the, and is about to write black.
     Its state s goes to each of the encoder's six states, and each pair gets a score by v times tanh
     of W s plus U h. For noir this is shown in numbers, four of each vector's 128: these four give
-    0.85, with the others 12.08. A softmax turns the scores into weights, 0.15 for chat and 0.85 for
-    noir. The states become columns of numbers, which shrink to their shares and join: that's the
-    context. The context, the state and the previous word give the next state, which writes black.
+    0.96, with the others 12.08. A softmax turns the scores into weights, 0.15 for chat and 0.85 for
+    noir. The states are columns of numbers. Multiplied by their weights, those of chat and noir
+    slide onto each other and add up: 0.12 and 0.42 make 0.54. That's the context. With the
+    state and the previous word it gives the next state, which writes black.
     """
     toy = toy_models.load_toy("additive")
     step = BahdanauStepper(toy.model, toy.source, toy.target, FRENCH, output_step=2).numbers
@@ -375,6 +378,7 @@ def bahdanau_step():
     with torch.inference_mode():
         pair += layer.query_proj(pair[0]), layer.key_proj(pair[1]), layer.energy.weight[0]
     summed = [number(one[FOUR][0]) for one in (pair[2], pair[3], pair[2] + pair[3])]
+    _, times, added = _first_entries(step)
     told = [
         "“the” is written. Which French words matter for the next word?",
         "To find out, the decoder's state s meets every encoder state.",
@@ -385,22 +389,25 @@ def bahdanau_step():
         "A dot product with the learned vector v gives one number, the score.",
         "All other pairs go through the same small network.",
         "A softmax turns scores into weights that sum to 1.",
-        "Now the states are mixed. Each is a column of numbers …",
-        "… and shrinks to its share. Side by side, they add up to the context.",
+        "Now the states are mixed. Each column of numbers …",
+        f"… is multiplied by its weight: {times}.",
+        f"Added up, they make the context: {added}.",
         "Context, state and previous word give the next state, which writes “black”.",
     ]
     return film([_once(step, pair, *moment) for moment in enumerate(told)], 428)
 
 
 def _once(step, pair, moment, caption):
-    scene = Scene(caption, {0: 2.4, 1: 2.0, 7: 4.6, 10: 2.6}.get(moment, 1.5),
-                  key=moment in (1, 3, 6, 8, 10, 11))  # fmt: skip
+    scene = Scene(caption, {0: 2.4, 1: 2.0, 7: 4.6, 11: 2.6}.get(moment, 1.5),
+                  key=moment in (1, 3, 6, 8, 10, 11, 12))  # fmt: skip
     words, small = step["source"], "₁₂₃₄₅₆"
     scores, shares = step["scores"].tolist(), step["alpha"].tolist()
     for i, (x, word) in enumerate(zip(PLACES, words, strict=True)):
         noir = i == 2 and 2 <= moment <= 6
         scene.card(f"word {i}", x, KEY_AT, word, "query", 74, full=noir)
-        scene.text(f"h {i}", x, KEY_AT + 36, f"h{small[i]}", "query")
+        took = f"{shares[i]:.2f} " if moment > 9 and i in OWN else ""
+        scene.text(f"h {i}", x, KEY_AT + 36, f"{took}h{small[i]}", OWN[i] if took else "query",
+                   bold=bool(took), room=70)  # fmt: skip
         if moment == 0:
             gap, turn = (330, 43), (0.4, 0.7 + 0.06 * i)
             scene.line(f"ask {i}", [gap, (x, KEY_AT - 19)], "key", opacity=0.6, when=turn,
@@ -435,43 +442,63 @@ def _once(step, pair, moment, caption):
                room=180)  # fmt: skip
     from_s = {"start": (432, WRITTEN_AT)}
     scene.card("so far", 240, WRITTEN_AT, "the", "key", 84, when=(0, 0.4), **from_s)
-    gap = ("black", "key", 84, True) if moment == 11 else ("?", "key", 84)
+    gap = ("black", "key", 84, True) if moment == 12 else ("?", "key", 84)
     scene.card("gap", 330, WRITTEN_AT, *gap, when=(0.8, 1) if moment else (0.1, 0.5), **from_s)
-    scene.card("s", 432, WRITTEN_AT, "state s", "key", 84, True)
+    state = "next s" if moment == 12 else "state s"
+    scene.card("s", 432, WRITTEN_AT, state, "key", 84, True, when=(0.8, 1))
     if 2 <= moment <= 6:
         _opened(scene, *pair, moment)
     if moment < 2 or moment >= 9:
         _mixed(scene, step, moment)
-    if moment >= 11:
+    if moment == 12:
         _next(scene)
     return scene
 
 
+def _weighed(step):
+    """Return each encoder state times its weight."""
+    return step["alpha"][:, None] * step["encoder"]  # (S, D)
+
+
+def _first_entries(step):
+    """Write how the states taken make up the context's first entry, of the four that are shown."""
+    whole, part, taken = step["encoder"], _weighed(step), [*OWN]
+    times = [f"{step['alpha'][i]:.2f}·{number(whole[i, FOUR[0]])} = {number(part[i, FOUR[0]])}"
+             for i in taken]  # fmt: skip
+    added = " + ".join(number(part[i, FOUR[0]]) for i in taken)
+    return [*times, f"{added} = {number(step['context'][FOUR[0]])}"]
+
+
 def _mixed(scene, step, moment):
-    """Draw the states as columns; later these shrink to their shares, join, and get one colour."""
-    (left, top), weighed, joined = MIX_AT, moment > 8, moment > 9
-    for i, (x, share) in enumerate(zip(PLACES, step["alpha"].tolist(), strict=True)):
-        seen = weighed and share >= BLANK
-        colour = {1: "second", 2: "query"}.get(i, "muted") if weighed else "query"
-        at, wide = (left, MIXED * share) if joined else (x - 34, 68)
-        for k, value in enumerate(step["encoder"][i][FOUR].tolist()):
-            y, whose = top + 27 * k, "result" if moment > 10 else colour
-            scene.rect(f"column {i} {k}", at, y, wide, 25, whose, whose, SHADE if seen else 0.2,
-                       opacity=float(seen or not joined), line=0, round=0,
-                       start={"y": KEY_AT - 12})  # fmt: skip
-            if not joined:
-                scene.text(f"of {i} {k}", x, y + 18, number(value), room=64, start={"y": KEY_AT})
-        if joined and seen:
-            scene.text(f"share {i}", 162 + (58 if i == 2 else -58), 404, f"{share:.2f} h{'₁₂₃'[i]}",
-                       colour, bold=True, start={"x": x, "y": KEY_AT + 36})  # fmt: skip
-        left += MIXED * share
-    if not joined:
+    """Draw the states as columns; two are multiplied by their weights and slide onto each other."""
+    (middle, top), times, joined = MIX_AT, moment > 9, moment > 10
+    for i, (place, share) in enumerate(zip(PLACES, step["alpha"].tolist(), strict=True)):
+        if times and i not in OWN:
+            continue
+        x, how = (middle, {"when": (0.15, 0.6)}) if joined else (place, {"start": {"y": KEY_AT}})
+        colour = "result" if joined else OWN.get(i, "muted") if moment > 8 else "query"
+        tint = SHADE * (share if times else 1) if moment > 8 and i in OWN else 0.2
+        for k, value in enumerate((_weighed(step) if times else step["encoder"])[i][FOUR].tolist()):
+            y = top + 27 * k
+            if moment == 10:  # row by row, so that numbers are always there
+                how = {"when": (0.4 + 0.12 * k, 0.6 + 0.12 * k)}
+            scene.rect(f"column {i} {k}", x - 34, y, 68, 25, colour, tint=tint, round=0, **how)
+            if moment < 12:
+                near = 21 * (2 * i - 3) if joined else 0  # the numbers meet, and become their sum
+                scene.text(f"of {i} {k}", x + near, y + 18, number(value), room=64,
+                           opacity=float(not joined), **how)  # fmt: skip
+    if moment < 12:
         scene.text("four", 6, 404, "4 of the 128 numbers of each state", "muted", anchor="start")
-        return
-    scene.text("plus", 162, 404, "+", bold=True, when=(0.8, 1))
-    scene.text("context", 162, top - 10, "context c", "result", bold=True, when=(0.6, 1))
-    for k, value in enumerate(step["context"][FOUR].tolist()):
-        scene.text(f"mixed {k}", 162, top + 27 * k + 18, number(value), room=MIXED, when=(0.8, 1))
+    if joined:
+        scene.text("context", middle, top - 6, "context c", "result", bold=True, when=(0.5, 0.7))
+        for k, value in enumerate(step["context"][FOUR].tolist()):
+            scene.text(f"mixed {k}", middle, top + 27 * k + 18, number(value), room=64,
+                       when=(0.5, 0.6))  # fmt: skip
+    if moment in (10, 11):
+        late = {"when": (0, 0.15) if joined else (0.5, 0.65)}
+        for k, words in enumerate(_first_entries(step)[: moment - 8]):
+            scene.text(f"work {k}", 264, top + 18 + 27 * k, words, [*OWN.values(), "result"][k],
+                       anchor="start", bold=True, room=210, **late)  # fmt: skip
 
 
 def _next(scene):
@@ -479,7 +506,7 @@ def _next(scene):
     scene.card("state", 424, 290, "state s", "key", 84, True, when=(0, 0.35))
     scene.text("previous name", 322, 266, "previous word", "key", when=(0.05, 0.35))
     scene.card("previous", 322, 290, "the", "key", 72, when=(0.05, 0.35))
-    scene.arrow("context on", 229, 356, 277, 356, "result", 4, 13, when=(0.35, 0.55))
+    scene.arrow("context on", 204, 356, 277, 356, "result", 4, 13, when=(0.35, 0.55))
     scene.arrow("previous on", 322, 309, 322, 337, "key", 4, 13, when=(0.35, 0.55))
     scene.arrow("state on", 410, 309, 346, 338, "key", 4, 13, when=(0.35, 0.55))
     scene.arrow("word on", 367, 356, 390, 356, "key", 4, 13, when=(0.7, 0.85))
@@ -491,16 +518,16 @@ def _opened(scene, state, noir, from_query, from_key, v, moment):
     """Draw the score of one pair in numbers: four entries of every vector on the way."""
     total, apart = from_query + from_key, moment == 3
     # name, colour, vector, from which moment to which, where, and what its numbers come out of
-    strips = [("s", "key", state, 2, 3, 38, (PLACES[2], KEY_AT - 34)),
+    strips = [("s", "key", state, 2, 3, 37, (PLACES[2], KEY_AT - 34)),
               ("h₃", "query", noir, 2, 3, 284, (PLACES[2], KEY_AT)),
-              ("W s", "key", from_query, 3, 6, 190 if apart else 38, (142,)),
-              ("U h₃", "query", from_key, 3, 6, 436 if apart else 132, (388,)),
-              ("sum", "muted", total, 4, 6, 226, (179,)),
-              ("tanh", "result", total.tanh(), 5, 6, 320, (273,)),
-              ("v", "value", v, 6, 6, 414, (414,))]  # fmt: skip
-    for x, sign, first in ((85, "+", 4), (179, "=", 4), (273, "→", 5), (367, "·", 6)):
+              ("W s", "key", from_query, 3, 6, 190 if apart else 37, (142,)),
+              ("U h₃", "query", from_key, 3, 6, 436 if apart else 138, (388,)),
+              ("sum", "muted", total, 4, 6, 239, (188,)),
+              ("tanh", "result", total.tanh(), 5, 6, 340, (290,)),
+              ("v", "value", v, 6, 6, 441, (441,))]  # fmt: skip
+    for x, sign, first in ((87, "+", 4), (188, "=", 4), (289, "→", 5), (390, "·", 6)):
         if moment >= first:
-            scene.text(f"sign {x}", x, 346, sign, "ink", 20, bold=True, when=(0.3, 0.6))
+            scene.text(f"sign {x}", x, 346, sign, "ink", 20, bold=True, when=(0.5, 0.7))
     for x, matrix in ((114, "W"), (360, "U")) if apart else ():
         scene.rect(matrix, x - 28, 290, 56, 104, "value", "value", 0.12, when=(0, 0.4))
         scene.text(f"{matrix} name", x, 350, matrix, "value", 24, bold=True, when=(0, 0.4))
@@ -508,11 +535,13 @@ def _opened(scene, state, noir, from_query, from_key, v, moment):
         if not first <= moment <= last:
             continue
         how = {"when": (0.5, 1) if moment == first and 2 < first < 6 else (0, 0.5)}
+        if moment == 4:  # s and h₃ have gone before anything moves to their place
+            how["when"] = (0.7, 1) if first == 4 else (0.4, 0.7)
         scene.text(f"{name} name", x, 284, name, colour, bold=True, **how)
         for i, value in enumerate(values[FOUR].tolist()):
             y, come = 290 + 26 * i, dict(zip("xy", source, strict=False))
-            scene.rect(f"{name} box {i}", x - 34, y, 68, 26, colour, colour, 0.12, **how)
-            scene.text(f"{name} entry {i}", x, y + 19, number(value), "ink", room=64, start=come,
+            scene.rect(f"{name} box {i}", x - 31, y, 62, 26, colour, colour, 0.12, **how)
+            scene.text(f"{name} entry {i}", x, y + 19, number(value), "ink", room=56, start=come,
                        **how)  # fmt: skip
     if moment < 6:
         scene.text("four", 6, 420, "4 of the 128 numbers of each vector", "muted", anchor="start")
