@@ -160,7 +160,7 @@ class HeadSwitches(Explorer):
             return f"All {len(self.names())} heads are on.", asked
         asked = "How many can you silence before a translation changes?"
         if found["changed"]:
-            asked = "Switch some heads back on. Which one brings the old translation back?"
+            asked = "Switch heads back on. Which one brings the old translation back?"
         more = found["loss"] - found["whole"]
         if {*self._cross} <= {*self.silent} and len(set(found["translations"])) == 1:
             asked = "All are the same sentence now, because the decoder no longer sees the French."
