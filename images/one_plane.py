@@ -20,17 +20,21 @@ PLACES = [60 + 120 * i for i in range(4)]  # the middles of the words
 FOOT, UNIT, NEAR = (196, 318), 64, 128  # the origin, how long a 1 is, and at the end
 WORK = 96  # where something is worked out, and later the weights are
 MEETS = {3: RED, 4: RED, 5: SMALL, 6: CARS, 7: STOP}  # on whose key the query's shadow falls
-BESIDE = [(26, 26, "end"), (-12, 6, "end"), (4, -16, "end"), (48, 12, "start")]  # off the axis
+BESIDE = {SMALL: (26, 26), RED: (-12, 6)}  # their words, off the axis
+LENS = {
+    CARS: (250, 379),
+    STOP: (366, 422),
+}  # these values are short: their words, where they're large
 OFFERS = ("adjective", "adjective", "noun", "verb")  # what a key says, in words
 TOLD = (
     "Each word's vector is an arrow. “small” describes “cars”, yet points elsewhere.",
     "So W_Q turns “cars” into a query, something like “which adjectives describe me?”",
     "W_K turns every word into a key, something like “I'm an adjective” or “I'm a noun”.",
     "Now let the query's shadow fall on the key of “red”.",
-    "The shadow's length times the key's is their dot product: the score of “red”.",
+    "The shadow times the key's length is their dot product: the score of “red”.",
     "On “small” the shadow is shorter, so the score is lower.",
     "The key of “cars” is at right angles: no shadow, a score of 0.",
-    "On “stop” the shadow falls backwards, so the score is negative.",
+    "On “stop” the shadow falls backwards, so it counts as negative.",
     "Here are the four scores side by side.",
     "Divide the scores by √2. A softmax turns them into weights summing to 1.",
     "W_V turns every word into its value: what it passes on.",
@@ -66,7 +70,7 @@ def queries_in_one_plane():
 
 
 def _scene(moment, caption):
-    scene = Scene(caption, 1.9, key=moment in (1, 2, 4, 7, 9, 14))
+    scene = Scene(caption, 2.6 if moment == 12 else 1.9, key=moment in (1, 2, 4, 7, 9, 14))
     _plane(scene, moment > 11)
     if moment < 12:
         _matrices(scene, {1: 0, 2: 1, 10: 2}.get(moment))
@@ -146,7 +150,7 @@ def _queries_and_keys(scene, moment):
         scene.text(f"name {i}", *_tip(i, vector), WORDS[i], colour, bold=bold)
         if 4 + met.index(i) <= moment < 8:
             _beside(scene, f"score {i}", i, vector, number(SCORES[i], 0), "ink",
-                    start={"x": 340, "y": WORK}, when=(0.65, 1))  # fmt: skip
+                    start={"x": 340, "y": WORK + 50}, when=(0.65, 1))  # fmt: skip
     if moment > 0:
         came = {"angle": 0, "length": UNIT * float(X[CARS].norm()), "fill": "ink"}  # from the word
         scene.arrow("query", *FOOT, *_at(QUERY), "query", 6, 15, start=came)
@@ -157,7 +161,7 @@ def _queries_and_keys(scene, moment):
 def _beside(scene, name, i, vector, words, colour, **how):
     """Write a number beside a word at the tip of its arrow; where there's no room, below it."""
     x, y = _tip(i, vector)
-    right = x + 5 * len(WORDS[i]) + 6 * len(words) + 12
+    right = x + 6 * len(WORDS[i]) + 7 * len(words) + 10
     x, y = (x, y + 24) if right > 376 else (right, y)
     scene.text(name, x, y, words, colour, 20, bold=True, **how)
 
@@ -203,15 +207,16 @@ def _values(scene, moment):
         share = WEIGHTS[i] * value if moment > 10 else value
         word = _angle(value) + math.remainder(_angle(X[i]) - _angle(value), 360)  # the shorter way
         came = {"angle": word, "length": UNIT * float(X[i].norm()), "fill": "muted"}
-        when = (0.16 * i, 0.4 + 0.16 * i) if joined else (0.3, 1)
+        when = (0.12 * i, 0.3 + 0.12 * i) if joined else (0.3, 1)
         slim = min(max(unit * float(share.norm()) / 44, 0.7), 1)  # a short one has a small head
-        ink = "second" if joined and i % 2 else "value"  # where one ends and the next begins
-        scene.arrow(f"share {i}", *_at(foot, unit), *_at(foot + share, unit), ink, 6 * slim,
+        scene.arrow(f"share {i}", *_at(foot, unit), *_at(foot + share, unit), "value", 6 * slim,
                     14 * slim, start=came, when=when)  # fmt: skip
         if joined:
-            (x, y), (dx, dy, anchor) = _at(foot + share / 2, unit), BESIDE[i]
-            words = f"{WEIGHTS[i]:.2f} {WORDS[i]}"
-            scene.text(f"passed {i}", x + dx, y + dy, words, ink, anchor=anchor, when=when)
+            if i in BESIDE:
+                (x, y), (dx, dy) = _at(foot + share / 2, unit), BESIDE[i]
+                scene.text(
+                    f"passed {i}", x + dx, y + dy, _share(i), "value", anchor="end", when=when
+                )
             foot = foot + share
             continue
         scene.text(f"passed {i}", *_tip(i, value), WORDS[i], "value", when=when,
@@ -220,6 +225,8 @@ def _values(scene, moment):
             scene.arrow(f"whole {i}", *FOOT, *_at(value), "value", 4, 14, opacity=0.25, start={})
             _beside(scene, f"times {i}", i, value, f"{WEIGHTS[i]:.2f}", "result",
                     start={"x": PLACES[i] + 14, "y": 124}, when=(0, 0.5))  # fmt: skip
+    if joined:
+        _lens(scene)
     if moment == 13:
         x, y = _at(foot / 2, unit)
         scene.text("context's name", x + 28, y, "context of cars", "ink", anchor="start", bold=True)
@@ -228,6 +235,26 @@ def _values(scene, moment):
         scene.arrow("context", *FOOT, *_at(foot, unit), "ink", 8, 18)
     if moment > 13:
         _added(scene, foot)
+
+
+def _share(i):
+    return f"{WEIGHTS[i]:.2f} {WORDS[i]}"
+
+
+def _lens(scene):
+    """Draw the last two values once more, four times as large: so one sees where they point."""
+    x, y = _at(WEIGHTS[:CARS] @ VALUES[:CARS], NEAR)
+    tip, late = {"x": x - 7, "y": y - 24, "width": 44, "height": 34}, {"when": (0.86, 1)}
+    scene.rect("tip", *tip.values(), "none", "muted", when=(0.6, 0.7))
+    scene.rect("lens", 238, 356, 234, 92, "paper", "muted", start=tip, when=(0.66, 0.86))
+    scene.text("larger", 466, 379, "× 4", "muted", anchor="end", **late)
+    x, y = 252, 440
+    for i, at in LENS.items():
+        across, up = (4 * NEAR * WEIGHTS[i] * VALUES[i]).tolist()
+        scene.arrow(f"large {i}", x, y, x + across, y - up, "value", 6, 14, **late)
+        scene.text(f"large word {i}", *at, _share(i), "value", anchor="start", room=102,
+                   **late)  # fmt: skip
+        x, y = x + across, y - up
 
 
 def _added(scene, context):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from helpers.notebook import picture as show
-from images import draw, one_plane, recurrent_films, stage
+from images import draw, recurrent_films, stage
 from notebooks import build
 
 FILMS = sorted(path.stem for path in draw.HERE.glob("*.json"))
@@ -133,9 +133,16 @@ def test_in_the_plane_all_numbers_follow_from_the_words_and_matrices_that_it_sho
     def shown(name):
         return torch.tensor([literal_eval(said[f"{name} {i}"]) for i in range(4)], dtype=float)
 
-    passed = [shape for name, shape in shapes if name.startswith("passed")]  # beside the axis
-    sides = {(shape["anchor"], shape["x"] < one_plane.FOOT[0]) for shape in passed}
-    assert sides == {("end", True), ("start", False)}
+    seen = _shapes("queries_in_one_plane")
+    small, red, cars, stop = (seen[f"share {i}"] for i in range(4))  # each value as it's joined
+    large = [seen[f"large {i}"] for i in (2, 3)]  # the short ones, where they can be seen
+    assert {arrow["fill"] for arrow in (small, red, cars, stop, *large)} == {"value"}
+    for whole, lens in zip((cars, stop), large, strict=True):
+        assert lens["length"] == pytest.approx(4 * whole["length"], abs=0.3)
+        assert lens["angle"] == whole["angle"]
+    for met, i in ((4, 1), (5, 0), (6, 2), (7, 3)):  # a score flies through no other words
+        scene = show("queries_in_one_plane").data["scenes"][met]["shapes"]
+        assert scene[f"score {i}"]["start"]["y"] - 20 > scene[f"terms {i}"]["y"]
     words, values = shown("ink"), shown("value")
     q, k, v = (shown(f"W_{one} entry").view(2, 2) for one in "QKV")
     torch.testing.assert_close((shown("key"), values), (words @ k, words @ v))
