@@ -20,11 +20,8 @@ PLACES = [60 + 120 * i for i in range(4)]  # the middles of the words
 FOOT, UNIT, NEAR = (196, 318), 64, 128  # the origin, how long a 1 is, and at the end
 WORK = 96  # where something is worked out, and later the weights are
 MEETS = {3: RED, 4: RED, 5: SMALL, 6: CARS, 7: STOP}  # on whose key the query's shadow falls
-BESIDE = {SMALL: (26, 26), RED: (-12, 6)}  # their words, off the axis
-LENS = {
-    CARS: (250, 379),
-    STOP: (366, 422),
-}  # these values are short: their words, where they're large
+BESIDE = {SMALL: torch.tensor([0.2, -0.2]), RED: torch.tensor([-0.1, -0.05])}  # the shares' words
+LENS = {CARS: (250, 379), STOP: (366, 422)}  # those of the short values, seen larger
 OFFERS = ("adjective", "adjective", "noun", "verb")  # what a key says, in words
 TOLD = (
     "Each word's vector is an arrow. “small” describes “cars”, yet points elsewhere.",
@@ -213,10 +210,8 @@ def _values(scene, moment):
                     14 * slim, start=came, when=when)  # fmt: skip
         if joined:
             if i in BESIDE:
-                (x, y), (dx, dy) = _at(foot + share / 2, unit), BESIDE[i]
-                scene.text(
-                    f"passed {i}", x + dx, y + dy, _share(i), "value", anchor="end", when=when
-                )
+                x, y = _at(foot + share / 2 + BESIDE[i], unit)
+                scene.text(f"passed {i}", x, y, _share(i), "value", anchor="end", when=when)
             foot = foot + share
             continue
         scene.text(f"passed {i}", *_tip(i, value), WORDS[i], "value", when=when,

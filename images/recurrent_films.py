@@ -278,9 +278,10 @@ def decoder_looking_back():
     """A film: the encoder's seven states come out of un médecin cherche la lettre, the full stop
     and eos. Before each word it writes, lines go from the decoder to all of them, as thick as the
     weights written above them, and the weights become a row of a map below. A, doctor and
-    looks each come mostly from the next French word. For takes 0.57 of cherche and 0.42 of la, the
-    takes 0.71 of la and 0.26 of cherche. Letter comes from lettre, the full stop and eos both from
-    the full stop. At the end the map grows: a diagonal with a kink at for.
+    looks each come mostly from the next French word. For takes 0.57 of cherche and 0.42 of la, and
+    both become one vector. The takes 0.71 of la and 0.26 of cherche. Letter comes from lettre, the
+    full stop and eos both from the full stop. At the end the map grows: a diagonal with kinks at
+    for and eos.
     """
     read, written, weights = _trained(SEARCH)
 
@@ -292,17 +293,20 @@ def decoder_looking_back():
         f"For “a”, the decoder takes {of(0, 0)} and {of(0, 1)}.",
         f"For “doctor” it weighs all seven again: {of(1, 1)}, “médecin”.",
         f"“looks” needs only “cherche”, so it takes {of(2, 2)}.",
-        f"“for” has no French word of its own. It splits its weight: {of(3, 2)} and {of(3, 3)}.",
+        f"“for” has no French word of its own. So {of(3, 2)} and {of(3, 3)} mix into one vector.",
         f"“the” takes {of(4, 3)}, “la”, and again some of “cherche”.",
-        "Then it's word for word again: “letter” looks at “lettre” …",
+        "Then it's word for word: “letter” looks at “lettre” …",
         "… the full stop at its counterpart …",
-        "… and <eos> mostly at the full stop, too.",
-        "Nobody told the model which words belong together. Yet there's a diagonal, with a kink "
-        "at “for”.",
+        "… and <eos> at the full stop, too.",
+        "Nobody told the model which words belong together. Yet there's a diagonal, with kinks "
+        "at “for” and <eos>.",
     ]
-    scenes = [Scene(caption, 1.9, key=i not in (0, 3, 6, 7)) for i, caption in enumerate(told)]
+    moves = {4: 3.6, 6: 1.5, 7: 1.2, 8: 1.2}
+    scenes = [Scene(one, moves.get(i, 1.9), i not in (0, 3, 6, 7)) for i, one in enumerate(told)]
     for now, scene in enumerate(scenes, -1):  # at first nothing is weighed
         _gaze(scene, read, written, weights, now)
+        if now == written.index("for"):
+            _mixture(scene, weights[now])
     return film(scenes, 432)
 
 
@@ -310,7 +314,7 @@ def _gaze(scene, read, written, weights, now):
     """Draw the states as the decoder weighs them now, and a map of the weights so far."""
     last = now == len(written)
     foot, pitch = (118, 40) if last else (250, 23)
-    late = {"when": (0, 0.8) if last else (0.6, 1)}  # what is new comes when the rest is there
+    late = {"when": (0, 0.8) if last else (0.7, 1)}  # what is new comes when the rest is there
     scene.text("read", 6, 18, "read", "query", anchor="start", bold=True)
     scene.text("written", WROTE_AT, foot - 24, "written", "key", anchor="start", bold=True, **late)
     for j, (x, word) in enumerate(zip(COLUMNS, read, strict=True)):  # aslant, as words are wider
@@ -332,10 +336,11 @@ def _gaze(scene, read, written, weights, now):
     if not last:
         scene.card("decoder", *LOOK_AT, "decoder", "key", 100, True)
         if now >= 0:
-            scene.text("blank", 474, 200, f"blank: under {BLANK}", "muted", anchor="end")
+            for y, words in ((200, "blank:"), (222, f"<{BLANK}")):
+                scene.text(words, 6, y, words, "muted", anchor="start")
     if now + 1 < len(written):
         scene.text("next", WROTE_AT, foot + pitch * (now + 1) + 6, "?", "key", anchor="start",
-                   bold=True, start={}, when=(0.8, 1))  # fmt: skip
+                   bold=True, start={}, when=(0.5, 0.7))  # fmt: skip
     for i, word in enumerate(written):
         y = foot + pitch * i
         scene.rect(f"row {i}", 1, y - pitch / 2, 376, pitch, "none", "edge", line=1, round=0,
@@ -343,7 +348,7 @@ def _gaze(scene, read, written, weights, now):
         if i > now:
             continue
         scene.text(f"written {i}", WROTE_AT, y + 6, word, "key", anchor="start", bold=True,
-                   start={"x": LOOK_AT[0] - 30, "y": LOOK_AT[1] + 6}, **late)  # fmt: skip
+                   start={"x": WROTE_AT - 40}, **late)  # fmt: skip
         for j, weight in enumerate(weights[i]):
             if weight < BLANK:
                 continue
@@ -352,6 +357,19 @@ def _gaze(scene, read, written, weights, now):
                        SHADE * weight, line=0, round=0, start=come, **late)  # fmt: skip
             if last:
                 scene.text(f"share {i} {j}", x, y + 6, f"{weight:.2f}", "ink", when=(0.7, 1))
+
+
+def _mixture(scene, weights):
+    """Let what is taken of two states become one vector, on its way into the decoder."""
+    (x, y), taken = (LOOK_AT[0], 173), [j for j in range(7) if weights[j] >= BLANK]
+    scene.rect("mixture", x - 93, y - 15, 186, 30, "paper", "result", when=(0.4, 0.5))
+    for j, way in zip(taken, (-51, 51), strict=True):
+        come = {"x": COLUMNS[j] - 22, "y": 114, "width": 44}
+        scene.rect(f"taken {j}", x - 93, y - 15, 186, 30, "result", tint=SHADE * weights[j],
+                   start=come, when=(0.4, 0.7))  # fmt: skip
+        scene.text(f"part {j}", x + way, y + 6, f"{weights[j]:.2f} {STATES[j]}", room=74,
+                   when=(0.6, 0.7))  # fmt: skip
+    scene.text("and", x, y + 6, "+", when=(0.6, 0.7))
 
 
 # ---- lesson 02: one step of attention, in numbers ------------------------------------------------
@@ -378,6 +396,7 @@ def bahdanau_step():
     with torch.inference_mode():
         pair += layer.query_proj(pair[0]), layer.key_proj(pair[1]), layer.energy.weight[0]
     summed = [number(one[FOUR][0]) for one in (pair[2], pair[3], pair[2] + pair[3])]
+    step["parts"] = step["alpha"][:, None] * step["encoder"]  # (S, D)
     _, times, added = _first_entries(step)
     told = [
         "“the” is written. Which French words matter for the next word?",
@@ -455,18 +474,14 @@ def _once(step, pair, moment, caption):
     return scene
 
 
-def _weighed(step):
-    """Return each encoder state times its weight."""
-    return step["alpha"][:, None] * step["encoder"]  # (S, D)
-
-
 def _first_entries(step):
     """Write how the states taken make up the context's first entry, of the four that are shown."""
-    whole, part, taken = step["encoder"], _weighed(step), [*OWN]
-    times = [f"{step['alpha'][i]:.2f}·{number(whole[i, FOUR[0]])} = {number(part[i, FOUR[0]])}"
-             for i in taken]  # fmt: skip
-    added = " + ".join(number(part[i, FOUR[0]]) for i in taken)
-    return [*times, f"{added} = {number(step['context'][FOUR[0]])}"]
+    whole, part, mixed = (
+        [number(one) for one in step[name][..., FOUR[0]].flatten()]
+        for name in ("encoder", "parts", "context")
+    )
+    times = [f"{step['alpha'][i]:.2f}·{whole[i]} = {part[i]}" for i in OWN]
+    return [*times, f"{' + '.join(part[i] for i in OWN)} = {mixed[0]}"]
 
 
 def _mixed(scene, step, moment):
@@ -478,7 +493,7 @@ def _mixed(scene, step, moment):
         x, how = (middle, {"when": (0.15, 0.6)}) if joined else (place, {"start": {"y": KEY_AT}})
         colour = "result" if joined else OWN.get(i, "muted") if moment > 8 else "query"
         tint = SHADE * (share if times else 1) if moment > 8 and i in OWN else 0.2
-        for k, value in enumerate((_weighed(step) if times else step["encoder"])[i][FOUR].tolist()):
+        for k, value in enumerate(step["parts" if times else "encoder"][i][FOUR].tolist()):
             y = top + 27 * k
             if moment == 10:  # row by row, so that numbers are always there
                 how = {"when": (0.4 + 0.12 * k, 0.6 + 0.12 * k)}
@@ -492,8 +507,7 @@ def _mixed(scene, step, moment):
     if joined:
         scene.text("context", middle, top - 6, "context c", "result", bold=True, when=(0.5, 0.7))
         for k, value in enumerate(step["context"][FOUR].tolist()):
-            scene.text(f"mixed {k}", middle, top + 27 * k + 18, number(value), room=64,
-                       when=(0.5, 0.6))  # fmt: skip
+            scene.text(f"mixed {k}", middle, top + 27 * k + 18, number(value), when=(0.5, 0.6))
     if moment in (10, 11):
         late = {"when": (0, 0.15) if joined else (0.5, 0.65)}
         for k, words in enumerate(_first_entries(step)[: moment - 8]):

@@ -184,6 +184,7 @@ def test_an_english_word_appears_when_its_weights_are_there_and_its_caption_says
     for i, scene in enumerate(scenes):
         shapes = scene["shapes"]
         assert sum(bool(re.fullmatch(r"written \d", name)) for name in shapes) == i + 1
+        assert shapes[f"written {i}"]["start"].keys() == {"x"}  # it slides through no other word
         said = re.findall(r"0\.\d\d", scene["caption"])
         assert {*said} <= {v["text"] for k, v in shapes.items() if k.startswith("weight")}
         for j in range(7):  # each state shows its weight, and the map keeps it
@@ -193,6 +194,9 @@ def test_an_english_word_appears_when_its_weights_are_there_and_its_caption_says
             if shown != "0":
                 assert last["shapes"][f"cell {i} {j}"]["tint"] == tint
                 assert last["shapes"][f"share {i} {j}"]["text"] == shown
+    both = scenes[3]["shapes"]  # what is taken of two states makes one vector
+    assert [both[f"part {j}"]["text"] for j in (2, 3)] == ["0.57 h₃", "0.42 h₄"]
+    assert both["taken 2"]["x"] == both["taken 3"]["x"] == both["mixture"]["x"]
 
 
 def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows():
