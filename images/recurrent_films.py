@@ -1,5 +1,8 @@
 """The films of lessons 01 and 02: a state that travels, a gaze that moves, one step in numbers."""
 
+import re
+from difflib import SequenceMatcher
+
 import torch
 
 from helpers.pretrained import toy_models
@@ -29,12 +32,13 @@ def _trained(french):
 # ---- lesson 01: the hidden state travels ---------------------------------------------------------
 
 PLACES = [44 + 79 * i for i in range(6)]  # the middles of the words
-LONG = "le chat dort et la vieille poule ne traverse pas le pont parce qu' il est trop large ."
+LONG = "le petit chat dans le parc ne dort pas pendant que les garçons achètent le vieux sac noir ."
 READ_AT, JAR_AT, WRITE_AT = 48, 84, 386  # the heights of the rows
 WIDE, HIGH = 70, 196  # a state as a jar of layers, while it is filled
-PAIR = (135, 112, 178), (275, 112, 178)  # both readers' jars, backward and forward
-BESIDE = [((x, 186, 178), (x + 100, 186, 178)) for x in (14, 272)]  # in the end: two such pairs
-WAYS = {"back": "backwards", "forth": "forwards"}
+PAIR = (125, 132, 160), (285, 132, 160)  # both readers' jars, backward and forward
+BESIDE = [((x, 196, 160), (x + 104, 196, 160)) for x in (8, 264)]  # later: two such pairs
+ALONE = (115, 80, 160), (295, 80, 160)  # and the second pair
+WAYS = {"back": "← backwards", "forth": "forwards →"}
 LAYER = {"round": 1, "line": 0}
 COLOURS = ("query", "key", "value", "result", "second", "muted")
 
@@ -46,15 +50,17 @@ def hidden_state_travelling():
     40, 23, 14, 11 and 9 percent; an even share of six is 17 percent. A second reader goes
     backwards, and of its last state, le is 17 percent. Both last states are the context vector,
     out of which all English words come. Then a sentence of 20 tokens fills two jars of the same
-    size, and le is 10 and 3 percent of them. In the end the states at all six words are back, and
-    the decoder looks at them all.
+    size, and le is 8 and 3 percent of them. Out of these, the decoder writes that a cat does not
+    dance while horses dance in the park. In the end it looks at the states at all 20 tokens, and
+    the cat does not sleep while the boys buy a bag, which is right.
 
     A layer's height is its word's share of all that a state depends on: how far the state
     moves, on average, when the word is exchanged for each other word of the vocabulary.
     """
     _, written, _ = _trained(FRENCH)
     sentences = [([*french.split(), "<eos>"], *_readers(french)) for french in (FRENCH, LONG)]
-    return film(list(_travelling(written, *sentences)), 432)
+    wrong, right = (toy_models.load_toy(name).translate(LONG) for name in ("gru", "additive"))
+    return film(list(_travelling(written, *sentences, wrong.split(), right.split())), 432)
 
 
 def _readers(french):
@@ -78,7 +84,7 @@ def _readers(french):
     return (moved / moved.sum(1, keepdim=True)).permute(2, 0, 1).flip(0).tolist()
 
 
-def _travelling(written, short, long):
+def _travelling(written, short, long, wrong, right):
     (read, back, on), (many, _, far_on) = short, long
     left = [f"{row[0]:.0%}" for row in on]
     told = [
@@ -89,32 +95,39 @@ def _travelling(written, short, long):
         "… as “dort” does …",
         "… and the full stop …",
         f"… and <eos>. “le” is left with {left[5]}, about half an even share.",
-        "A second reader goes from <eos> back to “le”.",
+        "A second reader starts at the other end …",
+        f"… and ends with “le”, {back[0][0]:.0%} of its last state.",
         "Only the two last states become the context vector.",
         "Every English word has to come from this one context vector, c.",
         f"Now {len(many)} tokens have to share jars of that size. What's left of “le”?",
         f"Forwards, “le” falls from {left[5]} to {far_on[-1][0]:.0%}. More words leave less room.",
-        f"“chat” makes up {(back[1][1] + on[1][1]) / 2:.0%} of its own state, but "
-        f"{(back[0][1] + on[5][1]) / 2:.0%} of the context.",
-        "What if the decoder could look at every state? That's attention.",
+        "Is that enough? Not here: the marked words are wrong.",
+        f"A decoder that looks at all {len(many)} states gets every word right: that's attention.",
     ]
-    moves = {0: 3.2, 4: 1.4, 5: 1.4, 7: 3.6, 9: 3, 10: 3.6}
+    moves = {0: 3.2, 4: 1.4, 5: 1.4, 7: 2.8, 8: 2.8, 10: 3, 11: 3.2, 13: 3.4, 14: 3.8}
     for moment, caption in enumerate(told):
-        scene = Scene(caption, moves.get(moment, 1.9), moment in (0, 2, 6, 7, 8, 9, 11, 13))
+        scene = Scene(caption, moves.get(moment, 1.9), moment in (0, 2, 6, 8, 9, 10, 12, 13, 14))
         scene.text("encoder", 6, 20, "the encoder reads", "muted", anchor="start", bold=True)
         if moment == 0:
             _narrow(scene, *short, written)
         elif moment < 7:
             _reading(scene, read, on, moment)
-        elif moment in (8, 9):
+        elif moment < 9:
+            _reading_back(scene, *short, 3 * (moment - 6))
+        elif moment < 11:
             _words(scene, read, len(read))
-            _context(scene, *short, PAIR, shares=moment == 8)
-            if moment == 9:
+            _context(scene, *short, PAIR, shares=moment == 9)
+            if moment == 10:
                 _written(scene, written, sum(PAIR[0][1:]), 0.3)
-        elif moment in (10, 11):
-            _lengths(scene, short, long, moment == 11)
+        elif moment < 13:
+            _lengths(scene, short, long, moment == 12)
+        elif moment == 13:
+            _context(scene, *long, ALONE, "long ", moves=(0.4, 0.6))
+            scene.arrow("from c", 240, 252, 240, 282, when=(0.6, 0.65))
+            _english(scene, wrong, right, "bad")
         else:
-            _states(scene, *short, moment)
+            _states(scene, *long)
+            _english(scene, right, wrong, "value")
         yield scene
 
 
@@ -169,62 +182,85 @@ def _reading(scene, read, states, seen):
     scene.text("size", 318, 402, "jar: 64 numbers", "ink", anchor="start")
 
 
-def _states(scene, read, back, on, moment):
-    """Draw both readers' states: the second one makes its own; in the end, all are looked at."""
+def _reading_back(scene, read, back, on, seen):
+    """Draw the second reader: three words go in from the right; the first one's jar makes room."""
     _words(scene, read, len(read))
-    reads, looks = moment == 7, moment == 13
-    for i, x in enumerate(PLACES):
-        turn = 0.12 * (5 - i) if reads else 0.06 * i
-        when = {"when": (turn, turn + 0.4)}
-        for reader, states, left, last in ("back", back, x - 35, 0), ("forth", on, x, 5):
-            for k, *box in _stacked(states[i], left, JAR_AT, WIDE / 2, HIGH, reader == "forth"):
-                come = {"y": JAR_AT + HIGH, "height": 0}
-                if reads:  # a word comes from its card, the others out of the state before
-                    come = {"x": left + 79} if k > i else {"y": READ_AT - 17, "height": 34}
-                name = f"{reader} {k}" if i == last else f"was {reader} {i} {k}"  # has been there
-                tint = 1 if reads or k == i else 0.25
-                scene.rect(name, *box, COLOURS[k], tint=tint, start=come, **when, **LAYER)
-        name = {0: "back jar", 5: "forth jar"}.get(i, f"jar {i}")
-        scene.rect(name, x - WIDE / 2 - 3, JAR_AT - 3, WIDE + 6, HIGH + 6, "none", "ink", **when)
-        if reads:
-            continue
-        own, kept = (back[i][i] + on[i][i]) / 2, (back[0][i] + on[5][i]) / 2
-        scene.text(f"own word {i}", x, JAR_AT + 21, read[i], "paper", bold=True, room=WIDE - 6)
-        scene.text(f"own {i}" if i else "back share", x, 308, f"{own:.0%}", COLOURS[i], 20,
-                   bold=True, when=(0.6, 1))  # fmt: skip
-        if looks:
-            end = 240 + 0.3 * (x - 240), 388
-            scene.line(f"look {i}", [end, (x, 318)], COLOURS[i], 4, start={"points": [*end, *end]})
-        else:
-            scene.text(f"kept {i}", x, 334, f"{kept:.0%}", "muted", when=(0.6, 1))
-    if looks:
-        scene.card("looks", 240, 404, "decoder", "ink", 130, True)
-        return
-    if reads:
-        scene.text("halves", 6, 390, "each half: 64 numbers", anchor="start")
-    else:
-        scene.text("bright", 6, 366, "bright: a word's share of its own state", anchor="start")
-        scene.text("grey", 6, 390, "grey: its share of the context vector", "muted", anchor="start")
-    for name, x, half in ("back", 6, "left"), ("forth", 240, "right"):
-        scene.text(f"{name} way", x, 414, f"{half}: {WAYS[name]}", "muted", anchor="start")
+    at = PLACES[-1] - WIDE / 2, 264, 160
+    _jar(scene, "", "forth", read, on[-1], at, moves=(0.15, 0.4))
+    when = {"when": (0.4, 0.6)}
+    scene.text("goes forth", 330, 340, WAYS["forth"], "muted", **when)
+    scene.text("left forth", 330, 368, f"le {on[-1][0]:.0%}", COLOURS[0], 20, bold=True, **when)
+    for turn in range(seen):
+        i, fresh = len(read) - 1 - turn, turn >= seen - 3
+        begin, left = 0.26 + 0.2 * (turn % 3), PLACES[i] - WIDE / 2
+        when = {"when": (begin, begin + 0.34)}
+        for k, *box in _stacked(back[i], left, JAR_AT, WIDE, at[2], forward=False):
+            # A word comes from above, the others out of the state before.
+            come = {"x": left + 79} if k > i else {"y": READ_AT - 17, "height": 34}
+            name = f"was back {i} {k}" if i else f"back {k}"
+            scene.rect(name, *box, COLOURS[k], tint=1 if fresh else 0.25, start=come, **when,
+                       **LAYER)  # fmt: skip
+            if fresh and box[3] > 20:
+                name = f"was back word {i} {k}" if i else f"back word {k}"
+                scene.text(name, PLACES[i], box[1] + box[3] / 2 + 6, read[k], "paper", bold=True,
+                           room=WIDE - 6, when=(begin + 0.2, begin + 0.34))  # fmt: skip
+    last = len(read) - seen
+    if not last:
+        scene.rect("back jar", left - 3, JAR_AT - 3, WIDE + 6, at[2] + 6, "none", "ink", **when)
+        scene.text("left back", PLACES[0], 272, f"le {back[0][0]:.0%}", COLOURS[0], 20, bold=True,
+                   when=(0.9, 1))  # fmt: skip
+    scene.text("goes back", max(PLACES[last], 74), 272 + 28 * (not last), WAYS["back"], "muted",
+               when=(0.4, 0.6))  # fmt: skip
 
 
-def _context(scene, read, back, on, boxes, name="", shares=False):
+def _states(scene, read, back, on):
+    """Draw both readers' states at every token, as one jar each, and the decoder that looks."""
+    high, foot = 108, 166
+    for i in range(len(read)):
+        x, own = 22 + 23 * i, (back[i][i] + on[i][i]) / 2
+        colour, when = "muted" if i else COLOURS[0], {"when": (0.42 + 0.01 * i, 0.55 + 0.01 * i)}
+        scene.rect(f"own {i}", x - 9, foot - high, 18, high * own, colour, **LAYER, **when)
+        scene.rect(f"state {i}", x - 10, foot - high - 1, 20, high + 2, "none", "ink", **when)
+        end = 240 + 0.2 * (x - 240), 218
+        scene.line(f"look {i}", [end, (x, foot + 8)], colour, start={"points": [*end, *end]},
+                   when=(0.55 + 0.01 * i, 0.7 + 0.01 * i))  # fmt: skip
+    scene.text("own word", 22, foot - high - 9, read[0], COLOURS[0], bold=True, when=(0.5, 0.6))
+    scene.text("long 20 tokens", 240, foot - high - 12, f"{len(read)} tokens", bold=True)
+    scene.card("looks", 240, 234, "decoder", "ink", 130, True, when=(0.5, 0.6))
+    scene.text("own share", 240, 276, "filled: its own token's share", "muted", when=(0.6, 0.7))
+
+
+def _english(scene, words, others, mark):
+    """Write a translation, and `mark` what is not in the other one."""
+    scene.text("decoder", 6, 424, "the decoder writes", "muted", anchor="start", bold=True)
+    alike = SequenceMatcher(None, words, others, autojunk=False).get_matching_blocks()
+    kept = {i for block in alike for i in range(block.a, block.a + block.size)}
+    for i, word in enumerate(words):
+        x, y, turn = 48 + 96 * (i % 5), 308 + 29 * (i // 5), 0.62 + 0.014 * i
+        when = {"when": (turn, turn + 0.12)}
+        if i not in kept:
+            scene.rect(f"{mark} {i}", x - 43, y - 20, 86, 27, mark, mark, 0.15, **when)
+        scene.text(f"english {i}", x, y, word, "ink", bold=True, room=84,
+                   start={"x": 240, "y": 250}, **when)  # fmt: skip
+
+
+def _context(scene, read, back, on, boxes, name="", shares=False, moves=(0, 0.75)):
     """Draw the last states of both readers, and how much of each the first of its words is."""
     middle = (boxes[0][0] + boxes[1][0] + WIDE) / 2
+    late = moves if moves[0] else (moves[1] - 0.1, moves[1] + 0.1)  # not across their way
     for reader, state, box in zip(("back", "forth"), (back[0], on[-1]), boxes, strict=True):
-        _jar(scene, name, reader, read, state, box)
-        x = box[0] + WIDE / 2
-        scene.text(f"{name}{reader} way", x, box[1] - 10, WAYS[reader], "muted", room=96,
-                   when=(0.5, 0.7))  # fmt: skip
+        _jar(scene, name, reader, read, state, box, moves=moves)
+        x, way = box[0] + WIDE / 2, WAYS[reader]
+        way = re.sub("[^←→]", "", way) if boxes in BESIDE else way  # for words there's no room
+        scene.text(f"{name}{reader} way", x, box[1] - 10, way, "muted", room=136, when=late)
         if shares:
             scene.text(f"{name}{reader} share", x, sum(box[1:]) + 26, f"le {state[0]:.0%}",
-                       COLOURS[0], 20, bold=True, when=(0.6, 1))  # fmt: skip
+                       COLOURS[0], 20, bold=True, when=late)  # fmt: skip
     if shares:
         even = f"even share {1 / len(read):.0%}"
         scene.text(f"{name}even", middle, sum(boxes[0][1:]) + 54, even, "muted", when=(0.6, 1))
-    words = f"{len(read)} tokens" if boxes in BESIDE else "context vector c"
-    scene.text(f"{name}{words}", middle, boxes[0][1] - 34, words, bold=True, when=(0.5, 0.7))
+    words = "context vector c" if boxes is PAIR else f"{len(read)} tokens"
+    scene.text(f"{name}{words}", middle, boxes[0][1] - 34, words, bold=True, when=late)
 
 
 def _lengths(scene, short, long, measured):
@@ -232,21 +268,21 @@ def _lengths(scene, short, long, measured):
     for i, word in enumerate(long[0][:1] if measured else long[0]):
         scene.text(f"of many {i}" if i else "word 0", 48 + 96 * (i % 5), 48 + 26 * (i // 5), word,
                    "muted" if i else COLOURS[0], bold=True, when=(0.5, 0.62))  # fmt: skip
-    _context(scene, *short, BESIDE[0], shares=True)
-    _context(scene, *long, BESIDE[1], "long ", measured)
+    moves = 0.48, 0.62  # when there is room
+    _context(scene, *short, BESIDE[0], shares=True, moves=moves)
+    _context(scene, *long, BESIDE[1], "long ", measured, moves)
 
 
-def _jar(scene, name, reader, read, state, at, new=None):
+def _jar(scene, name, reader, read, state, at, new=None, moves=(0, 0.75)):
     """Draw the state of a reader, which may have read a `new` word."""
     (x, y, high), many = at, len(read) > 6
-    dim = y == BESIDE[0][0][1]  # all but the first word
-    moves = {"when": (0.48, 0.62) if dim else (0, 0.75)}  # when there is room
+    dim, moves = many or y == BESIDE[0][0][1], {"when": moves}  # all but the first word
     for i, *box in _stacked(state, x, y, WIDE, high, reader == "forth"):
         how, word = moves, moves
         if i == new:  # its card has been there, from which it comes
             how = {"when": (0.4, 1), "start": {"y": READ_AT - 17, "height": 34}}
             word = {"when": (0.4, 1), "start": {"y": READ_AT + 6}}
-        elif many:  # poured from the words, one after the other
+        elif many and y == BESIDE[0][0][1]:  # poured from the words, one after the other
             start = {"x": 13 + 96 * (i % 5), "y": 36 + 26 * (i // 5), "height": 12, "opacity": 0.5}
             how = {"when": (0.6 + 0.01 * i, 0.8 + 0.01 * i), "start": start}
         colour, tint = "muted" if many and i else COLOURS[i], 0.25 + 0.2 * (i % 2)
@@ -254,7 +290,8 @@ def _jar(scene, name, reader, read, state, at, new=None):
                    **how)  # fmt: skip
         inside = box[3] > 20  # the first word, which the film follows, is else named beside
         if (inside and not dim) or (i == 0 and (inside or x < 400)):
-            at = (WIDE / 2, "paper", "middle") if inside else (WIDE + 8, COLOURS[0], "start")
+            outside = (-8, COLOURS[0], "end") if reader == "back" else (78, COLOURS[0], "start")
+            at = (WIDE / 2, "paper", "middle") if inside else outside
             scene.text(f"{name}{reader} word {i}", x + at[0], box[1] + box[3] / 2 + 6, read[i],
                        at[1], anchor=at[2], bold=True, room=WIDE - 6, **word)  # fmt: skip
     scene.rect(f"{name}{reader} jar", x - 3, y - 3, WIDE + 6, high + 6, "none", "ink", **moves)

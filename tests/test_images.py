@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from helpers.notebook import picture as show
+from helpers.pretrained import toy_models
 from images import draw, recurrent_films, stage
 from notebooks import build
 
@@ -87,18 +88,38 @@ def test_the_first_word_loses_the_room_in_the_state_that_the_alt_text_says():
         named = {name: shape.get("text") for name, shape in scene["shapes"].items()}
         assert [named[f"left {i}"] for i in range(n)] == [f"{share}%" for share in shares[:n]]
         assert [named[f"evenly {i}"] for i in range(n)] == [f"{1 / (i + 1):.0%}" for i in range(n)]
-    for i in range(6):  # in the end, how much of its own state a word is, and of the last
-        names = f"own {i}" if i else "back share", f"kept {i}"
-        kept = [scenes[12]["shapes"][name]["text"] for name in names]
-        shares = (back[i][i] + on[i][i]) / 2, (back[0][i] + on[-1][i]) / 2
-        assert kept == [f"{share:.0%}" for share in shares]
-        assert shares[0] > shares[1]  # more room, as the caption says
-    last = scenes[11]["shapes"]
+    last = scenes[12]["shapes"]
     assert sum(name.endswith(" word 0") for name in last) == 4  # “le” has its name in every jar
     high = [last[f"{name}forth jar"]["height"] for name in ("", "long ")]
     assert high[0] == high[1]  # the jars stay as small
     assert last["long forth 0"]["height"] / (high[1] - 6) == pytest.approx(far_on[-1][0], abs=0.001)
-    assert {f"from c {i}" for i in range(6)} < scenes[9]["shapes"].keys()  # into each word
+    assert {f"from c {i}" for i in range(6)} < scenes[10]["shapes"].keys()  # into each word
+    for before, after in zip(scenes, scenes[1:], strict=False):  # no word jumps to another end
+        both = before["shapes"].keys() & after["shapes"].keys()
+        ends = [[one["shapes"][name].get("anchor") for name in both] for one in (before, after)]
+        assert ends[0] == ends[1]
+    # Each layer of the second reader has its word, as each of the first one's has.
+    for scene in scenes[7:9]:
+        named = {name.replace(" word", "") for name in scene["shapes"] if " word " in name}
+        high = {k for k, v in scene["shapes"].items() if v["kind"] == "rect" and v["height"] > 20}
+        assert {k for k in high if re.search(r"\d", k) and scene["shapes"][k]["tint"] == 1} == named
+
+
+def test_the_long_sentence_goes_wrong_out_of_one_vector_and_comes_out_right_with_attention():
+    scenes = [scene["shapes"] for scene in show("hidden_state_travelling").data["scenes"][13:]]
+    said = [
+        [shape["text"] for name, shape in shapes.items() if name.startswith("english ")]
+        for shapes in scenes
+    ]
+    pairs = {" ".join(pair.source): list(pair.target) for pair in toy_models.toy_data().test}
+    right = pairs[recurrent_films.LONG]
+    assert said == [_translated("gru"), right] == [said[0], _translated("additive")]
+    marked = [said[0][int(name[4:])] for name in scenes[0] if name.startswith("bad ")]
+    assert marked == ["dance", "horses", "dance", "in", "the", "park"]
+
+
+def _translated(model):
+    return toy_models.load_toy(model).translate(recurrent_films.LONG).split()
 
 
 def _shapes(name):
