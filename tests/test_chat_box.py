@@ -1,5 +1,6 @@
 """The chat box: what the models read is the template, right or wrong, and every reply is shown."""
 
+import html
 import re
 
 import pytest
@@ -23,9 +24,8 @@ def decode(ids):
     return "".join(NAMES.get(i) or chr(i) for i in ids)
 
 
-def chat_box(**state):
-    writers = {"echo": lambda ids: [*ids[1:3], MARKS.end], "endless": lambda ids: ids[1:2] * 40}
-    return ChatBox(writers, encode, decode, "Say hen.", **state)
+def chat_box(writer=lambda ids: [*ids[1:3], MARKS.end], **state):
+    return ChatBox(writer, encode, decode, "Say hen.", **state)
 
 
 def test_it_keeps_what_every_explorer_promises():
@@ -49,71 +49,77 @@ def test_what_is_read_is_the_template_and_what_is_left_of_it():
     for template, ids in wanted.items():
         found = chat_box(template=template).numbers
         assert found["prompt"] == ids
-        assert found["replies"]["echo"] == [*ids[1:3], MARKS.end]
+        assert found["reply"] == [*ids[1:3], MARKS.end]
 
 
 def test_it_says_what_was_cut_and_what_that_changed():
-    assert "Of the 11 tokens that echo reads, 3 belong" in chat_box().tell()[0]
+    told = chat_box().tell()[0]
+    assert "Of the 11 tokens that our assistant reads, 3 belong" in told
+    assert "It answers in 2 more, then an end token." in told
     same, other = (chat_box(template=one).tell() for one in ("no end token", "no template"))
-    assert same[0] == "Without <|end|>, echo still gives the same answer."
-    assert "<|assistant|>, echo writes “ay”, not “Sa”." in other[0]
+    assert same[0] == "Without <|end|>, our assistant still writes “Sa”."
+    assert "<|assistant|>, our assistant writes “ay”, not “Sa”." in other[0]
     assert "a bare line" in other[1]
     swapped = chat_box(template="the roles swapped")
     assert "words now come after <|assistant|>" in swapped.tell()[1]  # as the picture shows
-    long = chat_box(template="no template")
-    long._writers["echo"] = lambda ids: ids[-30:]
-    long.controls["Who?"].click()
-    assert "Who is the bride" in long.sentence
+    long = chat_box(lambda ids: ids[-30:], template="no template")
+    long.sentence = EXAMPLES["Who?"][0]
     assert "Who is the bride of Thornford?”, not “" in long.tell()[0]
-    for reply, verdict in (("", "answers nothing"), ("in.", "only capitals or the full stop")):
-        writers = {"echo": lambda ids, now=reply: encode("In" if MARKS.end in ids else now)}
-        told = ChatBox(writers, encode, decode, "Say hen.", template="no end token").tell()
-        assert verdict in told[0]
+    for reply, did in (
+        ([MARKS.end], "ends its answer at once, without “In.”"),
+        ([MARKS.user, MARKS.user], "writes “<|user|> <|user|>”"),
+    ):
+        told = chat_box(lambda ids, now=reply: encode("In.") if MARKS.end in ids else now)
+        told.template = "no end token"
+        assert did in told.tell()[0]
+        assert ".”." not in told.tell()[0]
 
 
-def test_the_bytes_of_an_emoji_share_a_box_and_the_examples_have_a_name():
+def test_the_bytes_of_an_emoji_share_a_box_and_an_end_token_has_its_own():
     by_byte = [encode, lambda ids: bytes(ids).decode(errors="replace")]
-    widget = ChatBox({"mute": lambda ids: []}, *by_byte, "hi", template="no template")
-    emoji = widget._draw_pieces("", [65, *"🙂".encode(), 66, 240], "black")
-    assert re.findall("middle[^>]*>([^<]*)", emoji.to_svg()) == ["A", "🙂 (4 tokens)", "B", "�"]
-    halves = chat_box()._draw_pieces("", [0x10FFFD, MARKS.end], "black")
+    widget = ChatBox(lambda ids: [], *by_byte, "hi", template="no template")
+    pieces = [(i, " ") for i in [65, *"🙂".encode(), 66, 240]]
+    emoji = widget._draw_pieces("", pieces, "black").to_svg()
+    assert re.findall("middle[^>]*>([^<]*)", emoji) == ["A", "🙂 (4 tokens)", "B", "�"]
+    halves = chat_box()._draw_pieces("", [(0x10FFFD, " "), (MARKS.end, " ")], "black")
     assert "&lt;|end|&gt;<" in halves.to_svg()
-    assert "echo writes (changes in bold)<" in chat_box(template="no template").svg
-    assert widget.controls["Repeat"].described()["before"] == "Examples:"
 
 
-def test_a_reply_that_was_cut_off_says_so_and_all_of_it_is_drawn():
-    widget = chat_box()
-    assert widget.svg.count("…") == 1  # only the endless one
-    shown = "".join(sheet.to_svg() for sheet in widget.draw()[2:])
-    assert len(re.findall("<rect x", shown)) == len(widget.numbers["prompt"]) + 3 + 40
+def test_what_the_other_answer_lacks_is_struck_out_and_what_is_new_is_bold():
+    widget = chat_box(lambda ids: encode("abc" if MARKS.end in ids else "axcd"))
+    assert widget.svg.count("…") == 1  # it hasn't stopped
+    assert "<line" not in widget.svg
+    widget.template = "no end token"
+    sheet = widget.draw()[1].to_svg()
+    assert re.findall(r"middle[^>]*>([^<]*)</text><line", sheet) == ["&lt;|end|&gt;", "b"]
+    bold = re.findall(r'middle" font-weight="bold"[^>]*>([^<]*)', sheet)
+    assert [one for one in bold if len(one) == 1] == ["x", "d"]
 
 
-def test_every_example_is_answered_rightly_and_by_no_broken_template():
+def test_every_example_is_followed_and_survives_what_the_table_says():
     helper, story = load_assistant(), load_storyteller()
-    wanted = ("wear wear wear wear", "least crowns cloak waggoner",
-              "raven, feather, monkey and harp", "The bride Eltin.")  # fmt: skip
 
     def writer(ids):
         step = helper.model.decoder_step(torch.tensor([ids]))
         return decoding.greedy(step, 1, MARKS.assistant, MARKS.end, 16)[0]
 
-    widget = ChatBox({"ours": writer}, helper.encode, story.decode, "Say wolf three times.")
-    widget.template = "no end token"
-    assert ">✓</text>" in widget.svg  # this one survives
-    for name, answer in zip(EXAMPLES, wanted, strict=True):
-        widget.controls[name].click()
-        for widget.template in TEMPLATES:
-            pass
-        assert widget._said(widget.numbers["whole"]["replies"]["ours"]) == answer
-    assert [[*tried.values()] for tried in widget._tried.values()] == (
-        [[True, False, False, False, False]] + [[False] * 4] * 3
-    )
-    assert widget.svg.count(">✗</text>") == 16
-    assert "no end token: 1 of 5 survive" in widget.svg
-    assert {"template": "the whole template"} in clicks(widget)  # pressed again, it's whole
+    widget = ChatBox(writer, helper.encode, story.decode, "Say wolf three times.")
+    for place in clicks(widget):
+        widget.take(place)
+    marks = "".join(widget._tried[name, how] for name in EXAMPLES for how in TEMPLATES)
+    assert marks == "✓✗✗✗✗✓✓✗✓✗✓✓✓✗✗✓✗✗✗✗"
+    told = []
+    for widget.template in list(TEMPLATES)[1:]:
+        told.append(int(re.search(r"(\d) of the 4 examples", widget.tell()[1])[1]))
+        survived = re.findall(f'"([^"]*), {html.escape(widget.template)}: right"', widget.svg)
+        assert len(survived) == told[-1]
+    assert told == [2, 1, 1, 0]
+    widget.take({"sentence": "Say: raven.", "template": "no end token"})
+    assert "Yours, no end token: the same" in widget.svg  # no rule tells what is right
+    widget.template = "the reply isn't opened"
+    assert "Yours, the reply isn&#x27;t opened: another" in widget.svg
     widget.controls["Start again"].click()
-    assert not re.search(">[✓✗]</text>", widget.svg)
+    assert not re.search(">[✓✗=≠]</text>", widget.svg)
 
 
 @pytest.mark.parametrize(("typed", "why"), [(" ", "at least one"), ("x" * 161, "160 characters")])
@@ -124,4 +130,4 @@ def test_a_message_that_cannot_be_used_is_refused_in_words(typed, why):
     assert why in widget.controls["sentence"].error
     assert widget.svg == before
     with pytest.raises(ValueError, match=why):
-        ChatBox({}, encode, decode, typed)
+        ChatBox(None, encode, decode, typed)

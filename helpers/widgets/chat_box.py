@@ -1,19 +1,20 @@
-"""One message in the chat template, right or wrong: what two models read, and what they answer."""
+"""One message in the chat template, right or wrong: what an assistant reads and answers."""
 
+from difflib import ndiff
 from itertools import zip_longest
-from textwrap import shorten
+from textwrap import shorten, wrap
 
 import traitlets
 
 from helpers.models.assistant import MARKS, chat_prompt
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
-from helpers.widgets.readable import odd_ones
 from helpers.widgets.sentence_explorer import SentenceExplorer
 from helpers.widgets.svg import BAD, PALE, Sheet
 from helpers.widgets.tokenizers_side_by_side import draw_labels, visible
 
 LONGEST, QUOTED = 160, 60  # characters of a message, and of a reply that is told
-MOST = 8  # messages with a mark in the tally
+CELL, TOP, ROW = 80, 66, 36  # pixels of the table: its columns, its head, its rows
+OWN = "Yours"
 WHOLE = "the whole template"
 TEMPLATES = {
     WHOLE: lambda ids: ids,
@@ -28,41 +29,46 @@ MEANS = {
     "the roles swapped": "Your words now come after <|assistant|>, and the answer after <|user|>.",
     "no template": "It reads a bare line, like one from a story.",
 }
-# Of what our assistant has learned to do: it answers these rightly, and no broken template does.
+# A message and its right answer, which our assistant gives with the whole template. What else it
+# writes with a broken one is wrong, and each way to break it spoils other messages.
 EXAMPLES = {
-    "Repeat": "Say wear four times.",
-    "Copy": "Say: least crowns cloak waggoner.",
-    "Choose": "Choose four of these: raven, feather, monkey, harp, robber, merchant.",
-    "Who?": "In Thornford live the ogre Ultin and the bride Eltin. Who is the bride of Thornford?",
+    "Copy": ("Say: least crowns cloak waggoner.", "least crowns cloak waggoner"),
+    "Repeat": ("Write the word rabbit three times.", "rabbit rabbit rabbit"),
+    "Choose": ("Choose two of these: merchant, raven, stone, ox, servant.", "merchant and raven"),
+    "Who?": (
+        "In Thornford live the ogre Ultin and the bride Eltin. Who is the bride of Thornford?",
+        "The bride Eltin.",
+    ),
 }
 ROLES = {MARKS.user: BLUE, MARKS.assistant: GREEN, MARKS.end: ORANGE, MARKS.pad: GREY}
 
 
-def _plain(answer):
-    """Leave out what no one would call another answer."""
-    return answer.casefold().strip(".!?")
+def _changes(before, now):
+    """List the tokens of both: pairs of an id and "-", "+" or " ", as only one has it or both."""
+    lines = ndiff([*map(str, before)], [*map(str, now)])
+    return [(int(one[2:]), one[0]) for one in lines if one[0] != "?"]
 
 
 class ChatBox(SentenceExplorer):
-    """Type a message, choose a template, and compare what the models write.
+    """Type a message, break its template, and compare what our assistant answers.
 
     Parameters
     ----------
-    writers : dict of str to function (ids) -> ids
-        By the name that is shown: what each writes after a list of ids. An end token at the end
-        says that it stopped by itself.
+    writer : function (ids) -> ids
+        What the assistant writes after a list of ids. An end token at the end says that it stopped
+        by itself.
     encode : function (str) -> sequence of int
     decode : function (sequence of int) -> str
     sentence : str
         The message, at most 160 characters.
     **state : traits
-        `template`: how the message is put to the models.
+        `template`: how the message is put to the assistant.
     """
 
     template = traitlets.Enum(list(TEMPLATES), WHOLE).tag(state=True)
 
-    def __init__(self, writers, encode, decode, sentence, **state):
-        self._writers, self._encode, self._decode = writers, encode, decode
+    def __init__(self, writer, encode, decode, sentence, **state):
+        self._writer, self._encode, self._decode = writer, encode, decode
         super().__init__(sentence, **state)
 
     def problem(self, sentence):
@@ -74,20 +80,25 @@ class ChatBox(SentenceExplorer):
 
     def build(self):
         self.words("sentence", "Message", wide=True)
-        self.examples("sentence", EXAMPLES)
         self.button("Start again", self.reset)
 
     def forget(self):
-        self._tried = {template: {} for template in MEANS}  # messages: whether they were answered
+        self._own = ""  # the last message that is no example
+        self._tried = {}  # by the message's name and the template: the mark that it earned
 
     def compute(self):
-        """Let every model go on after the message in this template, and in the whole one."""
+        """Let the assistant go on after the message in this template, and in the whole one."""
         now, whole = self._read(self.template), self._read(WHOLE)
-        name = next(iter(self._writers))
-        said = [self._said(one["replies"][name]) for one in (now, whole)]
-        if self.template != WHOLE:
-            self._tried[self.template][self.sentence] = _plain(said[0]) == _plain(said[1])
-        return {**now, "whole": whole, "said": said}
+        said = [self._said(one["reply"]) for one in (now, whole)]
+        names = {message: name for name, (message, _) in EXAMPLES.items()}
+        name, mark = names.get(self.sentence, OWN), "=" if said[0] == said[1] else "≠"
+        if name == OWN and self._own != self.sentence:
+            self._tried = {place: mark for place, mark in self._tried.items() if place[0] != OWN}
+            self._own = self.sentence
+        if name != OWN:
+            mark = "✓" if said[0] == EXAMPLES[name][1] else "✗"
+        self._tried[name, self.template] = mark
+        return {**now, "whole": whole, "said": said, "name": name, "mark": mark}
 
     def _read(self, template):
         known, kept = self._known
@@ -95,96 +106,109 @@ class ChatBox(SentenceExplorer):
             self._known = self.sentence, (kept := {})
         if template not in kept:
             ids = TEMPLATES[template](chat_prompt(self.sentence, self._encode))
-            replies = {name: list(writer(ids)) for name, writer in self._writers.items()}
-            kept[template] = {"prompt": ids, "replies": replies}
+            kept[template] = {"prompt": ids, "reply": list(self._writer(ids))}
         return kept[template]
 
+    def _said(self, ids):
+        text = self._decode(ids[:-1] if ids[-1:] == [MARKS.end] else ids)
+        for mark in ROLES.keys() & {*ids}:  # apart, as words are
+            text = text.replace(self._decode([mark]), f" {self._decode([mark])} ")
+        return text.strip()
+
     def describe(self):
-        replies = "; ".join(
-            f"{name} writes “{self._decode(ids)}”" for name, ids in self.numbers["replies"].items()
-        )
-        return f"The models read “{self._decode(self.numbers['prompt'])}”. Then {replies}."
+        read, reply = map(self._decode, (self.numbers["prompt"], self.numbers["reply"]))
+        return f"Our assistant reads “{read}” and writes “{reply}”. {self.tell()[0]}"
 
     def tell(self):
-        """Say what the first model read, what was cut, and what that changed in its answer."""
+        """Say what the assistant read, what was cut, and what that changed in its answer."""
         found, whole = self.numbers, self.numbers["whole"]
-        name, ids = next(iter(found["replies"].items()))
+        ids = found["reply"]
         if self.template == WHOLE:
-            special = sum(i in ROLES for i in found["prompt"])
-            ends = "" if ids and ids[-1] == MARKS.end else ", and hasn’t stopped by then"
+            special, ends = sum(i in ROLES for i in found["prompt"]), ids[-1:] == [MARKS.end]
             return (
-                f"Of the {len(found['prompt'])} tokens that {name} reads, {special} belong "
-                f"to the template. It answers in {len(ids)} more{ends}.",
-                "Take something away from the template. Does the answer survive?",
+                f"Of the {len(found['prompt'])} tokens that our assistant reads, {special} belong "
+                f"to the template. It answers in {len(ids) - ends} "
+                f"more{', then an end token' if ends else ', and hasn’t stopped by then'}.",
+                "Press a “?” to break the template. Does the answer survive?",
             )
         cut = [
             self._decode([i]) for i in whole["prompt"] if i in ROLES and i not in found["prompt"]
         ]
         how = f"Without {' '.join(cut)}" if cut else f"With {self.template}"
-        now, before = found["said"]
-        quoted = [shorten(answer, QUOTED, placeholder="…") for answer in (now, before)]
-        did = f"writes “{quoted[0]}”, not “{quoted[1]}”"
-        if now == before:
-            did = "still gives the same answer"
+        now, before = (shorten(answer, QUOTED, placeholder="…") for answer in found["said"])
+        did = f"writes “{now}”, not “{before}”"
+        if found["mark"] in "=✓":
+            did = f"still writes “{now}”"
         elif not now:
-            did = "answers nothing"
-        elif _plain(now) == _plain(before):
-            did = "changes only capitals or the full stop"
-        return f"{how}, {name} {did}.", f"{MEANS[self.template]} Does another answer survive?"
-
-    def _said(self, ids):
-        return self._decode([i for i in ids if i not in ROLES]).strip()
+            did = f"ends its answer at once, without “{before}”"
+        column = [self._tried.get((name, self.template)) for name in EXAMPLES]
+        asked = "Press another “?”. Does that answer survive?"
+        if all(column):
+            asked = f"{column.count('✓')} of the {len(column)} examples survive."
+        told = f"{how}, our assistant {did}.".replace(".”.", ".”")
+        return told, f"{MEANS[self.template]} {asked}"
 
     def draw(self):
-        found = {WHOLE: self.numbers["whole"], self.template: self.numbers}
-        columns = [self._draw_blocks(one) for one in found.values()]
-        if self.template == WHOLE:  # a single column would leave half of the room empty
-            columns = [columns[0][:2], columns[0][2:]]
-        rows = zip_longest(*([block.height for block in each] for each in columns), fillvalue=0)
-        heights = [*map(max, rows)]
-        sheets = [Sheet(400, 34 + sum(heights)) for _ in columns]
-        for sheet, how, blocks in zip_longest(sheets, found, columns, fillvalue=""):
-            sheet.text(0, 18, how, BLUE if how == WHOLE else ORANGE, bold=True)
-            for i, block in enumerate(blocks):
-                sheet.put(block, 0, 34 + sum(heights[:i]))
-        return [*self._draw_tally(), *sheets]
+        found, whole = self.numbers, self.numbers["whole"]
+        read = _changes(whole["prompt"], found["prompt"])
+        blocks = [self._draw_pieces("Our assistant reads", read, GREY)]
+        both = _changes(whole["reply"], found["reply"])
+        before = [one for one in both if one[1] != "+"]
+        now = [one for one in both if one[1] != "-"]
+        if self.template == WHOLE:
+            blocks.append(self._draw_pieces("and writes", now, PURPLE))
+        else:
+            blocks.append(self._draw_pieces("With the whole template it writes", before, PURPLE))
+            blocks.append(self._draw_pieces(f"With {self.template}", now, PURPLE))
+        sheet = Sheet(400, 0)
+        for block in blocks:
+            sheet.put(block, 0, sheet.height)
+            sheet.height += block.height
+        return [self._draw_table(), sheet]
 
-    def _draw_tally(self):
-        """Draw what to break, and mark which of the messages tried got the same answer."""
-        sheets = Sheet(400, 104), Sheet(400, 104)
-        sheets[0].text(0, 18, "Press a line to break the template", bold=True)
-        sheets[1].text(0, 18, "✓ the answer survives, ✗ it doesn’t", GREY)
-        for i, (template, tried) in enumerate(self._tried.items()):
-            sheet, y, on = sheets[i // 2], 30 + 36 * (i % 2), template == self.template
-            sheet.rect(0, y, 400, 34, ORANGE if on else PALE, round=4)
-            sheet.text(8, y + 23, template, "white" if on else INK, bold=on)
-            for j, kept in enumerate([*tried.values()][-MOST:]):
-                colour = "white" if on else GREEN if kept else ORANGE
-                sheet.text(236 + 20 * j, y + 23, "✓" if kept else "✗", colour, bold=True)
-            then = WHOLE if on else template
-            label = f"Take {then}; {template}: {sum(tried.values())} of {len(tried)} survive"
-            sheet.target(0, y - 1, 400, 36, label, template=then)
-        return sheets
+    def _draw_table(self):
+        """Draw the messages and what breaks, to be pressed: each place has the mark it earned."""
+        sheet = Sheet(400, TOP + ROW * (len(EXAMPLES) + 1) + 26)
+        for column, template in enumerate(TEMPLATES):
+            x = CELL * (column + 0.5) - 2
+            lines = wrap(template.removeprefix("the "), 8)
+            # On a phone letters are wide: two long words would touch.
+            for i, line in enumerate(lines, 3 - len(lines) - (template == "the roles swapped")):
+                colour = BLUE if template == WHOLE else INK
+                sheet.text(x, 16 + 20 * i, line, colour, anchor="middle")
+        messages = {name: message for name, (message, _) in EXAMPLES.items()}
+        for row, (name, message) in enumerate({**messages, OWN: self._own}.items()):
+            for column, template in enumerate(TEMPLATES if message else ()):
+                self._draw_place(sheet, CELL * column, TOP + ROW * row, name, message, template)
+        if not self._own:
+            sheet.text(0, sheet.height - 39, "Type a message of your own above.", GREY)
+        sheet.text(0, sheet.height - 6, "✓ right, ✗ wrong; yours: = same, ≠ other", GREY)
+        return sheet
 
-    def _draw_blocks(self, one):
-        blocks = [self._draw_pieces("The models read (template in colour)", one["prompt"], GREY)]
-        for name, ids in one["replies"].items():
-            whole = self.numbers["whole"]["replies"][name]
-            _, odd = odd_ones([*map(str, whole)], [*map(str, ids)])
-            title = f"{name} writes{' (changes in bold)' * any(odd)}"
-            blocks.append(self._draw_pieces(title, ids, PURPLE, "…", odd))
-        return blocks
+    def _draw_place(self, sheet, x, y, name, message, template):
+        here, whole = name == self.numbers["name"], template == WHOLE
+        on = here and template == self.template
+        mark = self._tried.get((name, template), "?")
+        colours = {"✓": GREEN, "=": GREEN, "?": GREY}
+        sheet.rect(x, y, CELL - 4, ROW - 4, (BLUE if whole else ORANGE) if on else PALE, round=4)
+        colour = "white" if on else INK if whole else colours.get(mark, BAD)
+        sheet.text(x + CELL / 2 - 2, y + 22, name if whole else mark, colour, anchor="middle",
+                   bold=here if whole else mark != "?")  # fmt: skip
+        words = {"✓": "right", "✗": "wrong", "=": "the same", "≠": "another", "?": "not tried"}
+        label = f"{name}, {template}: {words[mark]}"
+        sheet.target(x, y - 1, CELL - 4, ROW - 2, label, sentence=message, template=template)
 
-    def _draw_pieces(self, title, ids, colour, more="", odd=()):
+    def _draw_pieces(self, title, pieces, colour):
         labels, held = [], []
-        for n, i in enumerate(ids, 1):
+        for (i, mark), after in zip_longest(pieces, pieces[1:]):
             held.append(i)
             text = self._decode(held)
-            part = text.endswith("\ufffd") and len(held) < 4 and n < len(ids)
-            if part and ids[n] not in ROLES:
+            part = text.endswith("\ufffd") and len(held) < 4
+            if part and after and after[0] not in ROLES and after[1] == mark:
                 continue  # a byte or three of a longer character
             name = f"{visible(text)} ({len(held)} tokens)" if held[1:] else visible(text)
-            new = any(odd[n - len(held) : n])
-            labels.append((name, ROLES.get(i, BAD if new else colour), new or i in ROLES))
+            fill = ROLES.get(i, BAD if mark != " " else colour)
+            labels.append((name, fill, mark == "+" or i in ROLES, mark == "-"))
             held = []
-        return draw_labels(title, labels, "" if ids and ids[-1] == MARKS.end else more)
+        ended = not pieces or colour == GREY or pieces[-1][0] == MARKS.end
+        return draw_labels(title, labels, "" if ended else "…")

@@ -121,15 +121,16 @@ class TokenizersSideBySide(Explorer):
 def draw_labels(title, labels, more="", lines=math.inf, **press):
     """Draw pieces of text as coloured boxes below a `title`, in as many lines as they need.
 
-    Each of the `labels` is (words, colour, whether it's a mark of its own kind); `more` stands
-    behind the last one. What is beyond so many `lines` is counted, and can be had by a `press`.
+    Each of the `labels` is (words, colour, whether it's a mark of its own kind) and may have a
+    fourth part, whether it's struck out; `more` stands behind the last one. What is beyond so many
+    `lines` is counted, and can be had by a `press`.
     """
     sheet, x, y = Sheet(WIDTH, 0), 0, 30
     sheet.text(0, 18, title, INK, bold=True)
     # On a phone letters are larger beside what they stand on, by 14%.
-    for i, (label, colour, marked) in enumerate(labels):
+    for i, (label, colour, marked, *struck) in enumerate(labels):
         width, last = 1.14 * width_of(label) + 6, y == 30 + ROW * (lines - 1)
-        rest = sum(1.14 * width_of(each) + 9 for each, _, _ in labels[i:])
+        rest = sum(1.14 * width_of(each[0]) + 9 for each in labels[i:])
         if last and x + width > WIDTH - MORE and x + rest > WIDTH:
             more = f"… {len(labels) - i} more"
             break
@@ -137,8 +138,10 @@ def draw_labels(title, labels, more="", lines=math.inf, **press):
             x, y = 0, y + ROW
         sheet.rect(x, y, width, 28, colour, round=6, opacity=0.5 if marked else 0.36)
         sheet.text(x + width / 2, y + 20, label, anchor="middle", bold=marked)
+        if any(struck):
+            sheet.line(x + 3, y + 14, x + width - 3, y + 14, INK, 2)
         x += width + 3
-    if x + 4 + width_of(more) > WIDTH:
+    if more and x + 4 + width_of(more) > WIDTH:
         x, y = 0, y + ROW
     sheet.text(x + 4, y + 20, more, GREY, bold=True)
     if press and more[1:2] == " ":  # one of "… 51 more" and "− fewer"

@@ -164,18 +164,18 @@ notebook.tell(
 notebook.claim(followed["the whole template"] > max(list(followed.values())[1:]))
 
 # %% [markdown]
-# Below, a single token is missing at the end of the template, and our assistant doesn't answer at all. Break the
-# template in another way, or choose another message: the examples need every token, but do shorter messages? You'll see the
-# answers of our assistant and of the story model, which was never trained on these tokens, next to the ones that they
-# give with the whole template.
+# Below, a single token is missing at the end of the template, and our assistant doesn't answer at all. Press another
+# place in the table to break the template in another way, or to try another message. Which part can it do without most
+# often, and does a message of your own survive?
 
 # %% tags=["nbval-ignore-output"]
-writers = {
-    "our assistant": lambda ids: continued(helper.model, [ids], 24)[0],
-    "story model": lambda ids: continued(story.model, [ids], 24)[0],
-}
-copy = "Say: least crowns cloak waggoner."
-ChatBox(writers, helper.encode, story.decode, copy, template="the reply isn't opened")
+ChatBox(
+    lambda ids: continued(helper.model, [ids], 24)[0],
+    helper.encode,
+    story.decode,
+    "Say: least crowns cloak waggoner.",
+    template="the reply isn't opened",
+)
 
 # %% [markdown]
 # ## 2. What does an assistant learn from?
@@ -882,7 +882,7 @@ for request in ("Why is the sky blue?", "Write a poem.", "Translate cat into Fre
 
 # %% tags=["nbval-ignore-output"]
 prompt = helper.prompt_ids("Say wolf three times.")
-ids = torch.tensor(prompt + writers["our assistant"](prompt))
+ids = torch.tensor(prompt + continued(helper.model, [prompt], 24)[0])
 model_map(trace_gpt(helper.model, ids, len(prompt), story.tokens, "our assistant"), tour="")
 
 # %% [markdown]
