@@ -7,12 +7,15 @@ import torch
 from explorer_promises import check_that_every_change_shows, check_the_still_picture
 
 from helpers.data.corpus import toy_corpus
+from helpers.data.toy_reference import reference
 from helpers.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from helpers.pretrained.recurrent_trace import greedy_trace
+from helpers.pretrained.toy_models import load_toy
 from helpers.text.tokenization import BOS, EOS, WordVocabulary
 from helpers.transformer import decoding
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
-from helpers.widgets.rnn_stepper import MOST, RNNStepper, changed
+from helpers.widgets.rnn_stepper import MOST, RNNStepper
+from helpers.widgets.svg import BAD
 
 PAIRS = toy_corpus(60, lengths=(4, 8))
 SOURCE = WordVocabulary.build(p.source for p in PAIRS)
@@ -121,53 +124,62 @@ def test_they_open_where_the_look_is_about_to_go_back_and_where_too_few_numbers_
     assert w.opening() == {"kept": 5, "step": MOST * 2 + 1}
 
 
-@pytest.mark.parametrize(
-    ("target", "lost", "new"),
-    [
-        ("the little cat sees the black hen .", ["black", "sleeps"], [1, 3, 4, 5, 6]),  # its own
-        ("the cat sleeps .", ["black"], []),
-        ("sleeps the black cat", ["sleeps"], [0]),  # the order counts
-        ("the black cat sleeps . <eos>", [], []),
-    ],
-)
-def test_a_word_is_kept_only_in_its_place_among_the_others(target, lost, new):
-    whole = ["the", "black", "cat", "sleeps", ".", "<eos>"]
-    places, found = changed(whole, target.split())
-    assert ([whole[i] for i in places], found) == (lost, new)
+def test_the_reference_is_what_the_grammar_writes_and_goes_on_where_it_writes_nothing():
+    for pair in toy_corpus(2000, seed=5):
+        assert reference(pair.source) == list(pair.target)
+    for french, english in (
+        ("le garçon fatigué dort", "the tired boy sleeps"),
+        ("il n' est pas vert", "it is not green"),
+        ("noir homme curieux noir .", "black curious black man ."),
+    ):
+        assert reference(french.split()) == english.split()
 
 
 @torch.no_grad()
 def test_a_squeezed_context_keeps_its_largest_numbers_and_nothing_else():
     w = rnn(kept=20)
-    whole = w.numbers
-    assert (w.kept, whole["lost"], whole["new"]) == (20, [], [])
-    w.step = 3
+    whole = w.numbers["last"]
+    heights = {sheet.height for w.kept in (20, 5, 0) for sheet in w.draw()}
+    assert len(heights) == 2  # the control stays where the hand is, however much is written
+    w.step = n = len(w.numbers["source"]) + 1
+    assert "two last states, 10 numbers each, form the context: 0 of 20" in w.tell()[0]
+    words = len(w.numbers["stays"]) + len(w.numbers["target"])
+    assert w.svg.count(">·<") == words  # nothing is told before it's written
+    w.step = n + 2
+    assert w.svg.count(">·<") == words - 4
     w.kept = 5  # what is lost is seen at the end
     assert w.step == w.controls["step"].max
     last = w.numbers["last"]
     assert int((last != 0).sum()) == 5
-    assert last[last != 0].abs().min() >= whole["last"][last == 0].abs().max()
-    torch.testing.assert_close(last[last != 0], whole["last"][last != 0])
+    assert last[last != 0].abs().min() >= whole[last == 0].abs().max()
+    torch.testing.assert_close(last[last != 0], whole[last != 0])
     start = w._model.decoder.begin(last[None])[0, 0]
     torch.testing.assert_close(w.numbers["states"][0], start)
-    stays = w.numbers["stays"]
-    assert all(stay[20] for stay in stays.values())  # with all numbers, all of its own words
-    assert [i for i, stay in stays.items() if not stay[5]] == w.numbers["lost"]
-    assert "that end in" not in w.tell()[1]
-    found = {"whole": ["the", "cat", "sleeps", ".", "<eos>"], "target": ["the", "dog", "sleeps"]}
-    w.numbers.update(found, lost=[1], new=[1], stays={0: [1] * 7, 1: [0, 0, 1, 0, 1, 0, 1]})
-    w.numbers["n_written"] = 3
-    said = (
-        "With 5 of 20 numbers, the decoder writes “the dog sleeps …” instead of “the cat sleeps .”"
-    )
-    assert w.tell()[0] == said
-    assert w.tell()[1].startswith("Lost: “cat”. New words are red.")
-    assert w.tell()[1].endswith("More isn’t always better: 4 do, 5 don’t.")
-    w.kept = 0
-    assert "Nothing gets through" in w.tell()[1]
-    for sentence in SENTENCE.removesuffix(" ."), SENTENCE.split()[0] + " .":
+
+
+def test_the_right_translation_decides_what_is_kept_even_with_all_numbers():
+    gru = load_toy("gru")
+    w = RNNStepper(gru.model, gru.source, gru.target, "la grande fille chante .", kept=128)
+    said = "128 of 128 numbers: 3 of 4 words kept, 1 wrong.", "Even all 128 numbers lose “girl”."
+    assert (w.tell(), w.numbers["stays"][2][-1]) == (said, False)
+    assert re.search(f'{BAD}" [^>]*>turtle<', w.svg)
+    assert re.search(f'{BAD}" [^>]*>girl<', w.svg)
+    w.controls["sentence"].value = "le garçon fatigué dort dans le jardin."
+    assert w.tell()[1] == "Even all 128 numbers lose “tired”."
+    w.controls["sentence"].value = "Le chat noir dort."  # nothing to type before the stop
+    assert (w.sentence, w.numbers["target"][-2:]) == ("Le chat noir dort .", [".", "<eos>"])
+    right = w.numbers["right"]
+    for kept in range(129):
+        w.kept = kept
+        odd = w.numbers["target"][:-1] != w.numbers["whole"]
+        assert odd is not right[kept]
+        said = "Found:" if right.index(True) == kept else "Drag the dot:"
+        if any(right[:kept]) and odd:
+            said = f"Fewer do better: with {kept - 1 - right[:kept][::-1].index(True)},"
+        assert w.tell()[1].startswith(said if kept else "Nothing gets through:")
+    for sentence in "le chat dort", "chat .":
         w.sentence = sentence
-        assert "whole sentences that end in" in w.tell()[1]
+        assert "only whole sentences" in w.tell()[1]
 
 
 def test_the_arrows_that_a_step_follows_are_bold():

@@ -1,22 +1,24 @@
 """A recurrent translator that squeezes a sentence through one vector; the learner sets how wide."""
 
-import functools
+import re
 
 import traitlets
 
+from helpers.data.toy_reference import reference
 from helpers.plots import GREY, INK, PURPLE, SIGNED, WEIGHTS
 from helpers.pretrained.recurrent_trace import greedy_trace
+from helpers.widgets.readable import odd_ones
 from helpers.widgets.sentence_explorer import SentenceExplorer
 from helpers.widgets.svg import BAD, PALE, RULE, Sheet, shade, share, track
 
 MOST = 9  # tokens on one side, the end included; more would not be legible side by side
 LAST = 2 * MOST + 1  # step
-WIDE, TOP, PITCH = 480, 62, 34  # pixels: the network, its first row, and to the next
+WIDE, TOP, PITCH = 418, 62, 34  # pixels: the network, its first row, and to the next
 # Where both directions' states, the context, and the decoder's states and words begin: so close
 # that a phone shows all of it at once.
-DOWN, UP, NECK, BUS, OUT, WRITTEN = 104, 160, 228, 297, 310, 364
-BOX, ACROSS, EACH = (56, 128), 45, 6  # the context's size, a state's, and its numbers in view
-LEFT, RIGHT, STRIP = 100, 308, 22  # pixels: where numbers are let through, and from word to word
+DOWN, UP, NECK, BUS, OUT, WRITTEN = 92, 140, 190, 263, 276, 322
+BOX, ACROSS, EACH = (56, 128), 36, 6  # the context's size, a state's, and its numbers in view
+LEFT, RIGHT, STRIP = 104, 308, 22  # pixels: where numbers are let through, and from word to word
 ENDS = ".", "<eos>"
 
 
@@ -36,32 +38,11 @@ def quoted(tokens):
     return f"“{' '.join(token for token in tokens if token != '<eos>')}{ends}”"
 
 
-def changed(whole, target):
-    """Return the places of words lost from `whole`, and of new ones in `target`, lists of tokens.
-
-    What stays is the longest sequence of words that both have, in the same order.
-    """
-
-    @functools.cache
-    def kept(i, j):  # from these places on, pairs of places
-        if i == len(whole) or j == len(target):
-            return ()
-        if whole[i] == target[j]:
-            return (i, j), *kept(i + 1, j + 1)
-        return max(kept(i + 1, j), kept(i, j + 1), key=len)
-
-    pairs = dict(kept(0, 0))  # whatever the end, it's words that are lost
-    lost = [i for i, word in enumerate(whole) if i not in pairs and word not in ENDS]
-    return lost, [
-        j for j, word in enumerate(target) if j not in pairs.values() and word not in ENDS
-    ]
-
-
 class SentenceStepper(SentenceExplorer):
     """What both steppers share: a trained Seq2Seq model and a sentence that the learner types.
 
-    The sentence has spaces between its words, the full stop included, and each word is in the
-    `source_vocabulary`; the model writes words of the `target_vocabulary`. It is a ValueError if
+    The sentence has spaces between its words, and each word is in the `source_vocabulary`; the
+    model writes words of the `target_vocabulary`. It is a ValueError if
     the sentence cannot be used, or if the model has not the attention that is shown. If no state is
     given, it opens with that of a subclass's `opening`: a moment worth seeing.
     """
@@ -85,6 +66,9 @@ class SentenceStepper(SentenceExplorer):
         """List the words that the model knows, in the order of the alphabet."""
         special = self._source.ids["<unk>"]
         return sorted(word for word, i in self._source.ids.items() if i > special)
+
+    def tidy(self, sentence):
+        return super().tidy(re.sub(r"(?=\.)|(?<=['’])", " ", sentence).replace("’", "'"))
 
     def problem(self, sentence: str) -> str:
         words = sentence.lower().split()
@@ -125,8 +109,8 @@ class RNNStepper(SentenceStepper):
 
     It opens on a translation that is broken because half of the context vector's numbers, or a
     quarter, and so on, don't suffice. Moving `kept` lets more of them through, the largest first;
-    playing follows the sentence from state to state. A word counts as kept if it's written in the
-    same order as with all numbers: a “black” that another noun got is new, and the old one lost.
+    playing follows the sentence from state to state. A word is right if it stands in the toy
+    corpus's own translation, in that order: a “black” that another noun got is wrong.
 
     State: `step` (1 to S reads a source token, S + 1 hands over the context vector, each later one
     writes a token) and `kept` (how many numbers of the context vector get through).
@@ -158,21 +142,26 @@ class RNNStepper(SentenceStepper):
 
     def compute(self):
         """Follow the sentence through the model, squeezed; see what each number of them keeps."""
-        whole = self.trace()
-        size = len(whole["last"])
+        whole = reference(self.sentence.lower().split())
+        size = len(self.trace()["last"])
         self.kept = min(self.kept, size)
         traces = [self.trace(kept=k) for k in range(size + 1)]
         for each in traces:
             if "lost" not in each:
-                each["lost"], each["new"] = changed(whole["target"], each["target"])
+                odd = odd_ones(whole, each["target"])
+                each["lost"], each["new"] = (
+                    [i for i, is_odd in enumerate(side) if is_odd and tokens[i] not in ENDS]
+                    for side, tokens in zip(odd, (whole, each["target"]), strict=True)
+                )
         found = dict(traces[self.kept])
         n_source = len(found["source"])
         self.limit("step", n_source + 1 + len(found["target"]))
-        found["whole"] = whole["target"]
-        words = [i for i, word in enumerate(whole["target"]) if word not in ENDS]
+        words = [i for i, word in enumerate(whole) if word not in ENDS]
         found["stays"] = {i: [i not in each["lost"] for each in traces] for i in words}
+        found["right"] = [not each["lost"] and not each["new"] for each in traces]
+        found["rows"] = max(len(each["target"]) for each in traces)
         found["n_written"] = max(self.step - n_source - 1, 0)
-        return found
+        return {**found, "whole": whole}
 
     def describe(self):
         written = " ".join(self.numbers["target"][: self.numbers["n_written"]])
@@ -192,7 +181,8 @@ class RNNStepper(SentenceStepper):
             )
         if step == n + 1:
             return (
-                f"The two last states form the context: {self.kept} of {size} numbers get through.",
+                f"The two last states, {size // 2} numbers each, form the context: {self.kept} of "
+                f"{size} get through.",
                 "The decoder learns nothing else about the sentence.",
             )
         if found["n_written"] < len(target):
@@ -200,44 +190,42 @@ class RNNStepper(SentenceStepper):
             chance, read = share(found["probabilities"][t].max()), found["input"][t]
             said = f"The decoder reads “{read}” and the context, and updates its state."
             return said, f"The likeliest next token is “{target[t]}”, probability {chance}."
-        written, whole = (quoted(found[key]) for key in ("target", "whole"))
-        through = f"{self.kept} of {size}" if self.kept < size else f"all {size}"
-        said = f"With {through} numbers, the decoder writes {written}"
-        if found["lost"] or found["new"]:
-            said += f" instead of {whole}"
-        return said + ("" if said[-2] in ".…" else "."), self._asked()
+        words, wrong = len(found["stays"]), len(found["new"])
+        said = f"{self.kept} of {size} numbers: {words - len(found['lost'])} of {words} words kept"
+        return said + (f", {wrong} wrong." if wrong else "."), self._asked()
 
     def _asked(self):
-        """Ask how few numbers suffice; say so if more of them keep fewer words."""
-        found = self.numbers
+        """Ask how few numbers suffice; say what is found. No answer moves what is below it."""
+        found, right = self.numbers, self.numbers["right"]
         if len(found["source"]) < 5 or not self.sentence.endswith(" ."):
-            return (
-                "The model has seen only whole sentences that end in “ .”, such as “le chat dort .”"
-            )
+            return "The model knows only whole sentences, such as “le chat dort.”"
         if not self.kept:
-            return "Nothing gets through, so any word that’s still right is right by chance."
-        lost = ", ".join(f"“{found['whole'][i]}”" for i in found["lost"])
-        asked = f"Lost: {lost}. " if lost else ""
-        asked += "New words are red. " if found["new"] else ""
-        asked += "Drag the dot: how few numbers keep every word?"
-        whole = [all(stay) for stay in zip(*found["stays"].values(), strict=True)]
-        worse = [k for k, enough in enumerate(whole) if not enough and any(whole[:k])]
-        if worse:
-            fewer = max(k for k in range(worse[-1]) if whole[k])
-            asked += f" More isn’t always better: {fewer} do, {worse[-1]} don’t."
-        return asked
+            return "Nothing gets through: what’s right is right by chance."
+        never = [found["whole"][i] for i, stay in found["stays"].items() if not stay[-1]]
+        if never and not any(right):
+            lost = " and ".join(f"“{word}”" for word in never)
+            lost = lost if len(lost) < 30 else f"{len(never)} words"
+            return f"Even all {len(right) - 1} numbers lose {lost}."
+        if any(right[: self.kept]) and not right[self.kept]:
+            fewer = max(k for k in range(self.kept) if right[k])
+            return f"Fewer do better: with {fewer}, every word is right."
+        if right[self.kept] and not any(right[: self.kept]):
+            return "Found: no fewer numbers keep every word."
+        return "Drag the dot: how few numbers keep every word?"
 
     def draw(self):
         n = len(self.numbers["source"])
         high = max(PITCH * n, BOX[1] + 40)  # of the encoder
-        low = TOP + max(PITCH * len(self.numbers["target"]), high + 14)
-        sheet = Sheet(WIDE, low + 22)
-        for x, y, words in (DOWN, 18, "Encoder"), (NECK, 44, "Context"), (OUT, 18, "Decoder"):
+        low = TOP + max(PITCH * self.numbers["rows"], high + 14)  # whatever gets through
+        sheet, size = Sheet(WIDE, low + 22), len(self.numbers["last"])
+        for x, y, words in (DOWN, 18, "Encoder"), (NECK, 42, "Context"), (OUT, 18, "Decoder"):
             sheet.text(x, y, words, PURPLE if x == NECK else INK, bold=True)
+        for x, all_of_them in (DOWN, size // 2), (OUT, size):
+            sheet.text(x, 42, f"{EACH} of {all_of_them}", GREY)
         self._draw_encoder(sheet)
         self._draw_decoder(sheet)
         self._draw_context(sheet, TOP + (high - BOX[1]) / 2)
-        sheet.text(0, low + 16, f"{EACH} numbers per state: orange < 0 < blue", GREY)
+        sheet.text(0, low + 16, "numbers of each state: orange < 0 < blue", GREY)
         return [sheet, self._draw_choice()]
 
     def _link(self, sheet, when, *places):
@@ -253,7 +241,7 @@ class RNNStepper(SentenceStepper):
         n, halves = len(found["source"]), found["encoder"].chunk(2, dim=1)
         for i, word in enumerate(found["source"]):
             y, met = TOP + PITCH * i, step <= n and i in (step - 1, n - step)
-            sheet.text(84, y + 16, word, anchor="end", bold=met)
+            sheet.text(DOWN - 8, y + 16, word, anchor="end", bold=met)
             for x, states, when in (DOWN, halves[0], i + 1), (UP, halves[1], n - i):
                 self._draw_state(sheet, x, y, states[i], when)
             if i + 1 < n:
@@ -306,19 +294,27 @@ class RNNStepper(SentenceStepper):
     def _draw_choice(self):
         """Draw which words are kept, whatever gets through: there it's chosen."""
         found, size = self.numbers, len(self.numbers["last"])
-        low = 30 + STRIP * max(len(found["stays"]), 1)
+        top = 52
+        low = top + STRIP * max(len(found["stays"]), 1)
         sheet, x = Sheet(322, low + 32), LEFT + (RIGHT - LEFT) * self.kept / size
         sheet.text(0, 18, f"Let through: {self.kept} of {size} numbers", PURPLE, bold=True)
+        sheet.text(LEFT - 18, 42, "should be", GREY, anchor="end")
+        sheet.text(LEFT, 42, "blue: written, red: lost", GREY)
+        written = found["n_written"]
         for row, (i, stay) in enumerate(found["stays"].items()):
-            y, lost = 30 + STRIP * row, i in found["lost"]
+            y, lost = top + STRIP * row, i in found["lost"]
+            if row >= written < len(found["target"]):  # not before it's the decoder's turn
+                sheet.text(LEFT - 18, y + 14, "·", GREY, anchor="end")
+                sheet.rect(LEFT, y, RIGHT - LEFT, STRIP - 5, PALE)
+                continue
             colour = BAD if lost else INK
-            sheet.text(LEFT - 12, y + 14, found["whole"][i], colour, anchor="end", bold=lost)
+            sheet.text(LEFT - 18, y + 14, found["whole"][i], colour, anchor="end", bold=lost)
             sheet.pixels(LEFT, y, RIGHT - LEFT, STRIP - 5, [stay], WEIGHTS, 0, 2)
-        for at, words in (LEFT, "0"), ((LEFT + RIGHT) / 2, "blue: kept"), (RIGHT, size):
+        for at, words in (LEFT, "0"), (RIGHT, size):
             sheet.text(at, low + 28, words, GREY, anchor="middle")
-        sheet.line(x, 26, x, low, PURPLE, 3)
+        sheet.line(x, top - 4, x, low, PURPLE, 3)
         sheet.dot(x, low, 9, PURPLE)
         drag = track("x", "kept", (LEFT, RIGHT), (0, size), self.kept, 1)
-        sheet.handle(LEFT - 10, 26, RIGHT - LEFT + 20, low - 16, "Let through",
+        sheet.handle(LEFT - 10, top - 4, RIGHT - LEFT + 20, low - top + 14, "Let through",
                      f"{self.kept} of {size} numbers", drag)  # fmt: skip
         return sheet

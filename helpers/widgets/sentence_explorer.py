@@ -26,7 +26,12 @@ class SentenceExplorer(Explorer):
 
     @traitlets.validate("sentence")
     def _check_sentence(self, proposal):
-        return " ".join(self.checked(proposal, self.problem(proposal.value)).split())
+        proposal.value = self.tidy(proposal.value)
+        return self.checked(proposal, self.problem(proposal.value))
+
+    def tidy(self, sentence):
+        """Write a sentence as it's kept: with one space between words."""
+        return " ".join(sentence.split())
 
     def limit(self, trait: str, most: int):
         """Let a slider end where the sentence does."""

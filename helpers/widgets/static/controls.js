@@ -114,6 +114,9 @@ function words(explorer, one) {
   const field = make("div", { class: "ex-field" }, input, note);
   const all = row(one, make("label", { for: id }, one.label), field, known);
   if (one.wide) all.classList.add("ex-wide");
+  // The list lies over the picture, so it closes as soon as something else is done.
+  if (known) explorer.root.addEventListener("click", ({ target }) => all.contains(target) || (known.open = false));
+  known?.addEventListener("keydown", (event) => event.key === "Escape" && (known.open = false));
   return { row: all, show };
 }
 
