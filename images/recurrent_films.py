@@ -434,7 +434,12 @@ def bahdanau_step():
         pair += layer.query_proj(pair[0]), layer.key_proj(pair[1]), layer.energy.weight[0]
     summed = [number(one[FOUR][0]) for one in (pair[2], pair[3], pair[2] + pair[3])]
     step["parts"] = step["alpha"][:, None] * step["encoder"]  # (S, D)
-    _, times, added = _first_entries(step)
+    whole, part, mixed = (  # of the first of the four
+        [number(one) for one in step[name][..., FOUR[0]].flatten()]
+        for name in ("encoder", "parts", "context")
+    )
+    step["work"] = [f"{step['alpha'][i]:.2f}·{whole[i]} = {part[i]}" for i in OWN]
+    step["work"].append(f"{' + '.join(part[i] for i in OWN)} = {mixed[0]}")
     told = [
         "“the” is written. Which French words matter for the next word?",
         "To find out, the decoder's state s meets every encoder state.",
@@ -446,8 +451,8 @@ def bahdanau_step():
         "All other pairs go through the same small network.",
         "A softmax turns scores into weights that sum to 1.",
         "Now the states are mixed. Each column of numbers …",
-        f"… is multiplied by its weight: {times}.",
-        f"Added up, they make the context: {added}.",
+        f"… is multiplied by its weight: {step['work'][1]}.",
+        f"Added up, they make the context: {step['work'][2]}.",
         "Context, state and previous word give the next state, which writes “black”.",
     ]
     return film([_once(step, pair, *moment) for moment in enumerate(told)], 428)
@@ -511,16 +516,6 @@ def _once(step, pair, moment, caption):
     return scene
 
 
-def _first_entries(step):
-    """Write how the states taken make up the context's first entry, of the four that are shown."""
-    whole, part, mixed = (
-        [number(one) for one in step[name][..., FOUR[0]].flatten()]
-        for name in ("encoder", "parts", "context")
-    )
-    times = [f"{step['alpha'][i]:.2f}·{whole[i]} = {part[i]}" for i in OWN]
-    return [*times, f"{' + '.join(part[i] for i in OWN)} = {mixed[0]}"]
-
-
 def _mixed(scene, step, moment):
     """Draw the states as columns; two are multiplied by their weights and slide onto each other."""
     (middle, top), times, joined = MIX_AT, moment > 9, moment > 10
@@ -547,7 +542,7 @@ def _mixed(scene, step, moment):
             scene.text(f"mixed {k}", middle, top + 27 * k + 18, number(value), when=(0.5, 0.6))
     if moment in (10, 11):
         late = {"when": (0, 0.15) if joined else (0.5, 0.65)}
-        for k, words in enumerate(_first_entries(step)[: moment - 8]):
+        for k, words in enumerate(step["work"][: moment - 8]):
             scene.text(f"work {k}", 264, top + 18 + 27 * k, words, [*OWN.values(), "result"][k],
                        anchor="start", bold=True, room=210, **late)  # fmt: skip
 

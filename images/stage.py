@@ -43,10 +43,6 @@ class Scene:
         self._add(name, "rect", {"tint": round(tint, 3), **how}, x=x, y=y, width=width,
                   height=height, fill=fill, stroke=stroke, line=2, round=5)  # fmt: skip
 
-    def dot(self, name, x, y, r, fill, **how):
-        """Draw a disc."""
-        self._add(name, "dot", how, x=x, y=y, r=r, fill=fill, stroke="none", line=0)
-
     def line(self, name, points, stroke="muted", line=2.0, **how):
         """Draw a line through points."""
         flat = [round(float(value), 1) for point in points for value in point]

@@ -235,24 +235,22 @@ def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows()
     assert f"{four + rest:.2f}" == shapes["score"]["text"] == shapes["score 2"]["text"]
     torch.testing.assert_close(column("score", 6).softmax(0), column("weight", 6), **near)
     weights, mixed = column("weight", 6), column("mixed")
-    scenes = show("bahdanau_step").data["scenes"]
-    shapes = scenes[9]["shapes"]
+    assert shapes["column 1 0"]["x"] == shapes["column 2 0"]["x"]  # onto each other
+    assert shapes["s.text"]["text"] == "next s"  # beside “black”, which it wrote
+    turns = [shapes[f"pair {i}"]["when"][0] for i in (0, 1, 3, 4, 5)]  # through the same network
+    assert turns == sorted({*turns})
+    *_, whole, taken, _, _ = show("bahdanau_step").data["scenes"]
+    shapes = whole["shapes"]
     states = torch.stack([column(f"of {i}") for i in range(6)])
     torch.testing.assert_close(weights @ states, mixed, **near)
-    shapes = scenes[10]["shapes"]  # those taken, times their weights: these columns are added
+    shapes = taken["shapes"]  # multiplied by their weights, the columns of two states are added
     parts = torch.stack([column("of 1"), column("of 2")])
     torch.testing.assert_close(weights[1:3, None] * states[1:3], parts, **near)
     torch.testing.assert_close(parts.sum(0), mixed)
-    ends = {scenes[11]["shapes"][f"column {i} 0"]["x"] for i in (1, 2)}
-    assert len(ends) == 1  # onto each other
-    assert scenes[12]["shapes"]["s.text"]["text"] == "next s"  # beside “black”, which it wrote
-    shapes = scenes[7]["shapes"]
-    turns = [shapes[f"pair {i}"]["when"][0] for i in (0, 1, 3, 4, 5)]  # through the same network
-    assert turns == sorted({*turns})
 
 
 def test_two_shapes_of_one_name_are_refused():
     scene = stage.Scene("A caption.")
-    scene.dot("one", 0, 0, 1, "blue")
+    scene.rect("one", 0, 0, 1, 1)
     with pytest.raises(ValueError, match="two shapes called 'one'"):
-        scene.dot("one", 0, 0, 1, "blue")
+        scene.rect("one", 0, 0, 1, 1)

@@ -80,8 +80,6 @@ def _draw(sheet, shape):
     elif kind == "rect":
         size = shape["width"], shape["height"]
         sheet.rect(x, y, *size, fill, *frame, shape["round"], shape["tint"])
-    elif kind == "dot":
-        sheet.dot(x, y, shape["r"], fill, *frame)
     elif kind == "line":
         sheet.path(zip(shape["points"][::2], shape["points"][1::2], strict=True), *frame)
     else:

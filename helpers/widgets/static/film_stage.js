@@ -1,7 +1,7 @@
 // The stage of a film: named shapes, each somewhere between where it was and where it goes.
 
 export const SVG = "http://www.w3.org/2000/svg";
-const TAGS = { arrow: "path", line: "polyline", dot: "circle" };
+const TAGS = { arrow: "path", line: "polyline" };
 const GONE = { opacity: 0 };
 
 export const eased = (share) => (share < 0.5 ? 4 * share ** 3 : 1 - (2 - 2 * share) ** 3 / 2);
@@ -76,10 +76,6 @@ const PUT = {
   },
   line(el, s) {
     el.setAttribute("points", s.points.join(" "));
-    el.style.strokeWidth = s.line;
-  },
-  dot(el, s) {
-    for (const [key, value] of Object.entries({ cx: s.x, cy: s.y, r: s.r })) el.setAttribute(key, value);
     el.style.strokeWidth = s.line;
   },
   rect(el, s) {
