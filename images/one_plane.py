@@ -16,6 +16,7 @@ SMALL, RED, CARS, STOP = range(4)
 QUERY, KEYS, VALUES = X[CARS] @ W_Q, X @ W_K, X @ W_V
 SCORES = KEYS @ QUERY
 WEIGHTS = (SCORES / math.sqrt(2)).softmax(-1)
+SHARES = [f"{weight:.2f} {word}" for weight, word in zip(WEIGHTS, WORDS, strict=True)]
 PLACES = [60 + 120 * i for i in range(4)]  # the middles of the words
 FOOT, UNIT, NEAR = (196, 318), 64, 128  # the origin, how long a 1 is, and at the end
 WORK = 96  # where something is worked out, and later the weights are
@@ -211,7 +212,7 @@ def _values(scene, moment):
         if joined:
             if i in BESIDE:
                 x, y = _at(foot + share / 2 + BESIDE[i], unit)
-                scene.text(f"passed {i}", x, y, _share(i), "value", anchor="end", when=when)
+                scene.text(f"passed {i}", x, y, SHARES[i], "value", anchor="end", when=when)
             foot = foot + share
             continue
         scene.text(f"passed {i}", *_tip(i, value), WORDS[i], "value", when=when,
@@ -232,10 +233,6 @@ def _values(scene, moment):
         _added(scene, foot)
 
 
-def _share(i):
-    return f"{WEIGHTS[i]:.2f} {WORDS[i]}"
-
-
 def _lens(scene):
     """Draw the last two values once more, four times as large: so one sees where they point."""
     x, y = _at(WEIGHTS[:CARS] @ VALUES[:CARS], NEAR)
@@ -247,8 +244,7 @@ def _lens(scene):
     for i, at in LENS.items():
         across, up = (4 * NEAR * WEIGHTS[i] * VALUES[i]).tolist()
         scene.arrow(f"large {i}", x, y, x + across, y - up, "value", 6, 14, **late)
-        scene.text(f"large word {i}", *at, _share(i), "value", anchor="start", room=102,
-                   **late)  # fmt: skip
+        scene.text(f"of {i}", *at, SHARES[i], "value", anchor="start", room=102, **late)
         x, y = x + across, y - up
 
 

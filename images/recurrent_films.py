@@ -580,9 +580,8 @@ def _opened(scene, state, noir, from_query, from_key, v, moment):
     for name, colour, values, first, last, x, source in strips:
         if not first <= moment <= last:
             continue
-        how = {"when": (0.5, 1) if moment == first and 2 < first < 6 else (0, 0.5)}
-        if moment == 4:  # s and h₃ have gone before anything moves to their place
-            how["when"] = (0.7, 1) if first == 4 else (0.4, 0.7)
+        late = (0.5 + 0.2 * (first == 4), 1) if moment == first and 2 < first < 6 else (0, 0.5)
+        how = {"when": (0.4, 0.7) if moment == 4 > first else late}  # what was there has gone
         scene.text(f"{name} name", x, 284, name, colour, bold=True, **how)
         for i, value in enumerate(values[FOUR].tolist()):
             y, come = 290 + 26 * i, dict(zip("xy", source, strict=False))

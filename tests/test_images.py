@@ -154,16 +154,13 @@ def test_in_the_plane_all_numbers_follow_from_the_words_and_matrices_that_it_sho
     def shown(name):
         return torch.tensor([literal_eval(said[f"{name} {i}"]) for i in range(4)], dtype=float)
 
-    seen = _shapes("queries_in_one_plane")
-    small, red, cars, stop = (seen[f"share {i}"] for i in range(4))  # each value as it's joined
-    large = [seen[f"large {i}"] for i in (2, 3)]  # the short ones, where they can be seen
-    assert {arrow["fill"] for arrow in (small, red, cars, stop, *large)} == {"value"}
-    for whole, lens in zip((cars, stop), large, strict=True):
-        assert lens["length"] == pytest.approx(4 * whole["length"], abs=0.3)
-        assert lens["angle"] == whole["angle"]
-    for met, i in ((4, 1), (5, 0), (6, 2), (7, 3)):  # a score flies through no other words
-        scene = show("queries_in_one_plane").data["scenes"][met]["shapes"]
-        assert scene[f"score {i}"]["start"]["y"] - 20 > scene[f"terms {i}"]["y"]
+    met = show("queries_in_one_plane").data["scenes"][4]["shapes"]
+    assert met["score 1"]["start"]["y"] - 20 > met["terms 1"]["y"]  # it flies through no words
+    joined = dict(shapes)
+    assert {joined[f"share {i}"]["fill"] for i in range(4)} == {"value"}
+    for one, large in [(joined[f"share {i}"], joined[f"large {i}"]) for i in (2, 3)]:
+        assert large["length"] == pytest.approx(4 * one["length"], abs=0.3)
+        assert large["angle"] == one["angle"]  # short values are seen larger
     words, values = shown("ink"), shown("value")
     q, k, v = (shown(f"W_{one} entry").view(2, 2) for one in "QKV")
     torch.testing.assert_close((shown("key"), values), (words @ k, words @ v))
