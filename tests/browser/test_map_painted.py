@@ -1002,6 +1002,10 @@ def test_in_jupyterlab_the_last_token_of_a_gpt_is_chosen(open_notebook):
     frame = "document.querySelector('.mm-frame')"
     page.wait_for_function(f"{frame}.scrollTop > 2000")
     page.wait_for_function(f"{frame}.scrollHeight - {frame}.scrollTop - {frame}.clientHeight < 2")
+    wide = page.locator(".mm").bounding_box()["width"]
+    page.get_by_role("button", name="Head", exact=True).click()
+    expect_at(page, re.compile("self-attention, head"), "Head")  # such a name doesn't stretch the map
+    assert page.locator(".mm").bounding_box()["width"] == wide
 
 
 def test_in_jupyterlab_the_map_and_python_talk(open_notebook):
