@@ -526,7 +526,7 @@ def test_every_tour_is_filled_in_and_leads_to_places_that_exist(trace, tour):
     assert len(view._tour) == len(wanted)
     follow_tour(view)
     known = {"text", "place", "follow", "written", "beat", "parts", "habit", "answer", "losses"}
-    assert set().union(*view._tour) <= {*known, "back", "pushes"}
+    assert set().union(*view._tour) <= {*known, "back", "pushes", "plays"}
 
 
 def test_the_tour_speaks_of_this_trace(trace):
@@ -664,8 +664,17 @@ def test_a_single_stack_has_its_own_places_parts_and_words(gpt, vit):
         assert trace.kind in svg
     assert "decoder without an encoder" in STILL.search(model_map(gpt).static_html())[1]
     assert "49 patches" in STILL.search(model_map(vit).static_html())[1]
-    texts = " ".join(step["text"] for step in model_map(gpt, tour="14")._tour)
+    steps = model_map(gpt, tour="14")._tour
+    texts = " ".join(step["text"] for step in steps)
     assert "the first 6 tokens" in texts
+    # Drawn is one of ten, whose shares then count as the whole.
+    row = next(step["written"] for step in steps if "was drawn" in step["text"])
+    shares = [one.probability for one in gpt.candidates[row]]
+    drawn = next(one for one in gpt.candidates[row] if one.token == gpt.written[row])
+    told = (
+        f"only the 10 likeliest can be drawn: of these it has {drawn.probability / sum(shares):.0%}"
+    )
+    assert told in texts.lower()
     assert "rotates" in texts
     assert "encoder above" not in texts
 

@@ -85,7 +85,7 @@ class Wardrobe:
         trace = trace_vision(self.model, as_input(images), tokens, name, image, CLASSES)
         if smoothing := self.card.get("settings", {}).get("label_smoothing", 0):
             goal = 1 - smoothing * (1 - 1 / len(CLASSES))
-            trace = replace(trace, aim=f"Label smoothing made {goal:.0%} the goal of its training.")
+            trace = replace(trace, aim=f"Training aimed at {goal:.0%}, not 100% (label smoothing).")
         if among is None:
             return trace
         shares, said = self.probabilities(among.images).max(-1)

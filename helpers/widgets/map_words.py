@@ -78,8 +78,9 @@ def _next_words(trace, row, token, share):
         "times": f"{math.exp(ahead):.1f}",
         "read": _tokens(trace.decoder.tokens)[row],
         "next": token,
-        "drawn": " and was drawn",
         "next_share": percent(share),
+        "n_ten": len(trace.candidates[row]),
+        "ten_share": percent(share / sum(one.probability for one in trace.candidates[row])),
         "written": row,
         "last": len(trace.written) - 1,
     }

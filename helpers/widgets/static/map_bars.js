@@ -217,10 +217,10 @@ export class Bars {
       const [best] = all;
       const drawn = kind === "GPT" && all.find((one) => one.drawn);
       const what = drawn
-        ? `the model ${drawn.mark === "written" ? "wrote" : "drew"} “${drawn.token}” (${percent(drawn.share)})${drawn.token === best.token ? ", the likeliest token" : `; likeliest: “${best.token}” (${percent(best.share)})`}.`
+        ? `the model ${drawn.mark === "written" ? "wrote" : "drew"} “${drawn.token}” (${percent(drawn.share)})${drawn.token === best.token ? ", the likeliest token" : ` from the ten likeliest${small.hidden ? `; “${best.token}” has ${percent(best.share)}` : ""}`}.`
         : `the model is about to write “${best.token}”.`;
       if (kind === "ViT")
-        return `Start at the blue frame: what the model would answer after each layer, “${best.token}” in the end. Press a patch: bands, and blue on the small pictures (one per head), show what it takes from the others.`;
+        return `Start at the blue frame: what the model would answer after each layer, “${best.token}” in the end. Press a patch of the picture: bands, and blue ${from === "top" ? "on the picture" : "in each head’s square"}, show what it takes from the others.`;
       if (from === "top") return `${start} Below, ${what}`;
       if (!small.hidden)
         return `Above, ${what} Each token becomes a vector (a striped bar), and every layer adds to it. The frame marks the part that you see larger below it. Tap another part to go there.`;

@@ -41,6 +41,7 @@ export const choosing = {
   // Another picture: what the model says of it, and the whole map of it, if the kernel runs.
   look(place) {
     this.pause();
+    this.trace.opened.add(place);
     if (place === this.trace.reads) return this.hear(this.judged(place));
     if (!this.model.send)
       return this.hear(`${this.judged(place)} To see how, run the cell: the kernel has to read that picture.`);
@@ -49,9 +50,8 @@ export const choosing = {
   },
   judged(place) {
     const { is, said, share } = this.trace.choices[place];
-    const [right, aim] =
-      is === said ? ["and the model agrees", ` ${this.trace.aim}`] : [`but the model says “${said}”`, ""];
-    return `Picture ${place + 1} is labelled “${is}”, ${right}, with ${percent(share)}.${aim}`;
+    const right = is === said ? "and the model agrees" : `but the model says “${said}”`;
+    return `Picture ${place + 1} is labelled “${is}”, ${right}, with ${percent(share)}.`;
   },
   // A head is switched off, or on again.
   turn(place) {

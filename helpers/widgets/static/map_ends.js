@@ -214,10 +214,14 @@ export function outputScene(model, where, width, room, row, dials) {
   const likely = `“${found[0].token}” gets ${percent(found[0].share)}`;
   scene.beat(`A softmax turns logits into probabilities. ${likely}.`, [x2 - 8, 0, width - x2 + 8, deep]);
   const rest = `${percent(Math.max(0, 1 - sum))} goes to the ${others}, “${found[0].token}” keeps ${percent(found[0].share)}`;
+  // What a GPT can draw.
+  const cut = model.drawnAt
+    ? ` Only these ${found.length} can be drawn, so “${chosen.token}” has a chance of ${percent(chosen.among)}.`
+    : "";
   scene.hint = classes
     ? `The class token’s vector alone decides. The other vectors of the last layer aren’t used. ${model.aim}`
     : model.scored
       ? `This row is scored on the reference: ${lossesOf(model).found[row].says}.${hot ? ` The loss always takes p at temperature 1; at ${dials.temperature.toFixed(1)} it would be ${percent(chosen.share)}.` : ring ? " Press another token to score that instead." : ""}`
-      : `${hot ? `At temperature ${dials.temperature.toFixed(1)}, ${rest}.` : `The ten likeliest tokens after “${stack.tokens[row]}”.`} ${ring ? "Press another one, and the model goes on from that instead." : model.kind === "GPT" ? "One of them is drawn and becomes the next input." : "What is written next becomes the decoder’s next input."} ${said(found.map((one) => one.token))}`;
+      : `${hot ? `At temperature ${dials.temperature.toFixed(1)}, ${rest}.` : `The ten likeliest tokens after “${stack.tokens[row]}”.`}${cut} ${ring ? "Press another one, and the model goes on from that instead." : model.kind === "GPT" ? "What is drawn becomes the next input." : "What is written next becomes the decoder’s next input."} ${said(found.map((one) => one.token))}`;
   return scene;
 }

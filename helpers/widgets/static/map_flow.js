@@ -43,6 +43,8 @@ export function paceOf(view) {
   const { moves = [], rects = [], words = "" } = scene.beats[beat] || {};
   const first = !place && trace.encoder && trace.decoder ? beatsBefore(trace) : Infinity;
   const lasts = moves.length ? 2000 : place ? Math.max(700, 300 * rects.length) : 700;
+  // In the tour its own words are read, while all of it moves.
+  if (view.stop >= 0) return [1400, 900];
   if (beat <= first) return [lasts, Math.max(500, 300 * words.split(" ").length - lasts)];
   const slow = clamp(16 / (scene.beats.length - first), 0.5, 1);
   return [900 * slow, 450 * slow];
@@ -246,14 +248,14 @@ function mayFollow(model, row) {
 
 function follows(model, row) {
   const all = likeliest(model, row, model.candidates[row].length);
-  const { token, share, mark } = all.find((one) => one.drawn) || all[0];
-  const many =
-    model.drawnAt && row < model.given ? `, by chance, from the ${model.candidates[row].length} likeliest` : "";
+  const { token, share, mark, among } = all.find((one) => one.drawn) || all[0];
+  const many = model.drawnAt && row < model.given ? ` from the ${all.length} likeliest` : "";
   const how = mark === "chosen" ? "Written by you" : `${title(mark.replace(" at", " at temperature"))}${many}`;
   const now = / at/.test(mark) ? ` at ${model.shown.toFixed(1)}` : "";
-  const beside = token === all[0].token ? "" : `, though “${all[0].token}” has ${percent(all[0].share)}`;
+  const ten = model.drawnAt ? `, or ${percent(among)} among these ${all.length}` : "";
+  const beside = token === all[0].token ? "" : `; “${all[0].token}” has ${percent(all[0].share)}`;
   const text = sentenceOf([...model.decoder.tokens.slice(0, row + 1), token]);
-  return `${how}: “${token}” (${percent(share)}${now})${beside}. It joins the text: “${text.length > 40 ? "…" : ""}${text.slice(-40)}”`;
+  return `${how}: “${token}” (${percent(share)}${now}${ten}${beside}). It joins the text: “${text.length > 40 ? "…" : ""}${text.slice(-40)}”`;
 }
 
 // The token that was drawn leaves the list for the row below the last one.

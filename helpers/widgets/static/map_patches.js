@@ -7,7 +7,7 @@ import { fitting, textWidth } from "./text.js";
 
 // The picture with its seams, beside the rows or, on a phone, above them; where it lies is left in the
 // scene. Below or beside it are the others that can be read.
-export function picture(scene, { choices, reads }, stack, top, { side, narrow, listed }) {
+export function picture(scene, { choices, reads, opened }, stack, top, { side, narrow, listed }) {
   const { image, layers } = stack;
   const { along } = image;
   scene.picture = [0, top, side];
@@ -19,13 +19,20 @@ export function picture(scene, { choices, reads }, stack, top, { side, narrow, l
   choices.forEach((one, i) => {
     const [x, y] = [i % cols, Math.floor(i / cols)].map((at) => at * (small + gap));
     const rect = [left + x, top + down + y, small, small];
-    const name = `Picture ${i + 1} of ${choices.length}${i === reads ? ", shown" : ": read it"}`;
+    const right = one.is === one.said;
+    const known = opened.has(i) ? (right ? ", read correctly" : ", misread") : "";
+    const name = `Picture ${i + 1} of ${choices.length}${known}${i === reads ? ", shown" : ": read it"}`;
     scene.button(rect, name, { choose: i }, [name]);
     scene.height = Math.max(scene.height, rect[1] + small + 2);
     // Above the veil: what can be pressed is never dimmed.
     scene.labels.push((p) => {
       p.grey(one.image, 0, 0, image.cols, image.rows, ...rect);
       if (i === reads) p.frame(...rect, p.theme.query, 3);
+      if (!known) return;
+      const [x, y] = [rect[0] + small - 9, rect[1] + small - 9];
+      p.box(x - 8, y - 8, 16, 16, { fill: p.theme.paper, radius: 4 });
+      const style = { size: 13, weight: 650, align: "center", color: p.theme[right ? "value" : "bad"] };
+      p.text(right ? "✓" : "✗", x, y + 0.5, style);
     });
   });
   const says = (words, y) => scene.note(fitting(words, side), 0, top + side + listed + y);
@@ -34,8 +41,10 @@ export function picture(scene, { choices, reads }, stack, top, { side, narrow, l
     is ? [`${patches}, labelled “${is}”`, `labelled “${is}”`] : [`${patches} of ${pixels} × ${pixels} pixels`, patches],
     13,
   );
-  const misread = `${choices.filter((one) => one.is !== one.said).length} of ${choices.length} misread`;
-  if (is) says([`Press one: ${misread}`, misread], narrow ? 28 : 43);
+  const wrong = [...choices.keys()].filter((i) => choices[i].is !== choices[i].said);
+  const found = wrong.filter((i) => opened.has(i)).length;
+  const misread = `${wrong.length} of ${choices.length} misread`;
+  if (is) says([`${found ? `Found ${found}` : "Press one"}: ${misread}`, misread], narrow ? 28 : 43);
   scene.saysOf = (p, token) => {
     const words = fitting([`blue: what ${token} takes, layer ${layers.length}`, `blue: layer ${layers.length}`], side);
     p.text(words, 0, top + side + listed + (narrow ? 43 : 28), { size: 12, color: p.theme.query });

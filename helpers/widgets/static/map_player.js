@@ -11,13 +11,13 @@ export const playing = {
     this.run(this.beat < 0 || this.beat >= beats.length - 1 ? 0 : this.beat, beats.length - 1);
   },
   // From one step to another; each moves, and then rests as long as one reads.
-  run(start, end) {
+  run(start, end, stop = -1) {
     cancelAnimationFrame(this.playing);
     this.once = start === end;
     // Then every step is there at once.
     const still = prefersStillness();
     this.progress = still ? 1 : 0;
-    this.set({ beat: start, follow: "", stop: -1 });
+    this.set({ beat: start, follow: "", stop });
     let [passed, before] = [0, performance.now()];
     const tick = (now) => {
       const [lasts, rests] = paceOf(this);

@@ -9,15 +9,16 @@ import { Stage } from "./map_stage.js";
 import { HEAD } from "./map_whole.js";
 import { clamp } from "./text.js";
 
-// The page that the small picture is drawn for, in pixels.
-const [WIDE, HIGH] = [NARROW, 340];
+// The page that the small picture is drawn for, in pixels: for one stack and for two.
+const [WIDE, HIGH] = [NARROW, [250, 340]];
 
 export function smallOf(view) {
   const stage = new Stage({});
   stage.root.className = "mm-whole";
   stage.root.replaceChildren(stage.base, stage.over); // nothing to press, and nothing told
-  const two = view.trace.stacks?.length === 2;
-  const frames = (two ? [0, 1] : []).map(() => make("div", { class: "mm-seen" }));
+  const { kind, stacks = [] } = view.trace;
+  const whole = kind === "GPT" || stacks.length === 2; // a picture's patches have one already
+  const frames = (whole ? stacks : []).map(() => make("div", { class: "mm-seen" }));
   // A press goes to a part. By keys one gets there in the picture itself, so readers skip this one.
   const small = make("div", { class: "mm-small", "aria-hidden": "true", hidden: "" }, stage.root, ...frames);
   let [places, scale] = [[], 1];
@@ -25,9 +26,14 @@ export function smallOf(view) {
   // How high it is on a page so wide; 0 where the picture itself shows the whole.
   const show = (width) => {
     const { trace, current, query, rows } = view;
-    small.hidden = width >= NARROW || !two || Boolean(view.place);
+    small.hidden = width >= NARROW || !whole || Boolean(view.place);
     if (small.hidden) return 0;
-    const scene = sceneOf(trace, "", WIDE, rows, { current, query, height: HIGH, small: true });
+    const scene = sceneOf(trace, "", WIDE, rows, {
+      current,
+      query,
+      height: HIGH[trace.stacks.length - 1],
+      small: true,
+    });
     // Both pictures are made of the same parts, which the one that is drawn later puts in their places.
     places = trace.stacks.map(({ blocks, bottom }) => ({ blocks, bottom, xs: [...blocks.map(({ x }) => x), WIDE] }));
     scene.targets = [];
@@ -59,7 +65,7 @@ export function smallOf(view) {
 
   small.addEventListener("click", ({ offsetX, offsetY }) => {
     const [x, y] = [offsetX / scale, offsetY / scale];
-    const i = Number(y > places[1].blocks[0].top - HEAD);
+    const i = places.findLastIndex(({ blocks }) => y > blocks[0].top - HEAD || blocks === places[0].blocks);
     const { blocks } = view.trace.stacks[i];
     const at = places[i].xs.findLastIndex((left) => left <= x);
     glideTo(view.frame, blocks[Math.min(at, blocks.length - 1)].top - HEAD);

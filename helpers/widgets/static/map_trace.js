@@ -89,6 +89,9 @@ export function likeliest(model, row, most) {
   });
   const found = model.candidates[row].map(named);
   const drawn = found.find((one) => one.drawn);
+  // A GPT's next token is drawn from the candidates alone, so their shares then count as the whole.
+  const sum = found.reduce((all, one) => all + one.share, 0);
+  for (const one of found) one.among = one.share / sum;
   const first = found.slice(0, most);
   return drawn && !first.includes(drawn) ? [...first.slice(0, -1), drawn] : first;
 }

@@ -23,6 +23,7 @@ const TRAITS = ["place", "follow", "written", "beat", "stop", "everything", "you
 class MapView {
   constructor(model, el) {
     this.model = model;
+    this.opened = new Set();
     this.read();
     this.stage = new Stage({
       open: (place, head, row) => this.open(place, head, row),
@@ -202,6 +203,8 @@ class MapView {
     this.trace.chosen = model.get("chosen").map(([row]) => row);
     readInsides(this.trace, model.get("_inside"), model.get("_inside_data"));
     this.tour = model.get("_tour");
+    // Pictures whose answer is known already.
+    this.trace.opened = this.opened.add(this.trace.reads);
     // Heads that are off are crossed out, and so is what they would pass on.
     for (const { head } of model.get("off").map((place) => readPlace(place, this.trace)))
       for (const one of [head, head.weights, head.context]) one.off = true;
@@ -232,11 +235,14 @@ class MapView {
     // As many rows as there were before the tour, at its end too, but where a step speaks of one.
     if (this.stop < 0 && this.bars.left < 0) this.before = this.model.get("written");
     this.bars.left = -1; // only a click on the picture leaves a tour half-way
-    const { text, parts, habit, answer, losses, pushes, back, ...state } = this.tour[stop] || { stop: -1 };
-    const written = this.before ?? this.model.get("written");
-    this.set({ place: "", follow: "", beat: -1, everything: true, temperature: 1, written, stop, ...state });
+    const { text, parts, habit, answer, losses, pushes, back, plays, ...state } = this.tour[stop] || { stop: -1 };
+    const { written = this.before ?? this.model.get("written") } = state;
+    this.set({ place: "", follow: "", beat: -1, everything: true, temperature: 1, stop, ...state, written });
     if (!text) return;
     if (back) this.flowBack();
+    // One round: what may follow, what is drawn, and the row that the picture then has.
+    const drawn = plays && beatAt(this.trace, written + 1);
+    if (plays) this.run(drawn - 1, drawn + 1, stop);
     this.bring();
     this.say(text);
   }
