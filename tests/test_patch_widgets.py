@@ -8,6 +8,7 @@ from explorer_promises import check_that_every_change_shows, check_the_still_pic
 
 from helpers.data.clothes import clothes
 from helpers.models.vit import VisionTransformer, attention_rollout
+from helpers.plots import BLUE, GREY, INK
 from helpers.pretrained.wardrobe import Wardrobe, wardrobe_config
 from helpers.widgets.patches import ROLLOUT, PatchAttention, PatchCutter
 
@@ -60,12 +61,17 @@ def test_only_what_is_outside_the_band_of_random_models_counts_as_a_difference(m
     assert parts.equal(make().numbers["parts"])  # seeded
     here = parts[:, 0, -1]  # layer 1, the mean of heads
     low, high = here[1].item(), here[-1].item()
-    cases = (low - 1, "put more", "↓"), (high + 1, "put less", "↑"), (low, "needs no training", "")
+    cases = (
+        (low - 1, "put more", "↓"),
+        (high + 1, "put less", "↑"),
+        (low, "no sign of training", ""),
+    )
     for part, said, arrow in cases:  # one rule, for words and arrows
         here[0] = part
-        assert f"20 untrained models: {low} to {high}%" in widget.tell()[1]
+        assert f"In 20 untrained models it’s {low}% to {high}%" in widget.tell()[1]
         assert said in widget.tell()[1]
         assert f">{part}{arrow}<" in widget.draw()[1].to_svg()
+    assert ">by chance about 1 of 8<" in widget.svg  # 8 cells, each the first or last of 21 models
     assert len(clicks(widget)) == 4 * 4 + 1 + 2 * 4  # a target per token and per head
     send(widget, set={"layer": 2, "head": ROLLOUT}, number=1)
     assert (widget.layer, widget.head) == (2, ROLLOUT)
@@ -77,31 +83,33 @@ def test_the_median_of_the_untrained_models_is_shown_on_request(make):
     parts = widget.numbers["parts"][:, 1, 1].tolist()
     trained = widget.draw()[0].to_svg()
     assert f"puts {parts[0]}% of its weight" in widget.tell()[0]
-    widget.untrained = True
+    widget.every = widget.untrained = True
     assert f"puts {parts[11]}% of its weight" in widget.tell()[0]
-    assert widget.tell()[1].startswith("The median of 20 untrained models")
-    drawn = widget.draw()[0].to_svg()
+    said = f"That’s the median of 20 untrained models, which have {parts[1]}% to {parts[-1]}%."
+    assert widget.tell()[1].startswith(said)
+    drawn, compared = (sheet.to_svg() for sheet in widget.draw())
     assert re.findall("weight [0-9.]+", drawn) != re.findall("weight [0-9.]+", trained)
-    scale = re.findall(r">(\S+) weight<", drawn)
-    assert scale == re.findall(r">(\S+) weight<", trained)  # one for both
-
-
-def test_only_the_last_pictures_weights_are_kept(make):
-    widget = make()
-    widget.picture = 2
-    assert widget._known[0] == 2
-    assert widget._known[1] is widget._maps()
+    most = widget.numbers["random weights"][1:].max()
+    assert f">{most:.2f} weight<" in drawn  # its own scale: it's seen on a dark page, too
+    assert re.search(f'bold" fill="{GREY}"[^>]*>untrained<', compared)
+    bars = re.findall(rf'width="([\d.]+)" height="24.0" fill="(?:{BLUE}|{GREY})"', compared)
+    assert list(map(float, bars)) == [2.5 * parts[0], 2.5 * parts[11]]
+    (ringed,) = re.findall(rf'cx="([\d.]+)"[^>]*stroke="{INK}"', compared)
+    assert float(ringed) == 96 + 2.5 * parts[11]
+    table = [int(n) for n in re.findall(r'text-anchor="middle"[^>]*>(\d+)<', compared)[2:]]
+    medians = widget.numbers["parts"][11][:, [0, 1, -1, ROLLOUT]]
+    assert table == medians.flatten().tolist()
 
 
 def test_the_patches_that_count_are_outlined_and_the_rule_is_in_view(make):
     widget = make(picture=1)
-    bright = widget.pictures.images[1].float().view(4, 7, 4, 7).mean((1, 3))
+    most = widget.pictures.images[1].float().view(4, 7, 4, 7).amax((1, 3))
     shown = widget.numbers["shown"].view(4, 4)
-    assert shown.equal(bright > bright.max() / 10)
+    assert shown.equal(most > most.max() / 5)  # no part that is seen stays outside
     edges = len(re.findall(r'width="2.5" height="70.0"|width="70.0" height="2.5"', widget.svg))
     alone = torch.nn.functional.pad(shown, (1, 1, 1, 1)).int()
     assert edges == sum(alone.diff(dim=dim).abs().sum().item() for dim in (0, 1))
-    assert "counts as pullover: more than a" in widget.svg
+    assert "counts as pullover: a pixel over" in widget.svg
 
 
 def test_a_patch_can_be_clicked_and_the_class_token_asked_again(make):

@@ -2,16 +2,14 @@
 
 from helpers.data import toy_lexicon as words
 
-NOUNS = (
-    *words.PEOPLE, *words.ANIMALS, *words.THINGS, *words.WAYS, *words.ROOMS, *words.BUILDINGS
-)  # fmt: skip
-ADJECTIVES = (
-    *words.SIZES, *words.AGES, *words.MOODS, *words.COLOURS,
-    *words.STATES_OF_ANIMALS, *words.STATES_OF_WAYS,
-)  # fmt: skip
-VERBS = (
-    *words.ALONE, *words.TOWARDS, *words.TOWARDS_THINGS, words.FOLLOWS, words.CROSSES
-)  # fmt: skip
+
+def _all(kind):
+    """List all nouns, adjectives or verbs of the lexicon."""
+    lists = (*vars(words).values(), (words.FOLLOWS, words.CROSSES))
+    return [row for rows in lists if isinstance(rows, tuple) for row in rows if type(row) is kind]
+
+
+NOUNS, ADJECTIVES, VERBS = map(_all, (words.Noun, words.Adjective, words.Verb))
 OTHERS = {
     "le": "the", "la": "the", "l'": "the", "les": "the", "un": "a", "une": "a", "il": "it",
     "elle": "it", "trop": "too", "pendant": "while", "parce": "because", "pas": "",
@@ -19,11 +17,8 @@ OTHERS = {
 }  # fmt: skip
 NAMES = {n.fr: n.en for n in NOUNS} | {n.fr_plural: n.en_plural for n in NOUNS}
 PEOPLE = {name for noun in words.PEOPLE for name in noun[:2]}
-DESCRIBING = {
-    form: adjective
-    for adjective in ADJECTIVES
-    for form in (*(adjective.form(f, p) for f in (0, 1) for p in (0, 1)), adjective.masculine_vowel)
-}
+DESCRIBING = {a.form(f, p): a for a in ADJECTIVES for f in (0, 1) for p in (0, 1)}
+DESCRIBING |= {a.masculine_vowel: a for a in ADJECTIVES}
 DOING = {"est": ("is", "is not")}  # said, and denied
 DOING |= {verb.fr: (verb.en, f"does not {verb.en_bare}") for verb in VERBS}
 DOING |= {verb.fr_plural: (verb.en_bare, f"do not {verb.en_bare}") for verb in VERBS}

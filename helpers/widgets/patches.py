@@ -210,8 +210,8 @@ class PatchAttention(Explorer):
         """Take the chosen token's rows out of all maps of all models, and the chosen map's."""
         image = self.pictures.images[self.picture]
         size = SIDE // self._grid
-        bright = image.float().unfold(0, size, size).unfold(1, size, size).mean((2, 3)).flatten()
-        shown = bright > 0.1 * bright.max()  # patches in which there is something
+        most = image.float().unfold(0, size, size).unfold(1, size, size).amax((2, 3)).flatten()
+        shown = most > 0.2 * most.max()  # patches in which the eye finds something
         rows = self._maps()[..., self.token, :]  # (models, layers, maps, tokens)
         parts = rows[..., 1:][..., shown].sum(-1)
         trained, *random = rows[:, self.layer - 1, self.head]
@@ -244,25 +244,29 @@ class PatchAttention(Explorer):
         part, low, *_, high = self.numbers["parts"][:, layer - 1, head].tolist()
         return part, low, high, "↑" if part > high else "↓" if part < low else ""
 
+    def _median(self, layer, head):
+        return self.numbers["parts"][1:, layer - 1, head][RANDOM // 2].item()
+
     def tell(self):
         """Say how much of the weight lies on what is shown, and how much that means."""
         part, low, high, way = self._against(self.layer, self.head)
         row, column = divmod(self.token - 1, self._grid)
         asks = f"patch {row + 1}, {column + 1}" if self.token else "the class token"
-        named, model = self._named_head(self.layer, self.head), f"{RANDOM} untrained models"
-        then = {"↑": "All put less there, so training probably moved the weight.",
-                "↓": "All put more there, so training probably moved the weight.",
-                "": "So this needs no training. Try another head."}[way]  # fmt: skip
+        named = self._named_head(self.layer, self.head)
+        model = f"In {RANDOM} untrained models it’s {low}% to {high}%"
+        then = {"↑": ". All put less there, so training probably moved the weight.",
+                "↓": ". All put more there, so training probably moved the weight.",
+                "": ", so it’s no sign of training. Try another head."}[way]  # fmt: skip
         if self.untrained:
-            part = self.numbers["parts"][1:, self.layer - 1, self.head][RANDOM // 2].item()
-            named, model = f"{named}, untrained", f"The median of {model}"
-            then = "Untick “Untrained”: what did training change?"
+            part, named = self._median(self.layer, self.head), f"{named}, untrained"
+            model = f"That’s the median of {RANDOM} untrained models, which have {low}% to {high}%"
+            then = ". Untick “Untrained”: what did training change?"
         elif self.head == ROLLOUT:
             then += f" Rollout follows weights through layers 1 to {self.layer}."
         elif way:
             then += " Press “class token” to go back." if self.token else " Press a patch."
         said = f"{named}: {asks} puts {part}% of its weight on the {self._label()}."
-        return said, f"{model}: {low} to {high}%. {then}"
+        return said, model + then
 
     def draw(self):
         return [self._draw_weights(), self._draw_comparison()]
@@ -270,9 +274,11 @@ class PatchAttention(Explorer):
     def _draw_weights(self):
         """Draw the picture, and over each patch the more blue, the more weight it gets."""
         sheet, found, n = Sheet(LARGE, LARGE + 110), self.numbers, self._grid
-        both, size, shown = (found["trained"], found["random weights"]), LARGE / n, found["shown"]
-        weights, ink = (both[1], GREY) if self.untrained else (both[0], BLUE)
-        top = max(torch.stack(both)[:, 1:].max().item(), 1e-9)  # one scale for both
+        weights, ink = found["trained"], BLUE
+        if self.untrained:
+            weights, ink = found["random weights"], GREY
+        size, shown = LARGE / n, found["shown"]
+        top = max(weights[1:].max().item(), 1e-9)  # its own scale, or the untrained look empty
         image = self.pictures.images[self.picture].numpy()
         sheet.pixels(0, 34, LARGE, LARGE, image, DRAWN, 0, image.max())
         sheet.rect(0, 34, LARGE, LARGE, stroke=PALE)
@@ -299,34 +305,39 @@ class PatchAttention(Explorer):
             sheet.rect(20 + 14 * i, LARGE + 44, 14, 16, ink, opacity=0.1 * i)
         sheet.text(0, LARGE + 58, "0", GREY)
         sheet.text(140, LARGE + 58, f"{number(top)} weight", GREY)
-        sheet.text(0, LARGE + 82, f"□ counts as {self._label()}: more than a")
-        sheet.text(0, LARGE + 104, "tenth as bright as the brightest")
+        sheet.text(0, LARGE + 82, f"□ counts as {self._label()}: a pixel over")
+        sheet.text(0, LARGE + 104, "a fifth as strong as the strongest")
         return sheet
 
     def _draw_comparison(self):
         """Set the weight on what is shown beside the untrained models'; list every head's."""
-        sheet = Sheet(400, 132 + (72 + 38 * self._n_layers) * self.every)
+        sheet = Sheet(400, 138 + (94 + 38 * self._n_layers) * self.every)
         trained, *random = self.numbers["parts"][:, self.layer - 1, self.head].tolist()
+        left, percent = 96, 2.5  # pixels
         sheet.text(0, 18, f"Weight on the {self._label()}", bold=True)
-        sheet.rect(0, 32, 400, 24, PALE)
-        sheet.rect(0, 32, 4 * trained, 24, BLUE)
-        end, side, ink = (8, "start", BLUE) if trained < 60 else (-8, "end", "white")
-        sheet.text(4 * trained + end, 50, f"{trained}% trained", ink, anchor=side, bold=True)
-        for share in random:
-            sheet.dot(4 * share, 74, 5, ORANGE, "white", 1)
-        even = 400 * self.numbers["even"]
-        sheet.line(even, 28, even, 86, INK, 2)
-        sheet.text(0, 108, f"● {RANDOM} untrained models", ORANGE)
-        sheet.text(400, 108, "│ even weights", anchor="end")
+        median = self._median(self.layer, self.head)
+        for y, words, part, ink in (32, "trained", trained, BLUE), (60, "untrained", median, GREY):
+            on = self.untrained == (ink == GREY)
+            sheet.text(0, y + 17, words, ink, bold=on)
+            sheet.rect(left, y, 100 * percent, 24, PALE)
+            sheet.rect(left, y, part * percent, 24, ink, opacity=1 if ink == BLUE else 0.4)
+            sheet.text(400, y + 17, f"{part}%", ink, anchor="end", bold=on)
+        for i, part in enumerate(random):
+            middle = i == RANDOM // 2
+            sheet.dot(left + part * percent, 72, 5 + middle, ORANGE, INK if middle else "white")
+        even = left + 100 * percent * self.numbers["even"]
+        sheet.line(even, 26, even, 88, INK, 2)
+        sheet.text(0, 108, f"● {RANDOM} untrained models, median ringed", ORANGE)
+        sheet.text(0, 130, "│ if all weights were equal")
         if self.every:
-            self._draw_heads(sheet, 152)
+            self._draw_heads(sheet, 160)
         return sheet
 
     def _draw_heads(self, sheet, y):
         """Draw the percentage of every head in every layer, to press."""
-        sheet.text(0, y, "Head", GREY)
-        columns = [(i, i + 1, 42, 80 + 44 * i) for i in range(self._n_heads)]
-        x = 80 + 44 * self._n_heads
+        sheet.text(0, y, "in %", GREY)
+        columns = [(i, i + 1, 44, 72 + 46 * i) for i in range(self._n_heads)]
+        x = 72 + 46 * self._n_heads
         columns += (AVERAGE, "mean", 56, x), (ROLLOUT, "rollout", 76, x + 58)
         for _, name, wide, x in columns:
             sheet.text(x + wide / 2, y, name, GREY, anchor="middle")
@@ -335,11 +346,20 @@ class PatchAttention(Explorer):
             sheet.text(0, top + 24, f"Layer {layer}", GREY)
             for head, _, wide, x in columns:
                 part, *_, way = self._against(layer, head)
+                if self.untrained:
+                    part, way = self._median(layer, head), ""
                 on = (layer, head) == (self.layer, self.head)
                 fill, ink = {"↑": (BLUE, "white"), "↓": (GREY, "white")}.get(way, (PALE, INK))
                 sheet.rect(x, top, wide, 36, fill, ORANGE if on else None, 4)
                 sheet.text(x + wide / 2, top + 24, f"{part}{way}", ink, anchor="middle", bold=on)
                 words = f"{self._named_head(layer, head)}: {part}% {way}"
                 sheet.target(x, top, wide, 36, words, layer=layer, head=head)
-        low = y + 30 + 38 * self._n_layers
-        sheet.text(0, low, "↑ ↓ outside all 20 (by chance: 1 in 10)", GREY)
+        low, cells = y + 30 + 38 * self._n_layers, self._n_layers * len(columns)
+        words = "the median of the 20 untrained models", "in each head"
+        if not self.untrained:
+            # Each of 21 alike models is as likely as another to have the least, or the most.
+            chance = round(cells * 2 / (RANDOM + 1))
+            words = (f"↑ ↓ outside all {RANDOM} untrained models:",
+                     f"by chance about {chance} of {cells}")  # fmt: skip
+        for i, line in enumerate(words):
+            sheet.text(0, low + 22 * i, line, GREY)
