@@ -539,12 +539,11 @@ def _mixed(scene, step, moment):
     if joined:
         scene.text("context", middle, top - 6, "context c", "result", bold=True, when=(0.5, 0.7))
         for k, value in enumerate(step["context"][FOUR].tolist()):
-            scene.text(f"mixed {k}", middle, top + 27 * k + 18, number(value), when=(0.5, 0.6))
+            scene.text(f"mixed {k}", middle, top + 27 * k + 18, number(value), when=(0.45, 0.58))
     if moment in (10, 11):
-        late = {"when": (0, 0.15) if joined else (0.5, 0.65)}
         for k, words in enumerate(step["work"][: moment - 8]):
             scene.text(f"work {k}", 264, top + 18 + 27 * k, words, [*OWN.values(), "result"][k],
-                       anchor="start", bold=True, room=210, **late)  # fmt: skip
+                       anchor="start", bold=True, room=210, when=(0.5, 0.65))  # fmt: skip
 
 
 def _next(scene):

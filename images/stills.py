@@ -360,19 +360,16 @@ def beam_tree():
     }
     sheet = Sheet(WIDE, 400)
     token(sheet, 90, 200, "<bos>", GREY)
-    first = sorted(tree[""], key=tree[""].get, reverse=True)
+    heights = {word: 90 + 140 * i for i, word in enumerate(tree[""])}
     scores = {(w,): math.log(p) for w, p in tree[""].items()}
     kept = set(sorted(scores, key=scores.get, reverse=True)[:2])
     second = {(a, b): scores[(a,)] + math.log(p) for (a,) in kept for b, p in tree[a].items()}
     best = set(sorted(second, key=second.get, reverse=True)[:2])
-    ends = {}
-    for i, word in enumerate(first):
-        y, on = 90 + 140 * i, (word,) in kept
-        _branch(sheet, (138, 200), (312, y), word, scores[(word,)], on)
-        ends[(word,)] = y
-    for place, path in enumerate(sorted(second, key=lambda p: (first.index(p[0]), -second[p]))):
+    for word, y in heights.items():
+        _branch(sheet, (138, 200), (312, y), word, scores[(word,)], (word,) in kept)
+    for place, path in enumerate(sorted(second, key=lambda p: (heights[p[0]], -second[p]))):
         y, on = 50 + 62 * place, path in best
-        _branch(sheet, (504, ends[path[:1]]), (640, y), path[1], second[path], on)
+        _branch(sheet, (504, heights[path[0]]), (640, y), path[1], second[path], on)
     sheet.text(20, 28, "numbers: sums of log-probabilities; the two best of all stay", GREY)
     return sheet
 

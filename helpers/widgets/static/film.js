@@ -1,7 +1,8 @@
 // The player of all films: play, pause, a step back or forward, any moment, three speeds, and keys.
 // Where no motion is wanted, one scene follows the other without movement.
 
-import { SVG, Stage, clamped, lowered } from "./film_stage.js";
+import { Stage, clamped } from "./film_stage.js";
+import { lowered, make, shape } from "./page.js";
 
 const ICONS = {
   back: ["Back one step", "M5 4h3v16H5zM20 4v16L9 12z"],
@@ -13,23 +14,12 @@ const ICONS = {
 const SMALLEST = 12; // pixels on the page: the height of letters in the picture
 const STILL = "(prefers-reduced-motion: reduce)";
 
-const made = (tag, attributes, ...children) => filled(document.createElement(tag), attributes, children);
-const drawn = (tag, attributes, ...children) => filled(document.createElementNS(SVG, tag), attributes, children);
-
-const subscript = (letter) => made("sub", {}, letter);
-
-function filled(el, attributes, children) {
-  for (const [name, value] of Object.entries(attributes)) el.setAttribute(name, value);
-  el.append(...children);
-  return el;
-}
-
 function dress(button, icon) {
   const [label, path] = ICONS[icon];
   if (button.getAttribute("aria-label") === label) return;
   button.setAttribute("aria-label", label);
   button.title = label;
-  button.replaceChildren(drawn("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, drawn("path", { d: path })));
+  button.replaceChildren(shape("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, shape("path", { d: path })));
 }
 
 // Where a moment lies: the scene, and how far its movement has gone.
@@ -52,16 +42,15 @@ class Player {
     Object.assign(this, { film, time: 0, playing: false, until: Infinity });
     this.end = done(film.scenes, film.scenes.length - 1);
     const box = `0 0 ${film.width} ${film.height}`;
-    const svg = drawn("svg", { viewBox: box, role: "img", "aria-label": film.alt, tabindex: 0 });
+    const svg = shape("svg", { viewBox: box, role: "img", "aria-label": film.alt, tabindex: 0 });
     this.stage = new Stage(svg, film);
-    this.caption = made("span", { "aria-live": "polite" });
+    this.caption = make("span", { "aria-live": "polite" });
     // The longest caption decides how much room all have, so that nothing jumps.
-    const room = film.scenes.map((scene) =>
-      made("span", { class: "film-room", "aria-hidden": "true" }, ...lowered(scene.caption, subscript)),
-    );
-    const words = made("p", { class: "film-caption" }, ...room, this.caption);
-    const seen = made("div", { class: "film-stage" }, svg);
-    this.root = made("div", { class: "film-player", role: "group", "aria-label": "Film" }, seen, words, this.bar());
+    const hidden = { class: "film-room", "aria-hidden": "true" };
+    const room = film.scenes.map((scene) => make("span", hidden, ...lowered(scene.caption)));
+    const words = make("p", { class: "film-caption" }, ...room, this.caption);
+    const seen = make("div", { class: "film-stage" }, svg);
+    this.root = make("div", { class: "film-player", role: "group", "aria-label": "Film" }, seen, words, this.bar());
     this.root.setAttribute("data-lm-suppress-shortcuts", ""); // JupyterLab leaves its keys alone
     this.root.addEventListener("keydown", (event) => this.key(event));
     svg.addEventListener("click", () => {
@@ -81,21 +70,21 @@ class Player {
   }
 
   bar() {
-    [this.back, this.button, this.on] = [0, 1, 2].map(() => made("button", { type: "button" }));
+    [this.back, this.button, this.on] = [0, 1, 2].map(() => make("button", { type: "button" }));
     dress(this.back, "back");
     dress(this.on, "on");
     this.back.onclick = () => this.step(-1);
     this.button.onclick = () => this.toggle();
     this.on.onclick = () => this.step(1);
     const range = { type: "range", min: 0, max: this.end, step: "any" };
-    this.slider = made("input", { ...range, "aria-label": "Moment of the film" });
+    this.slider = make("input", { ...range, "aria-label": "Moment of the film" });
     this.slider.oninput = () => this.pause(Number(this.slider.value));
-    this.count = made("span", { class: "film-count", "aria-hidden": "true" });
-    this.speed = made("select", { "aria-label": "Speed" });
+    this.count = make("span", { class: "film-count", "aria-hidden": "true" });
+    this.speed = make("select", { "aria-label": "Speed" });
     for (const speed of [0.5, 1, 2])
-      this.speed.append(made("option", { value: speed }, `${speed === 0.5 ? "½" : speed}×`));
+      this.speed.append(make("option", { value: speed }, `${speed === 0.5 ? "½" : speed}×`));
     this.speed.value = "1";
-    return made("div", { class: "film-bar" }, this.back, this.button, this.on, this.slider, this.count, this.speed);
+    return make("div", { class: "film-bar" }, this.back, this.button, this.on, this.slider, this.count, this.speed);
   }
 
   show(time) {
@@ -104,7 +93,7 @@ class Player {
     const { index, share } = momentAt(scenes, this.time);
     const still = matchMedia(STILL).matches || !(this.time || this.playing); // a film that waits shows its first scene whole
     this.stage.draw(index, still ? 1 : share);
-    if (this.said !== index) this.caption.replaceChildren(...lowered(scenes[(this.said = index)].caption, subscript));
+    if (this.said !== index) this.caption.replaceChildren(...lowered(scenes[(this.said = index)].caption));
     this.slider.value = this.time;
     this.slider.style.setProperty("--done", `${(100 * this.time) / this.end}%`);
     this.slider.setAttribute("aria-valuetext", `Step ${index + 1} of ${scenes.length}`);

@@ -1,16 +1,14 @@
 // The stage of a film: named shapes, each somewhere between where it was and where it goes.
 
-export const SVG = "http://www.w3.org/2000/svg";
+import { lowered, shape } from "./page.js";
+
 const TAGS = { arrow: "path", line: "polyline" };
 const GONE = { opacity: 0 };
 
 export const eased = (share) => (share < 0.5 ? 4 * share ** 3 : 1 - (2 - 2 * share) ** 3 / 2);
 export const clamped = (share) => Math.min(1, Math.max(0, share));
 
-// Words with subscripts: W_Q is W and a lowered Q.
-export const lowered = (words, lower) => words.split(/_(\w)/).map((part, i) => (i % 2 ? lower(part) : part));
-const LOWER = "font-size: 75%; baseline-shift: -20%";
-const sub = (textContent) => Object.assign(document.createElementNS(SVG, "tspan"), { textContent, style: LOWER });
+const LOWER = { style: "font-size: 75%; baseline-shift: -20%" };
 
 // A colour is a name of the style sheet's, or two of them and how much of the second.
 const paint = (colour) => {
@@ -91,7 +89,8 @@ const PUT = {
     el.setAttribute("x", s.x);
     el.setAttribute("y", s.y + 0.35 * (size - s.size)); // about the same middle
     el.setAttribute("transform", `rotate(${s.turn ?? 0} ${s.x} ${s.y})`);
-    if (el.said !== s.text) el.replaceChildren(...lowered((el.said = s.text), sub));
+    if (el.said !== s.text)
+      el.replaceChildren(...lowered((el.said = s.text), (letter) => shape("tspan", LOWER, letter)));
     el.style.cssText = `font-size: ${size}px; font-weight: ${s.bold && size === s.size ? 700 : 400}; text-anchor: ${s.anchor}`;
     el.removeAttribute("textLength");
     if (size === s.size) return;
@@ -119,7 +118,7 @@ export class Stage {
     if (index !== this.shown) {
       const before = index ? this.scenes[index - 1].shapes : standing(this.scenes[0].shapes);
       this.ways = waysBetween(before, this.scenes[index].shapes);
-      for (const way of this.ways) way.el = document.createElementNS(SVG, TAGS[way.to.kind] || way.to.kind);
+      for (const way of this.ways) way.el = shape(TAGS[way.to.kind] || way.to.kind);
       this.svg.replaceChildren(...this.ways.map((way) => way.el));
       this.shown = index;
     }

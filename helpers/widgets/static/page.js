@@ -21,8 +21,8 @@ function fill(element, properties, children) {
 }
 
 // Words with subscripts: W_Q is W and a lowered Q.
-export const lowered = (words) =>
-  words.split(/(?<=W)_([QKVO])/).map((part, i) => (i % 2 ? make("sub", {}, part) : part));
+export const lowered = (words, lower = (letter) => make("sub", {}, letter)) =>
+  words.split(/(?<=W)_([QKVO])/).map((part, i) => (i % 2 ? lower(part) : part));
 
 // JupyterLab, Notebook 7 and exported HTML; VS Code; Colab; else what the system prefers.
 export function isDark() {
