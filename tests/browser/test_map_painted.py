@@ -886,26 +886,41 @@ def test_in_jupyterlab_a_wrong_word_in_the_reference_costs(open_notebook):
     field = page.get_by_label("Reference translation")
     enter(field, "A purple dog runs.")
     words = page.locator(".mm-words")
-    costs = re.compile("^“purple” costs −ln.* the most of the 6 rows.*Fed “purple”")
+    costs = re.compile("^“purple” costs −ln.* the most of all rows.*Fed “purple”")
     expect(words).to_contain_text(costs)
-    page.get_by_label("Step of the computation").fill("17")
-    expect(words).to_contain_text("Every row is scored, and their mean, the loss, is 3.75 nats")
+    steps = page.get_by_label("Step of the computation")
+    steps.fill("9")  # in training all rows go through the decoder at once
+    expect(words).to_contain_text("Decoder layer 1: the decoder reads the reference, all 6 rows")
+    losses = page.get_by_role("button", name=re.compile("^The loss of row"))
+    expect(losses).to_have_count(6)
+    steps.fill(steps.get_attribute("max"))
+    expect(words).to_contain_text("Their mean, the loss, is 3.75 nats")
     open_(page, "^Take the tour")
+    expect(page.get_by_role("button", name="Show only loss")).to_have_count(0)
     open_(page, "^Leave")
     expect(words).to_contain_text(costs)  # and no translation
+    page.wait_for_timeout(600)  # the frame glides
+    frame = page.locator(".mm-frame").bounding_box()
+    for row in losses.all():  # the whole chart is in view, and so is what changes the reference
+        box = row.bounding_box()
+        assert frame["y"] <= box["y"] < box["y"] + box["height"] <= frame["y"] + frame["height"]
+    field_box, foot = field.bounding_box(), page.locator(".mm-foot").bounding_box()
+    assert field_box["y"] + field_box["height"] <= foot["y"]
     page.get_by_role("button", name=re.compile("^The loss of row 2, “purple”")).press("Enter")
     expect(words).to_contain_text("This row is scored on the reference: “purple” costs")
-    page.get_by_label("Temperature").fill("2")
-    expect(words).to_contain_text("The loss always takes p at temperature 1; at 2.0")
+    expect(page.get_by_label("Temperature")).to_be_hidden()  # a loss takes p at temperature 1
     open_(page, "^“black”, .*: score it instead")
     expect(field).to_have_value("A black dog runs.")
-    expect(words).to_contain_text("down from")
+    told = r"^“black” costs −ln[^.]*[.][0-9]+ = [0-9.]+ nats.*down from"  # the row that is framed
+    expect(words).to_contain_text(re.compile(told))
     enter(field, "")
     expect(words).to_contain_text("Without a reference, the model’s own is scored.")
     expect(field).to_have_value("A black dog runs through the snow with a stick.")
     open_(page, "^Try “cat” for “dog”")
     expect(field).to_have_value("A black cat runs through the snow with a stick.")
     expect(words).to_contain_text("“cat” costs −ln")
+    open_(page, "^Back to the model’s own")
+    expect(field).to_have_value("A black dog runs through the snow with a stick.")
     # A score's parts open at their beginning, though the focus lies below it.
     for name in ("One number", "Why this weight?"):
         page.get_by_role("button", name=name, exact=True).press("Enter")

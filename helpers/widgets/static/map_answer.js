@@ -35,17 +35,18 @@ export function answer(scene, model, stack, m, rows, row) {
   const hot = ["next token at temperature", "next token, T =", "next, T =", "T ="];
   const next =
     model.shown === 1 || scene.slot ? ["next token"] : hot.map((words) => `${words} ${model.shown.toFixed(1)}`);
-  const heading = classes ? "class" : fitting(losses ? (model.pushes ? PUSH : LOSS) : next, width / 1.1);
+  const lost = losses && lossesOf(model);
+  const mean = lost && m.narrow ? ["loss, the mean: ", "loss: "].map((one) => one + number(lost.mean)) : [];
+  const heading = classes ? "class" : fitting(losses ? (model.pushes ? PUSH : [...mean, ...LOSS]) : next, width / 1.1);
   const [from, align] = width < 84 ? [right, "right"] : [left, "left"];
   scene.label(heading, from, top - 11, { size: 13, weight: 600, align });
   // Written next, or the likeliest.
   const chosen = found.find(({ drawn }) => drawn) || found[0];
   const bar = width - textWidth(">99.9%", 12) - 8;
-  const lost = losses && lossesOf(model, rows);
   scene.paint((p) => {
     p.strips(stack.output, x, top, strip, m.pitch, { rows });
     p.box(x - 2, y0 - m.pitch / 2, strip + 4, m.pitch, { edge: p.theme.query, line: 2, radius: 3 });
-    if (losses) return lossRows(p, lost, (r) => lossY(r < rows ? r : stack.n), m.pitch, left, width, model, m.chips);
+    if (losses) return lossRows(p, lost, lossY, m.pitch, left, width, model, m.chips);
     found.forEach((one, i) => {
       const { token, share, drawn, mark } = one;
       const y = first + (i + 0.5) * pitch;
@@ -76,14 +77,11 @@ export function answer(scene, model, stack, m, rows, row) {
   const chip = (r) => m.chips.rects[r].map((at, i) => at + (i === 1 ? under : 0));
   const line = (r) => [left, lossY(r) - m.pitch / 2, width, m.pitch];
   scene.lossRows = (r) => (m.chips && r < stack.n ? [line(r), chip(r)] : [line(r)]);
-  // The reference is known from the start; what its tokens cost comes row by row, and then the mean.
   for (const [r, token] of (losses ? model.written : []).entries()) {
     const rect = scene.lossRows(r).pop();
     const [x0, y1] = [rect[0] + 4, rect[1] + rect[3] / 2 + 0.5];
-    const size = m.chips ? 13 : clamp(m.pitch - 2, 9, 13);
-    const color = r < rows ? "ink" : "muted";
-    scene.label(spelt(token), x0, y1, { size, color, weight: r === row ? 650 : 400, most: width - 42 });
-    if (r >= rows) continue;
+    const size = m.chips ? 13 : clamp(m.pitch, 9, 13);
+    scene.label(spelt(token), x0, y1, { size, weight: r === row ? 650 : 400, most: width - 42 });
     if (m.chips) chipOf(scene, lost.found[r], rect, lost, model.pushes, r === row);
     const name = `The loss of row ${r + 1}, “${token}”: open its distribution`;
     const tip = [model.pushes ? lost.found[r].pushes : lost.found[r].says, "click to see its distribution"];
@@ -105,9 +103,9 @@ export function answer(scene, model, stack, m, rows, row) {
   scene.button([x, top - ABOVE - 4, m.width - x, ABOVE + 4 + deep], name, { go: `${stack.name}/output` }, tip);
 }
 
-// What each row loses on the reference's token, and the mean over the rows: once all are read, the loss.
-export function lossesOf({ written, candidates, drawn }, rows = written.length) {
-  const found = written.slice(0, rows).map((token, row) => {
+// What each row loses on the reference's token, and the mean over the rows, the loss.
+export function lossesOf({ written, candidates, drawn }) {
+  const found = written.map((token, row) => {
     const [, , share, rank] = candidates[row][drawn[row]];
     const loss = -Math.log(share);
     const formula = `−ln\u00a0${share < 0.1 ? share.toPrecision(3) : share.toFixed(3)} = ${number(loss)}`;
@@ -119,13 +117,17 @@ export function lossesOf({ written, candidates, drawn }, rows = written.length) 
     return { token, rank, loss, share, formula, pushes, says: `“${token}” costs ${formula} nats${place}${fed}` };
   });
   const losses = found.map(({ loss }) => loss);
-  const mean = losses.reduce((sum, loss) => sum + loss, 0) / rows;
-  return { found, mean, most: losses.indexOf(Math.max(...losses)), done: rows === written.length };
+  const mean = losses.reduce((sum, loss) => sum + loss, 0) / losses.length;
+  return { found, mean, most: losses.indexOf(Math.max(...losses)) };
 }
 
-// Of the losses the row that the words tell of.
-export const toldRow = ({ tour, stop, here, scene, current }) =>
-  (tour[stop]?.parts || [here]).includes("loss") && scene.lossRows?.(current);
+// The losses from their heading on, or down to the row that the words tell of.
+export function toldRow({ tour, stop, trace, scene, current, frame }) {
+  if (!trace.scored || !scene.lossRows || tour[stop]?.back) return null;
+  const [[x, y, wide, high]] = scene.lossRows(current);
+  const from = Math.max(scene.parts.loss[0][1] - 20, y + high - frame.clientHeight);
+  return [[x, from, wide, frame.clientHeight]];
+}
 
 // Rows too close for names have them below the stack, in lines like the sentence itself.
 export function chipsOf({ written }, width) {
@@ -153,13 +155,13 @@ function chipOf(scene, { loss, share, rank }, [x, y, wide, high], { most, found 
 
 // One scale for every reference, so that a wrong word is seen to cost more; a mark where a model stands
 // that knows nothing: it gives each token the same p. Or how far each logit is pushed.
-function lossRows(p, { found, mean, done }, y, pitch, x, width, { vocabulary, pushes }, chips) {
+function lossRows(p, { found, mean }, y, pitch, x, width, { vocabulary, pushes }, chips) {
   const blind = pushes || !vocabulary ? 0 : Math.log(vocabulary);
   const most = pushes ? 1 : Math.max(blind ? 1.1 * blind : 12, ...found.map(({ loss }) => loss));
   const at = (loss) => (width * loss) / most;
-  const size = clamp(pitch - 2, 9, 13);
+  const size = clamp(pitch, 9, 13);
   const high = clamp(pitch - 4, Math.min(6, pitch - 1), 18);
-  const all = done ? [`mean of ${found.length} rows = loss`, "mean = loss", "mean"] : ["mean so far", "mean"];
+  const all = [`mean of ${found.length} rows = loss`, "mean = loss", "mean"];
   const end = { token: "", loss: mean, formula: number(mean) };
   (pushes ? found : [...found, end]).forEach(({ token, loss, share, rank, formula }, row) => {
     const last = row === found.length;

@@ -9,7 +9,6 @@ import { wrongWord } from "./map_language.js";
 import { withoutOf } from "./map_without.js";
 import { marksIn, shorten } from "./text.js";
 
-const HIDDEN = { hidden: true };
 const DEPTHS = ["Model", "Layer", "Head", "One number"];
 
 export class Bars {
@@ -80,11 +79,13 @@ export class Bars {
   // What softmax and choice are set to; null where there is nothing to set.
   setDials() {
     const { trace, model } = this.view;
-    const temperature = model.get("temperature");
-    trace.shown = trace.sums && !trace.scored ? temperature : 1;
+    // A loss takes p at temperature 1.
+    const heats = trace.sums && !trace.scored;
+    const temperature = trace.scored ? 1 : model.get("temperature");
+    trace.shown = heats ? temperature : 1;
     this.heat.value = temperature;
     this.degrees.textContent = temperature.toFixed(1);
-    this.warmth.hidden = !trace.sums;
+    this.warmth.hidden = !heats;
     this.warmth.firstChild.textContent = this.view.place ? "Temperature" : "T";
     const { chosen = [], written } = trace;
     this.undo.hidden = !chosen.length || !model.send || !this.view.place;
@@ -119,10 +120,11 @@ export class Bars {
     this.refer.hidden = !this.view.scores || (place && !place.endsWith("output"));
     if (this.referred !== trace) {
       this.wanted.value = sentenceOf(trace.written);
-      Object.assign(this.attempt, wrongWord(this.wanted.value), model.get("reference") && this.view.lost && HIDDEN);
+      const own = { textContent: "Back to the model’s own", value: "", hidden: false };
+      Object.assign(this.attempt, model.get("reference") ? own : wrongWord(this.wanted.value));
     }
     this.referred = trace;
-    this.badge.hidden = !here || Boolean(place);
+    this.badge.hidden = !here || Boolean(place) || this.view.stop >= 0;
     const [words, name] = model.get("everything")
       ? [`Show only ${named(here)}`, `Light only what this lesson builds: ${named(here)}`]
       : [`You are here: ${named(here)} ✕`, `You are here: ${named(here)}. Light the whole model`];
@@ -204,6 +206,7 @@ export class Bars {
   atRest() {
     const { kind, encoder, decoder, written, candidates } = this.view.trace;
     const { here, tour } = this.view;
+    if (this.view.trace.scored) return this.view.costs();
     if (here) {
       const told = tour.find(({ parts = [] }) => parts.includes(here));
       return told ? told.text : `This lesson builds what is lit: ${named(here)}. Click on it to open it.`;
@@ -229,7 +232,6 @@ export class Bars {
       const more = `${kind === "GPT" && this.view.scene.slot ? "T is the temperature. " : ""}${marks ? `${marks}.` : striped}`;
       return `Start at the blue frame: ${what} Bands show which tokens attention collects from; press one to follow it. ${more}`;
     }
-    if (this.view.trace.scored) return this.view.costs();
     if (encoder && decoder)
       return `Translation: “${shorten(sentenceOf(written), 170)}” Press play to see it written, or click on any layer or token.`;
     return `${kind === "GPT" && this.view.rows > this.view.trace.given ? "The model has written the blue tokens. " : ""}Click on a layer to open it, or on a ${kind === "ViT" ? "patch" : "token"} to follow it through the model.`;

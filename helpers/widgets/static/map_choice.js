@@ -27,7 +27,8 @@ export const choosing = {
   },
   choose(rank) {
     const { current, trace } = this;
-    if (this.scores) return this.score(sentenceOf(trace.written.with(current, trace.candidates[current][rank][0])));
+    const other = () => sentenceOf(trace.written.with(current, trace.candidates[current][rank][0]));
+    if (this.scores) return this.score(other(), this.follow);
     if (trace.image) return this.look(rank);
     const earlier = this.model.get("chosen").filter(([row]) => row < current);
     const again = this.model.get("chosen").some(([row, one]) => row === current && one === rank);
@@ -66,16 +67,20 @@ export const choosing = {
     this.set({ ...changes, beat: -1 });
   },
   // Another reference: its tokens are scored, and read, whatever the model would write.
-  score(reference) {
+  score(reference, follow = "") {
     this.pause();
     this.choosing = reference !== this.model.get("reference");
     this.lost = lossesOf(this.trace);
     if (!reference) this.bars.wanted.value = sentenceOf(this.trace.written);
+    this.set({ reference, beat: -1, follow });
     this.hear(this.choosing ? "The model is scoring it …" : this.model.get("_refused") || this.costs());
-    this.set({ reference, beat: -1 });
   },
   costs() {
     const { found, mean, most } = lossesOf(this.trace);
+    // The words are about the row that is framed.
+    const [name, row] = this.follow.split(":");
+    const told = name === "decoder" && row < found.length ? Number(row) : most;
+    const mostly = told === most ? ", the most of all rows" : "";
     const was = this.lost || { found, mean };
     const [now, before] = [number(mean), number(was.mean)];
     const change = now === before ? "" : `, ${mean > was.mean ? "up" : "down"} from ${before}`;
@@ -86,11 +91,11 @@ export const choosing = {
     const [one, other] = next && next.token === once?.token ? [number(next.loss), number(once.loss)] : [];
     const then = `Fed “${wrong?.token}”, the next row, “${next?.token}”, costs ${one} instead of ${other}.`;
     const more = this.lost ? (one === other ? "" : ` ${then}`) : " Press a row to see what the model expected.";
-    return `${own}${found[most].says}, the most of the ${found.length} rows. Their mean, the loss, is ${now}${change}.${more}`;
+    return `${own}${found[told].says}${mostly}. The mean of the ${found.length} rows, the loss, is ${now}${change}.${more}`;
   },
   goesOn() {
     this.choosing = false;
-    if (this.scores) return this.hear(this.costs());
+    if (this.scores) return this.bring(this.hear(this.costs()));
     if (this.trace.recurrent) return this.hear("");
     const { written, chosen, given, whole, drawnAt } = this.trace;
     // What changed stands in the words' place.

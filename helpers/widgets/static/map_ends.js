@@ -115,8 +115,8 @@ export function outputScene(model, where, width, room, row, dials) {
   const slim = width < 440;
   const left = slim ? 58 : clamp(width * 0.17, 70, 170);
   // The slider has a line of its own.
-  const head = dials ? 38 : 0;
-  if (dials) scene.slot = [Math.min(left - 6, 4), 4, width - 8];
+  const head = dials && !model.scored ? 38 : 0;
+  if (head) scene.slot = [Math.min(left - 6, 4), 4, width - 8];
   const top = 56 + head;
   // Below the likeliest one bar for all the others, as far as their sum is known.
   const sum = found.reduce((a, { share }) => a + share, 0);
@@ -176,8 +176,7 @@ export function outputScene(model, where, width, room, row, dials) {
     });
   });
   const among = classes ? "class" : "token of the vocabulary";
-  const whose = classes ? stack.tokens[0] : `“${stack.tokens[row]}”`;
-  scene.note(fitting([`${whose}, last layer`, whose], left - 20, 12), 0, y0 - 26, "left", left - 20);
+  scene.note(fitting(["last layer’s vector", "last layer", "vector"], left - 20, 12), 0, y0 - 26, "left", left - 20);
   const hot = dials && dials.temperature !== 1;
   const size = slim ? 14 : 16;
   const align = slim ? "right" : "left";
@@ -221,7 +220,7 @@ export function outputScene(model, where, width, room, row, dials) {
   scene.hint = classes
     ? `The class token’s vector alone decides. The other vectors of the last layer aren’t used. ${model.aim}`
     : model.scored
-      ? `This row is scored on the reference: ${lossesOf(model).found[row].says}.${hot ? ` The loss always takes p at temperature 1; at ${dials.temperature.toFixed(1)} it would be ${percent(chosen.share)}.` : ring ? " Press another token to score that instead." : ""}`
+      ? `This row is scored on the reference: ${lossesOf(model).found[row].says}.${ring ? " Press another token to score that instead." : ""}`
       : `${hot ? `At temperature ${dials.temperature.toFixed(1)}, ${rest}.` : `The ten likeliest tokens after “${stack.tokens[row]}”.`}${cut} ${ring ? "Press another one, and the model goes on from that instead." : model.kind === "GPT" ? "What is drawn becomes the next input." : "What is written next becomes the decoder’s next input."} ${said(found.map((one) => one.token))}`;
   return scene;
 }

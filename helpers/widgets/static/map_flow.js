@@ -100,17 +100,14 @@ export function wholeBeats(scene, model) {
     else scene.beat(`${name}: the same two steps, with weights of its own.`, ...parts.map(([, rect]) => rect));
   });
   if (encoder) encoderDone(scene, model);
+  if (model.scored) return scoredRows(scene, model);
   if (encoder && decoder) decoderLayers(scene, model);
   for (let row = model.given - 1; decoder && row < decoder.n; row++) {
     const rects = rowOfStack(scene, decoder, row);
     for (const words of encoder ? [writes(model, row)] : [mayFollow(model, row), follows(model, row)]) {
       scene.beat(words, ...(encoder && row < model.given ? rects[rects.length - 1] : rects.flat()));
       Object.assign(scene.beats[scene.beats.length - 1], {
-        // A row's loss stays where it is; the mean and the likeliest tokens change.
-        now: [
-          ...(model.scored ? [decoder.n, row].flatMap(scene.lossRows) : [scene.output]),
-          ...nextOf(scene, decoder, row),
-        ],
+        now: [scene.output, ...nextOf(scene, decoder, row)],
         follow: `decoder:${row}`,
       });
     }
@@ -201,6 +198,24 @@ function decoderLayers(scene, { encoder, decoder, given }) {
   });
 }
 
+// The reference is known, so all rows go through a layer at once, and then each is scored.
+function scoredRows(scene, model) {
+  const { measures: m } = scene;
+  const { blocks, layers, n } = model.decoder;
+  const block = (i, from, to) => [from, blocks[m.narrow ? i : 0].top - 3, to - from, n * m.pitch + 6];
+  layers.forEach((sublayers, i) => {
+    const rects = m.narrow ? [block(i + 1, 0, m.width)] : [block(0, i ? layers[i - 1].end : 0, sublayers.end)];
+    if (m.narrow && !i) rects.unshift(block(0, 0, m.width));
+    const words = i
+      ? "the same for all rows at once, with its own weights"
+      : `the decoder reads the reference, all ${n} rows at once. Each attends to itself and to the rows above it, then to the source`;
+    scene.beat(`Decoder layer ${i + 1}: ${words}.`, ...rects);
+  });
+  const costs = `Each of the ${n} rows costs −ln p of the reference’s next token`;
+  const last = block(blocks.length - 1, m.narrow ? 0 : layers[layers.length - 1].end, m.width);
+  scene.beat(`${costs}. Their mean, the loss, is ${number(lossesOf(model).mean)} nats.`, last, ...scene.parts.loss);
+}
+
 function encoderDone(scene, { encoder, decoder, candidates }) {
   const { measures: m } = scene;
   if (encoder.answers)
@@ -224,12 +239,6 @@ function writes(model, row) {
   const said = row ? `“${tokens[row]}” is read as well` : `The decoder starts from “${tokens[0]}”`;
   const { written } = model;
   const all = sentenceOf(written.slice(0, row + 1));
-  if (model.scored) {
-    const { found, mean, done } = lossesOf(model, row + 1);
-    const forced = row ? "" : " (training computes all rows at once)";
-    const sum = done ? `. Every row is scored, and their mean, the loss, is ${number(mean)} nats` : forced;
-    return `${said}, and the reference’s “${written[row]}” costs ${found[row].formula} nats${sum}.`;
-  }
   if (row && written[row] === "<eos>")
     return `“<eos>” is the likeliest next token, so the translation is done: “${shorten(all, 170)}”`;
   return `${said}, and ${best.mark ? "you wrote" : "the likeliest next token is"} “${best.token}”.${row ? ` So far: “${all.length > 90 ? "…" : ""}${all.slice(-90)}”` : ""}`;

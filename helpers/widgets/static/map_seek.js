@@ -24,7 +24,8 @@ export const seeking = {
     const [rect] = now || (rects.length ? rects.slice(-1) : other);
     const middle = rect ? rect[1] + Math.min(rect[3], this.frame.clientHeight) / 2 : 0;
     // Of the next token's scores the row that they come from.
-    const answers = this.trace.encoder && !this.trace.image && this.tour[this.stop]?.parts?.includes("output");
+    const answers =
+      this.trace.encoder && !this.trace.image && !this.trace.scored && this.tour[this.stop]?.parts?.includes("output");
     const [stack, row] = this.place ? [] : (answers ? `decoder:${this.current}` : this.follow).split(":");
     // A followed row stands low, with room for what flows into it from above. A target token's words
     // speak of the last layer.

@@ -26,7 +26,9 @@ export function smallOf(view) {
   // How high it is on a page so wide; 0 where the picture itself shows the whole.
   const show = (width) => {
     const { trace, current, query, rows } = view;
-    small.hidden = width >= NARROW || !whole || Boolean(view.place);
+    // Where losses are, the picture takes the room.
+    const losses = trace.scored && !view.tour[view.stop]?.back;
+    small.hidden = width >= NARROW || !whole || Boolean(view.place) || losses;
     if (small.hidden) return 0;
     const scene = sceneOf(trace, "", WIDE, rows, {
       current,

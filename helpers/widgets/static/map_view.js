@@ -103,6 +103,7 @@ class MapView {
     const { trace } = this;
     const decoder = trace.recurrent ? { n: trace.tokens.length } : trace.decoder;
     if (!decoder) return 0;
+    if (trace.scored) return decoder.n;
     const given = trace.given || 1;
     const within = (rows) => Math.max(given, Math.min(decoder.n, rows));
     if (this.beat >= 0 && !this.place) return within(rowAt(trace, this.beat));
@@ -121,8 +122,7 @@ class MapView {
     const [name, row] = this.follow.split(":");
     if (name === "decoder" && row < this.rows) return Number(row);
     // Of all rows' losses the words tell the largest.
-    const told = this.trace.scored && this.beat < 0 && lossesOf(this.trace);
-    return told && this.rows === told.found.length ? told.most : Math.max(0, this.rows - 1);
+    return this.trace.scored && this.beat < 0 ? lossesOf(this.trace).most : Math.max(0, this.rows - 1);
   }
 
   // Of a picture, whose weights are laid over it: the followed patch's, or the class token's.
@@ -238,7 +238,7 @@ class MapView {
     const { text, parts, habit, answer, losses, pushes, back, plays, ...state } = this.tour[stop] || { stop: -1 };
     const { written = this.before ?? this.model.get("written") } = state;
     this.set({ place: "", follow: "", beat: -1, everything: true, temperature: 1, stop, ...state, written });
-    if (!text) return;
+    if (!text) return this.bring();
     if (back) this.flowBack();
     // One round: what may follow, what is drawn, and the row that the picture then has.
     const drawn = plays && beatAt(this.trace, written + 1);
