@@ -211,19 +211,18 @@ def test_a_sentence_typed_is_translated_and_a_wrong_one_refused(make):
     w.controls["sentence"].value = OTHER
     assert w.svg == good
     w.controls["sentence"].value = "zut"
+    (field,) = [one for one in w._shown["controls"] if one["name"] == "sentence"]
+    assert set(SENTENCE.split()) <= set(field["known"])
+    assert not {"<pad>", "<bos>", "<eos>", "<unk>"} & set(field["known"])
+    w.sentence = " ".join(field["known"][:3])
+    assert not w.controls["sentence"].error
+    trait = "step" if make is rnn else "output_step"
+    w.set_trait(trait, w.controls[trait].max)
+    w.sentence = "."  # a shorter one takes the step back
+    assert getattr(w, trait) <= w.controls[trait].max
     w.reset()
     assert w.sentence == w.controls["sentence"].value == SENTENCE
     assert w.svg == before
-
-
-@pytest.mark.parametrize("make", [rnn, bahdanau])
-def test_a_shorter_sentence_takes_the_step_back(make):
-    w = make()
-    trait = "step" if make is rnn else "output_step"
-    last = w.controls[trait].max
-    w.set_trait(trait, last)
-    w.sentence = "."
-    assert getattr(w, trait) <= w.controls[trait].max <= last
 
 
 def test_bad_arguments_are_named():
@@ -235,16 +234,6 @@ def test_bad_arguments_are_named():
         RNNStepper(model_of("none"), SOURCE, TARGET, "zut .")
     with pytest.raises(TypeError, match="what_is_this"):
         rnn(what_is_this=1)
-
-
-@pytest.mark.parametrize("make", [rnn, bahdanau])
-def test_the_words_that_a_model_knows_are_listed_at_the_field(make):
-    w = make()
-    (field,) = [one for one in w._shown["controls"] if one["name"] == "sentence"]
-    assert set(SENTENCE.split()) <= set(field["known"])
-    assert not {"<pad>", "<bos>", "<eos>", "<unk>"} & set(field["known"])
-    w.sentence = " ".join(field["known"][:3])
-    assert not w.controls["sentence"].error
 
 
 @pytest.mark.parametrize("make", [rnn, bahdanau])

@@ -240,12 +240,12 @@ class PatchAttention(Explorer):
         return words.get(head, f"Layer {layer}, head {head + 1}")
 
     def _against(self, layer, head):
-        """Return the trained model's percentage, the least and the most of the untrained ones."""
-        part, low, *_, high = self.numbers["parts"][:, layer - 1, head].tolist()
+        """Return what percentage is shown, and the untrained models' least and most."""
+        part, *random = self.numbers["parts"][:, layer - 1, head].tolist()
+        low, high = random[0], random[-1]
+        if self.untrained:
+            return random[RANDOM // 2], low, high, ""
         return part, low, high, "↑" if part > high else "↓" if part < low else ""
-
-    def _median(self, layer, head):
-        return self.numbers["parts"][1:, layer - 1, head][RANDOM // 2].item()
 
     def tell(self):
         """Say how much of the weight lies on what is shown, and how much that means."""
@@ -258,7 +258,7 @@ class PatchAttention(Explorer):
                 "↓": ". All put more there, so training probably moved the weight.",
                 "": ", so it’s no sign of training. Try another head."}[way]  # fmt: skip
         if self.untrained:
-            part, named = self._median(self.layer, self.head), f"{named}, untrained"
+            named += ", untrained"
             model = f"That’s the median of {RANDOM} untrained models, which have {low}% to {high}%"
             then = ". Untick “Untrained”: what did training change?"
         elif self.head == ROLLOUT:
@@ -315,8 +315,8 @@ class PatchAttention(Explorer):
         trained, *random = self.numbers["parts"][:, self.layer - 1, self.head].tolist()
         left, percent = 96, 2.5  # pixels
         sheet.text(0, 18, f"Weight on the {self._label()}", bold=True)
-        median = self._median(self.layer, self.head)
-        for y, words, part, ink in (32, "trained", trained, BLUE), (60, "untrained", median, GREY):
+        bars = (32, "trained", trained, BLUE), (60, "untrained", random[RANDOM // 2], GREY)
+        for y, words, part, ink in bars:
             on = self.untrained == (ink == GREY)
             sheet.text(0, y + 17, words, ink, bold=on)
             sheet.rect(left, y, 100 * percent, 24, PALE)
@@ -346,8 +346,6 @@ class PatchAttention(Explorer):
             sheet.text(0, top + 24, f"Layer {layer}", GREY)
             for head, _, wide, x in columns:
                 part, *_, way = self._against(layer, head)
-                if self.untrained:
-                    part, way = self._median(layer, head), ""
                 on = (layer, head) == (self.layer, self.head)
                 fill, ink = {"↑": (BLUE, "white"), "↓": (GREY, "white")}.get(way, (PALE, INK))
                 sheet.rect(x, top, wide, 36, fill, ORANGE if on else None, 4)

@@ -218,10 +218,10 @@ class RNNStepper(SentenceStepper):
         high = max(PITCH * n, BOX[1] + 40)  # of the encoder
         low = TOP + max(PITCH * self.numbers["rows"], high + 14)  # whatever gets through
         sheet, size = Sheet(WIDE, low + 22), len(self.numbers["last"])
-        for x, y, words in (DOWN, 18, "Encoder"), (NECK, 42, "Context"), (OUT, 18, "Decoder"):
-            sheet.text(x, y, words, PURPLE if x == NECK else INK, bold=True)
-        for x, all_of_them in (DOWN, size // 2), (OUT, size):
-            sheet.text(x, 42, f"{EACH} of {all_of_them}", GREY)
+        sheet.text(NECK, 42, "Context", PURPLE, bold=True)
+        for x, words, wide in (DOWN, "Encoder", size // 2), (OUT, "Decoder", size):
+            sheet.text(x, 18, words, bold=True)
+            sheet.text(x, 42, f"{EACH} of {wide}", GREY)
         self._draw_encoder(sheet)
         self._draw_decoder(sheet)
         self._draw_context(sheet, TOP + (high - BOX[1]) / 2)

@@ -17,6 +17,12 @@ from helpers.widgets.attention_view import attention_view
 weights = numpy.full((2, 3, 5, {n}), 1 / {n})
 attention_view({{"one": (weights, None, None), "two": (weights[:, :, :2], None, None)}})
 """
+STEPPER = """
+from helpers.pretrained.toy_models import load_toy
+from helpers.widgets.rnn_stepper import RNNStepper
+gru = load_toy("gru")
+RNNStepper(gru.model, gru.source, gru.target, "la grande fille chante.", kept=128)
+"""
 SCORES = '.ex .handle[aria-label$=" score"]'
 
 
@@ -56,6 +62,30 @@ def test_bars_are_dragged_tapped_and_moved_by_keys(open_notebook):
     wait_for(page, [2, 1, 0.5, 0, -1])
     page.get_by_label("Temperature", exact=True).press("ArrowLeft")  # a step that can be seen
     page.locator(".ex-value", has_text="0.95").wait_for()
+
+
+def test_on_a_phone_a_dragged_control_stays_and_the_list_of_words_closes(open_notebook):
+    page = open_notebook([STEPPER], size=(390, 844))
+    handle, known = page.get_by_role("slider", name="Let through"), page.locator(".ex-known")
+    top = """handle => Math.round(handle.getBoundingClientRect().y
+        - handle.closest(".ex").getBoundingClientRect().y)"""
+    tops = set()
+    for key, kept in ("End", 128), ("Home", 0), ("ArrowRight", 1):
+        handle.press(key)
+        page.locator(".ex text", has_text=f"Let through: {kept} of 128").wait_for()
+        tops.add(handle.evaluate(top))
+    assert len(tops) == 1
+    for leave in (
+        lambda: page.keyboard.press("Escape"),
+        lambda: page.get_by_role("button", name="Start again").click(),
+    ):
+        known.locator("summary").click()
+        assert known.evaluate("list => list.open")
+        page.get_by_role("textbox", name="Sentence").click()  # where they're needed
+        assert known.evaluate("list => list.open")
+        known.locator("summary").focus()
+        leave()
+        assert not known.evaluate("list => list.open")
 
 
 def test_play_runs_to_the_end_and_refusals_stand_at_their_field(open_notebook):
