@@ -236,19 +236,21 @@ def training_and_inference_decoder():
 
 
 def _both(wanted, guessed, losses, own, moment, caption):
-    whole = not moment  # at first both are done, and then they begin again
-    passes = min(max(moment - GIVEN, 0), len(own))
+    now = moment or GIVEN + len(own)  # at first both are done, and then they begin again
+    passes = min(max(now - GIVEN, 0), len(own))
     meant = {LOSS: 2, GIVEN + 3: 2, GIVEN + 4: 3}.get(moment)
-    told = (0, SHIFTED, MASK, LOSS, MEAN, GIVEN, GIVEN + 1, GIVEN + 4, GIVEN + 6)
-    scene = Scene(caption, 3.6 if whole else 1.8, key=moment in told)
-    title = "training: 1 pass" if whole or moment >= PASS else "training"
-    scene.text("title", 3, 18, title, "query", TEXT, "start", True)
-    scene.text("target", 3, 51, "target", "query", anchor="start", room=68)
-    _encoder(scene, moment, len(own) if whole else passes)
+    scene = Scene(caption, 1.8 if moment else 3.6, key=moment not in (1, LINES, PASS, 10, 11, 13))
+    scene.text(
+        "title", 3, 18, f"training{': 1 pass' * (now >= PASS)}", "query", TEXT, "start", True
+    )
+    rows = ("target", 51, "query", 1), ("loss", 87, "result", LOSS), ("output", 122, "key", PASS)
+    for name, y, colour, since in rows:
+        if now >= since:
+            scene.text(name, 3, y, name, colour, anchor="start", room=68)
+    _encoder(scene, passes)
     lit = {LINES: 2, MASK: 2, GIVEN: 3}.get(moment)  # the token whose inputs are meant
-    lines = (whole or moment >= LINES) and moment != MEAN
-    _decoder(scene, "training", "query", 164, 4, lit, lines, hot=moment == MEAN)
-    if whole or moment >= SHIFTED:
+    _decoder(scene, "training", "query", 164, 4, lit, now >= LINES and now != MEAN)
+    if now >= SHIFTED:
         for i, word in enumerate(["<bos>", *wanted[:-1]]):
             full, faint = i == 3 and moment in (GIVEN, GIVEN + 4), (i, moment) == (3, MASK)
             come = (COLUMNS[i - 1], 45) if i and moment == SHIFTED else None
@@ -260,40 +262,35 @@ def _both(wanted, guessed, losses, own, moment, caption):
     for i, (word, loss) in enumerate(zip(wanted, losses, strict=True)):
         x, wrong, part = COLUMNS[i], moment == LOSS and i == 2, 70 * loss / max(losses)
         scene.card(f"target {i}", x, 45, word, "query", full=wrong, **TOKEN)
-        if whole or moment >= PASS:
+        if now >= PASS:
             full = wrong or (moment == GIVEN + 4 and i == 3)
             scene.card(f"guess {i}", x, 116, guessed[i], "key", full=full, start=(x, 162),
-                       when=(0, 0.15 if whole else 1), **TOKEN)  # fmt: skip
-        if whole or moment >= LOSS:
+                       when=(0, 1 if moment else 0.15), **TOKEN)  # fmt: skip
+        if now >= LOSS:
             scene.text(f"loss of {i}", x, 80, f"{loss:.1f}", "result", bold=True, room=40)
             scene.rect(f"loss {i}", x - part / 2, 89, part, 6, "result", start={"x": x, "width": 0})
-    if whole or moment >= PASS:
-        scene.text("guesses", 3, 122, "output", "key", anchor="start", room=68)
-    if whole or moment >= LOSS:
-        scene.text("losses", 3, 87, "loss", "result", anchor="start", room=68)
-    if moment >= MEAN:
+    if now >= MEAN:
         mean = f"mean loss {sum(losses) / len(losses):.1f}"
         scene.text("mean", 398, 18, mean, "result", anchor="end", bold=True, when=(0, 0.3))
     if moment == MEAN:
         x = (RIGHT + 400) / 2
         scene.line("mean down", [(x, 26), (x, 152)], "result", 3, when=(0.2, 0.5))
-        for name, end in (("mean back", RIGHT + 1), ("mean on", 399)):  # both have weights
-            scene.arrow(name, x, 152, end, 152, "result", head=11, when=(0.4, 0.6))
+        for name, end in ("training decoder", RIGHT + 1), ("encoder", 399):  # both have weights
+            scene.arrow(f"mean to {name}", x, 152, end, 152, "result", head=11, when=(0.4, 0.6))
+            scene.shapes[name] |= {"fill": "result", "stroke": "result", "tint": 0.35}
         scene.text("change", (COLUMNS[1] + COLUMNS[2]) / 2, 170, "the weights change", "result",
                    bold=True, when=(0.6, 1))  # fmt: skip
     scene.line("rule", [(4, 246), (456, 246)], "edge")
-    _written(scene, own, meant, len(own) if whole else passes, moment)
+    _written(scene, own, meant, passes, moment)
     return scene
 
 
-def _encoder(scene, moment, passes):
+def _encoder(scene, passes):
     """Draw the source, and the encoder that gives it to the decoder of training, and of writing."""
     for i, word in enumerate(["source", *SOURCE.split()]):
         scene.text(f"source {i}", 439, 54 + 24 * i, word, "ink" if i else "muted", room=74)
-    hot = {"start": {"fill": "muted"}, "when": (0.6, 1)} if moment == MEAN else {}
-    colour = "result" if hot else "muted"
-    scene.rect("encoder", 400, 140, 79, 48, colour, colour, 0.35 if hot else 0.15, **hot)
-    scene.text("encoder name", 439.5, 170, "encoder", colour, room=70, **hot)
+    scene.rect("encoder", 400, 140, 79, 48, "muted", "muted", 0.15)
+    scene.text("encoder name", 439.5, 170, "encoder", "muted", room=70)
     scene.arrow("memory", 399, 176, RIGHT + 2, 176, "muted", head=9)
     if passes:
         right = COLUMNS[passes - 1] + 37
@@ -303,27 +300,22 @@ def _encoder(scene, moment, passes):
 
 
 def _written(scene, own, meant, passes, moment):
-    """Draw the passes so far; the last word goes round the decoder, and then that gets wider."""
+    """Draw the passes so far; the last word goes in, and the decoder gets wider."""
     many = {0: "", 1: ": 1 pass"}.get(passes, f": {passes} passes")
     scene.text("writing", 3, 273, f"writing{many}", "key", anchor="start", bold=True)
     scene.text("written", 3, OWN_AT + 6, "output", "key", anchor="start", room=68)
     if not passes:
         scene.card("own 0", COLUMNS[0], OWN_AT, "?", "key", **TOKEN)
         return
-    whole, chained = not moment, moment == GIVEN + 6
-    lit = None if whole else passes - 1
+    chained, lit = moment == GIVEN + 6, passes - 1 if moment else None
     _decoder(scene, "writing", "key", WRITER_AT, passes, lit, not chained)
     for i, word in enumerate(["<bos>", *own[: passes - 1]]):
-        new, x = i == passes - 1 and i > 0 and moment <= GIVEN + 5 and not whole, COLUMNS[i]
-        enter, leave = ((0.2 * i, 0.2 * i + 0.1), (0.2 * i + 0.1, 0.2 * i + 0.2)) if whole else (
-            (0.25, 0.5), (0.65, 1))  # fmt: skip
-        scene.card(f"given {i}", x, GIVEN_AT, word, "key", full=new and passes == 4,
-                   start=i and (x, OWN_AT), when=enter, **TOKEN)  # fmt: skip
-        if new:
-            way = [(x - 39, OWN_AT), (x, OWN_AT), (x, GIVEN_AT)]
-            scene.line(f"round {i}", way, "key", opacity=0, start={"opacity": 1}, when=(0, 0.6))
-            scene.card(f"turn {i}", x, OWN_AT, word, "key", opacity=0, when=(0, 0.28),
-                       start=(COLUMNS[i - 1], OWN_AT), **TOKEN)  # fmt: skip
+        x, enter, leave = COLUMNS[i], (0, 0.5), (0.65, 1)
+        if not moment:  # one pass after the other
+            enter, leave = (0.2 * i, 0.2 * i + 0.1), (0.2 * i + 0.1, 0.2 * i + 0.2)
+        full, come = i == lit and moment == GIVEN + 4, i and (COLUMNS[i - 1], OWN_AT)
+        scene.card(f"given {i}", x, GIVEN_AT, word, "key", full=full, start=come, when=enter,
+                   **TOKEN)  # fmt: skip
         scene.card(f"own {i}", x, OWN_AT, own[i], "key", full=meant == i == passes - 1,
                    start=(x, WRITER_AT), when=leave, **TOKEN)  # fmt: skip
         if chained and i:  # each token is the next input
@@ -331,12 +323,11 @@ def _written(scene, own, meant, passes, moment):
                         when=(0.2 * i - 0.2, 0.2 * i))  # fmt: skip
 
 
-def _decoder(scene, name, colour, y, width, lit, lines, hot=False):
+def _decoder(scene, name, colour, y, width, lit, lines):
     """Draw a decoder: which inputs, below it, each of its tokens sees, those of one token `lit`."""
     box = COLUMNS[0] - 35, y - 24, PITCH * width - 3, 48
-    own = "result" if hot else "muted"
     how = {"when": (0.6, 1)} if name == "training" else {"when": (0.5, 0.65)}
-    scene.rect(f"{name} decoder", *box, own, own, 0.35 if hot else 0.15, **how)
+    scene.rect(f"{name} decoder", *box, "muted", "muted", 0.15, **how)
     scene.text(f"{name} name", 3, y + 6, "decoder", "muted", anchor="start", room=68)
     scene.text(f"{name} inputs", 3, y + 54, "input", colour, anchor="start", room=68)
     for i in range(width if lines else 0):

@@ -1,6 +1,5 @@
 """The films of lessons 01 and 02: a state that travels, a gaze that moves, one step in numbers."""
 
-import re
 from difflib import SequenceMatcher
 
 import torch
@@ -108,6 +107,8 @@ def _travelling(written, short, long, wrong, right):
     for moment, caption in enumerate(told):
         scene = Scene(caption, moves.get(moment, 1.9), moment in (0, 2, 6, 8, 9, 10, 12, 13, 14))
         scene.text("encoder", 6, 20, "the encoder reads", "muted", anchor="start", bold=True)
+        if moment in (0, 10, 13, 14):
+            scene.text("decoder", 6, 424, "the decoder writes", "muted", anchor="start", bold=True)
         if moment == 0:
             _narrow(scene, *short, written)
         elif moment < 7:
@@ -158,7 +159,6 @@ def _narrow(scene, read, back, on, written):
 
 def _written(scene, written, top, begin):
     """Draw the translation: all its words come out of the context vector, one after the other."""
-    scene.text("decoder", 6, 424, "the decoder writes", "muted", anchor="start", bold=True)
     for i, (x, word) in enumerate(zip(PLACES, written, strict=True)):
         turn = begin + (0.8 - begin) * i / 5
         how = {"when": (turn, turn + 0.2)}
@@ -185,32 +185,22 @@ def _reading(scene, read, states, seen):
 def _reading_back(scene, read, back, on, seen):
     """Draw the second reader: three words go in from the right; the first one's jar makes room."""
     _words(scene, read, len(read))
-    at = PLACES[-1] - WIDE / 2, 264, 160
-    _jar(scene, "", "forth", read, on[-1], at, moves=(0.15, 0.4))
-    when = {"when": (0.4, 0.6)}
-    scene.text("goes forth", 330, 340, WAYS["forth"], "muted", **when)
-    scene.text("left forth", 330, 368, f"le {on[-1][0]:.0%}", COLOURS[0], 20, bold=True, **when)
-    for turn in range(seen):
-        i, fresh = len(read) - 1 - turn, turn >= seen - 3
-        begin, left = 0.26 + 0.2 * (turn % 3), PLACES[i] - WIDE / 2
-        when = {"when": (begin, begin + 0.34)}
-        for k, *box in _stacked(back[i], left, JAR_AT, WIDE, at[2], forward=False):
-            # A word comes from above, the others out of the state before.
-            come = {"x": left + 79} if k > i else {"y": READ_AT - 17, "height": 34}
-            name = f"was back {i} {k}" if i else f"back {k}"
-            scene.rect(name, *box, COLOURS[k], tint=1 if fresh else 0.25, start=come, **when,
-                       **LAYER)  # fmt: skip
-            if fresh and box[3] > 20:
-                name = f"was back word {i} {k}" if i else f"back word {k}"
-                scene.text(name, PLACES[i], box[1] + box[3] / 2 + 6, read[k], "paper", bold=True,
-                           room=WIDE - 6, when=(begin + 0.2, begin + 0.34))  # fmt: skip
-    last = len(read) - seen
+    high, late, last = 160, {"when": (0.4, 0.6)}, len(read) - seen
+    _jar(scene, "", "forth", read, on[-1], (PLACES[-1] - WIDE / 2, 264, high), moves=(0.15, 0.4))
+    scene.text("goes forth", 330, 340, WAYS["forth"], "muted", **late)
+    scene.text("left forth", 330, 368, f"le {on[-1][0]:.0%}", COLOURS[0], 20, bold=True, **late)
+    for i in range(last, len(read)):
+        name, left, begin = f"was {i} " if i else "", PLACES[i] - WIDE / 2, 0.2 * (last + 2 - i)
+        if begin >= 0:
+            moves = begin + 0.26, begin + 0.6
+            _jar(scene, name, "back", read, back[i], (left, JAR_AT, high), i, moves)
+        for k, *box in () if begin >= 0 else _stacked(back[i], left, JAR_AT, WIDE, high, False):
+            scene.rect(f"{name}back {k}", *box, COLOURS[k], tint=0.25, **LAYER)
     if not last:
-        scene.rect("back jar", left - 3, JAR_AT - 3, WIDE + 6, at[2] + 6, "none", "ink", **when)
         scene.text("left back", PLACES[0], 272, f"le {back[0][0]:.0%}", COLOURS[0], 20, bold=True,
                    when=(0.9, 1))  # fmt: skip
     scene.text("goes back", max(PLACES[last], 74), 272 + 28 * (not last), WAYS["back"], "muted",
-               when=(0.4, 0.6))  # fmt: skip
+               **late)  # fmt: skip
 
 
 def _states(scene, read, back, on):
@@ -232,7 +222,6 @@ def _states(scene, read, back, on):
 
 def _english(scene, words, others, mark):
     """Write a translation, and `mark` what is not in the other one."""
-    scene.text("decoder", 6, 424, "the decoder writes", "muted", anchor="start", bold=True)
     alike = SequenceMatcher(None, words, others, autojunk=False).get_matching_blocks()
     kept = {i for block in alike for i in range(block.a, block.a + block.size)}
     for i, word in enumerate(words):
@@ -251,7 +240,7 @@ def _context(scene, read, back, on, boxes, name="", shares=False, moves=(0, 0.75
     for reader, state, box in zip(("back", "forth"), (back[0], on[-1]), boxes, strict=True):
         _jar(scene, name, reader, read, state, box, moves=moves)
         x, way = box[0] + WIDE / 2, WAYS[reader]
-        way = re.sub("[^←→]", "", way) if boxes in BESIDE else way  # for words there's no room
+        way = way.split()[reader == "forth"] if boxes in BESIDE else way  # there's no room
         scene.text(f"{name}{reader} way", x, box[1] - 10, way, "muted", room=136, when=late)
         if shares:
             scene.text(f"{name}{reader} share", x, sum(box[1:]) + 26, f"le {state[0]:.0%}",
@@ -280,8 +269,11 @@ def _jar(scene, name, reader, read, state, at, new=None, moves=(0, 0.75)):
     for i, *box in _stacked(state, x, y, WIDE, high, reader == "forth"):
         how, word = moves, moves
         if i == new:  # its card has been there, from which it comes
-            how = {"when": (0.4, 1), "start": {"y": READ_AT - 17, "height": 34}}
-            word = {"when": (0.4, 1), "start": {"y": READ_AT + 6}}
+            falls = moves if reader == "back" else {"when": (0.4, 1)}
+            how = {**falls, "start": {"y": READ_AT - 17, "height": 34}}
+            word = {**falls, "start": {"y": READ_AT + 6}}
+        elif new is not None:  # out of the state before, if that stays where it is
+            how, word = ({**moves, "start": {"x": x + dx}} for dx in (79, 79 + WIDE / 2))
         elif many and y == BESIDE[0][0][1]:  # poured from the words, one after the other
             start = {"x": 13 + 96 * (i % 5), "y": 36 + 26 * (i // 5), "height": 12, "opacity": 0.5}
             how = {"when": (0.6 + 0.01 * i, 0.8 + 0.01 * i), "start": start}
