@@ -70,8 +70,7 @@ def context_vector():
         box(sheet, x, 130, 72, 52, "encoder", BLUE)
         token(sheet, x + 36, 250, word, BLUE, 82)
         sheet.arrow(x + 36, 232, x + 36, 184, BLUE)
-        end = x + 86 if i < 3 else x + 94
-        sheet.arrow(x + 72, 156, end, 156, PURPLE if i == 3 else BLUE)
+        sheet.arrow(x + 72, 156, x + (86 if i < 3 else 94), 156, PURPLE if i == 3 else BLUE)
     box(sheet, 370, 124, 88, 64, "context\nvector", PURPLE, bold=True)
     given, written = ["<bos>", "i", "am", "a", "student"], ["i", "am", "a", "student", "<eos>"]
     sheet.path([(414, 189), (414, 208), (480 + 4 * 88 + 54, 208)], PURPLE, 2.5)
@@ -149,8 +148,7 @@ def dilated_convolutions():
         sheet.text(16, heights[level + 1] + 6, f"dilation {dilation}", ORANGE)
     for level, height in enumerate(heights):
         for i, x in enumerate(places):
-            on = ORANGE if level else BLUE
-            sheet.dot(x, height, 9, PALE if (15 - i) % 2**level else on)
+            sheet.dot(x, height, 9, PALE if (15 - i) % 2**level else ORANGE if level else BLUE)
     sheet.text(16, 292, "words", BLUE)
     sheet.text(870, 318, "kernel 2: 2⁴ = 16 words seen", GREY, anchor="end")
     return sheet
@@ -265,10 +263,9 @@ def path_lengths():
         sheet.text(14, y + 6, name, colour, 16, bold=True)
         for start, end in zip(stops, stops[1:], strict=False):
             middle = (places[start] + places[end]) / 2
-            height = 18 + 7 * (end - start)
-            curve = [(places[start], y - 12), (middle, y - height), (places[end] - 4, y - 13)]
-            sheet.path(curve[:2], colour, 2.5)
-            sheet.arrow(*curve[1], *curve[2], colour, 2.5)
+            top = middle, y - 18 - 7 * (end - start)
+            sheet.path([(places[start], y - 12), top], colour, 2.5)
+            sheet.arrow(*top, places[end] - 4, y - 13, colour, 2.5)
         for i, x in enumerate(places):
             sheet.dot(x, y, 10, colour if i in stops else PALE)
     sheet.text(14, 217, "kernel 2", ORANGE)
@@ -331,14 +328,13 @@ def residual_and_norm():
         sheet.text(left, 32, title, INK, 16, bold=True)
         sheet.text(left, 136, "x", INK, 18, bold=True)
         x = left + 16
-        skip_from = left + 30
         for part in parts:
             if part == "+":
                 sheet.arrow(x, 130, x + 32, 130)
                 plus(sheet, x + 46, 130)
                 end = x + 46
-                elbow(sheet, [(skip_from, 130), (skip_from, 210), (end, 210), (end, 145)], BLUE)
-                sheet.text((skip_from + end) / 2, 236, "x itself", BLUE, 16, "middle")
+                elbow(sheet, [(left + 30, 130), (left + 30, 210), (end, 210), (end, 145)], BLUE)
+                sheet.text((left + 30 + end) / 2, 236, "x itself", BLUE, 16, "middle")
                 x += 60
             else:
                 colour = GREY if part == "LayerNorm" else ORANGE
