@@ -37,7 +37,7 @@ from helpers.widgets.softmax_scale import (
     scale_measurements,
 )
 from helpers.widgets.tokenizers_side_by_side import TokenizersSideBySide
-from helpers.widgets.ward_round import WARD, WardRound, chart
+from helpers.widgets.ward_round import WARD, WardRound, chart, later
 from notebooks import build
 
 CHANGES = {
@@ -411,53 +411,89 @@ def test_the_ward_round_shows_a_symptom_counts_looks_and_judges_each_guess():
     assert {name for name in ALL if chart(name)[1] is not None} == {
         one["name"] for one in WARD.values()
     }
-    widget, symptoms, orders = WardRound(), set(), set()
+    widget, orders = WardRound(), set()
     for letter, one in WARD.items():
-        name, opening, why = one["name"], one["opens"], one["why"]
+        name, why = one["name"], one["why"]
         widget.patient = letter
-        first, moved = widget.numbers["first"], widget.numbers["moved"]
-        assert widget.module == opening
-        symptoms.add((ALL[name].model, widget.tell()[1:], tuple(moved.flatten().tolist())))
+        first, modules = widget.numbers["first"], widget.numbers["modules"]
+        # Every patient opens with what the whole model does wrong, which is no look.
+        assert widget.module == len(modules) - 1
+        assert widget.numbers["odd"].any()
         assert ALL[name].complaint in widget.describe()
-        assert sum(sheet.width + 16 for sheet in widget.draw()) <= 826  # in a row on a small laptop
+        assert sum(sheet.width + 16 for sheet in widget.draw()) <= 822  # in a row of 570 pixels
         faults = [one["guess"] for one in clicks(widget) if "guess" in one]
         orders.add(tuple(faults))
         others = [one for one in faults if one != letter]
-        looks = {0, first} - {opening}
         for number, widget.guess in enumerate(others, 1):
             shown = widget.describe()
-            assert "With “{fault}”, {would}".format(**WARD[widget.guess]) in shown
-            assert (f", {number} guess" in widget.svg, "✓" in widget.svg, why in shown) == (1, 0, 0)
-        for widget.module in (0, first, first):
+            assert "With “{fault}”, {would} Here, ".format(**WARD[widget.guess]) in shown
+            assert (f">{number} guess" in widget.svg, "✓" in widget.svg, why in shown) == (1, 0, 0)
+        assert "It begins at" not in widget.describe()
+        for widget.module in (0, first - 1, first, 0):
             assert max(map(len, widget.tell()[1:])) < 57  # one line each: the list stays there
+        assert "It begins at" in widget.tell()[2]  # wherever one looks then: it was found
         widget.guess = letter
-        said = f"Found with {len(looks)} look{'s' * (len(looks) > 1)}, 6 guesses."
+        said = f"Found with {len({0, first - 1, first})} looks, 6 guesses."
         assert widget.tell()[2] == said
-        assert f"Yes, “{one['fault']}”. Why? {why}" in widget.describe()
+        assert f"Yes. {why}" in widget.describe()
         assert all(words in widget.svg for words in (">mended<", ">before<", "✓"))
-        *maps, code, judged = (sheet.height for sheet in widget.draw())
-        assert max(*maps) + code + judged <= 600  # times 0.71: in all, where they all shrink
+        *beside, code = (sheet.height for sheet in widget.draw())
+        assert max(beside) + code <= 600  # times 0.71: in all, where they all shrink
         widget.module = 0  # what is looked at afterwards doesn't count
         assert widget.tell()[2] == said
-        path = widget.numbers["modules"][first][0]
+        path = modules[first][0]
         assert ALL[name].where.endswith(path)
-        model, options = admit(name)
-        assert examine(model, **options).findings[0].name == ALL[name].finding
-        for path, moved, may in widget.numbers["modules"]:  # words as `tell` has them
+        for path, moved, may in modules:  # words as `tell` has them
             assert may.all() or not may.triu(1).any(), path
             assert may.all() or not ((moved != may) & moved).tril().any(), path
-    assert len(symptoms) == len(WARD)
     assert len(orders) == len(WARD)
     told = [label for label, _ in widget._shown["controls"][0]["options"]]
     assert all(label.endswith("” ✓") for label in told)
     widget.patient = "A"  # who was found stays found, until all starts again
     assert "Found with" in widget.tell()[2]
     widget.controls["Start again"].click()
-    assert ">0 looks, 0 guesses<" in widget.svg
+    assert ">0 looks<" in widget.svg
     said = "10 of 11 outputs change too early and 10 ignore a word."
     assert WardRound(patient="D", module=3).tell()[1] == said
     signs = re.findall(r"bold[^>]*>([−+])<", WardRound(patient="F", guess="F").svg)
     assert signs == ["+", "+", "−", "−"]
+    assert WardRound(patient="B").tell()[1] == "No output changes with any source word."
+    for sheet in WardRound(patient="D", guess="D").draw()[:-1]:  # the code, which scrolls, is last
+        assert sheet.width <= 354, "on a phone, its letters would be smaller than 12 pixels"
+
+
+def test_what_a_wrong_guess_would_show_and_what_rules_it_out_is_measured():
+    layer, facts = "layers.0.self_attention", {}
+    for letter, one in WARD.items():
+        modules, _, side = chart(one["name"])
+        grids = {path: cells for path, *cells in modules}
+        moved, may = grids.get(layer, grids[""])
+        early, missed = ((cells.any(1)).sum().item() for cells in (moved & ~may, may & ~moved))
+        full, weight = moved.all().item(), later(one["name"])[layer]
+        model, options = admit(one["name"])
+        report = examine(model, **options)
+        assert report.findings[0].name == ALL[one["name"]].finding
+        source = report.dependence.get("source", {"": moved})[""] > 1e-5
+        fits = f"they get {weight:.0%}." if full else f"{(~moved).sum()} of its 121 cells are empty"
+        here = {"A": fits, "F": fits, "C": f"{early} of its outputs change too early",
+                "D": f"{missed} outputs ignore a word" if missed else "no output ignores a word",
+                "E": "every word changes every output" if full else "there is only one",
+                "B": f"source words change all {source.all(1).sum()} outputs"}  # fmt: skip
+        if side == "source":
+            here = dict.fromkeys(here, "target words change what they should, and source words")
+        elif not early:
+            here |= dict.fromkeys("ADEF", "layer 1’s self-attention is right")
+        if options["kind"] == "decoder":
+            here["B"] = "there is no source: this model is a decoder alone"
+        assert all(here[guess] in told for guess, told in one["here"].items())
+        facts[letter] = side, full, early, missed, weight > 0
+    assert [facts[letter] for letter in "AFBD"] == [
+        ("target", True, 10, 0, True), ("target", True, 10, 0, False),
+        ("source", False, 0, 11, False), ("target", False, 10, 10, True),
+    ]  # fmt: skip
+    widths = chart("heads")[0][1][1].sum(1)
+    assert (widths.diff() < 0).sum() > 1  # several staircases
+    assert ">weight on later words: 43%<" in WardRound(patient="A", module=1).svg
 
 
 def test_hints_follow_what_the_hand_did():

@@ -1,6 +1,7 @@
 """The ward round: look at what a broken model's parts depend on, and name the fault."""
 
 import functools
+import itertools
 import random
 import re
 import tomllib
@@ -17,22 +18,22 @@ from helpers.models.patients import ALL, admit, source_of
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.readable import odd_ones
-from helpers.widgets.svg import PALE, Sheet, lines_of_text
+from helpers.widgets.svg import PALE, Sheet
 
 SHOWN = ("embedding", "self_attention", "cross_attention", "encoder", "output")
 # Those whose fault moves what it mustn't.
 WARD = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-UNSEEN = 20  # no module: a patient's opening view
+LAST = 20  # no patient has more modules: each opens on its last, the whole model
 MOVED = 1e-5  # relative to the largest output
-ROW, LIST, MAP, FAULTS = 34, 238, 264, 272  # pixels: a module's height, and widths side by side
+ROW, LIST, MAPS, FAULTS = 34, 226, 312, 236  # pixels: a row's height; widths side by side at 592
 TOKEN = re.compile(r'\s+|"[^"]*"|\.?\w+\(*|\W')
 HOW = {"-": ("−", "line-through", ORANGE), "+": ("+", "underline", GREEN), " ": ("", "", GREY)}
-CODE, PITCH = 640, 22  # pixels: how wide the longest line of code is, and from line to line
+CODE, PITCH = 700, 22  # pixels: how wide the longest line of code is, and from line to line
 
 
 @functools.cache
 def chart(name):
-    """List the modules of patient `name`, and say which is the first unlike a healthy model's.
+    """List the modules of patient `name`, the first unlike a healthy model's, and on which side.
 
     Each has a path, which outputs (rows) move with each word of the side, target or source, on
     which something is wrong, and which do in a healthy model.
@@ -49,7 +50,23 @@ def chart(name):
         odd = [i for i, (_, moved, may) in enumerate(modules) if not moved.equal(may)]
         if odd:
             break
-    return modules, odd[0] if odd else None
+    return modules, odd[0] if odd else None, side
+
+
+@functools.cache
+def later(name):
+    """Measure which share of its weight each self-attention of a decoder gives to later words."""
+    model, options = admit(name)
+    weights = {}
+    for path, module in model.eval().named_modules():
+        if path.startswith("layers.") and path.endswith("self_attention"):
+            module.dropout.register_forward_pre_hook(
+                lambda _, given, path=path: weights.update({path: given[0]})
+            )
+    ids = torch.arange(1, 12)[None]
+    with torch.no_grad():
+        model(*[ids] * (1 + (options["kind"] == "encoder-decoder")))
+    return {path: (each.triu(1).sum() / each.sum()).item() for path, each in weights.items()}
 
 
 def _plain(path):
@@ -80,7 +97,7 @@ class WardRound(Explorer):
     """
 
     patient = traitlets.Enum(tuple(WARD), "A").tag(state=True)
-    module = traitlets.Int(UNSEEN, min=0, max=UNSEEN).tag(state=True)
+    module = traitlets.Int(LAST, min=0, max=LAST).tag(state=True)
     guess = traitlets.Enum(("", *WARD), "").tag(state=True)
 
     def build(self):
@@ -93,25 +110,25 @@ class WardRound(Explorer):
 
     def _open(self, _):
         found = self.patient in self._notes[self.patient][1]
-        self.take({"module": UNSEEN, "guess": self.patient * found})
+        self.take({"module": LAST, "guess": self.patient * found})
 
     def compute(self):
         """Count what was looked at and guessed before the fault was found; the opening is free."""
-        opening = WARD[self.patient]["opens"]
-        modules, first = chart(WARD[self.patient]["name"])
-        self.module = min(opening if self.module == UNSEEN else self.module, len(modules) - 1)
+        modules, first, side = chart(WARD[self.patient]["name"])
+        self.module = min(self.module, len(modules) - 1)
         path, moved, may = modules[self.module]
         looks, guesses = self._notes[self.patient]
         if self.patient not in guesses:
-            looks |= {self.module} - {opening}
+            looks |= {self.module} - {len(modules) - 1}
             guesses += [self.guess] * (self.guess not in ("", *guesses))
         ticks = {letter: " ✓" * (letter in self._notes[letter][1]) for letter in WARD}
         patients = [(f"{one}: “{WARD[one]['noticed']}”{tick}", one) for one, tick in ticks.items()]
         self.choice("patient", "Patient", patients)
         seen, said = len(looks), len(guesses)
-        counted = f"{seen} look{'s' * (seen != 1)}, {said} guess{'es' * (said != 1)}"
+        counted = f"{seen} look{'s' * (seen != 1)}", f"{said} guess{'es' * (said != 1)}"
         return {"modules": modules, "path": path, "moved": moved, "may": may, "odd": moved != may,
-                "first": first, "counted": counted,
+                "first": first, "side": side, "counted": counted,
+                "traced": {first - 1, first} <= looks,
                 "found": self.guess == self.patient}  # fmt: skip
 
     def describe(self):
@@ -120,13 +137,18 @@ class WardRound(Explorer):
     def tell(self):
         """Repeat the complaint, say what changes that mustn't or doesn't, and what to do next."""
         moved, odd, found = (self.numbers[name] for name in ("moved", "odd", "found"))
+        modules, first = self.numbers["modules"], self.numbers["first"]
         early, missed = (int(cells.any(1).sum()) for cells in (odd & moved, odd & ~moved))
         told = [f"{early} of {len(odd)} outputs change too early"] * bool(early)
         told += [f"{missed} {'' if early else 'outputs '}ignore a word"] * bool(missed)
+        if not moved.any():
+            told = [f"no output changes with any {self.numbers['side']} word"]
         said = " and ".join(told * (not found)) or "every output changes as it should"
         asked = "Is the part above it right? Then the fault begins here."
         if found:
-            asked = f"Found with {self.numbers['counted']}."
+            asked = f"Found with {', '.join(self.numbers['counted'])}."
+        elif self.numbers["traced"]:
+            asked = f"It begins at {_plain(modules[first][0])}. Name the fault."
         elif not told:
             asked = "All is well so far. Does the fault begin further down?"
         elif not self.numbers["path"]:
@@ -135,74 +157,92 @@ class WardRound(Explorer):
         return f"“{ALL[WARD[self.patient]['name']].complaint}”", said[0].upper() + said[1:], asked
 
     def _judged(self):
-        """Say what the grid would be if the guess were right, or why it is; nothing without one."""
+        """Say why a guess is right, or what rules it out; nothing without one."""
         if not self.guess:
             return ()
         guess = WARD[self.guess]
         if self.numbers["found"]:
-            return f"Yes, “{guess['fault']}”. Why?", guess["why"]
-        return f"No. With “{guess['fault']}”,", guess["would"]
+            return "Yes.", guess["why"]
+        here = WARD[self.patient]["here"][self.guess]
+        return f"No. With “{guess['fault']}”,", guess["would"], here
 
     def draw(self):
-        """Draw the parts, what the chosen one depends on, and the faults or the mended lines."""
-        ill, well = self.numbers["moved"], self.numbers["may"]
-        if not self.numbers["found"]:
-            return [self._draw_map("this patient", ill), self._draw_modules(), self._draw_faults()]
-        maps = self._draw_map("mended", well), self._draw_map("before", ill)
-        why = lines_of_text(self._judged(), CODE, 68, PITCH)
-        return [maps[0], self._draw_modules(), maps[1], self._draw_code(), *why]
+        """Draw the parts, what the chosen one depends on, the faults, and the mended lines."""
+        drawn = [self._draw_modules(), self._draw_maps(), self._draw_faults()]
+        return [*drawn, self._draw_code()] if self.numbers["found"] else drawn
 
     def _draw_modules(self):
-        modules = self.numbers["modules"]
+        modules, found = self.numbers["modules"], self.numbers["found"]
         names = Sheet(LIST, 26 + ROW * len(modules), 24 / ROW)
-        names.text(0, 16, "Look at a part", bold=True)
+        names.text(0, 16, "✓ is where it begins" if found else "Look at a part", bold=True)
+        names.text(LIST, 16, "" if found else self.numbers["counted"][0], GREY, anchor="end")
         for i, (path, *_) in enumerate(modules):
             chosen, y = i == self.module, 27.5 + ROW * i
             names.rect(0, y, LIST, ROW - 3, BLUE if chosen else PALE, round=4)
-            label = _plain(path)
+            label, begins = _plain(path), found and i == self.numbers["first"]
             names.text(8, y + 21, label, "white" if chosen else INK)
-            found = self.numbers["found"] and i == self.numbers["first"]
-            names.rect(LIST - 24, y, 24 * found, ROW - 3, GREEN, round=4)
-            names.text(LIST - 12, y + 21, "✓" * found, "white", anchor="middle", bold=True)
+            names.rect(LIST - 24, y, 24 * begins, ROW - 3, GREEN, round=4)
+            names.text(LIST - 12, y + 21, "✓" * begins, "white", anchor="middle", bold=True)
             names.target(0, y - 1.5, LIST, ROW, f"Look at {label}", module=i)
         return names
 
     def _draw_faults(self):
-        """Draw the faults to choose from, for each patient in another order, and the verdict."""
-        sheet = Sheet(FAULTS, 30 + ROW * len(WARD) + PITCH * 5, 24 / ROW)
+        """Draw the faults, in another order for each patient, and the verdict at the guess."""
+        found, verdict = self.numbers["found"], wrap(" ".join(self._judged()), 25)
+        sheet = Sheet(FAULTS, 30 + ROW * len(WARD) + PITCH * len(verdict), 24 / ROW)
         sheet.text(0, 16, "Which fault?", bold=True)
-        sheet.text(FAULTS, 16, self.numbers["counted"], GREY, anchor="end")
+        sheet.text(FAULTS, 16, self.numbers["counted"][1], GREY, anchor="end")
         order = random.Random(f"ward {self.patient}").sample(list(WARD), len(WARD))
-        for i, letter in enumerate(order):
-            y, chosen, fault = 27.5 + ROW * i, letter == self.guess, WARD[letter]["fault"]
-            tried = " ✗" * (letter in self._notes[self.patient][1])
-            sheet.rect(0, y, FAULTS, ROW - 3, BLUE if chosen else PALE, round=4)
+        y = 27.5
+        for letter in order:
+            chosen, fault = letter == self.guess, WARD[letter]["fault"]
+            tried = (" ✓" if found and chosen else " ✗") * (letter in self._notes[self.patient][1])
+            sheet.rect(
+                0, y, FAULTS, ROW - 3, (GREEN if found else BLUE) if chosen else PALE, round=4
+            )
             sheet.text(8, y + 21, fault + tried, "white" if chosen else INK)
-            sheet.target(0, y - 1.5, FAULTS, ROW, f"The fault: {fault}", guess=letter)
-        for i, line in enumerate(wrap(" ".join(self._judged()), 31)):
-            sheet.text(0, 48 + ROW * len(WARD) + PITCH * i, line)
+            if not found:
+                sheet.target(0, y - 1.5, FAULTS, ROW, f"The fault: {fault}", guess=letter)
+            y += ROW
+            for line in verdict if chosen else ():
+                sheet.text(8, y + 14, line)
+                y += PITCH
         return sheet
 
-    def _draw_map(self, title, seen):
-        """Draw which outputs move with which word."""
-        top, (high, wide), size = 74, seen.shape, (MAP - 24) // max(seen.shape)
-        odd = seen != self.numbers["may"]
-        sheet = Sheet(MAP, top + size * high + 50)
-        sheet.text(24, 16, title, bold=True)
-        sheet.text(24, 40, f"after {_plain(self.numbers['path'])}", GREY)
-        sheet.text(24, top - 8, f"we change word 1 → {wide}", GREY)
-        sheet.text(8, top, f"mark output 1 → {high}", GREY, turn=-90)
-        for i in range(high):
-            for j in range(wide):
-                x, y = 24 + size * j, top + size * i
-                fill = (ORANGE if odd[i, j] else BLUE) if seen[i, j] else PALE
-                sheet.rect(x, y, size - 1, size - 1, fill)
-                if odd[i, j] and not seen[i, j]:
-                    sheet.rect(x + 3, y + 3, size - 7, size - 7, stroke=ORANGE, line=2, round=size)
+    def _draw_maps(self):
+        """Draw which outputs move with which word, in this patient and in a healthy model."""
+        ill, well, path = (self.numbers[name] for name in ("moved", "may", "path"))
+        (high, wide), top, left = ill.shape, 94, 24
+        step = (MAPS - left + 10) // 2  # from one grid to the other
+        size = (step - 10) // wide
+        low = top + size * high
+        sheet = Sheet(MAPS, low + 76)
+        sheet.text(0, 16, "Which outputs change?", bold=True)
+        sheet.text(0, 40, f"after {_plain(path)}", GREY)
+        word = "source word" if self.numbers["side"] == "source" else "word changed"
+        sheet.text(0, 62, f"columns: {word}, rows: output", GREY)
+        share = later(WARD[self.patient]["name"]).get(path)
+        if share is not None:
+            sheet.text(left, low + 68, f"weight on later words: {share:.0%}")
+        titles = ("before", "mended") if self.numbers["found"] else ("patient", "healthy")
+        for k, (title, seen) in enumerate(zip(titles, (ill, well), strict=True)):
+            x = left + step * k
+            sheet.text(x, top - 8, title, bold=True)
+            for i, j in itertools.product(range(high), range(wide)):
+                over, down, odd = x + size * j, top + size * i, seen[i, j] != well[i, j]
+                fill = (ORANGE if odd else BLUE) if seen[i, j] else PALE
+                sheet.rect(over, down, size - 1, size - 1, fill)
+                if odd and not seen[i, j]:
+                    sheet.dot(
+                        over + (size - 1) / 2, down + (size - 1) / 2, size / 3.6, "none", ORANGE, 2
+                    )
+        for place, row in ((1, 0), (high, high - 1)):
+            sheet.text(left - 4, top + size * (row + 1) - 1, place, GREY, anchor="end")
         keys = (("■ changes", BLUE), ("□ doesn’t", GREY), ("■ too early", ORANGE),
                 ("○ ignores it", ORANGE))  # fmt: skip
         for i, (words, colour) in enumerate(keys):
-            sheet.text(24 + 124 * (i % 2), top + size * high + 22 + 22 * (i // 2), words, colour)
+            x, y = left + step * (i % 2), low + 22 + 22 * (i // 2)
+            sheet.text(x, y, words, colour)
         return sheet
 
     def _draw_code(self):

@@ -125,7 +125,7 @@ def test_play_runs_to_the_end_and_refusals_stand_at_their_field(open_notebook):
     page.locator(".ex text", has_text="q of “cat”").wait_for()
     assert not page.locator(".ex-scrolled").count()
     page.set_viewport_size({"width": 340, "height": 768})
-    page.locator(".ex-scrolled").wait_for()  # rather than letters that run into one another
+    page.locator(".ex-picture > .ex-scrolled").first.wait_for()  # letters never run into another
     page.wait_for_function(
         """() => { const svg = document.querySelector(".ex-picture svg");
             const box = svg?.getBoundingClientRect();

@@ -84,8 +84,7 @@ class Explorer {
   }
 
   draw() {
-    const drawings = this.shown.drawings.map(readDrawing);
-    fitDrawings(this.picture, drawings, innerWidth(this.root));
+    const drawings = fitDrawings(this.picture, this.shown.drawings.map(readDrawing), innerWidth(this.root));
     drawings.forEach((drawing, i) => {
       const now = this.picture.children[i];
       if (!now) this.picture.append(drawing);

@@ -1,6 +1,7 @@
 // An explorer's drawing on the page: made from Python's SVG, and changed in place so that what
 // moved can be seen to move and the focus stays where it is.
 
+import { make } from "./page.js";
 import { besideScale } from "./scales.js";
 
 const [TEXT, LEAST, TIGHT] = [16, 12, 0.54]; // pixels that letters are drawn at, and shown at
@@ -18,16 +19,15 @@ export function fitDrawings(picture, drawings, room) {
   const widths = sizes.map(([width]) => width);
   const scale = besideScale(widths, room, least);
   picture.style.setProperty("--scale", scale);
-  picture.classList.remove("ex-scrolled");
-  drawings.forEach((drawing, i) => {
+  return drawings.map((drawing, i) => {
     const [width, height] = sizes[i];
     const fits = room ? Math.min(scale, room / width) : scale;
     const scrolled = fits < TIGHT && !drawing.querySelector("[data-drag]");
     const shown = scrolled ? LEAST / TEXT : fits;
-    if (scrolled) picture.classList.add("ex-scrolled");
     drawing.setAttribute("width", width * shown);
     drawing.setAttribute("height", height * shown);
     drawing.setAttribute("font-size", Math.max(TEXT, LEAST / shown));
+    return scrolled ? make("div", { class: "ex-scrolled" }, drawing) : drawing;
   });
 }
 
