@@ -74,9 +74,8 @@ def _scene(moment, caption):
         _matrices(scene, {1: 0, 2: 1, 10: 2}.get(moment))
     _sentence(scene, moment)
     if moment in HEADINGS:
-        scene.text(
-            f"head {moment}", 240, WORK + 22, *HEADINGS[moment], 20, bold=True, when=(0.5, 0.8)
-        )
+        words, colour = HEADINGS[moment]
+        scene.text(f"head {moment}", 240, WORK + 22, words, colour, 20, bold=True, when=(0.5, 0.8))
     if moment in MEETS:
         _shadow(scene, moment)
     (_queries_and_keys if moment < 10 else _values)(scene, moment)
