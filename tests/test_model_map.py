@@ -747,6 +747,7 @@ def test_the_recurrent_pair_looks_where_it_is_told_and_reads_another_sentence():
     assert view.trace.weights[2].tolist() == [0, 0, 0, 0, 0, 1, 0, 0]
     torch.testing.assert_close(view.trace.context[2], view.trace.states[5])
     assert (trace.written[2], view.trace.written[2]) == ("cat", "dog")
+    assert [view._trace[name][2] for name in ("own", "written")] == ["cat", "dog"]
     torch.testing.assert_close(view.trace.weights[:2], trace.weights[:2])  # earlier steps stay
     assert "At step 3" not in view._tour[1]["text"]  # never a weight that was set
     with pytest.raises(ValueError, match="can't be chosen at position 2"):
@@ -756,5 +757,5 @@ def test_the_recurrent_pair_looks_where_it_is_told_and_reads_another_sentence():
     for tried in re.findall("“(.*?)”", view._refused)[1:]:  # what is offered instead is read
         view.sentence = tried
         assert (view.trace.written[-1], view._refused) == ("<eos>", "")
-    view.sentence = "la reine dort ."
+    view.sentence = "La reine dort ."
     assert (view.trace.written[:2], view.chosen, view._refused) == (["the", "queen"], [], "")

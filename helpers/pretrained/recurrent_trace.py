@@ -171,6 +171,7 @@ def trace_recurrent(model, source, target, sentence, look=None) -> RecurrentTrac
     found = greedy_trace(model, ids, BOS, EOS, LONGEST, look=look)
 
     def again(other, look=None):
+        other = other.lower()  # as all the model's words are
         unknown = [word for word in other.split() if word not in source.ids]
         if unknown:
             known = [each for each in EXAMPLES if all(word in source.ids for word in each.split())]

@@ -117,8 +117,11 @@ def pack_trace(trace) -> tuple[dict, bytes]:
     return described, packer.bytes()
 
 
-def pack_recurrent(trace: RecurrentTrace) -> tuple[dict, bytes]:
-    """Turn a recurrent trace into what the browser gets; see `pack_trace`."""
+def pack_recurrent(trace: RecurrentTrace, first=None) -> tuple[dict, bytes]:
+    """Turn a recurrent trace into what the browser gets; see `pack_trace`.
+
+    `first` is the trace of the same sentence in which no step was told where to look.
+    """
     packer = Packer()
     whole = ("projected_states", "projected_queries", "vector", "scores", "weights")
     described = {name: packer.add(getattr(trace, name)) for name in whole}
@@ -130,6 +133,7 @@ def pack_recurrent(trace: RecurrentTrace) -> tuple[dict, bytes]:
         "source": readable(trace.source),
         "tokens": readable(trace.tokens),
         "written": readable(trace.written),
+        "own": readable((first or trace).written),
         "alone": list(trace.alone),
         "candidates": _candidates(trace, trace.tokens),
     }

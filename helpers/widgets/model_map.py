@@ -217,7 +217,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         with self.hold_sync():
             self.trace, self._tour = trace, tour_of(trace, self._of_tour, self.off)
             if self.recurrent:
-                self._trace, self._data = pack_recurrent(trace)
+                self._trace, self._data = pack_recurrent(trace, self._first)
                 return
             if not is_token(trace, self.follow):
                 self.follow = ""

@@ -25,10 +25,11 @@ def recurrent_tour(trace) -> list[dict]:
         f"{percent(most[row].item())} for “{token}”.",
         "Inside that score, W times the query and U h are added, tanh squashes every sum into "
         "−1 to 1, and the dot product with v, a learned vector, is the score.",
-        f"The states, mixed by their weights, form the context. From it the decoder makes its next "
-        f"state and writes “{written}”. Press play after the tour to see every step.",
+        f"The states, mixed by their weights, form the context. From it, its last state and the "
+        f"token it reads, the decoder makes its next state and writes “{written}”. Press play to "
+        f"see every step.",
     ]
     shown = [{"parts": ["encoder"]}, {"parts": ["encoder", "query", "scores", "weights"]}]
     shown += [{"place": f"score/{row},{keys[row]}"}]
-    shown += [{"parts": ["mix", "encoder", "weights", "context", "write", "output"]}]
+    shown += [{"parts": ["query", "mix", "encoder", "weights", "context", "write", "output"]}]
     return [{"text": text, "written": row, **one} for text, one in zip(steps, shown, strict=True)]

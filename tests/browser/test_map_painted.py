@@ -14,6 +14,7 @@ from helpers.pretrained.storyteller import load_storyteller
 from helpers.pretrained.toy_models import load_toy
 from helpers.pretrained.translator import load_translator
 from helpers.pretrained.wardrobe import load_wardrobe
+from helpers.widgets.colours import LIGHT
 from helpers.widgets.model_map import model_map
 
 SENTENCE = "Un chien noir court dans la neige avec un bâton."
@@ -564,6 +565,17 @@ def test_a_decoder_step_of_the_recurrent_map_is_gone_to(offline, how):
     weights = page.get_by_role("button", name=re.compile("^Weights of step 3"))
     expect(weights).to_have_count(1)
     assert page.get_by_label("Step of the computation").input_value() == "12"  # four a step
+    page.get_by_label("Step of the computation").fill("5")
+    past = page.get_by_role("button", name=re.compile("^Step 1: reads")).bounding_box()
+    assert ink(page, past["x"] + 4, past["y"] - 3, 14, 6) > 0  # the upper half of its name, s₁
+    page = offline(model_map(trace, chosen=[[2, 5]]))
+    steps = page.get_by_label("Step of the computation")
+    steps.fill(steps.get_attribute("max"))
+    both = "“the black dog sees the dog.” (instead of “the black cat sees the dog.”)"
+    expect(page.locator(".mm-words")).to_contain_text(both)
+    page.wait_for_timeout(200)
+    box = page.get_by_role("button", name=re.compile("^Step 3: reads")).bounding_box()
+    assert in_colour(page, box, LIGHT["key"]) > 20  # the mark of the step that was told
     page = offline(model_map(trace, chosen=[[2, 5]], place="score/2,1"))
     expect(page.locator(".mm-words")).to_contain_text("you set 100% on “chien”")
     page = offline(model_map(trace), (390, 844))  # the next token is in view, above the context

@@ -11,8 +11,11 @@ import { clamp, digits, textWidth } from "./text.js";
 
 // Room for the two lines of words above the columns.
 const HEADLINE = 46;
-// Room for the decoder's states below.
+// What is written above a state: its name.
+const LABEL = 18;
+// Room for the decoder's states below, and, where words lie flat, for what they write.
 const CHAIN = 134;
+const WRITES = 34;
 
 export function recurrentScene(model, width, room, step, live) {
   const scene = new Scene(width, room, "An encoder, Bahdanau’s attention and a decoder");
@@ -24,7 +27,9 @@ export function recurrentScene(model, width, room, step, live) {
     slim ? 64 : 80,
     96,
   );
-  const pitch = clamp((room - HEADLINE - CHAIN - 40) / n, 8, 38);
+  const turn = columnTurn((width - label) / model.tokens.length);
+  const deep = CHAIN + (turn ? 0 : WRITES);
+  const pitch = clamp((room - HEADLINE - deep - 40) / n, 8, 38);
   const top = HEADLINE;
   const high = n * pitch;
   const gap = clamp(width / 45, 8, 26);
@@ -37,9 +42,10 @@ export function recurrentScene(model, width, room, step, live) {
   const x = [0, 1, 2, 3].map((i) => label + i * (part + gap));
   const y = (row) => top + (row + 0.5) * pitch;
   // The context's height: below the next tokens on a phone.
-  const middle = top + Math.max(high / 2, slim ? 98 + pitch * 0.4 : 0);
+  const middle = top + Math.max(high / 2, slim ? 116 + pitch * 0.4 : 0);
   const [force, told] = [live && model.chooses, model.chosen.includes(step)];
   const g = { narrow, slim, panel, label, pitch, top, high, part, gap, x, y, step, width, room, middle, force, told };
+  Object.assign(g, { turn, deep });
   encoderStates(scene, model, g);
   bars(scene, model, g);
   context(scene, model, g);
@@ -54,7 +60,7 @@ export function recurrentScene(model, width, room, step, live) {
   // How much of what is written comes from where it looks: measured, by looking at each token alone.
   const same = model.alone[step];
   const any = `Any of the ${n} tokens alone would lead to it, so where it looks doesn’t decide this word. `;
-  const few = `Looked at alone, ${same} of the ${n} tokens ${same > 1 ? "lead" : "leads"} to it. `;
+  const few = `With all weight on one token, ${same} of the ${n} would lead to this word. `;
   scene.hint = g.told
     ? `You made step ${step + 1} look at ${best} alone: it writes “${model.written[step]}”, and the sentence becomes “${sentenceOf(model.written)}” Press the same weight again to undo that.`
     : `${stops}Step ${step + 1}: ${best} gets ${percent(most)} of the weight, and “${model.written[step]}” is written. ${same === n ? any : same ? few : ""}${g.force ? "Press a weight to make it look only there." : `${slim ? "" : "Press play, or a score to see its products. "}${step + 1 < model.tokens.length ? next : ""}`}`;
@@ -158,7 +164,8 @@ function context(scene, model, g) {
   const { step, part, pitch, top, high } = g;
   const x = g.x[3];
   const y = g.middle;
-  headline(scene, g, x, g.narrow ? "Context" : "Context c", "states, mixed by the weights", part + g.panel);
+  if (g.slim) scene.label("Context", x, y - pitch * 0.4 - 10, { size: 12, weight: 650 });
+  else headline(scene, g, x, g.narrow ? "Context" : "Context c", "states, mixed by the weights", part + g.panel);
   scene.paint((p) => {
     rowOf(model.weights, step).forEach((weight, row) => {
       if (weight >= 0.01)
@@ -180,17 +187,18 @@ function context(scene, model, g) {
 
 function nextToken(scene, model, g) {
   const { step, top, high } = g;
-  const left = g.slim ? g.x[3] : g.width - g.panel + 6;
+  const left = g.slim ? g.x[3] + 1 : g.width - g.panel + 6;
   const found = model.candidates[step].slice(0, g.slim ? 2 : clamp(Math.floor(high / 40), 2, 4));
   const room = g.width - left;
   const pitch = g.slim ? 36 : Math.min(42, high / found.length);
   const first = g.slim ? top + 16 : top + high / 2 - (found.length * pitch) / 2;
-  scene.label(g.slim ? "next" : "Next token", left, first - 12, { size: 13, weight: 600 });
+  if (g.slim) headline(scene, g, g.x[3], "Next");
+  else scene.label("Next token", left, first - 12, { size: 13, weight: 600 });
   scene.paint((p) =>
     found.forEach(([token, , share], i) => {
       const y = first + (i + 0.5) * pitch;
       const [bar, under] = g.slim ? [room - 2, 15] : [room - 52, 9];
-      p.text(token, left, y - 5, { size: 14, weight: i ? 400 : 650, most: room });
+      p.text(token, left, y - 5, { size: g.slim ? 13 : 14, weight: i ? 400 : 650, most: room });
       p.box(left, y + 6, bar, g.slim ? 3 : 6, { fill: p.theme.masked, radius: 3 });
       p.box(left, y + 6, Math.max(2, bar * share), g.slim ? 3 : 6, { fill: p.theme.query, radius: 3 });
       p.text(brief(share), g.width - 1, y + under, { size: 12, align: "right", color: p.theme.muted });
@@ -204,26 +212,37 @@ function nextToken(scene, model, g) {
 // The decoder, step by step: its states, what it read, and which step this is.
 function chain(scene, model, g) {
   const n = model.tokens.length;
-  const y = g.room - CHAIN + 50;
+  const { turn, deep } = g;
+  const y = g.room - deep + 50;
   const pitch = (g.width - g.label) / n;
   const wide = Math.min(pitch - (g.slim ? 12 : 16), 120);
-  const turn = columnTurn(pitch);
   scene.label("Decoder", 0, y + 12, { size: g.narrow ? 13 : 15, weight: 650 });
   const key = keyOf(model, g.width);
   scene.labels.push((p) => key.draw(p, scene.height - key.height));
   scene.note("reads", turn ? 0 : g.label - 8, y + (turn ? 40 : 46), turn ? "left" : "right");
+  if (!turn) scene.note("writes", g.label - 8, y + 64, "right");
+  if (!turn && model.chosen.length) scene.note("by itself", g.label - 8, y + 81, "right");
   for (let t = 0; t < n; t++) {
     const x = g.label + t * pitch;
     scene.paint((p) => {
       if (t) p.straight(x - pitch + wide + 2, y + 12, x - 4, y + 12, { color: p.theme.muted, arrow: true });
       if (t <= g.step) p.row(model.after, t, x, y, wide, 24);
+      // A step that was told where to look keeps its mark.
+      const yours = model.chosen.includes(t) && t <= g.step;
       const [edge, line, weight] = t === g.step ? [p.theme.query, 2.5, 650] : [p.theme.edge, 1, 400];
-      p.box(x, y, wide, 24, { edge, line, radius: 3 });
+      p.box(x, y, wide, 24, { edge: yours ? p.theme.key : edge, line: yours ? 2.5 : line, radius: 3 });
       if (t < g.step || (t === g.step && !g.slim))
         p.text(`s${subscript(t + 1)}`, x, y - 8, { size: 12, weight, color: p.theme.muted });
+      if (yours && wide > 60) p.text("yours", x + wide, y - 8, { size: 12, align: "right", color: p.theme.key });
       const style = turn ? { turn: -turn, align: "right", most: 52 } : { align: "center", most: pitch - 4 };
       const color = p.theme[t <= g.step ? "ink" : "muted"];
       p.text(model.tokens[t], x + wide / 2, y + (turn ? 34 : 46), { size: 13, ...style, weight, color });
+      if (turn || t > g.step) return;
+      // What it writes, and below it what the model writes without the learner.
+      const other = model.own[t] === model.written[t] ? p.theme.ink : p.theme.key;
+      p.text(model.written[t], x + wide / 2, y + 64, { size: 13, ...style, weight, color: other });
+      if (model.chosen.length)
+        p.text(model.own[t] || "", x + wide / 2, y + 81, { size: 12, ...style, color: p.theme.muted });
     });
     scene.button(
       [x - 4, y - 8, Math.max(24, wide + 8), 66],
@@ -242,7 +261,7 @@ function chain(scene, model, g) {
   const asks = Math.abs(before - scores) < Math.min(24, wide / 2) ? scores : before;
   g.wide = wide;
   g.ways = {
-    query: corners([asks, y - (g.step ? 3 : 16)], y - 46, [scores, under + 5]),
+    query: corners([asks, y - (g.step && !g.slim ? 3 : 16)], y - 46, [scores, under + 5]),
     mix: corners([mixed, g.middle + g.pitch * 0.4 + 3], y - 30, [at - 6, y - 3]),
     write: corners([at + 6, y - 3], y - 14, [writes, g.below]),
   };
@@ -258,12 +277,16 @@ function chain(scene, model, g) {
     p.text(`query s${subscript(g.step)}${g.slim ? "" : ", the state before"}`, scores + 8, y - 56, style);
   });
   g.asks = { under, y };
-  scene.part("decoder", 0, y - 12, g.width, turn ? 98 : 76);
+  scene.part("decoder", 0, y - LABEL, g.width, LABEL + (turn ? 86 : 64 + WRITES));
   for (const [name, points] of Object.entries(g.ways))
     for (const [i, to] of points.slice(1).entries()) scene.part([name, "cross-attention"], ...around(points[i], to));
-  scene.part("query", ...(g.step ? [before - wide / 2 - 4, y - 6, wide + 8, 34] : [asks - 44, y - 26, 52, 20]));
+  const start = 1.1 * textWidth(g.slim ? "s₀" : "start, s₀", 12) + 18;
+  scene.part(
+    "query",
+    ...(g.step ? [before - wide / 2 - 4, y - LABEL, wide + 8, 28 + LABEL] : [asks - start, y - 26, start + 8, 20]),
+  );
   scene.part("query", scores, y - 66, mixed - scores - 8, 18);
-  scene.part("write", at - wide / 2 - 4, y - 6, wide + 8, 34);
+  scene.part("write", at - wide / 2 - 4, y - LABEL, wide + 8, LABEL + (turn ? 28 : 74));
 }
 
 // Up or down, across at a height, and on; corners no rounder than there is room.
@@ -323,12 +346,13 @@ function bothWays(states, { x: [x], part, top, pitch }) {
 function recurrentBeats(scene, model, g) {
   const { under, y } = g.asks;
   const column = (i, from = 0) => [g.x[i] - g.gap - 2, from, g.part + g.gap, under + 4 - from];
-  const past = [0, y - 8, g.label + (g.step * (g.width - g.label)) / model.tokens.length - 8, 72];
-  scene.beat(
-    "The encoder reads the sentence in both directions and keeps a state per token.",
-    [0, 0, g.x[0] + g.part + 4, under + 4],
-    past,
-  );
+  const past = [0, y - LABEL, g.label + (g.step * (g.width - g.label)) / model.tokens.length - 8, g.deep - 70 + LABEL];
+  scene.beat("The encoder reads the sentence in both directions and keeps a state per token.", past, [
+    0,
+    0,
+    g.x[0] + g.part + 4,
+    under + 4,
+  ]);
   scene.moves(bothWays(model.states, g));
   const write = g.slim
     ? [g.x[3], g.top, g.width - g.x[3], g.below - g.top]
@@ -336,6 +360,9 @@ function recurrentBeats(scene, model, g) {
   const low = [0, under + 4, g.width, g.room - under - 4];
   const rects = [[...scene.parts.query, column(1)], [column(2)], [column(3, g.slim ? g.below : 0)], [low, write]];
   const moves = stepMoves(model, g);
+  const [said, own] = [model.written, model.own].map(sentenceOf);
+  const same = said === own ? "the same as by itself" : `instead of “${own}”`;
+  const finished = ` The translation: “${said}”${model.chosen.length ? ` (${same})` : ""}`;
   model.tokens.forEach((_token, t) => {
     const weights = rowOf(model.weights, t);
     const most = Math.max(...weights);
@@ -351,7 +378,7 @@ function recurrentBeats(scene, model, g) {
       `Step ${t + 1}, compare s${subscript(t)}${set ? "" : `: ${best} fits best`}.`,
       `${set ? "You set" : "Weigh"}: ${best} gets ${percent(most)}.`,
       "Mix: a new context.",
-      `Write: “${model.written[t]}”.`,
+      `Write: “${model.written[t]}”.${t + 1 === model.tokens.length ? finished : ""}`,
     ];
     (t ? short : long).forEach((words, i) => {
       scene.beat(words, ...rects[i]);
