@@ -18,7 +18,7 @@ from helpers.transformer.attention import heads_off
 from helpers.transformer.masks import causal_mask
 from helpers.transformer.transformer import Transformer
 from helpers.widgets.decoding_explorer import DecodingExplorer, dialled
-from helpers.widgets.head_switches import HeadSwitches, attention_layers
+from helpers.widgets.head_switches import NOISE, HeadSwitches, attention_layers
 from helpers.widgets.shape_steps import N_STAGES, stages, try_line
 from helpers.widgets.shape_tracer import ShapeTracer
 
@@ -89,6 +89,8 @@ def test_loss_and_translations_are_those_of_the_silenced_model(make, translator)
     assert float(bars[0]) < float(bars[1])  # a larger loss is a longer bar, on one axis
     assert len(set(widget.numbers["translations"])) == 1
     assert "no longer sees the French" in widget.tell()[1]
+    lines = re.findall(r"<text [^>]*>([^<]*<tspan.*?)</text>", widget.draw()[1].to_svg())
+    assert 30 < max(len(re.sub("<[^>]*>", "", line)) for line in lines) <= 34  # in their column
     widget.silent = ("cross 3.1", "cross 3.2", "encoder 1.1", "cross 2.2")  # words, not by colour
     marked = re.findall(r'<tspan [^>]*bold" text-decoration="([^"]+)">(.*?)</tspan>', widget.svg)
     assert marked[:3] == [("line-through", "plays"), ("underline", "is"), ("underline", "playing")]
@@ -105,15 +107,19 @@ def test_costs_alone_are_those_of_one_silent_head(make, translator):
     assert "−0.03" in "".join(shown)  # a head in the way
     widget.silent = ("cross 2.2",)
     again = re.findall(r"--dark: #\w+|>−?0\.\d\d<", widget.svg)
-    assert again == shown  # a silent head's cost stays, and its shade
+    numbers = [[one for one in found if one[0] == ">"] for found in (shown, again)]
+    assert numbers[0] == numbers[1]  # a silent head's cost stays
+    assert len(again) == len(shown) - 1  # but its cell is hollow
+    assert widget.draw()[0].to_svg().count("<line") == 0
     assert "on these 4 sentences" in widget.svg
     cost = widget.numbers["loss"] - widget.numbers["whole"]
     assert costs["cross 2.2"] == pytest.approx(cost, abs=1e-4)  # stored
     widget.silent = ("cross 2.2", "encoder 2.1")
-    assert "they cost 0.03 in all, and together " in widget.tell()[1]
-    assert "work of its own" in widget.tell()[1]
+    assert "they cost 0.03 in all, together 0.03. On 4 sentences a gap" in widget.tell()[1]
     widget.silent = ("cross 3.1", "cross 3.2", "encoder 1.1", "cross 2.2")
-    assert "stood in for" in widget.tell()[1]
+    more = widget.numbers["loss"] - widget.numbers["whole"]
+    assert more - sum(costs[name] for name in widget.silent) > NOISE
+    assert "had done some of the silent one’s work" in widget.tell()[1]
     widget.silent = ("encoder 2.1",)
     assert "better without" in widget.tell()[1]
     other = HeadSwitches(translator, CAPTIONS[4:6], silent=("cross 2.2",), alone=True).numbers
@@ -126,9 +132,27 @@ def test_a_click_on_a_head_switches_it_off_and_on_again(make):
         found = re.search(r'aria-label="encoder 1\.3[^"]*" data-set="([^"]*)"', widget.svg)[1]
         widget._handle_custom_msg({"set": json.loads(html.unescape(found)), "number": 1}, [])
         assert widget.silent == wanted
-    height, names = widget.draw()[1].height, widget.names()
+    height, names = widget.draw()[0].height, widget.names()
     for widget.silent in names[-12:], names:  # every translation is another
-        assert widget.draw()[1].height == height
+        assert widget.draw()[0].height == height
+
+
+def test_it_says_where_the_head_silenced_last_looks(make, translator):
+    widget = make(HeadSwitches)
+    for widget.silent in (("cross 3.1",), ("cross 3.1", "encoder 2.4")):
+        pass
+    assert "On average, encoder 2.4 gives 80% of" in widget.svg
+    shares = []
+    for source, _ in CAPTIONS[:4]:
+        ids = translator.encode([source])
+        weights = translator.model.attention_maps(ids, torch.tensor([[BOS]])).encoder[0, 1, 3]
+        shares.append(weights.diagonal(-1)[1:].mean().item())  # from the third token on
+    before = f"{sum(shares) / 4:.0%} of its weight to the token before."
+    assert widget.look("encoder 2.4").endswith(before)
+    assert "encoder 3.2 spreads its weight: the largest is 22%" in widget.look("encoder 3.2")
+    assert widget.look("cross 3.1").endswith("to a single French token.")
+    widget.silent = ("cross 3.1",)
+    assert "of its weight" not in widget.svg  # encoder 2.4 is on again
 
 
 def test_a_head_that_is_not_there_is_refused(make):

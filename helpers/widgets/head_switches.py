@@ -1,6 +1,7 @@
 """Heads of the bundled translator on and off: what becomes of the loss and of the translation."""
 
 import math
+from collections import Counter
 from contextlib import ExitStack
 from textwrap import wrap
 
@@ -8,7 +9,7 @@ import torch
 import torch.nn.functional as F
 import traitlets
 
-from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
+from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, WEIGHTS
 from helpers.pretrained.measured import measured
 from helpers.transformer.attention import heads_off
 from helpers.widgets.explorer import Explorer
@@ -18,8 +19,10 @@ from helpers.widgets.svg import PALE, Sheet, ink_on, number, shade
 KINDS = ("encoder", "decoder", "cross")
 TOP, ROW = 54, 36  # pixels: top of the map of heads, and from one of its rows to the next
 CELL, LINE = 68, 20  # pixels: a head's width, a line of text
-WIDE, MOST_LETTERS = 356, 40  # of the sentences: pixels, and letters in one line, on a phone too
+WIDE, MOST_LETTERS, BOLD_LETTERS = 356, 40, 34  # of the sentences, on a phone too: pixels, letters
 MOST_LINES = 2  # of what a translation has become
+SPREAD = 0.3  # of a head's weight: if no place gets as much, it has no favourite
+NOISE = 0.05  # nats: a smaller difference on a few sentences is chance
 
 
 def attention_layers(model):
@@ -99,6 +102,9 @@ class HeadSwitches(Explorer):
         self.button("Whole cross-attention off", lambda _: self.take({"silent": self._cross}))
         self.switch("alone", "Show what each head costs alone")
 
+    def forget(self):
+        self._before, self._latest = set(), None  # what was silent, and what was silenced last
+
     def _muted(self, silent):
         """Switch some heads off inside a with block."""
         stack = ExitStack()
@@ -119,6 +125,28 @@ class HeadSwitches(Explorer):
         """Return the loss and the translations with some heads silent."""
         with self._muted(silent):
             return self._loss(), self._translator.translate(self._sentences)
+
+    @torch.no_grad()
+    def look(self, name):
+        """Say what gets most of a head's weight, on average from a sentence's third token on."""
+        kind, layer, head = name.replace(".", " ").split()
+        shares = Counter()
+        for source, target in self._pairs:
+            tgt_ids = torch.tensor([self._translator.tokenizer.encode(target, bos=True)])
+            maps = self._translator.model.attention_maps(self._translator.encode([source]), tgt_ids)
+            weights = getattr(maps, kind)[0, int(layer) - 1, int(head) - 1, 2:]
+            places = {"a single French token": weights.amax(-1)}
+            if kind != "cross":
+                places = {"": weights.amax(-1), "the first token": weights[:, 0]}
+                for i, place in enumerate(("before", "itself", "after"), 1):
+                    places[f"the token {place}"] = weights.diagonal(i)
+            for place, share in places.items():
+                shares[place] += share.mean().item() / len(self._pairs)
+        largest = shares.pop("", 1.0)
+        (place, share), *_ = shares.most_common(1)
+        if share < SPREAD:
+            return f"{name} spreads its weight: the largest is {largest:.0%}, on average."
+        return f"On average, {name} gives {share:.0%} of its weight to {place}."
 
     def costs(self):
         """Say by how much the loss rises when one head alone is silent, in nats per token.
@@ -144,6 +172,9 @@ class HeadSwitches(Explorer):
         loss, translations = self._measure(self.silent)
         whole, before = self._whole
         changed = sum(map(str.__ne__, before, translations))
+        if added := {*self.silent} - self._before:
+            self._latest = added.pop() if len(added) == 1 else None
+        self._before = {*self.silent}
         return {"loss": loss, "whole": whole, "translations": translations, "before": before,
                 "changed": changed, "costs": self.costs() if self.alone else None}  # fmt: skip
 
@@ -168,12 +199,13 @@ class HeadSwitches(Explorer):
             asked = "The loss fell: here the model does better without what you silenced."
         elif n > 1 and found["costs"]:  # costs don't add up
             alone = sum(found["costs"][name] for name in self.silent)
-            hint = "That’s less, as if each were of little use without the others."
-            if more > alone - 0.01:
-                hint = "That’s about equal, as if each did work of its own."
-            if more > alone + 0.01:
-                hint = "That’s more, as if they had stood in for one another."
-            asked = f"Alone they cost {number(alone)} in all, and together {number(more)}. {hint}"
+            hint = f"On {len(self._sentences)} sentences a gap below {NOISE} means little."
+            if abs(more - alone) > NOISE:
+                hint = "Each is of less use without the others."
+            if more > alone + NOISE:
+                hint = "A head that was still on had done some of the silent one’s work."
+            alone, more = number(alone), number(more)
+            asked = f"One at a time they cost {alone} in all, together {more}. {hint}"
         return (
             f"{n} {'head is' if n == 1 else 'heads are'} silent, and {found['changed']} of "
             f"{len(self._sentences)} translations changed.",
@@ -181,18 +213,19 @@ class HeadSwitches(Explorer):
         )
 
     def draw(self):
-        sheet, y = Sheet(WIDE, TOP + ROW * len(self._layers) + 30), 120
+        sheet, y = Sheet(WIDE, 0), 118
         self._draw_loss(sheet)
         for i in range(len(self._sentences)):
-            y = self._draw_sentence(sheet, i, y) + 10
-        sheet.height = max(sheet.height, y - 20)
-        return [sheet, self._draw_map()]
+            y = self._draw_sentence(sheet, i, y) + 6
+        sheet.height = y - 16
+        return [self._draw_map(), sheet]
 
     def _draw_loss(self, sheet):
         loss, whole = self.numbers["loss"], self.numbers["whole"]
         more = f" ({'+' * (loss > whole)}{number(loss - whole)})" if loss != whole else ""
         sheet.text(0, 18, f"Loss: {number(loss)} nats per token{more}", INK, bold=True)
-        sheet.text(0, 92, f"on these {len(self._sentences)} sentences (square-root axis)", GREY)
+        on = f"on these {len(self._sentences)} sentences; line: {number(whole)}, all on"
+        sheet.text(0, 92, on, GREY)
         scale = {
             nats: sheet.width * min(nats / 8, 1) ** 0.5 for nats in (0, 0.5, 2, 8, loss, whole)
         }
@@ -205,10 +238,9 @@ class HeadSwitches(Explorer):
 
     def _draw_map(self):
         costs, wide = self.numbers["costs"], 104 + CELL * self._n_heads
-        sheet = Sheet(wide, TOP + ROW * len(self._layers) + 54)
+        sheet = Sheet(wide, TOP + ROW * len(self._layers) + 98)
         top = max(costs.values()) if costs else 1.0
-        title = "Cost of each head alone, in nats" if costs else "Press a head to switch it off"
-        sheet.text(0, 18, title, INK, bold=True)
+        sheet.text(0, 18, "Press a head to switch it off", INK, bold=True)
         sheet.text(96, 46, "head", GREY, anchor="end")
         for head in range(self._n_heads):
             sheet.text(103 + CELL * (head + 0.5), 46, head + 1, GREY, anchor="middle")
@@ -217,22 +249,29 @@ class HeadSwitches(Explorer):
             sheet.text(96, y + 24, layer, INK, anchor="end")
             for head in range(self._n_heads):
                 self._draw_head(sheet, f"{layer}.{head + 1}", 104 + CELL * head, y, top)
-        y = sheet.height - 30
-        sheet.text(0, y, "stronger: costs more" if costs else "■ on", BLUE, bold=True)
-        sheet.text(0, y + 24, "blank: 0.00 · minus: better without it" if costs else "", GREY)
-        sheet.text(sheet.width - 4, y, "╱ off", ORANGE, anchor="end", bold=True)
+        y = sheet.height - 76
+        key = "number: rise of the loss without it" if costs else "■ on"
+        sheet.text(0, y, key, BLUE)
+        sheet.text(sheet.width - 4, y, "□ off", ORANGE, anchor="end", bold=True)
+        if costs:
+            sheet.text(0, y + 22, "minus: better without it", GREEN)
+        told = self.look(self._latest) if self._latest in self.silent else ""
+        for i, line in enumerate(wrap(told, MOST_LETTERS)):
+            sheet.text(0, y + 48 + LINE * i, line)
         return sheet
 
     def _draw_head(self, sheet, name, x, y, top):
         off, costs = name in self.silent, self.numbers["costs"]
-        share = max(round(costs[name], 2), 0) / top if costs else 0.0  # as it's printed
-        cost = number(costs[name]) if costs and abs(costs[name]) >= 0.005 else ""
-        fill = shade(WEIGHTS, share * bool(cost)) if costs else PALE if off else BLUE
-        frame = (x + 1, y + 2, CELL - 4, ROW - 6) if off else (x, y + 1, CELL - 2, ROW - 4)
-        sheet.rect(*frame, fill, ORANGE if off else None, 3, round=4)
+        cost = round(costs[name], 2) if costs else 0.0
+        share = max(cost, 0) / top  # as it's printed
         if off:
-            sheet.line(x + 3, y + ROW - 6, x + CELL - 5, y + 4, ORANGE, 3)
-        sheet.text(x + CELL - 10, y + 24, cost, ink_on(share), anchor="end")
+            sheet.rect(x + 2, y + 3, CELL - 6, ROW - 8, "white", ORANGE, 3, round=4)
+        else:
+            fill = shade(WEIGHTS, share) if costs else BLUE
+            sheet.rect(x, y + 1, CELL - 2, ROW - 4, fill, round=4)
+        written = number(cost) if costs else "off" if off else ""
+        colour = ORANGE if off else GREEN if cost < 0 else ink_on(share) if cost else GREY
+        sheet.text(x + CELL - 10, y + 24, written, colour, anchor="end")
         others = [one for one in self.silent if one != name]
         label = f"{name}: {'off, switch it on' if off else 'on, switch it off'}"
         sheet.target(x, y, CELL - 2, ROW - 2, label, silent=others if off else [*others, name])
@@ -247,9 +286,10 @@ class HeadSwitches(Explorer):
         texts = [(before, gone, "line-through", None)]
         if now != before:
             texts.append((f"→ {now}", [False, *new], "underline", MOST_LINES))
+        letters = BOLD_LETTERS if now != before else MOST_LETTERS
         for words, odd, how, most in texts:
-            lines, odd = wrap(words, MOST_LETTERS, max_lines=most, placeholder=" …"), iter(odd)
+            lines, odd = wrap(words, letters, max_lines=most, placeholder=" …"), iter(odd)
             for line in lines:
                 sheet.marked(0, y, [(word, next(odd, False)) for word in line.split()], how, ORANGE)
                 y += LINE
-        return y + LINE * (MOST_LINES - (len(lines) if now != before else 0))  # what's below stays
+        return y
