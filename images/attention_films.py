@@ -293,10 +293,9 @@ def _encoder(scene, passes):
     scene.text("encoder name", 439.5, 170, "encoder", "muted", room=70)
     scene.arrow("memory", 399, 176, RIGHT + 2, 176, "muted", head=9)
     if passes:
-        right = COLUMNS[passes - 1] + 37
         scene.line("memory down", [(471, 189), (471, WRITER_AT)], "muted", 3)
-        scene.arrow("memory on", 472, WRITER_AT, right, WRITER_AT, "muted", head=9,
-                    when=(0.5, 0.65))  # fmt: skip
+        scene.arrow("memory on", 472, WRITER_AT, COLUMNS[passes - 1] + 37, WRITER_AT, "muted",
+                    head=9, when=(0.5, 0.65))  # fmt: skip
 
 
 def _written(scene, own, meant, passes, moment):

@@ -256,7 +256,7 @@ def _lengths(scene, short, long, measured):
     """Draw the jars of a short and a long sentence, in which only “le” is bright."""
     for i, word in enumerate(long[0][:1] if measured else long[0]):
         scene.text(f"of many {i}" if i else "word 0", 48 + 96 * (i % 5), 48 + 26 * (i // 5), word,
-                   "muted" if i else COLOURS[0], bold=True, when=(0.5, 0.62))  # fmt: skip
+                   "muted" if i else COLOURS[0], bold=True, room=84, when=(0.5, 0.62))  # fmt: skip
     moves = 0.48, 0.62  # when there is room
     _context(scene, *short, BESIDE[0], shares=True, moves=moves)
     _context(scene, *long, BESIDE[1], "long ", measured, moves)
