@@ -73,6 +73,8 @@ def test_it_says_what_was_cut_and_what_that_changed():
         told.template = "no end token"
         assert did in told.tell()[0]
         assert ".”." not in told.tell()[0]
+    mute = chat_box(lambda ids: [MARKS.end], template="no end token")
+    assert "our assistant still writes nothing." in mute.tell()[0]
 
 
 def test_the_bytes_of_an_emoji_share_a_box_and_an_end_token_has_its_own():

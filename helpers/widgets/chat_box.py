@@ -135,12 +135,13 @@ class ChatBox(SentenceExplorer):
             self._decode([i]) for i in whole["prompt"] if i in ROLES and i not in found["prompt"]
         ]
         how = f"Without {' '.join(cut)}" if cut else f"With {self.template}"
-        now, before = (shorten(answer, QUOTED, placeholder="…") for answer in found["said"])
-        did = f"writes “{now}”, not “{before}”"
+        short = [shorten(answer, QUOTED, placeholder="…") for answer in found["said"]]
+        now, before = (f"“{answer}”" if answer else "nothing" for answer in short)
+        did = f"writes {now}, not {before}"
         if found["mark"] in "=✓":
-            did = f"still writes “{now}”"
-        elif not now:
-            did = f"ends its answer at once, without “{before}”"
+            did = f"still writes {now}"
+        elif not short[0]:
+            did = f"ends its answer at once, without {before}"
         column = [self._tried.get((name, self.template)) for name in EXAMPLES]
         asked = "Press another “?”. Does that answer survive?"
         if all(column):
