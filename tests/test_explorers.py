@@ -441,8 +441,7 @@ def test_the_ward_round_shows_a_symptom_counts_looks_and_judges_each_guess():
         assert max(beside) + code <= 600  # times 0.71: in all, where they all shrink
         widget.module = 0  # what is looked at afterwards doesn't count
         assert widget.tell()[2] == said
-        path = modules[first][0]
-        assert ALL[name].where.endswith(path)
+        assert ALL[name].where.endswith(modules[first][0])
         for path, moved, may in modules:  # words as `tell` has them
             assert may.all() or not may.triu(1).any(), path
             assert may.all() or not ((moved != may) & moved).tril().any(), path
@@ -453,17 +452,15 @@ def test_the_ward_round_shows_a_symptom_counts_looks_and_judges_each_guess():
     assert "Found with" in widget.tell()[2]
     widget.controls["Start again"].click()
     assert ">0 looks<" in widget.svg
-    said = "10 of 11 outputs change too early and 10 ignore a word."
-    assert WardRound(patient="D", module=3).tell()[1] == said
-    signs = re.findall(r"bold[^>]*>([−+])<", WardRound(patient="F", guess="F").svg)
-    assert signs == ["+", "+", "−", "−"]
+    assert "early and 10 ignore a word." in WardRound(patient="D", module=3).tell()[1]
+    assert re.findall(r"bold[^>]*>([−+])<", WardRound(patient="F", guess="F").svg) == [*"++−−"]
     assert WardRound(patient="B").tell()[1] == "No output changes with any source word."
     for sheet in WardRound(patient="D", guess="D").draw()[:-1]:  # the code, which scrolls, is last
         assert sheet.width <= 354, "on a phone, its letters would be smaller than 12 pixels"
 
 
 def test_what_a_wrong_guess_would_show_and_what_rules_it_out_is_measured():
-    layer, facts = "layers.0.self_attention", {}
+    layer = "layers.0.self_attention"
     for letter, one in WARD.items():
         modules, _, side = chart(one["name"])
         grids = {path: cells for path, *cells in modules}
@@ -486,13 +483,9 @@ def test_what_a_wrong_guess_would_show_and_what_rules_it_out_is_measured():
         if options["kind"] == "decoder":
             here["B"] = "there is no source: this model is a decoder alone"
         assert all(here[guess] in told for guess, told in one["here"].items())
-        facts[letter] = side, full, early, missed, weight > 0
-    assert [facts[letter] for letter in "AFBD"] == [
-        ("target", True, 10, 0, True), ("target", True, 10, 0, False),
-        ("source", False, 0, 11, False), ("target", False, 10, 10, True),
-    ]  # fmt: skip
-    widths = chart("heads")[0][1][1].sum(1)
-    assert (widths.diff() < 0).sum() > 1  # several staircases
+        assert (full, weight > 0) == (letter in "AF", letter in "AD")
+        assert letter != "D" or moved.equal(may.T)
+    assert (chart("heads")[0][1][1].sum(1).diff() < 0).sum() > 1  # several staircases
     assert ">weight on later words: 43%<" in WardRound(patient="A", module=1).svg
 
 

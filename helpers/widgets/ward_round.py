@@ -60,9 +60,8 @@ def later(name):
     weights = {}
     for path, module in model.eval().named_modules():
         if path.startswith("layers.") and path.endswith("self_attention"):
-            module.dropout.register_forward_pre_hook(
-                lambda _, given, path=path: weights.update({path: given[0]})
-            )
+            keep = functools.partial(weights.__setitem__, path)
+            module.dropout.register_forward_pre_hook(lambda _, given, keep=keep: keep(given[0]))
     ids = torch.arange(1, 12)[None]
     with torch.no_grad():
         model(*[ids] * (1 + (options["kind"] == "encoder-decoder")))
@@ -197,9 +196,8 @@ class WardRound(Explorer):
         for letter in order:
             chosen, fault = letter == self.guess, WARD[letter]["fault"]
             tried = (" ✓" if found and chosen else " ✗") * (letter in self._notes[self.patient][1])
-            sheet.rect(
-                0, y, FAULTS, ROW - 3, (GREEN if found else BLUE) if chosen else PALE, round=4
-            )
+            fill = (GREEN if found else BLUE) if chosen else PALE
+            sheet.rect(0, y, FAULTS, ROW - 3, fill, round=4)
             sheet.text(8, y + 21, fault + tried, "white" if chosen else INK)
             if not found:
                 sheet.target(0, y - 1.5, FAULTS, ROW, f"The fault: {fault}", guess=letter)
@@ -233,16 +231,14 @@ class WardRound(Explorer):
                 fill = (ORANGE if odd else BLUE) if seen[i, j] else PALE
                 sheet.rect(over, down, size - 1, size - 1, fill)
                 if odd and not seen[i, j]:
-                    sheet.dot(
-                        over + (size - 1) / 2, down + (size - 1) / 2, size / 3.6, "none", ORANGE, 2
-                    )
+                    half = (size - 1) / 2
+                    sheet.dot(over + half, down + half, size / 3.6, "none", ORANGE, 2)
         for place, row in ((1, 0), (high, high - 1)):
             sheet.text(left - 4, top + size * (row + 1) - 1, place, GREY, anchor="end")
         keys = (("■ changes", BLUE), ("□ doesn’t", GREY), ("■ too early", ORANGE),
                 ("○ ignores it", ORANGE))  # fmt: skip
         for i, (words, colour) in enumerate(keys):
-            x, y = left + step * (i % 2), low + 22 + 22 * (i // 2)
-            sheet.text(x, y, words, colour)
+            sheet.text(left + step * (i % 2), low + 22 + 22 * (i // 2), words, colour)
         return sheet
 
     def _draw_code(self):
