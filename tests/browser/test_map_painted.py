@@ -656,7 +656,7 @@ def test_what_a_gpts_head_does_is_counted_over_the_rows_that_are_drawn(offline, 
     layer, head = (int(re.search(rf"{name} (\d)", told)[1]) - 1 for name in ("layer", "head"))
     weights = trace.decoder.layers[layer][0].heads.weights[head, :rows, :rows].numpy()
     share = int(re.search(r"takes (\d+)%", told)[1])
-    if "token before it, on average of those that have one" in told:
+    if "token before it, on average over the tokens that have one" in told:
         counted = weights.diagonal(-1)
     elif key := re.search("“(.*)”, on average of the later", told):
         at = [token.strip() for token in trace.decoder.tokens].index(key[1])
@@ -1042,6 +1042,10 @@ def test_in_jupyterlab_the_last_token_of_a_gpt_is_chosen(open_notebook):
     page.get_by_role("button", name="Head", exact=True).click()
     expect_at(page, re.compile("self-attention, head"), "Head")  # a long name stretches nothing
     assert page.locator(".mm").bounding_box()["width"] == wide
+    page.set_viewport_size({"width": 370, "height": 844})  # nor are the player's parts cut off
+    page.wait_for_function(
+        "(map => map.scrollWidth === map.clientWidth)(document.querySelector('.mm'))"
+    )
 
 
 def test_in_jupyterlab_the_map_and_python_talk(open_notebook):

@@ -117,7 +117,7 @@ test("a head that looks at one token names it, and one that looks everywhere say
   assert.equal(many.over, " over rows 2 to 3");
   const scattered = [3, 7, 0, 5, 1, 6, 2, 4];
   const one = purposeOf(sublayerOf(mostly(8, 8, 0.89, (row) => scattered[row])), 0, stackOf(tokens), tokens);
-  assert.equal(one.words, "takes 89% of its mixture from one token, but at no fixed place");
+  assert.equal(one.words, "takes 89% of its mixture from a single token, which isn’t always at the same place");
   assert.equal(one.short, "one token 89%");
 });
 

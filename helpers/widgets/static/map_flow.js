@@ -8,7 +8,7 @@ import { cutOut, heat } from "./map_patches.js";
 import { lossesOf } from "./map_answer.js";
 import { number, percent } from "./map_scene.js";
 import { KINDS, likeliest, meanWeights, rowOf, sentenceOf, title, valueAt } from "./map_trace.js";
-import { clamp, shorten, textWidth } from "./text.js";
+import { clamp, fitting, shorten, textWidth } from "./text.js";
 
 const CUT = {
   ViT: "picture is cut into patches, and the class token comes first",
@@ -372,7 +372,12 @@ export function followed(scene, model, follow, reach = Infinity) {
   const named = (p) => {
     for (const [each, colour, place] of words) namedBands(p, each, p.theme[colour], place);
     const [x, y] = (model.stacks.length < 2 && words[0]?.[0].length && words[0][2]) || [];
-    if (x) p.text("besides itself, most on:", x - 4, y + 0.5, { size: 12, align: "right", color: p.theme.muted });
+    const most = fitting(
+      ["besides itself, attends most to:", "besides itself, attends to:", "besides itself, most to:"],
+      x - 8,
+      12,
+    );
+    if (x) p.text(most, x - 4, y + 0.5, { size: 12, align: "right", color: p.theme.muted });
     if (stack.image) scene.saysOf(p, stack.tokens[row]);
     if (shares.length) memoryNames(p, scene, model, shares);
   };

@@ -39,7 +39,7 @@ function measured(head, cross, stack, keys, rows) {
     : PLACES.map(([d, words, short]) => {
         const inside = all.filter((row) => row + d >= 0 && row + d < cols);
         const share = 2 * inside.length < all.length ? 0 : mean(inside, (row) => at(row, row + d));
-        return { share, words, short, over: d ? " of those that have one" : named(all) };
+        return { share, words, short, over: d ? " over the tokens that have one" : named(all) };
       });
   keys.forEach((token, key) => {
     const others = every.filter((row) => head.allowed(row, key) && (cross || row !== key));
@@ -78,7 +78,7 @@ function measured(head, cross, stack, keys, rows) {
       over: named(far),
     });
   // More than half comes from one token, and which one it is changes from row to row.
-  const loose = "one token, but at no fixed place";
+  const loose = "a single token, which isn’t always at the same place";
   const over = named(all);
   if (single > 0.5) return { ...told({ share: single, words: loose, short: "one token", over }), share: 0 };
   const words = `mixes many tokens, and the largest share is ${percent(single)}`;

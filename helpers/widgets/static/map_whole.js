@@ -291,10 +291,15 @@ const NAMES = {
 
 // `lines`: how many of them there is room for.
 function namesBelow(scene, sublayers, y, [from, to], lines) {
-  for (const size of lines > 2 ? [0, 1, 4, 5] : [0, 1, 2, 3, 4]) {
+  const roomy = lines > 2;
+  const network = textWidth("feed-forward", 12) <= to - from + 2 ? ["feed-forward"] : ["feed-", "forward"];
+  for (const size of roomy ? [0, 1, 4, 5] : [0, 1, 2, 3, 4]) {
     const words = sublayers
       .map(({ kind, box }) => {
-        const lines = NAMES[kind][size > 4 && kind !== "feed-forward" ? 3 : Math.min(size, 4)].split("|");
+        const broken = size > 4 && kind !== "feed-forward" ? 3 : Math.min(size, 4);
+        // Where masked attention is the only one, both of its words have room.
+        const both = roomy && size > 3 && !network[1] && kind === "masked-self-attention";
+        const lines = (both ? "masked|attention" : NAMES[kind][broken]).split("|");
         const wide = Math.max(...lines.map((line) => textWidth(line, 12)));
         const middle = box[0] + box[2] / 2;
         return { lines, wide, x: middle - wide / 2, middle, reach: Math.max(14, box[2] / 2) };
@@ -306,7 +311,6 @@ function namesBelow(scene, sublayers, y, [from, to], lines) {
     // Under its own part, or a shorter name.
     const astray = ({ x, wide, middle, reach }) => Math.abs(x + wide / 2 - middle) > reach;
     if (words[0].x < from || (size < 2 && words.some(astray))) continue;
-    const network = textWidth("feed-forward", 12) <= to - from + 2 ? ["feed-forward"] : ["feed-", "forward"];
     const below = Math.max(...words.map((one) => one.lines.length));
     if (size > 3 && below + network.length <= lines)
       network.forEach((line, i) => {
