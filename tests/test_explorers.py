@@ -471,10 +471,10 @@ def test_what_a_wrong_guess_would_show_and_what_rules_it_out_is_measured():
         report = examine(model, **options)
         assert report.findings[0].name == ALL[one["name"]].finding
         source = report.dependence.get("source", {"": moved})[""] > 1e-5
-        fits = f"they get {weight:.0%}." if full else f"{(~moved).sum()} of its 121 cells are empty"
+        fits = f"get {weight:.0%}." if full else f"{(~moved).sum()} of its 121 cells are empty"
         here = {"A": fits, "F": fits, "C": f"{early} of its outputs change too early",
                 "D": f"{missed} outputs ignore a word" if missed else "no output ignores a word",
-                "E": "every word changes every output" if full else "there is only one",
+                "E": "every word changes every output" if full else "a single one, turned round",
                 "B": f"source words change all {source.all(1).sum()} outputs"}  # fmt: skip
         if side == "source":
             here = dict.fromkeys(here, "target words change what they should, and source words")

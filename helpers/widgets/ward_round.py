@@ -218,7 +218,7 @@ class WardRound(Explorer):
         sheet.text(0, 16, "Which outputs change?", bold=True)
         sheet.text(0, 40, f"after {_plain(path)}", GREY)
         word = "source word" if self.numbers["side"] == "source" else "word changed"
-        sheet.text(0, 62, f"columns: {word}, rows: output", GREY)
+        sheet.text(0, 62, f"column: {word}, row: output", GREY)
         share = later(WARD[self.patient]["name"]).get(path)
         if share is not None:
             sheet.text(left, low + 68, f"weight on later words: {share:.0%}")
