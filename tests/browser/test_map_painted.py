@@ -691,6 +691,10 @@ def test_the_whole_model_shows_the_shares_of_the_temperature_that_is_set(offline
     page.mouse.move(box["x"] + 50, box["y"] + box["height"] * (row + 0.5) / 10)
     expect(page.locator(".mm-tip")).to_contain_text(f"probability {share}")
     assert float(share[:-1]) < 50 * trace.candidates[-1][row].probability  # a flatter one
+    # Drawn is one of ten, and the share of the others goes to them.
+    heated = numpy.exp([one.logit / 2 for one in trace.candidates[-1]])
+    told = f"“{trace.written[-1].strip()}” has a chance of {100 * heated[row] / heated.sum():.1f}%"
+    expect(page.locator(".mm-words")).to_contain_text(f"Only these 10 can be drawn, so {told}")
 
 
 def test_a_vits_picture_is_its_tokens_and_its_answer_a_class(offline):
