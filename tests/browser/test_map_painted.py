@@ -898,10 +898,18 @@ def test_the_tour_lets_the_gradient_run_back(offline, trace, motion):
 
 
 def test_in_jupyterlab_a_wrong_word_in_the_reference_costs(open_notebook):
-    page = open_notebook([IN_LAB.replace('tour="00"', 'here="loss"')], size=(390, 844))
+    here = 'here="loss", reference="A dog runs."'
+    page = open_notebook([IN_LAB.replace('tour="00"', here)], size=(390, 844))
     field = page.get_by_label("Reference translation")
-    enter(field, "A purple dog runs.")
     words = page.locator(".mm-words")
+    open_(page, "^Try “cat” for “dog”")
+    expect(words).to_contain_text("“cat” costs −ln")
+    open_(page, "^Back to the first one")
+    expect(field).to_have_value("A dog runs.")
+    enter(field, "")
+    expect(words).to_contain_text("Without a reference, the model’s own is scored.")
+    expect(field).to_have_value("A black dog runs through the snow with a stick.")
+    enter(field, "A purple dog runs.")
     costs = re.compile("^“purple” costs −ln.* the most of all rows.*Fed “purple”")
     expect(words).to_contain_text(costs)
     steps = page.get_by_label("Step of the computation")
@@ -929,14 +937,8 @@ def test_in_jupyterlab_a_wrong_word_in_the_reference_costs(open_notebook):
     expect(field).to_have_value("A black dog runs.")
     told = r"^“black” costs −ln[^.]*[.][0-9]+ = [0-9.]+ nats.*down from"  # the row that is framed
     expect(words).to_contain_text(re.compile(told))
-    enter(field, "")
-    expect(words).to_contain_text("Without a reference, the model’s own is scored.")
-    expect(field).to_have_value("A black dog runs through the snow with a stick.")
-    open_(page, "^Try “cat” for “dog”")
-    expect(field).to_have_value("A black cat runs through the snow with a stick.")
+    enter(field, "A black cat runs through the snow with a stick.")
     expect(words).to_contain_text("“cat” costs −ln")
-    open_(page, "^Back to the model’s own")
-    expect(field).to_have_value("A black dog runs through the snow with a stick.")
     # A score's parts open at their beginning, though the focus lies below it.
     for name in ("One number", "Why this weight?"):
         page.get_by_role("button", name=name, exact=True).press("Enter")

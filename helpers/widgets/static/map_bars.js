@@ -115,13 +115,18 @@ export class Bars {
     // No room for “The model” beside it.
     classList.toggle("mm-asking", !this.view.place && (!this.ask.hidden || (here && classList.contains("mm-narrow"))));
     classList.toggle("mm-badged", Boolean(here) && !this.ask.hidden);
-    if (this.asked !== model.get("sentence")) this.input.value = this.asked = model.get("sentence");
+    if (this.asked !== model.get("sentence")) {
+      this.input.value = this.asked = model.get("sentence");
+      this.first = model.get("reference"); // the reference that came with the sentence
+    }
     const { trace, place } = this.view;
     this.refer.hidden = !this.view.scores || (place && !place.endsWith("output"));
     if (this.referred !== trace) {
       this.wanted.value = sentenceOf(trace.written);
-      const own = { textContent: "Back to the model’s own", value: "", hidden: false };
-      Object.assign(this.attempt, model.get("reference") ? own : wrongWord(this.wanted.value));
+      const textContent = `Back to ${this.first ? "the first one" : "the model’s own"}`;
+      const back = { textContent, value: this.first, hidden: false };
+      const same = model.get("reference") === this.first;
+      Object.assign(this.attempt, same ? wrongWord(this.wanted.value) : back);
     }
     this.referred = trace;
     this.badge.hidden = !here || Boolean(place) || this.view.stop >= 0;
