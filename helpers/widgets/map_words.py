@@ -102,15 +102,19 @@ def _target_words(trace, source, off):
     row = max(clear or rows, key=lambda i: mean[i, words].max().item())
     key = mean[row].argmax().item()
     head = heads[cross.heads.weights[heads, row, key].argmax().item()]
+    # In nearly the same place, so that the two differ in little but their words.
+    beside = key - 1 if key else min(1, len(source) - 1)
     # A weight and a probability that look equal would be taken for one number.
-    alike = percent(mean[row].max().item()) == percent(shares[row])
+    share = percent(mean[row].max().item())
+    alike = share == percent(shares[row])
     return _next_words(trace, row, written[row], shares[row]) | {
-        "drawn": ", by chance as much as the weight before" if alike else "",
+        "drawn": f". That the weight before was also {share} is a coincidence" if alike else "",
         "looked_at": source[key],
-        "looked_share": percent(mean[row, key].item()),
+        "looked_share": share,
         "cross_head": head + 1,
         "cross_number": f"{home}/{head}/{row},{key}",
-        "why": f"{home}/{head}/{row},{key}/why",
+        "why": f"{home}/{head}/{row},{key}/why,{beside}",
+        "beside": source[beside],
         "follow_target": f"decoder:{row}",
     }
 

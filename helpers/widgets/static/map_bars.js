@@ -231,7 +231,7 @@ export class Bars {
         return `Start at the blue frame: what the model would answer after each layer, “${best.token}” in the end. Press a patch of the picture: bands, and blue ${from === "top" ? "on the picture" : "in each head’s square"}, show what it takes from the others.`;
       if (from === "top") return `${start} Below, ${what}`;
       if (!small.hidden)
-        return `Above, ${what} Each token becomes a vector (a striped bar), and every layer adds to it. The frame marks the part that you see larger below it. Tap another part to go there.`;
+        return `${what[0].toUpperCase()}${what.slice(1)} In the small picture, a frame marks where, and below it you see that part larger. Each striped bar is a vector, and every layer adds to it. Tap another part to go there.`;
       const marks = kind === "GPT" && marksIn(decoder.tokens);
       const striped = "Each striped bar is a vector, one colour per number.";
       const more = `${kind === "GPT" && this.view.scene.slot ? "T is the temperature. " : ""}${marks ? `${marks}.` : striped}`;

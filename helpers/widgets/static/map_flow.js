@@ -1,6 +1,6 @@
 // The map, what moves in the whole model: the beats of playing, and a followed token's way.
 
-import { memoryNames, namedBands, tag } from "./map_named.js";
+import { NAMED, memoryNames, namedBands, tag } from "./map_named.js";
 import { clearest } from "./map_purpose.js";
 import { along, ease, own, travel } from "./map_moves.js";
 import { path } from "./map_paint.js";
@@ -8,7 +8,7 @@ import { cutOut, heat } from "./map_patches.js";
 import { lossesOf } from "./map_answer.js";
 import { number, percent } from "./map_scene.js";
 import { KINDS, likeliest, meanWeights, rowOf, sentenceOf, title, valueAt } from "./map_trace.js";
-import { clamp, fitting, shorten, textWidth } from "./text.js";
+import { clamp, fitting, shorten, spelt, textWidth } from "./text.js";
 
 const CUT = {
   ViT: "picture is cut into patches, and the class token comes first",
@@ -322,7 +322,7 @@ export function followed(scene, model, follow, reach = Infinity) {
   const [stack, row] = [model[name], Number(index)];
   const { measures: m } = scene;
   const lit = [...rowOfStack(scene, stack, row).flat(), ...nextOf(scene, stack, row)];
-  const [ribbons, words] = [[], []];
+  const [ribbons, words, sources] = [[], [], []];
   // Of the source's tokens, in the deepest layer that was reached.
   let shares = [];
   stack.layers.forEach((sublayers, i) => {
@@ -337,9 +337,15 @@ export function followed(scene, model, follow, reach = Infinity) {
         const weight = valueAt(mean, row, key);
         if (!weight || (!cross && key === row)) continue;
         named.push({ token: (cross ? model.encoder : stack).tokens[key], weight });
-        // Narrow: the memory is a screen away.
-        if (weight < 0.02 || (cross && m.narrow)) continue;
+        // Narrow: the memory is a screen away, so its tokens that give most stand beside their bands.
+        if (weight < (cross && m.narrow ? NAMED : 0.02)) continue;
         const end = [x + width + (cross ? -4 : 1), stack.y(row, i + 1)];
+        if (cross && m.narrow) {
+          const y = clamp(stack.y(key, i + 1), end[1] - 7 * stack.pitch, stack.y(stack.n - 1, i + 1));
+          ribbons.push({ way: [[x - 2, y], end], weight, color: "key" });
+          sources.push({ token: model.encoder.tokens[key], weight, x: x - 4, y });
+          continue;
+        }
         const way = cross
           ? [...sublayer.way(key), [sublayer.enters, end[1]], end]
           : [[x - 4, stack.y(key, i + 1)], end];
@@ -362,15 +368,17 @@ export function followed(scene, model, follow, reach = Infinity) {
   const { picture } = scene;
   if (picture) lit.push([...picture, picture[2]]);
   const flows = (p) => {
-    for (const { way, weight, cross } of ribbons) {
+    for (const { way, weight, cross, color = "query" } of ribbons) {
       const { width, alpha } = bandOf(weight);
       if (cross) p.line(way, { width, alpha, color: p.theme.key, radius: 8 });
-      else p.ribbon(...way.flat(), width, p.theme.query, alpha);
+      else p.ribbon(...way.flat(), width, p.theme[color], alpha);
     }
     if (picture) heat(p, picture, stack, meanWeights(stack.layers[stack.layers.length - 1][0]), row);
   };
   const named = (p) => {
     for (const [each, colour, place] of words) namedBands(p, each, p.theme[colour], place);
+    for (const { token, weight, x, y } of sources)
+      tag(p, `${spelt(token)} ${percent(weight)}`, x, y, { align: "right", color: p.theme.key });
     const [x, y] = (model.stacks.length < 2 && words[0]?.[0].length && words[0][2]) || [];
     const most = fitting(
       ["besides itself, attends most to:", "besides itself, attends to:", "besides itself, most to:"],

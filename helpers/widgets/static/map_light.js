@@ -4,6 +4,7 @@ import { followed } from "./map_flow.js";
 import { along } from "./map_moves.js";
 import { memoryNames } from "./map_named.js";
 import { clearestOf } from "./map_purpose.js";
+import { clamp } from "./text.js";
 
 // What a lesson builds may be several parts of the picture.
 const TOGETHER = {
@@ -41,7 +42,7 @@ function marksOf(view) {
 
 // The head that a step of the tour speaks of.
 export function framedOf(view) {
-  if (view.stop < 0 || !view.tour[view.stop].habit) return null;
+  if (view.place || view.stop < 0 || !view.tour[view.stop].habit) return null;
   const { layer, h } = clearestOf(view);
   return [view.trace.stacks[0].layers[layer][0].tiles[h]];
 }
@@ -58,7 +59,19 @@ function litOf(view) {
   const parts = (stop ? stop.parts : view.here && !place ? [view.here] : []) || [];
   const lit = parts.flatMap((part) => rectsOf(scene, part));
   const named = !place && trace.encoder && trace.decoder;
-  return { lit: lit.length ? lit : null, flows: null, named: named ? (p) => memoryNames(p, scene, trace) : null };
+  const flows = !place && parts.includes("add-and-norm") ? (p) => residual(p, scene, trace) : null;
+  return { lit: lit.length ? lit : null, flows, named: named ? (p) => memoryNames(p, scene, trace) : null };
+}
+
+// The residual stream runs past all sublayers, from the embeddings on; on its way every strip shows it.
+function residual(p, { measures: m }, { stacks }) {
+  for (const { n, name, blocks, layers, y } of stacks)
+    layers.forEach((sublayers, i) => {
+      const from = i && !m.narrow ? layers[i - 1].end : m.narrow ? m.label + 4 : blocks[1].x - 6;
+      const style = { color: p.theme.query, width: clamp(m.pitch / 8, 1, 2), alpha: 0.7 };
+      for (let row = 0; row < (name === "decoder" ? m.rows : n); row++)
+        p.straight(from, y(row, i + 1), sublayers.out, y(row, i + 1), style);
+    });
 }
 
 // While a decoder's row is computed, bands show what it takes from, as far as it has come.

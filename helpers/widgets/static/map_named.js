@@ -6,7 +6,7 @@ import { cut } from "./map_paint.js";
 import { clamp, fitting, spelt, textWidth } from "./text.js";
 
 // The share from which a word is named.
-const NAMED = 0.1;
+export const NAMED = 0.1;
 
 // The largest first, each only if it keeps its distance from those that are there.
 function apart(words, gap) {

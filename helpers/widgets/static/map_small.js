@@ -7,7 +7,6 @@ import { lightOf } from "./map_light.js";
 import { NARROW } from "./map_scene.js";
 import { Stage } from "./map_stage.js";
 import { HEAD } from "./map_whole.js";
-import { clamp } from "./text.js";
 
 // The page that the small picture is drawn for, in pixels: for one stack and for two.
 const [WIDE, HIGH] = [NARROW, [250, 340]];
@@ -53,11 +52,13 @@ export function smallOf(view) {
     if (small.hidden) return;
     places.forEach(({ xs, blocks: [{ top }], bottom }, i) => {
       const { blocks } = view.trace.stacks[i];
-      const [left, right] = [from, from + clientHeight].map((y) => {
-        const at = clamp((y - blocks[0].top + HEAD) / (blocks[1].top - blocks[0].top), 0, blocks.length - 0.001);
-        const k = Math.floor(at);
-        return xs[k] + (at - k) * (xs[k + 1] - xs[k]);
-      });
+      // A part lies across here and downwards there, so it's framed as a whole once much of it is in view.
+      const high = blocks[1].top - blocks[0].top;
+      const seen = blocks.map(
+        ({ top: y }) => Math.min(from + clientHeight, y - HEAD + high) - Math.max(from, y - HEAD),
+      );
+      const much = (one) => one >= 0.4 * clientHeight;
+      const [left, right] = [xs[Math.max(0, seen.findIndex(much))], xs[seen.findLastIndex(much) + 1]];
       const sides = { left, top: top - HEAD, width: right - left, height: bottom - top + HEAD + 6 };
       for (const [side, value] of Object.entries(sides)) frames[i].style[side] = `${scale * value}px`;
       frames[i].hidden = right - left < 2;

@@ -37,6 +37,12 @@ class MapView {
         this.pause();
         this.set({ written: row, beat: -1, stop: -1, everything: true });
       },
+      // A difference of scores, split by the key's parts or the query's.
+      split: (side) => {
+        this.pause();
+        this.side = side;
+        this.redraw();
+      },
       say: (words) => this.say(words),
       // A press on what is only there to be read is answered in words; one beside it lets go.
       tell: (words) => (words ? this.hear(words) : this.follow && this.back()),
@@ -115,7 +121,7 @@ class MapView {
     const described = this.model.get("_asked");
     const here = this.place && described?.place === this.place;
     const asked = here ? { described, view: this.model.get("_asked_data") } : null;
-    return { asked, live: Boolean(this.model.send) };
+    return { asked, live: Boolean(this.model.send), side: this.side };
   }
   // The decoder's row that answers.
   get current() {
@@ -150,6 +156,7 @@ class MapView {
     this.answer = /^decoder\/\d+$/.test(place) && this.tour[this.stop]?.answer;
     if (this.answer) place += `/masked-self-attention/${head}`;
     const from = this.place;
+    if (!place.includes("/why")) this.side = "";
     if (this.stage.root.contains(document.activeElement)) {
       const above = from.split("/").slice(0, place ? 4 : 2);
       this.drawn = () => this.stage.focus(from.startsWith(place) ? above.join("/") : place);
@@ -234,6 +241,7 @@ class MapView {
     this.pause();
     // As many rows as there were before the tour, at its end too, but where a step speaks of one.
     if (this.stop < 0 && this.bars.left < 0) this.before = this.model.get("written");
+    this.side = "";
     this.bars.left = -1; // only a click on the picture leaves a tour half-way
     const { text, parts, habit, answer, losses, pushes, back, plays, ...state } = this.tour[stop] || { stop: -1 };
     const { written = this.before ?? this.model.get("written") } = state;

@@ -227,6 +227,7 @@ function embedding(scene, model, stack, { label, strip, gap, pitch, vectors: roo
   scene.label(name, xs[0] + room / 2, top - 11, { size: 12, color: "muted", align: "center" });
   const [go, said] = [`${stack.name}/embedding`, `${words}: embedding${model.positions ? " and position" : ""}`];
   scene.button([label, top - HEAD, room + 4, HEAD + height], said, { go }, [name, "click to open"]);
+  scene.part("add-and-norm", xs.at(-1), top, wide, rows * pitch);
 }
 
 // Where the parts of a layer lie: attention in columns, the feed-forward network, the strip behind.
@@ -278,6 +279,7 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
   scene.paint((p) => p.strips(after, sublayers.out, top, exit, m.pitch, { rows }));
   const said = ["After", "after"].map((word) => `${word} ${name.toLowerCase()}`);
   scene.vectors([sublayers.out, top, exit, rows * m.pitch], after, stack.tokens, said, () => go, rows);
+  scene.part("add-and-norm", sublayers.out, top, exit, rows * m.pitch);
 }
 
 // Every part's whole name if they all fit below the layer, else shorter ones, the same everywhere.

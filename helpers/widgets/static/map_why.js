@@ -2,7 +2,7 @@
 
 import { inkOn, rgb } from "./colour.js";
 import { colourOf } from "./map_paint.js";
-import { FINGER, NARROW, Scene, brief, number } from "./map_scene.js";
+import { FINGER, NARROW, Scene, brief, number, percent } from "./map_scene.js";
 import { valueAt } from "./map_trace.js";
 import { clamp, digits, fitting, textWidth, wrapped } from "./text.js";
 
@@ -65,11 +65,22 @@ export function sayWhy({ above, told }, [query, key, other] = ["the query", "the
     : `${query} looks ${above < 0 ? "less " : other ? "more " : ""}at ${key}${other ? ` than at ${other}` : ""}`;
   const still = below && !other ? " Other keys score higher still." : "";
   const rest = cents(above) - told.reduce((sum, one) => sum + cents(one.sum), 0);
-  const parts = told.map(({ words, sum }) => `${words}, ${number(sum)}`).join(" and ");
+  const parts = told.map(({ words, sum }) => `${words} (${number(sum)})`).join(" and ");
   return `${does}. The largest ${told.length > 1 ? "parts are" : "part is"} ${parts}. The rest adds ${number(rest)}.${still}`;
 }
 
-export function whyScene(where, width, room, { asked, live }) {
+// How much of the difference that is, and how many parts of its kind point the same way.
+export function sayShare({ above, told, ...sides }) {
+  const parts = sides[told[0].side];
+  const share = told.reduce((all, { sum }) => all + sum, 0) / above;
+  const same = parts.filter(({ sum }) => sum * above > 0).length;
+  const makes = share > 1 ? "more than all of it" : `${percent(share)} of it`;
+  const those = told.length > 1 ? "The two largest make" : "The largest makes";
+  const all = same === parts.length ? `all ${same}` : `${same} of the ${parts.length}`;
+  return `${those} ${makes}, and ${all} parts of the ${told[0].side} pull the same way.`;
+}
+
+export function whyScene(where, width, room, { asked, live, side }) {
   const { stack, keys, query, key, other, head } = where;
   const pair = `“${stack.tokens[query]}” to “${keys[key]}”`;
   const title = `Why this weight: the score of ${pair}, split by what wrote the query and the key`;
@@ -108,33 +119,64 @@ export function whyScene(where, width, room, { asked, live }) {
   task.forEach((words, i) => scene.label(words, 0, 34 + 17 * i, { size: 13, color: "muted" }));
   const from = 42 + 17 * task.length;
   scene.paint((p) => lines.forEach((words, i) => p.text(words, 0, from + line * i, { size, weight: 600 })));
-  const under = from + line * lines.length;
-  const top = live ? keysOf(scene, where, under - 4, width) : under;
+  let top = from + line * lines.length;
+  // On a phone the bars come before the other keys, so that they are in view.
+  if (live && !slim) top = keysOf(scene, where, top - 4, width);
   // Both splits are as long as the lead, so they share a scale.
-  const wide = slim ? width : (width - 28) / 2;
-  const most = slim ? 6 : (room - top) / 18 - 3;
-  const [ofQuery, ofKey] = [found.query, found.key].map((parts) => ranked(parts, most));
-  const pitch = slim ? 30 : clamp((room - top - 34) / Math.max(ofQuery.ends.length, ofKey.ends.length), 17, 36);
-  const widest = Math.max(...[...ofQuery.shown, ...ofKey.shown, ["together"]].map(([name]) => textWidth(name, 13)));
-  const names = slim ? 0 : Math.min(1.16 * widest + 16, 0.68 * wide);
-  const scale = { pitch, wide, names, range: [...ofQuery.ends, ...ofKey.ends], told: found.told, from };
-  const below = addsUp(scene, ofKey, "key", stacks[1], [0, top], scale);
-  const at = slim ? [0, below.end + 8] : [wide + 28, top];
-  const { end, rows } = addsUp(scene, ofQuery, "query", stacks[0], at, scale);
-  scene.beat(`What makes the difference between ${tokens[1]} and ${average}?`, [0, under - 6, width, top - under]);
-  const sum = "A key is a sum of its token, its position and all that earlier heads and networks added.";
-  scene.beat(`${sum} Each part adds to the difference from ${average}, or takes away from it.`, ...below.rows);
-  scene.beat(
-    "The query is a sum, too (its biases come from LayerNorm and W_Q), so the same difference splits in another way.",
-    ...rows,
+  const most = slim ? 5 : (room - top) / 18 - 3;
+  const both = { query: ranked(found.query, most), key: ranked(found.key, most) };
+  const shown = side || found.told[0].side;
+  const pitch = slim
+    ? FINGER + 4
+    : clamp((room - top - 44) / Math.max(both.query.ends.length, both.key.ends.length), 17, 36);
+  const names = [...both.query.shown, ...both.key.shown, ["together"]].map(([name]) => textWidth(name, 13));
+  const scale = {
+    pitch,
+    width,
+    names: slim ? 0 : 1.16 * Math.max(...names) + 16,
+    range: [...both.query.ends, ...both.key.ends],
+  };
+  const bars = top;
+  top = sidesOf(scene, shown, stacks, top, width);
+  const { end, rows } = addsUp(
+    scene,
+    both[shown],
+    { found, side: shown, stack: stacks[Number(shown === "key")] },
+    top,
+    scale,
   );
+  scene.beat(`What makes the difference between ${tokens[1]} and ${average}?`, [0, bars - 6, width, top - bars]);
+  const sum = `A ${shown} is a sum of its token, its position and all that earlier heads and networks added.`;
+  scene.beat(`${sum} Each part adds to the difference from ${average}, or takes away from it.`, ...rows);
   scene.beat(
     `${grey} Bars don’t say what would happen without a part: LayerNorm would then divide by another standard deviation.`,
-    [0, 0, width, under],
+    [0, 0, width, bars],
   );
-  scene.height = Math.max(room, below.end, end);
+  scene.height = Math.max(room, live && slim ? keysOf(scene, where, end + 10, width) : end);
+  scene.does = sayShare(found);
   scene.hint = `${grey} ${live ? "Press another key to compare with it. " : ""}Before rounding, the bars add up exactly.`;
   return scene;
+}
+
+// One difference, split in two ways: of which one sees the bars. Returns where it ends.
+function sidesOf(scene, shown, stacks, y, width) {
+  const lead = width < NARROW ? "parts of" : "split by the parts of";
+  scene.label(lead, 0, y + 13, { size: 13, weight: 650 });
+  let x = 1.1 * textWidth(lead, 13) + 12;
+  ["query", "key"].forEach((side, i) => {
+    const words = fitting([`the ${side} (${stacks[i]})`, `the ${side}`], (width - x) / (2 - i) / 1.1 - 20);
+    const rect = [x, y, 1.1 * textWidth(words, 13) + 18, 26];
+    const on = side === shown;
+    scene.paint((p) => {
+      p.box(...rect, { fill: on ? p.theme.paper : p.theme.box, edge: on ? p.theme[side] : p.theme.edge, radius: 6 });
+      p.text(words, rect[0] + rect[2] / 2, y + 13.5, { size: 13, align: "center", weight: on ? 650 : 400 });
+      if (on) p.frame(rect[0] + 1, y + 1, rect[2] - 2, 24, p.theme[side], 2);
+    });
+    const tip = ["the same difference, by what wrote", `the ${side}, in the ${stacks[i]}`];
+    scene.button(rect, `Split by the parts of the ${side}${on ? ", shown" : ""}`, { split: side }, tip);
+    x += rect[2] + 6;
+  });
+  return y + 34;
 }
 
 // ---- the parts, ranked ---------------------------------------------------------------------------
@@ -151,42 +193,41 @@ function ranked(parts, most) {
   return { shown, ends };
 }
 
-// One bar per part, and below them their sum; returns where each row is, and where they end. The parts that
-// the sentence tells of are framed once it's there. All of it is painted, so that it comes only when it's played.
-function addsUp(scene, { shown, ends }, color, stack, [x, y], { pitch, wide: width, names, range, told, from: lead }) {
+// One bar per part, and below them their sum; returns where each row is, and where they end. A part that a
+// sublayer wrote opens its layer. All of it is painted, so that it comes only when it's played.
+function addsUp(scene, { shown, ends }, { found, side, stack }, y, { pitch, width, names, range }) {
   const [low, high] = [Math.min(...range), Math.max(...range)];
   // Without room for names beside the bars, they stand above them.
   const up = names ? 0 : 6;
-  const [left, wide] = names ? [x + names, width - names - 57] : [x + 6, width - 13];
+  const [left, wide] = names ? [names, width - names - 57] : [6, width - 13];
   const at = (value) => left + (wide * (value - low)) / (high - low || 1);
   const thick = names ? Math.max(12, 0.45 * pitch) : 7;
-  const words = [`The ${color}’s parts, from the ${stack}: ${number(ends.at(-1))}`, `The ${color}’s parts (${stack})`];
-  const title = fitting(words, width / 1.1);
-  const end = y + 22 + pitch * (shown.length + 1);
-  scene.paint((p) => {
-    p.text(title, x, y + 8, { size: 13, weight: 650 });
-    if (names) p.box(at(0) - 0.5, y + 20, 1, end - y - 20, { fill: p.theme.edge, radius: 0 });
-  });
+  const end = y + pitch * (shown.length + 1);
+  if (names) scene.paint((p) => p.box(at(0) - 0.5, y - 2, 1, end - y + 2, { fill: p.theme.edge, radius: 0 }));
   const rows = [...shown, ["together", ends.at(-1)]].map(([name, value], i) => {
     const sum = i === shown.length;
-    const middle = y + 22 + pitch * (i + 0.5);
-    const leads = told.some((one) => one.side === color && one.name === name);
-    const style = { size: 13, align: "right", weight: sum ? 650 : 400 };
+    const middle = y + pitch * (i + 0.5);
+    const leads = found.told.some((one) => one.side === side && one.name === name);
+    const style = { size: 13, align: "right", weight: sum || leads ? 650 : 400 };
+    const rect = [0, middle - pitch / 2, width, pitch];
     scene.paint((p) => {
       const [from, to] = sum ? [at(0), at(value)] : [at(ends[i]), at(ends[i + 1])];
       if (names) p.text(name, left - 8, middle, { ...style, most: names - 12 });
       else p.text(name, left, middle - up, { ...style, align: "left" });
-      p.text(number(value), x + width - 7, middle - up, style);
+      p.text(number(value), width - 7, middle - up, style);
       const fill = sum ? p.theme.ink : rgb(p.theme.signed[value < 0 ? 56 : 200]);
       const [start, long] = [Math.min(from, to), Math.max(1, Math.abs(to - from))];
       p.box(start, middle + up - thick / 2, long, thick, { fill, radius: 2 });
       if (!sum && names) p.box(to - 0.5, middle + thick / 2, 1, pitch - thick, { fill: p.theme.muted, radius: 0 });
     });
-    const frame = (p) => p.frame(x + 1, middle - pitch / 2, width - 2, pitch, p.theme.ink, 1.5);
-    if (leads) scene.top([x, lead, 2, 2], (p, lit) => lit && frame(p));
-    return [x, middle - pitch / 2, width, pitch];
+    const [, layer] = /^layer (\d+), /.exec(name) || [];
+    const go = layer ? `${stack}/${layer - 1}` : /^(token|position)$/.test(name) && `${stack}/embedding`;
+    const where = layer ? `${stack} layer ${layer}` : `the ${stack}’s embeddings`;
+    if (go)
+      scene.button(rect, `${name}: ${number(value)}`, { go }, [`${name}: ${number(value)}`, `click to open ${where}`]);
+    return rect;
   });
-  return { end, rows: [[x, y, width, 22], ...rows] };
+  return { end, rows };
 }
 
 // The keys that this query can attend to.
