@@ -873,7 +873,7 @@ def test_in_jupyterlab_a_heads_matrix_and_a_scores_parts_are_sent_when_asked_for
     box = compared.locator("xpath=../..").bounding_box()
     left = []
     for _ in range(3):  # played back: the colours' words, then the bars
-        left.append(ink(page, box["x"], box["y"] + 270, box["width"], 300))
+        left.append(ink(page, box["x"], box["y"] + 330, box["width"], 180))
         compared.press("b")
         page.wait_for_timeout(60)
     assert left[0] == left[1] > left[2] == 0
