@@ -120,7 +120,11 @@ def bring_up_to_date(folder: Path = MY_LESSONS, sources: Path = SOURCES):
     """
     originals = folder / ORIGINALS
     originals.mkdir(parents=True, exist_ok=True)
-    _take_progress_along(folder)
+    # Whoever worked in ``notebooks`` before finds their progress in the new folder.
+    for name in (PROGRESS, "my_transformer.py"):
+        if (NOTEBOOKS / name).exists() and not (folder / name).exists():
+            (folder / name).parent.mkdir(exist_ok=True)
+            shutil.copy2(NOTEBOOKS / name, folder / name)
     made, changed = [], []
     for source in build.lessons(folder=sources):
         name = f"{build.name_of(source)}.ipynb"
@@ -135,14 +139,6 @@ def bring_up_to_date(folder: Path = MY_LESSONS, sources: Path = SOURCES):
         write(new, originals / name)
         (changed if known else made).append(build.name_of(source))
     return made, changed
-
-
-def _take_progress_along(folder):
-    """Let whoever worked in ``notebooks`` before find their progress in the new folder."""
-    for name in (PROGRESS, "my_transformer.py"):
-        if (NOTEBOOKS / name).exists() and not (folder / name).exists():
-            (folder / name).parent.mkdir(exist_ok=True)
-            shutil.copy2(NOTEBOOKS / name, folder / name)
 
 
 def _read(path):

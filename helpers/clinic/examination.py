@@ -208,7 +208,9 @@ class Examination:
             whole = [change_between(self.out, three(run.output), self.lengths) for run in runs]
             shown[""] = matrix(whole, self.out, self.lengths)
             if shown[""] is None:  # one vector per sentence
-                shown[""] = torch.stack([rowless(self.out, three(run.output)) for run in runs], 1)
+                changes = [(self.out - three(run.output)).abs()[0].amax(-1) for run in runs]
+                largest = self.out.abs().max() + 1e-12
+                shown[""] = (torch.stack(changes, 1) / largest).float().cpu()
             self.whole[side] = shown[""], whole
             self.report.dependence[side] = {p: m for p, m in shown.items() if m is not None}
             self.report.expected[side] = self.expected[side]
@@ -399,11 +401,6 @@ class Examination:
         """Add a sentence on what can't be decided, once."""
         if sentence not in self.report.undecided:
             self.report.undecided.append(sentence)
-
-
-def rowless(a, b):
-    """Compare two outputs of one vector per sentence."""
-    return ((a - b).abs()[0].amax(-1) / (a.abs().max() + 1e-12)).float().cpu()
 
 
 def matrix(columns, output, lengths):

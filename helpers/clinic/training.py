@@ -84,7 +84,8 @@ def probe_gradient(e):
     ran = {id(call.module) for call in e.calls.values()}
     lost = [(m, path) for m, path in e.strays if id(m) in ran and any(True for _ in m.parameters())]
     if lost:
-        top = numberless(lost[0][1])
+        above, _, last = lost[0][1].rpartition(".")
+        top = above if last.isdigit() else lost[0][1]
         n = sum(p.numel() for m, _ in lost for p in m.parameters(recurse=False))
         e.find("no gradient", top, "These layers run, but model.parameters() doesn't know them.",
                f"{n:,} weights in {len(lost)} modules that no optimiser gets, no state_dict saves",
@@ -110,12 +111,6 @@ def probe_gradient(e):
                ("detach(), .data, torch.no_grad() or numpy on the way",
                 "a new tensor is made from numbers: torch.tensor(x)"),
                e.line(e.root(), "detach", "detach_", "numpy", "tolist"))  # fmt: skip
-
-
-def numberless(path):
-    """Take the number off the end of a module's path, if there is one."""
-    above, _, last = path.rpartition(".")
-    return above if last.isdigit() else path
 
 
 def influences(e, parameter):

@@ -50,7 +50,8 @@ def check(name, answer):
     attempted = verdict.mistake not in ("not attempted", "unknown exercise")
     if attempted and (note := record("exercises", name, verdict.passed, verdict.mistake)):
         print(note)
-    if not in_notebook():
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if not hasattr(shell, "kernel"):  # a terminal, where no panel can be shown
         print(verdict)
     return verdict
 
@@ -85,12 +86,6 @@ def judge(name, answer, here=True):
         return Verdict(
             False, "wrong type", f"This result cannot be compared: {type(error).__name__}."
         )
-
-
-def in_notebook():
-    """Say whether there is a notebook to show a panel; a terminal gets printed text."""
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    return hasattr(shell, "kernel")
 
 
 def _check(exercise, answer):

@@ -74,15 +74,9 @@ def mine(name: str):
     answer : function or class
         From my_transformer.py, or from this notebook. Never one that fails its check.
     """
-    if name in tested() and name not in catalogue()[0]:
-        return _given(name)
-    return _find(name)[0]
-
-
-def _given(name):
-    """Return a part that is no exercise, as it stands in the learner's file if that runs."""
-    own = Own.read()
-    module, trouble = run(own.text, str(path()))
+    if name not in tested() or name in catalogue()[0]:
+        return _find(name)[0]
+    module, trouble = run(Own.read().text, str(path()))
     if trouble or not hasattr(module, name):
         module = run(TESTED.read_text(encoding="utf-8"), str(TESTED))[0]
     return getattr(module, name)

@@ -123,12 +123,6 @@ class Own:
             rest = rest[1:]
         self.become([*old[:at], *_apart(lines), *_apart(rest)])
 
-    def put_above(self, name, text):
-        """Put a function right above the part that calls it."""
-        part, old = self.parts[name], self.text.splitlines()
-        at = part.first - 1 - part.is_marked
-        self.become([*old[:at], *text.splitlines(), "", *old[at:]])
-
     @staticmethod
     def _above(lines, at):
         """Go up over the comments that belong to a part, and the empty lines above them."""
@@ -301,7 +295,9 @@ def _supply_names(own, name, known):
                 if other in there:
                     own.replace(other, text.splitlines())
                 else:
-                    own.put_above(name, text)
+                    part, old = own.parts[name], own.text.splitlines()
+                    at = part.first - 1 - part.is_marked
+                    own.become([*old[:at], *text.splitlines(), "", *old[at:]])
                 told.append(f" Your `{other}`, which it calls, is there now, too.")
             elif other not in there and (line := own_text.import_line(other, known.get(other))):
                 _add_import(own, line)
