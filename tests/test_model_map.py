@@ -403,9 +403,9 @@ def test_another_token_is_written_and_the_model_goes_on(translator, trace):
     view.chosen = []
     assert view.trace.written == trace.written
     view.sentence = "Un chat dort."
-    view.chosen = [[0, 1]]
+    view.chosen, view.temperature = [[0, 1]], 2.0
     view.sentence = SENTENCE
-    assert (view.chosen, view.trace.written) == ([], trace.written)
+    assert (view.chosen, view.trace.written, view.temperature) == ([], trace.written, 1.0)
 
 
 def test_without_a_head_the_map_shows_what_the_model_does_without_it(translator):

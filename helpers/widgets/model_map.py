@@ -132,6 +132,8 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
             if of_sentence:
                 self.place, self.follow, self.beat, self.stop = "", "", -1, -1
                 self._first, self.chosen, self.reference = trace, [], ""
+                if not self._heat:  # whoever draws keeps the heat at which it drew
+                    self.temperature = 1.0
             self.off = []
             self._show(trace)
             self.written = _start(trace, self.here)
