@@ -29,15 +29,6 @@ PASSES = (1, 2, 3, 4)
 DECAYS = (30.0, 100.0, 300.0, 1000.0)
 
 
-def _without(part, tables):
-    """Make one part of every token the same: "loudness", "voice" or "time"."""
-    ids, steps, real = tables
-    if part == "time":
-        return ids, torch.zeros_like(steps), real
-    voice, level = ids // N_LEVELS, ids % N_LEVELS
-    return (level if part == "voice" else voice * N_LEVELS), steps, real
-
-
 def _scores(logits, labels):
     """Return accuracy and balanced accuracy, rounded."""
     return [round(float(f(logits, labels)), 4) for f in (accuracy, balanced_accuracy)]
@@ -84,12 +75,17 @@ def main():
             here["seen"].append(round(seen.item(), 4))
             here["most frequent"].append(round((labels == 0).float().mean().item(), 4))
             print(way, seed, {name: values[-1] for name, values in here.items()}, flush=True)
-    less = {part: [] for part in ("loudness", "voice", "time")}
+    ids, steps, real = tables
+    poorer = {  # one part of every token is the same
+        "loudness": (ids // N_LEVELS * N_LEVELS, steps, real),
+        "voice": (ids % N_LEVELS, steps, real),
+        "time": (ids, torch.zeros_like(steps), real),
+    }
+    less = {part: [] for part in poorer}
     for part, values in less.items():
-        poorer = _without(part, tables)
         for seed in SEEDS:
             train, test = split(windows, "performances", seed)
-            values.append(_train_and_test(poorer, windows, train, test, seed))
+            values.append(_train_and_test(poorer[part], windows, train, test, seed))
             print("without", part, seed, values[-1], flush=True)
     counts = windows.genres.bincount().tolist()
     results = {"seeds": list(SEEDS), "validation": validation, "ways": found, "without": less}

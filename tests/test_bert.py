@@ -54,27 +54,23 @@ def test_defaults_are_minilm_s_and_errors_are_clear():
         small()(torch.ones(1, 7, dtype=torch.long))
 
 
-def theirs_of(name, config, **more):
-    """Build Hugging Face's model of that name in the size of ours, with random weights."""
+def heads_beside_theirs(c):
+    """Yield our model with a head and Hugging Face's with the same weights, for all four heads."""
     import transformers  # here: it takes seconds
 
-    c = config
-    hf = transformers.BertConfig(
-        vocab_size=c.vocab_size, hidden_size=c.d_model, num_hidden_layers=c.n_layers,
-        num_attention_heads=c.n_heads, intermediate_size=c.d_ff, hidden_act="gelu",
-        max_position_embeddings=c.max_len, layer_norm_eps=c.norm_eps, initializer_range=0.3, **more,
-    )  # fmt: skip
-    torch.manual_seed(0)
-    return getattr(transformers, name)(hf).double().eval()
-
-
-def heads_beside_theirs(config):
-    """Yield our model with a head and Hugging Face's with the same weights, for all four heads."""
+    sizes = {
+        "vocab_size": c.vocab_size, "hidden_size": c.d_model, "num_hidden_layers": c.n_layers,
+        "num_attention_heads": c.n_heads, "intermediate_size": c.d_ff, "hidden_act": "gelu",
+        "max_position_embeddings": c.max_len, "layer_norm_eps": c.norm_eps,
+        "initializer_range": 0.3,
+    }  # fmt: skip
 
     def build(name, ours_of, copies, **more):
-        theirs = theirs_of(name, config, **more)
-        encoder, state = BertEncoder(config), getattr(theirs, "bert", theirs).state_dict()
-        encoder.double().load_state_dict(bert_state(state, config.n_layers))
+        torch.manual_seed(0)
+        hf = transformers.BertConfig(**sizes, **more)
+        theirs = getattr(transformers, name)(hf).double().eval()
+        encoder, state = BertEncoder(c), getattr(theirs, "bert", theirs).state_dict()
+        encoder.double().load_state_dict(bert_state(state, c.n_layers))
         ours = ours_of(encoder).double()
         for mine, other in copies(ours, theirs):
             mine.load_state_dict(other.state_dict())
@@ -96,7 +92,7 @@ def heads_beside_theirs(config):
         (a.norm, b.cls.predictions.transform.LayerNorm),
     ])  # fmt: skip
     with torch.no_grad():
-        ours.bias.copy_(torch.randn(config.vocab_size))
+        ours.bias.copy_(torch.randn(c.vocab_size))
         theirs.cls.predictions.decoder.bias.copy_(ours.bias)
     yield ours, call(theirs, "logits")
 

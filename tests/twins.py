@@ -19,12 +19,14 @@ class Third:
         return self.parameter.grad.chunk(3)[self.place]
 
 
+def both(theirs, ours):
+    """Two layers' weights, and their biases."""
+    return [(theirs.weight, ours.weight), (theirs.bias, ours.bias)]
+
+
 def attention_pairs(theirs, ours):
     """nn.MultiheadAttention and our MultiHeadAttention."""
-    pairs = [
-        (theirs.out_proj.weight, ours.out_proj.weight),
-        (theirs.out_proj.bias, ours.out_proj.bias),
-    ]
+    pairs = both(theirs.out_proj, ours.out_proj)
     for i, linear in enumerate((ours.query_proj, ours.key_proj, ours.value_proj)):
         pairs.append((Third(theirs.in_proj_weight, i), linear.weight))
         pairs.append((Third(theirs.in_proj_bias, i), linear.bias))
@@ -37,11 +39,9 @@ def layer_pairs(theirs, ours, n_residuals):
     if n_residuals == 3:
         pairs += attention_pairs(theirs.multihead_attn, ours.cross_attention)
     for i in (1, 2):
-        mine, other = getattr(ours.feed_forward, f"linear_{i}"), getattr(theirs, f"linear{i}")
-        pairs += [(other.weight, mine.weight), (other.bias, mine.bias)]
+        pairs += both(getattr(theirs, f"linear{i}"), getattr(ours.feed_forward, f"linear_{i}"))
     for i in range(1, n_residuals + 1):
-        mine, other = getattr(ours, f"residual_{i}").norm, getattr(theirs, f"norm{i}")
-        pairs += [(other.weight, mine.weight), (other.bias, mine.bias)]
+        pairs += both(getattr(theirs, f"norm{i}"), getattr(ours, f"residual_{i}").norm)
     return pairs
 
 
@@ -54,8 +54,7 @@ def stack_pairs(theirs, ours):
         pairs += layer_pairs(theirs_layer, our_layer, 3)
     if ours.config.norm_first:
         for side in ("encoder", "decoder"):
-            mine, other = getattr(ours, f"{side}_norm"), getattr(theirs, side).norm
-            pairs += [(other.weight, mine.weight), (other.bias, mine.bias)]
+            pairs += both(getattr(theirs, side).norm, getattr(ours, f"{side}_norm"))
     return pairs
 
 
