@@ -2,7 +2,6 @@
 
 import copy
 import csv
-import functools
 import importlib.util
 import re
 import shutil
@@ -15,8 +14,7 @@ from samples import once_a_week
 
 from helpers.exercises import compare, model
 from helpers.exercises.edits import source_of
-from notebooks import build, copies
-from notebooks.build import assemble
+from notebooks import build
 from teaching import grade, sandbox
 from teaching.needed import needed
 
@@ -33,18 +31,13 @@ pytestmark = [
 ]
 
 
-@functools.cache
-def lesson_s_copy(lesson):
-    return copies.learners_copy(assemble(build.source_of(lesson)))
+def template():
+    return copy.deepcopy(grade._template(LESSON))
 
 
-def template(lesson=LESSON):
-    return copy.deepcopy(lesson_s_copy(lesson))
-
-
-def solved(names, lesson=LESSON):
+def solved(names):
     """Write the solutions into a learner's copy, as a learner would."""
-    notebook = template(lesson)
+    notebook = template()
     for name in names:
         solution = source_of(model.find(name).solution)
         put(notebook, name, re.sub(r"^def \w+", f"def {name}", solution))

@@ -8,16 +8,6 @@ from .recorder import ATTENDS, MASKS, change_between, other_sentences
 from .report import MOVED, drawn
 
 
-def masks_like(allowed, means):
-    """Write a bool matrix (T, S), True where a query may look, in the ways that layers want it."""
-    mask = allowed
-    if means == "may not look":
-        mask = ~allowed
-    elif means == "added":
-        mask = torch.zeros(allowed.shape).masked_fill(~allowed, float("-inf"))
-    return [mask, mask[None, None], mask[None].repeat(3, 1, 1), mask[None, None].repeat(3, 1, 1, 1)]
-
-
 def probe_mask(e):
     """Give one attention layer a mask of known cells; only those may count."""
     if e.kind != "attention":
@@ -51,9 +41,15 @@ def probe_mask(e):
 
 def masked_run(e, allowed):
     """Run a layer with a mask, in the first layout that it takes; the mask stays in ``e.ids``."""
-    for mask in masks_like(allowed, e.mask_means):
+    mask = allowed  # (T, S), True where a query may look
+    if e.mask_means == "may not look":
+        mask = ~allowed
+    elif e.mask_means == "added":
+        mask = torch.zeros(allowed.shape).masked_fill(~allowed, float("-inf"))
+    four = mask[None, None]
+    for laid_out in (mask, four, four[0].repeat(3, 1, 1), four.repeat(3, 1, 1, 1)):
         try:
-            e.ids = {"mask": mask.to(e.device)}
+            e.ids = {"mask": laid_out.to(e.device)}
             return e.run(trace=True)
         except Exception:  # another layout, then
             e.ids = {}

@@ -332,15 +332,9 @@ def _call(node):
     if name in ("var", "std"):
         zero = ast.keyword("correction", ast.Constant(0))
         yield "`correction`", ast.Call(node.func, node.args, [*node.keywords, zero])
-    if name in WITH_DIM:
-        yield from _other_dim(node)
-
-
-def _other_dim(node):
-    """Let a function run along another dimension; a number that is there is changed elsewhere."""
     others = [keyword for keyword in node.keywords if keyword.arg != "dim"]
-    for axis in (-1, -2, 0, 1):
-        dim = ast.keyword("dim", ast.Constant(axis))
+    for axis in (-1, -2, 0, 1) if name in WITH_DIM else ():
+        dim = ast.keyword("dim", ast.Constant(axis))  # a number that is there is changed elsewhere
         yield DIMENSION, ast.Call(node.func, node.args, [dim, *others])
 
 

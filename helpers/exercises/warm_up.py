@@ -98,14 +98,10 @@ def _need(name, state):
         return GUESSED if entry.get("confidence") == "guess" else KNOWN
     if entry.get("state") == "attempted" or entry.get("tries", 0) > 1:
         return MISSED
-    return min((_need_after(entry) for entry in _predicted(name, state)), default=NEW)
-
-
-def _predicted(name, state):
-    """Return how the predictions went whose idea this question asks for."""
-    for prediction in content.catalogue("prediction").values():
-        if prediction.recall == name and prediction.name in state["predictions"]:
-            yield state["predictions"][prediction.name]
+    # How the predictions went whose idea this question asks for.
+    known, predicted = content.catalogue("prediction"), state["predictions"].items()
+    went = [entry for one, entry in predicted if one in known and known[one].recall == name]
+    return min(map(_need_after, went), default=NEW)
 
 
 def _need_after(entry):
