@@ -29,12 +29,10 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-def known_for_long(character):
-    """Say whether a character is older than the libraries' own tables of characters."""
-    return unicodedata.ucd_3_2_0.category(character) == unicodedata.category(character)
-
-
-OLD = st.characters(codec="utf-8").filter(known_for_long)
+# Characters that are older than the libraries' own tables of characters.
+OLD = st.characters(codec="utf-8").filter(
+    lambda one: unicodedata.ucd_3_2_0.category(one) == unicodedata.category(one)
+)
 TEXT = st.text(st.one_of(OLD, st.sampled_from("".join(HOSTILE))), max_size=30)
 
 

@@ -17,9 +17,7 @@ DEFAULT = "__default__"  # with a number or a name, where the default of an argu
 AT = "__at__"  # the name of what looks at values, and replaces them
 
 
-@functools.lru_cache(maxsize=8)
-def _parsed(text):
-    return ast.parse(text)
+_parsed = functools.lru_cache(maxsize=8)(ast.parse)
 
 
 def tree_of(answer):

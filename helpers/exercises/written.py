@@ -106,12 +106,9 @@ def _settings(kind, name, lines):
         field, value = _parted(name, line, ": ", first=True)
         if field not in types_of:
             raise ValueError(f"{name}: there is no field {field!r}; fields: {', '.join(types_of)}.")
-        settings[field] = _value(types_of[field], value)
+        if types_of[field] is bool:
+            value = value == "yes"
+        elif types_of[field] in (float, float | None):
+            value = float(value)
+        settings[field] = value
     return settings
-
-
-def _value(kind, text):
-    """Turn text into what a field holds."""
-    if kind is bool:
-        return text == "yes"
-    return float(text) if kind in (float, float | None) else text
