@@ -75,21 +75,18 @@ def test_causal_linear_attention_is_a_recurrence(length, seed):
     )
 
 
-def dense_mixture(layer, x):
-    """All experts for all tokens, weighted by a softmax over the best k scores."""
-    scores = layer.router(x)
-    kept = scores.topk(layer.k, dim=-1).values[..., -1:]
-    gates = scores.masked_fill(scores < kept, -math.inf).softmax(-1)
-    return sum(gates[..., i, None] * expert(x) for i, expert in enumerate(layer.experts))
-
-
 @drawn(some.integers(1, 6), seeds)
 def test_a_mixture_is_the_weighted_sum_of_the_chosen_experts(k, seed):
     torch.manual_seed(seed)
     layer = efficient.MixtureOfExperts(8, 16, n_experts=6, k=k).double()
     x = normal(seed, 2, 5, 8)
     output, gates = layer(x)
-    torch.testing.assert_close(output, dense_mixture(layer, x))
+    # All experts for all tokens, weighted by a softmax over the best k scores.
+    scores = layer.router(x)
+    least = scores.topk(k, dim=-1).values[..., -1:]
+    shares = scores.masked_fill(scores < least, -math.inf).softmax(-1)
+    dense = sum(shares[..., i, None] * expert(x) for i, expert in enumerate(layer.experts))
+    torch.testing.assert_close(output, dense)
     assert ((gates > 0).sum(-1) == k).all()
     torch.testing.assert_close(gates.sum(-1), torch.ones(2, 5, dtype=torch.float64))
 
