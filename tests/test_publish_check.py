@@ -17,9 +17,8 @@ def git(answers):
     return lambda *arguments: answers.get(arguments[-1], answers.get(arguments[0]))
 
 
-EVERYTHING = {"--porcelain": "", "refs/heads/main": "abc\tmain", "rev-parse": "abc\n"}
-EVERYTHING["HEAD"] = "abc\n"
-EVERYTHING["refs/heads/learners"] = "def\tlearners"
+EVERYTHING = {"--porcelain": "", "HEAD": "abc\n", "rev-parse": "abc\n"}
+EVERYTHING |= {"refs/heads/main": "abc\tmain", "refs/heads/learners": "def\tlearners"}
 
 
 def states(*arguments):

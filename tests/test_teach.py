@@ -93,14 +93,12 @@ class Served(AsyncHTTPTestCase):
     def get_app(self):
         return teach.make_app("the notes", teach.view.make_doors("")[0])
 
-    def test_the_class_view_is_beside_the_notes(self):
+    def test_the_class_view_is_beside_the_notes_and_nothing_comes_from_elsewhere(self):
         assert self.fetch("/notes").body == b"the notes"
         assert b"Where is everybody?" in self.fetch("/").body
-        assert 'href="/"' in teach.PAGE.read_text(encoding="utf-8")
-
-
-def test_the_countdown_page_fetches_nothing_from_elsewhere():
-    assert "http" not in teach.PAGE.read_text(encoding="utf-8")
+        page = teach.PAGE.read_text(encoding="utf-8")
+        assert 'href="/"' in page
+        assert "http" not in page
 
 
 def test_the_show_has_settings_of_its_own_and_leaves_yours_alone(tmp_path, monkeypatch):
