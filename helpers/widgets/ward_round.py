@@ -55,7 +55,11 @@ def chart(name):
 
 @functools.cache
 def later(name):
-    """Measure which share of its weight each self-attention of a decoder gives to later words."""
+    """Measure which share of its weight each self-attention of a decoder gives to later words.
+
+    The decoder is the patient of that `name`. What comes is a dict of float, from 0 to 1, by the
+    path of the module.
+    """
     model, options = admit(name)
     weights = {}
     for path, module in model.eval().named_modules():
