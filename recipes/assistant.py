@@ -106,7 +106,11 @@ def instruct(args):
     pairs = [assistant.pair(one.prompt, one.answer) for one in made]
     losses = learn(assistant, pairs, args.rate, args.seed)
     if args.own:
-        pairs = right_of_its_own(assistant, args.own, args.kinds.split(","), args.seed)
+        asked = instructions("train", args.own, kinds=args.kinds.split(","), seed=args.seed)
+        pairs = []  # of the sampled answers to each instruction, one that follows it
+        for one, texts in several(assistant, asked, 4, args.seed, temperature=0.7, max_tokens=50):
+            right = filter(one.followed_by, texts)
+            pairs += [assistant.pair(one.prompt, text) for text in itertools.islice(right, 1)]
         losses += learn(assistant, pairs, args.own_rate, args.seed)
     return assistant, losses, {}
 
@@ -135,16 +139,6 @@ def mix(some, shares):
         for share, other in zip(shares[1:], others, strict=True):
             weight.add_(share * other[name])
     return some[0]
-
-
-def right_of_its_own(assistant, n, kinds, seed, samples=4):
-    """Sample answers to `n` training instructions and keep, of each, one that follows it: pairs."""
-    asked = instructions("train", n, kinds=kinds, seed=seed)
-    pairs = []
-    for one, texts in several(assistant, asked, samples, seed, temperature=0.7, max_tokens=50):
-        right = filter(one.followed_by, texts)
-        pairs += [assistant.pair(one.prompt, text) for text in itertools.islice(right, 1)]
-    return pairs
 
 
 def several(assistant, asked, samples, seed, **how):
