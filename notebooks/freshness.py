@@ -20,6 +20,7 @@ def modules_mark(source: Path, root: Path = ROOT) -> str:
     ``requirements.txt`` pins.
     """
     own = sorted(path for path in source.parent.glob("*.py") if path != source)
+    texts = sorted(source.parent.glob("*.txt"))
     named = {SET_UP}.union(*(_imported(path, root) for path in (source, *own)))
     shown = sorted({path for name in named if (path := _path(name, root))})
     reached, left = set(shown), list(shown)
@@ -30,7 +31,7 @@ def modules_mark(source: Path, root: Path = ROOT) -> str:
     if "check_installation" in source.read_text(encoding="utf-8"):
         shown.append(root / "requirements.txt")
     shown += filter(Path.exists, (path.with_suffix(".toml") for path in sorted(reached)))
-    parts = [path.read_text(encoding="utf-8") for path in (*own, *shown)]
+    parts = [path.read_text(encoding="utf-8") for path in (*own, *texts, *shown)]
     return fingerprint("\n".join([*parts, *(_code(path) for path in sorted(reached - set(shown)))]))
 
 
