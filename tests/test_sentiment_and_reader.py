@@ -36,6 +36,7 @@ def test_no_copy_of_the_mapped_weights_is_made(sentiment):
     matrices = [layer for layer in sentiment.model.modules() if isinstance(layer, LoRALinear)]
     assert matrices
     assert not any(layer.base.weight.requires_grad for layer in matrices)
+    assert torch.equal(matrices[0].weight, matrices[0].merged().weight)  # as the map shows it
 
 
 @pytest.mark.weekly

@@ -56,12 +56,22 @@ class LoRALinear(nn.Module):
         """Map (..., d_in) to (..., d_out)."""
         return self.base(x) + F.linear(F.linear(x, self.down), self.up) * self.scale
 
+    @property
+    def weight(self):
+        """The matrix that it computes with, (d_out, d_in), added up whenever it's asked for."""
+        return self.base.weight + self.scale * self.up @ self.down
+
+    @property
+    def bias(self):
+        """The bias of the layer below, (d_out,) or None."""
+        return self.base.bias
+
     @torch.no_grad()
     def merged(self):
         """Build the plain nn.Linear that computes the same: its matrix is W + (α/r) B A."""
         sizes = self.base.in_features, self.base.out_features
         linear = nn.Linear(*sizes, bias=self.base.bias is not None, device="meta")  # only shapes
-        linear.weight = nn.Parameter(self.base.weight + self.scale * self.up @ self.down)
+        linear.weight = nn.Parameter(self.weight)
         if self.base.bias is not None:
             linear.bias = nn.Parameter(self.base.bias.clone())
         return linear
