@@ -29,7 +29,7 @@ def self_attention_filling():
     above and a value at the right. The query of “the” walks over the three keys, and at each their
     dot product stays behind as a score: 1, 4 and 3. Divided by √3 they are 0.58, 2.31 and 1.73; e
     to their power, divided by the sum, gives the weights 0.102, 0.575 and 0.323. Each weight times
-    its value sums to the context of “the”, (1.10, 4.42, 0.85). Then all queries walk at once, and
+    its value sums to the context of “the”, (1.10, 4.42, 0.85). Then the other queries walk too, and
     each row mixes the same values, in shares of its own. In the end, frames show Q, K transposed, V
     and the softmax.
     """
@@ -43,12 +43,12 @@ def self_attention_filling():
         "The next key scores higher: a better match.",
         "With the last key, the row is full.",
         "Scores grow with the number of entries, here three. So divide by √3 …",
-        "… raise e to the power of each unrounded result …",
+        "… raise e to the power of each result …",
         "… and divide by their sum: a softmax. The weights sum to 1.",
         "A word's weight says how much of its value is taken.",
         "Each value is multiplied by its weight …",
         f"… and their sum is the context of “the”, mostly the value of “{best}”.",
-        "Back to the scores: one product, Q Kᵀ, lets all queries walk at once.",
+        "The other queries walk together: one product, Q Kᵀ, gives all scores at once.",
         "The softmax works along rows, never columns. Unrounded, each row sums to 1.",
         "Every row mixes the same values, in its own shares.",
         "softmax(Q Kᵀ / √3) V: every word looks at every word, in one step.",
@@ -75,7 +75,7 @@ def _filling(query, key, scores, weights, value, moment, caption):
         scene.text(f"vector {j}", 436, y + 6, as_vector(value[j], 0), OWN[j], room=76, **pale)
     for i in range(3):
         _row(scene, i, query[i], scores[i], weights[i], value, moment)
-        if moment in ((1, 2, 3, SCALE, 10, 11) if not i else (10, 11)):  # it walks over the keys
+        if moment in ((10, 11) if i else (1, 2, 3, SCALE)):  # it walks over the keys
             x = ASK_AT if moment in (SCALE, 11) else ACROSS[min(moment, 3) - 1]
             scene.card(f"walker {i}", x, DOWN[i] - 14, WORDS[i], "query", CELL - 4, True, 28,
                        start=(ASK_AT, DOWN[i] - 14), opacity=float(x != ASK_AT))  # fmt: skip
@@ -85,9 +85,11 @@ def _filling(query, key, scores, weights, value, moment, caption):
         _softmax(scene, scores[0], moment)
     if moment in (8, 9):
         _sum(scene, value, weights[0], moment == 9)
+    if moment > 10:  # it stands within Q and Kᵀ like their product
+        scene.text("weights", 203, 128, "weights", bold=True)
     if moment > 9:
         words = ("Q Kᵀ", "softmax(Q Kᵀ / √3)", "softmax(Q Kᵀ / √3) V")[min(moment, 12) - 10]
-        scene.text("formula", 240, WORK + 24, words, size=26, bold=True)
+        scene.text("formula", 240, WORK + 24, words, size=26, bold=True, when=(0.5, 0.8))
     if formula:  # which part of the picture is which of the formula
         boxes = {"Q": (5, 136, 78, 198, "query"), "K": (89, 17, 228, 72, "key"),
                  "V": (321, 23, 157, 79, "ink"), "softmax": (89, 136, 228, 198, "ink")}  # fmt: skip
@@ -105,17 +107,19 @@ def _worked(scores):
 
 def _softmax(scene, scores, moment):
     """Work out below what then stands in the cells."""
-    (scaled, powers, _), when = _worked(scores), (0.4, 0.7)
+    powers, when = _worked(scores)[1], (0.4, 0.7)
     whole = number(sum(map(float, powers)))
     for j, x in enumerate(TERMS):
-        work = f"{scores[j]:.0f} / √3", "e", f"{powers[j]} / {whole}"
         given = _worked(scores)[moment - SCALE][j]
+        if moment < DIVIDE:  # the quotient becomes an exponent: its digits would be rounded
+            place = (x, WORK - 6) if moment == SCALE else (x + 14, WORK - 19)
+            size = 20 if moment == SCALE else TEXT
+            scene.text(f"power {j}", *place, f"{scores[j]:.0f}/√3", size=size, when=when)
         if moment == RAISE:
-            scene.text(f"power {j}", x - 12, WORK - 19, scaled[j], anchor="start",
-                       start={"x": ACROSS[j], "y": DOWN[0] + 7}, when=when)  # fmt: skip
-        place, size = (x - 22, 30) if moment == RAISE else (x, 20)  # an exponent is the smaller
-        scene.text(f"work {j}", place, WORK - 6, work[moment - SCALE], size=size, room=140,
-                   when=when)  # fmt: skip
+            scene.text(f"work {j}", x - 22, WORK - 6, "e", size=30, when=(0.6, 0.8))
+        if moment == DIVIDE:
+            scene.text(f"work {j}", x, WORK - 6, f"{powers[j]} / {whole}", size=20, room=140,
+                       when=when)  # fmt: skip
         scene.text(f"gives {j}", x, WORK + 24, f"= {given}", size=20, bold=True, when=(0.5, 0.8))
     if moment == DIVIDE:
         scene.text("whole", 240, WORK + 56, f"{' + '.join(powers)} = {whole}", "muted", when=when)
@@ -139,7 +143,7 @@ def _mixed(weights, values):
 
 def _row(scene, i, query, scores, weights, values, moment):
     """Draw a row: its cells, their scores or weights, the shares of the values and their sum."""
-    alone = not i and moment < 10  # the first row, before all go at once
+    alone = not i  # the first row; the others go at once, later
     begun, weighed, mixed = (1, DIVIDE, 9) if alone else (10, 11, 12)
     y, seen = DOWN[i], 1.0 if moment >= 10 or not i else 0.35
     step = moment - SCALE + 1 if alone else 3 * (moment >= weighed)

@@ -514,7 +514,7 @@ def _mixed(scene, step, moment):
     for i, (place, share) in enumerate(zip(PLACES, step["alpha"].tolist(), strict=True)):
         if times and i not in OWN:
             continue
-        x, how = (middle, {"when": (0.15, 0.6)}) if joined else (place, {"start": {"y": KEY_AT}})
+        x, how = (middle, {"when": (0.15, 0.6)}) if joined else (place, {})
         colour = "result" if joined else OWN.get(i, "muted") if moment > 8 else "query"
         tint = SHADE * (share if times else 1) if moment > 8 and i in OWN else 0.2
         for k, value in enumerate(step["parts" if times else "encoder"][i][FOUR].tolist()):
@@ -527,7 +527,8 @@ def _mixed(scene, step, moment):
                 scene.text(f"of {i} {k}", x + near, y + 18, number(value), room=64,
                            opacity=float(not joined), **how)  # fmt: skip
     if moment < 12:
-        scene.text("four", 6, 404, "4 of the 128 numbers of each state", "muted", anchor="start")
+        of = "the context" if joined else "each state"
+        scene.text("four", 6, 404, f"4 of the 128 numbers of {of}", "muted", anchor="start")
     if joined:
         scene.text("context", middle, top - 6, "context c", "result", bold=True, when=(0.5, 0.7))
         for k, value in enumerate(step["context"][FOUR].tolist()):
@@ -555,13 +556,13 @@ def _opened(scene, state, noir, from_query, from_key, v, moment):
     """Draw the score of one pair in numbers: four entries of every vector on the way."""
     total, apart = from_query + from_key, moment == 3
     # name, colour, vector, from which moment to which, where, and what its numbers come out of
-    strips = [("s", "key", state, 2, 3, 37, (PLACES[2], KEY_AT - 34)),
-              ("h₃", "query", noir, 2, 3, 284, (PLACES[2], KEY_AT)),
-              ("W s", "key", from_query, 3, 6, 190 if apart else 37, (142,)),
-              ("U h₃", "query", from_key, 3, 6, 436 if apart else 138, (388,)),
-              ("sum", "muted", total, 4, 6, 239, (188,)),
-              ("tanh", "result", total.tanh(), 5, 6, 340, (290,)),
-              ("v", "value", v, 6, 6, 441, (441,))]  # fmt: skip
+    strips = [("s", "key", state, 2, 3, 37, 37),
+              ("h₃", "query", noir, 2, 3, 284, 284),
+              ("W s", "key", from_query, 3, 6, 190 if apart else 37, 142),
+              ("U h₃", "query", from_key, 3, 6, 436 if apart else 138, 388),
+              ("sum", "muted", total, 4, 6, 239, 188),
+              ("tanh", "result", total.tanh(), 5, 6, 340, 290),
+              ("v", "value", v, 6, 6, 441, 441)]  # fmt: skip
     for x, sign, first in ((87, "+", 4), (188, "=", 4), (289, "→", 5), (390, "·", 6)):
         if moment >= first:
             scene.text(f"sign {x}", x, 346, sign, "ink", 20, bold=True, when=(0.5, 0.7))
@@ -571,13 +572,15 @@ def _opened(scene, state, noir, from_query, from_key, v, moment):
     for name, colour, values, first, last, x, source in strips:
         if not first <= moment <= last:
             continue
-        late = (0.5 + 0.2 * (first == 4), 1) if moment == first and 2 < first < 6 else (0, 0.5)
+        late = (0.5 + 0.2 * (first == 4), 1) if moment == first < 6 else (0, 0.5)
         how = {"when": (0.4, 0.7) if moment == 4 > first else late}  # what was there has gone
         scene.text(f"{name} name", x, 284, name, colour, bold=True, **how)
+        # The column of noir is the one that stood below its word.
+        box, entry = ("column 2", "of 2") if name == "h₃" else (f"{name} box", f"{name} entry")
         for i, value in enumerate(values[FOUR].tolist()):
-            y, come = 290 + 26 * i, dict(zip("xy", source, strict=False))
-            scene.rect(f"{name} box {i}", x - 31, y, 62, 26, colour, colour, 0.12, **how)
-            scene.text(f"{name} entry {i}", x, y + 19, number(value), "ink", room=56, start=come,
+            y, come = 290 + 26 * i, {"x": source}
+            scene.rect(f"{box} {i}", x - 31, y, 62, 26, colour, colour, 0.12, **how)
+            scene.text(f"{entry} {i}", x, y + 19, number(value), "ink", room=56, start=come,
                        **how)  # fmt: skip
     if moment < 6:
         scene.text("four", 6, 420, "4 of the 128 numbers of each vector", "muted", anchor="start")

@@ -130,9 +130,14 @@ def test_a_context_is_the_sum_of_the_values_with_the_weights_that_stand_there():
     assert len({rows[f"vector {j}"]["x"] for j in range(3)}) == 1  # V's vectors are its rows
     assert rows["contexts"]["y"] - 22 > rows["V"]["y"] + rows["V"]["height"]  # clear on a phone
     scaled = torch.tensor([1.0, 4, 3]) / 3**0.5  # the softmax is worked out in three scenes
-    scenes = show("self_attention_filling").data["scenes"][4:7]
+    scenes = show("self_attention_filling").data["scenes"][4:]
+    assert "weights" in scenes[-1]["shapes"]  # they stand within Q and Kᵀ, and aren't QKᵀ
+    for scene in scenes[3:]:  # a row that is finished stays so
+        for j in range(3):
+            assert scene["shapes"][f"in 0 {j}"]["text"] == said[f"in 0 {j}"]
+    assert [said[f"power {j}"] for j in range(3)] == ["1/√3", "4/√3", "3/√3"]  # not rounded
     assert rows["power 0"]["size"] < 0.6 * scenes[1]["shapes"]["work 0"]["size"]  # an exponent
-    for scene, worked in zip(scenes, (scaled, scaled.exp(), scaled.softmax(0)), strict=True):
+    for scene, worked in zip(scenes[:3], (scaled, scaled.exp(), scaled.softmax(0)), strict=True):
         shown = [scene["shapes"][f"gives {j}"]["text"].strip("= ") for j in range(3)]
         assert shown == [f"{one:.{len(shown[0]) - 2}f}" for one in worked]
         assert [scene["shapes"][f"in 0 {j}"]["text"] for j in range(3)] == shown
@@ -223,8 +228,14 @@ def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows()
     assert shapes["s.text"]["text"] == "next s"  # beside “black”, which it wrote
     turns = [shapes[f"pair {i}"]["when"][0] for i in (0, 1, 3, 4, 5)]  # through the same network
     assert turns == sorted({*turns})
-    *_, whole, taken, _, _ = show("bahdanau_step").data["scenes"]
+    _, table, opened, *_, whole, taken, added, _ = show("bahdanau_step").data["scenes"]
+    for i in range(4):  # the column of noir moves as a whole, when the others have gone
+        entry, box = (opened["shapes"][f"{name} 2 {i}"] for name in ("of", "column"))
+        assert table["shapes"][f"of 2 {i}"]["text"] == entry["text"]
+        assert entry["when"] == box["when"] == [0.5, 1]
+    assert added["shapes"]["four"]["text"].endswith("of the context")
     shapes = whole["shapes"]
+    assert not any("start" in v for k, v in shapes.items() if k.startswith(("of ", "column ")))
     states = torch.stack([column(f"of {i}") for i in range(6)])
     torch.testing.assert_close(weights @ states, mixed, **near)
     shapes = taken["shapes"]  # multiplied by their weights, the columns of two states are added
