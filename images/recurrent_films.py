@@ -1,7 +1,5 @@
 """The films of lessons 01 and 02: a state that travels, a gaze that moves, one step in numbers."""
 
-from difflib import SequenceMatcher
-
 import torch
 
 from helpers.pretrained import toy_models
@@ -32,11 +30,22 @@ def _trained(french):
 
 PLACES = [44 + 79 * i for i in range(6)]  # the middles of the words
 LONG = "le petit chat dans le parc ne dort pas pendant que les garçons achètent le vieux sac noir ."
+FOLLOWED = LONG.split().index("sac")  # the translation out of one vector has no bag
+PHRASES = [  # of it: in French, what the model without attention makes of it, and the one with it
+    ("le petit chat", "the little cat", "the little cat"),
+    ("dans le parc", "in the park", "in the park"),
+    ("ne dort pas", "does not dance", "does not sleep"),
+    ("pendant que", "while", "while"),
+    ("les", "the old black", "the"),
+    ("garçons", "horses", "boys"),
+    ("achètent", "dance", "buy"),
+    ("le vieux sac noir", "in the park", "the old black bag"),
+]
 READ_AT, JAR_AT, WRITE_AT = 48, 84, 386  # the heights of the rows
 WIDE, HIGH = 70, 196  # a state as a jar of layers, while it is filled
 PAIR = (125, 132, 160), (285, 132, 160)  # both readers' jars, backward and forward
 BESIDE = [((x, 196, 160), (x + 104, 196, 160)) for x in (8, 264)]  # later: two such pairs
-ALONE = (115, 80, 160), (295, 80, 160)  # and the second pair
+ALONE = (115, 80, 112), (295, 80, 112)  # and the second pair
 WAYS = {"back": "← backwards", "forth": "forwards →"}
 LAYER = {"round": 1, "line": 0}
 COLOURS = ("query", "key", "value", "result", "second", "muted")
@@ -49,17 +58,17 @@ def hidden_state_travelling():
     40, 23, 14, 11 and 9 percent; an even share of six is 17 percent. A second reader goes
     backwards, and of its last state, le is 17 percent. Both last states are the context vector,
     out of which all English words come. Then a sentence of 20 tokens fills two jars of the same
-    size, and le is 8 and 3 percent of them. Out of these, the decoder writes that a cat does not
-    dance while horses dance in the park. In the end it looks at the states at all 20 tokens, and
-    the cat does not sleep while the boys buy a bag, which is right.
+    size, and sac is 2 and 8 percent of them. Out of these, the decoder writes that a cat does not
+    dance while horses dance in the park, without a bag. In the end it looks at the states at all 20
+    tokens, and the cat does not sleep while the boys buy a bag, which is right. French, wrong and
+    right translation stand side by side, phrase by phrase.
 
     A layer's height is its word's share of all that a state depends on: how far the state
     moves, on average, when the word is exchanged for each other word of the vocabulary.
     """
     _, written, _ = _trained(FRENCH)
     sentences = [([*french.split(), "<eos>"], *_readers(french)) for french in (FRENCH, LONG)]
-    wrong, right = (toy_models.load_toy(name).translate(LONG) for name in ("gru", "additive"))
-    return film(list(_travelling(written, *sentences, wrong.split(), right.split())), 432)
+    return film(list(_travelling(written, *sentences)), 432)
 
 
 def _readers(french):
@@ -83,9 +92,10 @@ def _readers(french):
     return (moved / moved.sum(1, keepdim=True)).permute(2, 0, 1).flip(0).tolist()
 
 
-def _travelling(written, short, long, wrong, right):
-    (read, back, on), (many, _, far_on) = short, long
+def _travelling(written, short, long):
+    (read, back, on), (many, far_back, far_on) = short, long
     left = [f"{row[0]:.0%}" for row in on]
+    far = far_back[0][FOLLOWED], far_on[-1][FOLLOWED]
     told = [
         "The decoder gets one vector of fixed size for any sentence. Is that enough?",
         "The first reader starts. Its state, the jar, depends on “le” alone.",
@@ -98,16 +108,17 @@ def _travelling(written, short, long, wrong, right):
         f"… and ends with “le”, {back[0][0]:.0%} of its last state.",
         "Only the two last states become the context vector.",
         "Every English word has to come from this one context vector, c.",
-        f"Now {len(many)} tokens have to share jars of that size. What's left of “le”?",
-        f"Forwards, “le” falls from {left[5]} to {far_on[-1][0]:.0%}. More words leave less room.",
-        "Is that enough? Not here: the marked words are wrong.",
+        f"Now {len(many)} tokens have to share jars of that size. What's left for “sac” (bag)?",
+        f"“sac” gets {far[0]:.0%} of one jar and {far[1]:.0%} of the other. "
+        "More words leave less room.",
+        "Is that enough? Not here: what is marked is wrong, and there's no bag.",
         f"A decoder that looks at all {len(many)} states gets every word right: that's attention.",
     ]
     moves = {0: 3.2, 4: 1.4, 5: 1.4, 7: 2.8, 8: 2.8, 10: 3, 11: 3.2, 13: 3.4, 14: 3.8}
     for moment, caption in enumerate(told):
         scene = Scene(caption, moves.get(moment, 1.9), moment in (0, 2, 6, 8, 9, 10, 12, 13, 14))
         scene.text("encoder", 6, 20, "the encoder reads", "muted", anchor="start", bold=True)
-        if moment in (0, 10, 13, 14):
+        if moment in (0, 10):
             scene.text("decoder", 6, 424, "the decoder writes", "muted", anchor="start", bold=True)
         if moment == 0:
             _narrow(scene, *short, written)
@@ -124,11 +135,11 @@ def _travelling(written, short, long, wrong, right):
             _lengths(scene, short, long, moment == 12)
         elif moment == 13:
             _context(scene, *long, ALONE, "long ", moves=(0.4, 0.6))
-            scene.arrow("from c", 240, 252, 240, 282, when=(0.6, 0.65))
-            _english(scene, wrong, right, "bad")
+            scene.arrow("from c", 240, 202, 240, 228, when=(0.6, 0.65))
+            _phrases(scene, 2)
         else:
             _states(scene, *long)
-            _english(scene, right, wrong, "value")
+            _phrases(scene, 3)
         yield scene
 
 
@@ -205,46 +216,51 @@ def _reading_back(scene, read, back, on, seen):
 
 def _states(scene, read, back, on):
     """Draw both readers' states at every token, as one jar each, and the decoder that looks."""
-    high, foot = 108, 166
+    high, foot = 84, 162
     for i in range(len(read)):
         x, own = 22 + 23 * i, (back[i][i] + on[i][i]) / 2
-        colour, when = "muted" if i else COLOURS[0], {"when": (0.42 + 0.01 * i, 0.55 + 0.01 * i)}
+        colour = COLOURS[0] if i == FOLLOWED else "muted"
+        when = {"when": (0.42 + 0.01 * i, 0.55 + 0.01 * i)}
         scene.rect(f"own {i}", x - 9, foot - high, 18, high * own, colour, **LAYER, **when)
         scene.rect(f"state {i}", x - 10, foot - high - 1, 20, high + 2, "none", "ink", **when)
-        end = 240 + 0.2 * (x - 240), 218
-        scene.line(f"look {i}", [end, (x, foot + 8)], colour, start={"points": [*end, *end]},
+        end = 240 + 0.2 * (x - 240), 196
+        scene.line(f"look {i}", [end, (x, foot + 5)], colour, start={"points": [*end, *end]},
                    when=(0.55 + 0.01 * i, 0.7 + 0.01 * i))  # fmt: skip
-    scene.text("own word", 22, foot - high - 9, read[0], COLOURS[0], bold=True, when=(0.5, 0.6))
-    scene.text("long 20 tokens", 240, foot - high - 12, f"{len(read)} tokens", bold=True)
-    scene.card("looks", 240, 234, "decoder", "ink", 130, True, when=(0.5, 0.6))
-    scene.text("own share", 240, 276, "filled: its own token's share", "muted", when=(0.6, 0.7))
+    scene.text("jars now", 240, 46, f"{len(read)} jars, one per token, both readers in each",
+               bold=True, room=440, when=(0.4, 0.5))  # fmt: skip
+    scene.text("own share", 240, 68, "filled: its own token's share", "muted", when=(0.4, 0.5))
+    scene.card("looks", 240, 212, "decoder", "ink", 130, True, 30, when=(0.5, 0.6))
 
 
-def _english(scene, words, others, mark):
-    """Write a translation, and `mark` what is not in the other one."""
-    alike = SequenceMatcher(None, words, others, autojunk=False).get_matching_blocks()
-    kept = {i for block in alike for i in range(block.a, block.a + block.size)}
-    for i, word in enumerate(words):
-        x, y, turn = 48 + 96 * (i % 5), 308 + 29 * (i // 5), 0.62 + 0.014 * i
-        when = {"when": (turn, turn + 0.12)}
-        if i not in kept:
-            scene.rect(f"{mark} {i}", x - 43, y - 20, 86, 27, mark, mark, 0.15, **when)
-        scene.text(f"english {i}", x, y, word, "ink", bold=True, room=84,
-                   start={"x": 240, "y": 250}, **when)  # fmt: skip
+def _phrases(scene, columns):
+    """Write the sentence and its translations side by side, and mark what is wrong."""
+    heads = "French", "from one vector", "with attention"
+    for j, (head, x, wide) in enumerate(zip(heads, (4, 156, 313), (146, 156, 167), strict=True)):
+        for i in range(len(PHRASES) if j < columns else 0):
+            words, y, turn = PHRASES[i][j], 270 + 22 * i, 0.5 if j == 0 else 0.62 + 0.04 * i
+            when = {"when": (turn, turn + 0.12)}
+            if j == 1 and words != PHRASES[i][2]:
+                scene.rect(f"bad {i}", x - 5, y - 16, wide, 21, "bad", "bad", 0.15, **when)
+            scene.text(f"phrase {i} {j}", x, y, words, "ink" if j else "muted", anchor="start",
+                       bold=j > 0, room=wide - 10, **when)  # fmt: skip
+        if j < columns:
+            scene.text(head, x, 246, head, "muted", anchor="start", room=wide - 10, when=(0.5, 0.6))
 
 
 def _context(scene, read, back, on, boxes, name="", shares=False, moves=(0, 0.75)):
-    """Draw the last states of both readers, and how much of each the first of its words is."""
+    """Draw the last states of both readers, and how much of each the word is that is followed."""
     middle = (boxes[0][0] + boxes[1][0] + WIDE) / 2
     late = moves if moves[0] else (moves[1] - 0.1, moves[1] + 0.1)  # not across their way
+    lead = FOLLOWED if len(read) > 6 else 0
     for reader, state, box in zip(("back", "forth"), (back[0], on[-1]), boxes, strict=True):
         _jar(scene, name, reader, read, state, box, moves=moves)
         x, way = box[0] + WIDE / 2, WAYS[reader]
         way = way.split()[reader == "forth"] if boxes in BESIDE else way  # there's no room
         scene.text(f"{name}{reader} way", x, box[1] - 10, way, "muted", room=136, when=late)
         if shares:
-            scene.text(f"{name}{reader} share", x, sum(box[1:]) + 26, f"le {state[0]:.0%}",
-                       COLOURS[0], 20, bold=True, when=late)  # fmt: skip
+            share = f"{read[lead]} {state[lead]:.0%}"
+            scene.text(f"{name}{reader} share", x, sum(box[1:]) + 26, share, COLOURS[0], 20,
+                       bold=True, when=late)  # fmt: skip
     if shares:
         even = f"even share {1 / len(read):.0%}"
         scene.text(f"{name}even", middle, sum(boxes[0][1:]) + 54, even, "muted", when=(0.6, 1))
@@ -253,10 +269,11 @@ def _context(scene, read, back, on, boxes, name="", shares=False, moves=(0, 0.75
 
 
 def _lengths(scene, short, long, measured):
-    """Draw the jars of a short and a long sentence, in which only “le” is bright."""
-    for i, word in enumerate(long[0][:1] if measured else long[0]):
-        scene.text(f"of many {i}" if i else "word 0", 48 + 96 * (i % 5), 48 + 26 * (i // 5), word,
-                   "muted" if i else COLOURS[0], bold=True, room=84, when=(0.5, 0.62))  # fmt: skip
+    """Draw the jars of a short and a long sentence, in each of which one word is bright."""
+    for i, word in enumerate(long[0]):
+        scene.text(f"of many {i}", 48 + 96 * (i % 5), 48 + 26 * (i // 5), word,
+                   COLOURS[0] if i == FOLLOWED else "muted", bold=True, room=84,
+                   when=(0.5, 0.62))  # fmt: skip
     moves = 0.48, 0.62  # when there is room
     _context(scene, *short, BESIDE[0], shares=True, moves=moves)
     _context(scene, *long, BESIDE[1], "long ", measured, moves)
@@ -265,7 +282,8 @@ def _lengths(scene, short, long, measured):
 def _jar(scene, name, reader, read, state, at, new=None, moves=(0, 0.75)):
     """Draw the state of a reader, which may have read a `new` word."""
     (x, y, high), many = at, len(read) > 6
-    dim, moves = many or y == BESIDE[0][0][1], {"when": moves}  # all but the first word
+    lead = FOLLOWED if many else 0
+    dim, moves = many or y == BESIDE[0][0][1], {"when": moves}  # all but the word that is followed
     for i, *box in _stacked(state, x, y, WIDE, high, reader == "forth"):
         how, word = moves, moves
         if i == new:  # its card has been there, from which it comes
@@ -277,11 +295,11 @@ def _jar(scene, name, reader, read, state, at, new=None, moves=(0, 0.75)):
         elif many and y == BESIDE[0][0][1]:  # poured from the words, one after the other
             start = {"x": 13 + 96 * (i % 5), "y": 36 + 26 * (i // 5), "height": 12, "opacity": 0.5}
             how = {"when": (0.6 + 0.01 * i, 0.8 + 0.01 * i), "start": start}
-        colour, tint = "muted" if many and i else COLOURS[i], 0.25 + 0.2 * (i % 2)
-        scene.rect(f"{name}{reader} {i}", *box, colour, tint=tint if dim and i else 1, **LAYER,
-                   **how)  # fmt: skip
-        inside = box[3] > 20  # the first word, which the film follows, is else named beside
-        if (inside and not dim) or (i == 0 and (inside or x < 400)):
+        colour = COLOURS[0] if i == lead else "muted" if many else COLOURS[i]
+        tint = 0.25 + 0.2 * (i % 2) if dim and i != lead else 1
+        scene.rect(f"{name}{reader} {i}", *box, colour, tint=tint, **LAYER, **how)
+        inside = box[3] > 20  # the word which the film follows is else named beside
+        if (inside and not dim) or (i == lead and (inside or x < 400)):
             outside = (-8, COLOURS[0], "end") if reader == "back" else (78, COLOURS[0], "start")
             at = (WIDE / 2, "paper", "middle") if inside else outside
             scene.text(f"{name}{reader} word {i}", x + at[0], box[1] + box[3] / 2 + 6, read[i],
