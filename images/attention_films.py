@@ -193,7 +193,7 @@ COLUMNS = [116 + PITCH * i for i in range(5)]
 RIGHT = COLUMNS[3] + 35  # where training's decoder ends
 SOURCE = "Une grande gare"
 TOKEN = {"width": PITCH - 4, "height": 30, "bold": False}
-SHIFTED, LINES, MASK, PASS, LOSS, MEAN, GIVEN = range(2, 9)  # training's moments; then it writes
+SHIFTED, LINES, MASK, PASS, GIVEN, LOSS, MEAN = range(2, 9)  # training's moments; then it writes
 OWN_AT, WRITER_AT, GIVEN_AT = 301, 349, 397  # the rows of writing
 
 
@@ -223,15 +223,15 @@ def training_and_inference_decoder():
         f"Training takes 1 pass, writing takes {len(own)}. Why?",
         "In training, the target is known.",
         "It goes in too, one place to the right, after <bos>.",
-        "Lines show what each prediction can see.",
+        "Lines show what each prediction can see: the inputs up to its place.",
         "The mask hides the answer, “station”, from prediction 3.",
         "One pass makes all predictions at once.",
+        f"Position 4 is given “station”, the target's word, not “{guessed[2]}”.",
         f"“{guessed[2]}” isn't the target, so its loss is high.",
         "The mean loss goes back to adjust all the weights.",
-        "Position 4 is still given “station”, the target's word.",
         "Writing begins with <bos> alone. The first pass gives “A”.",
         "“A” goes in, and the second pass gives “large”.",
-        "The third pass gives “train”, as before …",
+        "The third pass gives “train” …",
         "… but now “train” goes in, and what follows is “station”, not <eos>.",
         "“A large train station” isn't the target, but it's a fine translation.",
         f"Each token had to wait for the one before: {len(own)} tokens, {len(own)} passes.",
@@ -240,9 +240,9 @@ def training_and_inference_decoder():
 
 
 def _both(wanted, guessed, losses, own, moment, caption):
-    now = moment or GIVEN + len(own)  # at first both are done, and then they begin again
-    passes = min(max(now - GIVEN, 0), len(own))
-    meant = {LOSS: 2, GIVEN + 3: 2, GIVEN + 4: 3}.get(moment)
+    now = moment or MEAN + len(own)  # at first both are done, and then they begin again
+    passes = min(max(now - MEAN, 0), len(own))
+    meant = {LOSS: 2, MEAN + 3: 2, MEAN + 4: 3}.get(moment)
     scene = Scene(caption, 1.8 if moment else 3.6, key=moment not in (1, LINES, PASS, 10, 11, 13))
     scene.text(
         "title", 3, 18, f"training{': 1 pass' * (now >= PASS)}", "query", TEXT, "start", True
@@ -256,7 +256,7 @@ def _both(wanted, guessed, losses, own, moment, caption):
     _decoder(scene, "training", "query", 164, 4, lit, now >= LINES and now != MEAN)
     if now >= SHIFTED:
         for i, word in enumerate(["<bos>", *wanted[:-1]]):
-            full, faint = i == 3 and moment in (GIVEN, GIVEN + 4), (i, moment) == (3, MASK)
+            full, faint = i == 3 and moment in (GIVEN, MEAN + 4), (i, moment) == (3, MASK)
             come = (COLUMNS[i - 1], 45) if i and moment == SHIFTED else None
             scene.card(f"training {i}", COLUMNS[i], 212, word, "query", full=full, when=(0, 0.6),
                        opacity=0.4 if faint else 1, start=come, **TOKEN)  # fmt: skip
@@ -267,7 +267,7 @@ def _both(wanted, guessed, losses, own, moment, caption):
         x, wrong, part = COLUMNS[i], moment == LOSS and i == 2, 70 * loss / max(losses)
         scene.card(f"target {i}", x, 45, word, "query", full=wrong, **TOKEN)
         if now >= PASS:
-            full = wrong or (moment == GIVEN + 4 and i == 3)
+            full = wrong or (moment == MEAN + 4 and i == 3)
             scene.card(f"guess {i}", x, 116, guessed[i], "key", full=full, start=(x, 162),
                        when=(0, 1 if moment else 0.15), **TOKEN)  # fmt: skip
         if now >= LOSS:
@@ -310,13 +310,13 @@ def _written(scene, own, meant, passes, moment):
     if not passes:
         scene.card("own 0", COLUMNS[0], OWN_AT, "?", "key", **TOKEN)
         return
-    chained, lit = moment == GIVEN + 6, passes - 1 if moment else None
+    chained, lit = moment == MEAN + 6, passes - 1 if moment else None
     _decoder(scene, "writing", "key", WRITER_AT, passes, lit, not chained)
     for i, word in enumerate(["<bos>", *own[: passes - 1]]):
         x, enter, leave = COLUMNS[i], (0, 0.5), (0.65, 1)
         if not moment:  # one pass after the other
             enter, leave = (0.2 * i, 0.2 * i + 0.1), (0.2 * i + 0.1, 0.2 * i + 0.2)
-        full, come = i == lit and moment == GIVEN + 4, i and (COLUMNS[i - 1], OWN_AT)
+        full, come = i == lit and moment == MEAN + 4, i and (COLUMNS[i - 1], OWN_AT)
         scene.card(f"given {i}", x, GIVEN_AT, word, "key", full=full, start=come, when=enter,
                    **TOKEN)  # fmt: skip
         scene.card(f"own {i}", x, OWN_AT, own[i], "key", full=meant == i == passes - 1,
@@ -329,7 +329,7 @@ def _written(scene, own, meant, passes, moment):
 def _decoder(scene, name, colour, y, width, lit, lines):
     """Draw a decoder: which inputs, below it, each of its tokens sees, those of one token `lit`."""
     box = COLUMNS[0] - 35, y - 24, PITCH * width - 3, 48
-    how = {"when": (0.6, 1)} if name == "training" else {"when": (0.5, 0.65)}
+    how = {"when": (0.2, 0.6)} if name == "training" else {"when": (0.5, 0.65)}
     scene.rect(f"{name} decoder", *box, "muted", "muted", 0.15, **how)
     scene.text(f"{name} name", 3, y + 6, "decoder", "muted", anchor="start", room=68)
     scene.text(f"{name} inputs", 3, y + 54, "input", colour, anchor="start", room=68)

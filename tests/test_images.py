@@ -176,8 +176,12 @@ def test_in_the_plane_all_numbers_follow_from_the_words_and_matrices_that_it_sho
 
 
 def test_training_and_writing_differ_where_the_caption_says_so():
-    scenes = [scene["shapes"] for scene in show("training_and_inference_decoder").data["scenes"]]
-    whole, back, shapes = scenes[0], scenes[7], scenes[12]
+    film = show("training_and_inference_decoder").data["scenes"]
+    scenes = [scene["shapes"] for scene in film]
+    end = film[3]["shapes"]["training sees 2 0"]["when"][1]  # all lines can be looked at
+    assert film[3]["seconds"] - film[3]["lead"] - end * film[3]["move"] >= 2
+    whole, back, shapes = scenes[0], scenes[8], scenes[12]
+    assert scenes[6]["training 3"]["fill"] == "query"  # told before the loss goes back
     assert whole["writing"]["text"] == "writing: 5 passes"  # done, before it is explained
     assert shapes["training 0"]["y"] < shapes["rule"]["points"][1] < shapes["writing"]["y"]
     assert {"training sees 0 0", "blocked"} < scenes[4].keys()
