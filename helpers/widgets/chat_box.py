@@ -145,7 +145,8 @@ class ChatBox(SentenceExplorer):
         column = [self._tried.get((name, self.template)) for name in EXAMPLES]
         asked = "Press another “?”. Does that answer survive?"
         if all(column):
-            asked = f"{column.count('✓')} of the {len(column)} examples survive."
+            n = column.count("✓")
+            asked = f"{n} of the {len(column)} examples survive{'s' * (n == 1)}."
         told = f"{how}, our assistant {did}.".replace(".”.", ".”")
         return told, f"{MEANS[self.template]} {asked}"
 
@@ -154,13 +155,12 @@ class ChatBox(SentenceExplorer):
         read = _changes(whole["prompt"], found["prompt"])
         blocks = [self._draw_pieces("Our assistant reads", read, GREY)]
         both = _changes(whole["reply"], found["reply"])
-        before = [one for one in both if one[1] != "+"]
-        now = [one for one in both if one[1] != "-"]
+        before = [(i, " ") for i, mark in both if mark != "+"]  # the right answer isn't marked
         if self.template == WHOLE:
-            blocks.append(self._draw_pieces("and writes", now, PURPLE))
+            blocks.append(self._draw_pieces("and writes", before, PURPLE))
         else:
             blocks.append(self._draw_pieces("With the whole template it writes", before, PURPLE))
-            blocks.append(self._draw_pieces(f"With {self.template}", now, PURPLE))
+            blocks.append(self._draw_pieces("Now it writes", both, PURPLE))
         sheet = Sheet(400, 0)
         for block in blocks:
             sheet.put(block, 0, sheet.height)

@@ -135,7 +135,7 @@ class HeadSwitches(Explorer):
             tgt_ids = torch.tensor([self._translator.tokenizer.encode(target, bos=True)])
             maps = self._translator.model.attention_maps(self._translator.encode([source]), tgt_ids)
             weights = getattr(maps, kind)[0, int(layer) - 1, int(head) - 1, 2:]
-            places = {"a single French token": weights.amax(-1)}
+            places = {"one French token per English token": weights.amax(-1)}
             if kind != "cross":
                 places = {"": weights.amax(-1), "the first token": weights[:, 0]}
                 for i, place in enumerate(("before", "itself", "after"), 1):
@@ -193,17 +193,18 @@ class HeadSwitches(Explorer):
         if found["changed"]:
             asked = "Switch heads back on. Which one brings the old translation back?"
         more = found["loss"] - found["whole"]
+        little = f"On {len(self._sentences)} sentences a gap below {NOISE} means little."
         if {*self._cross} <= {*self.silent} and len(set(found["translations"])) == 1:
             asked = "All are the same sentence now, because the decoder no longer sees the French."
         elif more < 0:
-            asked = "The loss fell: here the model does better without what you silenced."
+            asked = f"The loss fell. {little}"
+            if more < -NOISE:
+                asked = "The loss fell: on these sentences the model does better without them."
         elif n > 1 and found["costs"]:  # costs don't add up
-            alone = sum(found["costs"][name] for name in self.silent)
-            hint = f"On {len(self._sentences)} sentences a gap below {NOISE} means little."
+            alone = sum(round(found["costs"][name], 2) for name in self.silent)  # as printed
+            hint = little
             if abs(more - alone) > NOISE:
-                hint = "Each is of less use without the others."
-            if more > alone + NOISE:
-                hint = "A head that was still on had done some of the silent one’s work."
+                hint = "The two differ, so these heads don’t work independently."
             alone, more = number(alone), number(more)
             asked = f"One at a time they cost {alone} in all, together {more}. {hint}"
         return (
@@ -222,7 +223,8 @@ class HeadSwitches(Explorer):
 
     def _draw_loss(self, sheet):
         loss, whole = self.numbers["loss"], self.numbers["whole"]
-        more = f" ({'+' * (loss > whole)}{number(loss - whole)})" if loss != whole else ""
+        gap = round(loss, 2) - round(whole, 2)  # of the numbers as they're printed
+        more = f" ({'+' * (gap > 0)}{number(gap)})" if loss != whole else ""
         sheet.text(0, 18, f"Loss: {number(loss)} nats per token{more}", INK, bold=True)
         on = f"on these {len(self._sentences)} sentences; line: {number(whole)}, all on"
         sheet.text(0, 92, on, GREY)
@@ -254,7 +256,7 @@ class HeadSwitches(Explorer):
         sheet.text(0, y, key, BLUE)
         sheet.text(sheet.width - 4, y, "□ off", ORANGE, anchor="end", bold=True)
         if costs:
-            sheet.text(0, y + 22, "minus: better without it", GREEN)
+            sheet.text(0, y + 22, "minus: it falls without it", GREEN)
         told = self.look(self._latest) if self._latest in self.silent else ""
         for i, line in enumerate(wrap(told, MOST_LETTERS)):
             sheet.text(0, y + 48 + LINE * i, line)

@@ -326,9 +326,10 @@ class PatchAttention(Explorer):
             middle = i == RANDOM // 2
             sheet.dot(left + part * percent, 72, 5 + middle, ORANGE, INK if middle else "white")
         even = left + 100 * percent * self.numbers["even"]
-        sheet.line(even, 26, even, 88, INK, 2)
+        if self.head != ROLLOUT:  # which keeps half of itself in every layer
+            sheet.line(even, 26, even, 88, INK, 2)
+            sheet.text(0, 130, "│ if all weights were equal")
         sheet.text(0, 108, f"● {RANDOM} untrained models, median ringed", ORANGE)
-        sheet.text(0, 130, "│ if all weights were equal")
         if self.every:
             self._draw_heads(sheet, 160)
         return sheet

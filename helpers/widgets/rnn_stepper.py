@@ -201,11 +201,12 @@ class RNNStepper(SentenceStepper):
             return "The model knows only whole sentences, such as “le chat dort.”"
         if not self.kept:
             return "Nothing gets through: what’s right is right by chance."
-        never = [found["whole"][i] for i, stay in found["stays"].items() if not stay[-1]]
+        never = {found["whole"][i]: stay for i, stay in found["stays"].items() if not stay[-1]}
         if never and not any(right):
             lost = " and ".join(f"“{word}”" for word in never)
             lost = lost if len(lost) < 30 else f"{len(never)} words"
-            return f"Even all {len(right) - 1} numbers lose {lost}."
+            some = ", though not every smaller number does" if any(map(any, never.values())) else ""
+            return f"Even all {len(right) - 1} numbers lose {lost}{some}."
         if any(right[: self.kept]) and not right[self.kept]:
             fewer = max(k for k in range(self.kept) if right[k])
             return f"Fewer do better: with {fewer}, every word is right."
