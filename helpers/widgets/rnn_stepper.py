@@ -205,7 +205,8 @@ class RNNStepper(SentenceStepper):
         if never and not any(right):
             lost = " and ".join(f"“{word}”" for word in never)
             lost = lost if len(lost) < 30 else f"{len(never)} words"
-            some = ", though not every smaller number does" if any(map(any, never.values())) else ""
+            smaller = any(any(stay[1:]) for stay in never.values())
+            some = ", though not every smaller number does" if smaller else ""
             return f"Even all {len(right) - 1} numbers lose {lost}{some}."
         if any(right[: self.kept]) and not right[self.kept]:
             fewer = max(k for k in range(self.kept) if right[k])
