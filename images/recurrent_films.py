@@ -31,7 +31,8 @@ def _trained(french):
 PLACES = [44 + 79 * i for i in range(6)]  # the middles of the words
 LONG = "le petit chat dans le parc ne dort pas pendant que les garçons achètent le vieux sac noir ."
 FOLLOWED = LONG.split().index("sac")  # the translation out of one vector has no bag
-PHRASES = [  # of it: in French, what the model without attention makes of it, and the one with it
+PHRASES = [  # of it, and what the models without and with attention make of them
+    ("French", "from one vector", "with attention"),
     ("le petit chat", "the little cat", "the little cat"),
     ("dans le parc", "in the park", "in the park"),
     ("ne dort pas", "does not dance", "does not sleep"),
@@ -60,8 +61,7 @@ def hidden_state_travelling():
     out of which all English words come. Then a sentence of 20 tokens fills two jars of the same
     size, and sac is 2 and 8 percent of them. Out of these, the decoder writes that a cat does not
     dance while horses dance in the park, without a bag. In the end it looks at the states at all 20
-    tokens, and the cat does not sleep while the boys buy a bag, which is right. French, wrong and
-    right translation stand side by side, phrase by phrase.
+    tokens, and the cat does not sleep while the boys buy a bag, which is right.
 
     A layer's height is its word's share of all that a state depends on: how far the state
     moves, on average, when the word is exchanged for each other word of the vocabulary.
@@ -109,8 +109,7 @@ def _travelling(written, short, long):
         "Only the two last states become the context vector.",
         "Every English word has to come from this one context vector, c.",
         f"Now {len(many)} tokens have to share jars of that size. What's left for “sac” (bag)?",
-        f"“sac” gets {far[0]:.0%} of one jar and {far[1]:.0%} of the other. "
-        "More words leave less room.",
+        f"“sac” gets {far[0]:.0%} of one jar, {far[1]:.0%} of the other. More words, less room.",
         "Is that enough? Not here: what is marked is wrong, and there's no bag.",
         f"A decoder that looks at all {len(many)} states gets every word right: that's attention.",
     ]
@@ -226,25 +225,24 @@ def _states(scene, read, back, on):
         end = 240 + 0.2 * (x - 240), 196
         scene.line(f"look {i}", [end, (x, foot + 5)], colour, start={"points": [*end, *end]},
                    when=(0.55 + 0.01 * i, 0.7 + 0.01 * i))  # fmt: skip
-    scene.text("jars now", 240, 46, f"{len(read)} jars, one per token, both readers in each",
-               bold=True, room=440, when=(0.4, 0.5))  # fmt: skip
+    scene.text(
+        "jars now", 240, 46, f"{len(read)} jars, one per token, both readers in each", bold=True
+    )
     scene.text("own share", 240, 68, "filled: its own token's share", "muted", when=(0.4, 0.5))
     scene.card("looks", 240, 212, "decoder", "ink", 130, True, 30, when=(0.5, 0.6))
 
 
 def _phrases(scene, columns):
     """Write the sentence and its translations side by side, and mark what is wrong."""
-    heads = "French", "from one vector", "with attention"
-    for j, (head, x, wide) in enumerate(zip(heads, (4, 156, 313), (146, 156, 167), strict=True)):
-        for i in range(len(PHRASES) if j < columns else 0):
-            words, y, turn = PHRASES[i][j], 270 + 22 * i, 0.5 if j == 0 else 0.62 + 0.04 * i
+    for j, (x, wide) in enumerate([(4, 146), (156, 156), (313, 167)][:columns]):
+        for i, phrase in enumerate(PHRASES):
+            y, english = 246 + 22 * i, min(i, j) > 0
+            turn = 0.6 + 0.03 * i if english else 0.5
             when = {"when": (turn, turn + 0.12)}
-            if j == 1 and words != PHRASES[i][2]:
+            if i and j == 1 and phrase[1] != phrase[2]:
                 scene.rect(f"bad {i}", x - 5, y - 16, wide, 21, "bad", "bad", 0.15, **when)
-            scene.text(f"phrase {i} {j}", x, y, words, "ink" if j else "muted", anchor="start",
-                       bold=j > 0, room=wide - 10, **when)  # fmt: skip
-        if j < columns:
-            scene.text(head, x, 246, head, "muted", anchor="start", room=wide - 10, when=(0.5, 0.6))
+            scene.text(f"phrase {i} {j}", x, y, phrase[j], "ink" if english else "muted",
+                       anchor="start", bold=english, room=wide - 10, **when)  # fmt: skip
 
 
 def _context(scene, read, back, on, boxes, name="", shares=False, moves=(0, 0.75)):

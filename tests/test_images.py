@@ -108,15 +108,14 @@ def test_the_first_word_loses_the_room_in_the_state_that_the_alt_text_says():
 
 def test_the_long_sentence_goes_wrong_out_of_one_vector_and_comes_out_right_with_attention():
     long, scenes = recurrent_films.LONG, show("hidden_state_travelling").data["scenes"][13:]
-    for scene, columns in zip(scenes, (2, 3), strict=True):  # what is marked stands by its French
+    for shapes, columns in zip((scene["shapes"] for scene in scenes), (2, 3), strict=True):
         for j, model in zip(range(columns), (None, "gru", "additive"), strict=False):
-            said = [scene["shapes"][f"phrase {i} {j}"]["text"] for i in range(8)] + ["."]
-            assert " ".join(said) == (toy_models.load_toy(model).translate(long) if j else long)
-        bad = [k[4:] for k in scene["shapes"] if k.startswith("bad ")]
-        marked = [scene["shapes"][f"phrase {i} 1"]["text"] for i in bad]
-        assert marked == ["does not dance", "the old black", "horses", "dance", "in the park"]
+            said = " ".join(shapes[f"phrase {i} {j}"]["text"] for i in range(1, 9)) + " ."
+            assert said == (toy_models.load_toy(model).translate(long) if j else long)
+        bad = [shapes[f"phrase {k[4:]} 1"]["text"] for k in shapes if k.startswith("bad ")]
+        assert bad == ["does not dance", "the old black", "horses", "dance", "in the park"]
     pairs = {" ".join(pair.source): list(pair.target) for pair in toy_models.toy_data().test}
-    assert " ".join(said) == " ".join(pairs[long])
+    assert said == " ".join(pairs[long])
 
 
 def _shapes(name):
@@ -183,6 +182,7 @@ def test_training_and_writing_differ_where_the_caption_says_so():
     whole, back, shapes = scenes[0], scenes[8], scenes[12]
     assert scenes[6]["training 3"]["fill"] == "query"  # told before the loss goes back
     assert whole["writing"]["text"] == "writing: 5 passes"  # done, before it is explained
+    assert all(scene["writing"]["text"] == "writing: 5 passes to come" for scene in scenes[1:9])
     assert shapes["training 0"]["y"] < shapes["rule"]["points"][1] < shapes["writing"]["y"]
     assert {"training sees 0 0", "blocked"} < scenes[4].keys()
     assert "guess 0" not in scenes[4]  # no answer is there before it is hidden
