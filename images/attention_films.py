@@ -309,9 +309,10 @@ def _written(scene, own, meant, passes, moment):
     scene.text("written", 3, OWN_AT + 6, "output", "key", anchor="start", room=68)
     if not passes:
         scene.card("own 0", COLUMNS[0], OWN_AT, "?", "key", **TOKEN)
-        for i in (5, 3, 1):  # five columns out of three boxes, as a film has to stay small
-            x = COLUMNS[0] - 35 + PITCH * (5 - i) / 2
-            scene.rect(f"to come {i}", x, OWN_AT + 24, PITCH * i - 3, 87, "none", "edge")
+        for i, x in enumerate(
+            COLUMNS[:3]
+        ):  # five columns out of three boxes, as a film has to stay small
+            scene.rect(f"to come {i}", x - 35, 325, PITCH * (5 - 2 * i) - 3, 87, "none", "edge")
         return
     chained, lit = moment == MEAN + 6, passes - 1 if moment else None
     _decoder(scene, "writing", "key", WRITER_AT, passes, lit, not chained)

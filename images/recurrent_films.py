@@ -66,9 +66,8 @@ def hidden_state_travelling():
     A layer's height is its word's share of all that a state depends on: how far the state
     moves, on average, when the word is exchanged for each other word of the vocabulary.
     """
-    _, written, _ = _trained(FRENCH)
     sentences = [([*french.split(), "<eos>"], *_readers(french)) for french in (FRENCH, LONG)]
-    return film(list(_travelling(written, *sentences)), 432)
+    return film(list(_travelling(_trained(FRENCH)[1], *sentences)), 432)
 
 
 def _readers(french):
@@ -237,28 +236,26 @@ def _phrases(scene, columns):
     for j, (x, wide) in enumerate([(4, 146), (156, 156), (313, 167)][:columns]):
         for i, phrase in enumerate(PHRASES):
             y, english = 246 + 22 * i, min(i, j) > 0
-            turn = 0.6 + 0.03 * i if english else 0.5
-            when = {"when": (turn, turn + 0.12)}
+            when = (0.6 + 0.03 * i, 0.72 + 0.03 * i) if english else (0.5, 0.62)
             if i and j == 1 and phrase[1] != phrase[2]:
-                scene.rect(f"bad {i}", x - 5, y - 16, wide, 21, "bad", "bad", 0.15, **when)
+                scene.rect(f"bad {i}", x - 5, y - 16, wide, 21, "bad", "bad", 0.15, when=when)
             scene.text(f"phrase {i} {j}", x, y, phrase[j], "ink" if english else "muted",
-                       anchor="start", bold=english, room=wide - 10, **when)  # fmt: skip
+                       anchor="start", bold=english, room=wide - 10, when=when)  # fmt: skip
 
 
 def _context(scene, read, back, on, boxes, name="", shares=False, moves=(0, 0.75)):
     """Draw the last states of both readers, and how much of each the word is that is followed."""
     middle = (boxes[0][0] + boxes[1][0] + WIDE) / 2
     late = moves if moves[0] else (moves[1] - 0.1, moves[1] + 0.1)  # not across their way
-    lead = FOLLOWED if len(read) > 6 else 0
+    i = FOLLOWED if len(read) > 6 else 0
     for reader, state, box in zip(("back", "forth"), (back[0], on[-1]), boxes, strict=True):
         _jar(scene, name, reader, read, state, box, moves=moves)
         x, way = box[0] + WIDE / 2, WAYS[reader]
         way = way.split()[reader == "forth"] if boxes in BESIDE else way  # there's no room
         scene.text(f"{name}{reader} way", x, box[1] - 10, way, "muted", room=136, when=late)
         if shares:
-            share = f"{read[lead]} {state[lead]:.0%}"
-            scene.text(f"{name}{reader} share", x, sum(box[1:]) + 26, share, COLOURS[0], 20,
-                       bold=True, when=late)  # fmt: skip
+            scene.text(f"{name}{reader} share", x, sum(box[1:]) + 26, f"{read[i]} {state[i]:.0%}",
+                       COLOURS[0], 20, bold=True, when=late)  # fmt: skip
     if shares:
         even = f"even share {1 / len(read):.0%}"
         scene.text(f"{name}even", middle, sum(boxes[0][1:]) + 54, even, "muted", when=(0.6, 1))
@@ -268,11 +265,11 @@ def _context(scene, read, back, on, boxes, name="", shares=False, moves=(0, 0.75
 
 def _lengths(scene, short, long, measured):
     """Draw the jars of a short and a long sentence, in each of which one word is bright."""
-    for i, word in enumerate(long[0]):
-        scene.text(f"of many {i}", 48 + 96 * (i % 5), 48 + 26 * (i // 5), word,
-                   COLOURS[0] if i == FOLLOWED else "muted", bold=True, room=84,
-                   when=(0.5, 0.62))  # fmt: skip
     moves = 0.48, 0.62  # when there is room
+    for i, word in enumerate(long[0]):
+        colour = COLOURS[0] if i == FOLLOWED else "muted"
+        scene.text(f"of many {i}", 48 + 96 * (i % 5), 48 + 26 * (i // 5), word, colour,
+                   bold=True, room=84, when=moves)  # fmt: skip
     _context(scene, *short, BESIDE[0], shares=True, moves=moves)
     _context(scene, *long, BESIDE[1], "long ", measured, moves)
 
