@@ -206,7 +206,7 @@ class RNNStepper(SentenceStepper):
             lost = " and ".join(f"“{word}”" for word in never)
             lost = lost if len(lost) < 30 else f"{len(never)} words"
             smaller = any(any(stay[1:]) for stay in never.values())
-            some = ", though not every smaller number does" if smaller else ""
+            some = ", but some fewer don’t" if smaller else ""
             return f"Even all {len(right) - 1} numbers lose {lost}{some}."
         if any(right[: self.kept]) and not right[self.kept]:
             fewer = max(k for k in range(self.kept) if right[k])

@@ -127,7 +127,7 @@ def test_a_prediction_opens_its_result_and_nothing_else(visit):
 def test_the_map_and_the_attention_view_are_alive_and_follow_the_theme(visit, dark):
     page = visit("00_start_here.html", dark=dark)
     theme = "dark" if dark else "light"
-    page.wait_for_selector(f".mm[data-theme={theme}] canvas")
+    page.wait_for_selector(f".mm[data-theme={theme}] canvas:visible")
     page.wait_for_selector(f".av[data-theme={theme}] canvas")
     assert page.locator(".mm img, .course-still > svg").count() == 0, "the still pictures are gone"
     page.locator(".theme-toggle:visible").first.click()  # to the next of light, dark, as the system
