@@ -30,11 +30,14 @@ export const beatsBefore = (model) => {
 
 // A recurrent decoder's step is told in four: compare, weigh, mix, write; a GPT's in two: what may follow,
 // and what does.
-const stepOf = ({ recurrent, kind }) => (recurrent ? 4 : kind === "GPT" ? 2 : 1);
+const STEP = 4;
+const stepOf = ({ kind }) => (kind === "GPT" ? 2 : 1);
 export const rowAt = (model, beat) =>
-  model.recurrent ? Math.ceil(beat / 4) : Math.floor((beat - beatsBefore(model)) / stepOf(model)) + (model.given || 1);
+  model.recurrent
+    ? Math.ceil(beat / STEP)
+    : Math.floor((beat - beatsBefore(model)) / stepOf(model)) + (model.given || 1);
 export const beatAt = (model, rows) =>
-  (model.recurrent ? 0 : beatsBefore(model) - 1) + stepOf(model) * (model.recurrent ? rows : rows - model.given + 1);
+  model.recurrent ? rows * STEP : beatsBefore(model) - 1 + stepOf(model) * (rows - model.given + 1);
 
 // How long a beat of playing moves, and then rests, in milliseconds: as long as one reads its words; of
 // a translation, after its first word, as long as one reads a word. What comes row by row takes its time.
