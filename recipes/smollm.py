@@ -8,20 +8,19 @@ Writes ``helpers/pretrained/results/smollm.json``; what isn't named is kept.
 import argparse
 import dataclasses
 import random
-import tomllib
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 
 from helpers.data.reviews import film_reviews
 from helpers.data.stories import stories
+from helpers.machine.tables import table_beside
 from helpers.models.gpt import GPTCache
 from helpers.pretrained.measured import so_far, store
 from helpers.pretrained.smollm import load_smollm
 from helpers.transformer.layers import inference
 
-TASKS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+TASKS = table_beside(__file__)
 N_EXAMPLES = (0, 2, 4, 8)
 DRAWS = 3
 FORMS = (

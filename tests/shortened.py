@@ -5,13 +5,12 @@ each build runs the whole cell and holds its claims, and so does `make test-all`
 """
 
 import ast
-import tomllib
-from pathlib import Path
 
+from helpers.machine.tables import table_beside
 from notebooks import build
 
 # By notebook, pairs of what stands in one of its cells and what runs there instead.
-SHORTER = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+SHORTER = table_beside(__file__)
 LIVE = "nbval-ignore-output"
 # Before a cell that shows live results, once something was cut short.
 NO_CLAIMS = 'import os; os.environ.pop("COURSE_STRICT", None)\n'

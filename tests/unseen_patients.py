@@ -3,16 +3,16 @@
 They were written before the clinic was run for the first time, as changes of `unseen_ward`.
 """
 
-import tomllib
 from pathlib import Path
 
 import torch
 
+from helpers.machine.tables import table_beside
 from helpers.models.patients import Patient, run_source, source_of
 
 WARD = Path(__file__).with_name("unseen_ward.py").read_text(encoding="utf-8")
 KINDS = {"TinyBert": "encoder", "TinyGPT": "decoder", "Seq2Seq": "encoder-decoder"}
-ROWS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+ROWS = table_beside(__file__)
 PATIENTS = {name: Patient(name, complaint="", **row) for name, row in ROWS.items()}
 
 

@@ -3,10 +3,7 @@
 They are small enough to be here, and new to the bundled translator.
 """
 
-import tomllib
-from pathlib import Path
+from helpers.machine.tables import table_beside
 
 # Pairs of a French and an English text.
-CAPTIONS = tuple(
-    tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
-)
+CAPTIONS = tuple(table_beside(__file__).items())

@@ -3,13 +3,12 @@
 import functools
 import random
 import re
-import tomllib
 from collections import Counter, defaultdict
-from pathlib import Path
 
 from helpers.data.stories import stories
+from helpers.machine.tables import table_beside
 
-CATEGORIES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+CATEGORIES = table_beside(__file__)
 # Of the names of villages.
 FIRST_HALVES = "Ash Oak Elm Birch Thorn Stone Wolf Raven Mill Brook Moss Fern"
 SECOND_HALVES = "ham ford ton ley field bury wick stead dale worth"

@@ -1,8 +1,8 @@
 """The words of the toy corpus. Each French word has one English word, and the other way round."""
 
-import tomllib
-from pathlib import Path
 from typing import NamedTuple
+
+from helpers.machine.tables import table_beside
 
 
 class Noun(NamedTuple):
@@ -45,7 +45,7 @@ class Verb(NamedTuple):
     en_bare: str
 
 
-ROWS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+ROWS = table_beside(__file__)
 
 
 def _read(kind, name):

@@ -1,6 +1,5 @@
 """One message in the chat template, right or wrong: what an assistant reads and answers."""
 
-from difflib import ndiff
 from itertools import zip_longest
 from textwrap import shorten, wrap
 
@@ -8,6 +7,7 @@ import traitlets
 
 from helpers.models.assistant import MARKS, chat_prompt
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
+from helpers.widgets.readable import changes
 from helpers.widgets.sentence_explorer import SentenceExplorer
 from helpers.widgets.svg import BAD, PALE, Sheet
 from helpers.widgets.tokenizers_side_by_side import draw_labels, visible
@@ -44,9 +44,8 @@ ROLES = {MARKS.user: BLUE, MARKS.assistant: GREEN, MARKS.end: ORANGE, MARKS.pad:
 
 
 def _changes(before, now):
-    """List the tokens of both: pairs of an id and "-", "+" or " ", as only one has it or both."""
-    lines = ndiff([*map(str, before)], [*map(str, now)])
-    return [(int(one[2:]), one[0]) for one in lines if one[0] != "?"]
+    """List the tokens of both as `changes` does, by their ids."""
+    return [(int(one), mark) for one, mark in changes([*map(str, before)], [*map(str, now)])]
 
 
 class ChatBox(SentenceExplorer):

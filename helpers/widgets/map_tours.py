@@ -1,8 +1,6 @@
 """The map's tours: sentences that drive the picture, filled in with the learner's own words."""
 
-import tomllib
-from pathlib import Path
-
+from helpers.machine.tables import table_beside
 from helpers.pretrained.recurrent_trace import RecurrentTrace
 from helpers.widgets.loss_words import loss_words, one_step
 from helpers.widgets.map_words import words_of
@@ -10,7 +8,7 @@ from helpers.widgets.recurrent_tour import recurrent_tour
 
 STRIP = 32  # entries of a vector in a colour strip: `map_data.entries` chooses them
 
-_DATA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_DATA = table_beside(__file__)
 STEPS, TOURS, INSTEAD = _DATA["steps"], _DATA["tours"], _DATA["instead"]
 # Which steps a model with a single stack doesn't have.
 _OF_TWO_STACKS = {

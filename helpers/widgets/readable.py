@@ -60,9 +60,14 @@ def readable_next(tokens, candidates) -> list[str]:
     return readable([*tokens, *pairs])[len(tokens) + 1 :: 2]
 
 
+def changes(before, now):
+    """List the pieces of both, each with "-", "+" or " ": only `before` has it, `now`, or both."""
+    return [(one[2:], one[0]) for one in ndiff(before, now) if one[0] != "?"]
+
+
 def odd_ones(before, now):
     """Say of each piece of `before` and of `now` whether the other lacks it: two lists."""
-    marks = [one[0] for one in ndiff(before, now)]
+    marks = [mark for _, mark in changes(before, now)]
     return [[mark == own for mark in marks if mark in (own, " ")] for own in "-+"]
 
 

@@ -4,7 +4,6 @@ import functools
 import itertools
 import random
 import re
-import tomllib
 from difflib import unified_diff
 from pathlib import Path
 from textwrap import dedent, wrap
@@ -13,6 +12,7 @@ import torch
 import traitlets
 
 from helpers.clinic import examine
+from helpers.machine.tables import table_beside
 from helpers.models import ward
 from helpers.models.patients import ALL, admit, source_of
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE
@@ -22,7 +22,7 @@ from helpers.widgets.svg import PALE, Sheet
 
 SHOWN = ("embedding", "self_attention", "cross_attention", "encoder", "output")
 # Those whose fault moves what it mustn't.
-WARD = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+WARD = table_beside(__file__)
 LAST = 20  # no patient has more modules: each opens on its last, the whole model
 MOVED = 1e-5  # relative to the largest output
 ROW, LIST, MAPS, FAULTS = 34, 226, 312, 236  # pixels: a row's height; widths side by side at 592
