@@ -1112,6 +1112,12 @@ def test_where_it_is_narrow_picture_words_and_buttons_are_in_view_together(offli
         box = page.locator(".mm-hit:focus").bounding_box()
         assert frame["y"] <= box["y"] < frame["y"] + frame["height"] - 24
     assert page.locator(".mm-hit:focus").get_attribute("aria-label") == "Source token 1: Un"
+    # Back from where it scrolls, also while it does.
+    page.locator(".mm-depths button").nth(2).click()
+    page.locator(".mm-frame").evaluate(
+        "frame => { frame.scrollTop += 9; document.querySelector('.mm-depths button').click(); }"
+    )
+    page.wait_for_selector(".mm-hit[aria-label^='Source token']")
     page = offline(model_map(trace, here="cross-attention"), size, has_touch=True)
     page.wait_for_function(seen.replace("layer 2", "layer 1"), arg=[frame["y"], frame["height"]])
     steps = ["cross", "follow-target", "follow-source"]

@@ -6,7 +6,8 @@ import { glideTo, make } from "./page.js";
 export function belowOf(view) {
   const { frame } = view;
   const both = () => view.trace.encoder && view.trace.decoder;
-  const long = () => view.place || view.trace.recurrent;
+  // A place that was asked for isn't drawn yet; the scene that's there may be another one's.
+  const long = () => !view.scene.measures;
   const top = () => (both() ? Math.min(...view.scene.parts.decoder.map(([, y]) => y)) : view.scene.start?.[1]);
   const end = () => frame.scrollHeight - frame.clientHeight;
   const low = () => frame.scrollTop > Math.min(long() ? end() : top() - 40, end()) / 2;
