@@ -208,7 +208,12 @@ def test_a_refusal_goes_with_the_next_thing_done_but_not_with_the_click_that_lef
 
 def test_temperature_ends_in_a_look_up_and_in_a_mixture():
     assert SoftmaxTemperature(temperature=0.02).numbers["weights"].max() > 0.999
-    assert "The best scores are equal" in SoftmaxTemperature(second=2.0).tell()[0]
+    alike = SoftmaxTemperature(temperature=0.1, second=2.0)
+    assert "The best 2 scores are equal" in alike.tell()[0]
+    assert "0.50 each" in alike.tell()[1]
+    assert alike.svg.count("stroke-dasharray") == 3  # two curves take turns; the line to pull
+    alike.take(dict.fromkeys(("third", "fourth", "fifth"), 2.0))
+    assert "at every temperature" in alike.tell()[0]
     assert "<0.01" in html.unescape(SoftmaxTemperature(fifth=-4.0).svg)
     assert SoftmaxTemperature(temperature=10).numbers["entropy"] > 0.98 * math.log(5)
 

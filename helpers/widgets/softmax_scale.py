@@ -54,61 +54,73 @@ class SoftmaxTemperature(Explorer):
         """Say why the best score gets what it gets, and what temperature does to it."""
         best, second = self.numbers["scores"].sort(descending=True).values[:2].tolist()
         lead, entropy = (best - second) / self.temperature, self.numbers["entropy"]
-        ahead = number(best - second, 1)
+        ahead, top = number(best - second, 1), int((self.numbers["scores"] > best - 0.05).sum())
+        if top == len(SCORES):
+            split = "All scores are equal, and so are the weights, at every temperature."
+            return split, "Pull one score up: how much of a lead does it need to take nearly all?"
         headline = (
             f"The best score leads by {ahead}, so it weighs exp({ahead} / "
             f"{number(self.temperature)}) {_times(lead)} times the next."
         )
-        if best - second < 0.05:
-            headline = "The best scores are equal, and so are their weights."
         asked = "Pull the dashed line. Where does the softmax pick one, where do all five count?"
+        if top > 1:
+            headline = f"The best {top} scores are equal, and so are their weights."
+            asked = "Pull the dashed line to the left: does one of them ever win?"
         if entropy < 0.05:
             asked = f"It has become a look-up: a lead of {ahead} is enough to take nearly all."
-        elif entropy > 0.995 * math.log(len(SCORES)) and best - second > 0.05:
+        elif abs(entropy - math.log(top)) < 0.05:
+            asked = f"However low the temperature, none of them wins: {number(1 / top)} each."
+        if entropy > 0.995 * math.log(len(SCORES)):
             asked = "It’s nearly a plain mean: the scores hardly count any more."
         return headline, asked
 
     def draw(self):
-        return [*self._draw_bars(), self._draw_temperatures()]
+        return [self._draw_bars(), self._draw_temperatures()]
 
     def _draw_bars(self):
-        """Draw the scores, which can be dragged, and on a sheet of their own the weights."""
-        scores, weights, found = Sheet(400, 190), Sheet(400, 190), self.numbers
-        scores.text(0, 18, "Scores: drag them up and down", bold=True)
-        scores.line(0, 97, 400, 97, GREY)
-        weights.text(0, 18, "Weights: softmax(score / temp.)", bold=True)
+        """Draw the scores, which can be dragged, and each one's weight below it."""
+        sheet, found = Sheet(400, 392), self.numbers
+        sheet.text(0, 18, "Scores: drag them up and down", bold=True)
+        sheet.line(0, 97, 400, 97, GREY)
+        sheet.text(0, 220, "Weights: softmax(score / temp.)", bold=True)
         for i, (name, colour) in enumerate(zip(SCORES, COLOURS, strict=True)):
             score, weight = found["scores"][i].item(), found["weights"][i].item()
             x, y, height = 81 * i, 97 - 17 * score, 138 * weight
-            for sheet, value in (scores, number(score, 1)), (weights, share(weight)):
-                sheet.rect(x, 28, 74, 138, PALE, round=4)
-                sheet.text(x + 37, 186, value, colour, anchor="middle", bold=True)
-            scores.rect(x, min(y, 97), 74, abs(y - 97), colour)
-            scores.rect(x + 17, y - 4, 40, 8, "white", colour, 2.5, round=4)
-            weights.rect(x, 166 - height, 74, height, colour)
+            for top, value in (28, number(score, 1)), (230, share(weight)):
+                sheet.rect(x, top, 74, 138, PALE, round=4)
+                sheet.text(x + 37, top + 158, value, colour, anchor="middle", bold=True)
+            sheet.rect(x, min(y, 97), 74, abs(y - 97), colour)
+            sheet.rect(x + 17, y - 4, 40, 8, "white", colour, 2.5, round=4)
+            sheet.rect(x, 368 - height, 74, height, colour)
             drag = track("y", name, (165, 29), (-4, 4), score, step=0.1)
-            scores.handle(x, 28, 74, 138, f"The {name} score", number(score, 1), drag)
-        return scores, weights
+            sheet.handle(x, 28, 74, 138, f"The {name} score", number(score, 1), drag)
+        return sheet
 
     def _draw_temperatures(self):
         """Draw a curve per weight over the temperature, and a line that can be pulled."""
-        sheet, found = Sheet(560, 200), self.numbers
+        sheet, found = Sheet(400, 392), self.numbers
         sheet.text(0, 18, "Weight by temperature →", bold=True)
         entropy, most = number(found["entropy"]), number(math.log(len(SCORES)))
-        sheet.text(560, 42, f"entropy {entropy} of at most {most} nats", GREY, anchor="end")
-        plot = Plot(sheet, 40, 46, 506, 124, (math.log(0.02), math.log(10)), (0, 1.03))
+        sheet.text(398, 388, f"entropy {entropy} of at most {most} nats", GREY, anchor="end")
+        plot = Plot(sheet, 34, 32, 354, 310, (math.log(0.02), math.log(10)), (0, 1.03))
         ticks = [(math.log(t), f"{t:g}") for t in (0.1, 0.5, 1, 2, 10)]
-        plot.ticks(across=ticks, up=((0, "0"), (1, "1")))
+        plot.ticks(across=ticks, up=((0, "0"), (0.5, ""), (1, "1")))
         across = torch.linspace(math.log(0.02), math.log(10), 50).double()
         curves = (found["scores"] / across.exp()[:, None]).softmax(-1)
-        for i, colour in enumerate(COLOURS):
-            plot.curve(across.tolist(), curves[:, i].tolist(), colour, 2)
+        scores = [round(score, 2) for score in found["scores"].tolist()]
+        for i, colour in enumerate(COLOURS):  # equal ones take turns along their curve
+            turn, n = scores[:i].count(scores[i]), scores.count(scores[i])
+            dash = f"0 {9 * turn} 9 {9 * (n - 1 - turn)}" if n > 1 else None
+            plot.curve(across.tolist(), curves[:, i].tolist(), colour, 2.5, dash)
         now = math.log(self.temperature)
-        sheet.line(plot.x(now), 46, plot.x(now), 170, INK, 2, "4 4")
+        sheet.line(plot.x(now), 32, plot.x(now), 342, INK, 2, "4 4")
+        way, beside, below = (1 if now < 1.2 else -1), 0, math.inf
         for weight, colour in sorted(zip(found["weights"].tolist(), COLOURS, strict=True)):
-            plot.dot(now, weight, 6, colour)
-        pull = track("x", "temperature", (40, 546), (0.02, 10), self.temperature, log=True)
-        sheet.handle(40, 46, 506, 124, "Temperature, pulled", number(self.temperature), pull)
+            beside = beside + 13 * way if below - plot.y(weight) < 11 else 0
+            below = plot.y(weight)
+            sheet.dot(plot.x(now) + beside, below, 6, colour)
+        pull = track("x", "temperature", (34, 388), (0.02, 10), self.temperature, log=True)
+        sheet.handle(34, 32, 354, 310, "Temperature, pulled", number(self.temperature), pull)
         return sheet
 
 
