@@ -9,7 +9,7 @@ from explorer_promises import check_that_every_change_shows, check_the_still_pic
 from helpers.data.corpus import toy_corpus
 from helpers.data.toy_reference import reference
 from helpers.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from helpers.pretrained.recurrent_trace import greedy_trace
+from helpers.pretrained.recurrent_trace import greedy_traces
 from helpers.pretrained.toy_models import load_toy
 from helpers.text.tokenization import BOS, EOS, WordVocabulary
 from helpers.transformer import decoding
@@ -43,7 +43,7 @@ def bahdanau(**state):
 @torch.no_grad()
 def test_the_trace_is_the_models_own_step(attention, cell):
     model, ids = model_of(attention, cell), SOURCE.encode(SENTENCE, eos=True)
-    found = greedy_trace(model, ids, BOS, EOS, MOST)
+    (found,) = greedy_traces(model, ids, BOS, EOS, MOST)
     src = torch.tensor([ids])
     assert found["written"] == decoding.greedy(model.decoder_step(src), 1, BOS, EOS, MOST)[0]
     assert found["read"] == [BOS, *found["written"][:-1]]
@@ -113,14 +113,13 @@ def test_a_word_told_gets_all_weight_at_that_step_and_the_translation_goes_on_fr
 
 def test_they_open_where_the_look_is_about_to_go_back_and_where_too_few_numbers_get_through():
     w = bahdanau()
-    w._known = w.sentence, {"{}": {"weights": torch.eye(4)[[0, 2, 1, 3]]}}
+    w.traces = lambda: [{"weights": torch.eye(4)[[0, 2, 1, 3]]}]
     assert w.opening() == {"output_step": 2}
-    w._known = w.sentence, {"{}": {"weights": torch.eye(4)}}
+    w.traces = lambda: [{"weights": torch.eye(4)}]
     assert w.opening() == {"output_step": 1}
     w = rnn(kept=20)
-    targets = {20: "the cat", 10: "the cat", 5: "the dog"}  # half is enough, a quarter isn't
-    w._known = w.sentence, {f"{{'kept': {k}}}": {"target": t} for k, t in targets.items()}
-    w._known[1]["{}"] = {"target": "the cat"}
+    # Half is enough, a quarter isn't.
+    w.traces = lambda kept: [{"target": "the cat" if k > 9 else "the dog"} for k in kept]
     assert w.opening() == {"kept": 5, "step": MOST * 2 + 1}
 
 
@@ -133,6 +132,21 @@ def test_the_reference_is_what_the_grammar_writes_and_goes_on_where_it_writes_no
         ("noir homme curieux noir .", "black curious black man ."),
     ):
         assert reference(french.split()) == english.split()
+
+
+@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
+def test_many_squeezed_at_once_are_what_each_is_alone(cell):
+    model, encoded = model_of("none", cell), []
+    model.encoder.register_forward_hook(lambda *_: encoded.append(1))
+    w = RNNStepper(model, SOURCE, TARGET, SENTENCE)
+    assert len(encoded) == 1
+    ids = SOURCE.encode(SENTENCE, eos=True)
+    together = greedy_traces(model, ids, BOS, EOS, MOST, range(21))
+    for kept, found in enumerate(together):
+        (alone,) = greedy_traces(model, ids, BOS, EOS, MOST, [kept])
+        assert found["written"] == alone["written"] == w.squeezed()[kept]["written"]
+        for name in "encoder", "last", "states", "logits", "probabilities":
+            torch.testing.assert_close(found[name], alone[name])
 
 
 @torch.no_grad()

@@ -66,7 +66,7 @@ class RecurrentTrace:
         return f"RecurrentTrace({len(self.source)} source tokens, {len(self.tokens)} steps)"
 
 
-def greedy_trace(model, src_ids, bos_id, eos_id, most, kept=None, look=None):
+def greedy_traces(model, src_ids, bos_id, eos_id, most, kept=None, look=None):
     """Translate one sentence greedily; keep what every step saw and made.
 
     Parameters
@@ -78,53 +78,59 @@ def greedy_trace(model, src_ids, bos_id, eos_id, most, kept=None, look=None):
         Begin and end of a sentence.
     most : int
         How many tokens are written at most.
-    kept : int, default=None
-        How many numbers of the context vector, the largest, get through; the others become 0.
+    kept : sequence of int, default=None
+        A translation for each, in one batch: how many numbers of the context vector, the largest,
+        get through; the others become 0. None is a single translation with all of them.
     look : dict of int to int, default=None
         Steps, from 0, at which all weight goes to one source position.
 
     Returns
     -------
-    trace : dict
+    traces : list of dict
         `encoder` (S, D_h), forward half first; `last` (D_h,); `read` and `written`, lists of T
         ids; `states` (T + 1, D_h), the decoder's state before each step and after the last;
         `logits` and `probabilities` (T, V); `weights` (T, S), or None without attention.
     """
     with inference(model):
-        return _trace(model, torch.tensor([src_ids]), bos_id, eos_id, most, kept, look or {})
+        src_ids, kept = torch.tensor([src_ids]), kept or [model.config.d_hidden]
+        return list(_traces(model, src_ids, bos_id, eos_id, most, kept, look or {}))
 
 
-def _trace(model, src_ids, bos_id, eos_id, most, kept, look):
+def _traces(model, src_ids, bos_id, eos_id, most, kept, look):
     states, last, mask = model.encode(src_ids)
-    if kept is not None:
-        order = last[0].abs().argsort(descending=True)
-        last = last.index_fill(1, order[kept:], 0)
+    order = last[0].abs().argsort(descending=True)
+    last = torch.cat([last.index_fill(1, order[k:], 0) for k in kept])
+    batch = states.expand(len(last), -1, -1)
     hidden = model.decoder.begin(last)
-    ids, passed, logits, rows = [bos_id], [_state(hidden)], [], []
-    while len(ids) <= most and (len(ids) == 1 or ids[-1] != eos_id):
-        word, t = torch.tensor([ids[-1:]]), len(ids) - 1
+    ids, passed, logits, rows = [torch.full((len(last), 1), bos_id)], [_state(hidden)], [], []
+    ended = torch.zeros(len(last), 1, dtype=torch.bool)
+    while len(ids) <= most and not ended.all():
+        t = len(ids) - 1
         only = torch.arange(mask.shape[1])[None] == look[t] if t in look else mask
-        output, hidden, weights = model.decoder(word, states, last, only, hidden)
-        logits.append(model.output_proj(output[:, -1])[0])
+        output, hidden, weights = model.decoder(ids[-1], batch, last, only, hidden)
+        logits.append(model.output_proj(output[:, -1]))
         passed.append(_state(hidden))
         rows.append(weights)
-        ids.append(logits[-1].argmax().item())
-    logits = torch.stack(logits)
-    return {
-        "encoder": states[0],
-        "last": last[0],
-        "read": ids[:-1],
-        "written": ids[1:],
-        "states": torch.stack(passed),
-        "logits": logits,
-        "probabilities": logits.softmax(-1),
-        "weights": None if rows[0] is None else torch.cat(rows, dim=1)[0],
-    }
+        ids.append(logits[-1].argmax(-1, keepdim=True))
+        ended |= ids[-1] == eos_id
+    passed, logits = torch.stack(passed, dim=1), torch.stack(logits, dim=1)
+    for i, row in enumerate(torch.cat(ids, dim=1).tolist()):
+        n = row.index(eos_id, 1) if eos_id in row[1:] else most
+        yield {
+            "encoder": states[0],
+            "last": last[i],
+            "read": row[:n],
+            "written": row[1 : n + 1],
+            "states": passed[i, : n + 1],
+            "logits": logits[i, :n],
+            "probabilities": logits[i, :n].softmax(-1),
+            "weights": None if rows[0] is None else torch.cat(rows, dim=1)[i, :n],
+        }
 
 
 def _state(hidden):
-    """Take the state (D_h,) from what the recurrent layer hands on; an LSTM hands on a pair."""
-    return (hidden[0] if isinstance(hidden, tuple) else hidden)[-1, 0]
+    """Take the states (B, D_h) from what the recurrent layer hands on; an LSTM hands on a pair."""
+    return (hidden[0] if isinstance(hidden, tuple) else hidden)[-1]
 
 
 def _alone(model, found):
@@ -168,7 +174,7 @@ def trace_recurrent(model, source, target, sentence, look=None) -> RecurrentTrac
             f"{model.config.attention!r}. Load the toy translator 'additive'."
         )
     ids, attention = source.encode(sentence, eos=True), model.decoder.attention
-    found = greedy_trace(model, ids, BOS, EOS, LONGEST, look=look)
+    (found,) = greedy_traces(model, ids, BOS, EOS, LONGEST, look=look)
 
     def again(other, look=None):
         other = other.lower()  # as all the model's words are

@@ -35,7 +35,7 @@ class BahdanauStepper(SentenceStepper):
 
     def opening(self):
         """Find the step, from 1, after which the largest weight goes back furthest."""
-        most = self.trace()["weights"].argmax(dim=1).tolist()
+        most = self.traces()[0]["weights"].argmax(dim=1).tolist()
         back = [here - after for here, after in pairwise(most)]
         return {"output_step": back.index(max(back)) + 1 if back and max(back) > 0 else 1}
 
@@ -47,12 +47,12 @@ class BahdanauStepper(SentenceStepper):
 
     def compute(self):
         """Look once from the state before this step; find the three likeliest tokens."""
-        whole = self.trace()
+        (whole,) = self.traces()
         self.limit("output_step", len(whole["target"]))
         t = self.output_step - 1
         there = self.forced < len(whole["source"])
         told = {"look": {t: self.forced}} if there and self.forced != OWN else {}
-        found = dict(self.trace(**told))
+        found = dict(*self.traces(**told))
         found["told"], found["whole"] = bool(told), whole
         found["state"] = found["states"][t]
         found["alpha"], layer = found["weights"][t], self._model.decoder.attention

@@ -6,7 +6,7 @@ import traitlets
 
 from helpers.data.toy_reference import reference
 from helpers.plots import GREY, INK, PURPLE, SIGNED, WEIGHTS
-from helpers.pretrained.recurrent_trace import greedy_trace
+from helpers.pretrained.recurrent_trace import greedy_traces
 from helpers.widgets.readable import odd_ones
 from helpers.widgets.sentence_explorer import SentenceExplorer
 from helpers.widgets.svg import BAD, PALE, RULE, Sheet, shade, share, track
@@ -84,10 +84,10 @@ class SentenceStepper(SentenceExplorer):
             return f"At most {MOST - 1} words fit, the full stop included; got {len(words)}."
         return ""
 
-    def trace(self, **changes) -> dict:
-        """Return the `greedy_trace` of the sentence, with `source` and `target` tokens.
+    def traces(self, **changes) -> list[dict]:
+        """Return the `greedy_traces` of the sentence, `in_words`.
 
-        The `changes` are `kept` or `look`, see `greedy_trace`.
+        The `changes` are `kept` or `look`, see `greedy_traces`.
         """
         sentence, kept = self._known
         if sentence != self.sentence:
@@ -95,13 +95,16 @@ class SentenceStepper(SentenceExplorer):
         if (key := str(changes)) not in kept:
             ids = self._source.encode(self.sentence.lower(), eos=True)
             ends = self._target.ids["<bos>"], self._target.ids["<eos>"]
-            found = greedy_trace(self._model, ids, *ends, MOST, **changes)
-            found["probabilities"].clamp_(max=0.9999)  # no token is certain: >0.99, never 1.00
-            found["source"] = self._source.tokens(ids)
-            found["target"] = self._target.tokens(found["written"])
-            found["input"] = self._target.tokens(found["read"])
-            kept[key] = found
+            made = greedy_traces(self._model, ids, *ends, MOST, **changes)
+            source = self._source.tokens(ids)
+            kept[key] = [self.in_words({**each, "source": source}) for each in made]
         return kept[key]
+
+    def in_words(self, found: dict) -> dict:
+        """Add to a trace what it wrote, `target`, and read, `input`: tokens."""
+        found["probabilities"].clamp_(max=0.9999)  # no token is certain: >0.99, never 1.00
+        tokens = self._target.tokens
+        return {**found, "target": tokens(found["written"]), "input": tokens(found["read"])}
 
 
 class RNNStepper(SentenceStepper):
@@ -125,8 +128,8 @@ class RNNStepper(SentenceStepper):
 
     def opening(self):
         """Halve the numbers until the translation breaks; show all of it."""
-        kept, whole = self.kept, self.trace()["target"]
-        while kept and self.trace(kept=kept)["target"] == whole:
+        kept, written = self.kept, [each["target"] for each in self.squeezed()]
+        while kept and written[kept] == written[-1]:
             kept //= 2
         return {"kept": kept, "step": LAST}
 
@@ -140,28 +143,33 @@ class RNNStepper(SentenceStepper):
         super().reset()
         self.step = self._start["step"]  # another sentence or `kept` has led to the end
 
+    def squeezed(self) -> list[dict]:
+        """Translate with none of the context's numbers getting through, with one, … with all."""
+        return self.traces(kept=range(self._model.config.d_hidden + 1))
+
+    def in_words(self, found):
+        """Add which words of the right translation, `whole`, are `lost`, and which are `new`."""
+        found = super().in_words(found)
+        sides = reference(self.sentence.lower().split()), found["target"]
+        lost, new = (
+            [i for i, is_odd in enumerate(odd) if is_odd and tokens[i] not in ENDS]
+            for odd, tokens in zip(odd_ones(*sides), sides, strict=True)
+        )
+        return {**found, "whole": sides[0], "lost": lost, "new": new}
+
     def compute(self):
         """Follow the sentence through the model, squeezed; see what each number of them keeps."""
-        whole = reference(self.sentence.lower().split())
-        size = len(self.trace()["last"])
-        self.kept = min(self.kept, size)
-        traces = [self.trace(kept=k) for k in range(size + 1)]
-        for each in traces:
-            if "lost" not in each:
-                odd = odd_ones(whole, each["target"])
-                each["lost"], each["new"] = (
-                    [i for i, is_odd in enumerate(side) if is_odd and tokens[i] not in ENDS]
-                    for side, tokens in zip(odd, (whole, each["target"]), strict=True)
-                )
+        traces = self.squeezed()
+        self.kept = min(self.kept, len(traces) - 1)
         found = dict(traces[self.kept])
-        n_source = len(found["source"])
+        n_source, whole = len(found["source"]), found["whole"]
         self.limit("step", n_source + 1 + len(found["target"]))
         words = [i for i, word in enumerate(whole) if word not in ENDS]
         found["stays"] = {i: [i not in each["lost"] for each in traces] for i in words}
         found["right"] = [not each["lost"] and not each["new"] for each in traces]
         found["rows"] = max(len(each["target"]) for each in traces)
         found["n_written"] = max(self.step - n_source - 1, 0)
-        return {**found, "whole": whole}
+        return found
 
     def describe(self):
         written = " ".join(self.numbers["target"][: self.numbers["n_written"]])
