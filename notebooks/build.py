@@ -1,6 +1,6 @@
 """Turn ``notebooks/source/NN_name/lesson.py`` into executed ``notebooks/NN_name.ipynb``.
 
-``make notebooks`` rebuilds what changed, a lesson or a module that it runs (see `freshness.py`),
+``make notebooks`` rebuilds what changed, a lesson or a file that it uses (see `freshness.py`),
 ``make notebooks ONLY=03`` one lesson, ``make notebooks FORCE=1`` all of them, and
 ``make notebooks ADDRESS=https://github.com/NAME/COURSE`` writes the address of a published copy
 into them. Where only text has changed, nothing is run again.

@@ -1,4 +1,4 @@
-"""Which modules of ours a lesson runs; when one changes, its notebook is built again."""
+"""Which files of ours a lesson runs, shows or reads; when one changes, it is built again."""
 
 import ast
 import functools
@@ -8,19 +8,20 @@ from helpers.machine.fingerprints import fingerprint
 
 ROOT = Path(__file__).resolve().parent.parent
 SET_UP = "helpers.notebook"  # what every lesson's first cell imports
+# No lesson's output holds all of what a browser runs; the list of checksums names every model.
+NOT_READ = (".py", ".js", ".css", "")
 
 
 def modules_mark(source: Path, root: Path = ROOT) -> str:
-    """Make a mark of all our code that a lesson runs or shows.
+    """Make a mark of all our code that a lesson runs or shows, and of the files that it reads.
 
     Of what the lesson imports, and of its own exercises and questions, every letter counts, because
     a lesson may show it. Of what these import in turn, only what Python runs counts, so that a
-    comment or a docstring deep below leaves the notebooks alone. Data beside a module, in a file of
-    the same name, belongs to it. Where the lesson checks the installation, its output names what
-    ``requirements.txt`` pins.
+    comment or a docstring deep below leaves the notebooks alone. A file that all this code names,
+    such as a picture, a table or a model's weights, counts too (see `_is_named`). Where the lesson
+    checks the installation, its output names what ``requirements.txt`` pins.
     """
     own = sorted(path for path in source.parent.glob("*.py") if path != source)
-    texts = sorted(source.parent.glob("*.txt"))
     named = {SET_UP}.union(*(_imported(path, root) for path in (source, *own)))
     shown = sorted({path for name in named if (path := _path(name, root))})
     reached, left = set(shown), list(shown)
@@ -30,9 +31,23 @@ def modules_mark(source: Path, root: Path = ROOT) -> str:
         left += found
     if "check_installation" in source.read_text(encoding="utf-8"):
         shown.append(root / "requirements.txt")
-    shown += filter(Path.exists, (path.with_suffix(".toml") for path in sorted(reached)))
-    parts = [path.read_text(encoding="utf-8") for path in (*own, *texts, *shown)]
+    words = set().union(*(_words(path) for path in (source, *own, *reached)))
+    folders = source.parent, root / "helpers", root / "images"
+    files = [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
+    read = [path for path in files if path.suffix not in NOT_READ and _is_named(path.name, words)]
+    parts = [fingerprint(path.read_bytes()) for path in (*own, *shown, *read)]
     return fingerprint("\n".join([*parts, *(_code(path) for path in sorted(reached - set(shown)))]))
+
+
+def _is_named(name, words):
+    """Tell whether code names a file: in one string, or put together of its `words`.
+
+    That is f"{stem}{ending}" or f"{beginning}_{end}{ending}"; a stem can be the module's own.
+    """
+    stem, dot, ending = name.partition(".")
+    beginning, _, end = stem.rpartition("_")
+    known = stem in words or {beginning + "_", end} <= words
+    return name in words or (known and dot + ending in words)
 
 
 def _path(name, root):
@@ -57,6 +72,13 @@ def _imported(path, root):
             home = ".".join([*above, *filter(None, [node.module])])
             names |= {home, *(f"{home}.{alias.name}" for alias in node.names)}
     return names
+
+
+@functools.cache
+def _words(path):
+    """Collect the strings in a file, and its own name."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return {path.stem, *(node.value for node in nodes if isinstance(node, ast.Constant))}
 
 
 @functools.cache

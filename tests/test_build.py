@@ -266,15 +266,25 @@ def test_one_command_sets_the_address_and_nothing_else(tmp_path, monkeypatch):
 
 @pytest.fixture
 def project(tmp_path):
-    """A lesson that imports `near`, which imports `far`; `other` is imported by nobody."""
+    """A lesson that imports `near`, which imports `far`; `other` is imported by nobody.
+
+    It shows one of two films, and reads what was measured.
+    """
     files = {
         "helpers/__init__.py": "",
-        "helpers/notebook.py": "",
+        "helpers/notebook.py": "\nf'{name}.json', f'toy_{name}.json'\n",
         "helpers/near.py": "from helpers import far\n",
-        "helpers/far.py": 'def one():\n    """Count."""\n    return 1  # one\n',
+        "helpers/far.py": 'table(".toml")\ndef one():\n    """Count."""\n    return 1  # one\n',
         "helpers/far.toml": "one = 1",
         "helpers/other.py": "",
-        "source/42_lesson/lesson.py": "def check_installation():\n    from helpers import near\n",
+        "helpers/other.toml": "one = 1",
+        "helpers/results/toy_gru.json": "1",
+        "images/shown.json": "1",
+        "images/elsewhere.json": "1",
+        "source/42_lesson/lesson.py": """def check_installation():
+    from helpers import near
+    show("shown", "gru")
+""",
         "requirements.txt": "torch==1.0\n",
         "source/42_lesson/exercises.py": "TASK = 'Add.'\n",
     }
@@ -291,6 +301,10 @@ def project(tmp_path):
         ("helpers/far.py", "# one", "# still one", False),
         ("helpers/far.py", "Count.", "Count up.", False),
         ("helpers/far.toml", "1", "2", True),
+        ("helpers/other.toml", "1", "2", False),
+        ("helpers/results/toy_gru.json", "1", "2", True),
+        ("images/shown.json", "1", "2", True),
+        ("images/elsewhere.json", "1", "2", False),
         ("helpers/near.py", "far\n", "far  # far away\n", True),  # it may be shown
         ("helpers/notebook.py", "", "x = 1", True),
         ("helpers/other.py", "", "x = 1", False),
@@ -304,6 +318,7 @@ def test_a_notebook_is_stale_when_a_module_that_it_runs_changes(project, file, o
     def mark():
         freshness._imported.cache_clear()
         freshness._code.cache_clear()
+        freshness._words.cache_clear()
         return freshness.modules_mark(source, project)
 
     before, path = mark(), project / file
