@@ -1,9 +1,11 @@
 """Attention as kernel regression (Nadaraya–Watson): the temperature is the kernel's width."""
 
+import math
+
 import torch
 import traitlets
 
-from helpers.plots import BLUE, GREEN, GREY, ORANGE, PURPLE
+from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
 from helpers.training.metrics import attention_entropy
 from helpers.transformer.attention import masked_softmax
 from helpers.widgets.explorer import Explorer
@@ -50,10 +52,15 @@ class KernelRegression(Explorer):
     def build(self):
         self._keys, self._values = sample_points()
         self._grid = torch.linspace(LOW, HIGH, 181, dtype=torch.float64)
-        self._best = min((h / 100 for h in range(10, 100)), key=lambda h: self._fit(h)[1])
+        errors = {h / 100: self._fit(h / 100)[1] for h in range(10, 100)}
+        self._best = min(errors, key=errors.get)
+        self._flat = [h for h, error in errors.items() if error < errors[self._best] + 0.01]
         self.slider("width", "Kernel width h", log=True, digits=2)
-        self.switch("curve", "Show the true curve")
+        self.switch("curve", "True curve")
         self.button("Start again", self.reset)
+
+    def forget(self):
+        self._tried = {}  # the error by the width
 
     def _fit(self, width):
         estimates, _ = kernel_regression(self._grid, self._keys, self._values, width)
@@ -64,6 +71,8 @@ class KernelRegression(Explorer):
         query = torch.tensor([self.query], dtype=torch.float64)
         estimate, weights = kernel_regression(query, self._keys, self._values, self.width)
         estimates, error = self._fit(self.width)
+        if self.curve:
+            self._tried[self.width] = error
         effective = attention_entropy(weights).exp().item()
         return {"weights": weights[0], "estimate": estimate.item(), "estimates": estimates,
                 "effective": effective, "error": error,
@@ -76,7 +85,7 @@ class KernelRegression(Explorer):
     def tell(self):
         """Say how many points count and how far off the curve is, and what to try."""
         found, h = self.numbers, number(self.width)
-        off = f" Typical distance from the true curve: {number(found['error'])}."
+        off = f" Typical distance from the true curve: {number(found['error'], 3)}."
         n = number(found["effective"], 1)
         counts = "1 point counts" if n == "1.0" else f"{n} points count"
         spans = [(one.max() - one.min()).item() for one in (found["estimates"], self._values)]
@@ -87,26 +96,35 @@ class KernelRegression(Explorer):
             asked = "Hardly more than one point has weight. Pull h up: when is the curve flat?"
         elif spans[0] < spans[1] / 4:
             asked = f"Nearly flat: the curve spans {spans[0]:.2f}, the points {spans[1]:.2f}."
-        elif abs(self.width - self._best) <= 0.05:
-            near = "Yes" if abs(self.width - self._best) < 0.015 else "Close"  # a step of h
-            best = number(self._best)
-            asked = f"{near}: h = {best} is best. At which does the curve jump between points?"
+        elif self._is_best(self.width):
+            flat = f"{number(self._flat[0])} to {number(self._flat[-1])}"
+            asked = (
+                f"Yes, h = {number(self._best)} is best, and from {flat} you lose less than 0.01."
+            )
+        elif self._flat[0] <= self.width <= self._flat[-1]:
+            way = "smaller" if self.width > self._best else "larger"
+            asked = f"Close: the best h is a little {way}."
         return f"At h = {h}, about {counts} here.{off}", asked
 
+    def _is_best(self, width):
+        return abs(width - self._best) < 0.015  # a step of h
+
     def draw(self):
-        sheet = Sheet(530, 400)
-        plot = Plot(sheet, 42, 24, 472, 180, (LOW, HIGH), (-0.8, 5.2))
+        sheet, weights = Sheet(400, 400), self.numbers["weights"].tolist()
+        plot = Plot(sheet, 34, 24, 354, 204, (LOW, HIGH), (-0.8, 5.2))
         plot.ticks(up=(0, 2, 4))
         self._draw_points(sheet, plot)
-        bars = Plot(sheet, 42, 234, 472, 130, (LOW, HIGH), (0, 1))  # for every width, to compare
-        bars.ticks(across=range(7), up=(0, 0.5, 1))
-        for key, weight in zip(self._keys.tolist(), self.numbers["weights"].tolist(), strict=True):
-            sheet.line(bars.x(key), bars.y(0), bars.x(key), bars.y(weight), ORANGE, 6)
-        sheet.line(42, bars.y(1 / N_POINTS), 514, bars.y(1 / N_POINTS), ORANGE, 1.5, "3 3")
-        sheet.text(52, 228, f"weight of each point; ┄ even weight {number(1 / N_POINTS)}", ORANGE)
-        drag = track("x", "query", (42, 514), (LOW, HIGH), self.query, step=0.05)
-        sheet.handle(42, 0, 472, 364, "Query", number(self.query), drag)
-        return [sheet, self._draw_numbers()]
+        top = next(top for top in (0.1, 0.2, 0.5, 1) if max(weights) <= top)
+        bars = Plot(sheet, 34, 260, 354, 110, (LOW, HIGH), (0, top))
+        bars.ticks(across=range(7), up=(0, top))
+        for key, weight in zip(self._keys.tolist(), weights, strict=True):
+            sheet.rect(bars.x(key) - 3, bars.y(weight), 6, 370 - bars.y(weight), ORANGE)
+        even = 1 / N_POINTS
+        sheet.line(34, bars.y(even), 388, bars.y(even), ORANGE, 1.5, "3 3")
+        sheet.text(38, 253, f"weights, axis 0 to {top}; ┄ even: {number(even)}", ORANGE)
+        drag = track("x", "query", (34, 388), (LOW, HIGH), self.query, step=0.05)
+        sheet.handle(34, 0, 354, 370, "Query", number(self.query), drag)
+        return [sheet, self._draw_errors()]
 
     def _draw_points(self, sheet, plot):
         """Draw points as strong as their weight, the estimated curve and the query."""
@@ -115,7 +133,7 @@ class KernelRegression(Explorer):
         if self.curve:
             plot.curve(self._grid.tolist(), true_curve(self._grid).tolist(), GREY, 1.5, "3 5")
         x = plot.x(self.query)
-        for start, end in (22, 204), (234, 364):  # not through the words between the two plots
+        for start, end in (22, 228), (260, 370):  # not through the words between the two plots
             sheet.line(x, start, x, end, BLUE, 2, "6 4")
         points = zip(self._keys, self._values, (weights / top).tolist(), strict=True)
         for key, value, share in points:
@@ -125,19 +143,33 @@ class KernelRegression(Explorer):
             sheet.dot(*at, 4 + 5 * share, GREEN, ORANGE if share > 0.02 else "white", 2)
         plot.curve(self._grid.tolist(), self.numbers["estimates"].tolist(), PURPLE, 3)
         plot.dot(self.query, self.numbers["estimate"], 9, PURPLE)
-        place = min(max(x, 115), 410)
+        place = min(max(x, 94), 310)
         sheet.text(place, 16, "↔ drag the query", BLUE, anchor="middle", bold=True)
 
-    def _draw_numbers(self):
-        """Write what the picture comes to."""
-        sheet, found = Sheet(272, 200), self.numbers
+    def _draw_errors(self):
+        """Write what the picture comes to, and mark the error of every h that was tried."""
+        sheet, found = Sheet(400, 400), self.numbers
         lines = [
             (GREEN, "● points: key →, value ↑", True),
             (PURPLE, f"● estimate (context): {number(found['estimate'])}", True),
-            (ORANGE, "│ weight of a point ∝", False),
-            (ORANGE, "exp(−(query − key)² / 2h²)", False),
+            (ORANGE, "weight ∝ exp(−(query − key)² / 2h²)", False),
             (BLUE, f"Temperature 2h²: {found['temperature']:.3g}", True),
         ]
         for i, (colour, words, bold) in enumerate(lines):
-            sheet.text(0, 40 + 33 * i, words, colour, bold=bold)
+            sheet.text(0, 16 + 28 * i, words, colour, bold=bold)
+        errors = self._tried.values() if self.curve else ()
+        told = f"Error by h: pull it. Least {number(min(errors), 3)}" if errors else "Error: hidden"
+        sheet.text(0, 146, told, INK, bold=True)
+        limits = math.log(0.02), math.log(5)
+        plot = Plot(sheet, 40, 160, 348, 210, limits, (0.25, 1))
+        plot.ticks([(math.log(h), f"{h:g}") for h in (0.05, 0.2, 1, 5)], (0.3, 0.6, 0.9))
+        if self.curve:
+            if any(map(self._is_best, self._tried)):
+                logs = torch.linspace(*limits, 60).tolist()
+                plot.curve(logs, [self._fit(math.exp(one))[1] for one in logs], GREY, 1.5)
+            for h, error in self._tried.items():
+                plot.dot(math.log(h), error, 4, INK)
+            plot.dot(math.log(self.width), found["error"], 8, PURPLE)
+        drag = track("x", "width", (40, 388), (0.02, 5.0), self.width, log=True)
+        sheet.handle(40, 150, 348, 220, "Kernel width, pulled", number(self.width), drag)
         return sheet
