@@ -7,7 +7,7 @@ import torch
 from explorer_promises import check_that_every_change_shows, check_the_still_picture
 
 from helpers.data.corpus import toy_corpus
-from helpers.data.toy_reference import reference
+from helpers.data.toy_reference import follows_grammar, reference
 from helpers.models.seq2seq import Seq2Seq, Seq2SeqConfig
 from helpers.pretrained.recurrent_trace import greedy_traces
 from helpers.pretrained.toy_models import load_toy
@@ -193,9 +193,10 @@ def test_the_right_translation_decides_what_is_kept_even_with_all_numbers():
         if any(right[:kept]) and odd:
             said = f"Fewer do better: with {kept - 1 - right[:kept][::-1].index(True)},"
         assert w.tell()[1].startswith(said if kept else "Nothing gets through:")
-    for sentence in "le chat dort", "chat .":
+    for sentence in "le chat dort", "chat .", "dort le chat .", "le chat dort dort .":
         w.sentence = sentence
-        assert "only whole sentences" in w.tell()[1]
+        assert "doesn’t know this form" in w.tell()[1]
+    assert all(follows_grammar(p.source) for p in toy_corpus(2000))
 
 
 def test_the_arrows_that_a_step_follows_are_bold():

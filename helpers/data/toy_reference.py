@@ -1,5 +1,7 @@
 """The right English for a toy sentence: word by word, then in the order that English has."""
 
+import re
+
 from helpers.data import toy_lexicon as words
 
 
@@ -22,6 +24,19 @@ DESCRIBING |= {a.masculine_vowel: a for a in ADJECTIVES}
 DOING = {"est": ("is", "is not")}  # said, and denied
 DOING |= {verb.fr: (verb.en, f"does not {verb.en_bare}") for verb in VERBS}
 DOING |= {verb.fr_plural: (verb.en_bare, f"do not {verb.en_bare}") for verb in VERBS}
+
+KINDS = {word: kind for kind, known in {
+    "d": ("le", "la", "l'", "les", "un", "une"), "n": NAMES, "a": DESCRIBING, "v": DOING,
+    "p": dict(words.OUTSIDE),
+}.items() for word in known}  # fmt: skip
+PHRASE = "d (a )?n (a )?"
+CLAUSE = f"{PHRASE}(p {PHRASE}|qui v {PHRASE}|qu[e'] {PHRASE}v )?(n[e'] v pas |v )((p )?{PHRASE})?"
+FORM = re.compile(f"{CLAUSE}((et |mais |pendant qu[e'] ){CLAUSE}|parce .*)*[.]")
+
+
+def follows_grammar(source) -> bool:
+    """Say whether French tokens are in an order that the toy grammar writes, endings aside."""
+    return bool(FORM.fullmatch(" ".join(KINDS.get(word, word) for word in source)))
 
 
 def reference(source) -> list[str]:

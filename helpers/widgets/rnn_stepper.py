@@ -3,9 +3,10 @@
 import re
 
 import traitlets
+from matplotlib.colors import ListedColormap
 
-from helpers.data.toy_reference import reference
-from helpers.plots import GREY, INK, PURPLE, SIGNED, WEIGHTS
+from helpers.data.toy_reference import follows_grammar, reference
+from helpers.plots import BLUE, GREY, INK, PURPLE, SIGNED
 from helpers.pretrained.recurrent_trace import greedy_traces
 from helpers.widgets.readable import odd_ones
 from helpers.widgets.sentence_explorer import SentenceExplorer
@@ -20,6 +21,7 @@ DOWN, UP, NECK, BUS, OUT, WRITTEN = 92, 140, 190, 263, 276, 322
 BOX, ACROSS, EACH = (56, 128), 36, 6  # the context's size, a state's, and its numbers in view
 LEFT, RIGHT, STRIP = 104, 308, 22  # pixels: where numbers are let through, and from word to word
 ENDS = ".", "<eos>"
+FATE = ListedColormap([BAD, BLUE], "fate")  # of a word: lost or written
 
 
 def draw_cells(sheet, x, y, values, frame, size, columns=EACH):
@@ -191,7 +193,7 @@ class RNNStepper(SentenceStepper):
             return (
                 f"The two last states, {size // 2} numbers each, form the context: {self.kept} of "
                 f"{size} get through.",
-                "The decoder learns nothing else about the sentence.",
+                "Those furthest from 0 come first. The decoder learns nothing else.",
             )
         if found["n_written"] < len(target):
             t = found["n_written"] - 1
@@ -205,8 +207,8 @@ class RNNStepper(SentenceStepper):
     def _asked(self):
         """Ask how few numbers suffice; say what is found. No answer moves what is below it."""
         found, right = self.numbers, self.numbers["right"]
-        if len(found["source"]) < 5 or not self.sentence.endswith(" ."):
-            return "The model knows only whole sentences, such as “le chat dort.”"
+        if not follows_grammar(found["source"][:-1]):
+            return "The model doesn’t know this form. It knows some like “le chat dort.”"
         if not self.kept:
             return "Nothing gets through: what’s right is right by chance."
         never = {found["whole"][i]: stay for i, stay in found["stays"].items() if not stay[-1]}
@@ -228,7 +230,7 @@ class RNNStepper(SentenceStepper):
         high = max(PITCH * n, BOX[1] + 40)  # of the encoder
         low = TOP + max(PITCH * self.numbers["rows"], high + 14)  # whatever gets through
         sheet, size = Sheet(WIDE, low + 22), len(self.numbers["last"])
-        sheet.text(NECK, 42, "Context", PURPLE, bold=True)
+        sheet.text(NECK + BOX[0] / 2, 42, "Context", PURPLE, anchor="middle", bold=True)
         for x, words, wide in (DOWN, "Encoder", size // 2), (OUT, "Decoder", size):
             sheet.text(x, 18, words, bold=True)
             sheet.text(x, 42, f"{EACH} of {wide}", GREY)
@@ -319,8 +321,8 @@ class RNNStepper(SentenceStepper):
                 continue
             colour = BAD if lost else INK
             sheet.text(LEFT - 18, y + 14, found["whole"][i], colour, anchor="end", bold=lost)
-            sheet.pixels(LEFT, y, RIGHT - LEFT, STRIP - 5, [stay], WEIGHTS, 0, 2)
-        for at, words in (LEFT, "0"), (RIGHT, size):
+            sheet.pixels(LEFT, y, RIGHT - LEFT, STRIP - 5, [stay], FATE, 0, 1)
+        for at, words in (LEFT, "0"), ((LEFT + RIGHT) / 2, "largest (±) first"), (RIGHT, size):
             sheet.text(at, low + 28, words, GREY, anchor="middle")
         sheet.line(x, top - 4, x, low, PURPLE, 3)
         sheet.dot(x, low, 9, PURPLE)
