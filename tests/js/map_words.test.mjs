@@ -47,15 +47,16 @@ test("without a head: what stays at both ends, what changed, and what became of 
 test("why a weight is what it is stays true where parts cancel", () => {
   const none = (names, n = names.length) => ({ names, mean: Array(names.length).fill(Array(n).fill(0)) });
   const found = (pairs) => sayWhy(splitOf({ ...none(["token", "biases"]), pairs }, undefined, ["“a”", "“b”"]));
-  assert.equal(found([[1.76, 0], [-0.88, 0]]), "the query looks at the key. The largest part is the token “a” (1.76). The rest adds −0.88.");
-  assert.equal(found([[0.1, 0], [-0.6, 0]]), "the query looks less at the key. The largest part is what biases add to the query (−0.60). The rest adds 0.10.");
-  // Two that are nearly as large are both told of, and what is shown adds up.
+  assert.equal(found([[1.76, 0], [-0.88, 0]]), "Of the 0.88 above an average key, the token “a” (1.76) adds most.");
+  assert.equal(found([[0.1, 0], [-0.6, 0]]), "Of the 0.50 below an average key, what biases add to the query (−0.60) takes most away.");
+  // Two that are nearly as large are both told of.
   const cells = { ...none(["token", "position"]), pairs: [[1.302, -0.618], [-0.414, 1.257]] };
   const tokens = ["“la”", "“avec”", "“<eos>”"];
   const two = splitOf(cells, undefined, tokens);
-  assert.equal(sayWhy(two, tokens, true), "“la” scores “avec” higher than “<eos>”. The largest part is the token “avec” (0.89). The rest adds 0.64.");
+  assert.equal(sayWhy(two, tokens[2]), "Of the 1.53 above “<eos>”, the token “avec” (0.89) adds most.");
+  assert.equal(sayWhy(splitOf(cells, undefined, tokens, "query")), "Of the 1.53 above an average key, the position of “la” (0.84) adds most.");
   const equal = splitOf({ ...none(["token", "position", "1.ff"]), pairs: Array(3).fill([0.5, 0.5, 0.5]) }, undefined, ["“a”", "“b”"]);
-  assert.equal(sayWhy(equal, ["“a”", "“b”"], true), "“a” scores “b” above an average key. The largest parts are the token “b” (1.50) and the position of “b” (1.50). The rest adds 1.50. Other keys score higher still.");
+  assert.equal(sayWhy(equal), "Of the 4.50 above an average key, the token “b” (1.50) and the position of “b” (1.50) add most.");
   assert.equal(sayShare(two), "The largest makes 58% of it, and all 2 parts of the key pull the same way.");
   // What takes most away is told by its bar: of either side, and not where all bars go one way.
   assert.equal(sayAgainst(splitOf({ ...cells, pairs: [[1.5, 0.5], [-2, 1]] }, undefined, tokens)), "Blue adds, orange takes away, most of all the position of “la” (−1.00).");

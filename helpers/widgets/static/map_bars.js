@@ -4,7 +4,7 @@ import { lossesOf } from "./map_answer.js";
 import { lowered, make } from "./page.js";
 import { clearestHead } from "./map_purpose.js";
 import { percent } from "./map_scene.js";
-import { likeliest, meanWeights, readPlace, rowOf, sentenceOf, trail } from "./map_trace.js";
+import { likeliest, meanWeights, readPlace, rowOf, sentenceOf } from "./map_trace.js";
 import { wrongWord } from "./map_language.js";
 import { withoutOf } from "./map_without.js";
 import { marksIn, shorten } from "./text.js";
@@ -139,7 +139,7 @@ export class Bars {
 
   showTrail() {
     const { view } = this;
-    const steps = trail(view.place, view.trace);
+    const { steps } = view;
     const key = steps.map(({ words }) => words).join("›");
     if (key === this.trailed) return;
     this.trailed = key;

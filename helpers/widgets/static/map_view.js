@@ -156,7 +156,11 @@ class MapView {
     this.answer = /^decoder\/\d+$/.test(place) && this.tour[this.stop]?.answer;
     if (this.answer) place += `/masked-self-attention/${head}`;
     const from = this.place;
-    if (!place.includes("/why")) this.side = "";
+    // What wrote a part of a score is looked at, and then the score again.
+    const why = place.includes("/why");
+    if (!place || why) this.came = "";
+    else if (from.includes("/why") && place !== readPlace(from, this.trace).home) this.came = from;
+    if (!why && !this.came) this.side = "";
     if (this.stage.root.contains(document.activeElement)) {
       const above = from.split("/").slice(0, place ? 4 : 2);
       this.drawn = () => this.stage.focus(from.startsWith(place) ? above.join("/") : place);
@@ -175,8 +179,14 @@ class MapView {
   get answered() {
     return Boolean(this.said) && this.said === this.answer;
   }
-  back() {
+  // Where one is, from the model down, or from the score that led there.
+  get steps() {
     const steps = trail(this.place, this.trace);
+    if (this.came && steps.length > 1) steps[0] = { place: this.came, words: "‹ Why this weight?" };
+    return steps;
+  }
+  back() {
+    const { steps } = this;
     if (steps.length > 1) return this.open(steps[steps.length - 2].place);
     this.pause();
     this.set({ follow: "", beat: this.follow ? this.beat : -1, stop: -1 });
@@ -219,7 +229,7 @@ class MapView {
   renew() {
     this.pause(); // what plays belongs to the picture before
     this.read();
-    this.measured = this.before = this.sought = null;
+    this.measured = this.before = this.sought = this.came = null;
     this.bars.left = -1;
     const sentence = this.model.get("sentence");
     if (this.choosing || this.trace.drawnAt) return this.goesOn();
@@ -241,7 +251,7 @@ class MapView {
     this.pause();
     // As many rows as there were before the tour, at its end too, but where a step speaks of one.
     if (this.stop < 0 && this.bars.left < 0) this.before = this.model.get("written");
-    this.side = "";
+    this.side = this.came = "";
     this.bars.left = -1; // only a click on the picture leaves a tour half-way
     const { text, parts, habit, answer, losses, pushes, back, plays, ...state } = this.tour[stop] || { stop: -1 };
     const { written = this.before ?? this.model.get("written") } = state;

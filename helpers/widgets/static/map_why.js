@@ -29,8 +29,14 @@ const cents = (value) => Number(value.toFixed(2));
 
 // What each part of the query adds with all of the key, and the other way round, above the score of another key or of
 // an average one. The key's names are the query's own, unless they come from the other stack; its biases are the same
-// in every key. What the sentence tells of: the largest part, or two of one side that are nearly as large.
-export function splitOf({ names, keys = names, pairs, mean }, stacks = ["encoder", "encoder"], tokens = ["", ""]) {
+// in every key. What the sentence tells of: the largest part of one side, or two that are nearly as large; if no side is
+// asked for, of the one that has the largest.
+export function splitOf(
+  { names, keys = names, pairs, mean },
+  stacks = ["encoder", "encoder"],
+  tokens = ["", ""],
+  asks,
+) {
   const sums = [new Map(), new Map()];
   let above = 0;
   for (const [i, one] of names.entries())
@@ -44,9 +50,9 @@ export function splitOf({ names, keys = names, pairs, mean }, stacks = ["encoder
   const [query, key] = ["query", "key"].map((side, i) =>
     Array.from(sums[i], ([name, sum]) => ({ name, sum, side, words: plainly(name, tokens[i], side, stacks[i]) })),
   );
-  const ordered = [...key, ...query].sort((a, b) => (b.sum - a.sum) * Math.sign(above));
-  const [most] = ordered;
-  const next = ordered.find((one) => one !== most && one.side === most.side);
+  const all = [...key, ...query].sort((a, b) => (b.sum - a.sum) * Math.sign(above));
+  const ordered = all.filter(({ side }) => side === (asks || all[0].side));
+  const [most, next] = ordered;
   const told = next?.sum / most.sum >= 0.9 ? [most, next] : [most];
   return { query, key, above, told, least: ordered.at(-1) };
 }
@@ -58,15 +64,11 @@ export function sayAgainst({ above, least: { words, sum } }) {
 }
 
 // What is largest, in a plain sentence.
-export function sayWhy({ above, told }, [query, key, other] = ["the query", "the key"], little = false) {
-  const below = above > 0 && little;
-  const does = below
-    ? `${query} scores ${key} ${other ? `higher than ${other}` : "above an average key"}`
-    : `${query} looks ${above < 0 ? "less " : other ? "more " : ""}at ${key}${other ? ` than at ${other}` : ""}`;
-  const still = below && !other ? " Other keys score higher still." : "";
-  const rest = cents(above) - told.reduce((sum, one) => sum + cents(one.sum), 0);
+export function sayWhy({ above, told }, other = "") {
+  const [where, does] = above < 0 ? ["below", "away"] : ["above", ""];
+  const verb = `${does ? "take" : "add"}${told.length > 1 ? "" : "s"}`;
   const parts = told.map(({ words, sum }) => `${words} (${number(sum)})`).join(" and ");
-  return `${does}. The largest ${told.length > 1 ? "parts are" : "part is"} ${parts}. The rest adds ${number(rest)}.${still}`;
+  return `Of the ${number(Math.abs(above))} ${where} ${other || "an average key"}, ${parts} ${verb} most${does && ` ${does}`}.`;
 }
 
 // How much of the difference that is, and how many parts of its kind point the same way.
@@ -96,7 +98,7 @@ export function whyScene(where, width, room, { asked, live, side }) {
   }
   const stacks = [stack.name, where.kind === "cross-attention" ? "encoder" : stack.name];
   const tokens = [`“${stack.tokens[query]}”`, `“${keys[key]}”`, other >= 0 ? `“${keys[other]}”` : ""];
-  const found = splitOf(asked.described, stacks, tokens);
+  const found = splitOf(asked.described, stacks, tokens, side);
   const n = keysFor(where).length;
   const average = tokens[2] || "an average key";
   const against = other >= 0 ? average : `average of ${n} ${head.masked ? "allowed " : ""}keys`;
@@ -110,7 +112,7 @@ export function whyScene(where, width, room, { asked, live, side }) {
   const weight = fitting([`${pair}: weight ${brief(share)}`, `${pair}: ${brief(share)}`], width / 1.2, 14);
   const beside = !slim && 1.14 * textWidth(weight, 14) + textWidth(sums, 13) + 14 < width;
   scene.heading(weight, beside ? sums : "", 0, 13, width);
-  const lead = sayWhy(found, tokens, share < 1 / n);
+  const lead = sayWhy(found, tokens[2]);
   const [size, line] = slim ? [15, 19] : [16, 21];
   const grey = sayAgainst(found);
   scene.title = `${title}. ${lead} ${grey}`; // the words on the picture, for those who can't see it
@@ -125,7 +127,7 @@ export function whyScene(where, width, room, { asked, live, side }) {
   // Both splits are as long as the lead, so they share a scale.
   const most = slim ? 5 : (room - top) / 18 - 3;
   const both = { query: ranked(found.query, most), key: ranked(found.key, most) };
-  const shown = side || found.told[0].side;
+  const [{ side: shown }] = found.told;
   const pitch = slim
     ? FINGER + 4
     : clamp((room - top - 44) / Math.max(both.query.ends.length, both.key.ends.length), 17, 36);
@@ -154,7 +156,8 @@ export function whyScene(where, width, room, { asked, live, side }) {
   );
   scene.height = Math.max(room, live && slim ? keysOf(scene, where, end + 10, width) : end);
   scene.does = sayShare(found);
-  scene.hint = `${grey} ${live ? "Press another key to compare with it. " : ""}Before rounding, the bars add up exactly.`;
+  const still = found.above > 0 && share < 1 / n && other < 0 ? " Other keys score higher still." : "";
+  scene.hint = `${grey}${still}${live ? " Press another key to compare with it." : ""}`;
   return scene;
 }
 
@@ -223,8 +226,9 @@ function addsUp(scene, { shown, ends }, { found, side, stack }, y, { pitch, widt
     const [, layer] = /^layer (\d+), /.exec(name) || [];
     const go = layer ? `${stack}/${layer - 1}` : /^(token|position)$/.test(name) && `${stack}/embedding`;
     const where = layer ? `${stack} layer ${layer}` : `the ${stack}’s embeddings`;
-    if (go)
-      scene.button(rect, `${name}: ${number(value)}`, { go }, [`${name}: ${number(value)}`, `click to open ${where}`]);
+    const said = `${name}: ${number(value)}`;
+    if (go) scene.button(rect, said, { go }, [said, `click to open ${where}`]);
+    if (sum) scene.spot(rect, said, [said, "before rounding, the bars add up exactly"]);
     return rect;
   });
   return { end, rows };
