@@ -410,8 +410,9 @@ def test_another_token_is_written_and_the_model_goes_on(translator, trace):
 
 def test_without_a_head_the_map_shows_what_the_model_does_without_it(translator):
     text, model = "Un chien noir court dans la neige.", translator.model
-    view = model_map(translator.trace(text))
-    whole = view.trace
+    view = model_map(translator.trace(text), place="heads")
+    whole, worth = view.trace, view._asked["heads"]
+    assert len(worth) == 36
     for place, attention, written in [
         ("decoder/2/cross-attention/1", model.decoder_layers[2].cross_attention, "is running"),
         ("encoder/1/self-attention/1", model.encoder_layers[1].self_attention, "runs"),
@@ -421,6 +422,11 @@ def test_without_a_head_the_map_shows_what_the_model_does_without_it(translator)
         with heads_off(attention, [int(place[-1])]):
             assert (said := f"dog {written} through") in translator.translate(text)
             assert view.trace.candidates == translator.trace(text).candidates != whole.candidates
+        one, changes = worth[place], view.trace.written != whole.written
+        new, share = view.trace.candidates[(row := one["row"])], one["share"]
+        left = next(each for each in new if each.token == whole.written[row])
+        assert (left.probability, one["rank"] >= 0) == (pytest.approx(share, abs=1e-5), changes)
+        assert new[0].token == whole.candidates[row][max(0, one["rank"])].token
         assert view._trace["written"][2:][: len(said.split())] == said.split()
         assert view._inside["whole"][0] == ("A", whole.candidates[0][0].probability)
     view.off = ["decoder/2/cross-attention/0", "decoder/2/cross-attention/1"]

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from helpers.models.score_parts import score_sides
+from helpers.transformer.attention import heads_off
 from helpers.transformer.layers import inference
 from helpers.widgets.map_data import WIDE_STRIP, Packer, entries
 from helpers.widgets.map_tours import STRIP
@@ -50,6 +51,8 @@ def asked(trace, place: str, double) -> tuple[dict, bytes]:
     with "why,1" above those of key 1; for other places nothing is computed. The function `double`
     gives the traced model in double precision. Described are the place and its arrays.
     """
+    if place == "heads":
+        return {"place": place, "heads": _worth(trace)}, b""
     name, layer, kind, head, *what = [*place.split("/"), *[""] * 5][:6]
     packer, described = Packer(), {}
     why = what[1].startswith("why")
@@ -62,6 +65,44 @@ def asked(trace, place: str, double) -> tuple[dict, bytes]:
     elif what[0] in LETTERS:
         described = _projection(trace, part, attention, int(head), what[0], int(what[1]), packer)
     return (described and described | {"place": place}), packer.bytes() if packer.codes else b""
+
+
+def _worth(trace):
+    """Measure what the translation loses without each head, beside those that are off already.
+
+    Returned for each are the target position where the likeliest token changes first, or else where
+    the written one loses most, what share it is left with, and the rank of the candidate that is
+    likeliest instead (10 if it isn't a candidate; -1 for none).
+    """
+    ids = [[one.id for one in row] for row in trace.candidates]
+    written = [
+        next(one.id for one in row if one.token == token)
+        for row, token in zip(trace.candidates, trace.written, strict=True)
+    ]
+    rows = torch.arange(len(written))
+
+    def shares():
+        with inference(trace.network):
+            return trace.network(trace.source_ids[None], trace.target_ids[None])[0].softmax(-1)
+
+    before, found = shares(), {}
+    for name in ("encoder", "decoder"):
+        for i, layer in enumerate(_with_modules(trace, name)):
+            for part, (_, attention) in layer:
+                for head in range(0 if part.heads is None else len(part.heads.query)):
+                    with heads_off(attention, [head]):
+                        after = shares()
+                    best = after.argmax(-1)
+                    changes = (best != before.argmax(-1)).nonzero().flatten().tolist()
+                    lost = (before - after)[rows, written]
+                    row = changes[0] if changes else int(lost.argmax())
+                    rank = ids[row].index(best[row]) if best[row] in ids[row] else len(ids[row])
+                    found[f"{name}/{i}/{part.kind}/{head}"] = {
+                        "row": row,
+                        "share": float(after[row, written[row]]),
+                        "rank": rank if changes else -1,
+                    }
+    return found
 
 
 def _projection(trace, part, attention, head, letter, row, packer):

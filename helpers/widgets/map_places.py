@@ -36,10 +36,13 @@ def is_place(trace, place: str) -> bool:
     "encoder/0/self-attention/norm/3" the norm at token 3, "encoder/0/feed-forward/neuron/14,3" a
     neuron there, one of those that the map shows; "encoder/0/self-attention/2/q/3" the query's
     projection (or "k", "v"), and "encoder/0/self-attention/2/3,4/why" the parts of a score,
-    compared with those of key 1 by ".../why,1"; in a recurrent pair "score/3,1".
+    compared with those of key 1 by ".../why,1"; "heads" compares a translator's heads; in a
+    recurrent pair "score/3,1".
     """
     if not place:
         return True
+    if place == "heads":
+        return not isinstance(trace, RecurrentTrace) and trace.splits and trace.again is not None
     name, _, rest = place.partition("/")
     if isinstance(trace, RecurrentTrace):
         return name == "score" and _are_below(rest.split(","), trace.scores.shape)

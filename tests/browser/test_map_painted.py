@@ -1010,6 +1010,12 @@ def test_in_jupyterlab_a_head_is_switched_off_and_both_translations_stand_there(
     page.get_by_role("button", name=re.compile("^Switch head . off")).click()
     expect(strip).to_contain_text("Without 2 heads")
     press(page, "Escape", "Escape")
+    open_(page, "^Which heads matter")  # a head more or less by one press
+    open_(page, "^Decoder layer 1, cross-attention, head 3: switch it on")
+    expect(strip).to_contain_text("Without decoder layer 1, cross-attention, head 2")
+    open_(page, "^Decoder layer 1, cross-attention, head 3: switch it off")
+    expect(strip).to_contain_text("Without 2 heads")
+    press(page, "Escape")
     strip.get_by_role("button", name="Switch them on").click()
     expect(page.locator(".mm-words")).to_contain_text("As the model wrote it: “A black dog runs")
     expect(strip).to_be_hidden()

@@ -2,6 +2,7 @@
 
 import { readPlace } from "./map_trace.js";
 import { headScene } from "./map_head.js";
+import { headsScene } from "./map_heads.js";
 import { layerScene } from "./map_layer.js";
 import { neuronScene } from "./map_neuron.js";
 import { normScene } from "./map_norm.js";
@@ -22,11 +23,12 @@ export function sceneOf(model, place, width, rows, options) {
   if (where.inside === "norm") return normScene(where, place, width, height);
   if (where.inside === "neuron") return neuronScene(where, place, width, height);
   if (where.inside === "projection") return projectScene(where, place, width, height, more);
+  if (where.inside === "heads") return headsScene(model, width, height, more);
   if (where.inside === "why") return whyScene(where, width, height, more);
   if (where.depth === 3) return numberScene(where, place, width, height);
   if (where.depth === 2) return headScene(where, place, width, height, query);
   if (where.section === "embedding") return embeddingScene(model, where, width, height);
   if (where.section) return outputScene(model, where, width, height, current, dials);
   if (where.depth === 1) return layerScene(model, where, place, width, height, query);
-  return wholeScene(model, width, height, rows, { current, spare, query, small });
+  return wholeScene(model, width, height, rows, { current, spare, query, small, turns: more.turns });
 }

@@ -6,17 +6,16 @@ import { cellAt, cellRect } from "./map_scene.js";
 import { nearest } from "./scales.js";
 import { clamp } from "./text.js";
 
-const acts = (one) =>
-  Boolean(
-    one.follow || one.go !== undefined || one.open || one.choose !== undefined || one.write !== undefined || one.split,
-  );
+// What a target may ask for by name.
+const ACTS = ["follow", "choose", "write", "split", "turn"];
+const acts = (one) => ["go", "open", ...ACTS].some((name) => (one[name] ?? null) !== null);
 
 // By how many rows and columns a key moves; Home and End go to the first and the last.
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 Object.assign(MOVES, { Home: [0, -Infinity], End: [0, Infinity] });
 
 export class Stage {
-  // `acts`: open(place), follow(token), choose(rank of a token), write(up to a row), split(side), say(text)
+  // `acts`: open(place), follow(token), choose(rank of a token), write(up to a row), split(side), turn(a head), say(text)
   constructor(acts) {
     Object.assign(this, { acts, pointed: null, cursor: null, hits: [] });
     this.base = make("canvas", { "aria-hidden": "true" });
@@ -220,10 +219,8 @@ export class Stage {
 
   act(target, cell, head) {
     if (!target) return;
-    if (target.follow) this.acts.follow(target.follow);
-    else if (target.choose !== undefined) this.acts.choose(target.choose);
-    else if (target.write !== undefined) this.acts.write(target.write);
-    else if (target.split) this.acts.split(target.split);
+    const name = ACTS.find((one) => target[one] !== undefined);
+    if (name) this.acts[name](target[name]);
     else if (target.go !== undefined) this.acts.open(target.go, head, target.row);
     else if (target.open && cell) this.acts.open(target.open(...cell));
     else if (target.grid && !cell) this.enterGrid(target);

@@ -185,6 +185,7 @@ export function readPlace(text, model) {
   if (model.recurrent) return readPairScore(text, model);
   const [name, layer, kind, head, cell, last] = text.split("/");
   const stack = model[name];
+  if (text === "heads" && model.splits) return { depth: 0, inside: "heads", home: "" };
   if (!stack || layer === undefined) return { depth: 0 };
   if (layer === "output" && !stack.answers) return { depth: 0 };
   // "encoder/embedding/2": there the third token and the next have changed places.
@@ -305,7 +306,8 @@ export function trail(text, model) {
       place: parts.slice(0, 5).join("/"),
       words: `“${place.stack.tokens[place.query]}” to “${place.keys[place.key]}”`,
     });
-  if (place.inside) {
+  if (place.inside === "heads") steps.push({ place: text, words: "What each head is worth" });
+  else if (place.inside) {
     const words = place.other < 0 ? "Why this weight?" : `Why not “${place.keys[place.other]}”?`;
     steps.push({ place: text, words });
   }

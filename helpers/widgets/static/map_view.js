@@ -33,6 +33,7 @@ class MapView {
         if (this.follow) this.drawn = () => this.say(this.bars.words.textContent);
       },
       choose: (rank) => this.choose(rank),
+      turn: (place) => this.turn(place),
       write: (row) => {
         this.pause();
         this.set({ written: row, beat: -1, stop: -1, everything: true });
@@ -121,7 +122,12 @@ class MapView {
     const described = this.model.get("_asked");
     const here = this.place && described?.place === this.place;
     const asked = here ? { described, view: this.model.get("_asked_data") } : null;
-    return { asked, live: Boolean(this.model.send), side: this.side };
+    return { asked, live: Boolean(this.model.send), side: this.side, turns: this.turns };
+  }
+  // Heads can be switched off.
+  get turns() {
+    const { model, trace } = this;
+    return Boolean(trace.splits && model.get("_asks") && model.send && model.get("here") !== "loss");
   }
   // The decoder's row that answers.
   get current() {
@@ -194,7 +200,7 @@ class MapView {
   toDepth(depth) {
     // Beside the heads lies what belongs to none: from there, to the layer's.
     const { trace } = this;
-    let place = readPlace(this.place, trace).home || this.place;
+    let place = readPlace(this.place, trace).home ?? this.place;
     const { section, stack } = readPlace(place, trace);
     const lastOf = (name) => `${name}/${trace[name].layers.length - 1}`;
     if (depth && section) place = section === "output" ? lastOf(stack.name) : `${stack.name}/0`;

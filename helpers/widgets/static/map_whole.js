@@ -89,7 +89,7 @@ function blocks(stack, m, top) {
   stack.pitch = m.pitch;
 }
 
-export function wholeScene(model, width, room, rows, { current, spare, query, small }) {
+export function wholeScene(model, width, room, rows, { current, spare, query, small, turns }) {
   const m = measures(model, width, room, spare, small);
   const { encoder, decoder } = model;
   const scene = new Scene(width, 0, "The whole model");
@@ -102,6 +102,7 @@ export function wholeScene(model, width, room, rows, { current, spare, query, sm
     blocks(stack, m, top);
     stackScene(scene, model, stack, m, n);
     if (stack === encoder && !stack.answers) memory(scene, model, m);
+    if (stack === encoder && turns) compares(scene, m.narrow ? stack.bottom + 6 : stack.bottom + UNDER + 4);
     if (stack === decoder && encoder) pipes(scene, model, m);
     if (stack.answers) answer(scene, model, stack, m, n, current);
     scene.height = Math.max(scene.height, stack.bottom + m.under + 10);
@@ -352,6 +353,20 @@ function memory(scene, model, m) {
   scene.part(["encoder", "cross-attention", "memory"], x - 6, top - 4, width + 12, height + 8);
   const said = ["The encoder's output", "in the encoder's output"];
   scene.vectors([x, top, width, height], encoder.output, encoder.tokens, said);
+}
+
+// What opens the table of all heads.
+function compares(scene, y) {
+  const words = "Which heads matter?";
+  const wide = 1.1 * textWidth(words, 12) + 16;
+  scene.paint((p) => {
+    p.box(1, y, wide, 24, { fill: p.theme.paper, edge: p.theme.query, radius: 12 });
+    p.text(words, 9, y + 12.5, { size: 12, weight: 600, color: p.theme.query });
+  });
+  scene.button([0, y, wide, 24], "Which heads matter?", { go: "heads" }, [
+    "every head switched off alone",
+    "click to compare them",
+  ]);
 }
 
 // The memory goes to the cross-attention of every decoder layer.

@@ -37,7 +37,7 @@ export function withoutOf(view) {
   const show = (free) => {
     const { model, trace, place } = view;
     const { head, headIndex } = readPlace(place, trace);
-    turn.hidden = !(head && trace.splits && model.get("_asks") && model.send && model.get("here") !== "loss");
+    turn.hidden = !head || !view.turns;
     turn.textContent = `Switch head ${headIndex + 1} ${head?.off ? "on" : "off"}`;
     const namesOf = ([, ...steps]) => steps.map(({ words }) => words.toLowerCase());
     const [first, more] = model.get("off").map((one) => namesOf(trail(one, trace)));
