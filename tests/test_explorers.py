@@ -409,16 +409,23 @@ def test_the_patterns_widget_counts_what_its_mask_holds(causal):
         assert all(mask[query, key] for query, key in itertools.pairwise(way))
     assert "never reaches" in AttentionPatterns(width=1).describe()
     assert "has key" not in AttentionPatterns(layers=1).svg
-    widget = AttentionPatterns()
-    for key, told in (
-        (4, "weight 1/6"),
-        (2, "weight 0, but its news arrives after 2 layers"),
-        (99, "0, no news within 8"),
+    widget = AttentionPatterns(width=4)
+    for key, headline, told in (
+        (12, "News of position 12 reaches 14 after 1 layer", "weight 1/4"),
+        (3, "reaches 14 after 4 layers", "weight 0. Its news goes by way of 6, 9, 12."),
+        (99, "News of position 32 never reaches 14", "no news goes back"),
     ):
-        send(widget, set={"query": 9, "key": key}, number=key)
-        assert f"Query 9, key {widget.key}: " in widget.tell()[1]
+        send(widget, set={"query": 14, "key": key}, number=key)
+        assert headline in widget.tell()[0]
+        assert f"Query 14, key {widget.key}: " in widget.tell()[1]
         assert told in widget.tell()[1]
-    assert "Query 9, key 3: weight 0" in AttentionPatterns(width=1, query=9, key=3).tell()[1]
+    widget.take({"query": 32, "key": 2})
+    assert "doesn’t reach 32 within 8 layers" in widget.tell()[0]
+    for letting_go in "leave", "set":  # the Escape key, and another pattern
+        widget.take({"query": 32, "key": 2})
+        found = re.findall(rf'data-{letting_go}="([^"]*)"', widget.svg)
+        send(widget, set=json.loads(html.unescape(found[-1])), number=100)
+        assert (widget.query, widget.key) == (0, 0)
 
 
 def test_the_ward_round_shows_a_symptom_counts_looks_and_judges_each_guess():

@@ -58,64 +58,67 @@ class AttentionPatterns(Explorer):
 
     def build(self):
         self.play("layers", "Layers")
-        self.slider("width", "Window or stride")
-        self.slider("length", "Positions")
-        self.switch("causal", "Causal: no looking ahead")
+        self.switch("causal", "Causal mask")
+        self.slider("width", "Window").second = True
+        self.slider("length", "Positions").second = True
         self.button("Start again", self.reset)
 
     def compute(self):
-        """Count the pairs of every pattern, and follow news between the two furthest positions."""
+        """Count the pairs of every pattern; follow news to the pressed or the furthest query."""
         self.query, self.key = (min(one, self.length) for one in (self.query, self.key))
         masks = {p: make_mask(p, self.length, self.width, self.causal) for p in PATTERNS}
         mask = masks[self.pattern]
         met = [reach(mask, n) for n in range(MOST + 1)]
         hops = sum((~one).int() for one in met)  # (T, T): layers until a query has a key's news
-        asked = hops * masks["all"]
-        furthest = (asked == asked.max()).nonzero().tolist()
-        query = furthest[-1][0]
-        way = [next(key for at, key in furthest if at == query)]
-        heard = met[MOST][:, way[0]]
-        end = query if heard[query] else int(heard.nonzero()[-1])  # or as far as it gets
-        for left in reversed(range(hops[end, way[0]])):
-            way.append(int((mask[:, way[-1]] & (hops[end] == left)).nonzero()[-1]))
         meet = {p: layers_to_meet(mask) for p, mask in masks.items()}
-        self.controls["layers"].last = min(meet[self.pattern], MOST)  # then the news is there
+        asked = hops * masks["all"]
+        query, key = max((asked == asked.max()).nonzero().tolist(), key=lambda pair: pair[0])
+        needed, pressed = meet[self.pattern], self.query and self.key
+        if pressed:
+            query, key = self.query - 1, self.key - 1
+            needed = int(hops[query, key])
+            if not reach(mask, self.length)[query, key]:
+                needed = math.inf
+        heard = met[MOST][:, key].nonzero().flatten().tolist()
+        way, end = [key], min(heard, key=lambda one: abs(one - query))  # or as far as it gets
+        for left in reversed(range(hops[end, key])):
+            way.append(int((mask[:, way[-1]] & (hops[end] == left)).nonzero()[-1]))
+        self.controls["layers"].last = len(way) - 1  # then the news is there
         pairs = {p: int(mask.sum()) for p, mask in masks.items()}
         return {"mask": mask, "reached": met[self.layers], "pairs": pairs, "meet": meet,
-                "hops": hops, "way": way, "query": query}  # fmt: skip
+                "way": way, "query": query, "needed": needed, "pressed": pressed}  # fmt: skip
 
     def _layers(self, n):
         return f"{n} layer{'s' if n != 1 else ''}"
 
     def tell(self):
         """Say what the pattern costs, how far the news is, why, and what to try."""
-        found, now = self.numbers, self.pattern
-        share, needed = found["pairs"][now] / found["pairs"]["all"], found["meet"][now]
+        found, now, told = self.numbers, self.pattern, ""
+        share, needed = found["pairs"][now] / found["pairs"]["all"], found["needed"]
         way, last = [place + 1 for place in found["way"]], found["query"] + 1
         cost = f"“{now}”: {share:.0%} of the pairs. News of position {way[0]}"
+        if found["pressed"]:
+            row = found["mask"][last - 1]
+            weight = f"1/{int(row.sum())} if all scores are equal" if row[way[0] - 1] else "0"
+            told = f"Query {last}, key {way[0]}: weight {weight}."
         if needed == math.inf:
             asked = "No number of layers will do. Press another pattern, or widen the window."
-            return f"{cost} never reaches {last}.", self._told_of_pair() or asked
+            if self.causal and last < way[0]:
+                asked = "Under a causal mask, no news goes back."
+            return f"{cost} never reaches {last}.", f"{told} {asked}".lstrip()
         asked = "Press another: fewer layers or pairs?"
         if needed > MOST:
             asked = f"That’s more than {MOST}: widen the window."
         elif self.layers < needed:
             asked = f"Play on: {self._layers(self.layers)} took the news to {way[self.layers]}."
-        told = self.width - (now == "window")
-        how = (CAUSAL if self.causal else RULES)[now][1].format(told)
-        asked = self._told_of_pair() or f"{how} {asked}"
-        return f"{cost} reaches {last} after {self._layers(needed)}.", asked
-
-    def _told_of_pair(self):
-        """Say what a query gives a key, and when it has its news; nothing before one is pressed."""
-        if not (self.query and self.key):
-            return ""
-        mask, query, key = self.numbers["mask"], self.query - 1, self.key - 1
-        layers, pair = int(self.numbers["hops"][query, key]), f"Query {self.query}, key {self.key}:"
-        if mask[query, key]:
-            return f"{pair} weight 1/{int(mask[query].sum())} if all scores are equal."
-        later = f"but its news arrives after {self._layers(layers)}"
-        return f"{pair} weight 0, {later if layers <= MOST else f'no news within {MOST} layers'}."
+        if found["pressed"]:
+            if needed > MOST:
+                told += " Press another pattern, or widen the window."
+                return f"{cost} doesn’t reach {last} within {MOST} layers.", told
+            by = f" Its news goes by way of {', '.join(map(str, way[1:-1]))}." * (needed > 1)
+            return f"{cost} reaches {last} after {self._layers(needed)}.", told + by
+        how = (CAUSAL if self.causal else RULES)[now][1].format(self.width - (now == "window"))
+        return f"{cost} reaches {last} after {self._layers(needed)}.", f"{how} {asked}"
 
     def draw(self):
         return [self._draw_mask(), self._draw_patterns()]
@@ -146,9 +149,11 @@ class AttentionPatterns(Explorer):
                   for axis, name, at in (("x", "key", 70), ("y", "query", 28))]  # fmt: skip
         tracks = [track(*place, max(getattr(self, place[1]), 1), 1) for place in places]
         pair = f"query {self.query}, key {self.key}"
-        sheet.handle(70, 28, SIDE, SIDE, "A pair", pair, *tracks)
+        leave = {"query": 0, "key": 0}
+        sheet.handle(70, 28, SIDE, SIDE, "A pair", pair, *tracks, leave=leave)
+        hand = "Esc lets go" if found["pressed"] else "press a cell"
         sheet.rect(0, 323, 14, 14, shade(CELLS, 1.0))
-        sheet.text(20, 336, "query attends to key: press a cell", BLUE)
+        sheet.text(20, 336, f"query attends to key: {hand}", BLUE)
         words = f"query has key’s news by layer {self.layers}" if self.layers > 1 else ""
         sheet.rect(0, 345, 14 * bool(words), 14, shade(CELLS, 0.5))
         sheet.text(20, 358, words, PURPLE)
@@ -170,5 +175,6 @@ class AttentionPatterns(Explorer):
             sheet.text(8, y + 48, "Some news never arrives" if never else met, colour)
             use = (CAUSAL if self.causal else RULES)[pattern][0]
             sheet.text(8, y + 69, use.format(self.width), colour)
-            sheet.target(0, y, 390, 76, f"Show the pattern {pattern}", pattern=pattern)
+            label = f"Show the pattern {pattern}"
+            sheet.target(0, y, 390, 76, label, pattern=pattern, query=0, key=0)
         return sheet

@@ -112,16 +112,17 @@ class Sheet:
             f'aria-label="{xml_text(label)}" data-set="{xml_text(json.dumps(changes))}"/>'
         )
 
-    def handle(self, x, y, width, height, label, value, *tracks, **also):
+    def handle(self, x, y, width, height, label, value, *tracks, leave=None, **also):
         """Make a place that can be dragged, or moved by arrow keys.
 
         `label` and `value` say what it moves and where that stands, for those who cannot see it.
         One or two `tracks`, made by `track`, say along which axis which trait goes. The traits that
         are set `also`, as soon as it's moved, tell which of several handles it is, where they share
-        a trait.
+        a trait. The Escape key sets those of `leave`.
         """
         first = tracks[0]
         also = f' data-also="{xml_text(json.dumps(also))}"' if also else ""
+        also += f' data-leave="{xml_text(json.dumps(leave))}"' if leave else ""
         self.shapes.append(
             f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="4" '
             f'class="handle" fill="white" fill-opacity="0" role="slider" tabindex="0" '

@@ -3,7 +3,7 @@
 //
 // data-set='{"trait": value}' is set by a click or Enter; data-drag holds one or two tracks, each
 // {axis, trait, from, to, low, high, step}: the trait follows the pointer along its axis; what
-// data-also holds is set with it.
+// data-also holds is set with it. Escape sets what data-leave holds.
 
 import { nearest, stepped, turnedTo, valueOn } from "./scales.js";
 
@@ -62,6 +62,10 @@ function startDrag(explorer, event) {
 function onKey(explorer, event) {
   const { target, key } = event;
   const arrow = ARROWS[key];
+  if (key === "Escape" && target.dataset.leave) {
+    explorer.ask({ set: JSON.parse(target.dataset.leave) });
+    return true;
+  }
   if (target.matches("[data-drag]") && arrow) {
     const tracks = JSON.parse(target.dataset.drag);
     const along = tracks.find(({ axis }) => (axis === "x") === Boolean(arrow[0])) || tracks[0];
