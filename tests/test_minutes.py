@@ -91,7 +91,7 @@ def test_what_is_on_show_is_counted_part_by_part(lesson):
     assert (core.widgets, core.pencils) == (1, 1)
     assert core.watching == minutes.film_seconds("bahdanau_step") > 5
     assert minutes.film_seconds("lstm_cell") == 0
-    assert practice.questions == 1
+    assert practice.questions == 2
 
 
 def test_the_minutes_are_an_instructor_s(lesson):

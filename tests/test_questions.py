@@ -91,7 +91,8 @@ def test_every_exercise_and_question_stands_in_a_lesson():
     asked = {
         name
         for source in build.lessons()
-        for name in re.findall(r'exercises\.(?:heading|quiz)\("(\w+)"', source.read_text("utf-8"))
+        for names in re.findall(r"exercises\.(?:heading|quiz)\(([^)]*)", source.read_text("utf-8"))
+        for name in re.findall(r'"(\w+)"', names)
     }
     assert asked == set(catalogue()[0]) | set(QUESTIONS)
 
@@ -124,6 +125,16 @@ def test_a_right_answer_is_marked_right_and_kept(name):
     quiz.button.click()
     assert "✓" in quiz.said.value
     assert progress.load()["questions"] == {name: {"state": "done", "tries": 1}}
+
+
+def test_several_questions_stand_below_each_other_and_are_kept_one_by_one():
+    several = exercises.quiz("review_root", "review_cheaper")
+    assert repr(several) == "Quizzes('review_root', 'review_cheaper')"
+    first, second = several.children
+    assert several.static_html() == first.static_html() + second.static_html()
+    answer_rightly(second)
+    second.button.click()
+    assert set(progress.load()["questions"]) == {"review_cheaper"}
 
 
 @pytest.mark.slow

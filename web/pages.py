@@ -20,8 +20,12 @@ OWN_SENTENCE = (
     "and see its map.</p>"
 )
 # Code that only shows a question or a verdict, which the page shows anyway.
-LIVE = {"Quiz(": questions.question, "WarmUp(": questions.warm_up_of}  # by how each is written
-NOTHING_TO_READ = re.compile(r"exercises\.(predict|heading|check|quiz|warm_up)\([^\n]*\)")
+LIVE = {  # by how each is written
+    "Quiz(": questions.question,
+    "Quizzes(": lambda names: "".join(map(questions.question, names)),
+    "WarmUp(": questions.warm_up_of,
+}
+NOTHING_TO_READ = re.compile(r"exercises\.(predict|heading|check|quiz|warm_up)\([^()]*\)")
 LINK = re.compile(r"\]\((\d\d_\w+)\.ipynb(?:#([^)\s]*(?:\([^)]*\))?[^)\s]*))?\)")
 # What the notebooks ask for and a page can't do, and what is said instead.
 HERE = tomllib.loads((ROOT / "web" / "instead.toml").read_text(encoding="utf-8"))

@@ -43,21 +43,22 @@ def _wide():
     return widgets.Layout(width="auto", max_width="760px")
 
 
-def quiz(name: str):
-    """Show a question.
+def quiz(name: str, *more: str):
+    """Show a question, or several below each other.
 
     Returns
     -------
-    question : Quiz
-        A widget; its `check` button marks the answer and explains it.
+    question : Quiz or Quizzes
+        A widget; a question's `check` button marks the answer and explains it.
 
     Raises
     ------
     ValueError
         If there is no such question.
     """
-    question = find(name, "question")
-    return KINDS[question.kind](question)
+    asked = [find(one, "question") for one in (name, *more)]
+    made = [KINDS[question.kind](question) for question in asked]
+    return Quizzes(made) if more else made[0]
 
 
 class Quiz(StaticFallback, widgets.VBox):
@@ -125,6 +126,22 @@ class Quiz(StaticFallback, widgets.VBox):
         told = [text for text in (*explanations, complaint) if text]
         body = "<br>".join(panels.rich(text) for text in told)
         self.said.value = panels.panel("right" if right else "wrong", body)
+
+
+class Quizzes(StaticFallback, widgets.VBox):
+    """Several `quizzes`, each in a frame of its own."""
+
+    def __init__(self, quizzes):
+        for one in quizzes:
+            one.layout.margin = "6px 0"
+        super().__init__(quizzes)
+
+    def __repr__(self):
+        return f"Quizzes{tuple(one.question.name for one in self.children)}"
+
+    def static_html(self):
+        """Return the questions and what can be chosen; no answer is in it."""
+        return "".join(one.static_html() for one in self.children)
 
 
 class Single(Quiz):

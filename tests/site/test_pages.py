@@ -183,6 +183,8 @@ def test_every_kind_of_question_opens_its_answer(kind):
     before = page.partition("<details")[0]
     assert "To play" not in page
     assert "Type a" not in before
+    both = pages.LIVE["Quizzes("]((asked.name, "review_root"))
+    assert both == questions.question(asked.name) + questions.question("review_root")
 
 
 def test_a_warm_up_asks_what_its_notebook_asks():

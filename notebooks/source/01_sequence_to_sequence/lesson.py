@@ -658,28 +658,16 @@ model_map(load_translator().trace("Un chien noir court."), tour="")
 # About 15 minutes, at home or in pairs. Say each answer aloud before you type it.
 
 # %%
-exercises.quiz("shape_of_states")
-
-# %%
-exercises.quiz("what_teacher_forcing_is")
-
-# %%
-exercises.quiz("why_recurrence_is_slow")
-
-# %%
-exercises.quiz("three_problems_in_your_words")
-
-# %%
-exercises.quiz("steps_of_translation")
-
-# %%
-exercises.quiz("one_word_for_one_word")
-
-# %%
-exercises.quiz("bidirectional_decoder")
-
-# %%
-exercises.quiz("everything_is_next_word")
+exercises.quiz(
+    "shape_of_states",
+    "what_teacher_forcing_is",
+    "why_recurrence_is_slow",
+    "three_problems_in_your_words",
+    "steps_of_translation",
+    "one_word_for_one_word",
+    "bidirectional_decoder",
+    "everything_is_next_word",
+)
 
 # %% [markdown]
 # ### Watch a model learn
@@ -1054,10 +1042,7 @@ notebook.picture("path_lengths")
 # | self-attention | n² · d | 1 | 1 |
 
 # %%
-exercises.quiz("path_lengths")
-
-# %%
-exercises.quiz("is_a_transformer_a_cnn")
+exercises.quiz("path_lengths", "is_a_transformer_a_cnn")
 
 # %% [markdown]
 # ## References

@@ -448,16 +448,7 @@ print("weights:", [round(a, 2) for a in scores.softmax(dim=-1).tolist()])
 BahdanauStepper(looking.model, looking.source, looking.target, " ".join(pair.source))
 
 # %%
-exercises.quiz("what_the_score_needs")
-
-# %%
-exercises.quiz("still_sequential")
-
-# %%
-exercises.quiz("bahdanau_shape")
-
-# %%
-exercises.quiz("order_of_a_step")
+exercises.quiz("what_the_score_needs", "still_sequential", "bahdanau_shape", "order_of_a_step")
 
 # %% tags=["hide-input"]
 exercises.heading("general_scores")
@@ -473,19 +464,13 @@ def general_scores(query, keys, w):
 exercises.check("general_scores", general_scores)
 
 # %%
-exercises.quiz("where_luong_attends")
-
-# %%
-exercises.quiz("what_attention_changed")
+exercises.quiz("where_luong_attends", "what_attention_changed")
 
 # %% [markdown]
 # To discuss in pairs:
 
 # %%
-exercises.quiz("alignment_or_attention")
-
-# %%
-exercises.quiz("beyond_text")
+exercises.quiz("alignment_or_attention", "beyond_text")
 
 # %% [markdown]
 # ## Going deeper

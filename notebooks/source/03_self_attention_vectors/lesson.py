@@ -707,13 +707,7 @@ def one_word(x, i, w_q, w_k, w_v):
 exercises.check("one_word", one_word)
 
 # %%
-exercises.quiz("why_three_projections")
-
-# %%
-exercises.quiz("where_embeddings_come_from")
-
-# %%
-exercises.quiz("does_a_map_explain")
+exercises.quiz("why_three_projections", "where_embeddings_come_from", "does_a_map_explain")
 
 # %% [markdown]
 # ## Going deeper

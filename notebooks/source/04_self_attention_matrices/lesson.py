@@ -578,10 +578,7 @@ exercises.quiz("shapes_in_the_paper")
 ScaleExplorer()
 
 # %%
-exercises.quiz("why_root_d_k")
-
-# %%
-exercises.quiz("where_the_mask_goes")
+exercises.quiz("why_root_d_k", "where_the_mask_goes")
 
 # %% [markdown]
 # ### The other mask
@@ -639,10 +636,7 @@ print(suspiciously_good(*exercises_input)[1].round(decimals=2))
 exercises.check("suspiciously_good", suspiciously_good)
 
 # %%
-exercises.quiz("cheaper_than_recurrence")
-
-# %%
-exercises.quiz("empty_row")
+exercises.quiz("cheaper_than_recurrence", "empty_row")
 
 # %% [markdown]
 # For comparison, here's the course's own version, which all later lessons import:
@@ -654,10 +648,7 @@ notebook.show_source(attention.scaled_dot_product_attention)
 # To discuss in pairs:
 
 # %%
-exercises.quiz("who_may_see_padding")
-
-# %%
-exercises.quiz("why_not_zero_afterwards")
+exercises.quiz("who_may_see_padding", "why_not_zero_afterwards")
 
 # %% [markdown]
 # ## Going deeper

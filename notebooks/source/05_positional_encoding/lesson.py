@@ -543,19 +543,13 @@ exercises.my_parts()
 # About 25 minutes, the easiest first.
 
 # %%
-exercises.quiz("fast_and_slow_columns")
-
-# %%
-exercises.quiz("what_equivariance_means")
-
-# %%
-exercises.quiz("which_axis")
-
-# %%
-exercises.quiz("who_uses_what")
-
-# %%
-exercises.quiz("position_beyond_the_table")
+exercises.quiz(
+    "fast_and_slow_columns",
+    "what_equivariance_means",
+    "which_axis",
+    "who_uses_what",
+    "position_beyond_the_table",
+)
 
 # %% tags=["hide-input"]
 exercises.heading("shift_matrix")
@@ -602,10 +596,7 @@ exercises.check("rotate_pairs", rotate_pairs)
 # To discuss in pairs:
 
 # %%
-exercises.quiz("when_order_does_not_matter")
-
-# %%
-exercises.quiz("add_or_concatenate")
+exercises.quiz("when_order_does_not_matter", "add_or_concatenate")
 
 # %% [markdown]
 # ## Going deeper

@@ -727,19 +727,13 @@ exercises.my_parts()
 # About 25 minutes, the easiest first.
 
 # %%
-exercises.quiz("what_a_head_sees")
-
-# %%
-exercises.quiz("parameters_of_heads")
-
-# %%
-exercises.quiz("which_root")
-
-# %%
-exercises.quiz("order_of_split_and_transpose")
-
-# %%
-exercises.quiz("what_a_map_shows")
+exercises.quiz(
+    "what_a_head_sees",
+    "parameters_of_heads",
+    "which_root",
+    "order_of_split_and_transpose",
+    "what_a_map_shows",
+)
 
 # %% [markdown]
 # Step through MiniLM's heads, with *it* selected. In which of them is *tired* the darkest word?
@@ -843,10 +837,7 @@ notebook.show_source(MultiHeadAttention)
 # To discuss in pairs:
 
 # %%
-exercises.quiz("is_attention_explanation")
-
-# %%
-exercises.quiz("how_many_heads")
+exercises.quiz("is_attention_explanation", "how_many_heads")
 
 # %% [markdown]
 # ## Going deeper

@@ -617,16 +617,7 @@ exercises.my_parts()
 # About 25 minutes, the easiest first.
 
 # %%
-exercises.quiz("name_the_parts")
-
-# %%
-exercises.quiz("sublayers_in_order")
-
-# %%
-exercises.quiz("pencil_norm")
-
-# %%
-exercises.quiz("what_layer_norm_sees")
+exercises.quiz("name_the_parts", "sublayers_in_order", "pencil_norm", "what_layer_norm_sees")
 
 # %% [markdown]
 # ### The paper's order

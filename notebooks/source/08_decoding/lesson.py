@@ -612,19 +612,13 @@ exercises.my_parts()
 # About 35 minutes, the easiest first.
 
 # %%
-exercises.quiz("shape_of_the_logits")
-
-# %%
-exercises.quiz("mask_and_shift")
-
-# %%
-exercises.quiz("what_temperature_does")
-
-# %%
-exercises.quiz("top_p_keeps")
-
-# %%
-exercises.quiz("what_the_cache_keeps")
+exercises.quiz(
+    "shape_of_the_logits",
+    "mask_and_shift",
+    "what_temperature_does",
+    "top_p_keeps",
+    "what_the_cache_keeps",
+)
 
 # %% tags=["hide-input"]
 exercises.heading("next_token_probabilities")
@@ -764,10 +758,7 @@ notebook.claim(
 # To discuss in pairs:
 
 # %%
-exercises.quiz("likelier_is_not_better")
-
-# %%
-exercises.quiz("when_to_sample")
+exercises.quiz("likelier_is_not_better", "when_to_sample")
 
 # %% [markdown]
 # ## Going deeper

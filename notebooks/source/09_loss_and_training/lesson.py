@@ -629,13 +629,7 @@ exercises.my_parts()
 # About 35 minutes, the easiest first.
 
 # %%
-exercises.quiz("perplexity_and_loss")
-
-# %%
-exercises.quiz("landmark_log_v")
-
-# %%
-exercises.quiz("what_cross_entropy_wants")
+exercises.quiz("perplexity_and_loss", "landmark_log_v", "what_cross_entropy_wants")
 
 # %% [markdown]
 # Drag the logits and watch the loss. Can you make the right word the most probable one and still have a loss above
@@ -799,10 +793,7 @@ exercises.quiz("padding_in_the_loss")
 # To discuss in pairs:
 
 # %%
-exercises.quiz("when_to_stop")
-
-# %%
-exercises.quiz("which_number_to_trust")
+exercises.quiz("when_to_stop", "which_number_to_trust")
 
 # %% [markdown]
 # ## Going deeper

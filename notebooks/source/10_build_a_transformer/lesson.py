@@ -610,22 +610,14 @@ exercises.my_parts()
 # ## Questions
 
 # %%
-exercises.quiz("order_of_an_encoder_layer")
-
-# %%
-exercises.quiz("scores_of_cross_attention")
-
-# %%
-exercises.quiz("scores_with_a_cache")
-
-# %%
-exercises.quiz("weights_that_do_not_fit")
-
-# %%
-exercises.quiz("same_tokens_other_logits")
-
-# %%
-exercises.quiz("where_a_bug_hides")
+exercises.quiz(
+    "order_of_an_encoder_layer",
+    "scores_of_cross_attention",
+    "scores_with_a_cache",
+    "weights_that_do_not_fit",
+    "same_tokens_other_logits",
+    "where_a_bug_hides",
+)
 
 # %% [markdown]
 # ### To discuss in pairs

@@ -538,16 +538,7 @@ assert minilm.tokens("12345")[1:-1] == ["123", "##45"]
 assert minilm.tokens("Polish résumé") == minilm.tokens("polish resume")
 
 # %%
-exercises.quiz("shape_of_a_batch")
-
-# %%
-exercises.quiz("three_recipes")
-
-# %%
-exercises.quiz("what_bytes_promise")
-
-# %%
-exercises.quiz("shrink_the_vocabulary")
+exercises.quiz("shape_of_a_batch", "three_recipes", "what_bytes_promise", "shrink_the_vocabulary")
 
 # %% [markdown]
 # ### Find the bug (4 min)

@@ -606,10 +606,7 @@ def mean_pool(hidden, token_ids, pad_id):
 exercises.check("mean_pool", mean_pool)
 
 # %%
-exercises.quiz("positions_of_bert")
-
-# %%
-exercises.quiz("who_can_write")
+exercises.quiz("positions_of_bert", "who_can_write")
 
 # %% tags=["hide-input"]
 exercises.heading("pooled_output")
@@ -625,10 +622,7 @@ def pooled_output(hidden, weight, bias):
 exercises.check("pooled_output", pooled_output)
 
 # %%
-exercises.quiz("shape_of_pooled_base")
-
-# %%
-exercises.quiz("lora_trainable")
+exercises.quiz("shape_of_pooled_base", "lora_trainable")
 
 # %% tags=["hide-input"]
 trainable = sum(p.numel() for p in lora.trainable_state(judge).values())

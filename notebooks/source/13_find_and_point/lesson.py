@@ -528,19 +528,9 @@ exercises.quiz("shape_of_the_span_head")
 # out the article, as both scores do.
 
 # %%
-exercises.quiz("pencil_f1")
-
-# %%
-exercises.quiz("what_a_retriever_needs")
-
-# %%
-exercises.quiz("where_it_failed")
-
-# %%
-exercises.quiz("valid_spans")
-
-# %%
-exercises.quiz("why_offsets")
+exercises.quiz(
+    "pencil_f1", "what_a_retriever_needs", "where_it_failed", "valid_spans", "why_offsets"
+)
 
 # %% tags=["hide-input"]
 exercises.heading("answer_characters")

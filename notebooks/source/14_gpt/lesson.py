@@ -592,16 +592,12 @@ exercises.my_parts()
 # About 40 minutes, easiest first.
 
 # %%
-exercises.quiz("weight_of_the_last_letter")
-
-# %%
-exercises.quiz("why_many_heads_here")
-
-# %%
-exercises.quiz("order_in_a_gpt_layer")
-
-# %%
-exercises.quiz("lessons_from_one_text")
+exercises.quiz(
+    "weight_of_the_last_letter",
+    "why_many_heads_here",
+    "order_in_a_gpt_layer",
+    "lessons_from_one_text",
+)
 
 # %% [markdown]
 # ### Bits per byte (4 min)

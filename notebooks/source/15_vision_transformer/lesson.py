@@ -629,13 +629,7 @@ model_map(wardrobe.trace(pictures.images[0], among=pictures), tour="15")
 PatchCutter()
 
 # %%
-exercises.quiz("tokens_of_a_picture")
-
-# %%
-exercises.quiz("convolution_as_patches")
-
-# %%
-exercises.quiz("what_the_class_token_holds")
+exercises.quiz("tokens_of_a_picture", "convolution_as_patches", "what_the_class_token_holds")
 
 # %% [markdown]
 # ### Find the bug (3 min)
@@ -744,10 +738,7 @@ exercises.quiz("five_hundred_leaves")
 # To discuss in pairs:
 
 # %%
-exercises.quiz("why_not_pixels")
-
-# %%
-exercises.quiz("which_assumptions")
+exercises.quiz("why_not_pixels", "which_assumptions")
 
 # %% [markdown]
 # ## Going deeper

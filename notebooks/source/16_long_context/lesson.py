@@ -654,19 +654,13 @@ notebook.tell(
 # About 35 minutes, easiest first.
 
 # %%
-exercises.quiz("what_grows_with_the_square")
-
-# %%
-exercises.quiz("state_shape")
-
-# %%
-exercises.quiz("what_tiling_saves")
-
-# %%
-exercises.quiz("order_of_linear_attention")
-
-# %%
-exercises.quiz("layers_for_a_window")
+exercises.quiz(
+    "what_grows_with_the_square",
+    "state_shape",
+    "what_tiling_saves",
+    "order_of_linear_attention",
+    "layers_for_a_window",
+)
 
 # %% tags=["hide-input"]
 exercises.heading("global_mask")

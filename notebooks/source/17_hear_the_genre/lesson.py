@@ -820,10 +820,7 @@ exercises.quiz("best_of_ten_epochs")
 # ### To talk about
 
 # %%
-exercises.quiz("other_leaks")
-
-# %%
-exercises.quiz("your_own_tokens")
+exercises.quiz("other_leaks", "your_own_tokens")
 
 # %% [markdown]
 # ### What to take away

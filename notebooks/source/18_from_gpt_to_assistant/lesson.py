@@ -602,10 +602,7 @@ print(helper.reply(f"{question} {page} {planted}"))
 # About 45 minutes, easiest first.
 
 # %%
-exercises.quiz("no_end_in_training")
-
-# %%
-exercises.quiz("how_many_targets")
+exercises.quiz("no_end_in_training", "how_many_targets")
 
 # %% tags=["hide-input"]
 exercises.heading("masked_targets")
@@ -624,13 +621,7 @@ exercises.check("masked_targets", masked_targets)
 # **Pencil (2 min).**
 
 # %%
-exercises.quiz("dpo_by_pencil")
-
-# %%
-exercises.quiz("stuck_at_log_two")
-
-# %%
-exercises.quiz("who_runs_the_tool")
+exercises.quiz("dpo_by_pencil", "stuck_at_log_two", "who_runs_the_tool")
 
 # %% [markdown]
 # This is the program that section 5 wrapped around the model:
@@ -729,10 +720,7 @@ notebook.tell(
 # **Pencil (2 min).**
 
 # %%
-exercises.quiz("votes_by_pencil")
-
-# %%
-exercises.quiz("when_voting_hurts")
+exercises.quiz("votes_by_pencil", "when_voting_hurts")
 
 # %% [markdown]
 # ### A second student
@@ -832,10 +820,7 @@ def drift(policy_logits, reference_logits, counted):
 exercises.check("drift", drift)
 
 # %%
-exercises.quiz("why_a_reference")
-
-# %%
-exercises.quiz("paid_by_length")
+exercises.quiz("why_a_reference", "paid_by_length")
 
 # %% [markdown]
 # To discuss in pairs:

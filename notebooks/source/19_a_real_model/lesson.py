@@ -750,10 +750,7 @@ print(f"writing one token:     {1000 * token:4.0f} ms, {1 / token:.0f} tokens pe
 # `helpers/pretrained/weights/smollm.md`.
 
 # %%
-exercises.quiz("what_sets_the_pace")
-
-# %%
-exercises.quiz("what_rms_norm_leaves_out")
+exercises.quiz("what_sets_the_pace", "what_rms_norm_leaves_out")
 
 # %% [markdown]
 # ## Going deeper

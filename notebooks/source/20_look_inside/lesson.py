@@ -1127,22 +1127,14 @@ assert abs(sum(with_8 - without_8 for with_8, without_8, _ in examples)) <= 6
 # eight by their score on random tokens, and that score doesn't say what else they do.
 
 # %%
-exercises.quiz("what_patching_showed")
-
-# %%
-exercises.quiz("why_as_many_others")
-
-# %%
-exercises.quiz("what_the_lens_missed")
-
-# %%
-exercises.quiz("zero_or_mean")
-
-# %%
-exercises.quiz("cells_that_can_differ")
-
-# %%
-exercises.quiz("what_qk_and_ov_say")
+exercises.quiz(
+    "what_patching_showed",
+    "why_as_many_others",
+    "what_the_lens_missed",
+    "zero_or_mean",
+    "cells_that_can_differ",
+    "what_qk_and_ov_say",
+)
 
 # %% [markdown]
 # ## Going deeper

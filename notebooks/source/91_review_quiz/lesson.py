@@ -22,241 +22,121 @@ from helpers import exercises
 # ## 01 Sequence to sequence
 
 # %%
-exercises.quiz("review_bottleneck")
-
-# %%
-exercises.quiz("review_path_convolution")
-
-# %%
-exercises.quiz("review_teacher_forcing")
+exercises.quiz("review_bottleneck", "review_path_convolution", "review_teacher_forcing")
 
 # %% [markdown]
 # ## 02 Bahdanau attention
 
 # %%
-exercises.quiz("review_bahdanau_inputs")
-
-# %%
-exercises.quiz("review_cost_of_cross")
-
-# %%
-exercises.quiz("review_alignment")
+exercises.quiz("review_bahdanau_inputs", "review_cost_of_cross", "review_alignment")
 
 # %% [markdown]
 # ## 03 Self-attention with vectors
 
 # %%
-exercises.quiz("review_diagonal")
-
-# %%
-exercises.quiz("review_what_is_mixed")
-
-# %%
-exercises.quiz("review_temperature")
+exercises.quiz("review_diagonal", "review_what_is_mixed", "review_temperature")
 
 # %% [markdown]
 # ## 04 Self-attention with matrices
 
 # %%
-exercises.quiz("review_root")
-
-# %%
-exercises.quiz("review_mask_place")
-
-# %%
-exercises.quiz("review_cheaper")
+exercises.quiz("review_root", "review_mask_place", "review_cheaper")
 
 # %% [markdown]
 # ## 05 Positional encoding
 
 # %%
-exercises.quiz("review_no_positions")
-
-# %%
-exercises.quiz("review_shift_rotation")
-
-# %%
-exercises.quiz("review_bert_positions")
+exercises.quiz("review_no_positions", "review_shift_rotation", "review_bert_positions")
 
 # %% [markdown]
 # ## 06 Multi-head attention
 
 # %%
-exercises.quiz("review_heads_parameters")
-
-# %%
-exercises.quiz("review_whole_vector")
-
-# %%
-exercises.quiz("review_explanation")
+exercises.quiz("review_heads_parameters", "review_whole_vector", "review_explanation")
 
 # %% [markdown]
 # ## 07 Encoder and decoder
 
 # %%
-exercises.quiz("review_post_norm")
-
-# %%
-exercises.quiz("review_memory")
-
-# %%
-exercises.quiz("review_norm_axis")
+exercises.quiz("review_post_norm", "review_memory", "review_norm_axis")
 
 # %% [markdown]
 # ## 08 Decoding
 
 # %%
-exercises.quiz("review_shift_and_mask")
-
-# %%
-exercises.quiz("review_cache")
-
-# %%
-exercises.quiz("review_length_penalty")
+exercises.quiz("review_shift_and_mask", "review_cache", "review_length_penalty")
 
 # %% [markdown]
 # ## 09 Loss and training
 
 # %%
-exercises.quiz("review_log_v")
-
-# %%
-exercises.quiz("review_padding_loss")
-
-# %%
-exercises.quiz("review_schedule")
+exercises.quiz("review_log_v", "review_padding_loss", "review_schedule")
 
 # %% [markdown]
 # ## 10 Build a Transformer
 
 # %%
-exercises.quiz("review_first_bug")
-
-# %%
-exercises.quiz("review_weights_fit")
-
-# %%
-exercises.quiz("review_classifier")
+exercises.quiz("review_first_bug", "review_weights_fit", "review_classifier")
 
 # %% [markdown]
 # ## 11 Tokenizers
 
 # %%
-exercises.quiz("review_next_merge")
-
-# %%
-exercises.quiz("review_masked_positions")
-
-# %%
-exercises.quiz("review_unknown_token")
+exercises.quiz("review_next_merge", "review_masked_positions", "review_unknown_token")
 
 # %% [markdown]
 # ## 12 BERT
 
 # %%
-exercises.quiz("review_masked_training")
-
-# %%
-exercises.quiz("review_lora_parameters")
-
-# %%
-exercises.quiz("review_frozen_or_tuned")
+exercises.quiz("review_masked_training", "review_lora_parameters", "review_frozen_or_tuned")
 
 # %% [markdown]
 # ## 13 Find it, then point at it
 
 # %%
-exercises.quiz("review_recall")
-
-# %%
-exercises.quiz("review_two_ends")
-
-# %%
-exercises.quiz("review_offsets")
+exercises.quiz("review_recall", "review_two_ends", "review_offsets")
 
 # %% [markdown]
 # ## 14 GPT
 
 # %%
-exercises.quiz("review_gpt_parts")
-
-# %%
-exercises.quiz("review_gpt_layer")
-
-# %%
-exercises.quiz("review_gpt_average")
+exercises.quiz("review_gpt_parts", "review_gpt_layer", "review_gpt_average")
 
 # %% [markdown]
 # ## 15 Vision Transformer
 
 # %%
-exercises.quiz("review_patches")
-
-# %%
-exercises.quiz("review_set_of_patches")
-
-# %%
-exercises.quiz("review_control")
+exercises.quiz("review_patches", "review_set_of_patches", "review_control")
 
 # %% [markdown]
 # ## 16 Long context
 
 # %%
-exercises.quiz("review_window_reach")
-
-# %%
-exercises.quiz("review_exact_or_not")
-
-# %%
-exercises.quiz("review_state_or_cache")
+exercises.quiz("review_window_reach", "review_exact_or_not", "review_state_or_cache")
 
 # %% [markdown]
 # ## 17 Hear the genre
 
 # %%
-exercises.quiz("review_windows_on_both_sides")
-
-# %%
-exercises.quiz("review_time_of_a_stroke")
-
-# %%
-exercises.quiz("review_balanced_half")
+exercises.quiz("review_windows_on_both_sides", "review_time_of_a_stroke", "review_balanced_half")
 
 # %% [markdown]
 # ## 18 From GPT to assistant
 
 # %%
-exercises.quiz("review_chat_memory")
-
-# %%
-exercises.quiz("review_masked_prompt")
-
-# %%
-exercises.quiz("review_dpo_reference")
+exercises.quiz("review_chat_memory", "review_masked_prompt", "review_dpo_reference")
 
 # %% [markdown]
 # ## 19 A real model
 
 # %%
-exercises.quiz("review_grouped_cache")
-
-# %%
-exercises.quiz("review_low_loss_wrong_part")
-
-# %%
-exercises.quiz("review_wrong_examples_help")
+exercises.quiz("review_grouped_cache", "review_low_loss_wrong_part", "review_wrong_examples_help")
 
 # %% [markdown]
 # ## 20 Look inside
 
 # %%
-exercises.quiz("review_head_off_control")
-
-# %%
-exercises.quiz("review_patch_place")
-
-# %%
-exercises.quiz("review_sink_moves")
+exercises.quiz("review_head_off_control", "review_patch_place", "review_sink_moves")
 
 # %% [markdown]
 # ## How far you are
