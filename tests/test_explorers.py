@@ -37,7 +37,7 @@ from helpers.widgets.softmax_scale import (
     scale_measurements,
 )
 from helpers.widgets.tokenizers_side_by_side import TokenizersSideBySide
-from helpers.widgets.ward_round import WARD, WardRound, chart, later
+from helpers.widgets.ward_round import LETTERS, WARD, WardRound, chart, later
 from notebooks import build
 
 CHANGES = {
@@ -430,11 +430,11 @@ def test_the_patterns_widget_counts_what_its_mask_holds(causal):
 
 def test_the_ward_round_shows_a_symptom_counts_looks_and_judges_each_guess():
     assert {name for name in ALL if chart(name)[1] is not None} == {
-        one["name"] for one in WARD.values()
+        WARD[letter]["name"] for letter in LETTERS
     }
     widget, orders = WardRound(), set()
-    for letter, one in WARD.items():
-        name, why = one["name"], one["why"]
+    for letter in LETTERS:
+        name, why = WARD[letter]["name"], WARD[letter]["why"]
         widget.patient = letter
         first, modules = widget.numbers["first"], widget.numbers["modules"]
         # Every patient opens with what the whole model does wrong, which is no look.
@@ -442,19 +442,27 @@ def test_the_ward_round_shows_a_symptom_counts_looks_and_judges_each_guess():
         assert widget.numbers["odd"].any()
         assert ALL[name].complaint in widget.describe()
         assert sum(sheet.width + 16 for sheet in widget.draw()) <= 822  # in a row of 570 pixels
-        faults = [one["guess"] for one in clicks(widget) if "guess" in one]
-        orders.add(tuple(faults))
-        others = [one for one in faults if one != letter]
-        for number, widget.guess in enumerate(others, 1):
-            shown = widget.describe()
-            assert "With “{fault}”, {would} Here, ".format(**WARD[widget.guess]) in shown
-            assert (f">{number} guess" in widget.svg, "✓" in widget.svg, why in shown) == (1, 0, 0)
-        assert "It begins at" not in widget.describe()
-        for widget.module in (0, first - 1, first, 0):
+        others = list(WARD[letter]["here"])
+        for number, guess in enumerate(others, 1):
+            assert {"guess": guess} not in clicks(widget)  # each look pays for one
+            widget.module = len(modules) - 1 - number  # the free look is above these
             assert max(map(len, widget.tell()[1:])) < 57  # one line each: the list stays there
+            faults = [one["guess"] for one in clicks(widget) if "guess" in one]
+            widget.guess = guess
+            shown, at = widget.describe(), WARD[guess].get("at")
+            paths = [path for path, *_ in modules]
+            seen = at not in paths or paths.index(at) >= widget.module
+            said = "Here, " if seen else "Look there."  # what rules it out is looked up
+            assert "With “{fault}”, {would} ".format(**WARD[guess]) + said in shown
+            assert (f">{number} guess" in widget.svg, "✓" in widget.svg, why in shown) == (1, 0, 0)
+            assert "Each guess needs a look." in shown
+        orders.add(tuple(faults))
+        for widget.module in (0, first - 1, first, 0):
+            pass
         assert "It begins at" in widget.tell()[2]  # wherever one looks then: it was found
         widget.guess = letter
-        said = f"Found with {len({0, first - 1, first})} looks, 6 guesses."
+        looks = len({0, first - 1, first} | {len(modules) - 1 - n for n in range(1, number + 1)})
+        said = f"Found with {looks} looks, {number + 1} guesses."
         assert widget.tell()[2] == said
         assert f"Yes. {why}" in widget.describe()
         assert all(words in widget.svg for words in (">mended<", ">before<", "✓"))
@@ -466,7 +474,7 @@ def test_the_ward_round_shows_a_symptom_counts_looks_and_judges_each_guess():
         for path, moved, may in modules:  # words as `tell` has them
             assert may.all() or not may.triu(1).any(), path
             assert may.all() or not ((moved != may) & moved).tril().any(), path
-    assert len(orders) == len(WARD)
+    assert len(orders) == len(LETTERS)
     told = [label for label, _ in widget._shown["controls"][0]["options"]]
     assert all(label.endswith("” ✓") for label in told)
     widget.patient = "A"  # who was found stays found, until all starts again
@@ -482,7 +490,8 @@ def test_the_ward_round_shows_a_symptom_counts_looks_and_judges_each_guess():
 
 def test_what_a_wrong_guess_would_show_and_what_rules_it_out_is_measured():
     layer = "layers.0.self_attention"
-    for letter, one in WARD.items():
+    for letter in LETTERS:
+        one = WARD[letter]
         modules, _, side = chart(one["name"])
         grids = {path: cells for path, *cells in modules}
         moved, may = grids.get(layer, grids[""])
@@ -492,17 +501,20 @@ def test_what_a_wrong_guess_would_show_and_what_rules_it_out_is_measured():
         report = examine(model, **options)
         assert report.findings[0].name == ALL[one["name"]].finding
         source = report.dependence.get("source", {"": moved})[""] > 1e-5
+        first = "all " * moved[0].all() + str(moved[0].sum().item())
         fits = f"get {weight:.0%}." if full else f"{(~moved).sum()} of its 121 cells are empty"
         here = {"A": fits, "F": fits, "C": f"{early} of its outputs change too early",
                 "D": f"{missed} outputs ignore a word" if missed else "no output ignores a word",
                 "E": "every word changes every output" if full else "a single one, turned round",
-                "B": f"source words change all {source.all(1).sum()} outputs"}  # fmt: skip
+                "B": f"source words change all {source.all(1).sum()} outputs",
+                "G": f"its first output changes with {first}"}  # fmt: skip
         if side == "source":
-            here = dict.fromkeys(here, "target words change what they should, and source words")
+            same = "target words change what they should, and source words"
+            here = dict.fromkeys("ACDEF", same) | {"H": "every source word changes it"}
+            assert grids["encoder"][0].all()
         elif not early:
-            here |= dict.fromkeys("ADEF", "layer 1’s self-attention is right")
-        if options["kind"] == "decoder":
-            here["B"] = "there is no source: this model is a decoder alone"
+            here |= dict.fromkeys("ADEFG", "layer 1’s self-attention is right")
+        assert options["kind"] != "decoder" or not {"B", "H"} & set(one["here"])  # has no source
         assert all(here[guess] in told for guess, told in one["here"].items())
         assert (full, weight > 0) == (letter in "AF", letter in "AD")
         assert letter != "D" or moved.equal(may.T)

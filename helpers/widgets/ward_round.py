@@ -23,6 +23,7 @@ from helpers.widgets.svg import PALE, Sheet
 SHOWN = ("embedding", "self_attention", "cross_attention", "encoder", "output")
 # Those whose fault moves what it mustn't.
 WARD = table_beside(__file__)
+LETTERS = [letter for letter in WARD if "name" in WARD[letter]]  # the rest only sound likely
 LAST = 20  # no patient has more modules: each opens on its last, the whole model
 MOVED = 1e-5  # relative to the largest output
 ROW, LIST, MAPS, FAULTS = 34, 226, 312, 236  # pixels: a row's height; widths side by side at 592
@@ -95,11 +96,13 @@ def _difference(name):
 class WardRound(Explorer):
     """What is broken? Look at the parts of an ill Transformer, and name the fault.
 
-    State: `patient`, a letter of `WARD`; `module`, numbered from the input; `guess`, the patient
-    whose fault it's said to be.
+    Each look pays for one guess.
+
+    State: `patient`, one of `LETTERS`; `module`, numbered from the input; `guess`, a letter of
+    `WARD`, whose fault it's said to be.
     """
 
-    patient = traitlets.Enum(tuple(WARD), "A").tag(state=True)
+    patient = traitlets.Enum(LETTERS, "A").tag(state=True)
     module = traitlets.Int(LAST, min=0, max=LAST).tag(state=True)
     guess = traitlets.Enum(("", *WARD), "").tag(state=True)
 
@@ -109,7 +112,7 @@ class WardRound(Explorer):
         self.button("Start again", self.reset)
 
     def forget(self):
-        self._notes = {letter: (set(), []) for letter in WARD}  # views and guesses
+        self._notes = {letter: (set(), []) for letter in LETTERS}  # views and guesses
 
     def _open(self, _):
         found = self.patient in self._notes[self.patient][1]
@@ -124,14 +127,14 @@ class WardRound(Explorer):
         if self.patient not in guesses:
             looks |= {self.module} - {len(modules) - 1}
             guesses += [self.guess] * (self.guess not in ("", *guesses))
-        ticks = {letter: " ✓" * (letter in self._notes[letter][1]) for letter in WARD}
+        ticks = {letter: " ✓" * (letter in self._notes[letter][1]) for letter in LETTERS}
         patients = [(f"{one}: “{WARD[one]['noticed']}”{tick}", one) for one, tick in ticks.items()]
         self.choice("patient", "Patient", patients)
         seen, said = len(looks), len(guesses)
         counted = f"{seen} look{'s' * (seen != 1)}", f"{said} guess{'es' * (said != 1)}"
         return {"modules": modules, "path": path, "moved": moved, "may": may, "odd": moved != may,
                 "first": first, "side": side, "counted": counted,
-                "traced": {first - 1, first} <= looks,
+                "traced": {first - 1, first} <= looks, "paid": seen > said,
                 "found": self.guess == self.patient}  # fmt: skip
 
     def describe(self):
@@ -150,6 +153,8 @@ class WardRound(Explorer):
         asked = "Is the part above it right? Then the fault begins here."
         if found:
             asked = f"Found with {', '.join(self.numbers['counted'])}."
+        elif self._notes[self.patient][1] and not self.numbers["paid"]:
+            asked = "Each guess needs a look. Look at another part."
         elif self.numbers["traced"]:
             asked = f"It begins at {_plain(modules[first][0])}. Name the fault."
         elif not told:
@@ -160,13 +165,16 @@ class WardRound(Explorer):
         return f"“{ALL[WARD[self.patient]['name']].complaint}”", said[0].upper() + said[1:], asked
 
     def _judged(self):
-        """Say why a guess is right, or what rules it out; nothing without one."""
+        """Say why a guess is right, or what rules it out, if that was looked at, or where to."""
         if not self.guess:
             return ()
         guess = WARD[self.guess]
         if self.numbers["found"]:
             return "Yes.", guess["why"]
-        here = WARD[self.patient]["here"][self.guess]
+        here, looks = WARD[self.patient]["here"][self.guess], self._notes[self.patient][0]
+        paths = [path for path, *_ in self.numbers["modules"]]
+        if guess.get("at") in paths and paths.index(guess["at"]) not in looks:
+            here = "Look there."
         return f"No. With “{guess['fault']}”,", guess["would"], here
 
     def draw(self):
@@ -192,18 +200,22 @@ class WardRound(Explorer):
     def _draw_faults(self):
         """Draw the faults, in another order for each patient, and the verdict at the guess."""
         found, verdict = self.numbers["found"], wrap(" ".join(self._judged()), 25)
-        sheet = Sheet(FAULTS, 30 + ROW * len(WARD) + PITCH * len(verdict), 24 / ROW)
+        guesses, faults = self._notes[self.patient][1], [self.patient, *WARD[self.patient]["here"]]
+        open_ = self.numbers["paid"] and not found
+        sheet = Sheet(FAULTS, 30 + ROW * len(faults) + PITCH * len(verdict), 24 / ROW)
         sheet.text(0, 16, "Which fault?", bold=True)
-        sheet.text(FAULTS, 16, self.numbers["counted"][1], GREY, anchor="end")
-        order = random.Random(f"ward {self.patient}").sample(list(WARD), len(WARD))
+        counted = self.numbers["counted"][1] if guesses or open_ else "look first"
+        sheet.text(FAULTS, 16, counted, GREY, anchor="end")
+        order = random.Random(f"ward {self.patient}").sample(faults, len(faults))
         y = 27.5
         for letter in order:
             chosen, fault = letter == self.guess, WARD[letter]["fault"]
-            tried = (" ✓" if found and chosen else " ✗") * (letter in self._notes[self.patient][1])
+            tried = (" ✓" if found and chosen else " ✗") * (letter in guesses)
             fill = (GREEN if found else BLUE) if chosen else PALE
             sheet.rect(0, y, FAULTS, ROW - 3, fill, round=4)
-            sheet.text(8, y + 21, fault + tried, "white" if chosen else INK)
-            if not found:
+            ink = "white" if chosen else INK if open_ or found else GREY
+            sheet.text(8, y + 21, fault + tried, ink)
+            if open_ or letter in guesses and not found:
                 sheet.target(0, y - 1.5, FAULTS, ROW, f"The fault: {fault}", guess=letter)
             y += ROW
             for line in verdict if chosen else ():

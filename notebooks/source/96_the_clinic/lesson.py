@@ -148,8 +148,8 @@ with torch.no_grad():
 # row stands for an output position, and each column for the word that was changed. Orange marks what a
 # healthy model would do differently: in a decoder, a word is allowed to move only its own position and later ones. Four of this page's
 # twelve patients give themselves away like this, and two newcomers, whose faults lie elsewhere, wait beside them. Each
-# patient opens with a symptom. Look at other modules until you know where the trouble begins, then name the fault. The fewer looks
-# and guesses, the better. In the other eight patients, only the right positions move.
+# patient opens with a symptom. Look at other modules until you know where the trouble begins, then name the fault. Each look pays
+# for one guess, and the fewer of both you need, the better. In the other eight patients, only the right positions move.
 
 # %%
 WardRound()
