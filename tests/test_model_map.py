@@ -12,7 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from ipywidgets import embed
 from nodes import MODULE, answered, needs_node
 
-from helpers.data.clothes import CLASSES, Pictures, clothes
+from helpers.data.clothes import CLASSES, Pictures, as_input, clothes
 from helpers.models.bert import BertConfig, BertEncoder
 from helpers.pretrained.storyteller import load_storyteller
 from helpers.pretrained.toy_models import load_toy
@@ -532,7 +532,7 @@ def test_every_tour_is_filled_in_and_leads_to_places_that_exist(trace, tour):
     assert len(view._tour) == len(wanted)
     follow_tour(view)
     known = {"text", "place", "follow", "written", "beat", "parts", "habit", "answer", "losses"}
-    assert set().union(*view._tour) <= {*known, "back", "pushes", "plays"}
+    assert set().union(*view._tour) <= {*known, "back", "pushes", "plays", "leaves"}
 
 
 def test_the_tour_speaks_of_this_trace(trace):
@@ -703,6 +703,29 @@ def test_another_picture_is_read_and_each_is_labelled_honestly():
     assert view.trace.guesses[-1][0].token == view.trace.candidates[0][0].token == "sandal"
     view.sentence = "2"
     assert "from 0 to 1" in view._refused
+
+
+def test_a_patch_left_out_is_read_by_no_token():
+    images, labels = clothes("test", 24)
+    view = model_map(load_wardrobe().trace(images[9], Pictures(images[[9, 23]], labels[[9, 23]])))
+    whole, network, out = view.trace, view.trace.network, [17, 23]
+    view.left_out = [23, 17, 23]
+    assert view.left_out == out
+    with torch.no_grad():  # as the lesson does it: of 49 patches the model gets 47
+        x = network.embed(as_input(images[9:10]))[:, [i for i in range(50) if i not in out]]
+        for layer in network.layers:
+            x = layer(x)
+        shares = network.head(network.norm(x[0, 0])).softmax(-1).sort(descending=True).values
+    found = [one.probability for one in view.trace.candidates[0]]
+    assert numpy.allclose(found, shares, atol=1e-6)
+    assert view.trace.right == whole.right
+    assert view._inside["entire"]["guesses"][-1][1] == round(whole.guesses[-1][0].probability, 5)
+    for wrong in (0, 50):
+        with pytest.raises(ValueError, match="can't be left out"):
+            view.left_out = [wrong]
+    view.sentence = "1"
+    assert view.left_out == []
+    assert "entire" not in view._inside
 
 
 # ---- the recurrent pair of lesson 02 ---------------------------------------------------------

@@ -348,7 +348,7 @@ def trace_encoder(model, ids, tokens, name):
     return Trace(name, False, stack, network=model)
 
 
-def trace_vision(model, images, tokens, name, picture, classes):
+def trace_vision(model, images, tokens, name, picture, classes, left_out=()):
     """Run a Vision Transformer on one picture and keep what it computes on the way.
 
     Parameters
@@ -363,13 +363,19 @@ def trace_vision(model, images, tokens, name, picture, classes):
         The same picture as it is shown.
     classes : sequence of str
         What the model tells apart.
+    left_out : sequence of int, default=()
+        Tokens that no other token is allowed to attend to, as if the model hadn't read them.
 
     Returns
     -------
     trace : Trace
         With an encoder; its candidates are the classes.
     """
-    with inference(model), _recorded(model.layers, "self-attention") as kept:
+    allowed = torch.ones(len(tokens), dtype=torch.bool)
+    allowed[list(left_out)] = False
+    with inference(model), _recorded(model.layers, "self-attention") as kept, ExitStack() as hooks:
+        for layer in model.layers if left_out else ():
+            hooks.enter_context(layer.register_forward_pre_hook(lambda _, args: (*args, allowed)))
         logits = model(images).cpu()
         stack = _stack(tokens, model.positions(len(tokens))[None], kept, model.norm)
         early = [model.head(model.norm(layer[-1].after[0, :1])).cpu() for layer in kept]

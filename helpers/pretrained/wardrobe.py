@@ -72,17 +72,19 @@ class Wardrobe:
         """
         return self.model.attention_maps(as_input(_checked(images)))
 
-    def trace(self, image, among=None):
+    def trace(self, image, among=None, left_out=()):
         """Read one picture, uint8 (28, 28), and keep every number on its way for ``model_map``.
 
-        Between the pictures of `among`, images with their labels, the map lets one choose.
+        Between the pictures of `among`, images with their labels, the map lets one choose. The
+        patches `left_out`, counted row by row from 1, aren't read.
         """
         image = torch.as_tensor(image)
         images = _checked(image[None])
         grid = range(1, self.model.config.grid + 1)
         tokens = ["[CLS]", *(f"{row},{column}" for row in grid for column in grid)]
         name = "a ViT for clothes"
-        trace = trace_vision(self.model, as_input(images), tokens, name, image, CLASSES)
+        about = (tokens, name, image, CLASSES, left_out)
+        trace = trace_vision(self.model, as_input(images), *about)
         if smoothing := self.card.get("settings", {}).get("label_smoothing", 0):
             goal = 1 - smoothing * (1 - 1 / len(CLASSES))
             trace = replace(trace, aim=f"Training aimed at {goal:.0%}, not 100% (label smoothing).")
@@ -95,10 +97,10 @@ class Wardrobe:
         again = partial(self._trace_another, among)
         return replace(trace, choices=choices, text=str(read), again=again)
 
-    def _trace_another(self, among, place):
+    def _trace_another(self, among, place, left_out=()):
         if place not in map(str, range(len(among.images))):
             raise ValueError(f"choose a picture from 0 to {len(among.images) - 1}; got {place!r}.")
-        return self.trace(among.images[int(place)], among)
+        return self.trace(among.images[int(place)], among, left_out)
 
     def save(self, path=PATH):
         """Write weights (16-bit) and card into the file `path`, and its checksum beside it."""

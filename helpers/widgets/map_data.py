@@ -197,6 +197,13 @@ def _guess(found, right):
     return [found[0].token, round(next(x.probability for x in found if x.token == right), 5)]
 
 
+def read_whole(trace) -> dict:
+    """Describe what a ViT said in a `trace`, and where its class token looked in the last layer."""
+    weights = trace.encoder.layers[-1][0].heads.weights.mean(0)[0]
+    guesses = [_guess(found, trace.right) for found in trace.guesses]
+    return {"guesses": guesses, "weights": [round(one, 4) for one in weights.tolist()]}
+
+
 def _candidates(trace, tokens):
     """Describe what may follow each of the tokens; without them, the names of classes."""
     rows = []

@@ -16,8 +16,8 @@ _OF_TWO_STACKS = {
 }  # fmt: skip
 _WITHOUT_DECODER = {"masked", "loop", "logits", *_OF_TWO_STACKS}
 WITHOUT = {
-    "": {"output", *_WITHOUT_DECODER},
-    "GPT": {"self-attention", *_OF_TWO_STACKS},
+    "": {"output", "leave", *_WITHOUT_DECODER},
+    "GPT": {"self-attention", "leave", *_OF_TWO_STACKS},
     "ViT": _WITHOUT_DECODER - {"memory"},
 }
 

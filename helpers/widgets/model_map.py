@@ -17,7 +17,7 @@ from helpers.widgets import attention_picture, modules
 from helpers.widgets.alive import alive_html
 from helpers.widgets.attention_maps import Map
 from helpers.widgets.fallback import StaticFallback
-from helpers.widgets.map_data import pack_recurrent, pack_trace, problem_with
+from helpers.widgets.map_data import pack_recurrent, pack_trace, problem_with, read_whole
 from helpers.widgets.map_inside import TEMPERATURES, asked, pack_insides
 from helpers.widgets.map_picture import as_html
 from helpers.widgets.map_places import is_head, is_place, is_token, parts_of
@@ -53,6 +53,8 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         Target positions at which another token was written, each with that token's rank among the
         candidates there. From each of them the model goes on by itself. In a recurrent pair: steps
         that look at one source position only, each with that position.
+    left_out : list of int
+        Patches of a picture, counted row by row from 1, that a ViT reads it without.
     """
 
     _esm = modules.module("map_view.js")
@@ -70,6 +72,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
     reference = traitlets.Unicode("").tag(sync=True)
     chosen = traitlets.List().tag(sync=True)
     off = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    left_out = traitlets.List(traitlets.Int()).tag(sync=True)
     temperature = traitlets.Float(1.0, min=TEMPERATURES[0], max=TEMPERATURES[-1]).tag(sync=True)
     _refused = traitlets.Unicode("").tag(sync=True)
     _asks = traitlets.Bool(False).tag(sync=True)
@@ -134,7 +137,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
                 self._first, self.chosen, self.reference = trace, [], ""
                 if not self._heat:  # whoever draws keeps the heat at which it drew
                     self.temperature = 1.0
-            self.off = []
+            self.off, self.left_out = [], []
             self._show(trace)
             self.written = _start(trace, self.here)
 
@@ -152,9 +155,9 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
                 with self.hold_sync():
                     self._asked, self._asked_data = described, data
 
-    @traitlets.observe("chosen", "off")
+    @traitlets.observe("chosen", "off", "left_out")
     def _write_another(self, change):
-        """Let the model write without the heads that are off, and go on from the chosen tokens.
+        """Let the model answer without what is off or left out, and go on from the chosen tokens.
 
         If that can't be drawn, it says why.
         """
@@ -164,6 +167,8 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         path = [self._first]
         if self.recurrent:
             path.append(self._first.again(self.sentence, dict(self.chosen)))
+        if self.left_out:
+            path = [self._first.again(self._first.text, self.left_out)]
         with self._silent():
             if self.off:
                 path = [self._first.again(_text_of(self._first))]
@@ -215,6 +220,18 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
             last = row
         return proposal.value
 
+    @traitlets.validate("left_out")
+    def _valid_patches(self, proposal):
+        """Demand patches of one of the pictures that can be read again."""
+        known = self._trace.get("reads", -1) >= 0 and range(1, len(self.trace.encoder.tokens))
+        for patch in proposal.value:
+            if not known or patch not in known:
+                raise ValueError(
+                    f"patch {patch} can't be left out. Patches are counted from 1, in a map of one "
+                    f"of several pictures."
+                )
+        return sorted(set(proposal.value))
+
     def _show(self, trace):
         with self.hold_sync():
             self.trace, self._tour = trace, tour_of(trace, self._of_tour, self.off)
@@ -229,6 +246,8 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
             if self.off:  # beside what the whole model wrote, each token with its probability
                 shares = [best.probability for best, *_ in self._first.candidates]
                 inside["whole"] = list(zip(readable(self._first.written), shares, strict=True))
+            if self.left_out:
+                inside["entire"] = read_whole(self._first)
             self._inside = inside
             self._trace, self._data = pack_trace(trace)
 
@@ -307,9 +326,9 @@ def model_map(trace, here="", tour="all", **state):
     norms and neurons, a head's projections, the next token's logits at any temperature, and why a
     score is what it is, and not another key's. Escape goes back. A click on a token follows it
     through the model. *Play* lets the data flow, step by step. While the kernel runs, translators
-    and GPTs have a field for another text, and a ViT other pictures to press; another next token
-    can be chosen, a translator's heads compared and switched off, and a recurrent decoder made to
-    look at one state alone.
+    and GPTs have a field for another text, and a ViT other pictures to press and patches to leave
+    out; another next token can be chosen, a translator's heads compared and switched off, and a
+    recurrent decoder made to look at one state alone.
 
     How a lesson uses it::
 

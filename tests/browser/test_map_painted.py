@@ -810,6 +810,31 @@ def test_a_vits_head_shows_its_weights_on_the_picture(offline, width):
 # ---- in JupyterLab ---------------------------------------------------------------------------
 
 
+def test_in_jupyterlab_a_patch_is_left_out_and_put_back(open_notebook):
+    read = """
+from helpers.data.clothes import Pictures, clothes
+from helpers.pretrained.wardrobe import load_wardrobe
+from helpers.widgets.model_map import model_map
+image, label = (each[:1] for each in clothes("test", 1))
+model_map(load_wardrobe().trace(image[0], Pictures(image, label)), tour="15", stop=6)
+"""
+    page = open_notebook([read], size=(390, 844))
+    words = page.locator(".mm-words")
+    page.get_by_role("button", name="Next").click()  # to the step that asks for it
+    page.get_by_role("button", name="Patch 4,2 in the picture").click()
+    expect(words).to_contain_text("had 20% of the class token’s weight in the last layer (the most")
+    expect(words).to_contain_text("Without it, “ankle boot” goes from 89% to 83%.")
+    page.get_by_role("button", name="Bluest").click()
+    expect(words).to_contain_text("These 2 patches")
+    width = "document.querySelector('.mm').clientWidth - document.querySelector('.mm').scrollWidth"
+    assert page.evaluate(width) >= 0
+    page.get_by_role("button", name="All back").click()
+    expect(words).to_have_text("All patches are read again.")
+    page.get_by_role("button", name="Follow", exact=True).click()
+    page.get_by_role("button", name="Patch 4,2 in the picture").click()
+    expect(words).to_contain_text("Blue on the picture shows where “4,2”")
+
+
 def test_in_jupyterlab_the_map_takes_another_sentence(open_notebook):
     page = open_notebook([IN_LAB], size=(1280, 900))
     field = page.get_by_label("Your own French sentence")

@@ -1,6 +1,7 @@
 // The map, its bars: where one is and how deep above the picture; playing and the tour below it.
 
 import { lossesOf } from "./map_answer.js";
+import { leavingOf } from "./map_leave.js";
 import { lowered, make } from "./page.js";
 import { clearestHead } from "./map_purpose.js";
 import { percent } from "./map_scene.js";
@@ -39,7 +40,9 @@ export class Bars {
     this.refer.append(this.attempt);
     this.without = withoutOf(view);
     const { turn } = this.without;
-    this.head = make("div", { class: "mm-head" }, this.trail, this.ask, turn, this.yours, this.badge, this.depths);
+    this.leave = leavingOf(view);
+    const own = [this.ask, this.leave.leaving, turn, this.yours, this.badge];
+    this.head = make("div", { class: "mm-head" }, this.trail, ...own, this.depths);
 
     this.heat = make("input", { type: "range", min: 0.1, max: 2, step: 0.1, "aria-label": "Temperature" });
     this.heat.addEventListener("input", () => view.set({ temperature: Number(this.heat.value) }));
@@ -99,6 +102,7 @@ export class Bars {
     this.showPlayer();
     this.showTour();
     this.showWords();
+    this.leave.show();
     const { model } = this.view;
     const here = model.get("here");
     const yours = model.get("yours").map(named);
@@ -113,7 +117,10 @@ export class Bars {
     const heat = model.get("temperature");
     if (this.view.trace.drawnAt) this.ask.lastChild.textContent = heat === 1 ? "Go on" : `Go on at ${heat.toFixed(1)}`;
     // No room for “The model” beside it.
-    classList.toggle("mm-asking", !this.view.place && (!this.ask.hidden || (here && classList.contains("mm-narrow"))));
+    classList.toggle(
+      "mm-asking",
+      !this.view.place && (!this.ask.hidden || this.view.leaves || (here && classList.contains("mm-narrow"))),
+    );
     classList.toggle("mm-badged", Boolean(here) && !this.ask.hidden);
     if (this.asked !== model.get("sentence")) {
       this.input.value = this.asked = model.get("sentence");

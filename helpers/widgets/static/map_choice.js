@@ -3,6 +3,7 @@
 
 import { lossesOf } from "./map_answer.js";
 import { ENGLISH, looksEnglish } from "./map_language.js";
+import { missed } from "./map_leave.js";
 import { number, percent } from "./map_scene.js";
 import { sentenceOf } from "./map_trace.js";
 import { compared } from "./map_without.js";
@@ -60,10 +61,17 @@ export const choosing = {
     if (!off.delete(place)) off.add(place);
     this.rewrite({ off: [...off] });
   },
+  // A patch is left out of the picture, or back in it.
+  leave(patch) {
+    const out = new Set(this.model.get("left_out"));
+    if (!out.delete(patch)) out.add(patch);
+    this.rewrite({ left_out: [...out] });
+  },
   rewrite(changes) {
     this.pause();
     this.choosing = true;
-    this.hear(changes.off ? "The model translates it again …" : "The model goes on from there …");
+    const again = changes.off ? "The model translates it again …" : "The model goes on from there …";
+    this.hear(changes.left_out ? "The model is reading the picture …" : again);
     this.set({ ...changes, beat: -1 });
   },
   // Another reference: its tokens are scored, and read, whatever the model would write.
@@ -97,6 +105,7 @@ export const choosing = {
     this.choosing = false;
     if (this.scores) return this.bring(this.hear(this.costs()));
     if (this.trace.recurrent) return this.hear("");
+    if (this.trace.image) return this.hear(this.trace.entire ? missed(this.trace) : "All patches are read again.");
     const { written, chosen, given, whole, drawnAt } = this.trace;
     // What changed stands in the words' place.
     if (whole && !chosen.length) return this.say(compared(this.trace).pop(), this.hear(""));

@@ -36,8 +36,8 @@ export function readInsides(trace, inside, view) {
       }),
     );
   }
-  const { splits, chooses, whole, sums, vocabulary, temperatures, turns } = inside;
-  Object.assign(trace, { opens: true, splits, chooses, whole, sums, vocabulary, temperatures, turns });
+  const { encoder, decoder, ...more } = inside;
+  Object.assign(trace, { opens: true, ...more });
 }
 
 // A head's projection of one row, which Python sends once its place is open: the row, the matrix,

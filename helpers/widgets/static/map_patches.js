@@ -7,7 +7,7 @@ import { fitting, textWidth } from "./text.js";
 
 // The picture with its seams, beside the rows or, on a phone, above them; where it lies is left in the
 // scene. Below or beside it are the others that can be read.
-export function picture(scene, { choices, reads, opened }, stack, top, { side, narrow, listed }) {
+export function picture(scene, { choices, reads, opened, leaves }, stack, top, { side, narrow, listed }) {
   const { image, layers } = stack;
   const { along } = image;
   scene.picture = [0, top, side];
@@ -51,7 +51,9 @@ export function picture(scene, { choices, reads, opened }, stack, top, { side, n
   };
   scene.part("embeddings", 0, top, side, side);
   const follow = (row) => ({ follow: `${stack.name}:${row}` });
-  patchButtons(scene, scene.picture, stack, "in the picture", follow, "click to follow it");
+  const leave = (row) => ({ leave: row });
+  const does = leaves ? [leave, "click to leave it out or put it back"] : [follow, "click to follow it"];
+  patchButtons(scene, scene.picture, stack, "in the picture", ...does);
 }
 
 // Where a row's patch lies in the picture.
@@ -85,7 +87,7 @@ export function patchButtons(scene, place, { image, tokens }, where, act, tip) {
 
 // The picture, pale enough for blue to be seen on black too, and over it how much a row takes from
 // each patch. The row's own patch is framed, and so is a key's.
-export function heat(p, [x, y, side], { image, n }, weights, row, key = 0) {
+export function heat(p, [x, y, side], { image, n, left }, weights, row, key = 0) {
   const { context, theme } = p;
   const cell = side / image.along;
   p.grey(image, 0, 0, image.cols, image.rows, x, y, side, side);
@@ -100,6 +102,15 @@ export function heat(p, [x, y, side], { image, n }, weights, row, key = 0) {
   });
   context.globalAlpha = 1;
   if (cell > 10) p.seams(image.along, image.along, x, y, cell);
+  for (const patch of left) {
+    const [a, b, w] = at(patch);
+    p.box(a, b, w, w, { fill: theme.masked, radius: 0 });
+    for (const [from, to] of [
+      [b, b + w],
+      [b + w, b],
+    ])
+      p.straight(a, from, a + w, to, { color: theme.key, width: w / 14 });
+  }
   p.box(x - 0.5, y - 0.5, side + 1, side + 1, { edge: theme.edge, radius: 1 });
   if (key) p.frame(...at(key), theme.key, 3);
   if (row) p.frame(...at(row), theme.ink, cell > 10 ? 3 : 2);
@@ -107,27 +118,28 @@ export function heat(p, [x, y, side], { image, n }, weights, row, key = 0) {
 
 // What the answer would be after each layer, and below it a line: how likely the picture's label is there,
 // or the final answer. On a phone a list. Against the label, if there is one, each is right or wrong.
-export function verdicts(scene, { guesses, choices, reads, right }, { blocks, layers }, m) {
+export function verdicts(scene, { guesses, choices, reads, right, entire, candidates }, { blocks, layers }, m) {
   const { is } = choices[reads] || {};
   const marked = (token) => (is ? `${token === is ? "✓" : "✗"} ${token}` : token);
   const [, { x, top }] = blocks;
-  const fits = (size) => guesses.every(([token]) => 1.12 * textWidth(marked(token), size) < m.module - 9);
+  // On one line, or its last word on a second; as large as there is room for the longest of all classes.
+  const wide = (words, size) => 1.12 * textWidth(words, size);
+  const broken = (token, size) =>
+    wide(marked(token), size) < m.module - 9 ? [marked(token)] : marked(token).split(/ (?=\S+$)/);
+  const fits = (size) =>
+    candidates[0].every(([token]) => broken(token, size).every((line) => wide(line, size) < m.module - 3));
   const size = [20, 17, 16, 15, 14, 13].find(fits) || 12;
-  // On one line, or the mark with the first word, or the mark alone.
-  const lines = guesses.map(([token]) => {
-    const all = marked(token).split(" ");
-    const n = [all.length, 2, 1].find((n) => 1.12 * textWidth(all.slice(0, n).join(" "), size) < m.module - 3) || 1;
-    return fits(size) ? [marked(token)] : [all.slice(0, n).join(" "), ...all.slice(n)];
-  });
-  const [base, first] = [top - 42, fits(size) ? 15 : 12];
-  const high = base - first - 5 - 12 * Math.max(...lines.map((each) => each.length));
+  const lines = guesses.map(([token]) => broken(token, size));
+  const [base, first] = [top - 42, 12];
+  const high = base - first - 5 - size * Math.max(...lines.map((each) => each.length));
   const points = guesses.map(([, share], i) => [layers[i].out + 3, base - high * share]);
   const list = m.side + 54;
   const [from, y, align] = m.narrow ? [8, list - 37, "left"] : [x - 14, first, "right"];
   const room = m.narrow ? scene.width - 16 : from;
   scene.label(fitting(["The answer after each layer", "After each layer"], room, 14), from, y, { size: 14, align });
   const key = `${m.narrow ? "bar" : "line"}: probability of “${right}”`;
-  const said = is ? ["✓ right, ✗ wrong", key] : [key];
+  const whole = entire && `${m.narrow ? "tick" : "○"}: all patches`;
+  const said = [is && !(entire && m.narrow) && "✓ right, ✗ wrong", key, whole].filter(Boolean);
   const below = m.narrow ? [said.join("; ")] : said;
   below.forEach((line, i) =>
     scene.note(fitting([line, line.replace("probability", "p")], room), from, y + 18 + 16 * i, align),
@@ -149,13 +161,16 @@ export function verdicts(scene, { guesses, choices, reads, right }, { blocks, la
         p.text(marked(token), 56, y, { ...style, size: 14, align: "left", most: 102 });
         p.box(162, y - 4, bar, 8, { fill: p.theme.masked, radius: 4 });
         p.box(162, y - 4, bar * share, 8, { fill: tint("muted"), radius: 4 });
+        if (entire) p.box(161 + bar * entire.guesses[i][1], y - 7, 2, 14, { fill: tint("key") });
         p.text(brief(share), scene.width - 10, y, { size: 13, align: "right" });
         return p.text(`→ ${marked(token)}`, x + 56, row[1] - 12, { ...style, size: 12, align: "left" });
       }
       const [[from, start], [to, y]] = [points[i - 1] || points[i], points[i]];
       if (i) p.straight(from, start, to, y, { color: tint("muted"), width: 3 });
       p.box(to - 4, y - 4, 8, 8, { fill: tint("muted"), radius: 4 });
-      lines[i].forEach((line, down) => p.text(line, to, first + 12 * down, style));
+      if (entire)
+        p.box(to - 5, base - high * entire.guesses[i][1] - 5, 10, 10, { edge: tint("key"), line: 2, radius: 5 });
+      lines[i].forEach((line, down) => p.text(line, to, first + size * down, style));
       p.text(brief(share), to, base + 12, { ...style, size: 13, color: tint("ink") });
     });
   });

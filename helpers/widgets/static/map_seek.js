@@ -44,7 +44,7 @@ export const seeking = {
     const low = Math.max(Number(row), most);
     const lowest = at && at.y(low, block) - at.y(Number(row), block) < high - 66 ? low : Number(row);
     // Of a picture's patch the picture, and in the tour the bands in the first layer.
-    const bands = image && this.stop >= 0 && narrow ? this.trace.encoder.blocks[1].top - 30 : 0;
+    const bands = image && this.stop >= 0 && narrow && !this.leaves ? this.trace.encoder.blocks[1].top - 30 : 0;
     // What is higher than the frame begins with its name.
     const name = narrow && rect?.[3] > high ? HEAD : 0;
     const top = at ? at.y(lowest, block) + 44 - high : stack ? bands : middle - high / 2 - name;

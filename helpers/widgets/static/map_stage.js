@@ -7,7 +7,7 @@ import { nearest } from "./scales.js";
 import { clamp } from "./text.js";
 
 // What a target may ask for by name.
-const ACTS = ["follow", "choose", "write", "split", "turn"];
+const ACTS = ["follow", "choose", "leave", "write", "split", "turn"];
 const acts = (one) => ["go", "open", ...ACTS].some((name) => (one[name] ?? null) !== null);
 
 // By how many rows and columns a key moves; Home and End go to the first and the last.
@@ -15,7 +15,7 @@ const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowD
 Object.assign(MOVES, { Home: [0, -Infinity], End: [0, Infinity] });
 
 export class Stage {
-  // `acts`: open(place), follow(token), choose(rank of a token), write(up to a row), split(side), turn(a head), say(text)
+  // `acts`: open(place), follow(token), choose(rank of a token), leave(patch), write(up to a row), split(side), turn(a head)
   constructor(acts) {
     Object.assign(this, { acts, pointed: null, cursor: null, hits: [] });
     this.base = make("canvas", { "aria-hidden": "true" });

@@ -271,7 +271,7 @@ const softmax = (one) => {
   return { ...one, data: rows.map((sum) => 1 / sum), weights: true };
 };
 
-const WHOLE = { "": "The model", GPT: "The model: GPT, a decoder only", ViT: "The model: a Vision Transformer" };
+const WHOLE = { "": "The model", GPT: "The model: GPT, a decoder only", ViT: "A Vision Transformer" };
 
 // The same place from the model down, each with its words: what the breadcrumb shows.
 export function trail(text, model) {

@@ -18,7 +18,9 @@ import { clamp, shorten } from "./text.js";
 import { playing } from "./map_player.js";
 import { deeper, readPlace, readTrace, trail } from "./map_trace.js";
 
-const TRAITS = ["place", "follow", "written", "beat", "stop", "everything", "yours", "temperature", "chosen", "off"];
+const TRAITS = "place follow written beat stop everything yours temperature chosen off left_out".split(" ");
+// What Python answers with other words.
+const ASKS = /^(sentence|chosen|reference|off|left_out)$/;
 
 class MapView {
   constructor(model, el) {
@@ -34,6 +36,7 @@ class MapView {
       },
       choose: (rank) => this.choose(rank),
       turn: (place) => this.turn(place),
+      leave: (patch) => this.leave(patch),
       write: (row) => {
         this.pause();
         this.set({ written: row, beat: -1, stop: -1, everything: true });
@@ -148,7 +151,7 @@ class MapView {
   }
 
   set(changes) {
-    if (!["sentence", "chosen", "reference", "off"].some((name) => name in changes)) this.said = "";
+    if (!Object.keys(changes).some((name) => ASKS.test(name))) this.said = "";
     this.touched = true;
     for (const [name, value] of Object.entries(changes)) this.model.set(name, value);
     this.model.save_changes();
@@ -225,7 +228,9 @@ class MapView {
     this.reads = model.get("_refused") ? "" : model.get("sentence");
     this.trace.chosen = model.get("chosen").map(([row]) => row);
     readInsides(this.trace, model.get("_inside"), model.get("_inside_data"));
-    this.tour = model.get("_tour");
+    this.tour = model.get("_tour").filter(({ leaves }) => !leaves || (model.send && this.trace.reads >= 0));
+    const left = model.get("left_out");
+    for (const one of [this.trace, ...this.trace.stacks]) one.left = left;
     // Pictures whose answer is known already.
     this.trace.opened = this.opened.add(this.trace.reads);
     // Heads that are off are crossed out, and so is what they would pass on.
@@ -259,9 +264,11 @@ class MapView {
     if (this.stop < 0 && this.bars.left < 0) this.before = this.model.get("written");
     this.side = this.came = "";
     this.bars.left = -1; // only a click on the picture leaves a tour half-way
-    const { text, parts, habit, answer, losses, pushes, back, plays, ...state } = this.tour[stop] || { stop: -1 };
+    const step = this.tour[stop] || { stop: -1 };
+    const { text, parts, habit, answer, losses, pushes, back, plays, leaves, ...state } = step;
     const { written = this.before ?? this.model.get("written") } = state;
     this.set({ place: "", follow: "", beat: -1, everything: true, temperature: 1, stop, ...state, written });
+    this.leaves = leaves;
     if (!text) return this.bring();
     if (back) this.flowBack();
     // One round: what may follow, what is drawn, and the row that the picture then has.
@@ -304,6 +311,7 @@ class MapView {
     const ours = model.get("here") === "loss";
     trace.scored = Boolean((ours || this.tour[this.stop]?.losses) && trace.encoder && trace.decoder);
     trace.pushes = this.tour[this.stop]?.pushes;
+    trace.leaves = this.leaves;
     this.scores = ours && trace.scored && model.get("_asks") && Boolean(model.send);
     const high = window.innerHeight - (this.scores ? (width < NARROW ? 104 : 44) : 0);
     const free = high - (width >= NARROW ? 290 : trace.encoder && trace.decoder ? 414 : 442);

@@ -1,0 +1,48 @@
+// The map, patches that a ViT reads its picture without: what leaves them out, and what that changes.
+
+import { make } from "./page.js";
+import { percent } from "./map_scene.js";
+import { valueAt, meanWeights } from "./map_trace.js";
+
+// How much weight they had, and what became of the answer.
+export function missed({ left, entire, encoder, guesses, right }) {
+  const weights = left.map((patch) => entire.weights[patch]);
+  const had = percent(weights.reduce((a, b) => a + b, 0));
+  const rank = entire.weights.slice(1).filter((weight) => weight >= weights[0]).length;
+  const place = ["the most of all", "second most", "third most"][rank - 1] || `${rank} patches had as much or more`;
+  const [who, more] =
+    left.length > 1 ? [`These ${left.length} patches`, ""] : [`Patch “${encoder.tokens[left[0]]}”`, ` (${place})`];
+  const [[said, was], [says, is]] = [entire, { guesses }].map((one) => one.guesses.at(-1));
+  const [before, now] = [percent(was), percent(is)];
+  const share = before === now ? `still has ${now}` : `goes from ${before} to ${now}`;
+  const turned = says === said ? "" : `, and the answer is now “${says}”`;
+  return `${who} had ${had} of the class token’s weight in the last layer${more}. Without ${more ? "it" : "them"}, “${right}” ${share}${turned}.`;
+}
+
+// Whether a press on a patch follows it or leaves it out; beside that, the next to go, and all back.
+export function leavingOf(view) {
+  const button = (words, onclick) => make("button", { type: "button", onclick }, words);
+  const modes = ["Follow", "Leave out"].map((words, i) => button(words, () => turn(Boolean(i))));
+  const turn = (on) => {
+    view.pause();
+    view.leaves = on;
+    view.set({ follow: on && view.scrolls ? "encoder:0" : "", beat: -1, stop: -1, everything: true });
+    if (on) view.hear("Does the answer need the bluest patch? Press it: no token can then attend to it.");
+  };
+  const bluest = button("Bluest", () => {
+    const mean = meanWeights(view.trace.encoder.layers.at(-1)[0]);
+    const shares = Array.from({ length: mean.cols }, (_, key) => (key ? valueAt(mean, 0, key) : 0));
+    view.leave(shares.indexOf(Math.max(...shares)));
+  });
+  const back = button("All back", () => view.rewrite({ left_out: [] }));
+  const either = make("div", { class: "mm-modes", role: "group", "aria-label": "A press on a patch" }, ...modes);
+  const leaving = make("div", { class: "mm-leaving" }, either, bluest, back);
+  const show = () => {
+    const { trace, place, model } = view;
+    leaving.hidden = Boolean(place) || !model.send || !(trace.reads >= 0);
+    modes.forEach((one, i) => one.setAttribute("aria-pressed", Boolean(i) === Boolean(view.leaves)));
+    bluest.hidden = !view.leaves;
+    back.hidden = !trace.left?.length;
+  };
+  return { leaving, show };
+}
