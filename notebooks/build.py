@@ -11,7 +11,9 @@ A source is Python text in jupytext's percent format. Its cells carry tags; besi
 
 - ``set-up``: the cell is replaced by ``notebooks/set_up_cell.py``;
 - ``notes``, ``answer``: a Markdown cell that is folded away until it is clicked;
-- ``hide-input``: a code cell whose source is folded away, for a picture or a long drawing.
+- ``hide-input``: a code cell whose source is folded away, for a picture or a long drawing;
+- ``exercise``: a code cell with the function that learners write. Before it comes a folded cell
+  with the exercise's heading, and after it one that checks the answer.
 
 After ``exercises.predict("name")`` the stored outputs are folded too, up to the cell that holds
 ``exercises.reveal("name", …)``, so that nobody reads the answer by scrolling. JupyterLab unfolds
@@ -58,6 +60,7 @@ FOLDED = {"notes": "Notes for teachers", "answer": "A model answer"}
 PREDICT = re.compile(r"""^\s*exercises\.predict\(\s*["'](\w+)["']""", re.MULTILINE)
 REVEAL = re.compile(r"""\bexercises\.reveal\(\s*["'](\w+)["']""")
 CHECK = re.compile(r"\bexercises\.check\(")
+DEFINED = re.compile(r"^(?:def|class) (\w+)", re.MULTILINE)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 LIVE_VIEW = "application/vnd.jupyter.widget-view+json"
 METADATA = {
@@ -105,7 +108,21 @@ def read_cells(source):
 
 @functools.cache  # jupytext takes a tenth of a second for a lesson, and each is read many times
 def _cells_in(text):
-    return jupytext.reads(text, fmt="py:percent").cells
+    return [one for cell in jupytext.reads(text, fmt="py:percent").cells for one in _framed(cell)]
+
+
+def _framed(cell):
+    """Put an exercise's heading before its cell, and the check of the answer behind it."""
+    if "exercise" not in cell.metadata.get("tags", []):
+        return [cell]
+    name = DEFINED.search(cell.source)[1]
+    heading, check = f'exercises.heading("{name}")', f'exercises.check("{name}", {name})'
+    cell.metadata["tags"].remove("exercise")
+    before, after = (
+        nbformat.v4.new_code_cell(source, metadata={"tags": ["hide-input"]})
+        for source in (heading, check)
+    )
+    return [before, cell, after]
 
 
 def assemble(source: Path):

@@ -90,6 +90,22 @@ def test_tags_are_kept_and_hidden_sources_are_hidden(lesson):
     assert cell.metadata["jupyter"] == {"source_hidden": True}
 
 
+def test_an_exercise_gets_its_heading_and_its_check(lesson):
+    function = "half = 0.5\n\n\ndef twice(x):\n    ..."
+    exercise = f'# %% tags=["exercise", "nbval-ignore-output"]\n{function}\n'
+    lesson.write_text(f"{LESSON}\n{exercise}", encoding="utf-8")
+    heading, cell, check = build.assemble(lesson).cells[-3:]
+    assert heading.source == 'exercises.heading("twice")'
+    assert check.source == 'exercises.check("twice", twice)'
+    assert (
+        heading.metadata
+        == check.metadata
+        == build.assemble(lesson).cells[4].metadata | {"tags": ["hide-input"]}
+    )
+    assert cell.source == function
+    assert cell.metadata["tags"] == ["nbval-ignore-output"]
+
+
 def test_what_a_check_finds_in_a_given_bug_is_folded(lesson):
     checked = '# %%\nexercises.check("greet", greet)\n\n'
     heading = "# %% [markdown]\n# ### {}\n\n"

@@ -56,6 +56,12 @@ def draw(exercise):
     return list(exercise.draw(torch.Generator().manual_seed(0)))
 
 
+@functools.cache
+def texts_of_lessons():
+    """List what stands in the cells of each lesson, with the cells that the build adds."""
+    return ["\n".join(cell.source for cell in build.read_cells(path)) for path in build.lessons()]
+
+
 # Every exercise, whatever its content.
 
 
@@ -106,10 +112,7 @@ def test_what_the_hints_use_is_imported_in_the_lesson(name):
     exercise = EXERCISES[name]
     told = " ".join([exercise.task, *exercise.hints, *(m.why for m in exercise.mistakes)])
     used = {word for word in LENT if re.search(rf"(?<![\w.]){word}[.(]", told)}
-    lessons = [
-        text for path in build.lessons() if f'heading("{name}")' in (text := path.read_text())
-    ]
-    for lesson in lessons:
+    for lesson in (text for text in texts_of_lessons() if f'heading("{name}")' in text):
         imports = re.findall(r"^(?:import|from) .*$", lesson, re.MULTILINE)
         known = {word for line in imports for word in re.findall(r"\w+", line)}
         missing = {word for word in used if word not in known and f"import {word}" not in told}
@@ -438,8 +441,8 @@ def test_no_explanation_names_what_counts_the_rounds_of_a_loop():
 
 def bug_hunts():
     """Yield each bug to find: its exercise, and the function as the lesson gives it."""
-    for path in build.lessons():
-        _, *parts = path.read_text(encoding="utf-8").split("# ### Your turn: find the bug")
+    for path, text in zip(build.lessons(), texts_of_lessons(), strict=True):
+        _, *parts = text.split("\n### Your turn: find the bug")
         for part in parts:
             name = re.search(r'exercises\.check\("(\w+)"', part)[1]
             given = re.search(rf"^def {name}\(.*\n(?:(?: .*)?\n)*", part, re.MULTILINE)[0]

@@ -90,8 +90,9 @@ def test_every_lesson_has_six_self_marking_questions():
 def test_every_exercise_and_question_stands_in_a_lesson():
     asked = {
         name
-        for source in build.lessons()
-        for names in re.findall(r"exercises\.(?:heading|quiz)\(([^)]*)", source.read_text("utf-8"))
+        for path in build.lessons()
+        for cell in build.read_cells(path)
+        for names in re.findall(r"exercises\.(?:heading|quiz)\(([^)]*)", cell.source)
         for name in re.findall(r'"(\w+)"', names)
     }
     assert asked == set(catalogue()[0]) | set(QUESTIONS)

@@ -26,9 +26,11 @@ from teaching.needed import needed, statements, without_magics
 CHECK = re.compile(r'^exercises\.check\("(\w+)"', flags=re.MULTILINE)
 # At the start of a cell: whatever stands above it there would still be the learner's.
 SAME_IN_BOTH = re.compile(r'\A(\w+) = exercises\.(mine\("\1"\)|reference\("\w+"\))')
-LESSONS = sorted(
-    build.name_of(path) for path in build.lessons() if CHECK.search(path.read_text("utf-8"))
-)
+LESSONS = [
+    build.name_of(path)
+    for path in build.lessons()
+    if any(CHECK.search(cell.source) for cell in build.read_cells(path))
+]
 
 
 def touched(sources, checked):

@@ -157,20 +157,14 @@ notebook.picture("bahdanau_step")
 # Write the first of the four lines. Papers write vectors as columns and put the matrix first, $W s$. In code vectors
 # are rows, and the matrix comes second, `query @ w_query`.
 
-# %% tags=["hide-input"]
-exercises.heading("additive_scores")
 
-
-# %%
+# %% tags=["exercise"]
 def additive_scores(query, keys, w_query, w_key, v):
     """(B, D_q), (B, S, D_k), (D_q, A), (D_k, A), (A,) -> (B, S)"""
     from_query = (query @ w_query)[:, None]  # (B, 1, A): the same for every source word
     from_keys = ...  # ← fill the two gaps: (B, S, A)
     return torch.tanh(from_query + from_keys) @ ...
 
-
-# %% tags=["hide-input"]
-exercises.check("additive_scores", additive_scores)
 
 # %% [markdown]
 # A score can be wrong without anybody noticing. The code runs, and the weights still sum to 1. Let's make
@@ -232,11 +226,8 @@ notebook.tell(
 # where `mask` is False. The version below has bugs. Its cell runs it on two sentences, the second only two words long,
 # and prints the weights. Look at these weights before you read the code. What's wrong with them?
 
-# %% tags=["hide-input"]
-exercises.heading("attention_context")
 
-
-# %%
+# %% tags=["exercise"]
 def attention_context(scores, values, mask=None):
     """(B, S), (B, S, D_v), (B, S) bool -> context (B, D_v), weights (B, S)"""
     if mask is not None:
@@ -247,9 +238,6 @@ def attention_context(scores, values, mask=None):
 
 two_sentences = torch.tensor([[2.0, 1, 0, 1], [1.0, 3, 9, 9]]), torch.randn(2, 4, 3)
 print(attention_context(*two_sentences, torch.tensor([[True] * 4, [True, True, False, False]]))[1])
-
-# %% tags=["hide-input"]
-exercises.check("attention_context", attention_context)
 
 # %% [markdown]
 # ## 2. The whole decoder, and where it looked
@@ -450,18 +438,12 @@ BahdanauStepper(looking.model, looking.source, looking.target, " ".join(pair.sou
 # %%
 exercises.quiz("what_the_score_needs", "still_sequential", "bahdanau_shape", "order_of_a_step")
 
-# %% tags=["hide-input"]
-exercises.heading("general_scores")
 
-
-# %%
+# %% tags=["exercise"]
 def general_scores(query, keys, w):
     """(B, D_q), (B, S, D_k), (D_q, D_k) -> (B, S)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("general_scores", general_scores)
 
 # %%
 exercises.quiz("where_luong_attends", "what_attention_changed")

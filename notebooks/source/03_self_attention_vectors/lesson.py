@@ -211,18 +211,12 @@ x = torch.tensor(
 #
 # ### Your turn
 
-# %% tags=["hide-input"]
-exercises.heading("simple_self_attention")
 
-
-# %%
+# %% tags=["exercise"]
 def simple_self_attention(x):
     """(T, D) -> (T, D), no parameters, no scaling"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("simple_self_attention", simple_self_attention)
 
 # %% [markdown]
 # Before you run your function on the five words, think about *the*, whose vector is all zeros.
@@ -324,18 +318,12 @@ values = x @ w_v  # (T, D)
 #
 # ### Your turn
 
-# %% tags=["hide-input"]
-exercises.heading("attend")
 
-
-# %%
+# %% tags=["exercise"]
 def attend(query, keys, values):
     """(K,), (S, K), (S, D_v) -> context (D_v,), weights (S,)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("attend", attend)
 
 # %%
 context, weights = exercises.mine("attend")(queries[3], keys, values)
@@ -672,11 +660,8 @@ exercises.quiz("six_steps")
 # This look-up is meant to work like the one in section 3, but for a noun that should avoid adjectives. The cell prints
 # the noun's weights and then its context. Neither can be right. Where does the function go wrong?
 
-# %% tags=["hide-input"]
-exercises.heading("soft_lookup")
 
-
-# %%
+# %% tags=["exercise"]
 def soft_lookup(query, keys, values):
     """(K,), (S, K), (S, D_v) -> context (D_v,), weights (S,)"""
     scores = keys @ query
@@ -687,24 +672,15 @@ def soft_lookup(query, keys, values):
 for result in soft_lookup(torch.tensor([1.0, -3]), keys, values)[::-1]:
     print(result)
 
-# %% tags=["hide-input"]
-exercises.check("soft_lookup", soft_lookup)
-
 # %%
 exercises.quiz("shape_of_one_context")
 
-# %% tags=["hide-input"]
-exercises.heading("one_word")
 
-
-# %%
+# %% tags=["exercise"]
 def one_word(x, i, w_q, w_k, w_v):
     """(T, D), the row's number, (D, K), (D, K), (D, D_v) -> context (D_v,)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("one_word", one_word)
 
 # %%
 exercises.quiz("why_three_projections", "where_embeddings_come_from", "does_a_map_explain")
@@ -891,18 +867,12 @@ exercises.quiz("temperature_to_zero")
 # %%
 KernelRegression(width=1.0)
 
-# %% tags=["hide-input"]
-exercises.heading("kernel_regression")
 
-
-# %%
+# %% tags=["exercise"]
 def kernel_regression(x, known_x, known_y, width):
     """(T,), (S,), (S,), a number -> y (T,)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("kernel_regression", kernel_regression)
 
 # %% [markdown]
 # ### Why three projections, and why small ones?

@@ -189,18 +189,12 @@ notebook.picture("self_attention_filling")
 # %% [markdown]
 # ### Your turn
 
-# %% tags=["hide-input"]
-exercises.heading("scaled_scores")
 
-
-# %%
+# %% tags=["exercise"]
 def scaled_scores(query, key):
     """(..., T, K), (..., S, K) -> (..., T, S)"""
     return query @ ... / math.sqrt(...)  # ← fill the gaps
 
-
-# %% tags=["hide-input"]
-exercises.check("scaled_scores", scaled_scores)
 
 # %% [markdown]
 # ## 2. Why divide by $\sqrt{d_k}$?
@@ -338,18 +332,12 @@ print(causal.int())
 # %% [markdown]
 # ### Your turn
 
-# %% tags=["hide-input"]
-exercises.heading("causal_mask")
 
-
-# %%
+# %% tags=["exercise"]
 def causal_mask(length):
     """-> (T, T) bool, True = allowed to attend"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("causal_mask", causal_mask)
 
 # %% [markdown]
 # There are two places in the formula where the mask could act. The first version below sets every forbidden *weight*
@@ -422,18 +410,12 @@ print(both[1, 0].int())
 #
 # Time to put everything together, starting from an empty function: scores, square root, mask, softmax, mixture.
 
-# %% tags=["hide-input"]
-exercises.heading("scaled_dot_product_attention")
 
-
-# %%
+# %% tags=["exercise"]
 def scaled_dot_product_attention(query, key, value, mask=None):
     """(..., T, K), (..., S, K), (..., S, D_v) -> context (..., T, D_v), weights (..., T, S)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("scaled_dot_product_attention", scaled_dot_product_attention)
 
 # %% [markdown]
 # A trained model is a stricter examiner. We'll put your functions into all nine attention layers of the course's
@@ -586,18 +568,12 @@ exercises.quiz("why_root_d_k", "where_the_mask_goes")
 # The padding mask is yours to write, too. Once it passes the check, run section 3's translator again. It will then use
 # your mask.
 
-# %% tags=["hide-input"]
-exercises.heading("padding_mask")
 
-
-# %%
+# %% tags=["exercise"]
 def padding_mask(token_ids, pad_id):
     """(B, S) -> (B, 1, 1, S) bool, True = allowed to attend"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("padding_mask", padding_mask)
 
 # %% [markdown]
 # Choose a mask, pick a query, and watch its row.

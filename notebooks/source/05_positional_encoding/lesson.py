@@ -151,19 +151,13 @@ assert not torch.allclose(layer(*[shuffled] * 3, hidden)[0], layer(*[x] * 3, hid
 #
 # ### Your turn (2 min)
 
-# %% tags=["hide-input"]
-exercises.heading("add_position_number")
 
-
-# %%
+# %% tags=["exercise"]
 def add_position_number(x):
     """x (T, D) -> (T, D): every entry of row p becomes p larger"""
     positions = ...  # ← fill the gap: 0, 1, 2, … as a column
     return x + positions
 
-
-# %% tags=["hide-input"]
-exercises.check("add_position_number", add_position_number)
 
 # %%
 dog, cat = torch.randn(2, 64)  # entries of size 1
@@ -193,11 +187,8 @@ assert F.cosine_similarity(dogs[300], dogs[3], dim=0) < 0.99
 #
 # ### Your turn (6 min)
 
-# %% tags=["hide-input"]
-exercises.heading("sinusoidal_positions")
 
-
-# %%
+# %% tags=["exercise"]
 def sinusoidal_positions(max_len, d_model):
     """-> (max_len, d_model), interleaved sine and cosine"""
     position = torch.arange(max_len)[:, None]  # (max_len, 1)
@@ -208,9 +199,6 @@ def sinusoidal_positions(max_len, d_model):
     table[:, 1::2] = ...
     return table
 
-
-# %% tags=["hide-input"]
-exercises.check("sinusoidal_positions", sinusoidal_positions)
 
 # %% [markdown]
 # The next two cells take the model that couldn't reverse eight letters, add your table to its inputs and train it
@@ -376,19 +364,13 @@ exercises.quiz("why_sine_and_cosine")
 #
 # The function below has two mistakes. It runs without an error, but every sentence stays a bag of words.
 
-# %% tags=["hide-input"]
-exercises.heading("add_positions")
 
-
-# %%
+# %% tags=["exercise"]
 def add_positions(embeddings, table):
     """embeddings (B, T, D), table (max_len, D) -> (B, T, D), the embeddings scaled by √D"""
     n_sentences, length, d_model = embeddings.shape
     return embeddings + math.sqrt(d_model) * table[:n_sentences, None]
 
-
-# %% tags=["hide-input"]
-exercises.check("add_positions", add_positions)
 
 # %% [markdown]
 # Adding looks reckless, because nobody can take two numbers apart once they've been added. Long *vectors* can be
@@ -551,18 +533,12 @@ exercises.quiz(
     "position_beyond_the_table",
 )
 
-# %% tags=["hide-input"]
-exercises.heading("shift_matrix")
 
-
-# %%
+# %% tags=["exercise"]
 def shift_matrix(k, d_model):
     """-> (D, D), such that table[p] @ matrix equals table[p + k] for every p"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("shift_matrix", shift_matrix)
 
 # %% [markdown]
 # Take this matrix for $k = -1$ as $W_Q$, scaled up so that one weight clearly wins. Every word then attends to the
@@ -579,18 +555,12 @@ for k in (1, 5, 50):
     assert (exact[: 64 - k] @ by_k - exact[k:]).abs().max() < 1e-4
 assert one_back[1:].diagonal().min() > 0.95
 
-# %% tags=["hide-input"]
-exercises.heading("rotate_pairs")
 
-
-# %%
+# %% tags=["exercise"]
 def rotate_pairs(x, angles):
     """x (T, K), angles (T, K/2): turn features 2i and 2i+1 of row t by angles[t, i] -> (T, K)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("rotate_pairs", rotate_pairs)
 
 # %% [markdown]
 # To discuss in pairs:

@@ -310,19 +310,13 @@ assert count(MultiHeadAttention(512, 8)) == count(MultiHeadAttention(512, 1))
 # Attention works on the last two dimensions, which have to be words and features. Cut the eight columns into heads,
 # then move the heads in front of the words, next to the batch.
 
-# %% tags=["hide-input"]
-exercises.heading("split_heads")
 
-
-# %%
+# %% tags=["exercise"]
 def split_heads(x, n_heads):
     """(B, T, D) -> (B, H, T, K)"""
     x = x.unflatten(-1, (n_heads, ...))  # (B, T, H, K)   ← fill the gap
     return x.transpose(..., ...)  # (B, H, T, K)   ← and these two
 
-
-# %% tags=["hide-input"]
-exercises.check("split_heads", split_heads)
 
 # %%
 split_heads = exercises.mine("split_heads")  # yours, once it has passed
@@ -362,18 +356,12 @@ assert (right_way % 10 > 4).all() and (right_way // 10 == torch.arange(1, 7)[:, 
 # Attention treats the heads as one more batch dimension and runs on all of them at once. Afterwards they have to be
 # joined again, into one row of $D$ numbers per word. Undo the two steps of the split, the last one first.
 
-# %% tags=["hide-input"]
-exercises.heading("merge_heads")
 
-
-# %%
+# %% tags=["exercise"]
 def merge_heads(x):
     """(B, H, T, K) -> (B, T, D)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("merge_heads", merge_heads)
 
 # %%
 merge_heads = exercises.mine("merge_heads")
@@ -441,18 +429,12 @@ exercises.quiz("shape_of_w_o")
 #
 # You have all the parts now, so write the whole layer, starting from an empty function.
 
-# %% tags=["hide-input"]
-exercises.heading("multi_head_attention")
 
-
-# %%
+# %% tags=["exercise"]
 def multi_head_attention(x, w_q, w_k, w_v, w_o, n_heads, mask=None):
     """x (B, T, D), weights (D, D), rows times matrices -> (B, T, D)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("multi_head_attention", multi_head_attention)
 
 # %% [markdown]
 # Now for a trained model. The course's translator has six self-attentions with four heads each, and below, your layer
@@ -741,19 +723,13 @@ exercises.quiz(
 # %% tags=["nbval-ignore-output"]
 attention_view(minilm.attend(tired), layer=3, head=1, selected=10)  # counted from 0, as in Python
 
-# %% tags=["hide-input"]
-exercises.heading("one_unit_each")
 
-
-# %%
+# %% tags=["exercise"]
 def one_unit_each(scores, values):
     """scores (H, S): one row per question; values (S, K) -> one answer per row, (H, K)"""
     weights = scores.softmax(...)  # ← fill the gap
     return weights @ ...  # ← and this one
 
-
-# %% tags=["hide-input"]
-exercises.check("one_unit_each", one_unit_each)
 
 # %% [markdown]
 # ### Find the bug
@@ -786,31 +762,18 @@ print(mixed_up_heads((averages + offsets)[None], zero, zero, torch.eye(4), 2)[0]
 # %% tags=["hide-input"]
 exercises.check("mixed_up_heads", mixed_up_heads)
 
-# %% tags=["hide-input"]
-exercises.heading("head_contributions")
 
-
-# %%
+# %% tags=["exercise"]
 def head_contributions(context, w_o):
     """context (B, H, T, K), w_o (D, D) -> what each head adds, (B, H, T, D)"""
     return context @ w_o.unflatten(0, (..., ...))  # (H, K, D)   ← fill the gaps
 
 
-# %% tags=["hide-input"]
-exercises.check("head_contributions", head_contributions)
-
-# %% tags=["hide-input"]
-exercises.heading("silence_head")
-
-
-# %%
+# %% tags=["exercise"]
 def silence_head(w_o, head, n_heads):
     """w_o (D, D), rows times matrices -> a copy in which this head adds nothing"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("silence_head", silence_head)
 
 # %% [markdown]
 # Your function now silences the head that the translator needs most, just as that head's button in section 5 does.

@@ -193,20 +193,14 @@ notebook.tell(
 #
 # ### Your turn (5 min)
 
-# %% tags=["hide-input"]
-exercises.heading("layer_norm")
 
-
-# %%
+# %% tags=["exercise"]
 def layer_norm(x, gain, bias, eps=1e-5):
     """x (..., D), gain (D,), bias (D,) -> (..., D)"""
     mean = x.mean(-1, keepdim=True)
     variance = ...  # ← fill the gaps
     return gain * (x - mean) / (variance + ...).sqrt() + bias
 
-
-# %% tags=["hide-input"]
-exercises.check("layer_norm", layer_norm)
 
 # %% [markdown]
 # Where should the norm go? The paper normalises the sum, an order called **post-norm**. Most models since then, our
@@ -221,18 +215,12 @@ notebook.picture("residual_and_norm")
 #
 # Write pre-norm, the order on the right of the picture. You'll meet the paper's order in *Practice*.
 
-# %% tags=["hide-input"]
-exercises.heading("residual_pre_norm")
 
-
-# %%
+# %% tags=["exercise"]
 def residual_pre_norm(x, sublayer, norm):
     """x (..., D) -> (..., D); sublayer and norm are functions from (..., D) to (..., D)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("residual_pre_norm", residual_pre_norm)
 
 # %%
 exercises.warm_up(7)
@@ -622,18 +610,12 @@ exercises.quiz("name_the_parts", "sublayers_in_order", "pencil_norm", "what_laye
 # %% [markdown]
 # ### The paper's order
 
-# %% tags=["hide-input"]
-exercises.heading("residual_post_norm")
 
-
-# %%
+# %% tags=["exercise"]
 def residual_post_norm(x, sublayer, norm):
     """x (..., D) -> (..., D); sublayer and norm are functions from (..., D) to (..., D)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("residual_post_norm", residual_post_norm)
 
 # %% [markdown]
 # Some well-known code for the paper's model uses pre-norm, but the paper's section 3.1 has $\mathrm{LayerNorm}(x +
@@ -654,11 +636,7 @@ assert not torch.allclose(y.std(-1, correction=0), torch.ones(1, 5), atol=0.01)
 #
 # Targets are padded too, so in training the decoder's self-attention needs both masks of lesson 04.
 
-# %% tags=["hide-input"]
-exercises.heading("decoder_mask")
-
-
-# %%
+# %% tags=["exercise"]
 causal_mask, padding_mask = exercises.mine("causal_mask"), exercises.mine("padding_mask")
 
 
@@ -666,9 +644,6 @@ def decoder_mask(target_ids, pad_id):
     """(B, T) -> (B, 1, T, T) bool, True = allowed to attend"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("decoder_mask", decoder_mask)
 
 # %% [markdown]
 # Here is your mask for four words, *a* to *d*, with padding in front of them. Each row shows what one token is

@@ -112,11 +112,8 @@ assert abs(columns[2][best[0]] - 0.49) < 0.01 and abs(columns[2][best[1]] - 0.34
 #
 # ### Your turn (6 min)
 
-# %% tags=["hide-input"]
-exercises.heading("greedy_decode")
 
-
-# %%
+# %% tags=["exercise"]
 def greedy_decode(step, bos_id, eos_id, max_len):
     """step(ids) -> logits (V,) of the next token; ids is a list that begins with bos"""
     ids = [bos_id]
@@ -126,9 +123,6 @@ def greedy_decode(step, bos_id, eos_id, max_len):
         ...  # ← fill the gap: stop where the sentence ends
     return ids[1:]
 
-
-# %% tags=["hide-input"]
-exercises.check("greedy_decode", greedy_decode)
 
 # %% [markdown]
 # Your loop works with any function that turns the ids so far into the next token's logits. The next cell makes such a
@@ -489,18 +483,12 @@ notebook.tell(
 #
 # ### Your turn (5 min)
 
-# %% tags=["hide-input"]
-exercises.heading("top_k_filter")
 
-
-# %%
+# %% tags=["exercise"]
 def top_k_filter(logits, k):
     """(..., V) -> (..., V), all but the k largest at −∞"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("top_k_filter", top_k_filter)
 
 # %%
 keep = exercises.mine("top_k_filter")
@@ -620,35 +608,23 @@ exercises.quiz(
     "what_the_cache_keeps",
 )
 
-# %% tags=["hide-input"]
-exercises.heading("next_token_probabilities")
 
-
-# %%
+# %% tags=["exercise"]
 def next_token_probabilities(hidden, table):
     """(B, T, D), (V, D) -> (B, T, V)"""
     logits = hidden @ ...
     return logits.softmax(...)  # ← fill the gaps
 
 
-# %% tags=["hide-input"]
-exercises.check("next_token_probabilities", next_token_probabilities)
-
 # %% [markdown]
 # ### Your own beam
 
-# %% tags=["hide-input"]
-exercises.heading("beam_step")
 
-
-# %%
+# %% tags=["exercise"]
 def beam_step(log_probs, beam_scores, beam_size):
     """log_probs (beams, V), beam_scores (beams,) -> scores, beam_index, token_id, best first"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("beam_step", beam_step)
 
 # %% [markdown]
 # The loop below calls your step until no prefix is left, and sets finished sentences aside. Once it works, add the
@@ -682,18 +658,12 @@ print(exercises.whose("beam_step", did="searched"))
 # %% [markdown]
 # ### Top-p
 
-# %% tags=["hide-input"]
-exercises.heading("top_p_filter")
 
-
-# %%
+# %% tags=["exercise"]
 def top_p_filter(logits, p):
     """(..., V) -> (..., V), all but the fewest likeliest that reach p at −∞"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("top_p_filter", top_p_filter)
 
 # %% [markdown]
 # Your filter now meets *A little girl in a red coat is playing with a black dog.* The model is about as sure of

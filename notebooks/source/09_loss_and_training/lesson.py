@@ -151,19 +151,13 @@ exercises.warm_up(9)
 #
 # ### Your turn (4 min)
 
-# %% tags=["hide-input"]
-exercises.heading("token_losses")
 
-
-# %%
+# %% tags=["exercise"]
 def token_losses(logits, targets):
     """(T, V), (T,) -> (T,)"""
     log_probs = ...  # ← fill the gap: (T, V)
     return ... * log_probs.gather(-1, targets[:, None]).squeeze(-1)  # ← and the factor
 
-
-# %% tags=["hide-input"]
-exercises.check("token_losses", token_losses)
 
 # %% [markdown]
 # Your function can show where our translator hesitates. The model reads *Des gens attendent le train dans une grande
@@ -311,18 +305,12 @@ notebook.claim(
 #
 # ### Your turn (6 min)
 
-# %% tags=["hide-input"]
-exercises.heading("cross_entropy")
 
-
-# %%
+# %% tags=["exercise"]
 def cross_entropy(logits, targets, pad_id):
     """(B, T, V), (B, T), an id -> one number, the mean over what is not padding"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("cross_entropy", cross_entropy)
 
 # %%
 cross_entropy_of = exercises.mine("cross_entropy")
@@ -501,18 +489,12 @@ notebook.figure(
 #
 # ### Your turn (4 min)
 
-# %% tags=["hide-input"]
-exercises.heading("warmup_rate")
 
-
-# %%
+# %% tags=["exercise"]
 def warmup_rate(step, d_model, warmup_steps):
     """three numbers -> a number; steps are counted from 1"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("warmup_rate", warmup_rate)
 
 # %% [markdown]
 # Does the rise matter? The next cells train a small model of the paper's kind, with post-norm, at your rate. A second
@@ -644,18 +626,12 @@ LossExplorer()
 # Set *student* to 1.5 and the other four to 1. Then *student* is the most probable word, but with a probability of
 # only 0.29, and $-\log 0.29 = 1.23$. </details>
 
-# %% tags=["hide-input"]
-exercises.heading("unigram_entropy")
 
-
-# %%
+# %% tags=["exercise"]
 def unigram_entropy(counts):
     """(V,), how often each word occurs -> one number, in nats"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("unigram_entropy", unigram_entropy)
 
 # %% [markdown]
 # Use your function to compare French with English. Which language of our toy corpus has the higher landmark, and is
@@ -699,18 +675,12 @@ for extra in (0, 6):
 # %% tags=["hide-input"]
 exercises.check("flattering_loss", flattering_loss)
 
-# %% tags=["hide-input"]
-exercises.heading("smooth_targets")
 
-
-# %%
+# %% tags=["exercise"]
 def smooth_targets(targets, vocab_size, epsilon):
     """(...) -> (..., V)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("smooth_targets", smooth_targets)
 
 # %% [markdown]
 # The paper's vocabulary had about 37,000 entries. How low can a loss get with smoothed targets?
@@ -773,18 +743,12 @@ notebook.tell(
 # %%
 exercises.quiz("shape_of_the_rate")
 
-# %% tags=["hide-input"]
-exercises.heading("perplexity")
 
-
-# %%
+# %% tags=["exercise"]
 def perplexity(mean_losses, counts):
     """(N,), (N,) -> one number"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("perplexity", perplexity)
 
 # %%
 exercises.quiz("padding_in_the_loss")

@@ -106,18 +106,12 @@ exercises.warm_up(11)
 #
 # ### Your turn (2 min)
 
-# %% tags=["hide-input"]
-exercises.heading("words_to_ids")
 
-
-# %%
+# %% tags=["exercise"]
 def words_to_ids(words, ids, unk_id):
     """words, {word: id}, the id for all other words -> list of ids"""
     return [ids.get(word, ...) for word in words]  # ← fill the gap
 
-
-# %% tags=["hide-input"]
-exercises.check("words_to_ids", words_to_ids)
 
 # %% [markdown]
 # The toy corpus has only 150 words. Is one number per word good enough for real text? To find out, we list all the
@@ -244,11 +238,8 @@ display(MergeStepper(step=1))
 #
 # ### Your turn (3 min)
 
-# %% tags=["hide-input"]
-exercises.heading("best_pair")
 
-
-# %%
+# %% tags=["exercise"]
 def best_pair(words, counts):
     """each word once, as a list of ids, and how often it occurs -> [left, right]"""
     pairs = Counter()
@@ -258,24 +249,15 @@ def best_pair(words, counts):
     return list(max(pairs, key=lambda pair: (..., -pair[0], -pair[1])))  # ← what should be largest
 
 
-# %% tags=["hide-input"]
-exercises.check("best_pair", best_pair)
-
 # %% [markdown]
 # ### Your turn (5 min)
 
-# %% tags=["hide-input"]
-exercises.heading("merge_pair")
 
-
-# %%
+# %% tags=["exercise"]
 def merge_pair(ids, pair, new_id):
     """ids, (left, right), new id -> ids in which new_id has replaced the pair"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("merge_pair", merge_pair)
 
 # %% [markdown]
 # With these two functions, the whole training is a short loop.
@@ -387,18 +369,12 @@ print("token_type_ids:", encoding.type_ids)
 #
 # ### Your turn (4 min)
 
-# %% tags=["hide-input"]
-exercises.heading("pad_and_mask")
 
-
-# %%
+# %% tags=["exercise"]
 def pad_and_mask(rows, pad_id):
     """lists of ids of different lengths -> ids (B, S), mask (B, S) bool, True = a token"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("pad_and_mask", pad_and_mask)
 
 # %% [markdown]
 # In many notebooks you'll see `padding="max_length"`, which pads *every* text to 512 tokens. The mask hides the
@@ -578,36 +554,24 @@ notebook.table(
 # %% tags=["hide-input"]
 exercises.check("impatient_cut", impatient_cut)
 
-# %% tags=["hide-input"]
-exercises.heading("wordpiece_encode")
 
-
-# %%
+# %% tags=["exercise"]
 def wordpiece_encode(word, ids, unk_id):
     """a word, {piece: id} with ## inside words -> ids of the longest pieces, or [unk_id]"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("wordpiece_encode", wordpiece_encode)
 
 # %% [markdown]
 # The next exercise takes more thought. Unigram compares *all* cuts of a word, and a word of 20 letters has half a
 # million of them. The Viterbi algorithm finds the best cut without trying them all. It relies on a simple fact. If
 # you take the last piece off the best cut, what remains is the best cut of the rest of the word.
 
-# %% tags=["hide-input"]
-exercises.heading("likeliest_cut")
 
-
-# %%
+# %% tags=["exercise"]
 def likeliest_cut(word, log_probs):
     """a word, {piece: log probability} -> highest log probability of a cut, places where its pieces end"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("likeliest_cut", likeliest_cut)
 
 # %%
 exercises.quiz("the_wrong_tokenizer")

@@ -119,11 +119,8 @@ unseen, train_ids = all_ids[:500], all_ids[500:]
 #
 # ### Your turn (5 min)
 
-# %% tags=["hide-input"]
-exercises.heading("mask_tokens")
 
-
-# %%
+# %% tags=["exercise"]
 def mask_tokens(token_ids, chosen, uniform, random_ids, mask_id):
     """(B, S) ids, chosen, random numbers 0 to 1, random ids -> input ids (B, S)"""
     input_ids = token_ids.clone()
@@ -133,27 +130,18 @@ def mask_tokens(token_ids, chosen, uniform, random_ids, mask_id):
     return input_ids
 
 
-# %% tags=["hide-input"]
-exercises.check("mask_tokens", mask_tokens)
-
 # %% [markdown]
 # The loss is lesson 09's cross-entropy, computed over the chosen positions only. Everywhere else the input already
 # contains the answer.
 #
 # ### Your turn (3 min)
 
-# %% tags=["hide-input"]
-exercises.heading("masked_lm_loss")
 
-
-# %%
+# %% tags=["exercise"]
 def masked_lm_loss(logits, token_ids, chosen):
     """(B, S, V), (B, S), (B, S) bool -> scalar, in nats"""
     return F.cross_entropy(..., ...)  # ← fill the gaps: the chosen positions, (N, V) and (N,)
 
-
-# %% tags=["hide-input"]
-exercises.check("masked_lm_loss", masked_lm_loss)
 
 # %% [markdown]
 # Our BERT has two encoder layers of width 64, post-norm like the original's (lesson 07), and on top of them a linear
@@ -409,18 +397,12 @@ notebook.figure(
 #
 # ### Your turn (5 min)
 
-# %% tags=["hide-input"]
-exercises.heading("lora_forward")
 
-
-# %%
+# %% tags=["exercise"]
 def lora_forward(x, w, a, b, alpha):
     """(..., D_in), (D_out, D_in), (r, D_in), (D_out, r) -> (..., D_out)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("lora_forward", lora_forward)
 
 # %% [markdown]
 # Let's put it all together. `add_lora` adds such a correction to each of MiniLM's 36 linear layers, and
@@ -575,11 +557,8 @@ model_map(minilm.trace("never dull"))
 # below should join any two texts, but it has two mistakes. The last line of the cell calls it with two words in the
 # first text and one in the second.
 
-# %% tags=["hide-input"]
-exercises.heading("pair_input")
 
-
-# %%
+# %% tags=["exercise"]
 def pair_input(first, second, cls_id, sep_id):
     """two lists of ids -> ids (S,), segments (S,)"""
     ids = [cls_id, *first, sep_id, *second]
@@ -589,37 +568,22 @@ def pair_input(first, second, cls_id, sep_id):
 
 print(pair_input([7, 8], [9], cls_id=101, sep_id=102))
 
-# %% tags=["hide-input"]
-exercises.check("pair_input", pair_input)
 
-# %% tags=["hide-input"]
-exercises.heading("mean_pool")
-
-
-# %%
+# %% tags=["exercise"]
 def mean_pool(hidden, token_ids, pad_id):
     """(B, S, D), (B, S) -> (B, D)"""
     ...
 
 
-# %% tags=["hide-input"]
-exercises.check("mean_pool", mean_pool)
-
 # %%
 exercises.quiz("positions_of_bert", "who_can_write")
 
-# %% tags=["hide-input"]
-exercises.heading("pooled_output")
 
-
-# %%
+# %% tags=["exercise"]
 def pooled_output(hidden, weight, bias):
     """(B, S, D), (D, D), (D,) -> (B, D)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("pooled_output", pooled_output)
 
 # %%
 exercises.quiz("shape_of_pooled_base", "lora_trainable")
@@ -631,18 +595,12 @@ assert trainable == 664_322
 # %%
 exercises.quiz("why_b_starts_at_zero")
 
-# %% tags=["hide-input"]
-exercises.heading("lora_merge")
 
-
-# %%
+# %% tags=["exercise"]
 def lora_merge(w, a, b, alpha):
     """(D_out, D_in), (r, D_in), (D_out, r) -> (D_out, D_in)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("lora_merge", lora_merge)
 
 # %%
 exercises.quiz("why_some_masked_tokens_stay")

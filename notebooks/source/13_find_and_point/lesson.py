@@ -128,11 +128,8 @@ similarity = question_vectors @ text_vectors.T  # (523, 110) cosines
 #
 # Complete the search below. It should work for vectors of any length and not just of length 1.
 
-# %% tags=["hide-input"]
-exercises.heading("retrieve")
 
-
-# %%
+# %% tags=["exercise"]
 def retrieve(query, vectors, k):
     """query (D,), vectors (N, D) -> the places of the k most similar vectors, (k,)"""
     query = query / query.norm()
@@ -140,9 +137,6 @@ def retrieve(query, vectors, k):
     similarity = vectors @ query  # (N,)
     return similarity.topk(...).indices  # ← and this one
 
-
-# %% tags=["hide-input"]
-exercises.check("retrieve", retrieve)
 
 # %% [markdown]
 # Searching like this is cheap. A paragraph's vector is the average over its tokens, as in lesson 12, and we compute
@@ -348,11 +342,8 @@ assert mean(answer_f1, careful, sample) > naive
 #
 # ### Your turn (4 min)
 
-# %% tags=["hide-input"]
-exercises.heading("span_scores")
 
-
-# %%
+# %% tags=["exercise"]
 def span_scores(start_logits, end_logits, max_len):
     """(S,), (S,) -> scores (S, S), row i and column j: the span from i to j; −∞ where invalid"""
     scores = start_logits[:, None] + ...  # ← fill the gap
@@ -361,9 +352,6 @@ def span_scores(start_logits, end_logits, max_len):
     valid = (start <= ...) & (end - start < ...)  # ← and these two
     return scores.masked_fill(~valid, -math.inf)
 
-
-# %% tags=["hide-input"]
-exercises.check("span_scores", span_scores)
 
 # %% [markdown]
 # Here are all the spans of our little text. Click a cell or one of the best four, or switch to choosing start
@@ -393,18 +381,12 @@ SpanExplorer(reader, question, text)
 #
 # Write F1 for two lists of words. A word that occurs twice in both counts twice.
 
-# %% tags=["hide-input"]
-exercises.heading("token_f1")
 
-
-# %%
+# %% tags=["exercise"]
 def token_f1(predicted, true):
     """two lists of words -> F1, 0 if they share none"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("token_f1", token_f1)
 
 # %% [markdown]
 # Why isn't recall enough? A lazy reader that always answered with the whole sentence would have a recall of 1.
@@ -532,44 +514,24 @@ exercises.quiz(
     "pencil_f1", "what_a_retriever_needs", "where_it_failed", "valid_spans", "why_offsets"
 )
 
-# %% tags=["hide-input"]
-exercises.heading("answer_characters")
 
-
-# %%
+# %% tags=["exercise"]
 def answer_characters(offsets, start, end):
     """offsets (S, 2); tokens start to end, both included -> [first, after] in characters"""
     ...
 
 
-# %% tags=["hide-input"]
-exercises.check("answer_characters", answer_characters)
-
-# %% tags=["hide-input"]
-exercises.heading("span_loss")
-
-
-# %%
+# %% tags=["exercise"]
 def span_loss(start_logits, end_logits, start, end):
     """logits (B, S), right places (B,) -> the mean of the two cross-entropies"""
     ...
 
 
-# %% tags=["hide-input"]
-exercises.check("span_loss", span_loss)
-
-# %% tags=["hide-input"]
-exercises.heading("recall_at_k")
-
-
-# %%
+# %% tags=["exercise"]
 def recall_at_k(similarity, right, k):
     """similarity (Q, N), right (Q,) -> share of the questions whose paragraph is in the first k"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("recall_at_k", recall_at_k)
 
 # %% [markdown]
 # ### Find the bug (5 min)
@@ -609,18 +571,12 @@ exercises.check("best_span", best_span)
 # MiniLM's table of positions ends at 512, so a longer text has to be read in parts. If the parts overlap far enough,
 # an answer that is cut in two at the end of one part appears whole in the next.
 
-# %% tags=["hide-input"]
-exercises.heading("windows")
 
-
-# %%
+# %% tags=["exercise"]
 def windows(n_tokens, size, stride):
     """-> a list of [start, stop], stop not included"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("windows", windows)
 
 # %% [markdown]
 # To discuss in pairs:

@@ -118,20 +118,14 @@ print(f"the last letter alone:    {by_last_letter:.2f} nats per letter")
 # Start with a pencil. Three positions hold the numbers 4, 0 and 2. What is the mean of everything so far at each
 # position, and which 3 × 3 matrix produces the three means? Then fill the gaps in the code.
 
-# %% tags=["hide-input"]
-exercises.heading("causal_average")
 
-
-# %%
+# %% tags=["exercise"]
 def causal_average(x):
     """(B, T, D) -> (B, T, D), the mean of each vector and all before it"""
     allowed = ...  # ← fill the gap: (T, T), 1 where attending is allowed, 0 elsewhere
     weights = allowed / ...  # ← and make each row sum to 1
     return weights @ x
 
-
-# %% tags=["hide-input"]
-exercises.check("causal_average", causal_average)
 
 # %% [markdown]
 # Around the average we put an embedding for the letters, another for the positions, and a linear layer that turns
@@ -182,18 +176,12 @@ notebook.claim(by_last_letter + 0.3 < live["average"])
 #
 # ### Your turn (5 min)
 
-# %% tags=["hide-input"]
-exercises.heading("causal_head")
 
-
-# %%
+# %% tags=["exercise"]
 def causal_head(x, w_q, w_k, w_v):
     """(B, T, D), three times (D, K) -> (B, T, K)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("causal_head", causal_head)
 
 # %% [markdown]
 # Now your head takes the place of your average. `CausalHeads` supplies the matrices, their biases and an output
@@ -607,18 +595,12 @@ exercises.quiz(
 # the text, and convert it from nats to bits. A bit is the surprise of a fair coin toss, log 2 ≈ 0.69 nats. A byte has
 # 256 = 2⁸ values, so a model that knows nothing needs 8 **bits per byte**.
 
-# %% tags=["hide-input"]
-exercises.heading("bits_per_byte")
 
-
-# %%
+# %% tags=["exercise"]
 def bits_per_byte(log_probs, text):
     """log_probs (T,), natural, one per token of the text -> one number"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("bits_per_byte", bits_per_byte)
 
 # %%
 exercises.quiz("compare_two_tokenizers")
@@ -662,18 +644,12 @@ exercises.quiz("when_the_window_is_full")
 # %%
 exercises.quiz("gpt3_by_pencil")
 
-# %% tags=["hide-input"]
-exercises.heading("count_gpt_parameters")
 
-
-# %%
+# %% tags=["exercise"]
 def count_gpt_parameters(vocab_size, d_model, n_layers, max_len):
     """Four whole numbers -> one"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("count_gpt_parameters", count_gpt_parameters)
 
 # %% [markdown]
 # To discuss in pairs:
@@ -736,18 +712,12 @@ copier = train_copier(seed=1)  # two layers of four heads
 # low the second time. To find the heads that copy, we score each head by how much of its weight goes to the position
 # just after the previous occurrence of the current token.
 
-# %% tags=["hide-input"]
-exercises.heading("induction_score")
 
-
-# %%
+# %% tags=["exercise"]
 def induction_score(weights, period):
     """(H, T, T), a number of tokens -> (H,)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("induction_score", induction_score)
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 PERIOD = 13

@@ -135,11 +135,8 @@ assert 0.12 < shuffled_share < whole - 0.2
 # Here both height and width are split. At the end, `flatten` makes one list of patches, with all the numbers of a
 # patch in one row.
 
-# %% tags=["hide-input"]
-exercises.heading("patchify")
 
-
-# %%
+# %% tags=["exercise"]
 def patchify(images, patch_size):
     """(B, C, height, width) -> (B, N, C·P·P)"""
     rows = images.unflatten(2, (-1, patch_size))  # (B, C, rows, P, width)
@@ -147,9 +144,6 @@ def patchify(images, patch_size):
     patches = grid.permute(0, 2, ..., 1, ..., 5)  # (B, rows, columns, C, P, P)   ← and these two
     return patches.flatten(3).flatten(1, 2)
 
-
-# %% tags=["hide-input"]
-exercises.check("patchify", patchify)
 
 # %% [markdown]
 # You'll often see both steps, cutting and projecting, written in one line, as a **convolution**. A convolution slides
@@ -178,18 +172,12 @@ torch.testing.assert_close(by_convolution, by_patches, atol=1e-5, rtol=0)
 #
 # ### Your turn (3 min)
 
-# %% tags=["hide-input"]
-exercises.heading("add_class_token")
 
-
-# %%
+# %% tags=["exercise"]
 def add_class_token(patches, class_token):
     """patches (B, N, D), class_token (D,) -> (B, 1 + N, D)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("add_class_token", add_class_token)
 
 # %% [markdown]
 # After the last layer, a linear layer turns the class token's vector into one logit per class. That's the whole
@@ -405,11 +393,8 @@ assert card["epochs"] >= 7 * card["cnn"]["epochs"]
 #
 # ### Your turn (5 min)
 
-# %% tags=["hide-input"]
-exercises.heading("attention_rollout")
 
-
-# %%
+# %% tags=["exercise"]
 def attention_rollout(weights):
     """(layers, H, T, T) -> (T, T)"""
     identity = torch.eye(weights.shape[-1])
@@ -419,9 +404,6 @@ def attention_rollout(weights):
         rollout = torch.matmul(mixed, ...)  # ← and this one
     return rollout
 
-
-# %% tags=["hide-input"]
-exercises.check("attention_rollout", attention_rollout)
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 from helpers.models.vit import attention_rollout as rolled
@@ -660,11 +642,8 @@ with torch.no_grad():
 # %% tags=["hide-input"]
 exercises.check("stuck_answer", stuck_answer)
 
-# %% tags=["hide-input"]
-exercises.heading("grid_score")
 
-
-# %%
+# %% tags=["exercise"]
 def grid_score(table, n_columns):
     """table (N, D) -> the share of rows whose most similar other row is a direct neighbour in the grid"""
     unit = table / table.norm(dim=-1, keepdim=True)
@@ -675,9 +654,6 @@ def grid_score(table, n_columns):
     columns = ...  # ← the same for columns
     return (rows + columns == ...).float().mean()  # ← and a number
 
-
-# %% tags=["hide-input"]
-exercises.check("grid_score", grid_score)
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 grid_score = exercises.reference("grid_score")
@@ -691,31 +667,18 @@ assert grid_score(trained_table[1:], 7) > random_tables.max()
 # %%
 exercises.quiz("patches_in_another_order")
 
-# %% tags=["hide-input"]
-exercises.heading("unpatchify")
 
-
-# %%
+# %% tags=["exercise"]
 def unpatchify(patches, patch_size, n_rows):
     """(B, N, C·P·P) -> (B, C, height, width)"""
     ...
 
 
-# %% tags=["hide-input"]
-exercises.check("unpatchify", unpatchify)
-
-# %% tags=["hide-input"]
-exercises.heading("vit_parameters")
-
-
-# %%
+# %% tags=["exercise"]
 def vit_parameters(image_size, patch_size, n_channels, n_classes, d_model, n_layers, d_ff):
     """-> how many numbers the model learns"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("vit_parameters", vit_parameters)
 
 # %% [markdown]
 # According to table 1 of Dosovitskiy et al. (2021), ViT-Base has 86 million parameters. The course's `vit_parameters`

@@ -106,19 +106,13 @@ exercises.warm_up(16)
 #
 # ### Your turn (2 min)
 
-# %% tags=["hide-input"]
-exercises.heading("cache_size")
 
-
-# %%
+# %% tags=["exercise"]
 def cache_size(n_tokens, n_layers, n_heads, d_head, bytes_per_number=2):
     """-> bytes of all keys and values"""
     numbers = n_tokens * ...
     return ... * numbers * bytes_per_number
 
-
-# %% tags=["hide-input"]
-exercises.check("cache_size", cache_size)
 
 # %% [markdown]
 # Each factor of this product is a place to save memory. In **grouped-query attention**, for example, several query
@@ -187,20 +181,14 @@ notebook.figure(
 #
 # ### Your turn (2 min)
 
-# %% tags=["hide-input"]
-exercises.heading("window_mask")
 
-
-# %%
+# %% tags=["exercise"]
 def window_mask(length, window):
     """-> (T, T) bool, True = allowed to attend"""
     place = torch.arange(length)
     back = place[:, None] - place  # (T, T): how far behind its query each key is
     return (back >= ...) & (back < ...)  # ← fill the gaps
 
-
-# %% tags=["hide-input"]
-exercises.check("window_mask", window_mask)
 
 # %% [markdown]
 # Take a text of 2,048 tokens and a window of 64. The last token attends to 64 keys, while the other 1,984 are masked
@@ -436,11 +424,8 @@ assert plain == tiled and full_memory[2048] / tile_memory == 16
 #
 # ### Your turn (4 min)
 
-# %% tags=["hide-input"]
-exercises.heading("linear_attention")
 
-
-# %%
+# %% tags=["exercise"]
 def linear_attention(query, key, value):
     """(..., T, K), (..., S, K), (..., S, D_v) -> (..., T, D_v)"""
     query, key = F.elu(query) + 1, F.elu(key) + 1
@@ -448,9 +433,6 @@ def linear_attention(query, key, value):
     total = key.sum(-2).unsqueeze(-1)  # (..., K, 1)
     return query @ state / (... @ total)  # ← fill the gaps
 
-
-# %% tags=["hide-input"]
-exercises.check("linear_attention", linear_attention)
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 with torch.inference_mode():
@@ -497,18 +479,12 @@ print(
 #
 # ### Your turn (4 min)
 
-# %% tags=["hide-input"]
-exercises.heading("linear_attention_step")
 
-
-# %%
+# %% tags=["exercise"]
 def linear_attention_step(query, key, value, state, total):
     """(K,), (K,), (D_v,), (K, D_v), (K,) -> context (D_v,), state, total"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("linear_attention_step", linear_attention_step)
 
 # %% tags=["hide-input"]
 q, k, v = (x[0, 0, :100] for x in inputs[256])
@@ -662,18 +638,12 @@ exercises.quiz(
     "layers_for_a_window",
 )
 
-# %% tags=["hide-input"]
-exercises.heading("global_mask")
 
-
-# %%
+# %% tags=["exercise"]
 def global_mask(length, window, n_global):
     """-> (T, T) bool, both directions, True = allowed to attend"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("global_mask", global_mask)
 
 # %%
 exercises.quiz("a_causal_global_token")
@@ -684,44 +654,24 @@ exercises.quiz("a_causal_global_token")
 # You can find the reach of *any* pattern by following the paths. If $t$ attends to $u$ in a layer, then everything
 # that has reached $u$ so far now reaches $t$.
 
-# %% tags=["hide-input"]
-exercises.heading("reach")
 
-
-# %%
+# %% tags=["exercise"]
 def reach(mask, n_layers):
     """(T, T) bool, int -> (T, T) bool: which inputs (columns) can influence which outputs (rows)"""
     ...
 
 
-# %% tags=["hide-input"]
-exercises.check("reach", reach)
-
-# %% tags=["hide-input"]
-exercises.heading("strided_mask")
-
-
-# %%
+# %% tags=["exercise"]
 def strided_mask(length, stride):
     """-> (T, T) bool, causal, True = allowed to attend"""
     ...
 
 
-# %% tags=["hide-input"]
-exercises.check("strided_mask", strided_mask)
-
-# %% tags=["hide-input"]
-exercises.heading("online_softmax_step")
-
-
-# %%
+# %% tags=["exercise"]
 def online_softmax_step(largest, total, scores):
     """(T,), (T,), (T, block) -> largest (T,), total (T,)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("online_softmax_step", online_softmax_step)
 
 # %% [markdown]
 # ### Find the bug (4 min)

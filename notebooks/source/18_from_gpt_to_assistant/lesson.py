@@ -96,11 +96,8 @@ print(story.tokens(ids))
 #
 # The prompt is also the model's only memory of a chat, which is why each prompt repeats the whole chat so far.
 
-# %% tags=["hide-input"]
-exercises.heading("chat_prompt")
 
-
-# %%
+# %% tags=["exercise"]
 def chat_prompt(turns, user_id, assistant_id, end_id):
     """[("user", ids), ("assistant", ids), …], three ids -> one list of ids"""
     prompt = []
@@ -109,9 +106,6 @@ def chat_prompt(turns, user_id, assistant_id, end_id):
         prompt += [role_id] + ids + ...  # ← fill the gap: what closes a turn
     return prompt + ...  # ← and what opens the reply
 
-
-# %% tags=["hide-input"]
-exercises.check("chat_prompt", chat_prompt)
 
 # %% [markdown]
 # What does a wrong template cost? We give our assistant 48 instructions about words that no training prompt contained.
@@ -309,18 +303,12 @@ notebook.claim(ended > 0.7 * len(asked) and ended > right)
 # The log-probability of an answer is the sum of the log-probabilities of its tokens. The four tensors below already
 # contain these sums, one number per pair.
 
-# %% tags=["hide-input"]
-exercises.heading("dpo_loss")
 
-
-# %%
+# %% tags=["exercise"]
 def dpo_loss(policy_better, policy_worse, reference_better, reference_worse, beta):
     """Four times (B,), one number -> one number"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("dpo_loss", dpo_loss)
 
 # %% [markdown]
 # Let's see what your loss does to our assistant. We train on 48 pairs of its own stories, in batches of 8, and keep 48
@@ -413,18 +401,12 @@ print("58+67 =", *two_digits.texts_of(written), sep="   ")
 #
 # ### Your turn (3 min)
 
-# %% tags=["hide-input"]
-exercises.heading("group_advantages")
 
-
-# %%
+# %% tags=["exercise"]
 def group_advantages(rewards):
     """(P, G) -> (P, G): P prompts, G answers to each"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("group_advantages", group_advantages)
 
 # %% [markdown]
 # You have computed each answer's **advantage**. The loss makes the tokens of an answer likelier if its advantage is
@@ -604,18 +586,12 @@ print(helper.reply(f"{question} {page} {planted}"))
 # %%
 exercises.quiz("no_end_in_training", "how_many_targets")
 
-# %% tags=["hide-input"]
-exercises.heading("masked_targets")
 
-
-# %%
+# %% tags=["exercise"]
 def masked_targets(prompt_ids, answer_ids, end_id):
     """(P,), (A,), one id -> inputs (P + A,), targets (P + A,)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("masked_targets", masked_targets)
 
 # %% [markdown]
 # **Pencil (2 min).**
@@ -647,34 +623,22 @@ notebook.show_source(assistant.answer_with_tools)
 # Let's begin with the loss. Suppose that each token's clipped gain, the part before the minus, has already been
 # computed.
 
-# %% tags=["hide-input"]
-exercises.heading("policy_loss")
 
-
-# %%
+# %% tags=["exercise"]
 def policy_loss(gain, kl, counted, beta):
     """(N, T), (N, T), (N, T) bool, one number -> one number"""
     ...
 
 
-# %% tags=["hide-input"]
-exercises.check("policy_loss", policy_loss)
-
 # %% [markdown]
 # Now compute the clipped gain itself:
 
-# %% tags=["hide-input"]
-exercises.heading("clipped_gain")
 
-
-# %%
+# %% tags=["exercise"]
 def clipped_gain(log_probs, old_log_probs, advantages, clip):
     """(N, T), (N, T), (N,), one number -> (N, T)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("clipped_gain", clipped_gain)
 
 # %% [markdown]
 # Here is a whole step of GRPO, as it ran in section 4:
@@ -688,18 +652,12 @@ notebook.show_source(reward.policy_step)
 # Section 4's two methods both train the adder. **Voting**, or *self-consistency* (Wang et al. 2023), needs no
 # training. It simply takes the commonest of several sampled answers.
 
-# %% tags=["hide-input"]
-exercises.heading("majority")
 
-
-# %%
+# %% tags=["exercise"]
 def majority(answers):
     """A list of whole numbers, −1 for none -> one number"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("majority", majority)
 
 # %% tags=["hide-input"]
 notebook.table(
@@ -806,18 +764,12 @@ notebook.claim(dpo["win_rate"] > 0.6 and after < before)
 # %% [markdown]
 # ### How far has a model moved?
 
-# %% tags=["hide-input"]
-exercises.heading("drift")
 
-
-# %%
+# %% tags=["exercise"]
 def drift(policy_logits, reference_logits, counted):
     """(B, T, V), (B, T, V), (B, T) bool -> nats per counted token"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("drift", drift)
 
 # %%
 exercises.quiz("why_a_reference", "paid_by_length")

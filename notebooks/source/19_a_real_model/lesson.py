@@ -100,11 +100,8 @@ print(blocks[0].tolist())
 #
 # ### Your turn (4 min)
 
-# %% tags=["hide-input"]
-exercises.heading("unpack_q4_1")
 
-
-# %%
+# %% tags=["exercise"]
 def unpack_q4_1(blocks):
     """(N, 20) bytes -> (N, 32) weights"""
     scale = blocks[:, 0:2].view(torch.float16).float()  # (N, 1)
@@ -113,9 +110,6 @@ def unpack_q4_1(blocks):
     high = ...  # ← and this one
     return scale * torch.cat([low, high], dim=1) + minimum
 
-
-# %% tags=["hide-input"]
-exercises.check("unpack_q4_1", unpack_q4_1)
 
 # %%
 unpack_q4_1 = exercises.mine("unpack_q4_1")
@@ -237,18 +231,12 @@ assert ladder["parts of 2018"] > 15
 #
 # ### Your turn (3 min)
 
-# %% tags=["hide-input"]
-exercises.heading("swiglu")
 
-
-# %%
+# %% tags=["exercise"]
 def swiglu(x, w_gate, w_up, w_down):
     """(..., D), (F, D), (F, D), (D, F) -> (..., D)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("swiglu", swiglu)
 
 # %% tags=["nbval-ignore-output"]
 swiglu = exercises.mine("swiglu")
@@ -272,18 +260,12 @@ assert ladder["a gate"] < ladder["parts of 2018"] - 5 and ladder["a gate"] < wro
 #
 # ### Your turn (2 min)
 
-# %% tags=["hide-input"]
-exercises.heading("share_heads")
 
-
-# %%
+# %% tags=["exercise"]
 def share_heads(x, n_heads):
     """(B, G, T, K) -> (B, n_heads, T, K)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("share_heads", share_heads)
 
 # %% tags=["nbval-ignore-output"]
 parts["share"] = exercises.mine("share_heads")
@@ -315,11 +297,8 @@ exercises.predict("which_part_costs_more")
 # In lesson 05 you turned each pair of features by an angle that grows with the position, which makes scores depend on
 # distances. Fill in the two lines of the rotation.
 
-# %% tags=["hide-input"]
-exercises.heading("rotate")
 
-
-# %%
+# %% tags=["exercise"]
 def rotate(x, base=10000.0):
     """(..., T, K) -> (..., T, K)"""
     length, width = x.shape[-2:]
@@ -331,9 +310,6 @@ def rotate(x, base=10000.0):
     return torch.stack([turned_even, turned_odd], dim=-1).flatten(-2)
 
 
-# %% tags=["hide-input"]
-exercises.check("rotate", rotate)
-
 # %% tags=["nbval-ignore-output"]
 rotate = exercises.mine("rotate")
 parts["rotate"] = lambda x: rotate(x, base=100_000.0)  # SmolLM's base
@@ -343,18 +319,12 @@ print(f"{before_norm:.2f} nats per token")
 # %% [markdown]
 # ### Your turn (3 min)
 
-# %% tags=["hide-input"]
-exercises.heading("rms_norm")
 
-
-# %%
+# %% tags=["exercise"]
 def rms_norm(x, gain, eps=1e-5):
     """(..., D), (D,) -> (..., D)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("rms_norm", rms_norm)
 
 # %% tags=["nbval-ignore-output"]
 parts["norm"] = exercises.mine("rms_norm")

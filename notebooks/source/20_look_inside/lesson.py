@@ -187,20 +187,14 @@ print(exercises.whose("induction_score", did="scored"))
 # case zeros are something that later layers have never had to read. It's gentler to replace a head's output with its
 # average.
 
-# %% tags=["hide-input"]
-exercises.heading("mean_ablate")
 
-
-# %%
+# %% tags=["exercise"]
 def mean_ablate(outputs, head):
     """(B, T, H, K) -> (B, T, H, K)"""
     changed = outputs.clone()
     changed[:, :, head] = ...  # ← fill the gap
     return changed
 
-
-# %% tags=["hide-input"]
-exercises.check("mean_ablate", mean_ablate)
 
 # %%
 exercises.predict("without_eight_heads")
@@ -390,18 +384,12 @@ assert late > 1 > 0.3 > abs(other) and sink["values"] < 0.4
 #
 # ### Your turn (3 min)
 
-# %% tags=["hide-input"]
-exercises.heading("lens")
 
-
-# %%
+# %% tags=["exercise"]
 def lens(stream, gain, embedding):
     """(L, D), (D,), (V, D) -> (L, V)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("lens", lens)
 
 # %%
 exercises.predict("when_it_knows")
@@ -465,18 +453,12 @@ assert sum(statistics.median(row[:24]) > 10_000 for row in ranks.values()) > 3  
 #
 # ### Your turn (4 min)
 
-# %% tags=["hide-input"]
-exercises.heading("patch")
 
-
-# %%
+# %% tags=["exercise"]
 def patch(layers, x, source, layer, position):
     """Run x (T, D) through all layers, with x[position] taken from source[layer] -> (T, D)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("patch", patch)
 
 # %%
 patch = exercises.mine("patch")
@@ -788,18 +770,12 @@ assert dropped["both networks"][1] < 0.5
 # Silencing shows that a head matters, but not what it contributes. To see that, multiply the head's 64 numbers by its
 # own columns of $W_O$. The result is what the head adds to the residual stream, where the lens can read it.
 
-# %% tags=["hide-input"]
-exercises.heading("head_share")
 
-
-# %%
+# %% tags=["exercise"]
 def head_share(heads, w_o, head):
     """(H, T, K), (D, H * K) -> (T, D)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("head_share", head_share)
 
 # %% tags=["nbval-ignore-output"]
 head_share = exercises.mine("head_share")
@@ -874,18 +850,12 @@ assert [one for one in copiers if copy_share[one] > 0.2] == [(23, 7), (23, 2)]
 #
 # **Your turn (5 min)**
 
-# %% tags=["hide-input"]
-exercises.heading("patch_path")
 
-
-# %%
+# %% tags=["exercise"]
 def patch_path(parts, x, change, receivers):
     """(T, D) -> (T, D)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("patch_path", patch_path)
 
 # %% [markdown]
 # Let's apply this to head 4 of layer 23 in the sentence about Germany. The head reads the stream three times, to make

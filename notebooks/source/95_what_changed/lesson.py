@@ -115,18 +115,12 @@ notebook.figure(
 #
 # ### Your turn (3 min)
 
-# %% tags=["hide-input"]
-exercises.heading("rms_norm")
 
-
-# %%
+# %% tags=["exercise"]
 def rms_norm(x, gain, eps=1e-5):
     """(..., D), (D,) -> (..., D)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("rms_norm", rms_norm)
 
 # %% [markdown]
 # **SwiGLU** is a feed-forward network with a *gate*, a second linear layer that decides, entry by entry, how much of
@@ -135,18 +129,12 @@ exercises.check("rms_norm", rms_norm)
 #
 # ### Your turn (3 min)
 
-# %% tags=["hide-input"]
-exercises.heading("swiglu")
 
-
-# %%
+# %% tags=["exercise"]
 def swiglu(x, w_gate, w_up, w_down):
     """(..., D), (F, D), (F, D), (D, F) -> (..., D); matrices stored as nn.Linear does"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("swiglu", swiglu)
 
 # %% [markdown]
 # Our `GPT` has a switch for each of the four parts and for three more changes. One is pre-norm, which you know from
@@ -291,18 +279,12 @@ assert not stuck["pre-norm"]
 #
 # ### Your turn (4 min)
 
-# %% tags=["hide-input"]
-exercises.heading("rotate")
 
-
-# %%
+# %% tags=["exercise"]
 def rotate(x, base=10000.0):
     """(..., T, K) -> (..., T, K)"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("rotate", rotate)
 
 # %% [markdown]
 # **Grouped queries** make the cache smaller. There are fewer heads of keys and values than of queries, and several
@@ -310,18 +292,12 @@ exercises.check("rotate", rotate)
 #
 # ### Your turn (2 min)
 
-# %% tags=["hide-input"]
-exercises.heading("share_heads")
 
-
-# %%
+# %% tags=["exercise"]
 def share_heads(x, n_heads):
     """(B, G, T, K) -> (B, H, T, K): heads of keys or values, one per query head"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("share_heads", share_heads)
 
 # %% [markdown]
 # How much does that save? In today's model of section 1, four query heads share two heads of keys and values.

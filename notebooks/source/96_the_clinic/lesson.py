@@ -58,18 +58,12 @@ print([f"{m:.0e}" if m else "0" for m in moved[0].tolist()])
 #
 # Your first probe returns the largest of the differences that should be 0.
 
-# %% tags=["hide-input"]
-exercises.heading("future_leak")
 
-
-# %%
+# %% tags=["exercise"]
 def future_leak(model, ids, new_token):
     """model maps ids (B, T) to outputs (B, T, D) -> a scalar tensor"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("future_leak", future_leak)
 
 # %% [markdown]
 # Now run your probe on the healthy decoder, and on a patient whose owner forgot the mask.
@@ -85,18 +79,12 @@ with torch.no_grad():
 # The second probe is for encoders. A short sentence is padded to the length of the longest one in its batch, and the
 # padding must not change any real word's output.
 
-# %% tags=["hide-input"]
-exercises.heading("padding_leak")
 
-
-# %%
+# %% tags=["exercise"]
 def padding_leak(model, ids, pad_id, n_pads):
     """model maps ids (B, T) to outputs (B, T, D) -> a scalar tensor"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("padding_leak", padding_leak)
 
 # %%
 probe = exercises.mine("padding_leak")
@@ -114,18 +102,12 @@ with torch.no_grad():
 # The third probe asks whether the sentences of a batch are kept apart. If you forget `batch_first=True`, attention runs
 # from one sentence to another, and nothing in the training gives it away.
 
-# %% tags=["hide-input"]
-exercises.heading("batch_leak")
 
-
-# %%
+# %% tags=["exercise"]
 def batch_leak(model, ids, new_row):
     """model maps ids (B, T) to outputs (B, T, D); new_row (T,) -> a scalar tensor"""
     ...
 
-
-# %% tags=["hide-input"]
-exercises.check("batch_leak", batch_leak)
 
 # %%
 probe = exercises.mine("batch_leak")
