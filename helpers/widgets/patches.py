@@ -12,7 +12,7 @@ from helpers.widgets.colours import LIGHT
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import PALE, Sheet, number, track
 
-BOX, LARGE = 280, 280  # pixels of a picture's side on the page, cut and looked at
+BOX, LARGE, HIGH = 280, 196, 58  # pixels of a picture's side, cut and looked at; where that begins
 DRAWN = LinearSegmentedColormap.from_list("drawn", [LIGHT["paper"], LIGHT["ink"]])
 GREYS = LinearSegmentedColormap.from_list("greys", ["black", "white"])
 SIDES = 2, 4, 7, 14  # of a patch, in pixels of the picture
@@ -160,7 +160,7 @@ class PatchCutter(Explorer):
 
 
 class PatchAttention(Explorer):
-    """See where a patch attends in a picture, and how much of that 20 untrained models do too.
+    """See where a patch attends in a picture, in a trained model and in 20 untrained ones.
 
     What lies outside all their percentages counts as a difference, and nothing else does.
 
@@ -171,15 +171,14 @@ class PatchAttention(Explorer):
         The ones to choose from.
     **state : traits
         `picture` (int), `layer` (int, from 1), `head` (int; −1 is the average of the heads, −2 the
-        rollout of all layers up to this one), `token` (int; 0 is the class token), `untrained`
-        (bool, show the median of the untrained models instead) and `every` (bool, list all heads).
+        rollout of all layers up to this one), `token` (int; 0 is the class token) and `every`
+        (bool, list all heads).
     """
 
     picture = traitlets.Int(0, min=0).tag(state=True)
     layer = traitlets.Int(1, min=1, max=12).tag(state=True)
     head = traitlets.Int(AVERAGE, min=ROLLOUT).tag(state=True)
     token = traitlets.Int(0, min=0).tag(state=True)
-    untrained = traitlets.Bool(False).tag(state=True)
     every = traitlets.Bool(False).tag(state=True)
 
     def __init__(self, wardrobe, pictures, **state):
@@ -203,7 +202,6 @@ class PatchAttention(Explorer):
         self.choice("layer", "Layer", range(1, self._n_layers + 1))
         heads = [(str(i + 1), i) for i in range(self._n_heads)]
         self.choice("head", "Head", [*heads, ("mean", AVERAGE), ("rollout", ROLLOUT)])
-        self.switch("untrained", "Untrained")
         self.switch("every", "Every head")
 
     def compute(self):
@@ -218,7 +216,7 @@ class PatchAttention(Explorer):
         median = parts[1:, self.layer - 1, self.head].argsort()[RANDOM // 2]
         parts = (100 * parts).round().int()  # the digits that are printed
         parts[1:] = parts[1:].sort(0).values
-        return {"trained": trained, "random weights": random[median], "shown": shown,
+        return {"trained": trained, "untrained": random[median], "shown": shown,
                 "parts": parts, "even": shown.sum().item() / len(trained)}  # fmt: skip
 
     def _maps(self):
@@ -241,10 +239,7 @@ class PatchAttention(Explorer):
 
     def _against(self, layer, head):
         """Return what percentage is shown, and the untrained models' least and most."""
-        part, *random = self.numbers["parts"][:, layer - 1, head].tolist()
-        low, high = random[0], random[-1]
-        if self.untrained:
-            return random[RANDOM // 2], low, high, ""
+        part, low, *_, high = self.numbers["parts"][:, layer - 1, head].tolist()
         return part, low, high, "↑" if part > high else "↓" if part < low else ""
 
     def tell(self):
@@ -252,76 +247,69 @@ class PatchAttention(Explorer):
         part, low, high, way = self._against(self.layer, self.head)
         row, column = divmod(self.token - 1, self._grid)
         asks = f"patch {row + 1}, {column + 1}" if self.token else "the class token"
-        named = self._named_head(self.layer, self.head)
-        model = f"In {RANDOM} untrained models it’s {low}% to {high}%"
         then = {"↑": ". All put less there, so training probably moved the weight.",
                 "↓": ". All put more there, so training probably moved the weight.",
                 "": ", so it’s no sign of training. Try another head."}[way]  # fmt: skip
-        if self.untrained:
-            named += ", untrained"
-            model = f"That’s the median of {RANDOM} untrained models, which have {low}% to {high}%"
-            then = ". Untick “Untrained”: what did training change?"
-        elif self.head == ROLLOUT:
+        if self.head == ROLLOUT:
             then += f" Rollout follows weights through layers 1 to {self.layer}."
         elif way:
             then += " Press “class token” to go back." if self.token else " Press a patch."
+        named = self._named_head(self.layer, self.head)
         said = f"{named}: {asks} puts {part}% of its weight on the {self._label()}."
-        return said, model + then
+        return said, f"In {RANDOM} untrained models it’s {low}% to {high}%{then}"
 
     def draw(self):
-        return [self._draw_weights(), self._draw_comparison()]
+        sheet = Sheet(400, HIGH + LARGE + 76)
+        self._draw_weights(sheet, 0, "trained", BLUE)
+        self._draw_weights(sheet, 400 - LARGE, "untrained", GREY)
+        sheet.text(0, sheet.height - 28, f"□ counts as {self._label()}: a pixel over")
+        sheet.text(0, sheet.height - 6, "a fifth as strong as the strongest")
+        return [sheet, self._draw_comparison()]
 
-    def _draw_weights(self):
-        """Draw the picture, and over each patch the more blue, the more weight it gets."""
-        sheet, found, n = Sheet(LARGE, LARGE + 110), self.numbers, self._grid
-        weights, ink = found["trained"], BLUE
-        if self.untrained:
-            weights, ink = found["random weights"], GREY
-        size, shown = LARGE / n, found["shown"]
+    def _draw_weights(self, sheet, left, name, ink):
+        """Draw the picture, and over each patch the more ink, the more weight it gets."""
+        weights, n, shown = self.numbers[name], self._grid, self.numbers["shown"]
+        size, low = LARGE / n, HIGH + LARGE
         top = max(weights[1:].max().item(), 1e-9)  # its own scale, or the untrained look empty
         image = self.pictures.images[self.picture].numpy()
-        sheet.pixels(0, 34, LARGE, LARGE, image, DRAWN, 0, image.max())
-        sheet.rect(0, 34, LARGE, LARGE, stroke=PALE)
-        sheet.rect(0, 1, 124, 26, ink, FRAME, opacity=0.7 * min(weights[0].item() / top, 1))
-        sheet.text(8, 19, "class token")
-        sheet.text(LARGE, 19, "untrained" if self.untrained else "trained", ink, anchor="end",
-                   bold=True)  # fmt: skip
+        sheet.pixels(left, HIGH, LARGE, LARGE, image, DRAWN, 0, image.max())
+        sheet.rect(left, HIGH, LARGE, LARGE, stroke=PALE)
+        token = left, 25, 124, 26
+        sheet.rect(*token, ink, FRAME, opacity=0.7 * min(weights[0].item() / top, 1))
+        sheet.text(left + 8, 43, "class token")
+        sheet.text(left, 16, name + " (median)" * (ink == GREY), ink, bold=ink == BLUE)
         for i, weight in enumerate(weights[1:].tolist()):
-            x, y = i % n * size, 34 + i // n * size
+            x, y = left + i % n * size, HIGH + i // n * size
             sheet.rect(x, y, size, size, ink, opacity=0.7 * weight / top)
-            label = f"Row {i // n + 1}, column {i % n + 1}, weight {number(weight, 3)}"
+            label = f"Row {i // n + 1}, column {i % n + 1}, {name}: weight {number(weight, 3)}"
             sheet.target(x, y, size, size, label, token=i + 1)
-        sheet.target(0, 1, 124, 26, f"Class token, weight {number(weights[0], 3)}", token=0)
+        sheet.target(*token, f"Class token, {name}: weight {number(weights[0], 3)}", token=0)
         cells = F.pad(shown.view(n, n), (1, 1, 1, 1))
         # An edge wherever a patch that counts meets one that doesn't.
         for i, j in (cells[1:] != cells[:-1]).nonzero().tolist():
-            sheet.rect((j - 1) * size, 33 + i * size, size, 2.5, INK)
+            sheet.rect(left + (j - 1) * size, HIGH - 1 + i * size, size, 2.5, INK)
         for i, j in (cells[:, 1:] != cells[:, :-1]).nonzero().tolist():
-            sheet.rect(j * size - 1, 34 + (i - 1) * size, 2.5, size, INK)
+            sheet.rect(left + j * size - 1, HIGH + (i - 1) * size, 2.5, size, INK)
         row, column = divmod(self.token - 1, n)
-        where = (column * size, 34 + row * size, size, size) if self.token else (0, 1, 124, 26)
+        where = (left + column * size, HIGH + row * size, size, size) if self.token else token
         sheet.rect(*where, stroke=ORANGE, line=4)
         for i in range(8):
-            sheet.rect(20 + 14 * i, LARGE + 44, 14, 16, ink, opacity=0.1 * i)
-        sheet.text(0, LARGE + 58, "0", GREY)
-        sheet.text(140, LARGE + 58, f"{number(top)} weight", GREY)
-        sheet.text(0, LARGE + 82, f"□ counts as {self._label()}: a pixel over")
-        sheet.text(0, LARGE + 104, "a fifth as strong as the strongest")
-        return sheet
+            sheet.rect(left + 16 + 8 * i, low + 10, 8, 16, ink, opacity=0.1 * i)
+        sheet.text(left, low + 24, "0", GREY)
+        sheet.text(left + 86, low + 24, f"{number(top)} weight", GREY)
 
     def _draw_comparison(self):
         """Set the weight on what is shown beside the untrained models'; list every head's."""
         sheet = Sheet(400, 138 + (94 + 38 * self._n_layers) * self.every)
         trained, *random = self.numbers["parts"][:, self.layer - 1, self.head].tolist()
-        left, percent = 96, 2.5  # pixels
+        left, percent = 106, 2.4  # pixels
         sheet.text(0, 18, f"Weight on the {self._label()}", bold=True)
         bars = (32, "trained", trained, BLUE), (60, "untrained", random[RANDOM // 2], GREY)
         for y, words, part, ink in bars:
-            on = self.untrained == (ink == GREY)
-            sheet.text(0, y + 17, words, ink, bold=on)
+            sheet.text(0, y + 17, words, ink)
             sheet.rect(left, y, 100 * percent, 24, PALE)
             sheet.rect(left, y, part * percent, 24, ink, opacity=1 if ink == BLUE else 0.4)
-            sheet.text(400, y + 17, f"{part}%", ink, anchor="end", bold=on)
+            sheet.text(400, y + 17, f"{part}%", ink, anchor="end", bold=ink == BLUE)
         for i, part in enumerate(random):
             middle = i == RANDOM // 2
             sheet.dot(left + part * percent, 72, 5 + middle, ORANGE, INK if middle else "white")
@@ -337,8 +325,8 @@ class PatchAttention(Explorer):
     def _draw_heads(self, sheet, y):
         """Draw the percentage of every head in every layer, to press."""
         sheet.text(0, y, "in %", GREY)
-        columns = [(i, i + 1, 44, 72 + 46 * i) for i in range(self._n_heads)]
-        x = 72 + 46 * self._n_heads
+        columns = [(i, i + 1, 42, 80 + 44 * i) for i in range(self._n_heads)]
+        x = 80 + 44 * self._n_heads
         columns += (AVERAGE, "mean", 56, x), (ROLLOUT, "rollout", 76, x + 58)
         for _, name, wide, x in columns:
             sheet.text(x + wide / 2, y, name, GREY, anchor="middle")
@@ -354,11 +342,7 @@ class PatchAttention(Explorer):
                 words = f"{self._named_head(layer, head)}: {part}% {way}"
                 sheet.target(x, top, wide, 36, words, layer=layer, head=head)
         low, cells = y + 30 + 38 * self._n_layers, self._n_layers * len(columns)
-        words = "the median of the 20 untrained models", "in each head"
-        if not self.untrained:
-            # Each of 21 alike models is as likely as another to have the least, or the most.
-            chance = round(cells * 2 / (RANDOM + 1))
-            words = (f"↑ ↓ outside all {RANDOM} untrained models:",
-                     f"by chance about {chance} of {cells}")  # fmt: skip
-        for i, line in enumerate(words):
-            sheet.text(0, low + 22 * i, line, GREY)
+        # Each of 21 alike models is as likely as another to have the least, or the most.
+        chance = round(cells * 2 / (RANDOM + 1))
+        sheet.text(0, low, f"↑ ↓ outside all {RANDOM} untrained models:", GREY)
+        sheet.text(0, low + 22, f"by chance about {chance} of {cells}", GREY)

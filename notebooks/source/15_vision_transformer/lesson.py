@@ -482,7 +482,7 @@ that the model has learned anything about boots.""")
 
 # %% [markdown]
 # Are individual heads any different? Here is one of them over a picture. The bluer a patch, the more weight it gets
-# from the token with the orange frame. The dots are 20 models with random weights, and “Untrained” shows their
+# from the token with the orange frame. The dots are 20 models with random weights, and the grey picture is their
 # median. Try other heads, or tick “Every head”. Where does training make a difference?
 
 # %% tags=["hide-input", "nbval-ignore-output"]
