@@ -279,7 +279,10 @@ def test_a_click_during_the_tour_leaves_a_way_back(offline, trace):
     expect_at(page, "Encoder layer 2", "Layer")
     expect(page.get_by_role("button", name="Take the tour: 12 steps")).to_be_visible()
     page = offline(model_map(trace, tour="00", stop=7))
-    open_(page, "^Decoder layer 2: open")  # the step asks for a weight of a masked head
+    # The step asks for a weight of a masked head, and a square says what a press opens.
+    page.get_by_role("button", name="Decoder layer 2: open it").hover()
+    expect(page.locator(".mm-tip")).to_contain_text("click to open masked head 2")
+    open_(page, "^Decoder layer 2: open")
     expect_at(page, "Masked self-attention, head 2", "Head")  # the square in its middle
     expect(page.locator(".mm-words")).to_contain_text("The framed weight is 1.00")
     box = page.get_by_role("button", name=re.compile("^Weights")).bounding_box()
@@ -1030,6 +1033,7 @@ def test_in_jupyterlab_a_head_is_switched_off_and_both_translations_stand_there(
     # All of it keeps its place.
     assert high == [page.locator(one).bounding_box()["height"] for one in (".mm", ".mm-stage")]
     expect(strip).to_contain_text("The words stay the same. The largest change: “")
+    expect(strip.locator(".mm-next")).to_have_text("Press a score, Q, K or V to see how it’s made.")
     open_(page, "^Layer$")
     open_(page, "^Head 2 of cross-attention")
     page.get_by_role("button", name=re.compile("^Switch head . off")).click()
@@ -1149,6 +1153,7 @@ def test_where_it_is_narrow_picture_words_and_buttons_are_in_view_together(offli
     assert page.locator(".mm-hit:focus").get_attribute("aria-label") == "Source token 1: Un"
     # Back from where it scrolls, also while it does.
     page.locator(".mm-depths button").nth(2).click()
+    expect(page.locator(".mm-trail button").nth(1)).to_have_text("Layer 1")
     page.locator(".mm-frame").evaluate(
         "frame => { frame.scrollTop += 9; document.querySelector('.mm-depths button').click(); }"
     )

@@ -32,13 +32,13 @@ export function answer(scene, model, stack, m, rows, row) {
   const lossY = (r) => stack.y(r, last) + (r < stack.n ? 0 : Math.max(0, 12 - m.pitch));
   const deep = Math.max(height + (losses ? Math.max(m.pitch, 12) + 16 : 0), first + found.length * pitch - top);
   const classes = stack.name === "encoder";
-  const hot = ["next token at temperature", "next token, T =", "next, T =", "T ="];
+  const hot = ["next token at temperature", "next token, T =", "next, T ="];
   const next =
     model.shown === 1 || scene.slot ? ["next token"] : hot.map((words) => `${words} ${model.shown.toFixed(1)}`);
+  const [from, align, room] = width < 100 ? [right, "right", right - x] : [left, "left", width];
   const lost = losses && lossesOf(model);
   const mean = lost && m.narrow ? ["loss, the mean: ", "loss: "].map((one) => one + number(lost.mean)) : [];
-  const heading = classes ? "class" : fitting(losses ? (model.pushes ? PUSH : [...mean, ...LOSS]) : next, width / 1.1);
-  const [from, align] = width < 84 ? [right, "right"] : [left, "left"];
+  const heading = classes ? "class" : fitting(losses ? (model.pushes ? PUSH : [...mean, ...LOSS]) : next, room / 1.1);
   scene.label(heading, from, top - 11, { size: 13, weight: 600, align });
   // Written next, or the likeliest.
   const chosen = found.find(({ drawn }) => drawn) || found[0];

@@ -5,7 +5,7 @@ import { leavingOf } from "./map_leave.js";
 import { lowered, make } from "./page.js";
 import { clearestHead } from "./map_purpose.js";
 import { percent } from "./map_scene.js";
-import { likeliest, meanWeights, readPlace, rowOf, sentenceOf } from "./map_trace.js";
+import { likeliest, meanWeights, readPlace, rowOf, sentenceOf, title } from "./map_trace.js";
 import { wrongWord } from "./map_language.js";
 import { withoutOf } from "./map_without.js";
 import { marksIn, shorten } from "./text.js";
@@ -147,14 +147,17 @@ export class Bars {
   showTrail() {
     const { view } = this;
     const { steps } = view;
-    const key = steps.map(({ words }) => words).join("›");
+    // Where there is little room, what the place lies in is named in short.
+    const rows = view.root.classList.contains("mm-rows");
+    const short = (words) => (rows ? words.replace(/^.*(layer|head)/, (_, what) => title(what)) : words);
+    const key = `${steps.map(({ words }) => words).join("›")}${rows}`;
     if (key === this.trailed) return;
     this.trailed = key;
     this.trail.replaceChildren(
       ...steps.flatMap(({ place, words }, i) => {
         const current = i === steps.length - 1 ? "location" : null;
         const does = { type: "button", title: words, "aria-current": current, onclick: () => view.open(place) };
-        const step = make("button", does, ...lowered(words));
+        const step = make("button", does, ...lowered(current ? words : short(words)));
         return i ? [make("span", { "aria-hidden": "true" }, "›"), step] : [step];
       }),
     );

@@ -33,8 +33,10 @@ export function tiles(scene, model, stack, sublayer, place, [x, y, width, height
   const source = cross ? model.encoder : stack;
   sublayer.heads.forEach((head, h) => {
     const name = `${stack.title} layer ${place + 1}: ${KINDS[sublayer.kind].toLowerCase()}, head ${h + 1}`;
+    // A press answers what the tour asks, if it does.
+    const opens = scene.measures.answers && stack.answers ? `masked head ${h + 1}` : "the layer";
     const does = () => purposeOf(sublayer, h, stack, source.tokens, shown).words;
-    const tell = tellCell(name, stack.tokens, source.tokens, head, does, "click to open the layer");
+    const tell = tellCell(name, stack.tokens, source.tokens, head, does, `click to open ${opens}`);
     const marks = (p, [row, key]) => {
       if (!head.allowed(row, key)) return;
       const share = valueAt(head.weights, row, key);

@@ -125,7 +125,8 @@ class MapView {
     const described = this.model.get("_asked");
     const here = this.place && described?.place === this.place;
     const asked = here ? { described, view: this.model.get("_asked_data") } : null;
-    return { asked, live: Boolean(this.model.send), side: this.side, turns: this.turns };
+    const { answer } = this.tour[this.stop] || {};
+    return { asked, live: Boolean(this.model.send), side: this.side, turns: this.turns, answers: answer };
   }
   // Heads can be switched off.
   get turns() {

@@ -89,22 +89,22 @@ function blocks(stack, m, top) {
   stack.pitch = m.pitch;
 }
 
-export function wholeScene(model, width, room, rows, { current, spare, query, small, turns }) {
+export function wholeScene(model, width, room, rows, { spare, small, turns, ...told }) {
   const m = measures(model, width, room, spare, small);
   const { encoder, decoder } = model;
   const scene = new Scene(width, 0, "The whole model");
   // On a phone the answers after each layer stand below the picture.
-  scene.measures = Object.assign(m, { current, query, rows, listed: m.narrow ? 48 + 20 * model.guesses.length : 0 });
-  if (model.image) scene.paint((p) => (p.own = query));
+  scene.measures = Object.assign(m, told, { rows, listed: m.narrow ? 48 + 20 * model.guesses.length : 0 });
+  if (model.image) scene.paint((p) => (p.own = m.query));
   let top = m.above + (m.narrow && model.image ? m.side + m.listed + 59 : 0);
   for (const stack of model.stacks) {
     const n = stack === decoder ? rows : stack.n;
     blocks(stack, m, top);
     stackScene(scene, model, stack, m, n);
     if (stack === encoder && !stack.answers) memory(scene, model, m);
-    if (stack === encoder && turns) compares(scene, m.narrow ? stack.bottom + 6 : stack.bottom + UNDER + 4);
+    if (stack === encoder && turns) compares(scene, stack.bottom + 4);
     if (stack === decoder && encoder) pipes(scene, model, m);
-    if (stack.answers) answer(scene, model, stack, m, n, current);
+    if (stack.answers) answer(scene, model, stack, m, n, m.current);
     scene.height = Math.max(scene.height, stack.bottom + m.under + 10);
     top = stack.bottom + GAP + HEAD;
   }
@@ -254,7 +254,8 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
     p.box(x, top - 2, width, height + 4, { edge: lit ? p.theme.edge : p.theme.masked }),
   );
   const holds = `${attentions.map((one) => KINDS[one.kind].toLowerCase()).join(", ")}, feed-forward`;
-  scene.button([x, top - HEAD, width, height + HEAD], `${name}: open it`, { go }, [name, holds, "click to open"]);
+  const opens = m.answers && stack.answers ? "click to open masked head 1" : "click to open";
+  scene.button([x, top - HEAD, width, height + HEAD], `${name}: open it`, { go }, [name, holds, opens]);
   let at = x + pad;
   // A part reaches from one addition to the next.
   let left = x - 1;

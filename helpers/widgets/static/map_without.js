@@ -31,9 +31,10 @@ export function withoutOf(view) {
   const turn = button(() => view.turn(view.place.split("/").slice(0, 4).join("/")));
   turn.className = "mm-turn";
   const back = button(() => view.rewrite({ off: [] }));
+  const compare = make("button", { type: "button", onclick: () => view.open("heads") }, "Which heads matter?");
   const strip = make("div", { class: "mm-without", role: "group", "aria-label": "Without a head" });
-  const line = (of, [start, changed, end]) =>
-    make("p", {}, make("span", {}, of), `${start} `, make("mark", {}, changed), ` ${end}`);
+  const line = (of, [start, changed, end], more = "") =>
+    make("p", {}, make("span", {}, of), `${start} `, make("mark", {}, changed), ` ${end} `, make("i", {}, more));
   const show = (free) => {
     const { model, trace, place } = view;
     const { head, headIndex } = readPlace(place, trace);
@@ -44,11 +45,14 @@ export function withoutOf(view) {
     strip.hidden = !free || !first || !trace.whole;
     if (strip.hidden) return strip.replaceChildren();
     back.textContent = `Switch ${more ? "them" : "it"} on`;
-    back.hidden = !model.send;
+    back.hidden = compare.hidden = !model.send;
     const name = make("b", {}, `Without ${more ? `${model.get("off").length} heads` : first.join(", ")} `);
     const [was, is, says] = compared(trace);
-    const lines = was[1] || is[1] ? [line("All heads: ", was), line("Without: ", is)] : [];
-    strip.replaceChildren(make("p", {}, name, back), ...(trace.chosen.length ? [] : [...lines, make("p", {}, says)]));
+    const differ = was[1] || is[1];
+    const lines = differ ? [line("All heads: ", was), line("Without: ", is, says)] : [make("p", {}, says)];
+    const next = place ? [view.scene.hint] : ["Switch off another head as well. ", compare];
+    const hint = make("p", { class: "mm-next", title: next[0] }, ...next);
+    strip.replaceChildren(make("p", {}, name, back), ...(trace.chosen.length ? [] : lines), hint);
   };
   return { turn, strip, show };
 }
