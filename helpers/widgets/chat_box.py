@@ -1,7 +1,7 @@
 """One message in the chat template, right or wrong: what an assistant reads and answers."""
 
 from itertools import zip_longest
-from textwrap import shorten, wrap
+from textwrap import shorten
 
 import traitlets
 
@@ -13,7 +13,7 @@ from helpers.widgets.svg import BAD, PALE, Sheet
 from helpers.widgets.tokenizers_side_by_side import draw_labels, visible
 
 LONGEST, QUOTED = 160, 60  # characters of a message, and of a reply that is told
-CELL, TOP, ROW = 80, 66, 36  # pixels of the table: its columns, its head, its rows
+LEFT, CELL, TOP, ROW = 94, 61, 30, 44  # pixels of the table: its names, columns, head, rows
 OWN = "Yours"
 WHOLE = "the whole template"
 TEMPLATES = {
@@ -33,8 +33,8 @@ MEANS = {
 # writes with a broken one is wrong, and each way to break it spoils other messages.
 EXAMPLES = {
     "Copy": ("Say: least crowns cloak waggoner.", "least crowns cloak waggoner"),
-    "Repeat": ("Write the word rabbit three times.", "rabbit rabbit rabbit"),
-    "Choose": ("Choose two of these: merchant, raven, stone, ox, servant.", "merchant and raven"),
+    "Triple": ("Write the word rabbit three times.", "rabbit rabbit rabbit"),
+    "Pick": ("Choose two of these: merchant, raven, stone, ox, servant.", "merchant and raven"),
     "Who?": (
         "In Thornford live the ogre Ultin and the bride Eltin. Who is the bride of Thornford?",
         "The bride Eltin.",
@@ -90,13 +90,13 @@ class ChatBox(SentenceExplorer):
         now, whole = self._read(self.template), self._read(WHOLE)
         said = [self._said(one["reply"]) for one in (now, whole)]
         names = {message: name for name, (message, _) in EXAMPLES.items()}
-        name, mark = names.get(self.sentence, OWN), "=" if said[0] == said[1] else "≠"
+        name = names.get(self.sentence, OWN)
         if name == OWN and self._own != self.sentence:
-            self._tried = {place: mark for place, mark in self._tried.items() if place[0] != OWN}
+            self._tried = {place: one for place, one in self._tried.items() if place[0] != OWN}
             self._own = self.sentence
-        if name != OWN:
-            mark = "✓" if said[0] == EXAMPLES[name][1] else "✗"
-        self._tried[name, self.template] = mark
+        right, same = (EXAMPLES[name][1], "✗✓") if name in EXAMPLES else (said[1], "≠=")
+        for template, answer in zip((WHOLE, self.template), said[::-1], strict=True):
+            self._tried[name, template] = mark = same[answer == right]
         return {**now, "whole": whole, "said": said, "name": name, "mark": mark}
 
     def _read(self, template):
@@ -141,11 +141,11 @@ class ChatBox(SentenceExplorer):
             did = f"still writes {now}"
         elif not short[0]:
             did = f"ends its answer at once, without {before}"
-        column = [self._tried.get((name, self.template)) for name in EXAMPLES]
+        marks = [self._tried.get((name, self.template)) for name in EXAMPLES]
         asked = "Press another “?”. Does that answer survive?"
-        if all(column):
-            n = column.count("✓")
-            asked = f"{n} of the {len(column)} examples survive{'s' * (n == 1)}."
+        if all(marks):
+            n = marks.count("✓")
+            asked = f"{n} of the {len(marks)} examples survive{'s' * (n == 1)}."
         told = f"{how}, our assistant {did}.".replace(".”.", ".”")
         return told, f"{MEANS[self.template]} {asked}"
 
@@ -168,32 +168,34 @@ class ChatBox(SentenceExplorer):
 
     def _draw_table(self):
         """Draw the messages and what breaks, to be pressed: each place has the mark it earned."""
-        sheet = Sheet(400, TOP + ROW * (len(EXAMPLES) + 1) + 26)
-        for column, template in enumerate(TEMPLATES):
-            x = CELL * (column + 0.5) - 2
-            lines = wrap(template.removeprefix("the "), 8)
-            # On a phone letters are wide: two long words would touch.
-            for i, line in enumerate(lines, 3 - len(lines) - (template == "the roles swapped")):
-                colour = BLUE if template == WHOLE else INK
-                sheet.text(x, 16 + 20 * i, line, colour, anchor="middle")
+        sheet = Sheet(400, TOP + ROW * len(TEMPLATES) + 48)
+        sheet.text(0, 18, "message:", GREY)
+        for row, template in enumerate(TEMPLATES):
+            for i, line in enumerate(template.removeprefix("the ").rsplit(" ", 1)):
+                y = TOP + ROW * row + 15 + 20 * i
+                sheet.text(0, y, line, BLUE if template == WHOLE else INK)
         messages = {name: message for name, (message, _) in EXAMPLES.items()}
-        for row, (name, message) in enumerate({**messages, OWN: self._own}.items()):
-            for column, template in enumerate(TEMPLATES if message else ()):
-                self._draw_place(sheet, CELL * column, TOP + ROW * row, name, message, template)
+        for column, (name, message) in enumerate({**messages, OWN: self._own}.items()):
+            x, here = LEFT + CELL * column, name == self.numbers["name"]
+            ink = INK if message else GREY
+            sheet.text(x + CELL / 2 - 2, 18, name, ink, anchor="middle", bold=here)
+            if message:
+                sheet.target(x, 0, CELL - 4, TOP - 2, f"{name}: {message}", sentence=message)
+            for row, template in enumerate(TEMPLATES if message else ()):
+                self._draw_place(sheet, x, TOP + ROW * row, name, message, template)
         if not self._own:
-            sheet.text(0, sheet.height - 39, "Type a message of your own above.", GREY)
+            sheet.text(0, sheet.height - 28, "Type a message of your own above.", GREY)
         sheet.text(0, sheet.height - 6, "✓ right, ✗ wrong; yours: = same, ≠ other", GREY)
         return sheet
 
     def _draw_place(self, sheet, x, y, name, message, template):
-        here, whole = name == self.numbers["name"], template == WHOLE
-        on = here and template == self.template
+        on = name == self.numbers["name"] and template == self.template
         mark = self._tried.get((name, template), "?")
         colours = {"✓": GREEN, "=": GREEN, "?": GREY}
-        sheet.rect(x, y, CELL - 4, ROW - 4, (BLUE if whole else ORANGE) if on else PALE, round=4)
-        colour = "white" if on else INK if whole else colours.get(mark, BAD)
-        sheet.text(x + CELL / 2 - 2, y + 22, name if whole else mark, colour, anchor="middle",
-                   bold=here if whole else mark != "?")  # fmt: skip
+        fill = BLUE if template == WHOLE else ORANGE
+        sheet.rect(x, y, CELL - 4, ROW - 4, fill if on else PALE, round=4)
+        colour = "white" if on else colours.get(mark, BAD)
+        sheet.text(x + CELL / 2 - 2, y + 25, mark, colour, anchor="middle", bold=mark != "?")
         words = {"✓": "right", "✗": "wrong", "=": "the same", "≠": "another", "?": "not tried"}
         label = f"{name}, {template}: {words[mark]}"
         sheet.target(x, y - 1, CELL - 4, ROW - 2, label, sentence=message, template=template)
