@@ -10,7 +10,7 @@ from helpers.models.patterns import global_mask, layers_to_meet, reach, strided_
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, tint
 from helpers.widgets.colours import DARK, LIGHT
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import ON_DARK, PALE, Sheet, shade, track
+from helpers.widgets.svg import ON_DARK, Sheet, shade, track
 
 # What a query reads in a pattern, and what that is good for or how news travels; then if causal.
 RULES = {
@@ -61,7 +61,6 @@ class AttentionPatterns(Explorer):
         self.switch("causal", "Causal mask")
         self.slider("width", "Window").second = True
         self.slider("length", "Positions").second = True
-        self.button("Start again", self.reset)
 
     def compute(self):
         """Count the pairs of every pattern; follow news to the pressed or the furthest query."""
@@ -167,8 +166,7 @@ class AttentionPatterns(Explorer):
             colour = BLUE if on else GREY
             sheet.rect(0, y - 2, 396, 78, stroke=colour, line=2.5 if on else 1, round=7)
             sheet.text(8, y + 24, pattern, colour, bold=on)
-            sheet.rect(90, y + 8, 220, 22, PALE)
-            sheet.rect(90, y + 8, 220 * pairs / found["pairs"]["all"], 22, colour)
+            sheet.bar(90, y + 8, 220, 22, pairs / found["pairs"]["all"], colour)
             sheet.text(320, y + 24, f"{pairs:,}", colour, bold=on)
             met = f"All news has arrived after {self._layers(found['meet'][pattern])}"
             never = found["meet"][pattern] == math.inf

@@ -8,7 +8,7 @@ import traitlets
 
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
 from helpers.widgets.rnn_stepper import MOST, TOP, SentenceStepper, draw_cells, quoted
-from helpers.widgets.svg import PALE, Sheet, number, shade, share
+from helpers.widgets.svg import Sheet, number, shade, share
 
 WIDE, HEIGHT, PITCH, COLUMN = 308, 406, 28, 24  # pixels: a drawing, and a cell of the map
 LEAST = 24 / PITCH
@@ -43,7 +43,6 @@ class BahdanauStepper(SentenceStepper):
         self.words("sentence", "Sentence", wide=True, known=self.known_words())
         self.play("output_step", "Output step", interval=1500)
         self.observe(lambda _: self.set_trait("forced", OWN), names="output_step")
-        self.button("Start again", self.reset)
 
     def compute(self):
         """Look once from the state before this step; find the three likeliest tokens."""
@@ -120,8 +119,7 @@ class BahdanauStepper(SentenceStepper):
         for i, (word, chance) in enumerate(found["candidates"]):
             at = HEIGHT - 72 + 25 * i
             sheet.text(86, at + 16, word, PURPLE if i == 0 else INK, anchor="end", bold=i == 0)
-            sheet.rect(98, at, 150, 20, PALE)
-            sheet.rect(98, at, 150 * chance, 20, PURPLE)
+            sheet.bar(98, at, 150, 20, chance, PURPLE)
             sheet.text(256, at + 16, share(chance) if chance >= 0.005 else "", GREY)
         return sheet
 

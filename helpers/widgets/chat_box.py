@@ -79,7 +79,6 @@ class ChatBox(SentenceExplorer):
 
     def build(self):
         self.words("sentence", "Message", wide=True)
-        self.button("Start again", self.reset)
 
     def forget(self):
         self._own = ""  # the last message that is no example

@@ -86,7 +86,6 @@ class DecodingExplorer(TranslatedSentence):
         self.words("sentence", "Sentence", wide=True)
         self.play("step", "Step", interval=1500)
         self.choice("method", "Method", [(m, m) for m in METHODS])
-        self.button("Start again", self.reset)
         self.button("Undo choices", self._release, "Let the model choose every token again")
         self._dials = {
             "sample": [
@@ -261,8 +260,7 @@ class DecodingExplorer(TranslatedSentence):
             sheet.rect(x, top, wide, 28, fill, colour if there else RULE, round=4)
             ink = "white" if now else INK if there else GREY
             sheet.text(x + wide / 2, top + 20, word, ink, anchor="middle")
-            sheet.rect(x, top + 31, wide, 6, PALE)
-            sheet.rect(x, top + 31, wide * found["sure"][i], 6, colour)
+            sheet.bar(x, top + 31, wide, 6, found["sure"][i], colour)
             label = f"Go to step {i + 1}, probability {share(found['sure'][i])}"
             sheet.target(x, top, wide, 38, label, step=i + 1)
         return places[-1][1] + 38

@@ -28,9 +28,6 @@ class DotProducts(Explorer):
 
     q_x, q_y, a_x, a_y, b_x, b_y = map(_entry, (2.0, 1.0, 1.0, 2.0, 1.5, -1.0))
 
-    def build(self):
-        self.button("Start again", self.reset)
-
     def compute(self):
         """Score both keys, and share the weight between them."""
         query, *keys = (torch.tensor([self.state[f"{n}_x"], self.state[f"{n}_y"]]) for n in "qab")
@@ -144,8 +141,7 @@ class DotProducts(Explorer):
             words = f"= viewer’s length {number(length)} × shadow {shadow}"
             side.text(0, y + 52, words, GREY)
             side.path([(352, y - 6), (396, y - 6)], ORANGE, 5, dash=DASH[name])
-            side.rect(0, y + 66, 300, 26, PALE, round=4)
-            side.rect(0, y + 66, 300 * weight, 26, PURPLE, round=4)
+            side.bar(0, y + 66, 300, 26, weight, PURPLE, round=4)
             side.text(312, y + 85, share(weight), PURPLE, bold=True)
             side.text(0, y + 112, "weight, after the softmax", PURPLE)
         return side

@@ -224,8 +224,7 @@ class DrumRoll(Explorer):
         for i, (name, chance) in enumerate(zip(GENRES, chances, strict=True)):
             y = 34 + 30 * i
             sheet.text(0, y + 16, name, PURPLE if i == right else INK, bold=i == right)
-            sheet.rect(56, y, 140, 22, PALE)
-            sheet.rect(56, y, 140 * chance, 22, PURPLE if i == right else GREY)
+            sheet.bar(56, y, 140, 22, chance, PURPLE if i == right else GREY)
             whole = 56 + 140 * self.numbers["whole"][i].item()
             sheet.line(whole, y - 2, whole, y + 24, INK, 2)
             sheet.text(250, y + 16, f"{100 * chance:.0f}%", anchor="end")

@@ -11,7 +11,7 @@ from helpers.transformer.layers import inference
 from helpers.widgets.decoding_explorer import dialled
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.readable import readable
-from helpers.widgets.svg import PALE, Sheet, share
+from helpers.widgets.svg import Sheet, share
 
 BEGINNING = "Once upon a time there was a king who"
 SHOWN = 7  # candidates
@@ -57,7 +57,6 @@ class EndlessStory(Explorer):
     def build(self):
         self.words("prompt", "Beginning", wide=True)
         self.play("length", "Pieces", interval=120)
-        self.button("Start again", self.reset)
         self.slider("temperature", "Temperature", 0.1, digits=1)
         more = {"top_k": "Top-k (0: all)", "top_p": "Top-p (1: all)", "seed": "Seed"}
         for trait, label in more.items():
@@ -188,8 +187,7 @@ class EndlessStory(Explorer):
         for i, (name, colour) in enumerate((("with cache", PURPLE), ("without cache", ORANGE))):
             top = y + 42 + 22 * i
             sheet.text(0, top + 14, name, colour)
-            sheet.rect(130, top, 150, 16, PALE)
-            sheet.rect(130, top, 150 * found[name] / widest, 16, colour)
+            sheet.bar(130, top, 150, 16, found[name] / widest, colour)
             sheet.text(NEXT, top + 14, f"{found[name]:,}", GREY, anchor="end")
         return sheet
 

@@ -67,6 +67,7 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
                 setattr(self, name, value)
         self.forget()
         self.build()
+        self.button("Start again", self.reset)
         self._start, self._good = self.state, self.state
         self.observe(self._redraw, names=known)
         self.on_msg(self._receive)

@@ -14,7 +14,7 @@ from helpers.pretrained.measured import measured
 from helpers.transformer.attention import heads_off
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.readable import odd_ones
-from helpers.widgets.svg import PALE, Sheet, ink_on, number, shade
+from helpers.widgets.svg import Sheet, ink_on, number, shade
 
 KINDS = ("encoder", "decoder", "cross")
 TOP, ROW = 54, 36  # pixels: top of the map of heads, and from one of its rows to the next
@@ -234,8 +234,7 @@ class HeadSwitches(Explorer):
         for nats in (0, 0.5, 2, 8):  # a guess among 4,000 tokens costs 8.3; one head, a hundredth
             anchor = {0: "start", 8: "end"}.get(nats, "middle")
             sheet.text(scale[nats], 70, nats, GREY, anchor=anchor)
-        sheet.rect(0, 30, sheet.width, 22, PALE, round=4)
-        sheet.rect(0, 30, scale[loss], 22, PURPLE, round=4)
+        sheet.bar(0, 30, sheet.width, 22, scale[loss] / sheet.width, PURPLE, round=4)
         sheet.line(scale[whole], 26, scale[whole], 56, INK, 2.5)
 
     def _draw_map(self):

@@ -54,10 +54,10 @@ class KernelRegression(Explorer):
         self._grid = torch.linspace(LOW, HIGH, 181, dtype=torch.float64)
         errors = {h / 100: self._fit(h / 100)[1] for h in range(10, 100)}
         self._best = min(errors, key=errors.get)
-        self._flat = [h for h, error in errors.items() if error < errors[self._best] + 0.01]
+        self._near = errors[self._best] + 0.01
+        self._flat = [h for h, error in errors.items() if error < self._near]
         self.slider("width", "Kernel width h", log=True, digits=2)
         self.switch("curve", "True curve")
-        self.button("Start again", self.reset)
 
     def forget(self):
         self._tried = {}  # the error by the width
@@ -96,18 +96,10 @@ class KernelRegression(Explorer):
             asked = "Hardly more than one point has weight. Pull h up: when is the curve flat?"
         elif spans[0] < spans[1] / 4:
             asked = f"Nearly flat: the curve spans {spans[0]:.2f}, the points {spans[1]:.2f}."
-        elif self._is_best(self.width):
-            flat = f"{number(self._flat[0])} to {number(self._flat[-1])}"
-            asked = (
-                f"Yes, h = {number(self._best)} is best, and from {flat} you lose less than 0.01."
-            )
-        elif self._flat[0] <= self.width <= self._flat[-1]:
-            way = "smaller" if self.width > self._best else "larger"
-            asked = f"Close: the best h is a little {way}."
+        elif found["error"] < self._near:
+            flat = f"from {number(self._flat[0])} to {number(self._flat[-1])}"
+            asked = f"Found: h = {number(self._best)} is best, and {flat} you lose less than 0.01."
         return f"At h = {h}, about {counts} here.{off}", asked
-
-    def _is_best(self, width):
-        return abs(width - self._best) < 0.015  # a step of h
 
     def draw(self):
         sheet, weights = Sheet(400, 400), self.numbers["weights"].tolist()
@@ -164,7 +156,7 @@ class KernelRegression(Explorer):
         plot = Plot(sheet, 40, 160, 348, 210, limits, (0.25, 1))
         plot.ticks([(math.log(h), f"{h:g}") for h in (0.05, 0.2, 1, 5)], (0.3, 0.6, 0.9))
         if self.curve:
-            if any(map(self._is_best, self._tried)):
+            if min(errors) < self._near:
                 logs = torch.linspace(*limits, 60).tolist()
                 plot.curve(logs, [self._fit(math.exp(one))[1] for one in logs], GREY, 1.5)
             for h, error in self._tried.items():

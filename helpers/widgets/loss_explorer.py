@@ -32,7 +32,6 @@ class LossExplorer(Explorer):
         self._stepped = None, None  # the loss before the last training step and after it
         self.slider("epsilon", "Label smoothing ε", step=0.01)
         self.button("Training step", self._step, "Move each logit by target minus prediction")
-        self.button("Start again", self.reset)
 
     def _step(self, *_):
         before = number(self.numbers["cross_entropy"])
@@ -116,8 +115,7 @@ class LossExplorer(Explorer):
             sheet.text(80, y + 22, word, INK, anchor="end", bold=word == self.target)
             bars = ((found["predicted"][n], PURPLE, y), (found["target"][n], GREEN, y + 17))
             for share, colour, top in bars:
-                sheet.rect(90, top, 254, 15, PALE)
-                sheet.rect(90, top, 254 * float(share), 15, colour)
+                sheet.bar(90, top, 254, 15, share, colour)
                 if share >= 0.005:
                     sheet.text(352, top + 14, number(share), colour)
             sheet.target(0, y - 2, 400, 36, f"Make {word} the right word", target=word)

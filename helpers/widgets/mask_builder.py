@@ -34,7 +34,6 @@ class MaskBuilder(Explorer):
         self.switch("causal", "Causal: no looking ahead")
         self.switch("cross", "Cross-attention: keys from another sentence")
         self.button("Restore edits", lambda _: self.take(self._dropped))
-        self.button("Start again", self.reset)
         self.causal = self.causal and not self.cross
         self._dropped = {}  # what was set by hand until a rule was changed
         self.observe(self._rules_again, names=["padding", "causal", "cross"])
@@ -148,7 +147,6 @@ class MaskBuilder(Explorer):
             shown = number(score) if may else number(-math.inf)
             sheet.text(236, y, shown, INK, anchor="end", bold=not may)
             sheet.text(326, y, share(weight), PURPLE, anchor="end", bold=True)
-            sheet.rect(336, y - 15, 60, 20, PALE)
-            sheet.rect(336, y - 15, 60 * float(weight), 20, PURPLE)
+            sheet.bar(336, y - 15, 60, 20, weight, PURPLE)
         sheet.text(0, 342, f"The weights sum to {number(weights.sum())}.", PURPLE)
         return sheet

@@ -84,7 +84,6 @@ class MergeStepper(SentenceExplorer):
         self.words("sentence", "Words", wide=True)
         self.play("step", "Merges", interval=1600)
         self.words("unseen", "A new word")
-        self.button("Start again", self.reset)
         self.observe(lambda _: self.set_trait("own", ()), names="sentence")
 
     def compute(self):

@@ -53,7 +53,6 @@ class PatchCutter(Explorer):
     def build(self):
         self.pictures = clothes("test", 12)
         self.choice("picture", "Picture", _named(self.pictures))
-        self.button("Start again", self.reset)
         self.observe(self._mark, names="picture")
 
     def _mark(self, _):

@@ -195,8 +195,7 @@ class PatchingGrid(Explorer):
             sheet.text(0, 114 * i + 18, title, colour, bold=True)
             for j, (token, percent) in enumerate(each):
                 at = 114 * i + 28 + 25 * j
-                sheet.rect(0, at, 240, 22, PALE, round=3)
-                sheet.rect(0, at, 2.4 * percent, 22, colour, round=3, opacity=0.35)
+                sheet.bar(0, at, 240, 22, percent / 100, colour, round=3, opacity=0.35)
                 sheet.text(6, at + 17, _clean(token), INK)
                 sheet.text(290, at + 17, f"{percent}%", INK, anchor="end")
         return sheet

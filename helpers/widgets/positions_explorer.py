@@ -41,7 +41,6 @@ class PositionExplorer(Explorer):
         self.choice("width", "Width D", (32, 64, 128))
         self.slider("pair", "Pair")
         self.slider("shift", "Shift k")
-        self.button("Start again", self.reset)
 
     def compute(self):
         """Find this pair's two waves, and compare positions."""

@@ -139,7 +139,6 @@ class RNNStepper(SentenceStepper):
         self.words("sentence", "Sentence", wide=True, known=self.known_words())
         self.observe(lambda _: self.set_trait("step", LAST), names=["sentence", "kept"])
         self.play("step", "Step", interval=1100)
-        self.button("Start again", self.reset)
 
     def reset(self, *_):
         super().reset()

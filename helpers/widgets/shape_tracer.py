@@ -74,7 +74,6 @@ class ShapeTracer(TranslatedSentence):
         self.button("Mend it", self._mend, "Put the line back as it was")
         self.words("line", "Line", wide=True)
         self.controls["line"].second = True
-        self.button("Start again", self.reset)
         self.line = self.line or self._stage.line
 
     @property

@@ -68,7 +68,6 @@ class SixSteps(Explorer):
         self.observe(lambda _: self.set_trait("pressed", ""), names="step")
         for word in WORDS:
             self.words(word, f"x of {word}").second = True
-        self.button("Start again", self.reset)
 
     def compute(self):
         x = torch.tensor([read_vector(getattr(self, word)) for word in WORDS])
@@ -130,8 +129,7 @@ class SixSteps(Explorer):
             sheet.text(x, y + 24, words, colour, anchor="middle", bold=step == 4)
         named = f"score {WORDS[i]}"
         sheet.target(COLUMNS[0] - 34, y, 68, 34, f"How is {named} made?", pressed=named)
-        sheet.rect(342, y + 34, 60, 8, PALE)
-        sheet.rect(342, y + 34, 60 * float(weight) * (self.step >= 4), 8, PURPLE)
+        sheet.bar(342, y + 34, 60, 8, weight * (self.step >= 4), PURPLE)
 
     def _product(self):
         """Return how the pressed number is made: a row, columns, which of them, and their names."""

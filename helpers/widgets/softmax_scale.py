@@ -39,7 +39,6 @@ class SoftmaxTemperature(Explorer):
 
     def build(self):
         self.slider("temperature", "Temperature", log=True)
-        self.button("Start again", self.reset)
 
     def compute(self):
         scores = torch.tensor([getattr(self, name) for name in SCORES]).double()
@@ -177,7 +176,6 @@ class ScaleExplorer(Explorer):
         self.play("power", "Doublings of dₖ", interval=1100)
         self.switch("divide", "Divide by √dₖ")
         self.slider("draw_number", "Draw no.").second = True
-        self.button("Start again", self.reset)
 
     def _scores(self, power, divide):
         return self._products[..., 2**power - 1] / (math.sqrt(2**power) if divide else 1)

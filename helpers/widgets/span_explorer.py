@@ -69,7 +69,6 @@ class SpanExplorer(Explorer):
         self.words("question", "Question", wide=True)
         self.words("text", "Text", wide=True)
         self.switch("apart", "Choose start and end independently")
-        self.button("Start again", self.reset)
         self.observe(lambda _: self.take({"start": -1, "end": -1}), names=["question", "text"])
 
     def compute(self):

@@ -188,6 +188,11 @@ class Sheet:
             f'height="{max(height, 0):.1f}" {_filled(fill)}{extra}/>'
         )
 
+    def bar(self, x, y, width, height, share, colour, **how):
+        """Draw a bar, filled up to a `share`; `how` gives its corners and the filling's opacity."""
+        self.rect(x, y, width, height, PALE, round=how.get("round", 0))
+        self.rect(x, y, width * float(share), height, colour, **how)
+
     def line(self, x1, y1, x2, y2, colour=GREY, width=1.5, dash=None):
         """Draw a straight line; `dash` is lengths of dashes and gaps, such as "5 4"."""
         extra = f' stroke-dasharray="{dash}"' if dash else ""

@@ -9,7 +9,7 @@ from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
 from helpers.text.subwords import split_words
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.readable import VISIBLE, width_of
-from helpers.widgets.svg import PALE, Sheet
+from helpers.widgets.svg import Sheet
 
 WIDTH, ROW = 400, 34  # pixels; from one line of pieces to the next
 LINES, MORE = 4, 96  # lines of pieces at most, and the pixels of "… 40 more" in the last
@@ -62,7 +62,6 @@ class TokenizersSideBySide(Explorer):
     def build(self):
         self.words("text", "Text", wide=True)
         self.examples("text", EXAMPLES)
-        self.button("Start again", self.reset)
 
     def compute(self):
         return {"pieces": {name: cut(self.text) for name, cut in self._cutters.items()}}
@@ -113,8 +112,7 @@ class TokenizersSideBySide(Explorer):
             more, lines, press = "− fewer", math.inf, ""
         sheet = draw_labels(f"{name}: {len(pieces)}", labels, more, lines, opened=press)
         most = max(map(len, self.numbers["pieces"].values())) or 1
-        sheet.rect(190, 6, 210, 14, PALE, round=3)
-        sheet.rect(190, 6, 210 * len(pieces) / most, 14, GREY, round=3, opacity=0.6)
+        sheet.bar(190, 6, 210, 14, len(pieces) / most, GREY, round=3, opacity=0.6)
         return sheet
 
 

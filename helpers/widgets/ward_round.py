@@ -109,7 +109,6 @@ class WardRound(Explorer):
     def build(self):
         self.observe(self._open, names="patient")
         self.choice("patient", "Patient", ())
-        self.button("Start again", self.reset)
 
     def forget(self):
         self._notes = {letter: (set(), []) for letter in LETTERS}  # views and guesses

@@ -42,7 +42,6 @@ class WordFlipper(SentenceExplorer):
 
     def build(self):
         self.words("sentence", "Review", wide=True)
-        self.button("Start again", self.reset)
         self.observe(lambda _: self.set_trait("left_out", 0), names="sentence")
 
     def compute(self):
