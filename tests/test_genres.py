@@ -8,12 +8,10 @@ import torch.nn.functional as F
 from explorer_promises import check_that_every_change_shows, check_the_still_picture, clicks
 
 from helpers import exercises
-from helpers.exercises import lessons
 from helpers.training import genre_training, genres
 from helpers.transformer.layers import EncoderLayer
 from helpers.widgets.drum_roll import DrumRoll
 
-by_hand = lessons.module(17, "exercises").stroke_grid
 WAYS = [(way, seed) for way in ("windows", "performances", "drummers") for seed in range(3)]
 
 
@@ -127,11 +125,6 @@ def test_attention_adds_up_over_class_token_and_beats(windows, model):
     row = model.attention_maps(ids, steps, real)[0, 1, 2, 0]
     beats = genres.weight_per_beat(row, steps[0], 8)
     assert beats.sum() + row[0] == pytest.approx(1, abs=1e-5)
-
-
-def test_the_grid_is_the_one_of_the_exercise(windows):
-    for strokes in windows.at([0, 52, 6000]).strokes:
-        torch.testing.assert_close(genres.stroke_grid(strokes, 9), by_hand(strokes, 9))
 
 
 @pytest.mark.slow

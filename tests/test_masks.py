@@ -11,12 +11,6 @@ def test_causal_mask_by_hand():
     assert torch.equal(masks.causal_mask(3), expected)
 
 
-def test_padding_mask_by_hand():
-    mask = masks.padding_mask(torch.tensor([[5, 6, 0], [7, 0, 0]]), pad_id=0)
-    assert mask.shape == (2, 1, 1, 3)
-    assert mask[:, 0, 0].tolist() == [[True, True, False], [True, False, False]]
-
-
 def test_masks_of_length_nothing_and_one():
     assert masks.causal_mask(0).shape == (0, 0)
     assert masks.causal_mask(1).tolist() == [[True]]

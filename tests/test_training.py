@@ -118,18 +118,6 @@ def test_empty_batch_and_empty_sentence_are_refused():
 # Losses and schedule
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_batch_loss_equals_pytorch(smoothing):
-    model = small_model()
-    src, tgt = pad_batch(copy_task(70))  # more rows than one chunk of the loss
-    loss, n_tokens = training.batch_loss(model, src, tgt, 0, smoothing)
-    real = tgt[:, 1:] != 0
-    logits, targets = model(src, tgt[:, :-1])[real], tgt[:, 1:][real]
-    expected = F.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="sum")
-    torch.testing.assert_close(loss, expected, rtol=1e-5, atol=1e-3)
-    assert n_tokens == real.sum()
-
-
 def test_warmup_rate_by_hand():
     assert training.warmup_rate(1, 512, 4000) == pytest.approx(512**-0.5 * 4000**-1.5)
     peak = training.warmup_rate(4000, 512, 4000)
