@@ -54,8 +54,10 @@ def _is_choice(text, options, length):
     return len(chosen) == len(set(chosen)) == length and set(chosen) <= set(options)
 
 
-def _is_answer(text, right, others):
-    return mentions(text, right) and not any(mentions(text, other) for other in others)
+def _is_answer(text, right, asked):
+    """The right name, once, and otherwise the question's words: no "not", and nobody else."""
+    words = words_of(text)
+    return words.count(right) == 1 and {*words} <= {right, "called", "named", *asked}
 
 
 def _is_sentence(text):
@@ -144,9 +146,8 @@ def _household(part, draw, where):
 def _ask(called, draw, where):
     """Draw a question about a household, with the village's name if there is one."""
     noun = draw.choice(list(called))
-    others = [name.lower() for other, name in called.items() if other != noun]
     prompt = f"Who is the {noun} of {where}?" if where else f"Who is the {noun}?"
-    rule = {"right": called[noun].lower(), "others": others}
+    rule = {"right": called[noun].lower(), "asked": words_of(prompt)[1:]}  # all but "Who"
     return Instruction(prompt, f"The {noun} {called[noun]}.", "who", rule)
 
 
