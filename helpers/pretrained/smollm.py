@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
+from itertools import islice, takewhile
 from pathlib import Path
 
 import platformdirs
@@ -86,18 +87,9 @@ class SmolLM(Writer):
                 f"the prompt has {len(ids)} tokens and the model reads {self.model.config.max_len}."
                 f" Shorten it."
             )
-        pending = []
         chosen = self.choose(ids, temperature, top_k, top_p, seed)
-        for _, token_id in zip(range(min(max_tokens or room, room)), chosen, strict=False):
-            if token_id in (END_OF_TEXT, END):
-                break
-            pending.append(token_id)
-            text = self.decode(pending)
-            if not text.endswith("�"):
-                pending = []
-                yield text
-        if pending:
-            yield self.decode(pending)
+        chosen = takewhile(lambda one: one not in (END_OF_TEXT, END), chosen)
+        yield from self.texts_of(islice(chosen, min(max_tokens or room, room)))
 
     def generate(self, prompt, n_tokens=100, temperature=0.0, top_k=None, top_p=None, seed=None):
         """Write at most `n_tokens` pieces and return what is new; settings as in `stream`."""

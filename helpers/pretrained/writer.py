@@ -89,13 +89,20 @@ class Writer:
         The arguments are as in `generate`, which writes the same text with the same seed. Each text
         is what one more piece adds. A letter that takes several pieces comes with its last one.
         """
+        chosen = self.choose(self.encode(prompt), temperature, top_k, top_p, seed, cached)
+        yield from self.texts_of(chosen)
+
+    def texts_of(self, chosen):
+        """Yield what each of the ids `chosen` adds; a letter of several pieces, with its last."""
         pending = []
-        for token_id in self.choose(self.encode(prompt), temperature, top_k, top_p, seed, cached):
+        for token_id in chosen:
             pending.append(token_id)
             text = self.decode(pending)
             if not text.endswith("�"):
                 pending = []
                 yield text
+        if pending:
+            yield self.decode(pending)
 
     def choose(self, ids, temperature=0.8, top_k=None, top_p=0.95, seed=None, cached=True):
         """Choose one next token after the other, and yield their ids.
