@@ -624,6 +624,20 @@ def test_a_wrong_word_in_the_reference_costs_what_training_would_charge(translat
     assert "−1.00 at “purple”, so a step raises its logit, and +0.95 at “black”" in told[0]
     before, after = map(float, re.search(r"from ([\d.]+) to ([\d.]+)\.", told[1]).groups())
     assert before == round(exact.mean().item(), 2) > after
+    # Of a copy's steps the tour tells the first, and the copy reads other sentences, too.
+    for steps, loss in ((1, after), (8, 0.0), (0, before)):
+        view.steps = steps
+        sent = zip(view._trace["candidates"], view._trace["drawn"], strict=True)
+        losses = [-numpy.log(found[drawn][2]) for found, drawn in sent]
+        assert abs(numpy.mean(losses) - loss) < (0.2 if steps > 1 else 0.006)
+        shown = view._inside.get("untrained")
+        assert numpy.allclose(shown, exact, atol=2e-4) if steps else shown is None
+    view.steps = 8
+    view.sentence = "Un chat noir dort."
+    assert "purple" in "".join(view.trace.written)
+    view.steps = 0
+    view.sentence, view.reference = SENTENCE, "A purple dog runs."
+    assert view.trace.network is translator.model
     # What vanishes once the sentence is cut again isn't offered: a lone space.
     lost = [name for name, *_, kept in view._trace["candidates"][2] if kept == 0]
     again = [translator.tokenizer.encode(f"A purple {name} runs.")[2] for name in lost]

@@ -156,6 +156,8 @@ class Trace:
         There, what was read together with what was drawn.
     network : nn.Module, default=None
         The model itself, for what the map shows of its weights.
+    through : function (nn.Module) -> Trace, default=None
+        Sends the same tokens through a model with other weights.
     source_ids, target_ids : integer Tensors of shape (S,) and (T,), default=None
         What an encoder–decoder's two stacks read.
     """
@@ -178,6 +180,7 @@ class Trace:
     drawn_at: list = ()
     goes_on: str = ""
     network: torch.nn.Module | None = None
+    through: Callable | None = None
     source_ids: torch.Tensor | None = None
     target_ids: torch.Tensor | None = None
 

@@ -1,8 +1,10 @@
 """The course's translator: text in, text out, with every attention map."""
 
+import copy
 import json
 import math
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -222,6 +224,11 @@ class Translator:
         found = self._traced(*self._pair(text, translation))
         return replace(found, again=None if translation else self.trace)
 
+    def _through(self, src_ids, tgt_ids, model):
+        other = copy.copy(self)
+        other.model = model
+        return replace(other._traced(src_ids, tgt_ids), again=other.trace)
+
     def _traced(self, src_ids, tgt_ids):
         device = next(self.model.parameters()).device
         ids = torch.tensor([BOS, *tgt_ids], device=device)
@@ -239,7 +246,8 @@ class Translator:
             return replace(one, kept=same)
 
         candidates = [[kept(row, one) for one in best] for row, best in enumerate(found.candidates)]
-        return replace(found, onward=onward, candidates=candidates)
+        through = partial(self._through, src_ids, tgt_ids)
+        return replace(found, onward=onward, candidates=candidates, through=through)
 
     def save(self, path):
         """Write weights (as 16-bit floats), configuration and card to `path`, the merges beside.

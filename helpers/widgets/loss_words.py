@@ -33,19 +33,30 @@ def loss_words(trace) -> dict:
     }
 
 
-def one_step(trace) -> dict:
-    """Tell what one step of gradient descent on a `trace`, with a copy of its model, does."""
-    model = copy.deepcopy(trace.network).eval()
+def losses_of(trace, network):
+    """Compute what a `network` loses on each target token of a `trace`, in nats."""
     # A trace is made in inference mode, of which autograd takes no tensor.
     source, target = trace.source_ids.clone()[None], trace.target_ids.clone()[None]
     last = next(one.id for one in trace.candidates[-1] if one.token == trace.written[-1])
     wanted = torch.cat([target[0, 1:], target.new_tensor([last])])
+    return F.cross_entropy(network(source, target)[0], wanted, reduction="none")
+
+
+def stepped(trace, network):
+    """Copy a `network` and take one step of gradient descent on the loss of a `trace`."""
+    network = copy.deepcopy(network).eval()
     with torch.enable_grad():
-        numbers = list(model.requires_grad_().parameters())
-        before = F.cross_entropy(model(source, target)[0], wanted)
-        gradients = torch.autograd.grad(before, numbers)
+        numbers = list(network.requires_grad_().parameters())
+        gradients = torch.autograd.grad(losses_of(trace, network).mean(), numbers)
     with torch.no_grad():
         for number, gradient in zip(numbers, gradients, strict=True):
             number -= RATE * gradient
-        after = F.cross_entropy(model(source, target)[0], wanted)
+    return network.requires_grad_(False)
+
+
+def one_step(trace) -> dict:
+    """Tell what one step of gradient descent on a `trace`, with a copy of its model, does."""
+    networks = trace.network, stepped(trace, trace.network)
+    with torch.no_grad():
+        before, after = (losses_of(trace, network).mean().item() for network in networks)
     return {"rate": RATE, "before": f"{before:.2f}", "after": f"{after:.2f}"}

@@ -26,6 +26,7 @@ def pack_insides(trace) -> tuple[dict, bytes]:
         return {}, b""
     packer = Packer()
     described = {"chooses": trace.onward is not None, "splits": trace.splits}
+    described["trains"] = trace.through is not None
     with inference(trace.network):
         for name in ("encoder", "decoder"):
             if getattr(trace, name) is not None:

@@ -17,6 +17,7 @@ from helpers.widgets import attention_picture, modules
 from helpers.widgets.alive import alive_html
 from helpers.widgets.attention_maps import Map
 from helpers.widgets.fallback import StaticFallback
+from helpers.widgets.loss_words import losses_of, stepped
 from helpers.widgets.map_data import pack_recurrent, pack_trace, problem_with, read_whole
 from helpers.widgets.map_inside import TEMPERATURES, asked, pack_insides
 from helpers.widgets.map_picture import as_html
@@ -46,6 +47,9 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         What is shown, where the model can trace another one: set it, or type it into the map.
     reference : str
         With ``here="loss"``, the translation whose tokens are scored; "" for the model's own.
+    steps : int
+        How many training steps a copy of the model has taken, each on the pair that was shown. It
+        reads other sentences, too; 0 brings the model back.
     off : list of str
         Places of heads whose outputs are zeroed before W_O, where a translator can trace its
         sentence again: the map then shows the model without them.
@@ -70,6 +74,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
     yours = traitlets.List(traitlets.Unicode()).tag(sync=True)
     sentence = traitlets.Unicode("").tag(sync=True)
     reference = traitlets.Unicode("").tag(sync=True)
+    steps = traitlets.Int(0, min=0).tag(sync=True)
     chosen = traitlets.List().tag(sync=True)
     off = traitlets.List(traitlets.Unicode()).tag(sync=True)
     left_out = traitlets.List(traitlets.Int()).tag(sync=True)
@@ -97,7 +102,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
                 f"model_map draws what a model's trace returned, such as "
                 f'translator.trace("Un chien noir."); got {type(trace).__name__}.'
             )
-        self.trace, self._first, self._of_tour = trace, trace, tour
+        self.trace, self._first, self._untrained, self._of_tour = trace, trace, trace, tour
         self._path = [trace]
         self.recurrent = isinstance(trace, RecurrentTrace)
         problem = problem_with(trace)
@@ -118,7 +123,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         """Draw another sentence, or score another reference; keep what's there if that can't be."""
         own, new = _text_of(self._first), change.new
         of_sentence = change.name == "sentence"
-        self._refused, trace = "", self._first
+        self._refused = ""
         if of_sentence and new == own:
             return
         try:
@@ -126,6 +131,8 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
                 trace = self._first.again(*([new, *self._heat] if of_sentence else [own, new]))
             elif of_sentence:
                 raise ValueError("Type a sentence into the field.")
+            else:
+                trace = self._first.again(own)
             self._refused = problem_with(trace)
         except ValueError as error:
             self._refused = str(error)
@@ -140,6 +147,17 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
             self.off, self.left_out = [], []
             self._show(trace)
             self.written = _start(trace, self.here)
+
+    @traitlets.observe("steps")
+    def _train(self, change):
+        """Train a copy of the model on the pair that's shown, or go back to the model itself."""
+        on = change.new > change.old
+        network = (self.trace if on else self._untrained).network
+        for _ in range(change.new - change.old * on):
+            network = stepped(self.trace, network)
+        vars(self).pop("_double", None)
+        self._first = self.trace.through(network)
+        self._show(self._first)
 
     @functools.cached_property
     def _double(self):
@@ -248,6 +266,9 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
                 inside["whole"] = list(zip(readable(self._first.written), shares, strict=True))
             if self.left_out:
                 inside["entire"] = read_whole(self._first)
+            if self.steps:
+                lost = losses_of(trace, self._untrained.network)
+                inside["untrained"] = [round(one, 4) for one in lost.tolist()]
             self._inside = inside
             self._trace, self._data = pack_trace(trace)
 

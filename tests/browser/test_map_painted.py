@@ -921,6 +921,8 @@ def test_in_jupyterlab_a_heads_matrix_and_a_scores_parts_are_sent_when_asked_for
 def test_the_tour_lets_the_gradient_run_back(offline, trace, motion):
     page = offline(model_map(trace, here="loss", tour="09", stop=2), reduced_motion=motion)
     stage = page.locator(".mm-stage")
+    losses = page.get_by_role("button", name=re.compile("^The loss of row")).all()
+    assert {loss.bounding_box()["height"] >= 16 for loss in losses} == {True}
     open_(page, "^Next$")
     expect(page.locator(".mm-words")).to_contain_text("(green arrows)")
     page.wait_for_timeout(600)
@@ -935,6 +937,11 @@ def test_in_jupyterlab_a_wrong_word_in_the_reference_costs(open_notebook):
     field = page.get_by_label("Reference translation")
     words = page.locator(".mm-words")
     open_(page, "^Try “cat” for “dog”")
+    expect(words).to_contain_text("“cat” costs −ln")
+    for steps in ("one step", "2 steps"):
+        open_(page, "^Take a training step")
+        expect(words).to_contain_text(f"After {steps}, a copy of the model loses")
+    open_(page, "^Start again")
     expect(words).to_contain_text("“cat” costs −ln")
     open_(page, "^Back to the first one")
     expect(field).to_have_value("A dog runs.")

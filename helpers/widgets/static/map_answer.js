@@ -28,9 +28,13 @@ export function answer(scene, model, stack, m, rows, row) {
   const low = model.sums && model.kind === "GPT" && width > 72 ? top + 28 : top;
   if (low > top) scene.slot = [left - 2, top, width + 4];
   const first = clamp(y0 - pitch * 0.6, low, Math.max(low, top + height - found.length * pitch));
-  // Below slim rows the mean has room for its words.
-  const lossY = (r) => stack.y(r, last) + (r < stack.n ? 0 : Math.max(0, 12 - m.pitch));
-  const deep = Math.max(height + (losses ? Math.max(m.pitch, 12) + 16 : 0), first + found.length * pitch - top);
+  // Losses have rows as high as their words, and so begin higher up, below the memory; the last is the mean's.
+  const line = losses && !m.chips ? Math.max(m.pitch, 16) : m.pitch;
+  const lossTop = line > m.pitch ? Math.max(model.encoder.bottom + 42, top + height - stack.n * line) : top;
+  const lossY = (r) => lossTop + (r + 0.5) * line + (r < stack.n ? 0 : Math.max(0, 12 - line));
+  const deep = losses
+    ? lossY(stack.n) + Math.max(line, 12) / 2 + 16 - lossTop
+    : Math.max(height, first + found.length * pitch - top);
   const classes = stack.name === "encoder";
   const hot = ["next token at temperature", "next token, T =", "next, T ="];
   const next =
@@ -39,14 +43,18 @@ export function answer(scene, model, stack, m, rows, row) {
   const lost = losses && lossesOf(model);
   const mean = lost && m.narrow ? ["loss, the mean: ", "loss: "].map((one) => one + number(lost.mean)) : [];
   const heading = classes ? "class" : fitting(losses ? (model.pushes ? PUSH : [...mean, ...LOSS]) : next, room / 1.1);
-  scene.label(heading, from, top - 11, { size: 13, weight: 600, align });
+  scene.label(heading, from, lossTop - 11, { size: 13, weight: 600, align });
   // Written next, or the likeliest.
   const chosen = found.find(({ drawn }) => drawn) || found[0];
-  const bar = width - textWidth(">99.9%", 12) - 8;
+  const long = width - textWidth(">99.9%", 12) - 8;
   scene.paint((p) => {
     p.strips(stack.output, x, top, strip, m.pitch, { rows });
     p.box(x - 2, y0 - m.pitch / 2, strip + 4, m.pitch, { edge: p.theme.query, line: 2, radius: 3 });
-    if (losses) return lossRows(p, lost, lossY, m.pitch, left, width, model, m.chips);
+    if (losses) {
+      for (let r = 0; r < stack.n && !m.chips; r++)
+        p.ribbon(x + strip + 3, stack.y(r, last), left - 3, lossY(r), 1.5, r === row ? p.theme.query : p.theme.lane, 1);
+      return lossRows(p, lost, lossY, line, left, width, model, m.chips);
+    }
     found.forEach((one, i) => {
       const { token, share, drawn, mark } = one;
       const y = first + (i + 0.5) * pitch;
@@ -58,16 +66,16 @@ export function answer(scene, model, stack, m, rows, row) {
       p.text(spelt(token), left, y - 8, { size: 14, weight, color, most });
       p.text(word, right, y - 9, { size: 12, weight: 650, align: "right", color: p.theme.query });
       p.text(brief(share), right, y + 9, { size: 12, align: "right", color: p.theme.muted });
-      p.box(left, y + 6, bar, 6, { fill: p.theme.masked, radius: 3 });
-      p.box(left, y + 6, Math.max(2, bar * share), 6, { fill: p.theme.query, radius: 3 });
+      p.box(left, y + 6, long, 6, { fill: p.theme.masked, radius: 3 });
+      p.box(left, y + 6, Math.max(2, long * share), 6, { fill: p.theme.query, radius: 3 });
     });
   });
   scene.drawn = [left - 4, first + found.indexOf(chosen) * pitch, width + 8, pitch];
-  scene.output = [x - 4, top - 4, m.width - x + 4, deep + 8];
+  scene.output = [x - 4, lossTop - 4, m.width - x + 4, deep + 8];
   const end = Math.max(first + found.length * pitch, y0 + m.pitch / 2);
   scene.start = [x - 3, top - ABOVE - 2, m.width - x + 1, ABOVE + end - top + 6];
   // Losses down to the key, which says what their colours mean.
-  const said = [x + strip + 3, top - 4, m.width - x - strip - 3, deep + 8 + (losses ? m.key.height + m.under : 0)];
+  const said = [x + strip + 3, lossTop - 4, m.width - x - strip - 3, deep + 8 + (losses ? m.key.height + m.under : 0)];
   scene.part("loss", ...said);
   // Of the last vectors only the class token's goes on.
   const own = [[x - 4, y0 - m.pitch / 2 - 1, strip + 7, m.pitch + 2], said];
@@ -75,12 +83,12 @@ export function answer(scene, model, stack, m, rows, row) {
   scene.part(stack.name, x - 4, top - 4, strip + 8, height + 8);
   const under = stack.bottom + Math.max(m.under, 34);
   const chip = (r) => m.chips.rects[r].map((at, i) => at + (i === 1 ? under : 0));
-  const line = (r) => [left, lossY(r) - m.pitch / 2, width, m.pitch];
-  scene.lossRows = (r) => (m.chips && r < stack.n ? [line(r), chip(r)] : [line(r)]);
+  const bar = (r) => [left, lossY(r) - line / 2, width, line];
+  scene.lossRows = (r) => (m.chips && r < stack.n ? [bar(r), chip(r)] : [bar(r)]);
   for (const [r, token] of (losses ? model.written : []).entries()) {
     const rect = scene.lossRows(r).pop();
     const [x0, y1] = [rect[0] + 4, rect[1] + rect[3] / 2 + 0.5];
-    const size = m.chips ? 13 : clamp(m.pitch, 9, 13);
+    const size = m.chips ? 13 : clamp(line, 9, 13);
     scene.label(spelt(token), x0, y1, { size, weight: r === row ? 650 : 400, most: width - 42 });
     if (m.chips) chipOf(scene, lost.found[r], rect, lost, model.pushes, r === row);
     const name = `The loss of row ${r + 1}, “${token}”: open its distribution`;
@@ -98,13 +106,13 @@ export function answer(scene, model, stack, m, rows, row) {
     marksIn(found.map((one) => one.token)),
     "click to see logits and softmax",
   ].filter(Boolean);
-  scene.height = Math.max(scene.height, top + deep + 4);
+  scene.height = Math.max(scene.height, lossTop + deep + 4);
   const name = `${what}: ${token}, ${percent(share)}. Open logits and softmax`;
-  scene.button([x, top - ABOVE - 4, m.width - x, ABOVE + 4 + deep], name, { go: `${stack.name}/output` }, tip);
+  scene.button([x, lossTop - ABOVE - 4, m.width - x, ABOVE + 4 + deep], name, { go: `${stack.name}/output` }, tip);
 }
 
 // What each row loses on the reference's token, and the mean over the rows, the loss.
-export function lossesOf({ written, candidates, drawn }) {
+export function lossesOf({ written, candidates, drawn, untrained }) {
   const found = written.map((token, row) => {
     const [, , share, rank] = candidates[row][drawn[row]];
     const loss = -Math.log(share);
@@ -114,11 +122,13 @@ export function lossesOf({ written, candidates, drawn }) {
     const [rival, , most] = candidates[row][Number(!drawn[row])];
     const pushes = `“${token}”: p − 1 = ${number(share - 1)}, so a step raises its logit; “${rival}”: p = ${number(most)}, so it falls`;
     const fed = drawn[row - 1] > 0 ? `, after the decoder was fed “${before}” (teacher forcing)` : "";
-    return { token, rank, loss, share, formula, pushes, says: `“${token}” costs ${formula} nats${place}${fed}` };
+    const says = `“${token}” costs ${formula} nats${place}${fed}`;
+    return { token, rank, loss, share, formula, pushes, says, before: untrained?.[row] };
   });
   const losses = found.map(({ loss }) => loss);
-  const mean = losses.reduce((sum, loss) => sum + loss, 0) / losses.length;
-  return { found, mean, most: losses.indexOf(Math.max(...losses)) };
+  const meanOf = (all) => all.reduce((sum, loss) => sum + loss, 0) / all.length;
+  const before = untrained && meanOf(untrained);
+  return { found, mean: meanOf(losses), before, most: losses.indexOf(Math.max(...losses)) };
 }
 
 // The losses from their heading on, or down to the row that the words tell of.
@@ -155,15 +165,15 @@ function chipOf(scene, { loss, share, rank }, [x, y, wide, high], { most, found 
 
 // One scale for every reference, so that a wrong word is seen to cost more; a mark where a model stands
 // that knows nothing: it gives each token the same p. Or how far each logit is pushed.
-function lossRows(p, { found, mean }, y, pitch, x, width, { vocabulary, pushes }, chips) {
+function lossRows(p, { found, mean, before }, y, pitch, x, width, { vocabulary, pushes }, chips) {
   const blind = pushes || !vocabulary ? 0 : Math.log(vocabulary);
-  const most = pushes ? 1 : Math.max(blind ? 1.1 * blind : 12, ...found.map(({ loss }) => loss));
+  const most = pushes ? 1 : Math.max(blind ? 1.1 * blind : 12, ...found.flatMap((one) => [one.loss, one.before || 0]));
   const at = (loss) => (width * loss) / most;
   const size = clamp(pitch, 9, 13);
   const high = clamp(pitch - 4, Math.min(6, pitch - 1), 18);
   const all = [`mean of ${found.length} rows = loss`, "mean = loss", "mean"];
-  const end = { token: "", loss: mean, formula: number(mean) };
-  (pushes ? found : [...found, end]).forEach(({ token, loss, share, rank, formula }, row) => {
+  const end = { token: "", loss: mean, formula: number(mean), before };
+  (pushes ? found : [...found, end]).forEach(({ token, loss, share, rank, formula, before }, row) => {
     const last = row === found.length;
     const weight = last ? 650 : 400;
     p.box(x, y(row) - high / 2, width, high, { fill: p.theme.masked, radius: 2 });
@@ -172,6 +182,9 @@ function lossRows(p, { found, mean }, y, pitch, x, width, { vocabulary, pushes }
     const fill = p.theme[last || pushes ? "value" : rank > 1 ? "key" : "query"];
     p.box(x, y(row) - high / 2, Math.max(1, at(pushes ? 1 - share : loss)), high, { fill, radius: 2 });
     p.context.globalAlpha = 1;
+    // Where it was before training.
+    if (before && !pushes)
+      p.box(x + 0.5, y(row) - high / 2 + 0.5, at(before) - 1, high - 1, { edge: p.theme.ink, radius: 2 });
     if (blind) p.box(x + at(blind) - 0.5, y(row) - pitch / 2, 1, pitch, { fill: p.theme.hatch, radius: 0 });
     const free = width < 150 ? 0 : width - textWidth(spelt(token), size) - 14;
     const push = pushes && number(share - 1);

@@ -36,8 +36,10 @@ export class Bars {
     [this.wanted, this.refer] = field("Reference translation", "en", "Score it", (words) => view.score(words));
     this.refer.classList.add("mm-refer");
     this.attempt = make("button", { type: "button", onclick: () => view.score(this.attempt.value) });
-    this.refer.prepend("Reference: change a word");
-    this.refer.append(this.attempt);
+    const train = (words, to) => make("button", { type: "button", onclick: () => view.train(to()) }, words);
+    this.steps = [train("Take a training step", () => view.model.get("steps") + 1), train("Start again", () => 0)];
+    this.refer.prepend("Reference");
+    this.refer.append(this.attempt, ...this.steps);
     this.without = withoutOf(view);
     const { turn } = this.without;
     this.leave = leavingOf(view);
@@ -136,6 +138,8 @@ export class Bars {
       Object.assign(this.attempt, same ? wrongWord(this.wanted.value) : back);
     }
     this.referred = trace;
+    this.steps.forEach((one, i) => (one.hidden = i ? !trace.untrained : !trace.trains));
+    this.attempt.hidden ||= Boolean(trace.untrained); // the way back needs the room
     this.badge.hidden = !here || Boolean(place) || this.view.stop >= 0;
     const [words, name] = model.get("everything")
       ? [`Show only ${named(here)}`, `Light only what this lesson builds: ${named(here)}`]

@@ -83,7 +83,25 @@ export const choosing = {
     this.set({ reference, beat: -1, follow });
     this.hear(this.choosing ? "The model is scoring it …" : this.model.get("_refused") || this.costs());
   },
+  // A copy of the model learns from this pair, or is given up.
+  train(steps) {
+    this.pause();
+    this.choosing = true;
+    this.lost = null;
+    this.hear(steps ? "A copy of the model takes a step …" : "The model is scoring it …");
+    this.set({ steps, beat: -1 });
+  },
+  learned() {
+    const { found, mean, before } = lossesOf(this.trace);
+    const changes = found.map((one) => Math.abs(one.before - one.loss));
+    const { token, ...most } = found[changes.indexOf(Math.max(...changes))];
+    const steps = this.model.get("steps");
+    const own = this.model.get("reference") ? "" : ` By itself it now writes “${sentenceOf(this.trace.written)}”`;
+    const next = this.bars.ask.hidden ? "" : " Has it learned only this sentence? Type another one above.";
+    return `After ${steps === 1 ? "one step" : `${steps} steps`}, a copy of the model loses ${number(mean)} here, the model itself ${number(before)} (outlined). “${token}” changed most, from ${number(most.before)} to ${number(most.loss)}.${own || next}`;
+  },
   costs() {
+    if (this.trace.untrained) return this.learned();
     const { found, mean, most } = lossesOf(this.trace);
     // The words are about the row that is framed.
     const [name, row] = this.follow.split(":");
@@ -98,7 +116,11 @@ export const choosing = {
     const [wrong, next, once] = [found[fed], fed < 0 ? null : found[fed + 1], was.found[fed + 1]];
     const [one, other] = next && next.token === once?.token ? [number(next.loss), number(once.loss)] : [];
     const then = `Fed “${wrong?.token}”, the next row, “${next?.token}”, costs ${one} instead of ${other}.`;
-    const more = this.lost ? (one === other ? "" : ` ${then}`) : " Press a row to see what the model expected.";
+    const more = this.lost
+      ? one === other
+        ? ""
+        : ` ${then}`
+      : ` Press a row to see what the model expected${this.scores && this.trace.trains ? ", or take a training step" : ""}.`;
     return `${own}${found[told].says}${mostly}. The mean of the ${found.length} rows, the loss, is ${now}${change}.${more}`;
   },
   goesOn() {

@@ -20,7 +20,7 @@ import { deeper, readPlace, readTrace, trail } from "./map_trace.js";
 
 const TRAITS = "place follow written beat stop everything yours temperature chosen off left_out".split(" ");
 // What Python answers with other words.
-const ASKS = /^(sentence|chosen|reference|off|left_out)$/;
+const ASKS = /^(sentence|chosen|reference|off|left_out|steps)$/;
 
 class MapView {
   constructor(model, el) {
@@ -314,7 +314,7 @@ class MapView {
     trace.pushes = this.tour[this.stop]?.pushes;
     trace.leaves = this.leaves;
     this.scores = ours && trace.scored && model.get("_asks") && Boolean(model.send);
-    const high = window.innerHeight - (this.scores ? (width < NARROW ? 104 : 44) : 0);
+    const high = window.innerHeight - (this.scores ? (width < NARROW ? 90 : 44) : 0);
     const free = high - (width >= NARROW ? 290 : trace.encoder && trace.decoder ? 414 : 442);
     const even = rows ? Math.max(high - 366, Math.min(410, free)) : high - 340;
     const room = width < NARROW ? ROOM - 30 : clamp(even, rows ? 240 : ROOM, 640);

@@ -564,7 +564,8 @@ notebook.show(
 # On the map, the loss comes where the decoder's rows end, with a bar for each token of the reference and their mean
 # below. This reference is a good translation, and yet one of its words is expensive, because the model expected
 # another. Change a word and press its row: what did the model expect there? The gradient of the loss reaches back to
-# every weight of the model.
+# every weight of the model, and a training step moves them all. Which bars will shrink when a copy of the model takes
+# a few steps on this one pair? Does that copy then translate *Un chien dort.* as the model did before?
 
 # %%
 model_map(
