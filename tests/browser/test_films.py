@@ -104,6 +104,38 @@ def test_steps_keys_speed_and_the_end(film):
     assert page.get_by_role("button", name="Pause").count() == 0
 
 
+IN_LAB = """
+from helpers import exercises, notebook
+from helpers.widgets.dot_products import DotProducts
+notebook.picture("queries_in_one_plane")
+%%
+DotProducts()
+%%
+exercises.quiz("shape_of_states")
+"""
+CELLS = """() => jupyterapp.shell.currentWidget.content.widgets.map((cell) => cell.model.type).join(' ')
+    + jupyterapp.shell.currentWidget.content.activeCellIndex"""
+
+
+def test_in_jupyterlab_keys_stay_where_somebody_pressed_until_escape(open_notebook):
+    page = open_notebook(IN_LAB.split("%%"), size=(1280, 2400))
+    page.wait_for_selector(".course-quiz button")
+    player, moment = page.locator(".film-player"), page.get_by_label("Moment of the film")
+    places = button(page, "Forward one step"), player.locator("svg").first, moment
+    beside = player.locator(".film-caption"), page.locator(".ex-told"), page.locator(".course-quiz")
+    for place in (*places, *beside):
+        place.click(position={"x": 3, "y": 3})
+        before = page.evaluate(CELLS)
+        press(page, "m", "x", "b", "ArrowUp", "j")  # JupyterLab would change or leave the cell
+        assert page.evaluate(CELLS) == before
+        press(page, "Escape", "Enter", "Escape")  # the cell has them back: Enter edits it
+        assert page.evaluate("document.activeElement.matches('.jp-Cell.jp-mod-active')")
+    page.get_by_label("Speed").press("ArrowDown")
+    assert page.get_by_label("Speed").input_value() == "2"
+    press(page, "Home", "k")
+    page.get_by_role("button", name="Pause").wait_for()
+
+
 def test_who_wants_no_motion_gets_the_same_scenes_in_steps(film):
     page = film(reduced_motion="reduce")
     scenes = notebook.picture(NAME).data["scenes"]

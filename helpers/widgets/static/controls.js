@@ -116,7 +116,11 @@ function words(explorer, one) {
   if (one.wide) all.classList.add("ex-wide");
   // The list lies over the picture, so it closes as soon as something else is done.
   if (known) explorer.root.addEventListener("click", ({ target }) => all.contains(target) || (known.open = false));
-  known?.addEventListener("keydown", (event) => event.key === "Escape" && (known.open = false));
+  known?.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !known.open) return;
+    known.open = false;
+    event.preventDefault(); // a second one leaves the view
+  });
   return { row: all, show };
 }
 

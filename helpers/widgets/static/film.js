@@ -2,7 +2,7 @@
 // Where no motion is wanted, one scene follows the other without movement.
 
 import { Stage, clamped } from "./film_stage.js";
-import { lowered, make, shape } from "./page.js";
+import { lowered, make, shape, shieldKeys } from "./page.js";
 
 const ICONS = {
   back: ["Back one step", "M5 4h3v16H5zM20 4v16L9 12z"],
@@ -51,7 +51,7 @@ class Player {
     const words = make("p", { class: "film-caption" }, ...room, this.caption);
     const seen = make("div", { class: "film-stage" }, svg);
     this.root = make("div", { class: "film-player", role: "group", "aria-label": "Film" }, seen, words, this.bar());
-    this.root.setAttribute("data-lm-suppress-shortcuts", ""); // JupyterLab leaves its keys alone
+    shieldKeys(this.root);
     this.root.addEventListener("keydown", (event) => this.key(event));
     svg.addEventListener("click", () => {
       this.toggle();
@@ -147,12 +147,13 @@ class Player {
     const { tagName } = event.target;
     const act = {
       " ": tagName === "BUTTON" ? null : () => this.toggle(),
+      k: () => this.toggle(), // as on every player
       ArrowLeft: () => this.step(-1),
       ArrowRight: () => this.step(1),
       Home: () => this.pause(0),
       End: () => this.pause(this.end),
     }[event.key];
-    if (!act || tagName === "SELECT" || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!act || (tagName === "SELECT" && event.key !== "k") || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     event.stopPropagation();
     act();

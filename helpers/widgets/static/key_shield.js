@@ -10,6 +10,7 @@ export default {
     // Looked up when it is needed: a box is put into the page only after its parts are made.
     const box = () => el.closest(model.get("box")) || el;
     const nameControls = () => {
+      box().tabIndex = -1; // a press beside all controls keeps the keys, too
       const asked = model.get("label");
       for (const group of box().querySelectorAll(".widget-radio-box"))
         Object.assign(group, { role: "radiogroup", ariaLabel: asked });

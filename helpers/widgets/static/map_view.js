@@ -58,7 +58,7 @@ class MapView {
     this.live = make("div", { class: "mm-hidden", role: "status", "aria-live": "polite" });
     const { head, foot, dials, refer } = this.bars;
     this.stage.slot.append(dials);
-    this.root = make("div", { class: "mm", role: "group", tabindex: -1, "aria-label": "Map of the model" });
+    this.root = make("div", { class: "mm", role: "group", "aria-label": "Map of the model" });
     this.root.append(head, this.small.small, this.frame, this.below.below, refer, foot, this.live);
     el.append(this.root);
     this.redraw = eachFrame(() => this.draw());
@@ -373,7 +373,8 @@ class MapView {
     const next = (by) => (this.stop >= 0 ? this.goTo(this.stop + by) : this.step(by));
     const acts = { Escape: () => this.back(), p: () => this.play(), n: () => next(1), b: () => next(-1) };
     const act = acts[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-    if (!act) return;
+    const rests = this.steps.length < 2 && !this.follow && this.beat < 0 && this.stop < 0;
+    if (!act || (event.key === "Escape" && rests)) return;
     act();
     event.preventDefault();
     event.stopPropagation();

@@ -68,16 +68,27 @@ export function onWidth(element, changed) {
 }
 
 // JupyterLab takes plain letters and arrows for itself before a view hears of them, unless the
-// focused element says otherwise. Ctrl+S, Shift+Enter and the like stay with JupyterLab.
+// focused element itself says otherwise: it mostly looks no further up. Ctrl+S, Shift+Enter and the
+// like stay with JupyterLab. A press beside all controls keeps the keys in the view, too, and Escape
+// gives them back, unless the view has a use for it.
 export function shieldKeys(root) {
+  root.tabIndex = -1;
   const shield = (event) => {
     if (!root.contains(event.target) || event.target.matches(".pr-next")) return;
     const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
     const own = plain && !(event.key === "Enter" && event.shiftKey);
     event.target.toggleAttribute("data-lm-suppress-shortcuts", own);
   };
+  const leave = ({ key, target, defaultPrevented }) => {
+    if (key === "Escape" && !defaultPrevented && root.contains(target))
+      target.closest(".jp-Cell")?.focus({ preventScroll: true });
+  };
   window.addEventListener("keydown", shield, true);
-  return () => window.removeEventListener("keydown", shield, true);
+  window.addEventListener("keydown", leave);
+  return () => {
+    window.removeEventListener("keydown", shield, true);
+    window.removeEventListener("keydown", leave);
+  };
 }
 
 // A cell that was just run leaves the next one active, and JupyterLab has scrolled to that: what it
