@@ -1,5 +1,6 @@
 """Training on running text: windows, interruption, checkpoints, bits per byte."""
 
+import itertools
 import math
 import signal
 
@@ -83,24 +84,26 @@ def test_only_what_learns_is_optimised():
     assert model.embedding.weight.equal(before)
 
 
-class Stopped(Exception):
-    pass
+def interrupt(model, step):
+    """Press Ctrl-C in one step of a model's training."""
+    passes = itertools.count(1)
+
+    def press(*_):
+        if next(passes) == step:
+            signal.raise_signal(signal.SIGINT)
+
+    model.register_forward_hook(press)
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "muon"])
 def test_a_checkpoint_resumes_to_the_same_model(optimizer, tmp_path):
     chosen, path = settings(optimizer=optimizer, long_from=0.5), tmp_path / "checkpoint"
     whole, interrupted = make(), make()
-
-    def stop(step, history):
-        if step == 7:
-            raise Stopped
-
+    interrupt(interrupted, 7)
     torch.manual_seed(5)
     wanted = train_on_text(whole, TEXT, chosen, progress=False)
     torch.manual_seed(5)
-    with pytest.raises(Stopped):
-        train_on_text(interrupted, TEXT, chosen, False, path, stop)
+    assert train_on_text(interrupted, TEXT, chosen, False, path).stopped_early
     resumed = make(seed=1)  # its own weights give way to those of the checkpoint
     history = train_on_text(resumed, TEXT, chosen, False, path)
     assert history.losses == wanted.losses
@@ -117,12 +120,9 @@ def test_a_checkpoint_of_another_training_is_refused(text, seed, tmp_path):
 
 
 def test_interrupted_it_leaves_a_model_that_can_be_used():
-    def stop(step, history):
-        if step == 6:
-            signal.raise_signal(signal.SIGINT)
-
     model = make()
-    history = train_on_text(model, TEXT, settings(steps=200), progress=False, report=stop)
+    interrupt(model, 6)
+    history = train_on_text(model, TEXT, settings(steps=200), progress=False)
     assert history.stopped_early
     assert len(history.losses) == 6
     assert not model.training

@@ -98,7 +98,7 @@ def random_windows(ids, batch_size, length, generator=None):
     return windows[:, :-1], windows[:, 1:]
 
 
-def train_on_text(model, ids, settings, progress=True, checkpoint=None, report=None):
+def train_on_text(model, ids, settings, progress=True, checkpoint=None):
     """Train a model to predict every next token of a text.
 
     Ctrl-C, or the notebook's stop button, ends the training after the current step and leaves a
@@ -115,8 +115,6 @@ def train_on_text(model, ids, settings, progress=True, checkpoint=None, report=N
     checkpoint : path, default=None
         Written about a hundred times; a training with the same settings, text and path goes on
         from it.
-    report : function (step, history), default=None
-        Called after every hundredth part of the training.
 
     Returns
     -------
@@ -141,11 +139,9 @@ def train_on_text(model, ids, settings, progress=True, checkpoint=None, report=N
             run.train_step()
             bar.update()
             bar.set_postfix(loss=f"{run.history.losses[-1]:.2f}", refresh=False)
-            if run.step % every == 0 or run.step == settings.steps or stop.asked:
-                if checkpoint is not None:
-                    run.save(checkpoint)
-                if report is not None:
-                    report(run.step, run.history)
+            due = run.step % every == 0 or run.step == settings.steps or stop.asked
+            if due and checkpoint is not None:
+                run.save(checkpoint)
             if stop.asked:
                 run.history.stopped_early = True
                 break
