@@ -35,7 +35,7 @@ FORM = re.compile(f"{CLAUSE}((et |mais |pendant qu[e'] ){CLAUSE}|parce .*)*[.]")
 
 
 def follows_grammar(source) -> bool:
-    """Say whether French tokens are in an order that the toy grammar writes, endings aside."""
+    """Say whether the tokens of `source` are in an order that the grammar writes, endings aside."""
     return bool(FORM.fullmatch(" ".join(KINDS.get(word, word) for word in source)))
 
 
