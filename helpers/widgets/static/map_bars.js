@@ -261,7 +261,7 @@ export class Bars {
     const { plays, scene, stop, tour, follow, place } = this.view;
     let words = scene.hint || this.atRest();
     if (follow && !place) words = followWords(this.view);
-    if (plays && scene.beats.length) words = scene.beats[this.view.shown].words;
+    if (plays && scene.beats.length) words = beatWords(scene.beats[this.view.shown], this.view.progress);
     if (stop >= 0) words = `${tour[stop].text}${tour[stop].habit ? ` ${scene.does || clearestHead(this.view)}` : ""}`;
     if (this.view.said) words = this.view.said;
     const [span] = this.words.children;
@@ -272,6 +272,9 @@ export class Bars {
     this.foot.classList.toggle("mm-touring", stop >= 0);
   }
 }
+
+// What a step says while it moves, and then.
+const beatWords = ({ words, first }, progress = 1) => (progress < 1 && first) || words;
 
 const named = (here) =>
   here

@@ -84,7 +84,6 @@ export function wholeBeats(scene, model) {
       const words = [
         i && encoder && (one.heads || !stack.answers) ? differs(one, before, stack, rows) : "",
         i ? "" : stack.image && one.heads ? BEATS.image : BEATS[one.kind],
-        one.heads ? "" : nowSays(model, i),
       ].filter(Boolean);
       const [, , wide] = one.box;
       const [start, end] = [k ? from : block.x - m.strip - 4, next ? one.box[0] + wide : sublayers.out];
@@ -95,11 +94,16 @@ export function wholeBeats(scene, model) {
             ...(one.heads ? [collects(one, stack, i + 1, rows)] : []),
             during(0.8, 1, travel(one.after, [one.box[0] + wide / 2, end], [8, 16], block.top, m.pitch, rows)),
           ];
-      const told = `${name}, ${KINDS[one.kind].toLowerCase()}: ${words.join("; ")}.`;
-      parts.push([told, [from, block.top - 6, to - from, height + 6], go]);
+      const told = `${name}, ${KINDS[one.kind].toLowerCase()}: ${words.join("; ")}`;
+      parts.push([[told, one.heads ? "" : nowSays(model, i)], [from, block.top - 6, to - from, height + 6], go]);
       from = to;
     });
-    if (encoder || !i) for (const [words, rect, go] of parts) [scene.beat(words, rect), scene.moves(...go)];
+    if (encoder || !i)
+      for (const [[first, then], rect, go] of parts) {
+        scene.beat(`${first}${then}.`, rect);
+        scene.beats.at(-1).first = `${first}.`; // the answer is told when it comes
+        scene.moves(...go);
+      }
     else scene.beat(`${name}: the same two steps, with weights of its own.`, ...parts.map(([, rect]) => rect));
   });
   if (encoder) encoderDone(scene, model);
@@ -182,7 +186,7 @@ function nowSays({ guesses, right }, i) {
   if (!guesses[i]) return "";
   const [answer, share] = guesses[i];
   const also = answer === right ? `, with ${percent(share)}` : `; “${right}” has ${percent(share)}`;
-  return `the answer would now be “${answer}”${also}`;
+  return `; the answer would now be “${answer}”${also}`;
 }
 
 // The first target token on its way, a layer at a time.
@@ -383,13 +387,10 @@ export function followed(scene, model, follow, reach = Infinity) {
     for (const { token, weight, x, y } of sources)
       tag(p, `${spelt(token)} ${percent(weight)}`, x, y, { align: "right", color: p.theme.key });
     const [x, y] = (model.stacks.length < 2 && words[0]?.[0].length && words[0][2]) || [];
-    const most = fitting(
-      ["besides itself, attends most to:", "besides itself, attends to:", "besides itself, most to:"],
-      x - 8,
-      12,
-    );
+    const ways = ["attends most to:", "attends to:", "most to:"].map((way) => `besides itself, ${way}`);
+    const most = fitting(ways, x - 8, 12);
     if (x) p.text(most, x - 4, y + 0.5, { size: 12, align: "right", color: p.theme.muted });
-    if (stack.image) scene.saysOf(p, stack.tokens[row]);
+    if (stack.image) scene.saysOf(p, row);
     if (shares.length) memoryNames(p, scene, model, shares);
   };
   return { lit, flows, named };

@@ -149,7 +149,9 @@ function headSizes(width, room, queries, keys, image) {
   const side = Math.min(narrow ? 0.62 * width : left + wide - 18, narrow ? 220 : up + names - 38);
   const head = 24 + (image && narrow ? side + 50 : 0);
   const top = head + up + names;
-  const high = narrow ? clamp(cell, image ? 6 : 12, 18) : clamp((room - top - 26) / queries.length, 3, 1.5 * cell);
+  const high = narrow
+    ? clamp(cell, image ? 6 : 12, 18)
+    : clamp((room - top - 26) / queries.length, 3, Math.max(12, 1.5 * cell));
   const x1 = left + wide + gaps[0];
   const x2 = narrow ? left : x1 + cell * keys.length + gaps[1];
   const x3 = x2 + cell * keys.length + (narrow ? 24 : gaps[2]);

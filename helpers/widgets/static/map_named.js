@@ -31,8 +31,8 @@ export function namedBands(p, words, color, [x, y, end]) {
   const [{ token, weight } = { weight: 0 }] = words.toSorted((a, b) => b.weight - a.weight);
   if (!weight) return;
   const room = (end - x - 6) / 1.08;
-  const name = cut(spelt(token), room, 12);
-  tag(p, fitting([`${spelt(token)} ${percent(weight)}`, name], room, 12), x, y, { color });
+  const share = ` ${percent(weight)}`;
+  tag(p, cut(spelt(token), room - textWidth(share, 12), 12) + share, x, y, { color });
 }
 
 // Beside the memory every source token has its name, and its share where it has one.

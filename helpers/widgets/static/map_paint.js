@@ -54,8 +54,10 @@ export class Paint {
   }
 
   // Vectors, one a row, each a strip of colours; beside a row of which is told, an `own` one, they are pale.
-  strips(one, x, y, width, pitch, { height = Math.max(2, Math.round(pitch * 0.68)), rows = one.rows, from = 0 } = {}) {
+  strips(one, x, y, width, pitch, { height: most, rows = one.rows, from = 0 } = {}) {
     const picture = pictureOf(one, this.theme);
+    // Of a picture's many thin rows none leaves a gap.
+    const height = most || (this.own === undefined ? Math.max(2, Math.round(pitch * 0.68)) : pitch);
     const top = y + (pitch - height) / 2;
     for (let r = from; r < rows; r++) {
       this.context.globalAlpha = (this.own ?? r) === r ? 1 : 0.4;

@@ -7,7 +7,7 @@ import { fitting, textWidth } from "./text.js";
 
 // The picture with its seams, beside the rows or, on a phone, above them; where it lies is left in the
 // scene. Below or beside it are the others that can be read.
-export function picture(scene, { choices, reads, opened, leaves }, stack, top, { side, narrow, listed }) {
+export function picture(scene, { choices, reads, opened, leaves }, stack, top, { side, narrow, listed, label }) {
   const { image, layers } = stack;
   const { along } = image;
   scene.picture = [0, top, side];
@@ -45,9 +45,18 @@ export function picture(scene, { choices, reads, opened, leaves }, stack, top, {
   const found = wrong.filter((i) => opened.has(i)).length;
   const misread = `${wrong.length} of ${choices.length} misread`;
   if (is) says([`${found ? `Found ${found}` : "Press one"}: ${misread}`, misread], narrow ? 28 : 43);
-  scene.saysOf = (p, token) => {
-    const words = fitting([`blue: what ${token} takes, layer ${layers.length}`, `blue: layer ${layers.length}`], side);
+  scene.saysOf = (p, row) => {
+    const words = fitting(
+      [`blue: what ${stack.tokens[row]} takes, layer ${layers.length}`, `blue: layer ${layers.length}`],
+      side,
+    );
     p.text(words, 0, top + side + listed + (narrow ? 43 : 28), { size: 12, color: p.theme.query });
+    if (!row || narrow) return;
+    // Where its row is, the patch is seen large.
+    const [[x, y, wide], to] = [cellOf(scene.picture, image, row), [label - 26, stack.y(row)]];
+    p.straight(x + wide, y + wide / 2, ...to, { color: p.theme.ink, width: 1.5 });
+    p.grey(image, ...cellOf([0, 0, image.rows], image, row), to[0], to[1] - 11, 22, 22);
+    p.frame(to[0], to[1] - 11, 22, 22);
   };
   scene.part("embeddings", 0, top, side, side);
   const follow = (row) => ({ follow: `${stack.name}:${row}` });
@@ -122,15 +131,11 @@ export function verdicts(scene, { guesses, choices, reads, right, entire, candid
   const { is } = choices[reads] || {};
   const marked = (token) => (is ? `${token === is ? "✓" : "✗"} ${token}` : token);
   const [, { x, top }] = blocks;
-  // On one line, or its last word on a second; as large as there is room for the longest of all classes.
-  const wide = (words, size) => 1.12 * textWidth(words, size);
-  const broken = (token, size) =>
-    wide(marked(token), size) < m.module - 9 ? [marked(token)] : marked(token).split(/ (?=\S+$)/);
-  const fits = (size) =>
-    candidates[0].every(([token]) => broken(token, size).every((line) => wide(line, size) < m.module - 3));
-  const size = [20, 17, 16, 15, 14, 13].find(fits) || 12;
-  const lines = guesses.map(([token]) => broken(token, size));
-  const [base, first] = [top - 42, 12];
+  // As large as all classes have room on one line; else the last word is on a second one.
+  const fits = (token, size) => 1.12 * textWidth(marked(token), size) < m.module - 9;
+  const size = [20, 17, 16].find((size) => candidates[0].every(([token]) => fits(token, size))) || 15;
+  const lines = guesses.map(([token]) => (fits(token, size) ? [marked(token)] : marked(token).split(/ (?=\S+$)/)));
+  const [base, first] = [top - 42, size];
   const high = base - first - 5 - size * Math.max(...lines.map((each) => each.length));
   const points = guesses.map(([, share], i) => [layers[i].out + 3, base - high * share]);
   const list = m.side + 54;
@@ -145,7 +150,7 @@ export function verdicts(scene, { guesses, choices, reads, right, entire, candid
     scene.note(fitting([line, line.replace("probability", "p")], room), from, y + 18 + 16 * i, align),
   );
   if (m.narrow) scene.part("verdicts", 0, list - 46, scene.width - 2, 20 * guesses.length + 45);
-  const half = (1.12 * textWidth(marked(guesses.at(-1)[0]), size)) / 2 + 10;
+  const half = 0.56 * Math.max(...lines.at(-1).map((line) => textWidth(line, size))) + 10;
   if (!m.narrow) scene.part("verdicts", x - 2, 2, points.at(-1)[0] - x + Math.max(26, half), top - 22);
   guesses.forEach(([token, share], i) => {
     const row = [layers[i].out, blocks[i + 1].top, layers[i].end - layers[i].out, m.pitch];

@@ -44,7 +44,7 @@ export function smallOf(view) {
     stage.root.style.transform = `scale(${scale})`;
     small.style.height = `${scale * (scene.height - scene.measures.key.height)}px`;
     requestAnimationFrame(mark); // once the picture itself is drawn
-    return small.offsetHeight;
+    return small.offsetHeight + 8; // and what lies below it
   };
 
   const mark = () => {

@@ -146,11 +146,14 @@ export class Stage {
   }
 
   // After a step deeper or back: what was left, or the first thing there is.
-  focus(place) {
-    const hit = this.hits.find((one) => !one.hidden && place && one.target.go === place) || this.inOrder()[0];
+  focus(place, from = "") {
+    const cell = from.split("/").at(-1).split(",").map(Number);
+    const left = ({ go, open }) => place && (go === place || (cell[1] >= 0 && open?.(...cell) === from));
+    const hit = this.hits.find((one) => !one.hidden && left(one.target)) || this.inOrder()[0];
     if (!hit) return; // a page with nothing to press: the view itself takes the focus
     this.setHome(hit);
     hit.focus({ preventScroll: true });
+    if (hit.target.open && from) this.point({ target: hit.target, cell });
   }
 
   onFocus(hit) {

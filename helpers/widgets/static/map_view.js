@@ -173,7 +173,7 @@ class MapView {
     if (!why && !this.came) this.side = "";
     if (this.stage.root.contains(document.activeElement)) {
       const above = from.split("/").slice(0, place ? 4 : 2);
-      this.drawn = () => this.stage.focus(from.startsWith(place) ? above.join("/") : place);
+      this.drawn = () => this.stage.focus(...(from.startsWith(place) ? [above.join("/"), from] : [place]));
     }
     // Logits are those of the row that was shown; where losses are, all rows stay.
     const output = place.endsWith("decoder/output");
@@ -359,6 +359,7 @@ class MapView {
   light() {
     Object.assign(this.stage, lightOf(this));
     this.stage.paint();
+    this.bars.showWords();
   }
 
   // For screen readers, after a moment's rest, so that a passing pointer does not chatter.

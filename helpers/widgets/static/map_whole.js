@@ -8,7 +8,7 @@ import { KINDS } from "./map_trace.js";
 import { path } from "./map_paint.js";
 import { patchRow, picture, verdicts } from "./map_patches.js";
 import { LEAST, brackets, namePlaces, namesWidth, perLine } from "./map_rows.js";
-import { clamp, marksIn, textWidth } from "./text.js";
+import { clamp, marksIn, textWidth, wrapped } from "./text.js";
 
 // Room for a line of words above a stack.
 export const HEAD = 22;
@@ -26,7 +26,7 @@ function measures(model, width, room, spare, small) {
   const two = model.stacks.length > 1;
   // Of many slim layers the names stand on lines of their own.
   const [above, under] =
-    two || narrow ? [HEAD, UNDER] : [HEAD + (model.guesses.length ? 38 + clamp(room * 0.1, 46, 64) : 14), UNDER + 20];
+    two || narrow ? [HEAD, UNDER] : [HEAD + (model.guesses.length ? 38 + clamp(room * 0.13, 60, 78) : 14), UNDER + 20];
   const key = keyOf(model, width);
   const free = room - above - under - 10 - (two ? GAP + HEAD : 0) - key.height;
   const rows = model.stacks.reduce((sum, one) => sum + one.n, 0);
@@ -130,6 +130,7 @@ function stackScene(scene, model, stack, m, rows) {
     const reach = stack.answers && i > stack.layers.length ? x : end; // not through what is answered
     scene.paint((p) => {
       for (let row = 0; row < stack.n; row++) {
+        if (stack.image && row !== p.own) continue; // fifty lines would be a grid
         const color = row === p.own ? p.theme.query : row < rows ? p.theme.lane : p.theme.box;
         p.straight(label + 4, stack.y(row, i), reach, stack.y(row, i), { color, width: row < rows ? 1.5 : 1 });
       }
@@ -289,21 +290,17 @@ const NAMES = {
   "self-attention": ["self-attention", "self-attention", "self-attention", "self-|attention", "self-attention"],
   "masked-self-attention": ["masked self-attention", "masked", "masked", "masked", "masked"],
   "cross-attention": ["cross-attention", "cross", "cross", "cross", "cross"],
-  // On two lines; in the end on lines of its own, also below two of attention's, or left to the pointer.
+  // On two lines; in the end on lines of its own, or left to the pointer.
   "feed-forward": ["feed-forward", "feed-forward", "feed-|forward", "feed-|forward", ""],
 };
 
 // `lines`: how many of them there is room for.
 function namesBelow(scene, sublayers, y, [from, to], lines) {
-  const roomy = lines > 2;
   const network = textWidth("feed-forward", 12) <= to - from + 2 ? ["feed-forward"] : ["feed-", "forward"];
-  for (const size of roomy ? [0, 1, 4, 5] : [0, 1, 2, 3, 4]) {
+  for (const size of lines > 2 ? [0] : [0, 1, 2, 3, 4]) {
     const words = sublayers
       .map(({ kind, box }) => {
-        const broken = size > 4 && kind !== "feed-forward" ? 3 : Math.min(size, 4);
-        // Where masked attention is the only one, both of its words have room.
-        const both = roomy && size > 3 && !network[1] && kind === "masked-self-attention";
-        const lines = (both ? "masked|attention" : NAMES[kind][broken]).split("|");
+        const lines = NAMES[kind][size].split("|");
         const wide = Math.max(...lines.map((line) => textWidth(line, 12)));
         const middle = box[0] + box[2] / 2;
         return { lines, wide, x: middle - wide / 2, middle, reach: Math.max(14, box[2] / 2) };
@@ -326,6 +323,11 @@ function namesBelow(scene, sublayers, y, [from, to], lines) {
       }),
     );
   }
+  // A layer with a single attention says in one phrase what it does.
+  const phrase = sublayers.map(({ kind }) => kind.replace("masked-self-", "masked ")).join(", ");
+  wrapped(phrase, to - from - 8, 12).forEach((line, i) => {
+    scene.note(line, (from + to) / 2, y - 4 + 12 * i, "center");
+  });
 }
 
 // A thin line across all rows: here the sublayer's output is added to the residual stream.
