@@ -417,7 +417,8 @@ def test_the_patterns_widget_counts_what_its_mask_holds(causal):
         assert f"Query 14, key {widget.key}: " in widget.tell()[1]
         assert told in widget.tell()[1]
     widget.take({"query": 32, "key": 2})
-    assert "doesn’t reach 32 within 8 layers" in widget.tell()[0]
+    assert "reaches 32 after 10 layers" in widget.tell()[0]
+    assert "more than 8: widen" in widget.tell()[1]
     for letting_go in "leave", "set":  # the Escape key, and another pattern
         widget.take({"query": 32, "key": 2})
         found = re.findall(rf'data-{letting_go}="([^"]*)"', widget.svg)

@@ -67,22 +67,21 @@ class AttentionPatterns(Explorer):
         self.query, self.key = (min(one, self.length) for one in (self.query, self.key))
         masks = {p: make_mask(p, self.length, self.width, self.causal) for p in PATTERNS}
         mask = masks[self.pattern]
-        met = [reach(mask, n) for n in range(MOST + 1)]
+        met, once = [reach(mask, 0)], reach(mask, 1).double()
+        for _ in range(max(self.length - 1, MOST)):
+            met.append(once @ met[-1].double() > 0)  # as `reach` does, one layer more
         hops = sum((~one).int() for one in met)  # (T, T): layers until a query has a key's news
         meet = {p: layers_to_meet(mask) for p, mask in masks.items()}
         asked = hops * masks["all"]
         query, key = max((asked == asked.max()).nonzero().tolist(), key=lambda pair: pair[0])
-        needed, pressed = meet[self.pattern], self.query and self.key
-        if pressed:
+        if pressed := self.query and self.key:
             query, key = self.query - 1, self.key - 1
-            needed = int(hops[query, key])
-            if not reach(mask, self.length)[query, key]:
-                needed = math.inf
-        heard = met[MOST][:, key].nonzero().flatten().tolist()
-        way, end = [key], min(heard, key=lambda one: abs(one - query))  # or as far as it gets
-        for left in reversed(range(hops[end, key])):
-            way.append(int((mask[:, way[-1]] & (hops[end] == left)).nonzero()[-1]))
-        self.controls["layers"].last = len(way) - 1  # then the news is there
+        needed, way = int(hops[query, key]), [key]
+        if needed == len(met):
+            needed = math.inf
+        for left in reversed(range(needed if met[-1][query, key] else 0)):
+            way.append(int((mask[:, way[-1]] & (hops[query] == left)).nonzero()[-1]))
+        self.controls["layers"].last = min(len(way) - 1, MOST)  # then the news is there
         pairs = {p: int(mask.sum()) for p, mask in masks.items()}
         return {"mask": mask, "reached": met[self.layers], "pairs": pairs, "meet": meet,
                 "way": way, "query": query, "needed": needed, "pressed": pressed}  # fmt: skip
@@ -92,32 +91,28 @@ class AttentionPatterns(Explorer):
 
     def tell(self):
         """Say what the pattern costs, how far the news is, why, and what to try."""
-        found, now, told = self.numbers, self.pattern, ""
+        found, now, width = self.numbers, self.pattern, self.width
         share, needed = found["pairs"][now] / found["pairs"]["all"], found["needed"]
         way, last = [place + 1 for place in found["way"]], found["query"] + 1
-        cost = f"“{now}”: {share:.0%} of the pairs. News of position {way[0]}"
+        reaches = f"reaches {last} after {self._layers(needed)}"
+        asked = "Press another: fewer layers or pairs?"
+        if needed == math.inf:
+            reaches, asked = f"never reaches {last}", "Press another pattern, or widen the window."
+        elif needed > MOST:
+            asked = f"That’s more than {MOST}: widen the window."
+        elif self.layers < needed:
+            asked = f"Play on: {self._layers(self.layers)} took the news to {way[self.layers]}."
+        told = (CAUSAL if self.causal else RULES)[now][1].format(width - (now == "window"))
         if found["pressed"]:
             row = found["mask"][last - 1]
             weight = f"1/{int(row.sum())} if all scores are equal" if row[way[0] - 1] else "0"
             told = f"Query {last}, key {way[0]}: weight {weight}."
-        if needed == math.inf:
-            asked = "No number of layers will do. Press another pattern, or widen the window."
             if self.causal and last < way[0]:
                 asked = "Under a causal mask, no news goes back."
-            return f"{cost} never reaches {last}.", f"{told} {asked}".lstrip()
-        asked = "Press another: fewer layers or pairs?"
-        if needed > MOST:
-            asked = f"That’s more than {MOST}: widen the window."
-        elif self.layers < needed:
-            asked = f"Play on: {self._layers(self.layers)} took the news to {way[self.layers]}."
-        if found["pressed"]:
-            if needed > MOST:
-                told += " Press another pattern, or widen the window."
-                return f"{cost} doesn’t reach {last} within {MOST} layers.", told
-            by = f" Its news goes by way of {', '.join(map(str, way[1:-1]))}." * (needed > 1)
-            return f"{cost} reaches {last} after {self._layers(needed)}.", told + by
-        how = (CAUSAL if self.causal else RULES)[now][1].format(self.width - (now == "window"))
-        return f"{cost} reaches {last} after {self._layers(needed)}.", f"{how} {asked}"
+            elif needed <= MOST:
+                asked = f"Its news goes by way of {', '.join(map(str, way[1:-1]))}." * (needed > 1)
+        headline = f"“{now}”: {share:.0%} of the pairs. News of position {way[0]} {reaches}."
+        return headline, f"{told} {asked}".rstrip()
 
     def draw(self):
         return [self._draw_mask(), self._draw_patterns()]

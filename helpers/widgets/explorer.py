@@ -95,7 +95,7 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
         raise NotImplementedError
 
     def draw(self):
-        """Return the picture of `self.numbers`: a `Sheet`, or several to stand side by side."""
+        """Return the picture of `self.numbers`: a list of `Sheet`s to stand side by side."""
         raise NotImplementedError
 
     def describe(self):
@@ -181,7 +181,7 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
         with self._elsewhere():
             self.numbers = self.compute()
             alt = self.describe()
-            drawing = side_by_side([*lines_of_text(self.tell()), *self._draw()], alt)
+            drawing = side_by_side([*lines_of_text(self.tell()), *self.draw()], alt)
         drawing = re.sub(r'<rect [^>]*tabindex="[^>]*/>', "", drawing)  # no hand reaches an image
         return as_image(drawing, alt, self._look)
 
@@ -285,12 +285,8 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
             return
         self._stale = False
         self.numbers = self.compute()
-        self._drawings = self._draw()
+        self._drawings = self.draw()
         self._show()
-
-    def _draw(self):
-        drawn = self.draw()
-        return list(drawn) if isinstance(drawn, (list, tuple)) else [drawn]
 
     def _show(self):
         """Hand state, controls and drawings to the browser, in one message."""

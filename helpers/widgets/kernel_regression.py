@@ -149,19 +149,19 @@ class KernelRegression(Explorer):
         ]
         for i, (colour, words, bold) in enumerate(lines):
             sheet.text(0, 16 + 28 * i, words, colour, bold=bold)
-        errors = self._tried.values() if self.curve else ()
-        told = f"Error by h: pull it. Least {number(min(errors), 3)}" if errors else "Error: hidden"
+        tried = self._tried if self.curve else {}
+        least = min(tried.values(), default=math.inf)
+        told = f"Error by h: pull it. Least {number(least, 3)}" if tried else "Error: hidden"
         sheet.text(0, 146, told, INK, bold=True)
         limits = math.log(0.02), math.log(5)
         plot = Plot(sheet, 40, 160, 348, 210, limits, (0.25, 1))
         plot.ticks([(math.log(h), f"{h:g}") for h in (0.05, 0.2, 1, 5)], (0.3, 0.6, 0.9))
-        if self.curve:
-            if min(errors) < self._near:
-                logs = torch.linspace(*limits, 60).tolist()
-                plot.curve(logs, [self._fit(math.exp(one))[1] for one in logs], GREY, 1.5)
-            for h, error in self._tried.items():
-                plot.dot(math.log(h), error, 4, INK)
-            plot.dot(math.log(self.width), found["error"], 8, PURPLE)
+        if least < self._near:
+            logs = torch.linspace(*limits, 60).tolist()
+            plot.curve(logs, [self._fit(math.exp(one))[1] for one in logs], GREY, 1.5)
+        for h, error in tried.items():
+            size, ink = (8, PURPLE) if h == self.width else (4, INK)
+            plot.dot(math.log(h), error, size, ink)
         drag = track("x", "width", (40, 388), (0.02, 5.0), self.width, log=True)
         sheet.handle(40, 150, 348, 220, "Kernel width, pulled", number(self.width), drag)
         return sheet

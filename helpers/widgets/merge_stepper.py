@@ -8,7 +8,7 @@ from helpers.plots import BLUE, GREY, INK, ORANGE
 from helpers.text.subwords import BYTES, count_pairs, merge_pair
 from helpers.widgets.readable import width_of
 from helpers.widgets.sentence_explorer import SentenceExplorer
-from helpers.widgets.svg import PALE, Sheet
+from helpers.widgets.svg import Sheet
 
 WORDS = "hat hat hat hat hat that that that that chat chat chat cat cat"
 MOST_WORDS, LONGEST_WORD, MOST_MERGES, MOST_PAIRS = 7, 10, 20, 8
@@ -158,9 +158,8 @@ class MergeStepper(SentenceExplorer):
         for row, (label, pair, count) in enumerate(rows):
             y, first = 40 + PITCH * row, row == found["plan"][self.step]
             sheet.text(left - 12, y + 20, label, anchor="end", bold=first)
-            sheet.rect(left, y, 342 - left, 28, PALE, round=4)
             strong = 0.8 if first else 0.35
-            sheet.rect(left, y, (342 - left) * count / most, 28, BLUE, round=4, opacity=strong)
+            sheet.bar(left, y, 342 - left, 28, count / most, BLUE, round=4, opacity=strong)
             sheet.text(352, y + 20, str(count), GREY)
             merge = {"own": [*found["plan"][: self.step], row], "step": self.step + 1}
             sheet.target(0, y - 4, 400, 36, f"Merge {shown(pair[0])} and {shown(pair[1])}", **merge)

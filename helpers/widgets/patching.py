@@ -142,7 +142,7 @@ class PatchingGrid(Explorer):
     def draw(self):
         grid = self.numbers["grid"]
         if grid is None:
-            return Sheet(800, 40)
+            return [Sheet(800, 40)]
         return [self._draw_grid(), self._draw_said()]
 
     def _draw_grid(self):

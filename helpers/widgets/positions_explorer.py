@@ -61,9 +61,10 @@ class PositionExplorer(Explorer):
         pairs = self.pair, self.numbers["other"]
         first, other = (degrees(self.angle(pair, self.shift)) for pair in pairs)
         if self.position == self._start["position"]:  # what the hand finds isn't told before
-            told = f"Pair {self.pair} as clock hands: at p = {self.position}, and {self.shift} on."
+            first = 2 * self.pair
             return (
-                told,
+                f"Dimensions {first} and {first + 1}, pair {self.pair}, as a clock’s hand: at "
+                f"p = {self.position}, and {self.shift} further on.",
                 "Pull a dot or a hand. Both hands turn; does the angle between them change?",
             )
         return (

@@ -218,7 +218,7 @@ class SpanExplorer(Explorer):
         sheet.text(0, y, "▬ start", BLUE)
         sheet.text(84, y, "▬ end", ORANGE)
         full = " and ".join(share(found[name].max()) for name in ("start", "end"))
-        sheet.text(WIDE, y, f"full bars: {full}", GREY, anchor="end")
+        sheet.text(WIDE, y, f"longest: {full}", GREY, anchor="end")
         self._draw_spans(sheet, y + 20)
         sheet.height = y + 34 + ROW * (len(found["spans"]) + 1)
         return sheet

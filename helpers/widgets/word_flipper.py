@@ -108,7 +108,6 @@ class WordFlipper(SentenceExplorer):
         sheet.text(0, y, "0 ■ to negative", ORANGE, bold=True)
         sheet.text(WIDE / 2, y, "0.5", GREY, anchor="middle")
         sheet.text(WIDE, y, "to positive ■ 1", BLUE, anchor="end", bold=True)
-        sheet.rect(0, y + 10, WIDE, 34, PALE, round=4)
         _bar(sheet, y + 10, 0, WIDE, now, 34)
         x, said = min(max(WIDE * now, 92), WIDE - 92), f"P(positive) = {share(now)}"
         sheet.text(x, y + 68, said, INK, anchor="middle", bold=True)
@@ -124,7 +123,6 @@ class WordFlipper(SentenceExplorer):
             y, chance = 28 + ROW * (i - 1), self.numbers["positive"][i]
             shown = word if len(word) <= 11 else f"{word[:10]}…"
             sheet.text(LEFT - 10, y + 16, shown, INK, anchor="end", bold=i == chosen)
-            sheet.rect(LEFT, y, LONG, 22, PALE, round=3)
             _bar(sheet, y, LEFT, LONG, chance, 22, whole)
             sheet.text(END, y + 16, share(chance), INK, anchor="end", bold=i == chosen)
             sheet.target(0, y - 5, END, ROW, f"Leave out {word}, word {i}", left_out=i)
@@ -150,5 +148,6 @@ def _bar(sheet, y, left, wide, chance, tall, start=0.5):
     """Draw a bar to a chance from where it starts: the middle, where the model can't tell."""
     begin, end, middle = left + wide * start, left + wide * chance, left + wide / 2
     colour = BLUE if chance > start else ORANGE
+    sheet.rect(left, y, wide, tall, PALE, round=3)
     sheet.rect(min(begin, end), y, abs(end - begin), tall, colour, round=2)
     sheet.line(middle, y, middle, y + tall, GREY)
