@@ -585,6 +585,14 @@ def test_a_decoder_step_of_the_recurrent_map_is_gone_to(offline, how):
     expect(page.locator(".mm-words")).to_contain_text("so where it looks doesn’t decide this word")
     box = page.get_by_role("button", name=re.compile("^Weights of step 1")).bounding_box()
     assert ink(page, box["x"] + box["width"] + 14, box["y"] + 30, 30, 24) > 0
+    frame = page.locator(".mm-frame")  # the picture is there without scrolling
+    assert frame.evaluate("one => one.scrollHeight - one.clientHeight") == 0
+    trace = load_toy("additive").trace("le chat noir voit le chien et " * 3 + "dort .")
+    page = offline(model_map(trace))
+    box = page.get_by_role("button", name=re.compile("^Encoder states")).bounding_box()
+    pitch = box["height"] / len(trace.source)
+    for row in range(len(trace.source)):  # no name is left out
+        assert ink(page, box["x"] - 30, box["y"] + (row + 0.5) * pitch, 30, 10) > 0
 
 
 # ---- a GPT and a Vision Transformer ----------------------------------------------------------

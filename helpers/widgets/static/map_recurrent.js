@@ -13,8 +13,7 @@ import { clamp, digits, textWidth } from "./text.js";
 const HEADLINE = 46;
 // What is written above a state: its name.
 const LABEL = 18;
-// Room for the decoder's states below, and, where words lie flat, for what they write.
-const CHAIN = 134;
+// What is written below the decoder's states, where words lie flat.
 const WRITES = 34;
 
 export function recurrentScene(model, width, room, step, live) {
@@ -28,13 +27,17 @@ export function recurrentScene(model, width, room, step, live) {
     96,
   );
   const turn = columnTurn((width - label) / model.tokens.length);
-  const deep = CHAIN + (turn ? 0 : WRITES);
-  const pitch = clamp((room - HEADLINE - deep - 40) / n, 8, 38);
+  // Room for the ways to the decoder's states, for these and the words below.
+  const [lift, deep] = [slim ? 64 : 90, slim ? 72 : 84 + (turn ? 18 : WRITES)];
+  const free = room - (slim ? 24 : 0) - HEADLINE - lift - deep;
+  // Each row has its name, and each weight can be pressed.
+  const pitch = clamp(free / n, slim ? 16 : 13, 38);
   const top = HEADLINE;
   const high = n * pitch;
+  const bottom = top + Math.max(free, high) + lift + deep;
   const gap = clamp(width / 45, 8, 26);
   const panel = slim ? 0 : clamp(width * 0.17, 92, 170);
-  if (slim) scene.height = room + 24;
+  scene.height = bottom + (slim ? 24 : 0);
   // On a phone the last arrow runs up beside the context.
   const part = (width - label - (slim ? 3 : 4) * gap - (slim ? 14 : panel)) / 4;
   // Too little for the longer words.
@@ -44,8 +47,8 @@ export function recurrentScene(model, width, room, step, live) {
   // The context's height: below the next tokens on a phone.
   const middle = top + Math.max(high / 2, slim ? 116 + pitch * 0.4 : 0);
   const [force, told] = [live && model.chooses, model.chosen.includes(step)];
-  const g = { narrow, slim, panel, label, pitch, top, high, part, gap, x, y, step, width, room, middle, force, told };
-  Object.assign(g, { turn, deep });
+  const g = { narrow, slim, panel, label, pitch, top, high, part, gap, x, y, step, width, middle, force, told };
+  Object.assign(g, { turn, deep, room: bottom });
   encoderStates(scene, model, g);
   bars(scene, model, g);
   context(scene, model, g);
@@ -80,8 +83,7 @@ function encoderStates(scene, model, g) {
   if (g.narrow) scene.label("Encoder", 0, g.slim ? 34 : 30, { size: 13, weight: 650 });
   headline(scene, g, x, g.narrow ? "States" : "Encoder states h", "one per source token", part + g.gap - 8);
   model.source.forEach((token, row) => {
-    if (row % Math.ceil(14 / pitch) === 0)
-      scene.label(token, g.label - 8, g.y(row), { size: 14, align: "right", most: g.label - 8 });
+    scene.label(token, g.label - 8, g.y(row), { size: clamp(pitch, 12, 14), align: "right", most: g.label - 8 });
   });
   scene.paint((p) => {
     const style = { color: p.theme.muted, arrow: true, width: 1 };
@@ -213,7 +215,7 @@ function nextToken(scene, model, g) {
 function chain(scene, model, g) {
   const n = model.tokens.length;
   const { turn, deep } = g;
-  const y = g.room - deep + 50;
+  const y = g.room - deep;
   const pitch = (g.width - g.label) / n;
   const wide = Math.min(pitch - (g.slim ? 12 : 16), 120);
   scene.label("Decoder", 0, y + 12, { size: g.narrow ? 13 : 15, weight: 650 });
@@ -233,7 +235,7 @@ function chain(scene, model, g) {
       p.box(x, y, wide, 24, { edge: yours ? p.theme.key : edge, line: yours ? 2.5 : line, radius: 3 });
       if (t < g.step || (t === g.step && !g.slim))
         p.text(`s${subscript(t + 1)}`, x, y - 8, { size: 12, weight, color: p.theme.muted });
-      if (yours && wide > 60) p.text("yours", x + wide, y - 8, { size: 12, align: "right", color: p.theme.key });
+      if (yours && wide > 60 && t < g.step) p.text("yours", x + wide, y - 8, { size: 12, align: "right", color: p.theme.key });
       const style = turn ? { turn: -turn, align: "right", most: 52 } : { align: "center", most: pitch - 4 };
       const color = p.theme[t <= g.step ? "ink" : "muted"];
       p.text(model.tokens[t], x + wide / 2, y + (turn ? 34 : 46), { size: 13, ...style, weight, color });
@@ -346,7 +348,7 @@ function bothWays(states, { x: [x], part, top, pitch }) {
 function recurrentBeats(scene, model, g) {
   const { under, y } = g.asks;
   const column = (i, from = 0) => [g.x[i] - g.gap - 2, from, g.part + g.gap, under + 4 - from];
-  const past = [0, y - LABEL, g.label + (g.step * (g.width - g.label)) / model.tokens.length - 8, g.deep - 70 + LABEL];
+  const past = [0, y - LABEL, g.label + (g.step * (g.width - g.label)) / model.tokens.length - 8, g.deep - 20 + LABEL];
   scene.beat("The encoder reads the sentence in both directions and keeps a state per token.", past, [
     0,
     0,

@@ -317,7 +317,7 @@ class MapView {
     const high = window.innerHeight - (this.scores ? (width < NARROW ? 90 : 44) : 0);
     const free = high - (width >= NARROW ? 290 : trace.encoder && trace.decoder ? 414 : 442);
     const even = rows ? Math.max(high - 366, Math.min(410, free)) : high - 340;
-    const room = width < NARROW ? ROOM - 30 : clamp(even, rows ? 240 : ROOM, 640);
+    const room = width < NARROW ? ROOM - (trace.recurrent ? 60 : 30) : clamp(even, rows ? 240 : ROOM, 640);
     const { current } = this;
     // Every depth is as high as the whole model, so that the page stays where it is.
     if (this.measured !== `${width} ${room}`) {
