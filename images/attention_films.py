@@ -194,7 +194,7 @@ RIGHT = COLUMNS[3] + 35  # where training's decoder ends
 SOURCE = "Une grande gare"
 TOKEN = {"width": PITCH - 4, "height": 30, "bold": False}
 SHIFTED, LINES, MASK, PASS, GIVEN, LOSS, MEAN = range(2, 9)  # training's moments; then it writes
-OWN_AT, WRITER_AT, GIVEN_AT = 301, 349, 397  # the rows of writing
+OWN_AT, WRITER_AT, GIVEN_AT = 304, 351, 398  # the rows of writing
 
 
 def training_and_inference_decoder():
@@ -206,7 +206,8 @@ def training_and_inference_decoder():
     train and eos. The third loss is by far the largest. Arrows lead from the mean of the losses
     back into decoder and encoder, whose weights change. In writing each pass gives one token, which
     goes in as the next input. The third is train, so train goes in, and the fourth is station, not
-    eos as in training. In the end, arrows lead from each token written to the next input.
+    eos as in training. In the end, arrows lead from each token written round the decoder to the
+    next input.
     """
     translator = load_translator()
     source = translator.encode([SOURCE])
@@ -236,20 +237,22 @@ def training_and_inference_decoder():
         "“A large train station” isn't the target, but it's a fine translation.",
         f"Each token had to wait for the one before: {len(own)} tokens, {len(own)} passes.",
     ]
-    return film([_both(wanted, guessed, losses, own, *moment) for moment in enumerate(told)], 422)
+    return film([_both(wanted, guessed, losses, own, *moment) for moment in enumerate(told)], 432)
 
 
 def _both(wanted, guessed, losses, own, moment, caption):
     now = moment or MEAN + len(own)  # at first both are done, and then they begin again
     passes = min(max(now - MEAN, 0), len(own))
     meant = {LOSS: 2, MEAN + 3: 2, MEAN + 4: 3}.get(moment)
-    scene = Scene(caption, 1.8 if moment else 3.6, key=moment not in (1, LINES, PASS, 10, 11, 13))
+    scene = Scene(
+        caption, 1.8 if moment else 3.6, key=moment in (0, MASK, GIVEN, LOSS, MEAN, 9, 12, 14)
+    )
     scene.text(
         "title", 3, 18, f"training{': 1 pass' * (now >= PASS)}", "query", TEXT, "start", True
     )
     rows = ("target", 51, "query", 1), ("loss", 87, "result", LOSS), ("output", 122, "key", PASS)
     for name, y, colour, since in rows:
-        if now >= since:
+        if now >= since and (moment or name != "loss"):
             scene.text(name, 3, y, name, colour, anchor="start", room=68)
     _encoder(scene, passes)
     lit = {LINES: 2, MASK: 2, GIVEN: 3}.get(moment)  # the token whose inputs are meant
@@ -264,16 +267,17 @@ def _both(wanted, guessed, losses, own, moment, caption):
         scene.line("blocked", [(COLUMNS[3], 186), (COLUMNS[2], 142)], "ink", 2, when=(0, 0.4))
         scene.text("cross", COLUMNS[2] + PITCH / 2, 174, "×", size=30, bold=True, when=(0.4, 0.8))
     for i, (word, loss) in enumerate(zip(wanted, losses, strict=True)):
-        x, wrong, part = COLUMNS[i], moment == LOSS and i == 2, 70 * loss / max(losses)
+        x, wrong, part = COLUMNS[i], moment == LOSS and i == 2, 35 * loss / max(losses)
         scene.card(f"target {i}", x, 45, word, "query", full=wrong, **TOKEN)
         if now >= PASS:
             full = wrong or (moment == MEAN + 4 and i == 3)
             scene.card(f"guess {i}", x, 116, guessed[i], "key", full=full, start=(x, 162),
                        when=(0, 1 if moment else 0.15), **TOKEN)  # fmt: skip
-        if now >= LOSS:
-            scene.text(f"loss of {i}", x, 80, f"{loss:.1f}", "result", bold=True, room=40)
-            scene.rect(f"loss {i}", x - part / 2, 89, part, 6, "result", start={"x": x, "width": 0})
-    if now >= MEAN:
+        if moment >= LOSS:
+            scene.text(f"loss of {i}", x, 87, f"{loss:.1f}", "result", bold=True, room=30)
+            scene.rect(f"loss {i}", x - 33, 98 - part, 14, part, "result", round=0,
+                       start={"y": 98, "height": 0})  # fmt: skip
+    if moment >= MEAN:
         mean = f"mean loss {sum(losses) / len(losses):.1f}"
         scene.text("mean", 398, 18, mean, "result", anchor="end", bold=True, when=(0, 0.3))
     if moment == MEAN:
@@ -305,17 +309,15 @@ def _encoder(scene, passes):
 def _written(scene, own, meant, passes, moment):
     """Draw the passes so far; the last word goes in, and the decoder gets wider."""
     many = {0: f": {len(own)} passes to come", 1: ": 1 pass"}.get(passes, f": {passes} passes")
-    scene.text("writing", 3, 273, f"writing{many}", "key", anchor="start", bold=True)
+    scene.text("writing", 3, 271, f"writing{many}", "key", anchor="start", bold=True)
     scene.text("written", 3, OWN_AT + 6, "output", "key", anchor="start", room=68)
     if not passes:
-        scene.card("own 0", COLUMNS[0], OWN_AT, "?", "key", **TOKEN)
-        for i, x in enumerate(
-            COLUMNS[:3]
-        ):  # five columns out of three boxes, as a film has to stay small
-            scene.rect(f"to come {i}", x - 35, 325, PITCH * (5 - 2 * i) - 3, 87, "none", "edge")
+        scene.rect("to come", COLUMNS[0] - 35, OWN_AT - 15, 5 * PITCH - 3, 30, "none", "edge")
+        for i, x in enumerate(COLUMNS):
+            scene.text(f"pass {i}", x, OWN_AT + 6, f"pass {i + 1}", "muted", room=62)
         return
     chained, lit = moment == MEAN + 6, passes - 1 if moment else None
-    _decoder(scene, "writing", "key", WRITER_AT, passes, lit, not chained)
+    _decoder(scene, "writing", "key", WRITER_AT, passes, None if chained else lit, True)
     for i, word in enumerate(["<bos>", *own[: passes - 1]]):
         x, enter, leave = COLUMNS[i], (0, 0.5), (0.65, 1)
         if not moment:  # one pass after the other
@@ -325,9 +327,12 @@ def _written(scene, own, meant, passes, moment):
                    **TOKEN)  # fmt: skip
         scene.card(f"own {i}", x, OWN_AT, own[i], "key", full=meant == i == passes - 1,
                    start=(x, WRITER_AT), when=leave, **TOKEN)  # fmt: skip
-        if chained and i:  # each token is the next input
-            scene.arrow(f"chain {i}", COLUMNS[i - 1], OWN_AT + 16, x, GIVEN_AT - 16, "key",
-                        when=(0.2 * i - 0.2, 0.2 * i))  # fmt: skip
+        if chained and i:  # each token is the next input; the way there is round the decoder
+            turn, (above, below) = {"when": (0.2 * i - 0.2, 0.2 * i)}, (OWN_AT - 22, GIVEN_AT + 27)
+            before = COLUMNS[i - 1]
+            way = [(before, OWN_AT - 16), (before, above), (76, above), (76, below), (x, below)]
+            scene.line(f"chain {i}", way, "key", 2.5, **turn)
+            scene.arrow(f"into {i}", x, below + 1, x, GIVEN_AT + 16, "key", 2.5, 9, **turn)
 
 
 def _decoder(scene, name, colour, y, width, lit, lines):

@@ -29,6 +29,8 @@ class Scene:
     def _add(self, name, kind, how, **shape):
         if "start" in how:
             how = {**how, "start": _rounded(how["start"])}
+        if "when" in how:
+            how = {**how, "when": [round(at, 2) for at in how["when"]]}
         if name in self.shapes:
             raise ValueError(f"{self.caption!r} has two shapes called {name!r}; give each its own.")
         self.shapes[name] = {"kind": kind, **_rounded(shape), **how}

@@ -182,6 +182,12 @@ def test_training_and_writing_differ_where_the_caption_says_so():
     whole, back, shapes = scenes[0], scenes[8], scenes[12]
     assert scenes[6]["training 3"]["fill"] == "query"  # told before the loss goes back
     assert whole["writing"]["text"] == "writing: 5 passes"  # done, before it is explained
+    assert not any(name.startswith(("mean", "loss")) for name in whole)
+    box = scenes[-1]["writing decoder"]  # time runs round it, and not back through it
+    for i in range(1, 5):
+        way = scenes[-1][f"chain {i}"]["points"]
+        for x, y in zip(way[::2], way[1::2], strict=True):
+            assert x < box["x"] or not box["y"] <= y <= box["y"] + box["height"]
     assert all(scene["writing"]["text"] == "writing: 5 passes to come" for scene in scenes[1:9])
     assert shapes["training 0"]["y"] < shapes["rule"]["points"][1] < shapes["writing"]["y"]
     assert {"training sees 0 0", "blocked"} < scenes[4].keys()
@@ -192,6 +198,8 @@ def test_training_and_writing_differ_where_the_caption_says_so():
     losses = [float(shapes[f"loss of {i}"]["text"]) for i in range(4)]
     for i in range(4):  # a loss stands over its word
         assert shapes[f"loss of {i}"]["x"] == shapes[f"guess {i}.text"]["x"]
+        high = 35 * losses[i] / max(losses)
+        assert shapes[f"loss {i}"]["height"] == pytest.approx(high, abs=1.5)  # of a rounded loss
     assert back["mean"]["text"] == f"mean loss {sum(losses) / 4:.1f}"
     assert back["training decoder"]["fill"] == back["encoder"]["fill"] == "result"  # they change
 

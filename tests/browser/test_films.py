@@ -113,8 +113,8 @@ DotProducts()
 %%
 exercises.quiz("shape_of_states")
 """
-CELLS = """() => jupyterapp.shell.currentWidget.content.widgets.map((cell) => cell.model.type).join(' ')
-    + jupyterapp.shell.currentWidget.content.activeCellIndex"""
+CELLS = """() => (({ widgets, activeCellIndex }) => activeCellIndex + widgets.map(
+    (cell) => cell.model.type).join(' '))(jupyterapp.shell.currentWidget.content)"""
 
 
 def test_in_jupyterlab_keys_stay_where_somebody_pressed_until_escape(open_notebook):
