@@ -422,11 +422,11 @@ def test_without_a_head_the_map_shows_what_the_model_does_without_it(translator)
         with heads_off(attention, [int(place[-1])]):
             assert (said := f"dog {written} through") in translator.translate(text)
             assert view.trace.candidates == translator.trace(text).candidates != whole.candidates
-        one, changes = worth[place], view.trace.written != whole.written
-        new, share = view.trace.candidates[(row := one["row"])], one["share"]
+        (row, share, rank), changes = worth[place], view.trace.written != whole.written
+        new = view.trace.candidates[row]
         left = next(each for each in new if each.token == whole.written[row])
-        assert (left.probability, one["rank"] >= 0) == (pytest.approx(share, abs=1e-5), changes)
-        assert new[0].token == whole.candidates[row][max(0, one["rank"])].token
+        assert (left.probability, rank >= 0) == (pytest.approx(share, abs=1e-5), changes)
+        assert new[0].token == whole.candidates[row][max(0, rank)].token
         assert view._trace["written"][2:][: len(said.split())] == said.split()
         assert view._inside["whole"][0] == ("A", whole.candidates[0][0].probability)
     view.off = ["decoder/2/cross-attention/0", "decoder/2/cross-attention/1"]

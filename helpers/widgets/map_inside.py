@@ -71,39 +71,38 @@ def asked(trace, place: str, double) -> tuple[dict, bytes]:
 def _worth(trace):
     """Measure what the translation loses without each head, beside those that are off already.
 
-    Returned for each are the target position where the likeliest token changes first, or else where
-    the written one loses most, what share it is left with, and the rank of the candidate that is
-    likeliest instead (10 if it isn't a candidate; -1 for none).
+    Returned for each is the target position where the likeliest token changes first, or else where
+    the written one loses most, the share that this one is left with, and the rank of the candidate
+    that is likeliest instead (10 if it isn't a candidate; -1 for none).
     """
     ids = [[one.id for one in row] for row in trace.candidates]
-    written = [
-        next(one.id for one in row if one.token == token)
-        for row, token in zip(trace.candidates, trace.written, strict=True)
-    ]
+    names = [[one.token for one in row] for row in trace.candidates]
+    pairs = zip(ids, names, trace.written, strict=True)
+    written = [own[row.index(token)] for own, row, token in pairs]
     rows = torch.arange(len(written))
 
     def shares():
         with inference(trace.network):
             return trace.network(trace.source_ids[None], trace.target_ids[None])[0].softmax(-1)
 
-    before, found = shares(), {}
-    for name in ("encoder", "decoder"):
-        for i, layer in enumerate(_with_modules(trace, name)):
-            for part, (_, attention) in layer:
-                for head in range(0 if part.heads is None else len(part.heads.query)):
-                    with heads_off(attention, [head]):
-                        after = shares()
-                    best = after.argmax(-1)
-                    changes = (best != before.argmax(-1)).nonzero().flatten().tolist()
-                    lost = (before - after)[rows, written]
-                    row = changes[0] if changes else int(lost.argmax())
-                    rank = ids[row].index(best[row]) if best[row] in ids[row] else len(ids[row])
-                    found[f"{name}/{i}/{part.kind}/{head}"] = {
-                        "row": row,
-                        "share": float(after[row, written[row]]),
-                        "rank": rank if changes else -1,
-                    }
-    return found
+    def without(attention, head):
+        with heads_off(attention, [head]):
+            after = shares()
+        best, lost = after.argmax(-1), (before - after)[rows, written]
+        changes = (best != before.argmax(-1)).nonzero().flatten().tolist()
+        row = changes[0] if changes else int(lost.argmax())
+        rank = [*ids[row], int(best[row])].index(best[row]) if changes else -1
+        return [row, float(after[row, written[row]]), rank]
+
+    before = shares()
+    return {
+        f"{name}/{i}/{part.kind}/{head}": without(attention, head)
+        for name in ("encoder", "decoder")
+        for i, layer in enumerate(_with_modules(trace, name))
+        for part, (_, attention) in layer
+        if part.heads
+        for head in range(len(part.heads.query))
+    }
 
 
 def _projection(trace, part, attention, head, letter, row, packer):

@@ -140,6 +140,10 @@ test("of a stack's heads the clearest is named, counted from one", () => {
   const { layer, h } = clearest(stack);
   assert.deepEqual([layer, h], [1, 0]);
   assert.match(clearestHead({ trace: { stacks: [stack], encoder: stack } }), /^In the framed head \(layer 2, head 1\), a token takes .* from the token before it/);
+  // Of a GPT's rows only those that are drawn count.
+  const late = sublayerOf([...mostly(3, 6, 0.9, (row) => Math.max(0, row - 1)), ...mostly(3, 6, 0.9, () => 0)], { causal: true });
+  const gpt = { trace: { stacks: [stackOf(tokens, { layers: [[late]] })] }, rows: 3 };
+  assert.match(clearestHead(gpt), /takes 90% of its mixture from the token before it/);
 });
 
 test("a head opens with its largest weight from one word to another", () => {

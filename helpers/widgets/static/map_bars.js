@@ -6,7 +6,7 @@ import { lowered, make } from "./page.js";
 import { clearestHead } from "./map_purpose.js";
 import { percent } from "./map_scene.js";
 import { likeliest, meanWeights, readPlace, rowOf, sentenceOf, title } from "./map_trace.js";
-import { wrongWord } from "./map_language.js";
+import { another, wrongWord } from "./map_language.js";
 import { withoutOf } from "./map_without.js";
 import { marksIn, shorten } from "./text.js";
 
@@ -193,7 +193,8 @@ export class Bars {
   showTour() {
     const { tour, stop } = this.view;
     if (stop >= 0) this.left = stop;
-    const key = `${tour.length}/${stop}/${this.left}`;
+    const offers = stop < 0 && this.left < 0 && !this.view.place && this.view.turns;
+    const key = `${tour.length}/${stop}/${this.left}/${offers}`;
     if (key === this.toured) return;
     this.toured = key;
     const held = this.tour.contains(document.activeElement) && document.activeElement.dataset.by;
@@ -217,6 +218,8 @@ export class Bars {
         button("Leave", -1, "leave", { title: "Leave the tour and go on by hand" }),
       );
     }
+    const next = () => this.view.translate(another(this.view.model.get("sentence")));
+    if (offers) this.tour.append(make("button", { type: "button", onclick: next }, "Another sentence"));
     if (held)
       (this.tour.querySelector(`[data-by=${held}]:not([disabled])`) || this.tour.querySelector(".mm-main")).focus();
   }

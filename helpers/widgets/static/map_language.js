@@ -25,3 +25,12 @@ export function wrongWord(text) {
   const value = text.replace(new RegExp(`\\b${right}\\b`), wrong);
   return { value, textContent: `Try “${wrong}” for “${right}”`, hidden: value === text };
 }
+
+// For those who know no French: sentences like those that the translator was trained on, one after the other.
+const EXAMPLES = [
+  "Deux hommes mangent une pizza dans la rue.",
+  "Un chat blanc dort sur un canapé.",
+  "Une femme lit un livre dans un parc.",
+  "Des enfants jouent au ballon sur la plage.",
+];
+export const another = (sentence) => EXAMPLES[(EXAMPLES.indexOf(sentence) + 1) % EXAMPLES.length];

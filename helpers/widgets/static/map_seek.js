@@ -56,10 +56,13 @@ export const seeking = {
     const at = this.trace[stack];
     if (!at) return 0;
     const [own, high] = [Number(row), this.frame.clientHeight];
-    const y = (r) => at.y(r, narrow ? at.layers.length + Number(Boolean(answers)) : 0);
+    const block = narrow ? at.layers.length + Number(Boolean(answers)) : 0;
+    const y = (r) => at.y(r, block);
     const shares = Array.from(rowOf(meanWeights(at.layers.at(-1)[0]), own));
     const most = shares.indexOf(Math.max(...shares.filter((_, key) => key !== own)));
-    return y(most > own && y(most) - y(own) < high - 66 ? most : own) + 44 - high;
+    const low = y(most > own && y(most) - y(own) < high - 66 ? most : own) - high;
+    // The scores' heading is in view, where that leaves their row there.
+    return answers && narrow ? Math.min(low + 44, Math.max(at.blocks[block].top - HEAD, low + 14)) : low + 44;
   },
 
   // Of what is lit for these parts, that in the layers, where it lies a screen away: the decoder's if it's theirs.
