@@ -13,11 +13,14 @@ from helpers.widgets.head_switches import HeadSwitches
 
 
 def main():
-    """Measure on the captions that the lesson shows."""
-    widget = HeadSwitches(load_translator(), CAPTIONS[:4])
-    costs = {name: round(cost, 5) for name, cost in widget.measure_costs().items()}
-    loss = round(widget.numbers["loss"], 5)
-    store("head_costs", {"pairs": CAPTIONS[:4], "loss": loss, "costs": costs}, indent=None)
+    """Measure on the captions that the lesson shows, and on the others, four at a time."""
+    fours = [CAPTIONS[i : i + 4] for i in range(0, len(CAPTIONS), 4)]
+    shown, *others = [HeadSwitches(load_translator(), four) for four in fours]
+    costs = {name: round(cost, 5) for name, cost in shown.measure_costs().items()}
+    elsewhere = [widget.measure_costs() for widget in others]
+    means = {name: round(sum(one[name] for one in elsewhere) / len(elsewhere), 5) for name in costs}
+    found = {"pairs": fours[0], "loss": round(shown.numbers["loss"], 5), "costs": costs}
+    store("head_costs", {**found, "others": means}, indent=None)
 
 
 if __name__ == "__main__":

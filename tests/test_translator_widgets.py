@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import traitlets
-from explorer_promises import check_that_every_change_shows, check_the_still_picture
+from explorer_promises import check_that_every_change_shows, check_the_still_picture, clicks
 
 from helpers.data.captions import CAPTIONS
 from helpers.pretrained.translator import load_translator
@@ -132,6 +132,9 @@ def test_a_click_on_a_head_switches_it_off_and_on_again(make):
         found = re.search(r'aria-label="encoder 1\.3[^"]*" data-set="([^"]*)"', widget.svg)[1]
         widget._handle_custom_msg({"set": json.loads(html.unescape(found)), "number": 1}, [])
         assert widget.silent == wanted
+    for place in [one for one in clicks(widget) if "1." in one["silent"]]:  # drawn before any came
+        widget.take(place)
+    assert len(widget.silent) == sum("1." in name for name in widget.names())
     height, names = widget.draw()[0].height, widget.names()
     for widget.silent in names[-12:], names:  # every translation is another
         assert widget.draw()[0].height == height
@@ -142,6 +145,9 @@ def test_it_says_where_the_head_silenced_last_looks(make, translator):
     for widget.silent in (("cross 3.1",), ("cross 3.1", "encoder 2.4")):
         pass
     assert "On average, encoder 2.4 gives 80% of" in widget.svg
+    assert widget.tell()[0] == "2 heads are silent, 0 of 4 translations changed. Your best: 2."
+    widget.alone = True
+    assert "other captions: 0.03." in widget.svg
     shares = []
     for source, _ in CAPTIONS[:4]:
         ids = translator.encode([source])
@@ -151,6 +157,8 @@ def test_it_says_where_the_head_silenced_last_looks(make, translator):
     assert widget.look("encoder 2.4").endswith(before)
     assert "encoder 3.2 spreads its weight: the largest is 22%" in widget.look("encoder 3.2")
     assert widget.look("cross 3.1").endswith("to one French token per English token.")
+    widget.silent = widget.names()
+    assert widget.tell()[0].endswith("4 of 4 translations changed. Your best: 2.")
     widget.silent = ("cross 3.1",)
     assert "of its weight" not in widget.svg  # encoder 2.4 is on again
 

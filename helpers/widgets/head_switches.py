@@ -78,7 +78,7 @@ class HeadSwitches(Explorer):
         longest, pad_id = max(map(len, rows)), translator.model.config.pad_id
         self._tgt_ids = torch.tensor([row + [pad_id] * (longest - len(row)) for row in rows])
         self._src_ids = translator.encode(self._sentences)
-        self._costs = None
+        self._costs, self._others = None, {}  # with one head silent; on other sentences
         self._whole = self._measure(())
         super().__init__(**state)
 
@@ -104,6 +104,13 @@ class HeadSwitches(Explorer):
 
     def forget(self):
         self._before, self._latest = set(), None  # what was silent, and what was silenced last
+        self._best = 0  # heads that were silent at once, with every translation as it was
+
+    def take(self, changes):
+        """Make `changes`; a head's name alone switches that head, so no quick press is lost."""
+        if isinstance(head := changes.get("silent"), str):
+            changes = {**changes, "silent": [*{*self.silent} ^ {head}]}
+        super().take(changes)
 
     def _muted(self, silent):
         """Switch some heads off inside a with block."""
@@ -158,6 +165,7 @@ class HeadSwitches(Explorer):
             same = math.isclose(stored["loss"], self._whole[0], abs_tol=1e-3)
             known = same and stored["pairs"] == self._pairs
             self._costs = stored["costs"] if known else self.measure_costs()
+            self._others = stored["others"] if known else {}
         return self._costs
 
     def measure_costs(self):
@@ -175,6 +183,8 @@ class HeadSwitches(Explorer):
         if added := {*self.silent} - self._before:
             self._latest = added.pop() if len(added) == 1 else None
         self._before = {*self.silent}
+        if not changed:
+            self._best = max(self._best, len(self.silent))
         return {"loss": loss, "whole": whole, "translations": translations, "before": before,
                 "changed": changed, "costs": self.costs() if self.alone else None}  # fmt: skip
 
@@ -208,8 +218,8 @@ class HeadSwitches(Explorer):
             alone, more = number(alone), number(more)
             asked = f"One at a time they cost {alone} in all, together {more}. {hint}"
         return (
-            f"{n} {'head is' if n == 1 else 'heads are'} silent, and {found['changed']} of "
-            f"{len(self._sentences)} translations changed.",
+            f"{n} {'head is' if n == 1 else 'heads are'} silent, {found['changed']} of "
+            f"{len(self._sentences)} translations changed. Your best: {self._best}.",
             asked,
         )
 
@@ -251,14 +261,15 @@ class HeadSwitches(Explorer):
             for head in range(self._n_heads):
                 self._draw_head(sheet, f"{layer}.{head + 1}", 104 + CELL * head, y, top)
         y = sheet.height - 76
-        key = "number: rise of the loss without it" if costs else "■ on"
-        sheet.text(0, y, key, BLUE)
+        sheet.text(0, y, "number: rise of the loss without it" if costs else "■ on", BLUE)
         sheet.text(sheet.width - 4, y, "□ off", ORANGE, anchor="end", bold=True)
-        if costs:
-            sheet.text(0, y + 22, "minus: it falls without it", GREEN)
-        told = self.look(self._latest) if self._latest in self.silent else ""
+        told, other = "", self._others.get(self._latest) if costs else None
+        if self._latest in self.silent:
+            told = self.look(self._latest)
+            if other is not None:
+                told += f" Cost on 16 other captions: {number(other)}."
         for i, line in enumerate(wrap(told, MOST_LETTERS)):
-            sheet.text(0, y + 48 + LINE * i, line)
+            sheet.text(0, y + 26 + LINE * i, line)
         return sheet
 
     def _draw_head(self, sheet, name, x, y, top):
@@ -273,9 +284,8 @@ class HeadSwitches(Explorer):
         written = number(cost) if costs else "off" if off else ""
         colour = ORANGE if off else GREEN if cost < 0 else ink_on(share) if cost else GREY
         sheet.text(x + CELL - 10, y + 24, written, colour, anchor="end")
-        others = [one for one in self.silent if one != name]
         label = f"{name}: {'off, switch it on' if off else 'on, switch it off'}"
-        sheet.target(x, y, CELL - 2, ROW - 2, label, silent=others if off else [*others, name])
+        sheet.target(x, y, CELL - 2, ROW - 2, label, silent=name)
 
     def _draw_sentence(self, sheet, i, y):
         """Write a sentence, its translation, and what that has become; return the end."""

@@ -3,7 +3,7 @@
 from waits import change_theme, enter, press
 
 from helpers.widgets import modules
-from helpers.widgets.softmax_scale import SoftmaxTemperature
+from helpers.widgets.ward_round import WardRound
 
 SOFTMAX = """
 from helpers.widgets.softmax_scale import SoftmaxTemperature
@@ -163,13 +163,18 @@ def test_where_no_answer_comes_the_widget_says_what_to_do(chromium):
     page.add_script_tag(content=module.replace("export default", "window.view ="), type="module")
     page.evaluate(
         """shown => { const get = (name) => (name === "_shown" ? shown : "A picture");
-            const model = { get, send() {}, on() {}, off() {} };
+            window.sent = [];
+            const on = (_, update) => { window.answer = () => { shown.answered++; update(); }; };
+            const model = { get, send: (message) => sent.push(message.set), on, off() {} };
             view.render({ model, el: document.body }); }""",
-        SoftmaxTemperature()._shown,
+        WardRound()._shown,
     )
-    page.locator(SCORES).first.wait_for()
-    page.get_by_label("Temperature", exact=True).press("ArrowLeft")
+    places = page.locator(".ex .hit")
+    for i in range(3):
+        places.nth(i).dispatch_event("click")
     assert not page.get_by_text("run this cell again").count()
     page.clock.fast_forward(9000)
     page.get_by_text("run this cell again").wait_for()
+    page.evaluate("answer(), answer()")  # late: no press is lost meanwhile
+    assert page.evaluate("sent") == [{"module": i} for i in range(3)]
     page.close()

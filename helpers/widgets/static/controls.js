@@ -45,7 +45,7 @@ function slider(explorer, one) {
     Object.assign(input, { min, max, step });
     input.disabled = Boolean(now.disabled);
     // While the hand is on it, it knows better than an answer that is on its way, or not asked for yet.
-    if (document.activeElement !== input || (!explorer.waiting && explorer.sent <= explorer.shown.answered)) {
+    if (document.activeElement !== input || (!explorer.waiting.length && explorer.sent <= explorer.shown.answered)) {
       asked = value;
       input.value = one.log ? Math.round(1000 * logToShare(value, now.min, now.max)) : value;
     }

@@ -10,7 +10,7 @@ const PATIENCE = 8000; // milliseconds; where a page loads slowly, anywidget los
 
 class Explorer {
   constructor(model, el) {
-    Object.assign(this, { model, sent: 0, gesture: 0, waiting: null, controls: {} });
+    Object.assign(this, { model, sent: 0, gesture: 0, waiting: [], controls: {} });
     this.bar = make("div", { class: "ex-bar" });
     this.second = make("div", { class: "ex-bar ex-second" });
     const { folded, sound } = model.get("_shown");
@@ -43,16 +43,17 @@ class Explorer {
     };
   }
 
-  // One question at a time: what moves while Python works is sent when it has answered.
+  // One question at a time: what moves while Python works is sent when it has answered, and each
+  // press after the one before it.
   ask(question) {
-    const { set } = this.waiting || {};
-    this.waiting = question.set && set ? { set: { ...set, ...question.set } } : question;
+    const last = this.waiting.at(-1);
+    if (last?.set && question.set && !question.pressed) Object.assign(last.set, question.set);
+    else this.waiting.push(question);
     this.flush();
   }
   flush() {
-    if (!this.waiting || this.sent > this.shown.answered) return;
-    this.model.send({ ...this.waiting, number: ++this.sent, gesture: this.gesture });
-    this.waiting = null;
+    if (!this.waiting.length || this.sent > this.shown.answered) return;
+    this.model.send({ ...this.waiting.shift(), number: ++this.sent, gesture: this.gesture });
     this.lost = setTimeout(() => {
       this.told.hidden = false;
       this.told.replaceChildren("Python hasn’t answered. If it isn’t at work, run this cell again.");

@@ -26,7 +26,7 @@ export function watchPicture(explorer) {
   });
 }
 
-const setFrom = (explorer, target) => explorer.ask({ set: JSON.parse(target.dataset.set) });
+const setFrom = (explorer, target) => explorer.ask({ set: JSON.parse(target.dataset.set), pressed: true });
 
 const alsoSet = (handle) => JSON.parse(handle.dataset.also || "{}");
 
