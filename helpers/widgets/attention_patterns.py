@@ -143,7 +143,7 @@ class AttentionPatterns(Explorer):
                   for axis, name, at in (("x", "key", 70), ("y", "query", 28))]  # fmt: skip
         tracks = [track(*place, max(getattr(self, place[1]), 1), 1) for place in places]
         pair = f"query {self.query}, key {self.key}"
-        leave = {"query": 0, "key": 0}
+        leave = found["pressed"] and {"query": 0, "key": 0}
         sheet.handle(70, 28, SIDE, SIDE, "A pair", pair, *tracks, leave=leave)
         hand = "Esc lets go" if found["pressed"] else "press a cell"
         sheet.rect(0, 323, 14, 14, shade(CELLS, 1.0))

@@ -282,7 +282,7 @@ class DecodingExplorer(TranslatedSentence):
                 sheet.rect(106, y + 14, 124 * after, 13, colour)
                 words = f"{share(chance)} → {share(after)}"
             else:
-                sheet.rect(106, y + 3, 124 * chance, 22, colour)
+                sheet.bar(106, y + 3, 170, 22, chance, colour)
                 words = share(chance, 3)
             sheet.text(350, y + 20, words, GREY, anchor="end")
             forced = [*found["ids"][: found["t"]], token_id]

@@ -75,8 +75,7 @@ class KernelRegression(Explorer):
             self._tried[self.width] = error
         effective = attention_entropy(weights).exp().item()
         return {"weights": weights[0], "estimate": estimate.item(), "estimates": estimates,
-                "effective": effective, "error": error,
-                "temperature": 2 * self.width**2}  # fmt: skip
+                "effective": effective, "error": error}  # fmt: skip
 
     def describe(self):
         x, estimate = number(self.query), number(self.numbers["estimate"])
@@ -135,20 +134,15 @@ class KernelRegression(Explorer):
             sheet.dot(*at, 4 + 5 * share, GREEN, ORANGE if share > 0.02 else "white", 2)
         plot.curve(self._grid.tolist(), self.numbers["estimates"].tolist(), PURPLE, 3)
         plot.dot(self.query, self.numbers["estimate"], 9, PURPLE)
-        place = min(max(x, 94), 310)
-        sheet.text(place, 16, "↔ drag the query", BLUE, anchor="middle", bold=True)
+        sheet.text(min(max(x, 94), 310), 16, "↔ drag the query", BLUE, anchor="middle", bold=True)
 
     def _draw_errors(self):
         """Write what the picture comes to, and mark the error of every h that was tried."""
         sheet, found = Sheet(400, 400), self.numbers
-        lines = [
-            (GREEN, "● points: key →, value ↑", True),
-            (PURPLE, f"● estimate (context): {number(found['estimate'])}", True),
-            (ORANGE, "weight ∝ exp(−(query − key)² / 2h²)", False),
-            (BLUE, f"Temperature 2h²: {found['temperature']:.3g}", True),
-        ]
-        for i, (colour, words, bold) in enumerate(lines):
-            sheet.text(0, 16 + 28 * i, words, colour, bold=bold)
+        sheet.text(0, 16, "● points: key →, value ↑", GREEN, bold=True)
+        sheet.text(0, 44, f"● estimate (context): {number(found['estimate'])}", PURPLE, bold=True)
+        sheet.text(0, 72, "weight ∝ exp(−(query − key)² / 2h²)", ORANGE)
+        sheet.text(0, 100, f"Temperature 2h²: {2 * self.width**2:.3g}", BLUE, bold=True)
         tried = self._tried if self.curve else {}
         least = min(tried.values(), default=math.inf)
         told = f"Error by h: pull it. Least {number(least, 3)}" if tried else "Error: hidden"

@@ -101,9 +101,8 @@ class SoftmaxTemperature(Explorer):
         sheet.text(0, 18, "Weight by temperature →", bold=True)
         entropy, most = number(found["entropy"]), number(math.log(len(SCORES)))
         sheet.text(398, 388, f"entropy {entropy} of at most {most} nats", GREY, anchor="end")
-        plot = Plot(sheet, 34, 32, 354, 310, (math.log(0.02), math.log(10)), (0, 1.03))
-        ticks = [(math.log(t), f"{t:g}") for t in (0.1, 0.5, 1, 2, 10)]
-        plot.ticks(across=ticks, up=((0, "0"), (0.5, ""), (1, "1")))
+        plot = Plot(sheet, 40, 32, 348, 310, (math.log(0.02), math.log(10)), (0, 1.03))
+        plot.ticks([(math.log(t), f"{t:g}") for t in (0.1, 0.5, 1, 2, 10)], (0, 0.5, 1))
         across = torch.linspace(math.log(0.02), math.log(10), 50).double()
         curves = (found["scores"] / across.exp()[:, None]).softmax(-1)
         scores = [round(score, 2) for score in found["scores"].tolist()]
@@ -118,8 +117,8 @@ class SoftmaxTemperature(Explorer):
             beside = beside + 13 * way if below - plot.y(weight) < 11 else 0
             below = plot.y(weight)
             sheet.dot(plot.x(now) + beside, below, 6, colour)
-        pull = track("x", "temperature", (34, 388), (0.02, 10), self.temperature, log=True)
-        sheet.handle(34, 32, 354, 310, "Temperature, pulled", number(self.temperature), pull)
+        pull = track("x", "temperature", (40, 388), (0.02, 10), self.temperature, log=True)
+        sheet.handle(40, 32, 348, 310, "Temperature, pulled", number(self.temperature), pull)
         return sheet
 
 

@@ -862,7 +862,7 @@ exercises.quiz("temperature_to_zero")
 #
 # Only the score differs from ours. The width $h$ of this **kernel** does what the temperature did. Make it narrow,
 # then wide, and watch the number at the end of the bold line, which measures how far the estimate is from the true
-# curve. At what width is the error smallest?
+# curve. Every width that you try leaves a dot in the plot of errors. At what width is the error smallest?
 
 # %%
 KernelRegression(width=1.0)
