@@ -6,7 +6,7 @@ from helpers.pretrained import toy_models
 from helpers.text.tokenization import SPECIALS
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
 from helpers.widgets.svg import number
-from images.stage import Scene, film
+from images.stage import REST, Scene, film
 
 FRENCH = "le chat noir dort ."
 SEARCH = "un médecin cherche la lettre ."  # no adjective: lesson 02 asks later where a noun looks
@@ -108,13 +108,15 @@ def _travelling(written, short, long):
         "Only the two last states become the context vector.",
         "Every English word has to come from this one context vector, c.",
         f"Now {len(many)} tokens have to share jars of that size. What's left for “sac” (bag)?",
-        f"“sac” gets {far[0]:.0%} of one jar, {far[1]:.0%} of the other. More words, less room.",
+        f"“sac” gets {far[0]:.0%} and {far[1]:.0%}: on average an even share. But that's only "
+        f"{1 / len(many):.0%} now, down from {1 / len(read):.0%}.",
         "Is that enough? Not here: what is marked is wrong, and there's no bag.",
         f"A decoder that looks at all {len(many)} states gets every word right: that's attention.",
     ]
     moves = {0: 3.2, 4: 1.4, 5: 1.4, 7: 2.8, 8: 2.8, 10: 3, 11: 3.2, 13: 3.4, 14: 3.8}
     for moment, caption in enumerate(told):
-        scene = Scene(caption, moves.get(moment, 1.9), moment in (0, 2, 6, 8, 9, 10, 12, 13, 14))
+        key, table = moment in (0, 2, 6, 8, 9, 10, 12, 13, 14), moment == 13
+        scene = Scene(caption, moves.get(moment, 1.9), key, rest=3 if table else REST)
         scene.text("encoder", 6, 20, "the encoder reads", "muted", anchor="start", bold=True)
         if moment in (0, 10):
             scene.text("decoder", 6, 424, "the decoder writes", "muted", anchor="start", bold=True)

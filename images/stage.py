@@ -12,7 +12,7 @@ from helpers.widgets.svg import number
 STAGE = 480  # pixels: the width of every film
 TEXT = 17  # of them: the smallest letters, 12 pixels where the stage is 340 wide
 PER_WORD = 60 / 200  # seconds that a reader needs for one word
-REST = 0.4  # seconds after the movement, or after the last word
+REST = 0.4  # seconds after the movement, or after the last word, at least
 
 
 class Scene:
@@ -20,11 +20,12 @@ class Scene:
 
     The `move`ment from the scene before takes so many seconds, at least: with many words it is
     slower. In a film's first scene, what has a `start` moves. A scene with a `key` stands in the
-    still strip too.
+    still strip too. What has more to be read than its caption gets so many seconds of `rest`.
     """
 
-    def __init__(self, caption, move=1.5, key=True):
+    def __init__(self, caption, move=1.5, key=True, rest=REST):
         self.caption, self.move, self.key, self.shapes = caption, move, key, {}
+        self.seconds = rest  # `film` adds to it what the caption and the movement take
 
     def _add(self, name, kind, how, **shape):
         if "start" in how:
@@ -94,5 +95,5 @@ def film(scenes: list, height: int) -> dict:
 def _timed(scene, first):
     reading = PER_WORD * len(scene.caption.split())
     lead, move = 0 if first else 0.4, round(max(scene.move, min(reading - 1, 2.4)), 2)
-    seconds = round(max(reading, lead + move) + REST, 2)
+    seconds = round(max(reading, lead + move) + scene.seconds, 2)
     return vars(scene) | {"seconds": seconds, "lead": lead, "move": move}

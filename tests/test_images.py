@@ -86,6 +86,11 @@ def test_the_first_word_loses_the_room_in_the_state_that_the_alt_text_says():
     lost = recurrent_films.FOLLOWED  # a word that the translation out of one vector lacks
     far = far_back[0][lost], far_on[-1][lost]
     assert f"sac is {100 * far[0]:.0f} and {100 * far[1]:.0f} percent of them" in alt
+    assert sum(far) / 2 == pytest.approx(1 / 20, abs=0.005)  # which the caption says
+    assert (
+        "sac” gets 2% and 8%: on average an even share. But that's only 5%" in scenes[12]["caption"]
+    )
+    assert scenes[13]["seconds"] >= 14 * 0.3 + 3  # a table of eight rows is read, too
     for n, scene in enumerate(scenes[1:7], 1):
         named = {name: shape.get("text") for name, shape in scene["shapes"].items()}
         assert [named[f"left {i}"] for i in range(n)] == [f"{share}%" for share in shares[:n]]

@@ -27,6 +27,8 @@ test("what is new comes from its start or fades in, what goes fades out, words a
   assert.deepEqual([ways[2].from.text, ways[2].from.opacity, ways[2].from.x], ["b", 0, 0]);
   assert.deepEqual([ways[3].from.r, ways[3].to.start], [0, undefined]);
   assert.equal(ways[4].from.opacity, 0);
+  const [, , last] = waysBetween({ gone: before.word, stays: dot, old: dot }, { stays: dot });
+  assert.equal(last.from.text, "a"); // in front of what stays
 });
 
 test("a film begins with what has no start; the rest of its first scene comes", () => {

@@ -41,8 +41,10 @@ export const standing = (shapes) => Object.fromEntries(Object.entries(shapes).fi
 // The ways of all shapes from one scene to the next; what is new comes from its `start`, or fades in.
 export function waysBetween(before, after) {
   const ways = [];
+  const words = []; // those that go are in front, or the boxes that stay would hide them
   for (const [name, shape] of Object.entries(before)) {
-    if (!(name in after)) ways.push({ from: shape, to: { ...shape, ...GONE }, fade: [0, 0.5] });
+    const gone = { from: shape, to: { ...shape, ...GONE }, fade: [0, 0.5] };
+    if (!(name in after)) (shape.kind === "text" ? words : ways).push(gone);
   }
   for (const [name, shape] of Object.entries(after)) {
     const { start, when, ...to } = shape;
@@ -57,7 +59,7 @@ export function waysBetween(before, after) {
       ways.push({ from: { ...old, text: to.text, ...GONE }, to, when, fade: [0.5, 1] });
     }
   }
-  return ways;
+  return [...ways, ...words];
 }
 
 // An arrow lies along the x axis before it is turned.
