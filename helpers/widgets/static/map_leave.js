@@ -5,7 +5,8 @@ import { percent } from "./map_scene.js";
 import { valueAt, meanWeights } from "./map_trace.js";
 
 // How much weight they had, and what became of the answer.
-export function missed({ left, entire, encoder, guesses, right }) {
+export function missed({ entire, encoder, guesses, right }) {
+  const { left } = encoder;
   const weights = left.map((patch) => entire.weights[patch]);
   const had = percent(weights.reduce((a, b) => a + b, 0));
   const rank = entire.weights.slice(1).filter((weight) => weight >= weights[0]).length;
@@ -42,7 +43,7 @@ export function leavingOf(view) {
     leaving.hidden = Boolean(place) || !model.send || !(trace.reads >= 0);
     modes.forEach((one, i) => one.setAttribute("aria-pressed", Boolean(i) === Boolean(view.leaves)));
     bluest.hidden = !view.leaves;
-    back.hidden = !trace.left?.length;
+    back.hidden = !model.get("left_out").length;
   };
   return { leaving, show };
 }

@@ -32,7 +32,9 @@ export function namedBands(p, words, color, [x, y, end]) {
   if (!weight) return;
   const room = (end - x - 6) / 1.08;
   const share = ` ${percent(weight)}`;
-  tag(p, cut(spelt(token), room - textWidth(share, 12), 12) + share, x, y, { color });
+  const left = room - textWidth(share, 12);
+  const name = cut(spelt(token), left < 24 ? room : left, 12);
+  tag(p, left < 24 ? name : name + share, x, y, { color });
 }
 
 // Beside the memory every source token has its name, and its share where it has one.

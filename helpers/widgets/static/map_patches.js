@@ -131,10 +131,12 @@ export function verdicts(scene, { guesses, choices, reads, right, entire, candid
   const { is } = choices[reads] || {};
   const marked = (token) => (is ? `${token === is ? "✓" : "✗"} ${token}` : token);
   const [, { x, top }] = blocks;
-  // As large as all classes have room on one line; else the last word is on a second one.
-  const fits = (token, size) => 1.12 * textWidth(marked(token), size) < m.module - 9;
-  const size = [20, 17, 16].find((size) => candidates[0].every(([token]) => fits(token, size))) || 15;
-  const lines = guesses.map(([token]) => (fits(token, size) ? [marked(token)] : marked(token).split(/ (?=\S+$)/)));
+  // As large as all classes have room, best on one line; else the last word is on a second one.
+  const fits = (words, size) => 1.12 * textWidth(words, size) < m.module - 9;
+  const broken = (token, size) => (fits(marked(token), size) ? [marked(token)] : marked(token).split(/ (?=\S+$)/));
+  const all = (size) => candidates[0].flatMap(([token]) => (size > 15 ? [marked(token)] : broken(token, size)));
+  const size = [20, 17, 16, 15, 14, 13].find((size) => all(size).every((words) => fits(words, size))) || 12;
+  const lines = guesses.map(([token]) => broken(token, size));
   const [base, first] = [top - 42, size];
   const high = base - first - 5 - size * Math.max(...lines.map((each) => each.length));
   const points = guesses.map(([, share], i) => [layers[i].out + 3, base - high * share]);

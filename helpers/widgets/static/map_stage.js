@@ -149,7 +149,8 @@ export class Stage {
   focus(place, from = "") {
     const cell = from.split("/").at(-1).split(",").map(Number);
     const left = ({ go, open }) => place && (go === place || (cell[1] >= 0 && open?.(...cell) === from));
-    const hit = this.hits.find((one) => !one.hidden && left(one.target)) || this.inOrder()[0];
+    const hits = this.hits.filter((one) => !one.hidden && left(one.target));
+    const hit = hits.find(({ target }) => target.name === this.pressed) || hits[0] || this.inOrder()[0];
     if (!hit) return; // a page with nothing to press: the view itself takes the focus
     this.setHome(hit);
     hit.focus({ preventScroll: true });
@@ -222,6 +223,7 @@ export class Stage {
 
   act(target, cell, head) {
     if (!target) return;
+    if (cell) this.pressed = target.name;
     const name = ACTS.find((one) => target[one] !== undefined);
     if (name) this.acts[name](target[name]);
     else if (target.go !== undefined) this.acts.open(target.go, head, target.row);

@@ -230,8 +230,7 @@ class MapView {
     this.trace.chosen = model.get("chosen").map(([row]) => row);
     readInsides(this.trace, model.get("_inside"), model.get("_inside_data"));
     this.tour = model.get("_tour").filter(({ leaves }) => !leaves || (model.send && this.trace.reads >= 0));
-    const left = model.get("left_out");
-    for (const one of [this.trace, ...this.trace.stacks]) one.left = left;
+    for (const stack of this.trace.stacks) stack.left = model.get("left_out");
     // Pictures whose answer is known already.
     this.trace.opened = this.opened.add(this.trace.reads);
     // Heads that are off are crossed out, and so is what they would pass on.

@@ -273,7 +273,7 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
     at += wide + pad;
   }
   const lines = m.under > UNDER ? 3 : stack.answers ? 2 : 1;
-  namesBelow(scene, sublayers, top + height + 12, [x, x + m.module - 6], lines);
+  namesBelow(scene, sublayers, top + height + 12, [x, x + m.module - 6], lines, !i);
   // Short where the memory's line comes down beside it.
   const cross = sublayers.find((one) => one.kind === "cross-attention");
   sublayers.named = { i, x: x + 2, y: top - 12, room: cross ? cross.box[0] + cross.box[2] / 2 - x : width };
@@ -295,7 +295,7 @@ const NAMES = {
 };
 
 // `lines`: how many of them there is room for.
-function namesBelow(scene, sublayers, y, [from, to], lines) {
+function namesBelow(scene, sublayers, y, [from, to], lines, first) {
   const network = textWidth("feed-forward", 12) <= to - from + 2 ? ["feed-forward"] : ["feed-", "forward"];
   for (const size of lines > 2 ? [0] : [0, 1, 2, 3, 4]) {
     const words = sublayers
@@ -323,11 +323,12 @@ function namesBelow(scene, sublayers, y, [from, to], lines) {
       }),
     );
   }
-  // A layer with a single attention says in one phrase what it does.
+  // Of a layer with a single attention one phrase says what it does; once, where it is too wide.
   const phrase = sublayers.map(({ kind }) => kind.replace("masked-self-", "masked ")).join(", ");
-  wrapped(phrase, to - from - 8, 12).forEach((line, i) => {
-    scene.note(line, (from + to) / 2, y - 4 + 12 * i, "center");
-  });
+  const phrases = wrapped(phrase, to - from - 8, 12);
+  if (phrases.some((line) => textWidth(line, 12) > to - from))
+    return void (first && scene.note(`each layer: ${phrase}`, from, y));
+  phrases.forEach((line, i) => scene.note(line, (from + to) / 2, y - 4 + 12 * i, "center"));
 }
 
 // A thin line across all rows: here the sublayer's output is added to the residual stream.
