@@ -867,8 +867,8 @@ def test_in_jupyterlab_the_map_takes_another_sentence(open_notebook):
     expect(page.get_by_role("button", name="Target token 3: cat")).to_have_count(1)
     expect(page.locator(".mm-words")).to_contain_text("Translation: “A cat")
     open_(page, "^Another sentence")  # no French is needed
-    expect(field).to_have_value("Deux hommes mangent une pizza dans la rue.")
-    expect(page.get_by_role("button", name="Target token 3: men")).to_have_count(1)
+    expect(field).to_have_value("Des enfants jouent au ballon sur la plage.")
+    expect(page.get_by_role("button", name="Target token 2: Children")).to_have_count(1)
     open_(page, "^Encoder layer 1: open")
     expect(field).to_be_hidden()
     page.locator(".mm-stage").click(position=NOTHING)
@@ -1050,6 +1050,7 @@ def test_in_jupyterlab_a_head_is_switched_off_and_both_translations_stand_there(
     open_(page, "^Which heads matter")  # a head more or less by one press
     open_(page, "^Decoder layer 1, cross-attention, head 3: switch it on")
     expect(strip).to_contain_text("Without decoder layer 1, cross-attention, head 2")
+    expect(strip).to_contain_text("of the other 35 heads would change a word")
     open_(page, "^Decoder layer 1, cross-attention, head 3: switch it off")
     expect(strip).to_contain_text("Without 2 heads")
     press(page, "Escape")

@@ -223,11 +223,13 @@ export function keyOf(model, width) {
       : {};
   const shown = entered.cols < entered.width ? `${entered.cols} of its` : "its";
   const [self, cross] = ["self-attention", "cross-attention"];
+  // In short, where all of it then stands on one line.
+  const room = width - (model.stacks.length > 1 && width > 600 ? 560 : 110);
   const bands = model.stacks.length > 1 ? { query: self, key: cross } : { query: `${self}, all heads` };
   const groups = [
     [
       [30, (p, x, y) => p.row(entered, 0, x, y - 5, 30, 10)],
-      words(fitting([`a vector: ${shown} ${entered.width} numbers, −`, "a vector, −"], width - 110, 12)),
+      words(fitting([`a vector: ${shown} ${entered.width} numbers, −`, "a vector, −"], room, 12)),
       scale(false),
       words("+"),
     ],

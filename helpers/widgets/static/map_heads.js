@@ -1,7 +1,7 @@
 // The map, its heads side by side: what the translation loses when one of them is switched off alone.
 
 import { NARROW, Scene, percent } from "./map_scene.js";
-import { KINDS } from "./map_trace.js";
+import { KINDS, readPlace } from "./map_trace.js";
 import { clamp, fitting, spelt } from "./text.js";
 
 // `asked`: of every head the row that suffers most, its token's share there, and the rank of the token
@@ -11,7 +11,15 @@ export function headsScene(model, width, room, { asked }) {
   const lost = Object.entries(asked?.described.heads || {}).map(([place, [row, share, rank]]) => {
     const [token, , before] = model.candidates[row][model.drawn[row]];
     const [instead = "another token"] = rank < 0 ? [""] : model.candidates[row][rank] || [];
-    return { place, token, before, share, instead, points: Math.round(100 * (before - share)) };
+    return {
+      place,
+      token,
+      before,
+      share,
+      instead,
+      off: readPlace(place, model).head.off,
+      points: Math.round(100 * (before - share)),
+    };
   });
   const all = model.stacks.flatMap((stack) =>
     stack.layers[0].filter((one) => one.heads).map((one) => ({ stack, ...one })),
@@ -40,16 +48,19 @@ export function headsScene(model, width, room, { asked }) {
     });
   });
   scene.height = columns > 1 ? room : deep * all.length;
-  scene.hint = asked
-    ? `A number says how many points of probability a token loses without that head. ${changes(lost)} Press heads to switch them off, and see what the others can’t make up for.`
-    : "The model reads its translation again without each head in turn …";
+  const long = "A number says how many points of probability a token loses without that head.";
+  const press = "Press heads to switch them off, and see what the others can’t make up for.";
+  scene.hint = asked ? changes(lost) : "The model reads its translation again without each head in turn …";
+  if (asked && !lost.some(({ off }) => off)) scene.hint = `${long} ${scene.hint} ${press}`;
   return scene;
 }
 
+// Beside heads that are off already, or alone.
 function changes(lost) {
-  const { length } = lost.filter(({ instead }) => instead);
-  if (!length) return `None of these ${lost.length} heads changes a word by itself.`;
-  return `By itself, ${length} of these ${lost.length} heads ${length > 1 ? "change" : "changes"} a word (framed).`;
+  const on = lost.filter(({ off }) => !off);
+  const { length } = on.filter(({ instead }) => instead);
+  const [how, which] = on.length < lost.length ? ["as well", "other "] : ["alone", ""];
+  return `Switched off ${how}, ${length || "none"} of the ${which}${on.length} heads would change a word${length ? " (framed)" : ""}.`;
 }
 
 function cell(scene, place, said, off, one, rect) {

@@ -28,9 +28,9 @@ export function wrongWord(text) {
 
 // For those who know no French: sentences like those that the translator was trained on, one after the other.
 const EXAMPLES = [
-  "Deux hommes mangent une pizza dans la rue.",
-  "Un chat blanc dort sur un canapé.",
-  "Une femme lit un livre dans un parc.",
   "Des enfants jouent au ballon sur la plage.",
+  "Un vieil homme lit un journal sur un banc.",
+  "Deux enfants jouent dans la neige.",
+  "Une femme lit un livre dans un parc.",
 ];
 export const another = (sentence) => EXAMPLES[(EXAMPLES.indexOf(sentence) + 1) % EXAMPLES.length];

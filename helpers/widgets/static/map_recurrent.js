@@ -235,7 +235,8 @@ function chain(scene, model, g) {
       p.box(x, y, wide, 24, { edge: yours ? p.theme.key : edge, line: yours ? 2.5 : line, radius: 3 });
       if (t < g.step || (t === g.step && !g.slim))
         p.text(`s${subscript(t + 1)}`, x, y - 8, { size: 12, weight, color: p.theme.muted });
-      if (yours && wide > 60 && t < g.step) p.text("yours", x + wide, y - 8, { size: 12, align: "right", color: p.theme.key });
+      if (yours && wide > 60 && t < g.step)
+        p.text("yours", x + wide, y - 8, { size: 12, align: "right", color: p.theme.key });
       const style = turn ? { turn: -turn, align: "right", most: 52 } : { align: "center", most: pitch - 4 };
       const color = p.theme[t <= g.step ? "ink" : "muted"];
       p.text(model.tokens[t], x + wide / 2, y + (turn ? 34 : 46), { size: 13, ...style, weight, color });
