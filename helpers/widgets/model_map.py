@@ -348,8 +348,9 @@ def model_map(trace, here="", tour="all", **state):
     score is what it is, and not another key's. Escape goes back. A click on a token follows it
     through the model. *Play* lets the data flow, step by step. While the kernel runs, translators
     and GPTs have a field for another text, and a ViT other pictures to press and patches to leave
-    out; another next token can be chosen, a translator's heads compared and switched off, and a
-    recurrent decoder made to look at one state alone.
+    out; another next token can be chosen, a translator's heads compared and switched off, a copy
+    of it trained on the pair that is shown (``here="loss"``), and a recurrent decoder made to look
+    at one state alone.
 
     How a lesson uses it::
 

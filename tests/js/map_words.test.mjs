@@ -8,7 +8,7 @@ import { looksEnglish } from "../../helpers/widgets/static/map_language.js";
 import { along } from "../../helpers/widgets/static/map_moves.js";
 import { clearest, clearestHead, purposeOf, sayPurpose } from "../../helpers/widgets/static/map_purpose.js";
 import { lightsUp } from "../../helpers/widgets/static/map_network.js";
-import { sayAgainst, sayShare, sayWhy, splitOf } from "../../helpers/widgets/static/map_why.js";
+import { sayAgainst, sayWhy, splitOf } from "../../helpers/widgets/static/map_why.js";
 import { brief, percent } from "../../helpers/widgets/static/map_scene.js";
 import { namePlaces } from "../../helpers/widgets/static/map_rows.js";
 import { tileGrid } from "../../helpers/widgets/static/map_tiles.js";
@@ -57,7 +57,6 @@ test("why a weight is what it is stays true where parts cancel", () => {
   assert.equal(sayWhy(splitOf(cells, undefined, tokens, "query")), "Of the 1.53 above an average key, the position of “la” (0.84) adds most.");
   const equal = splitOf({ ...none(["token", "position", "1.ff"]), pairs: Array(3).fill([0.5, 0.5, 0.5]) }, undefined, ["“a”", "“b”"]);
   assert.equal(sayWhy(equal), "Of the 4.50 above an average key, the token “b” (1.50) and the position of “b” (1.50) add most.");
-  assert.equal(sayShare(two), "The largest makes 58% of it, and all 2 parts of the key pull the same way.");
   // What takes most away is told by its bar: of either side, and not where all bars go one way.
   assert.equal(sayAgainst(splitOf({ ...cells, pairs: [[1.5, 0.5], [-2, 1]] }, undefined, tokens)), "Blue adds, orange takes away, most of all the position of “la” (−1.00).");
   assert.equal(sayAgainst(equal), "Blue adds, orange takes away. Here none does.");

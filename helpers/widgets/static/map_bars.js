@@ -39,7 +39,7 @@ export class Bars {
     const train = (words, to) => make("button", { type: "button", onclick: () => view.train(to()) }, words);
     this.steps = [train("Take a training step", () => view.model.get("steps") + 1), train("Start again", () => 0)];
     this.refer.prepend("Reference");
-    this.refer.append(this.attempt, ...this.steps);
+    this.refer.append(...this.steps, this.attempt);
     this.without = withoutOf(view);
     const { turn } = this.without;
     this.leave = leavingOf(view);

@@ -15,9 +15,9 @@ export const seeking = {
     const [before] = (this.sought || "").split(" ");
     this.sought = told;
     const { target: held } = document.activeElement; // of the stage's buttons, the one with the focus
-    // A place one goes into opens at its beginning, wherever the focus lies there.
-    const entering = this.place !== before && !before.startsWith(this.place);
-    const kept = !entering && this.stage.list.includes(held) ? held.rect : null;
+    // A place one goes into opens at its beginning, wherever the focus lies there, also when the kernel has answered.
+    if (this.place !== before) this.entering = !before.startsWith(this.place);
+    const kept = !this.entering && this.stage.list.includes(held) ? held.rect : null;
     glideTo(this.frame, this.topOfRow(kept) ?? this.topOf(this.told(lit, kept)));
   },
 

@@ -2,7 +2,7 @@
 
 import { inkOn, rgb } from "./colour.js";
 import { colourOf } from "./map_paint.js";
-import { FINGER, NARROW, Scene, brief, number, percent } from "./map_scene.js";
+import { FINGER, NARROW, Scene, brief, number } from "./map_scene.js";
 import { valueAt } from "./map_trace.js";
 import { clamp, digits, fitting, textWidth, wrapped } from "./text.js";
 
@@ -69,17 +69,6 @@ export function sayWhy({ above, told }, other = "") {
   const verb = `${does ? "take" : "add"}${told.length > 1 ? "" : "s"}`;
   const parts = told.map(({ words, sum }) => `${words} (${number(sum)})`).join(" and ");
   return `Of the ${number(Math.abs(above))} ${where} ${other || "an average key"}, ${parts} ${verb} most${does && ` ${does}`}.`;
-}
-
-// How much of the difference that is, and how many parts of its kind point the same way.
-export function sayShare({ above, told, ...sides }) {
-  const parts = sides[told[0].side];
-  const share = told.reduce((all, { sum }) => all + sum, 0) / above;
-  const same = parts.filter(({ sum }) => sum * above > 0).length;
-  const makes = share > 1 ? "more than all of it" : `${percent(share)} of it`;
-  const those = told.length > 1 ? "The two largest make" : "The largest makes";
-  const all = same === parts.length ? `all ${same}` : `${same} of the ${parts.length}`;
-  return `${those} ${makes}, and ${all} parts of the ${told[0].side} pull the same way.`;
 }
 
 export function whyScene(where, width, room, { asked, live, side }) {
@@ -155,7 +144,6 @@ export function whyScene(where, width, room, { asked, live, side }) {
     [0, 0, width, bars],
   );
   scene.height = Math.max(room, live && slim ? keysOf(scene, where, end + 10, width) : end);
-  scene.does = sayShare(found);
   const still = found.above > 0 && share < 1 / n && other < 0 ? " Other keys score higher still." : "";
   scene.hint = `${grey}${still}${live ? " Press another key to compare with it." : ""}`;
   return scene;
