@@ -69,6 +69,12 @@ def is_head(trace, place: str) -> bool:
     return head and trace.splits and trace.again is not None
 
 
+def is_patch(trace, patch: int) -> bool:
+    """Tell whether a ViT can read the picture of a `trace` again without this `patch`."""
+    chosen = getattr(trace, "choices", ()) and int(trace.text) >= 0
+    return bool(chosen) and 0 < patch < len(trace.encoder.tokens)
+
+
 def is_token(trace, follow) -> bool:
     """Tell whether a `trace` has a token to `follow`: "encoder:3", "decoder:0", or "" for none."""
     name, _, row = follow.partition(":")

@@ -21,7 +21,7 @@ from helpers.widgets.loss_words import losses_of, stepped
 from helpers.widgets.map_data import pack_recurrent, pack_trace, problem_with, read_whole
 from helpers.widgets.map_inside import TEMPERATURES, asked, pack_insides
 from helpers.widgets.map_picture import as_html
-from helpers.widgets.map_places import is_head, is_place, is_token, parts_of
+from helpers.widgets.map_places import is_head, is_patch, is_place, is_token, parts_of
 from helpers.widgets.map_tours import tour_of
 from helpers.widgets.readable import readable
 
@@ -238,18 +238,6 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
             last = row
         return proposal.value
 
-    @traitlets.validate("left_out")
-    def _valid_patches(self, proposal):
-        """Demand patches of one of the pictures that can be read again."""
-        known = self._trace.get("reads", -1) >= 0 and range(1, len(self.trace.encoder.tokens))
-        for patch in proposal.value:
-            if not known or patch not in known:
-                raise ValueError(
-                    f"patch {patch} can't be left out. Patches are counted from 1, in a map of one "
-                    f"of several pictures."
-                )
-        return sorted(set(proposal.value))
-
     def _show(self, trace):
         with self.hold_sync():
             self.trace, self._tour = trace, tour_of(trace, self._of_tour, self.off)
@@ -289,7 +277,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
                 raise ValueError(f"the map has no part {part!r}; it has: {', '.join(known)}.")
         return proposal.value
 
-    @traitlets.validate("place", "follow", "off")
+    @traitlets.validate("place", "follow", "off", "left_out")
     def _valid_place(self, proposal):
         name, value = proposal.trait.name, proposal.value
         known, what, example = {
@@ -305,8 +293,9 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
                 "'encoder:3' for the fourth source token, 'decoder:0' for the first target token",
             ),
             "off": (is_head, "head", "'encoder/0/self-attention/2', in a translator's map"),
+            "left_out": (is_patch, "patch", "1 for the first, in a map of one of several pictures"),
         }[name]
-        for one in value if name == "off" else [value]:
+        for one in [value] if isinstance(value, str) else value:
             if not known(self.trace, one):
                 raise ValueError(
                     f"there is no {what} {one!r} in this model. Write for instance {example}."

@@ -286,12 +286,13 @@ const named = (here) =>
     .replace("and", "&");
 
 // What the bands show, with the largest in words.
-function followWords({ follow, trace, scene }) {
+function followWords({ model, follow, trace, scene }) {
   const [name, index] = follow.split(":");
   const { tokens, layers } = trace[name];
   const row = Number(index);
   const from = `“${tokens[row]}”${trace.image && row ? " (row, column)" : ""} gets its information from`;
-  const proof = "That a patch has weight doesn’t prove that it decides.";
+  const tests = model.send && trace.reads >= 0 ? " Try it with “Leave out”." : "";
+  const proof = `That a patch has weight doesn’t prove that it decides.${tests}`;
   if (trace.image && scene.measures.narrow)
     return `Blue on the picture shows where ${from} in the last layer; further down, bands and each head’s blue show it layer by layer. ${proof}`;
   if (trace.image)

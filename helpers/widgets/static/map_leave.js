@@ -10,14 +10,14 @@ export function missed({ entire, encoder, guesses, right }) {
   const weights = left.map((patch) => entire.weights[patch]);
   const had = percent(weights.reduce((a, b) => a + b, 0));
   const rank = entire.weights.slice(1).filter((weight) => weight >= weights[0]).length;
-  const place = ["the most of all", "second most", "third most"][rank - 1] || `${rank} patches had as much or more`;
-  const [who, more] =
-    left.length > 1 ? [`These ${left.length} patches`, ""] : [`Patch “${encoder.tokens[left[0]]}”`, ` (${place})`];
-  const [[said, was], [says, is]] = [entire, { guesses }].map((one) => one.guesses.at(-1));
+  const one = left.length === 1;
+  const who = one ? `Patch “${encoder.tokens[left[0]]}”` : `These ${left.length} patches`;
+  const place = rank > 1 ? `number ${rank} of ${entire.weights.length - 1}` : "the most of all";
+  const [[said, was], [says, is]] = [entire, { guesses }].map((all) => all.guesses.at(-1));
   const [before, now] = [percent(was), percent(is)];
   const share = before === now ? `still has ${now}` : `goes from ${before} to ${now}`;
   const turned = says === said ? "" : `, and the answer is now “${says}”`;
-  return `${who} had ${had} of the class token’s weight in the last layer${more}. Without ${more ? "it" : "them"}, “${right}” ${share}${turned}.`;
+  return `${who} had ${had} of the class token’s weight in the last layer${one ? ` (${place})` : ""}. Without ${one ? "it" : "them"}, “${right}” ${share}${turned}.`;
 }
 
 // Whether a press on a patch follows it or leaves it out; beside that, the next to go, and all back.
@@ -42,7 +42,7 @@ export function leavingOf(view) {
     const { trace, place, model } = view;
     leaving.hidden = Boolean(place) || !model.send || !(trace.reads >= 0);
     modes.forEach((one, i) => one.setAttribute("aria-pressed", Boolean(i) === Boolean(view.leaves)));
-    bluest.hidden = !view.leaves;
+    bluest.hidden = !view.leaves || model.get("left_out").length > trace.encoder.n - 2;
     back.hidden = !model.get("left_out").length;
   };
   return { leaving, show };
