@@ -439,7 +439,7 @@ def test_the_ward_round_shows_a_symptom_counts_looks_and_judges_each_guess():
         assert widget.numbers["odd"].any()
         assert ALL[name].complaint in widget.describe()
         assert sum(sheet.width + 16 for sheet in widget.draw()) <= 822  # in a row of 570 pixels
-        others = list(WARD[letter]["here"])
+        others, paths = list(WARD[letter]["here"]), [path for path, *_ in modules]
         for number, guess in enumerate(others, 1):
             assert {"guess": guess} not in clicks(widget)  # each look pays for one
             widget.module = len(modules) - 1 - number  # the free look is above these
@@ -447,7 +447,6 @@ def test_the_ward_round_shows_a_symptom_counts_looks_and_judges_each_guess():
             faults = [one["guess"] for one in clicks(widget) if "guess" in one]
             widget.guess = guess
             shown, at = widget.describe(), WARD[guess].get("at")
-            paths = [path for path, *_ in modules]
             seen = at not in paths or paths.index(at) >= widget.module
             said = "Here, " if seen else "Look there."  # what rules it out is looked up
             assert "With “{fault}”, {would} ".format(**WARD[guess]) + said in shown

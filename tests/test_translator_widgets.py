@@ -145,7 +145,7 @@ def test_it_says_where_the_head_silenced_last_looks(make, translator):
     for widget.silent in (("cross 3.1",), ("cross 3.1", "encoder 2.4")):
         pass
     assert "On average, encoder 2.4 gives 80% of" in widget.svg
-    assert widget.tell()[0] == "2 heads are silent, 0 of 4 translations changed. Your best: 2."
+    assert widget.tell()[0] == "2 heads are silent, 0 of 4 translations changed. Best: 2."
     widget.alone = True
     assert "other captions: 0.03." in widget.svg
     shares = []
@@ -158,7 +158,7 @@ def test_it_says_where_the_head_silenced_last_looks(make, translator):
     assert "encoder 3.2 spreads its weight: the largest is 22%" in widget.look("encoder 3.2")
     assert widget.look("cross 3.1").endswith("to one French token per English token.")
     widget.silent = widget.names()
-    assert widget.tell()[0].endswith("4 of 4 translations changed. Your best: 2.")
+    assert widget.tell()[0].endswith("4 of 4 translations changed. Best: 2.")
     widget.silent = ("cross 3.1",)
     assert "of its weight" not in widget.svg  # encoder 2.4 is on again
 

@@ -115,9 +115,8 @@ class HeadSwitches(Explorer):
     def _muted(self, silent):
         """Switch some heads off inside a with block."""
         stack = ExitStack()
-        for layer, module in self._layers.items():
-            heads = [int(n.rsplit(".", 1)[1]) - 1 for n in silent if n.rsplit(".", 1)[0] == layer]
-            stack.enter_context(heads_off(module, heads))
+        for layer, head in (name.rsplit(".", 1) for name in silent):
+            stack.enter_context(heads_off(self._layers[layer], [int(head) - 1]))
         return stack
 
     @torch.no_grad()
@@ -215,11 +214,12 @@ class HeadSwitches(Explorer):
             hint = little
             if abs(more - alone) > NOISE:
                 hint = "The two differ, so these heads don’t work independently."
-            alone, more = number(alone), number(more)
-            asked = f"One at a time they cost {alone} in all, together {more}. {hint}"
+            asked = (
+                f"One at a time they cost {number(alone)} in all, together {number(more)}. {hint}"
+            )
         return (
             f"{n} {'head is' if n == 1 else 'heads are'} silent, {found['changed']} of "
-            f"{len(self._sentences)} translations changed. Your best: {self._best}.",
+            f"{len(self._sentences)} translations changed. Best: {self._best}.",
             asked,
         )
 

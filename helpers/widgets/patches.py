@@ -306,8 +306,8 @@ class PatchAttention(Explorer):
         bars = (32, "trained", trained, BLUE), (60, "untrained", random[RANDOM // 2], GREY)
         for y, words, part, ink in bars:
             sheet.text(0, y + 17, words, ink)
-            sheet.rect(left, y, 100 * percent, 24, PALE)
-            sheet.rect(left, y, part * percent, 24, ink, opacity=1 if ink == BLUE else 0.4)
+            light = 1 if ink == BLUE else 0.4
+            sheet.bar(left, y, 100 * percent, 24, part / 100, ink, opacity=light)
             sheet.text(400, y + 17, f"{part}%", ink, anchor="end", bold=ink == BLUE)
         for i, part in enumerate(random):
             middle = i == RANDOM // 2

@@ -164,7 +164,7 @@ def test_where_no_answer_comes_the_widget_says_what_to_do(chromium):
     page.evaluate(
         """shown => { const get = (name) => (name === "_shown" ? shown : "A picture");
             window.sent = [];
-            const on = (_, update) => { window.answer = () => { shown.answered++; update(); }; };
+            const on = (_, update) => (window.answer = () => (shown.answered++, update()));
             const model = { get, send: (message) => sent.push(message.set), on, off() {} };
             view.render({ model, el: document.body }); }""",
         WardRound()._shown,
