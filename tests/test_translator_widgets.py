@@ -115,7 +115,7 @@ def test_costs_alone_are_those_of_one_silent_head(make, translator):
     cost = widget.numbers["loss"] - widget.numbers["whole"]
     assert costs["cross 2.2"] == pytest.approx(cost, abs=1e-4)  # stored
     widget.silent = ("cross 2.2", "encoder 2.1")
-    assert "they cost 0.04 in all, together 0.03. On 4 sentences a gap" in widget.tell()[1]
+    assert "Alone they cost 0.04 in all, together 0.03. On 4 sentences a gap" in widget.tell()[1]
     widget.silent = ("cross 3.1", "cross 3.2", "encoder 1.1", "cross 2.2")
     more = widget.numbers["loss"] - widget.numbers["whole"]
     assert more - sum(costs[name] for name in widget.silent) > NOISE

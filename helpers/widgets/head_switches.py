@@ -214,9 +214,7 @@ class HeadSwitches(Explorer):
             hint = little
             if abs(more - alone) > NOISE:
                 hint = "The two differ, so these heads don’t work independently."
-            asked = (
-                f"One at a time they cost {number(alone)} in all, together {number(more)}. {hint}"
-            )
+            asked = f"Alone they cost {number(alone)} in all, together {number(more)}. {hint}"
         return (
             f"{n} {'head is' if n == 1 else 'heads are'} silent, {found['changed']} of "
             f"{len(self._sentences)} translations changed. Best: {self._best}.",

@@ -303,11 +303,10 @@ class PatchAttention(Explorer):
         trained, *random = self.numbers["parts"][:, self.layer - 1, self.head].tolist()
         left, percent = 106, 2.4  # pixels
         sheet.text(0, 18, f"Weight on the {self._label()}", bold=True)
-        bars = (32, "trained", trained, BLUE), (60, "untrained", random[RANDOM // 2], GREY)
-        for y, words, part, ink in bars:
+        bars = (32, "trained", trained, BLUE, 1), (60, "untrained", random[RANDOM // 2], GREY, 0.4)
+        for y, words, part, ink, opacity in bars:
             sheet.text(0, y + 17, words, ink)
-            light = 1 if ink == BLUE else 0.4
-            sheet.bar(left, y, 100 * percent, 24, part / 100, ink, opacity=light)
+            sheet.bar(left, y, 100 * percent, 24, part / 100, ink, opacity=opacity)
             sheet.text(400, y + 17, f"{part}%", ink, anchor="end", bold=ink == BLUE)
         for i, part in enumerate(random):
             middle = i == RANDOM // 2
