@@ -255,7 +255,7 @@ export class Bars {
       return `Start at the blue frame: ${what} Bands show which tokens attention collects from; press one to follow it. ${more}`;
     }
     if (encoder && decoder)
-      return `Translation: “${shorten(sentenceOf(written), 170)}” Press play to see it written, or click on any layer or token.`;
+      return `Translation: “${shorten(sentenceOf(written), 140)}” Press play to see it written, or click on any layer or token.`;
     return `${kind === "GPT" && this.view.rows > this.view.trace.given ? "The model has written the blue tokens. " : ""}Click on a layer to open it, or on a ${kind === "ViT" ? "patch" : "token"} to follow it through the model.`;
   }
 
