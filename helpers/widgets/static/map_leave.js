@@ -2,7 +2,7 @@
 
 import { make } from "./page.js";
 import { percent } from "./map_scene.js";
-import { valueAt, meanWeights } from "./map_trace.js";
+import { meanWeights, rowOf } from "./map_trace.js";
 
 // How much weight they had, and what became of the answer.
 export function missed({ entire, encoder, guesses, right }) {
@@ -32,8 +32,8 @@ export function leavingOf(view) {
   };
   const bluest = button("Bluest", () => {
     const mean = meanWeights(view.trace.encoder.layers.at(-1)[0]);
-    const shares = Array.from({ length: mean.cols }, (_, key) => (key ? valueAt(mean, 0, key) : 0));
-    view.leave(shares.indexOf(Math.max(...shares)));
+    const shares = rowOf(mean, 0).slice(1);
+    view.leave(1 + shares.indexOf(Math.max(...shares)));
   });
   const back = button("All back", () => view.rewrite({ left_out: [] }));
   const either = make("div", { class: "mm-modes", role: "group", "aria-label": "A press on a patch" }, ...modes);

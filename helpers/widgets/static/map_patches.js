@@ -114,11 +114,7 @@ export function heat(p, [x, y, side], { image, n, left }, weights, row, key = 0)
   for (const patch of left) {
     const [a, b, w] = at(patch);
     p.box(a, b, w, w, { fill: theme.masked, radius: 0 });
-    for (const [from, to] of [
-      [b, b + w],
-      [b + w, b],
-    ])
-      p.straight(a, from, a + w, to, { color: theme.key, width: w / 14 });
+    for (const down of [0, w]) p.straight(a, b + down, a + w, b + w - down, { color: theme.key, width: w / 14 });
   }
   p.box(x - 0.5, y - 0.5, side + 1, side + 1, { edge: theme.edge, radius: 1 });
   if (key) p.frame(...at(key), theme.key, 3);
