@@ -7,7 +7,7 @@ from helpers.pretrained.translator import load_translator
 from helpers.text.tokenization import BOS, EOS
 from helpers.transformer.decoding import greedy
 from helpers.widgets.svg import number
-from images.stage import TEXT, Scene, as_vector, film
+from images.stage import REST, TEXT, Scene, as_vector, film
 
 # ---- lesson 04: every query meets every key ------------------------------------------------------
 
@@ -18,7 +18,7 @@ W_K = torch.tensor([[0.0, 1, 1], [1, 0, 0], [0, 1, 0]])
 W_V = torch.tensor([[1.0, 0, 2], [0, 3, 0], [1, 0, 0]])
 ACROSS, DOWN = (128, 203, 278), (168, 234, 300)  # the middles of columns and rows
 CELL, TALL, BAR = 70, 60, 56  # how high a column of weight 1 would be, in its cell
-ASK_AT, CONTEXT, TERMS, WORK = 44, 401, (90, 240, 390), 370  # where the others are
+ASK_AT, CONTEXT, TERMS, WORK = 44, 398, (90, 240, 390), 370  # where the others are
 ROWS = (38, 62, 86)  # of V
 SCALE, RAISE, DIVIDE = 4, 5, 6  # the moments of the softmax
 OWN = ("value", "result", "second")  # each value has a colour
@@ -42,14 +42,14 @@ def self_attention_filling():
         "The query of “the” meets the first key. Their dot product is a score.",
         "The next key scores higher: a better match.",
         "With the last key, the row is full.",
-        "Scores grow with the number of entries, here three. So divide by √3 …",
+        "Scores of three entries spread √3 times as wide as scores of one. So divide by √3 …",
         "… raise e to the power of each result …",
         "… and divide by their sum: a softmax. The weights sum to 1.",
         "A word's weight says how much of its value is taken.",
         "Each value is multiplied by its weight …",
         f"… and their sum is the context of “the”, mostly the value of “{best}”.",
-        "The other queries walk together: one product, Q Kᵀ, gives all scores at once.",
-        "The softmax works along rows, never columns. Unrounded, each row sums to 1.",
+        "One product, Q Kᵀ, gives all scores at once. Which weights will “sleeps” get for 3, 3, 3?",
+        "Equal scores, equal weights, as a softmax works along rows. Unrounded, each sums to 1.",
         "Every row mixes the same values, in its own shares.",
         "softmax(Q Kᵀ / √3) V: every word looks at every word, in one step.",
     ]
@@ -60,7 +60,8 @@ def self_attention_filling():
 def _filling(query, key, scores, weights, value, moment, caption):
     formula = moment == 13
     scene = Scene(caption, {0: 2, 9: 3, 10: 2.6, 12: 2.6}.get(moment, 1.6),
-                  moment in (0, 2, RAISE, DIVIDE, 9, 10) or formula)  # fmt: skip
+                  moment in (0, 2, RAISE, DIVIDE, 9, 10) or formula,
+                  rest=2.5 if moment == 10 else REST)  # fmt: skip
     q, k, v = ("Q", "Kᵀ", "V") if formula else ("queries", "keys", "values")
     scene.text("keys", ASK_AT, 46, k, "key", bold=True)
     scene.text("queries", ASK_AT, 128, q, "query", bold=True)
@@ -92,7 +93,7 @@ def _filling(query, key, scores, weights, value, moment, caption):
         scene.text("formula", 240, WORK + 24, words, size=26, bold=True, when=(0.5, 0.8))
     if formula:  # which part of the picture is which of the formula
         boxes = {"Q": (5, 136, 78, 198, "query"), "K": (89, 17, 228, 72, "key"),
-                 "V": (321, 23, 157, 79, "ink"), "softmax": (89, 136, 228, 198, "ink")}  # fmt: skip
+                 "V": (321, 23, 157, 79, "ink"), "softmax": (90, 136, 226, 198, "ink")}  # fmt: skip
         for name, (*box, colour) in boxes.items():
             scene.rect(name, *box, "none", colour)
     return scene
@@ -160,8 +161,11 @@ def _row(scene, i, query, scores, weights, values, moment):
         if known:
             there = moment < weighed and j == (moment - begun if alone else 2)  # below the query
             when = (0.4, 1) if alone or moment != begun else (0.42 + 0.14 * j, 0.57 + 0.14 * j)
-            at = y + (22 if there else 7 if moment < weighed else -11)
-            scene.text(f"in {i} {j}", x, at, said[j], size=20, bold=True, room=CELL - 4, when=when)
+            at, size = y + (22 if there else 7), 20
+            if moment >= weighed:
+                at, size = y - 9, 18  # between the bar and the cell's edge
+            scene.text(f"in {i} {j}", x, at, said[j], size=size, bold=True, room=CELL - 8,
+                       when=when)  # fmt: skip
         if alone and moment == 8:  # a value goes into its cell
             come = {"x": 326, "y": ROWS[j] - 11, "width": 68, "height": 22}
             scene.rect(f"part {j}", *bar, OWN[j], start=come, when=(0.15 * j, 0.15 * j + 0.6))
@@ -170,10 +174,10 @@ def _row(scene, i, query, scores, weights, values, moment):
             come = dict(zip(("x", "y", "width", "height"), bar, strict=True))
             scene.rect(f"mix {i} {j}", before, y + 6, 140 * weight, 16, OWN[j], round=0,
                        start=come, when=(0.1 * j, 0.1 * j + 0.5))  # fmt: skip
-    scene.rect(f"mixture {i}", CONTEXT - 75, y - TALL / 2, 150, TALL, "none", "edge", opacity=seen)
+    scene.rect(f"mixture {i}", CONTEXT - 79, y - TALL / 2, 158, TALL, "none", "edge", opacity=seen)
     if moment >= mixed:
         come = {"start": {"x": 240, "y": WORK + 30}} if alone else {}
-        scene.text(f"context {i}", CONTEXT, y - 8, _mixed(weights, values), room=142, when=(0.5, 1),
+        scene.text(f"context {i}", CONTEXT, y - 8, _mixed(weights, values), room=144, when=(0.5, 1),
                    **come)  # fmt: skip
 
 

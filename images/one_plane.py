@@ -16,9 +16,11 @@ SMALL, RED, CARS, STOP = range(4)
 QUERY, KEYS, VALUES = X[CARS] @ W_Q, X @ W_K, X @ W_V
 SCORES = KEYS @ QUERY
 WEIGHTS = (SCORES / math.sqrt(2)).softmax(-1)
+CONTEXT = WEIGHTS @ VALUES
 SHARES = [f"{weight:.2f} {word}" for weight, word in zip(WEIGHTS, WORDS, strict=True)]
 PLACES = [60 + 120 * i for i in range(4)]  # the middles of the words
-FOOT, UNIT, NEAR = (196, 318), 64, 128  # the origin, how long a 1 is, and at the end
+FOOT, UNIT, NEAR = (196, 318), 64, 128  # the origin, how long a 1 is, and from near by
+LAST = 86  # and at the end
 WORK = 96  # where something is worked out, and later the weights are
 MEETS = {3: RED, 4: RED, 5: SMALL, 6: CARS, 7: STOP}  # on whose key the query's shadow falls
 BESIDE = {SMALL: torch.tensor([0.2, -0.2]), RED: torch.tensor([-0.1, -0.05])}  # the shares' words
@@ -39,7 +41,8 @@ TOLD = (
     "Each value is scaled by its weight …",
     "… and, drawn twice as large, laid tip to tail.",
     "That's the context of “cars”: mostly red, partly small.",
-    "Added to “cars”, it makes the vector of small, red cars.",
+    f"The context pulls “cars” up by {CONTEXT[1]:.2f}, towards the value of “red”, and left by "
+    f"{-CONTEXT[0]:.2f}, towards that of “small”.",
 )
 
 
@@ -62,14 +65,15 @@ def queries_in_one_plane():
     length is a score: 2 for red, 1 for small, 0 for cars, whose key is at right angles, and −1 for
     stop, where the shadow falls backwards. A softmax makes weights of 0.54, 0.27, 0.13 and 0.06.
     W_V turns the words into values; each shrinks to its weight, and laid tip to tail they end at
-    the context of cars, (−0.35, 1.10). Added to cars, (2, 0), it makes (1.65, 1.10).
+    the context of cars, (−0.35, 1.10). Added to cars, (2, 0), it makes (1.65, 1.10): nearer to
+    the values of red and small.
     """
     return film([_scene(*moment) for moment in enumerate(TOLD)], 454)
 
 
 def _scene(moment, caption):
     scene = Scene(caption, 2.6 if moment == 12 else 1.9, key=moment in (1, 2, 4, 7, 9, 14))
-    _plane(scene, moment > 11)
+    _plane(scene, UNIT if moment < 12 else NEAR if moment < 14 else LAST)
     if moment < 12:
         _matrices(scene, {1: 0, 2: 1, 10: 2}.get(moment))
     _sentence(scene, moment)
@@ -78,7 +82,7 @@ def _scene(moment, caption):
         scene.text(f"head {moment}", 240, WORK + 22, words, colour, 20, bold=True, when=(0.5, 0.8))
     if moment in MEETS:
         _shadow(scene, moment)
-    (_queries_and_keys if moment < 10 else _values)(scene, moment)
+    (_queries_and_keys if moment < 10 else _values if moment < 14 else _added)(scene, moment)
     return scene
 
 
@@ -92,9 +96,9 @@ def _angle(vector):
     return math.degrees(math.atan2(0 - vector[1], vector[0]))
 
 
-def _plane(scene, near):
+def _plane(scene, unit):
     """Draw the plane's grid, with its origin; seen from near by, it has room for itself."""
-    unit, right = (NEAR, 472) if near else (UNIT, 376)
+    right = 376 if unit == UNIT else 472
     for i in range(-2, 3):
         across, up = FOOT[0] + unit * i, FOOT[1] - unit * i
         ink = "muted" if i == 0 else "rule"
@@ -226,10 +230,7 @@ def _values(scene, moment):
         x, y = _at(foot / 2, unit)
         scene.text("context's name", x + 28, y, "context of cars", "ink", anchor="start", bold=True)
         scene.text("its entries", x + 28, y + 24, as_vector(foot, 2), "ink", anchor="start")
-    if moment > 12:
         scene.arrow("context", *FOOT, *_at(foot, unit), "ink", 8, 18)
-    if moment > 13:
-        _added(scene, foot)
 
 
 def _lens(scene):
@@ -247,18 +248,24 @@ def _lens(scene):
         x, y = x + across, y - up
 
 
-def _added(scene, context):
-    """Add the context to the word itself, tip to tail."""
-    tip, end = _at(X[CARS], NEAR), _at(X[CARS] + context, NEAR)
+def _added(scene, _):
+    """Add the context to the word itself, tip to tail; two values show where it pulls."""
+    tip, end, late = _at(X[CARS], LAST), _at(X[CARS] + CONTEXT, LAST), {"when": (0.7, 1)}
+    for i, x, y in (RED, 206, 164), (SMALL, 12, 306):
+        scene.arrow(f"share {i}", *FOOT, *_at(VALUES[i], LAST), "value", 6, 14, opacity=0.4)
+        scene.text(f"value of {i}", x, y, f"value of {WORDS[i]}", "value", anchor="start",
+                   when=(0.3, 0.6))  # fmt: skip
+    scene.arrow("context", *FOOT, *_at(CONTEXT, LAST), "ink", 8, 18)
+    scene.text("context's place", 158, 250, "context", "ink", anchor="end", bold=True)
     scene.arrow("cars itself", *FOOT, *tip, "muted", 6, 15, when=(0, 0.3))
-    scene.text("its name", tip[0] - 100, tip[1] + 26, f"cars {as_vector(X[CARS])}", "muted",
+    scene.text("its name", tip[0] - 70, tip[1] + 26, f"cars {as_vector(X[CARS])}", "muted",
                bold=True, when=(0, 0.3))  # fmt: skip
     scene.arrow("context again", *tip, *end, "ink", 4, 14, start={"x": FOOT[0], "y": FOOT[1]},
                 opacity=0.5, when=(0.3, 0.6))  # fmt: skip
     scene.arrow("both", *FOOT, *end, "query", 8, 18, when=(0.6, 1))
-    scene.text("both's name", 474, end[1] - 14, "cars + context", "query", 20, "end", True,
-               when=(0.7, 1))  # fmt: skip
-    scene.text("both's entries", 365, 286, as_vector(X[CARS] + context, 2), "query", when=(0.7, 1))
+    scene.text("both's name", 474, end[1] - 40, "cars + context", "query", 20, "end", True, **late)
+    both = as_vector(X[CARS] + CONTEXT, 2)
+    scene.text("both's entries", 474, end[1] - 14, both, "query", anchor="end", **late)
 
 
 PICTURES = [queries_in_one_plane]

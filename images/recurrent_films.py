@@ -418,20 +418,20 @@ def _mixture(scene, weights):
 
 # ---- lesson 02: one step of attention, in numbers ------------------------------------------------
 
-WRITTEN_AT, BAR_AT, SCORE_AT, KEY_AT = 24, 116, 138, 204  # heights; a bar's foot
+WRITTEN_AT, BAR_AT, SCORE_AT, KEY_AT = 24, 116, 146, 204  # heights; a bar's foot
 MIX_AT = 162, 272  # where the context is, as a column: the middle of its top
 OWN = {1: "second", 2: "query"}  # the states that are taken have a colour each
 # Entries with which a reader can recompute all that is shown, to the digit.
-FOUR = [85, 86, 98, 122]
+FOUR = [95, 86, 98, 122]
 
 
 def bahdanau_step():
     """A film of one decoding step: a trained model has written the, and is about to write black.
     Its state s goes to each of the encoder's six states, and each pair gets a score by v times tanh
     of W s plus U h. For noir this is shown in numbers, four of each vector's 128: these four give
-    0.96, with the others 12.08. A softmax turns the scores into weights, 0.15 for chat and 0.85 for
+    1.00, with the others 12.08. A softmax turns the scores into weights, 0.15 for chat and 0.85 for
     noir. The states are columns of numbers. Multiplied by their weights, those of chat and noir
-    slide onto each other and add up: 0.12 and 0.42 make 0.54. That's the context. With the
+    slide onto each other and add up: 0.12 and 0.27 make 0.39. That's the context. With the
     state and the previous word it gives the next state, which writes black.
     """
     toy = toy_models.load_toy("additive")
@@ -466,7 +466,7 @@ def bahdanau_step():
 
 
 def _once(step, pair, moment, caption):
-    scene = Scene(caption, {0: 2.4, 1: 2.0, 7: 4.6, 11: 2.6}.get(moment, 1.5),
+    scene = Scene(caption, {0: 2.4, 1: 2.0, 7: 4.6, 11: 2.6, 12: 3.2}.get(moment, 1.5),
                   key=moment in (1, 3, 6, 8, 10, 11, 12))  # fmt: skip
     words, small = step["source"], "₁₂₃₄₅₆"
     scores, shares = step["scores"].tolist(), step["alpha"].tolist()
@@ -491,7 +491,7 @@ def _once(step, pair, moment, caption):
             elif moment == 7 and i != 2:
                 scene.card(f"pair {i}", 240, 330, f"s, h{small[i]}", "query", 64, height=28,
                            opacity=0, start=(x, KEY_AT + 30), when=(turn, turn + 0.07))  # fmt: skip
-            y = SCORE_AT + 34 * (moment >= 7)  # where s was
+            y = SCORE_AT + 26 * (moment >= 7)  # where s was
             scene.text(f"score {i}", x, y, number(scores[i]), "ink", 19, bold=True, **come)
         if moment >= 8:
             high, seen = 48 * shares[i], shares[i] >= BLANK
@@ -502,10 +502,10 @@ def _once(step, pair, moment, caption):
     if moment == 7:
         how = {"height": 44, "start": (240, 332), "when": (0.35, 0.45)}
         scene.card("network", 240, 332, "v · tanh(W s + U h)", "value", 210, **how)
-    if moment >= 7:
-        scene.text("scores", 6, SCORE_AT + 8, "score e", "ink", anchor="start", when=(0.6, 1))
-    if moment >= 8:
-        scene.text("weights", 6, BAR_AT - 34, "weight α", "result", anchor="start")
+    rows = ("weight α", "result", 8, 46, 76), ("score e", "ink", 6, 127, 60)
+    for name, ink, since, y, high in rows:  # at first there is only room for what is to come
+        scene.rect(f"{name} row", 3, y, 474, high, "none", "edge")
+        scene.text(name, 9, y + 19, name, ink if moment >= since else "muted", anchor="start")
     scene.text("writes", 6, WRITTEN_AT + 6, "the decoder writes", "key", anchor="start", bold=True,
                room=180)  # fmt: skip
     from_s = {"start": (432, WRITTEN_AT)}
@@ -556,15 +556,16 @@ def _mixed(scene, step, moment):
 
 def _next(scene):
     """Draw what gives the next state, and the word that this writes."""
-    scene.card("state", 424, 290, "state s", "key", 84, True, when=(0, 0.35))
-    scene.text("previous name", 322, 266, "previous word", "key", when=(0.05, 0.35))
-    scene.card("previous", 322, 290, "the", "key", 72, when=(0.05, 0.35))
-    scene.arrow("context on", 204, 356, 277, 356, "result", 4, 13, when=(0.35, 0.55))
-    scene.arrow("previous on", 322, 309, 322, 337, "key", 4, 13, when=(0.35, 0.55))
-    scene.arrow("state on", 410, 309, 346, 338, "key", 4, 13, when=(0.35, 0.55))
-    scene.arrow("word on", 367, 356, 390, 356, "key", 4, 13, when=(0.7, 0.85))
-    scene.card("next", 322, 356, "next s", "key", 84, True, when=(0.5, 0.7))
-    scene.card("black", 432, 356, "black", "key", 80, when=(0.8, 1))
+    given = {"when": (0.45, 0.6)}  # what was worked out there has gone
+    scene.card("state", 424, 290, "state s", "key", 84, True, **given)
+    scene.text("previous name", 322, 266, "previous word", "key", **given)
+    scene.card("previous", 322, 290, "the", "key", 72, **given)
+    scene.arrow("context on", 204, 356, 277, 356, "result", 4, 13, when=(0.6, 0.7))
+    scene.arrow("previous on", 322, 309, 322, 337, "key", 4, 13, when=(0.6, 0.7))
+    scene.arrow("state on", 410, 309, 346, 338, "key", 4, 13, when=(0.6, 0.7))
+    scene.arrow("word on", 367, 356, 390, 356, "key", 4, 13, when=(0.8, 0.9))
+    scene.card("next", 322, 356, "next s", "key", 84, True, when=(0.7, 0.8))
+    scene.card("black", 432, 356, "black", "key", 80, when=(0.85, 1))
 
 
 def _opened(scene, state, noir, from_query, from_key, v, moment):

@@ -141,6 +141,9 @@ def test_a_context_is_the_sum_of_the_values_with_the_weights_that_stand_there():
     scaled = torch.tensor([1.0, 4, 3]) / 3**0.5  # the softmax is worked out in three scenes
     scenes = show("self_attention_filling").data["scenes"][4:]
     assert "weights" in scenes[-1]["shapes"]  # they stand within Q and Kᵀ, and aren't QKᵀ
+    asks = scenes[6]  # about a row whose scores are there, and whose weights aren't
+    assert "for 3, 3, 3?" in asks["caption"]
+    assert [asks["shapes"][f"in 2 {j}"]["text"] for j in range(3)] == ["3", "3", "3"]
     for scene in scenes[3:]:  # a row that is finished stays so
         for j in range(3):
             assert scene["shapes"][f"in 0 {j}"]["text"] == said[f"in 0 {j}"]
@@ -177,6 +180,9 @@ def test_in_the_plane_all_numbers_follow_from_the_words_and_matrices_that_it_sho
     torch.testing.assert_close(weights @ values, context, rtol=0, atol=0.0051)
     both = torch.tensor(literal_eval(said["both's entries"]), dtype=float)
     torch.testing.assert_close(words[2] + context, both)  # the last scene adds it to the word
+    last = show("queries_in_one_plane").data["scenes"][-1]  # towards values that it shows whole
+    assert re.findall(r"\d\.\d\d", last["caption"]) == [f"{context[1]:.2f}", f"{-context[0]:.2f}"]
+    assert [last["shapes"][f"share {i}"]["angle"] for i in (1, 0)] == [-90, 180]  # up, and left
 
 
 def test_training_and_writing_differ_where_the_caption_says_so():
@@ -248,6 +254,7 @@ def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows()
     weights, mixed = column("weight", 6), column("mixed")
     assert shapes["column 1 0"]["x"] == shapes["column 2 0"]["x"]  # onto each other
     assert shapes["s.text"]["text"] == "next s"  # beside “black”, which it wrote
+    assert shapes["s entry 0"]["text"] != shapes["U h₃ entry 0"]["text"]  # not one and the same
     turns = [shapes[f"pair {i}"]["when"][0] for i in (0, 1, 3, 4, 5)]  # through the same network
     assert turns == sorted({*turns})
     _, table, opened, *_, whole, taken, added, _ = show("bahdanau_step").data["scenes"]
