@@ -1,7 +1,7 @@
 // The map, its heads side by side: what the translation loses when one of them is switched off alone.
 
 import { NARROW, Scene, percent } from "./map_scene.js";
-import { KINDS, readPlace } from "./map_trace.js";
+import { KINDS, readPlace, sentenceOf } from "./map_trace.js";
 import { clamp, fitting, spelt } from "./text.js";
 
 // `asked`: of every head the row that suffers most, its token's share there, and the rank of the token
@@ -27,11 +27,13 @@ export function headsScene(model, width, room, { asked }) {
   const columns = width < NARROW ? 1 : all.length;
   const [gap, top, block] = [18, 26, (width - 18 * (columns - 1)) / columns];
   const deep = columns > 1 ? room : Math.max(room, 460) / all.length;
+  const most = Math.max(...model.stacks.map(({ layers }) => layers.length));
+  const high = clamp((deep - top - 8) / most, 34, Math.max(74, room / 6));
   all.forEach(({ stack, kind, heads }, k) => {
     const [left, y] = columns > 1 ? [k * (block + gap), 0] : [0, k * deep];
     const title = kind === "cross-attention" ? KINDS[kind] : `${stack.title}: ${KINDS[kind].toLowerCase()}`;
     scene.label(fitting([title, KINDS[kind]], block / 1.1, 14), left, y + 11, { size: 14, weight: 650, most: block });
-    const [wide, high] = [(block - 26) / heads.length, clamp((deep - top - 8) / stack.layers.length, 34, 74)];
+    const wide = (block - 26) / heads.length;
     const ours = lost.filter(({ place }) => place.includes(`/${kind}/`));
     scene.beat(`${title}. ${changes(ours)}`, [left, y, block, deep]);
     stack.layers.forEach((parts, layer) => {
@@ -47,6 +49,9 @@ export function headsScene(model, width, room, { asked }) {
         });
     });
   });
+  const below = top + high * most + 20;
+  if (columns > 1 && below < room)
+    scene.note(`Translation: “${sentenceOf(model.written)}”`, 0, below, "left", width, 14);
   scene.height = columns > 1 ? room : deep * all.length;
   const long = "A number says how many points of probability a token loses without that head.";
   const press = "Press heads to switch them off, and see what the others can’t make up for.";
