@@ -8,7 +8,7 @@ import { looksEnglish } from "../../helpers/widgets/static/map_language.js";
 import { along } from "../../helpers/widgets/static/map_moves.js";
 import { clearest, clearestHead, purposeOf, sayPurpose } from "../../helpers/widgets/static/map_purpose.js";
 import { lightsUp } from "../../helpers/widgets/static/map_network.js";
-import { sayAgainst, sayWhy, splitOf } from "../../helpers/widgets/static/map_why.js";
+import { sayWhy, splitOf } from "../../helpers/widgets/static/map_why.js";
 import { brief, percent } from "../../helpers/widgets/static/map_scene.js";
 import { namePlaces } from "../../helpers/widgets/static/map_rows.js";
 import { tileGrid } from "../../helpers/widgets/static/map_tiles.js";
@@ -57,9 +57,6 @@ test("why a weight is what it is stays true where parts cancel", () => {
   assert.equal(sayWhy(splitOf(cells, undefined, tokens, "query")), "Of the 1.53 above an average key, the position of “la” (0.84) adds most.");
   const equal = splitOf({ ...none(["token", "position", "1.ff"]), pairs: Array(3).fill([0.5, 0.5, 0.5]) }, undefined, ["“a”", "“b”"]);
   assert.equal(sayWhy(equal), "Of the 4.50 above an average key, the token “b” (1.50) and the position of “b” (1.50) add most.");
-  // What takes most away is told by its bar: of either side, and not where all bars go one way.
-  assert.equal(sayAgainst(splitOf({ ...cells, pairs: [[1.5, 0.5], [-2, 1]] }, undefined, tokens)), "Blue adds, orange takes away, most of all the position of “la” (−1.00).");
-  assert.equal(sayAgainst(equal), "Blue adds, orange takes away. Here none does.");
   const cross = splitOf({ ...none(["token", "10.self.2", "10.cross.b"], 2), keys: ["12.3", "12.ff"], pairs: [[0, 1], [2, 0], [0, 0]] }, ["decoder", "encoder"]);
   assert.deepEqual(cross.query.map(({ name, sum }) => [name, sum]), [["token", 1], ["layer 10, self-attention", 2], ["layer 10, cross-attention", 0]]);
   assert.deepEqual(cross.key.map(({ words }) => words), ["encoder layer 12’s self-attention in the key", "encoder layer 12’s feed-forward in the key"]);

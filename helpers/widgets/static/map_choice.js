@@ -59,19 +59,23 @@ export const choosing = {
   turn(place) {
     const off = new Set(this.model.get("off"));
     if (!off.delete(place)) off.add(place);
-    this.rewrite({ off: [...off] });
+    this.rewrite({ off: [...off] }, "The model translates it again …");
   },
   // A patch is left out of the picture, or back in it.
   leave(patch) {
     const out = new Set(this.model.get("left_out"));
     if (!out.delete(patch)) out.add(patch);
-    this.rewrite({ left_out: [...out] });
+    this.rewrite({ left_out: [...out] }, "The model is reading the picture …");
   },
-  rewrite(changes) {
+  // A copy of the model learns from this pair, or is given up.
+  train(steps) {
+    this.lost = null;
+    this.rewrite({ steps }, steps ? "A copy of the model takes a step …" : "The model is scoring it …");
+  },
+  rewrite(changes, says = "The model goes on from there …") {
     this.pause();
     this.choosing = true;
-    const again = changes.off ? "The model translates it again …" : "The model goes on from there …";
-    this.hear(changes.left_out ? "The model is reading the picture …" : again);
+    this.hear(says);
     this.set({ ...changes, beat: -1 });
   },
   // Another reference: its tokens are scored, and read, whatever the model would write.
@@ -82,14 +86,6 @@ export const choosing = {
     if (!reference) this.bars.wanted.value = sentenceOf(this.trace.written);
     this.set({ reference, beat: -1, follow });
     this.hear(this.choosing ? "The model is scoring it …" : this.model.get("_refused") || this.costs());
-  },
-  // A copy of the model learns from this pair, or is given up.
-  train(steps) {
-    this.pause();
-    this.choosing = true;
-    this.lost = null;
-    this.hear(steps ? "A copy of the model takes a step …" : "The model is scoring it …");
-    this.set({ steps, beat: -1 });
   },
   learned() {
     const { found, mean, before } = lossesOf(this.trace);

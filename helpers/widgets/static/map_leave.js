@@ -35,7 +35,7 @@ export function leavingOf(view) {
     const shares = rowOf(mean, 0).slice(1);
     view.leave(1 + shares.indexOf(Math.max(...shares)));
   });
-  const back = button("All back", () => view.rewrite({ left_out: [] }));
+  const back = button("All back", () => view.rewrite({ left_out: [] }, "The model is reading the picture …"));
   const either = make("div", { class: "mm-modes", role: "group", "aria-label": "A press on a patch" }, ...modes);
   const leaving = make("div", { class: "mm-leaving" }, either, bluest, back);
   const show = () => {

@@ -24,9 +24,6 @@ function plainly(group, token, side, stack) {
   return kind ? `${stack} ${layer}’s ${kind} in the ${side}` : `what ${group} add to the ${side}`;
 }
 
-// As it stands there.
-const cents = (value) => Number(value.toFixed(2));
-
 // What each part of the query adds with all of the key, and the other way round, above the score of another key or of
 // an average one. The key's names are the query's own, unless they come from the other stack; its biases are the same
 // in every key. What the sentence tells of: the largest part of one side, or two that are nearly as large; if no side is
@@ -54,13 +51,7 @@ export function splitOf(
   const ordered = all.filter(({ side }) => side === (asks || all[0].side));
   const [most, next] = ordered;
   const told = next?.sum / most.sum >= 0.9 ? [most, next] : [most];
-  return { query, key, above, told, least: ordered.at(-1) };
-}
-
-// What the colours say, and of the bars the one that goes most against the sum.
-export function sayAgainst({ above, least: { words, sum } }) {
-  const colours = above > 0 ? "Blue adds, orange takes away" : "Orange takes away, blue adds";
-  return cents(sum) * above < 0 ? `${colours}, most of all ${words} (${number(sum)}).` : `${colours}. Here none does.`;
+  return { query, key, above, told };
 }
 
 // What is largest, in a plain sentence.
@@ -93,7 +84,7 @@ export function whyScene(where, width, room, { asked, live, side }) {
   const against = other >= 0 ? average : `average of ${n} ${head.masked ? "allowed " : ""}keys`;
   // As they stand there, the two add up.
   const score = number(valueAt(head.scores, query, key));
-  const compared = number(Number(score.replace("−", "-")) - cents(found.above));
+  const compared = number(Number(score.replace("−", "-")) - Number(found.above.toFixed(2)));
   const more = `${found.above < 0 ? "−" : "+"} ${number(Math.abs(found.above))}`;
   const sums = `score ${score} = ${compared} (${against}) ${more}`;
   const slim = width < NARROW;
@@ -103,7 +94,7 @@ export function whyScene(where, width, room, { asked, live, side }) {
   scene.heading(weight, beside ? sums : "", 0, 13, width);
   const lead = sayWhy(found, tokens[2]);
   const [size, line] = slim ? [15, 19] : [16, 21];
-  const grey = sayAgainst(found);
+  const grey = "Blue adds, orange takes away.";
   scene.title = `${title}. ${lead} ${grey}`; // the words on the picture, for those who can't see it
   const lines = wrapped(lead, (width - 6) / 1.16, size);
   const task = beside ? [] : wrapped(sums, width / 1.02, 13);
