@@ -172,11 +172,12 @@ def test_on_a_phone_everything_can_be_read_and_hit(film, dark):
     assert ground == ("rgb(18, 24, 31)" if dark else "rgb(255, 255, 255)")
 
 
-def test_a_film_with_its_caption_and_controls_fits_into_the_window(film):
-    for player in film(viewport={"width": 900, "height": 700}).locator(".film-player").all():
+@pytest.mark.parametrize(("wide", "high", "least"), [(900, 700, 400), (1280, 800, 800)])
+def test_a_film_with_its_caption_and_controls_fits_into_the_window(film, wide, high, least):
+    for player in film(viewport={"width": wide, "height": high}).locator(".film-player").all():
         box = player.bounding_box()
-        assert box["height"] <= 700 - 112 - 75  # what JupyterLab's bars and a line above leave
-        assert box["width"] >= 400
+        assert box["height"] <= high - 112 - 75  # what JupyterLab's bars and a line above leave
+        assert box["width"] >= least
 
 
 def test_without_scripts_and_in_print_the_key_frames_stand(film):
