@@ -33,11 +33,11 @@ from helpers.machine.installation import (
 ROOT = installation.ROOT
 IMAGES = ROOT / "images"
 
-# White paper turns into the page's own dark; hues stay what they are. Where no style is allowed
-# (GitHub), and in print, the paper stays white.
+# White paper turns into JupyterLab's own dark, #111; hues stay what they are. Where no style is
+# allowed (GitHub), and in print, the paper stays white.
 ON_DARK = (
     "@media screen { :is(body[data-jp-theme-light=false], body.vscode-dark, html[theme=dark]) "
-    ".course-drawing { filter: invert(1) hue-rotate(180deg); mix-blend-mode: screen; } }"
+    ".course-drawing { filter: invert(0.933) hue-rotate(180deg); mix-blend-mode: screen; } }"
 )
 
 # The lessons' tensors are small: past a few threads, waking them costs more than they compute.

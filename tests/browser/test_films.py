@@ -104,27 +104,21 @@ def test_steps_keys_speed_and_the_end(film):
     assert page.get_by_role("button", name="Pause").count() == 0
 
 
-IN_LAB = """
-from helpers import exercises, notebook
-from helpers.widgets.dot_products import DotProducts
-notebook.picture("queries_in_one_plane")
-%%
-DotProducts()
-%%
-exercises.quiz("shape_of_states")
-"""
+IN_LAB = [
+    f"from helpers import notebook\nnotebook.picture({NAME!r})",
+    "from helpers.widgets.dot_products import DotProducts\nDotProducts()",
+    "from helpers import exercises\nexercises.quiz('shape_of_states')",
+]
 CELLS = """() => (({ widgets, activeCellIndex }) => activeCellIndex + widgets.map(
     (cell) => cell.model.type).join(' '))(jupyterapp.shell.currentWidget.content)"""
 
 
 def test_in_jupyterlab_keys_stay_where_somebody_pressed_until_escape(open_notebook):
-    page = open_notebook(IN_LAB.split("%%"), size=(1280, 2400))
+    page = open_notebook(IN_LAB, size=(1280, 2400))
     page.wait_for_selector(".course-quiz button")
-    player, moment = page.locator(".film-player"), page.get_by_label("Moment of the film")
-    places = button(page, "Forward one step"), player.locator("svg").first, moment
-    beside = player.locator(".film-caption"), page.locator(".ex-told"), page.locator(".course-quiz")
-    for place in (*places, *beside):
-        place.click(position={"x": 3, "y": 3})
+    held = ".film-bar button >> nth=2", ".film-stage > svg", ".film-bar input"
+    for place in (*held, ".film-caption", ".ex-told", ".course-quiz"):  # and where nothing is held
+        page.locator(place).click(position={"x": 3, "y": 3})
         before = page.evaluate(CELLS)
         press(page, "m", "x", "b", "ArrowUp", "j")  # JupyterLab would change or leave the cell
         assert page.evaluate(CELLS) == before

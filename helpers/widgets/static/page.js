@@ -83,12 +83,10 @@ export function shieldKeys(root) {
     if (key === "Escape" && !defaultPrevented && root.contains(target))
       target.closest(".jp-Cell")?.focus({ preventScroll: true });
   };
-  window.addEventListener("keydown", shield, true);
-  window.addEventListener("keydown", leave);
-  return () => {
-    window.removeEventListener("keydown", shield, true);
-    window.removeEventListener("keydown", leave);
-  };
+  const end = new AbortController();
+  window.addEventListener("keydown", shield, { capture: true, signal: end.signal });
+  window.addEventListener("keydown", leave, { signal: end.signal });
+  return () => end.abort();
 }
 
 // A cell that was just run leaves the next one active, and JupyterLab has scrolled to that: what it
