@@ -250,9 +250,9 @@ export class Bars {
       if (!small.hidden)
         return `${what[0].toUpperCase()}${what.slice(1)} In the small picture, a frame marks where, and below it you see that part larger. Each striped bar is a vector, and every layer adds to it. Tap another part to go there.`;
       const marks = kind === "GPT" && marksIn(decoder.tokens);
-      const striped = "Each striped bar is a vector, one colour per number.";
+      const striped = "A striped bar is a vector.";
       const more = `${kind === "GPT" && this.view.scene.slot ? "T is the temperature. " : ""}${marks ? `${marks}.` : striped}`;
-      return `Start at the blue frame: ${what} Bands show which tokens attention collects from; press one to follow it. ${more}`;
+      return `Start at the blue frame: ${what} Bands show what attention collects; press a token to follow it. ${more}`;
     }
     if (encoder && decoder)
       return `Translation: “${shorten(sentenceOf(written), 140)}” Press play to see it written, or click on any layer or token.`;
