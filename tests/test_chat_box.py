@@ -55,7 +55,7 @@ def test_what_is_read_is_the_template_and_what_is_left_of_it():
 def test_it_says_what_was_cut_and_what_that_changed():
     told = chat_box().tell()[0]
     assert "Of the 11 tokens that our assistant reads, 3 belong" in told
-    assert "It answers in 2 more, then an end token." in told
+    assert "It answers in 2 more, followed by an end token." in told
     same, other = (chat_box(template=one).tell() for one in ("no end token", "no template"))
     assert same[0] == "Without <|end|>, our assistant still writes “Sa”."
     assert "<|assistant|>, our assistant writes “ay”, not “Sa”." in other[0]
@@ -66,7 +66,7 @@ def test_it_says_what_was_cut_and_what_that_changed():
     long.sentence = EXAMPLES["Who?"][0]
     assert "Who is the bride of Thornford?”, not “" in long.tell()[0]
     for reply, did in (
-        ([MARKS.end], "ends its answer at once, without “In.”"),
+        ([MARKS.end], "ends its answer at once instead of writing “In.”"),
         ([MARKS.user, MARKS.user], "writes “<|user|> <|user|>”"),
     ):
         told = chat_box(lambda ids, now=reply: encode("In.") if MARKS.end in ids else now)
@@ -119,7 +119,7 @@ def test_every_example_is_followed_and_survives_what_the_table_says():
     widget.take({"sentence": "Say: raven.", "template": "no end token"})
     assert "Yours, no end token: the same" in widget.svg  # no rule tells what is right
     widget.template = "the reply isn't opened"
-    assert "Yours, the reply isn&#x27;t opened: another" in widget.svg
+    assert "Yours, the reply isn&#x27;t opened: different" in widget.svg
     widget.controls["Start again"].click()
     assert re.findall(">([✓✗=≠])</text>", widget.svg) == ["="]  # where it stands
 

@@ -126,7 +126,7 @@ def test_the_kernels_weights_fill_their_axis_and_every_width_tried_is_marked():
         assert f"axis 0 to {top};" in widget.svg
     assert widget.svg.count("<polyline") == 3  # the whole curve, once its valley is found
     assert len(widget._tried) == 3
-    assert "Least 0.337" in widget.svg
+    assert "least so far: 0.337" in widget.svg
     assert KernelRegression(width=1.0).svg.count("<polyline") == 2
     assert "Least" not in KernelRegression(curve=False).svg
 
@@ -216,7 +216,7 @@ def test_temperature_ends_in_a_look_up_and_in_a_mixture():
     assert SoftmaxTemperature(temperature=0.02).numbers["weights"].max() > 0.999
     alike = SoftmaxTemperature(temperature=0.1, second=2.0)
     assert "The best 2 scores are equal" in alike.tell()[0]
-    assert "0.50 each" in alike.tell()[1]
+    assert "each gets 0.50" in alike.tell()[1]
     assert alike.svg.count("stroke-dasharray") == 3  # two curves take turns; the line to pull
     alike.take(dict.fromkeys(("third", "fourth", "fifth"), 2.0))
     assert "at every temperature" in alike.tell()[0]
@@ -408,8 +408,8 @@ def test_the_patterns_widget_counts_what_its_mask_holds(causal):
     widget = AttentionPatterns(width=4)
     for key, headline, told in (
         (12, "News of position 12 reaches 14 after 1 layer", "weight 1/4"),
-        (3, "reaches 14 after 4 layers", "weight 0. Its news goes by way of 6, 9, 12."),
-        (99, "News of position 32 never reaches 14", "no news goes back"),
+        (3, "reaches 14 after 4 layers", "weight 0. The news goes by way of 6, 9, 12."),
+        (99, "News of position 32 never reaches 14", "no news travels backwards"),
     ):
         send(widget, set={"query": 14, "key": key}, number=key)
         assert headline in widget.tell()[0]
@@ -417,7 +417,7 @@ def test_the_patterns_widget_counts_what_its_mask_holds(causal):
         assert told in widget.tell()[1]
     widget.take({"query": 32, "key": 2})
     assert "reaches 32 after 10 layers" in widget.tell()[0]
-    assert "more than 8: widen" in widget.tell()[1]
+    assert "more than 8 layers: widen" in widget.tell()[1]
     for letting_go in "leave", "set":  # the Escape key, and another pattern
         widget.take({"query": 32, "key": 2})
         found = re.findall(rf'data-{letting_go}="([^"]*)"', widget.svg)
@@ -455,7 +455,7 @@ def test_the_ward_round_shows_a_symptom_counts_looks_and_judges_each_guess():
         orders.add(tuple(faults))
         for widget.module in (0, first - 1, first, 0):
             pass
-        assert "It begins at" in widget.tell()[2]  # wherever one looks then: it was found
+        assert "The fault begins at" in widget.tell()[2]  # wherever one looks then: it was found
         widget.guess = letter
         looks = len({0, first - 1, first} | {len(modules) - 1 - n for n in range(1, number + 1)})
         said = f"Found with {looks} looks, {number + 1} guesses."
@@ -498,10 +498,12 @@ def test_what_a_wrong_guess_would_show_and_what_rules_it_out_is_measured():
         assert report.findings[0].name == ALL[one["name"]].finding
         source = report.dependence.get("source", {"": moved})[""] > 1e-5
         first = "all " * moved[0].all() + str(moved[0].sum().item())
-        fits = f"get {weight:.0%}." if full else f"{(~moved).sum()} of its 121 cells are empty"
+        fits = (
+            f"get {weight:.0%} of it." if full else f"{(~moved).sum()} of its 121 cells are empty"
+        )
         here = {"A": fits, "F": fits, "C": f"{early} of its outputs change too early",
                 "D": f"{missed} outputs ignore a word" if missed else "no output ignores a word",
-                "E": "every word changes every output" if full else "a single one, turned round",
+                "E": "every word changes every output" if full else "there is only one, and",
                 "B": f"source words change all {source.all(1).sum()} outputs",
                 "G": f"its first output changes with {first}"}  # fmt: skip
         if side == "source":
@@ -548,7 +550,7 @@ def test_hints_follow_what_the_hand_did():
     for patterns.pattern, patterns.layers in itertools.product(("global", "window"), (1, 7, 8)):
         assert max(map(len, patterns.tell())) <= 96  # one line each: the picture stays in its place
     patterns.take({"pattern": "window", "width": 4})  # more layers than there are: not asked for
-    assert "more than 8: widen" in patterns.tell()[1]
+    assert "more than 8 layers: widen" in patterns.tell()[1]
     patterns.width, patterns.pattern = 1, "window"
     assert "never reaches" in patterns.describe()
     sharp = ScaleExplorer(power=9, draw_number=60).svg

@@ -691,9 +691,8 @@ def test_a_single_stack_has_its_own_places_parts_and_words(gpt, vit):
     row = next(step["written"] for step in steps if "was drawn" in step["text"])
     shares = [one.probability for one in gpt.candidates[row]]
     drawn = next(one for one in gpt.candidates[row] if one.token == gpt.written[row])
-    told = (
-        f"only the 10 likeliest can be drawn: of these it has {drawn.probability / sum(shares):.0%}"
-    )
+    share = f"{drawn.probability / sum(shares):.0%}"
+    told = f"only the 10 likeliest can be drawn; among these, it has {share}"
     assert told in texts.lower()
     assert "rotates" in texts
     assert "encoder above" not in texts

@@ -71,7 +71,9 @@ def test_only_what_is_outside_the_band_of_random_models_counts_as_a_difference(m
         assert f"In 20 untrained models it’s {low}% to {high}%" in widget.tell()[1]
         assert said in widget.tell()[1]
         assert f">{part}{arrow}<" in widget.draw()[1].to_svg()
-    assert ">by chance about 1 of 8<" in widget.svg  # 8 cells, each the first or last of 21 models
+    assert (
+        ">chance alone gives about 1 of 8<" in widget.svg
+    )  # 8 cells, each the first or last of 21 models
     # A target per token, in both pictures, and per head.
     assert len(clicks(widget)) == 2 * (4 * 4 + 1) + 2 * 4
     send(widget, set={"layer": 2, "head": ROLLOUT}, number=1)
@@ -105,7 +107,7 @@ def test_the_patches_that_count_are_outlined_and_the_rule_is_in_view(make):
     edges = len(re.findall(r'width="2.5" height="49.0"|width="49.0" height="2.5"', widget.svg))
     alone = torch.nn.functional.pad(shown, (1, 1, 1, 1)).int()
     assert edges == 2 * sum(alone.diff(dim=dim).abs().sum().item() for dim in (0, 1))
-    assert "counts as pullover: a pixel over" in widget.svg
+    assert "counts as pullover: it has a pixel more" in widget.svg
 
 
 def test_a_patch_can_be_clicked_and_the_class_token_asked_again(make):

@@ -115,7 +115,10 @@ def test_costs_alone_are_those_of_one_silent_head(make, translator):
     cost = widget.numbers["loss"] - widget.numbers["whole"]
     assert costs["cross 2.2"] == pytest.approx(cost, abs=1e-4)  # stored
     widget.silent = ("cross 2.2", "encoder 2.1")
-    assert "Alone they cost 0.04 in all, together 0.03. On 4 sentences a gap" in widget.tell()[1]
+    assert (
+        "One at a time they cost 0.04 in all, together 0.03. On 4 sentences a gap"
+        in widget.tell()[1]
+    )
     widget.silent = ("cross 3.1", "cross 3.2", "encoder 1.1", "cross 2.2")
     more = widget.numbers["loss"] - widget.numbers["whole"]
     assert more - sum(costs[name] for name in widget.silent) > NOISE
@@ -145,7 +148,10 @@ def test_it_says_where_the_head_silenced_last_looks(make, translator):
     for widget.silent in (("cross 3.1",), ("cross 3.1", "encoder 2.4")):
         pass
     assert "On average, encoder 2.4 gives 80% of" in widget.svg
-    assert widget.tell()[0] == "2 heads are silent, 0 of 4 translations changed. Best: 2."
+    assert (
+        widget.tell()[0]
+        == "2 heads are silent, and 0 of 4 translations changed. Most without a change: 2."
+    )
     widget.alone = True
     assert "other captions: 0.03." in widget.svg
     shares = []
@@ -155,10 +161,10 @@ def test_it_says_where_the_head_silenced_last_looks(make, translator):
         shares.append(weights.diagonal(-1)[1:].mean().item())  # from the third token on
     before = f"{sum(shares) / 4:.0%} of its weight to the token before."
     assert widget.look("encoder 2.4").endswith(before)
-    assert "encoder 3.2 spreads its weight: the largest is 22%" in widget.look("encoder 3.2")
+    assert "encoder 3.2 spreads its weight: the largest share is 22%" in widget.look("encoder 3.2")
     assert widget.look("cross 3.1").endswith("to one French token per English token.")
     widget.silent = widget.names()
-    assert widget.tell()[0].endswith("4 of 4 translations changed. Best: 2.")
+    assert widget.tell()[0].endswith("4 of 4 translations changed. Most without a change: 2.")
     widget.silent = ("cross 3.1",)
     assert "of its weight" not in widget.svg  # encoder 2.4 is on again
 

@@ -95,11 +95,11 @@ class AttentionPatterns(Explorer):
         share, needed = found["pairs"][now] / found["pairs"]["all"], found["needed"]
         way, last = [place + 1 for place in found["way"]], found["query"] + 1
         reaches = f"reaches {last} after {self._layers(needed)}"
-        asked = "Press another: fewer layers or pairs?"
+        asked = "Does another one need fewer layers or pairs?"
         if needed == math.inf:
             reaches, asked = f"never reaches {last}", "Press another pattern, or widen the window."
         elif needed > MOST:
-            asked = f"That’s more than {MOST}: widen the window."
+            asked = f"That’s more than {MOST} layers: widen the window."
         elif self.layers < needed:
             asked = f"Play on: {self._layers(self.layers)} took the news to {way[self.layers]}."
         told = (CAUSAL if self.causal else RULES)[now][1].format(width - (now == "window"))
@@ -108,10 +108,10 @@ class AttentionPatterns(Explorer):
             weight = f"1/{int(row.sum())} if all scores are equal" if row[way[0] - 1] else "0"
             told = f"Query {last}, key {way[0]}: weight {weight}."
             if self.causal and last < way[0]:
-                asked = "Under a causal mask, no news goes back."
+                asked = "Under a causal mask, no news travels backwards."
             elif needed <= MOST:
-                asked = f"Its news goes by way of {', '.join(map(str, way[1:-1]))}." * (needed > 1)
-        headline = f"“{now}”: {share:.0%} of the pairs. News of position {way[0]} {reaches}."
+                asked = f"The news goes by way of {', '.join(map(str, way[1:-1]))}." * (needed > 1)
+        headline = f"“{now}” keeps {share:.0%} of the pairs. News of position {way[0]} {reaches}."
         return headline, f"{told} {asked}".rstrip()
 
     def draw(self):
@@ -145,10 +145,10 @@ class AttentionPatterns(Explorer):
         pair = f"query {self.query}, key {self.key}"
         leave = found["pressed"] and {"query": 0, "key": 0}
         sheet.handle(70, 28, SIDE, SIDE, "A pair", pair, *tracks, leave=leave)
-        hand = "Esc lets go" if found["pressed"] else "press a cell"
+        hand = "Esc to let go" if found["pressed"] else "press a cell"
         sheet.rect(0, 323, 14, 14, shade(CELLS, 1.0))
         sheet.text(20, 336, f"query attends to key: {hand}", BLUE)
-        words = f"query has key’s news by layer {self.layers}" if self.layers > 1 else ""
+        words = f"query has news of key by layer {self.layers}" if self.layers > 1 else ""
         sheet.rect(0, 345, 14 * bool(words), 14, shade(CELLS, 0.5))
         sheet.text(20, 358, words, PURPLE)
         return sheet

@@ -27,7 +27,7 @@ MEANS = {
     "no end token": "No token says that the message is over.",
     "the reply isn't opened": "No token says whose turn it is now.",
     "the roles swapped": "Your words now come after <|assistant|>, and the answer after <|user|>.",
-    "no template": "It reads a bare line, like one from a story.",
+    "no template": "The model reads a bare line, like one from a story.",
 }
 # A message and its right answer, which our assistant gives with the whole template. What else it
 # writes with a broken one is wrong, and each way to break it spoils other messages.
@@ -126,7 +126,7 @@ class ChatBox(SentenceExplorer):
             return (
                 f"Of the {len(found['prompt'])} tokens that our assistant reads, {special} belong "
                 f"to the template. It answers in {len(ids) - ends} "
-                f"more{', then an end token' if ends else ', and hasn’t stopped by then'}.",
+                f"more{', followed by an end token' if ends else ' and hasn’t stopped by then'}.",
                 "Press a “?” to break the template. Does the answer survive?",
             )
         cut = [
@@ -139,7 +139,7 @@ class ChatBox(SentenceExplorer):
         if found["mark"] in "=✓":
             did = f"still writes {now}"
         elif not short[0]:
-            did = f"ends its answer at once, without {before}"
+            did = f"ends its answer at once instead of writing {before}"
         marks = [self._tried.get((name, self.template)) for name in EXAMPLES]
         asked = "Press another “?”. Does that answer survive?"
         if all(marks):
@@ -184,7 +184,7 @@ class ChatBox(SentenceExplorer):
                 self._draw_place(sheet, x, TOP + ROW * row, name, message, template)
         if not self._own:
             sheet.text(0, sheet.height - 28, "Type a message of your own above.", GREY)
-        sheet.text(0, sheet.height - 6, "✓ right, ✗ wrong; yours: = same, ≠ other", GREY)
+        sheet.text(0, sheet.height - 6, "✓ right, ✗ wrong; yours: = same, ≠ different", GREY)
         return sheet
 
     def _draw_place(self, sheet, x, y, name, message, template):
@@ -195,7 +195,7 @@ class ChatBox(SentenceExplorer):
         sheet.rect(x, y, CELL - 4, ROW - 4, fill if on else PALE, round=4)
         colour = "white" if on else colours.get(mark, BAD)
         sheet.text(x + CELL / 2 - 2, y + 25, mark, colour, anchor="middle", bold=mark != "?")
-        words = {"✓": "right", "✗": "wrong", "=": "the same", "≠": "another", "?": "not tried"}
+        words = {"✓": "right", "✗": "wrong", "=": "the same", "≠": "different", "?": "not tried"}
         label = f"{name}, {template}: {words[mark]}"
         sheet.target(x, y - 1, CELL - 4, ROW - 2, label, sentence=message, template=template)
 

@@ -201,8 +201,10 @@ class DecodingExplorer(TranslatedSentence):
         if found["columns"]:
             row = self._winner()[t]
             kept = [number(log_prob) for *_, log_prob in found["columns"][t]]
-            place = f"only {ORDINALS[row]} here, {kept[row]} against" if row else "in the lead, at"
-            headline = f"Step {t + 1}: the winner is {place} a log-probability of {kept[0]}."
+            place = f"only {ORDINALS[row]}, at {kept[row]} against" if row else "in the lead, at"
+            headline = (
+                f"Step {t + 1}: the eventual winner is {place} a log-probability of {kept[0]}."
+            )
         elif self.method == "sample" and chance < 0.1:
             headline = f"Step {self.step}: the dice gave “{word}”, with a probability of {sure}."
         else:

@@ -151,7 +151,7 @@ class HeadSwitches(Explorer):
         largest = shares.pop("", 1.0)
         (place, share), *_ = shares.most_common(1)
         if share < SPREAD:
-            return f"{name} spreads its weight: the largest is {largest:.0%}, on average."
+            return f"{name} spreads its weight: the largest share is {largest:.0%}, on average."
         return f"On average, {name} gives {share:.0%} of its weight to {place}."
 
     def costs(self):
@@ -204,7 +204,9 @@ class HeadSwitches(Explorer):
         more = found["loss"] - found["whole"]
         little = f"On {len(self._sentences)} sentences a gap below {NOISE} means little."
         if {*self._cross} <= {*self.silent} and len(set(found["translations"])) == 1:
-            asked = "All are the same sentence now, because the decoder no longer sees the French."
+            asked = (
+                "All translations are the same now, because the decoder no longer sees the French."
+            )
         elif more < 0:
             asked = f"The loss fell. {little}"
             if more < -NOISE:
@@ -214,10 +216,12 @@ class HeadSwitches(Explorer):
             hint = little
             if abs(more - alone) > NOISE:
                 hint = "The two differ, so these heads don’t work independently."
-            asked = f"Alone they cost {number(alone)} in all, together {number(more)}. {hint}"
+            asked = (
+                f"One at a time they cost {number(alone)} in all, together {number(more)}. {hint}"
+            )
         return (
-            f"{n} {'head is' if n == 1 else 'heads are'} silent, {found['changed']} of "
-            f"{len(self._sentences)} translations changed. Best: {self._best}.",
+            f"{n} {'head is' if n == 1 else 'heads are'} silent, and {found['changed']} of "
+            f"{len(self._sentences)} translations changed. Most without a change: {self._best}.",
             asked,
         )
 
@@ -259,7 +263,7 @@ class HeadSwitches(Explorer):
             for head in range(self._n_heads):
                 self._draw_head(sheet, f"{layer}.{head + 1}", 104 + CELL * head, y, top)
         y = sheet.height - 76
-        sheet.text(0, y, "number: rise of the loss without it" if costs else "■ on", BLUE)
+        sheet.text(0, y, "number: rise in loss without it" if costs else "■ on", BLUE)
         sheet.text(sheet.width - 4, y, "□ off", ORANGE, anchor="end", bold=True)
         told, other = "", self._others.get(self._latest) if costs else None
         if self._latest in self.silent:

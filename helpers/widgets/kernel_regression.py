@@ -97,7 +97,9 @@ class KernelRegression(Explorer):
             asked = f"Nearly flat: the curve spans {spans[0]:.2f}, the points {spans[1]:.2f}."
         elif found["error"] < self._near:
             flat = f"from {number(self._flat[0])} to {number(self._flat[-1])}"
-            asked = f"Found: h = {number(self._best)} is best, and {flat} you lose less than 0.01."
+            asked = (
+                f"Found: h = {number(self._best)} is best, and any h {flat} costs less than 0.01."
+            )
         return f"At h = {h}, about {counts} here.{off}", asked
 
     def draw(self):
@@ -145,7 +147,9 @@ class KernelRegression(Explorer):
         sheet.text(0, 100, f"Temperature 2h²: {2 * self.width**2:.3g}", BLUE, bold=True)
         tried = self._tried if self.curve else {}
         least = min(tried.values(), default=math.inf)
-        told = f"Error by h: pull it. Least {number(least, 3)}" if tried else "Error: hidden"
+        told = (
+            f"Error by h (pull it), least so far: {number(least, 3)}" if tried else "Error: hidden"
+        )
         sheet.text(0, 146, told, INK, bold=True)
         limits = math.log(0.02), math.log(5)
         plot = Plot(sheet, 40, 160, 348, 210, limits, (0.25, 1))

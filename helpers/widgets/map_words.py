@@ -108,7 +108,7 @@ def _target_words(trace, source, off):
     share = percent(mean[row].max().item())
     alike = share == percent(shares[row])
     return _next_words(trace, row, written[row], shares[row]) | {
-        "drawn": f". That the weight before was also {share} is a coincidence" if alike else "",
+        "drawn": f". The weight before was {share} too, by coincidence" if alike else "",
         "looked_at": source[key],
         "looked_share": share,
         "cross_head": head + 1,

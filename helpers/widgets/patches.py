@@ -261,8 +261,8 @@ class PatchAttention(Explorer):
         sheet = Sheet(400, HIGH + LARGE + 76)
         self._draw_weights(sheet, 0, "trained", BLUE)
         self._draw_weights(sheet, 400 - LARGE, "untrained", GREY)
-        sheet.text(0, sheet.height - 28, f"□ counts as {self._label()}: a pixel over")
-        sheet.text(0, sheet.height - 6, "a fifth as strong as the strongest")
+        sheet.text(0, sheet.height - 28, f"□ counts as {self._label()}: it has a pixel more")
+        sheet.text(0, sheet.height - 6, "than a fifth as strong as the strongest")
         return [sheet, self._draw_comparison()]
 
     def _draw_weights(self, sheet, left, name, ink):
@@ -343,4 +343,4 @@ class PatchAttention(Explorer):
         # Each of 21 alike models is as likely as another to have the least, or the most.
         chance = round(cells * 2 / (RANDOM + 1))
         sheet.text(0, low, f"↑ ↓ outside all {RANDOM} untrained models:", GREY)
-        sheet.text(0, low + 22, f"by chance about {chance} of {cells}", GREY)
+        sheet.text(0, low + 22, f"chance alone gives about {chance} of {cells}", GREY)

@@ -63,8 +63,8 @@ class PositionExplorer(Explorer):
         if self.position == self._start["position"]:  # what the hand finds isn't told before
             first = 2 * self.pair
             return (
-                f"Dimensions {first} and {first + 1}, pair {self.pair}, as a clock’s hand: at "
-                f"p = {self.position}, and {self.shift} further on.",
+                f"Dimensions {first} and {first + 1} (pair {self.pair}) make a clock hand: here at "
+                f"p = {self.position}, and again {self.shift} further on.",
                 "Pull a dot or a hand. Both hands turn; does the angle between them change?",
             )
         return (

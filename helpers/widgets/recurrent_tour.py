@@ -23,11 +23,10 @@ def recurrent_tour(trace) -> list[dict]:
         f"At step {row + 1} the query is s{asks}, the decoder's state before "
         f"it. It gets a score with each encoder state, and a softmax turns them into weights: "
         f"{percent(most[row].item())} for “{token}”.",
-        "Inside that score, W times the query and U h are added, tanh squashes every sum into "
-        "−1 to 1, and the dot product with v, a learned vector, is the score.",
-        f"The states, mixed by their weights, form the context. From it, its last state and the "
-        f"token it reads, the decoder makes its next state and writes “{written}”. Press play to "
-        f"see every step.",
+        "For that score, W times the query is added to U times the state, tanh squashes every sum "
+        "into the range −1 to 1, and a dot product with v, a learned vector, makes it one number.",
+        f"The states, mixed by their weights, form the context. The decoder combines that with its "
+        f"last state and the token it reads, and writes “{written}”. Press play to see every step.",
     ]
     shown = [{"parts": ["encoder"]}, {"parts": ["encoder", "query", "scores", "weights"]}]
     shown += [{"place": f"score/{row},{keys[row]}"}]

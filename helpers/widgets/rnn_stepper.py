@@ -192,36 +192,37 @@ class RNNStepper(SentenceStepper):
             return (
                 f"The two last states, {size // 2} numbers each, form the context: {self.kept} of "
                 f"{size} get through.",
-                "Those furthest from 0 come first. The decoder learns nothing else.",
+                "Those furthest from 0 come first. Nothing else reaches the decoder.",
             )
         if found["n_written"] < len(target):
             t = found["n_written"] - 1
             chance, read = share(found["probabilities"][t].max()), found["input"][t]
             said = f"The decoder reads “{read}” and the context, and updates its state."
-            return said, f"The likeliest next token is “{target[t]}”, probability {chance}."
+            return said, f"The likeliest next token is “{target[t]}”, with probability {chance}."
         words, wrong = len(found["stays"]), len(found["new"])
-        said = f"{self.kept} of {size} numbers: {words - len(found['lost'])} of {words} words kept"
-        return said + (f", {wrong} wrong." if wrong else "."), self._asked()
+        kept = f"{words - len(found['lost'])} of {words} words are kept"
+        wrong = f" and {wrong} {'is' if wrong == 1 else 'are'} wrong" if wrong else ""
+        return f"With {self.kept} of {size} numbers, {kept}{wrong}.", self._asked()
 
     def _asked(self):
         """Ask how few numbers suffice; say what is found. No answer moves what is below it."""
         found, right = self.numbers, self.numbers["right"]
         if not follows_grammar(found["source"][:-1]):
-            return "The model doesn’t know this form. It knows some like “le chat dort.”"
+            return "The model doesn’t know sentences of this form. Try one like “le chat dort.”"
         if not self.kept:
-            return "Nothing gets through: what’s right is right by chance."
+            return "Nothing gets through, so whatever is right is right by chance."
         never = {found["whole"][i]: stay for i, stay in found["stays"].items() if not stay[-1]}
         if never and not any(right):
             lost = " and ".join(f"“{word}”" for word in never)
             lost = lost if len(lost) < 30 else f"{len(never)} words"
             smaller = any(any(stay[1:]) for stay in never.values())
-            some = ", but some fewer don’t" if smaller else ""
+            some = "; fewer sometimes don’t" if smaller else ""
             return f"Even all {len(right) - 1} numbers lose {lost}{some}."
         if any(right[: self.kept]) and not right[self.kept]:
             fewer = max(k for k in range(self.kept) if right[k])
             return f"Fewer do better: with {fewer}, every word is right."
         if right[self.kept] and not any(right[: self.kept]):
-            return "Found: no fewer numbers keep every word."
+            return "Found: no smaller number keeps every word."
         return "Drag the dot: how few numbers keep every word?"
 
     def draw(self):

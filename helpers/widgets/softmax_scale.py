@@ -56,19 +56,21 @@ class SoftmaxTemperature(Explorer):
         ahead, top = number(best - second, 1), int((self.numbers["scores"] > best - 0.05).sum())
         if top == len(SCORES):
             split = "All scores are equal, and so are the weights, at every temperature."
-            return split, "Pull one score up: how much of a lead does it need to take nearly all?"
+            return split, "Pull one score up: how much of a lead takes nearly all the weight?"
         headline = (
-            f"The best score leads by {ahead}, so it weighs exp({ahead} / "
+            f"The best score leads by {ahead}, so its weight is exp({ahead} / "
             f"{number(self.temperature)}) {_times(lead)} times the next."
         )
-        asked = "Pull the dashed line. Where does the softmax pick one, where do all five count?"
+        asked = (
+            "Pull the dashed line. Where does the softmax pick one, and where do all five count?"
+        )
         if top > 1:
             headline = f"The best {top} scores are equal, and so are their weights."
             asked = "Pull the dashed line to the left: does one of them ever win?"
         if entropy < 0.05:
-            asked = f"It has become a look-up: a lead of {ahead} is enough to take nearly all."
+            asked = f"It has become a look-up: a lead of {ahead} takes nearly all the weight."
         elif abs(entropy - math.log(top)) < 0.05:
-            asked = f"However low the temperature, none of them wins: {number(1 / top)} each."
+            asked = f"However low the temperature, none of them wins: each gets {number(1 / top)}."
         if entropy > 0.995 * math.log(len(SCORES)):
             asked = "It’s nearly a plain mean: the scores hardly count any more."
         return headline, asked

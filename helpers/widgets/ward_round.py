@@ -155,12 +155,12 @@ class WardRound(Explorer):
         elif self._notes[self.patient][1] and not self.numbers["paid"]:
             asked = "Each guess needs a look. Look at another part."
         elif self.numbers["traced"]:
-            asked = f"It begins at {_plain(modules[first][0])}. Name the fault."
+            asked = f"The fault begins at {_plain(modules[first][0])}. Name it."
         elif not told:
             asked = "All is well so far. Does the fault begin further down?"
         elif not self.numbers["path"]:
             asked = "Where does the fault begin? Look at a part."
-        said = f"{'Mended, ' * found}{said}."
+        said = f"{'after the repair, ' * found}{said}."
         return f"“{ALL[WARD[self.patient]['name']].complaint}”", said[0].upper() + said[1:], asked
 
     def _judged(self):
@@ -184,7 +184,7 @@ class WardRound(Explorer):
     def _draw_modules(self):
         modules, found = self.numbers["modules"], self.numbers["found"]
         names = Sheet(LIST, 26 + ROW * len(modules), 24 / ROW)
-        names.text(0, 16, "✓ is where it begins" if found else "Look at a part", bold=True)
+        names.text(0, 16, "✓ marks where it begins" if found else "Look at a part", bold=True)
         names.text(LIST, 16, "" if found else self.numbers["counted"][0], GREY, anchor="end")
         for i, (path, *_) in enumerate(modules):
             chosen, y = i == self.module, 27.5 + ROW * i

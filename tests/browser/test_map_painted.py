@@ -826,7 +826,7 @@ model_map(load_wardrobe().trace(image[0], Pictures(image, label)), tour="15", st
             "had 20% of the class token’s weight in the last layer (the most",
         ),
         ("Bluest", "These 2 patches"),
-        ("All back", "All patches are read again."),
+        ("Put all back", "All patches are read again."),
         ("Follow", "or on a patch to follow it"),
         ("Patch 4,2", "Blue on the picture shows where “4,2”"),
     ]
@@ -943,7 +943,7 @@ def test_in_jupyterlab_a_wrong_word_in_the_reference_costs(open_notebook):
     for steps in ("one step", "2 steps"):
         places.add(tuple(step.bounding_box().values()))  # it stays where it can be pressed again
         step.click()
-        expect(words).to_contain_text(f"After {steps}, a copy of the model loses")
+        expect(words).to_contain_text(f"After {steps}, the copy’s loss here is")
     assert len(places) == 1
     open_(page, "^Start again")
     expect(words).to_contain_text("“cat” costs −ln")

@@ -47,16 +47,16 @@ test("without a head: what stays at both ends, what changed, and what became of 
 test("why a weight is what it is stays true where parts cancel", () => {
   const none = (names, n = names.length) => ({ names, mean: Array(names.length).fill(Array(n).fill(0)) });
   const found = (pairs) => sayWhy(splitOf({ ...none(["token", "biases"]), pairs }, undefined, ["“a”", "“b”"]));
-  assert.equal(found([[1.76, 0], [-0.88, 0]]), "Of the 0.88 above an average key, the token “a” (1.76) adds most.");
-  assert.equal(found([[0.1, 0], [-0.6, 0]]), "Of the 0.50 below an average key, what biases add to the query (−0.60) takes most away.");
+  assert.equal(found([[1.76, 0], [-0.88, 0]]), "The token “a” (1.76) adds most to the lead of 0.88 over an average key.");
+  assert.equal(found([[0.1, 0], [-0.6, 0]]), "What biases add to the query (−0.60) adds most to the gap of 0.50 below an average key.");
   // Two that are nearly as large are both told of.
   const cells = { ...none(["token", "position"]), pairs: [[1.302, -0.618], [-0.414, 1.257]] };
   const tokens = ["“la”", "“avec”", "“<eos>”"];
   const two = splitOf(cells, undefined, tokens);
-  assert.equal(sayWhy(two, tokens[2]), "Of the 1.53 above “<eos>”, the token “avec” (0.89) adds most.");
-  assert.equal(sayWhy(splitOf(cells, undefined, tokens, "query")), "Of the 1.53 above an average key, the position of “la” (0.84) adds most.");
+  assert.equal(sayWhy(two, tokens[2]), "The token “avec” (0.89) adds most to the lead of 1.53 over “<eos>”.");
+  assert.equal(sayWhy(splitOf(cells, undefined, tokens, "query")), "The position of “la” (0.84) adds most to the lead of 1.53 over an average key.");
   const equal = splitOf({ ...none(["token", "position", "1.ff"]), pairs: Array(3).fill([0.5, 0.5, 0.5]) }, undefined, ["“a”", "“b”"]);
-  assert.equal(sayWhy(equal), "Of the 4.50 above an average key, the token “b” (1.50) and the position of “b” (1.50) add most.");
+  assert.equal(sayWhy(equal), "The token “b” (1.50) and the position of “b” (1.50) add most to the lead of 4.50 over an average key.");
   const cross = splitOf({ ...none(["token", "10.self.2", "10.cross.b"], 2), keys: ["12.3", "12.ff"], pairs: [[0, 1], [2, 0], [0, 0]] }, ["decoder", "encoder"]);
   assert.deepEqual(cross.query.map(({ name, sum }) => [name, sum]), [["token", 1], ["layer 10, self-attention", 2], ["layer 10, cross-attention", 0]]);
   assert.deepEqual(cross.key.map(({ words }) => words), ["encoder layer 12’s self-attention in the key", "encoder layer 12’s feed-forward in the key"]);
@@ -115,7 +115,7 @@ test("a head that looks at one token names it, and one that looks everywhere say
   assert.equal(many.over, " over rows 2 to 3");
   const scattered = [3, 7, 0, 5, 1, 6, 2, 4];
   const one = purposeOf(sublayerOf(mostly(8, 8, 0.89, (row) => scattered[row])), 0, stackOf(tokens), tokens);
-  assert.equal(one.words, "takes 89% of its mixture from a single token, which isn’t always at the same place");
+  assert.equal(one.words, "takes 89% of its mixture from a single token, which isn’t always in the same place");
   assert.equal(one.short, "one token 89%");
 });
 

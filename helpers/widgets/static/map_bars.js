@@ -245,10 +245,10 @@ export class Bars {
         ? `the model ${drawn.mark === "written" ? "wrote" : "drew"} “${drawn.token}” (${percent(drawn.share)})${drawn.token === best.token ? ", the likeliest token" : ` from the ten likeliest${small.hidden ? `; “${best.token}” has ${percent(best.share)}` : ""}`}.`
         : `the model is about to write “${best.token}”.`;
       if (kind === "ViT")
-        return `Start at the blue frame: what the model would answer after each layer, “${best.token}” in the end. Press a patch of the picture: bands, and blue ${from === "top" ? "on the picture" : "in each head’s square"}, show what it takes from the others.`;
+        return `Start at the blue frame, which shows what the model would answer after each layer: “${best.token}” in the end. Press a patch of the picture: bands, and blue ${from === "top" ? "on the picture" : "in each head’s square"}, show what it takes from the others.`;
       if (from === "top") return `${start} Below, ${what}`;
       if (!small.hidden)
-        return `${what[0].toUpperCase()}${what.slice(1)} In the small picture, a frame marks where, and below it you see that part larger. Each striped bar is a vector, and every layer adds to it. Tap another part to go there.`;
+        return `${what[0].toUpperCase()}${what.slice(1)} A frame in the small picture marks the part that you see larger below it. Each striped bar is a vector, and every layer adds to it. Tap another part to go there.`;
       const marks = kind === "GPT" && marksIn(decoder.tokens);
       const striped = "A striped bar is a vector.";
       const more = `${kind === "GPT" && this.view.scene.slot ? "T is the temperature. " : ""}${marks ? `${marks}.` : striped}`;
@@ -291,8 +291,8 @@ function followWords({ model, follow, trace, scene }) {
   const { tokens, layers } = trace[name];
   const row = Number(index);
   const from = `“${tokens[row]}”${trace.image && row ? " (row, column)" : ""} gets its information from`;
-  const tests = model.send && trace.reads >= 0 ? " Try it with “Leave out”." : "";
-  const proof = `That a patch has weight doesn’t prove that it decides.${tests}`;
+  const tests = model.send && trace.reads >= 0 ? " Test it with “Leave out”." : "";
+  const proof = `A patch can have weight without deciding the answer.${tests}`;
   if (trace.image && scene.measures.narrow)
     return `Blue on the picture shows where ${from} in the last layer; further down, bands and each head’s blue show it layer by layer. ${proof}`;
   if (trace.image)

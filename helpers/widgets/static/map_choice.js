@@ -59,7 +59,7 @@ export const choosing = {
   turn(place) {
     const off = new Set(this.model.get("off"));
     if (!off.delete(place)) off.add(place);
-    this.rewrite({ off: [...off] }, "The model translates it again …");
+    this.rewrite({ off: [...off] }, "The model is translating again …");
   },
   // A patch is left out of the picture, or back in it.
   leave(patch) {
@@ -92,9 +92,9 @@ export const choosing = {
     const changes = found.map((one) => Math.abs(one.before - one.loss));
     const { token, ...most } = found[changes.indexOf(Math.max(...changes))];
     const steps = this.model.get("steps");
-    const own = this.model.get("reference") ? "" : ` By itself it now writes “${sentenceOf(this.trace.written)}”`;
-    const next = this.bars.ask.hidden ? "" : " Has it learned only this sentence? Type another one above.";
-    return `After ${steps === 1 ? "one step" : `${steps} steps`}, a copy of the model loses ${number(mean)} here, the model itself ${number(before)} (outlined). “${token}” changed most, from ${number(most.before)} to ${number(most.loss)}.${own || next}`;
+    const own = this.model.get("reference") ? "" : ` By itself the copy now writes “${sentenceOf(this.trace.written)}”`;
+    const next = this.bars.ask.hidden ? "" : " Has the copy learned only this sentence? Type another one above.";
+    return `After ${steps === 1 ? "one step" : `${steps} steps`}, the copy’s loss here is ${number(mean)}, while the model’s own is ${number(before)} (outlined). “${token}” changed most, from ${number(most.before)} to ${number(most.loss)}.${own || next}`;
   },
   costs() {
     if (this.trace.untrained) return this.learned();

@@ -214,7 +214,7 @@ function scoredRows(scene, model) {
     const rects = m.narrow ? [block(i + 1, 0, m.width)] : [block(0, i ? layers[i - 1].end : 0, sublayers.end)];
     if (m.narrow && !i) rects.unshift(block(0, 0, m.width));
     const words = i
-      ? "the same for all rows at once, with its own weights"
+      ? "the same again for all rows at once, with its own weights"
       : `the decoder reads the reference, all ${n} rows at once. Each attends to itself and to the rows above it, then to the source`;
     scene.beat(`Decoder layer ${i + 1}: ${words}.`, ...rects);
   });

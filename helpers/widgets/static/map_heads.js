@@ -53,7 +53,7 @@ export function headsScene(model, width, room, { asked }) {
   if (columns > 1 && below < room)
     scene.note(`Translation: “${sentenceOf(model.written)}”`, 0, below, "left", width, 14);
   scene.height = columns > 1 ? room : deep * all.length;
-  const long = "A number says how many points of probability a token loses without that head.";
+  const long = "Each number is how many percentage points of probability a token loses without that head.";
   const press = "Press heads to switch them off, and see what the others can’t make up for.";
   scene.hint = asked ? changes(lost) : "The model reads its translation again without each head in turn …";
   if (asked && !lost.some(({ off }) => off)) scene.hint = `${long} ${scene.hint} ${press}`;
@@ -64,7 +64,7 @@ export function headsScene(model, width, room, { asked }) {
 function changes(lost) {
   const on = lost.filter(({ off }) => !off);
   const { length } = on.filter(({ instead }) => instead);
-  const [how, which] = on.length < lost.length ? ["as well", "other "] : ["alone", ""];
+  const [how, which] = on.length < lost.length ? ["as well", "other "] : ["one at a time", ""];
   return `Switched off ${how}, ${length || "none"} of the ${which}${on.length} heads would change a word${length ? " (framed)" : ""}.`;
 }
 

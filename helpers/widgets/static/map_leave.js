@@ -12,7 +12,7 @@ export function missed({ entire, encoder, guesses, right }) {
   const rank = entire.weights.slice(1).filter((weight) => weight >= weights[0]).length;
   const one = left.length === 1;
   const who = one ? `Patch “${encoder.tokens[left[0]]}”` : `These ${left.length} patches`;
-  const place = rank > 1 ? `number ${rank} of ${entire.weights.length - 1}` : "the most of all";
+  const place = rank > 1 ? `rank ${rank} of ${entire.weights.length - 1}` : "the most of all";
   const [[said, was], [says, is]] = [entire, { guesses }].map((all) => all.guesses.at(-1));
   const [before, now] = [percent(was), percent(is)];
   const share = before === now ? `still has ${now}` : `goes from ${before} to ${now}`;
@@ -35,8 +35,12 @@ export function leavingOf(view) {
     const shares = rowOf(mean, 0).slice(1);
     view.leave(1 + shares.indexOf(Math.max(...shares)));
   });
-  const back = button("All back", () => view.rewrite({ left_out: [] }, "The model is reading the picture …"));
-  const either = make("div", { class: "mm-modes", role: "group", "aria-label": "A press on a patch" }, ...modes);
+  const back = button("Put all back", () => view.rewrite({ left_out: [] }, "The model is reading the picture …"));
+  const either = make(
+    "div",
+    { class: "mm-modes", role: "group", "aria-label": "What a press on a patch does" },
+    ...modes,
+  );
   const leaving = make("div", { class: "mm-leaving" }, either, bluest, back);
   const show = () => {
     const { trace, place, model } = view;

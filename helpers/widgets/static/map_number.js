@@ -83,7 +83,7 @@ export function numberScene(where, place, width, room) {
       ? `${scores}. Of its own the model gives ${percent(weights[best])} to “${keys[best]}”; you set 100% on “${head.set}”.`
       : compared;
   else
-    scene.hint = `${chosen ? why : ""}${where.splits ? `What decides this score: the tokens${where.layer ? ", their positions or an earlier layer" : " or their positions"}? Press “Why this weight?” to see.` : `${head.allowed(query, key) ? `${compared} ` : ""}Press another ${stack.image ? "patch of the picture" : "token"} to make it the key.${where.opens && stack.name === "decoder" ? " (“Why this weight?” is on lesson 07’s map: it takes positions that are added, not rotated.)" : ""}`}`;
+    scene.hint = `${chosen ? why : ""}${where.splits ? `What decides this score: the tokens${where.layer ? ", their positions or an earlier layer" : " or their positions"}? Press “Why this weight?” to see.` : `${head.allowed(query, key) ? `${compared} ` : ""}Press another ${stack.image ? "patch of the picture" : "token"} to make it the key.${where.opens && stack.name === "decoder" ? " (“Why this weight?” is on lesson 07’s map: it needs positions that are added, not rotated.)" : ""}`}`;
   return scene;
 }
 

@@ -44,7 +44,11 @@ export function picture(scene, { choices, reads, opened, leaves }, stack, top, {
   const wrong = [...choices.keys()].filter((i) => choices[i].is !== choices[i].said);
   const found = wrong.filter((i) => opened.has(i)).length;
   const misread = `${wrong.length} of ${choices.length} misread`;
-  if (is) says([`${found ? `Found ${found}` : "Press one"}: ${misread}`, misread], narrow ? 28 : 43);
+  if (is)
+    says(
+      [found ? `Found ${found} of the ${wrong.length} misread` : `Press one: ${misread}`, misread],
+      narrow ? 28 : 43,
+    );
   scene.saysOf = (p, row) => {
     const words = fitting(
       [`blue: what ${stack.tokens[row]} takes, layer ${layers.length}`, `blue: layer ${layers.length}`],

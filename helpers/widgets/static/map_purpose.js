@@ -78,7 +78,7 @@ function measured(head, cross, stack, keys, rows) {
       over: named(far),
     });
   // More than half comes from one token, and which one it is changes from row to row.
-  const loose = "a single token, which isn’t always at the same place";
+  const loose = "a single token, which isn’t always in the same place";
   const over = named(all);
   if (single > 0.5) return { ...told({ share: single, words: loose, short: "one token", over }), share: 0 };
   const words = `mixes many tokens, and the largest share is ${percent(single)}`;

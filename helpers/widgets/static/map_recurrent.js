@@ -63,7 +63,7 @@ export function recurrentScene(model, width, room, step, live) {
   // How much of what is written comes from where it looks: measured, by looking at each token alone.
   const same = model.alone[step];
   const any = `Any of the ${n} tokens alone would lead to it, so where it looks doesn’t decide this word. `;
-  const few = `With all weight on one token, ${same} of the ${n} would lead to this word. `;
+  const few = `If all the weight were on one token, ${same} of the ${n} would lead to this word. `;
   scene.hint = g.told
     ? `You made step ${step + 1} look at ${best} alone: it writes “${model.written[step]}”, and the sentence becomes “${sentenceOf(model.written)}” Press the same weight again to undo that.`
     : `${stops}Step ${step + 1}: ${best} gets ${percent(most)} of the weight, and “${model.written[step]}” is written. ${same === n ? any : same ? few : ""}${g.force ? "Press a weight to make it look only there." : `${slim ? "" : "Press play, or a score to see its products. "}${step + 1 < model.tokens.length ? next : ""}`}`;
@@ -364,7 +364,7 @@ function recurrentBeats(scene, model, g) {
   const rects = [[...scene.parts.query, column(1)], [column(2)], [column(3, g.slim ? g.below : 0)], [low, write]];
   const moves = stepMoves(model, g);
   const [said, own] = [model.written, model.own].map(sentenceOf);
-  const same = said === own ? "the same as by itself" : `instead of “${own}”`;
+  const same = said === own ? "the same as on its own" : `instead of “${own}”`;
   const finished = ` The translation: “${said}”${model.chosen.length ? ` (${same})` : ""}`;
   model.tokens.forEach((_token, t) => {
     const weights = rowOf(model.weights, t);

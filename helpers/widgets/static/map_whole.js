@@ -368,7 +368,7 @@ function compares(scene, y) {
     p.text(words, 9, y + 12.5, { size: 12, weight: 600, color: p.theme.query });
   });
   scene.button([0, y, wide, 24], "Which heads matter?", { go: "heads" }, [
-    "every head switched off alone",
+    "each head switched off by itself",
     "click to compare them",
   ]);
 }

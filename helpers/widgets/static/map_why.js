@@ -56,10 +56,11 @@ export function splitOf(
 
 // What is largest, in a plain sentence.
 export function sayWhy({ above, told }, other = "") {
-  const [where, does] = above < 0 ? ["below", "away"] : ["above", ""];
-  const verb = `${does ? "take" : "add"}${told.length > 1 ? "" : "s"}`;
+  const size = number(Math.abs(above));
+  const gap = above < 0 ? `gap of ${size} below` : `lead of ${size} over`;
   const parts = told.map(({ words, sum }) => `${words} (${number(sum)})`).join(" and ");
-  return `Of the ${number(Math.abs(above))} ${where} ${other || "an average key"}, ${parts} ${verb} most${does && ` ${does}`}.`;
+  const verb = told.length > 1 ? "add" : "adds";
+  return `${parts[0].toUpperCase()}${parts.slice(1)} ${verb} most to the ${gap} ${other || "an average key"}.`;
 }
 
 export function whyScene(where, width, room, { asked, live, side }) {
@@ -128,7 +129,7 @@ export function whyScene(where, width, room, { asked, live, side }) {
     scale,
   );
   scene.beat(`What makes the difference between ${tokens[1]} and ${average}?`, [0, bars - 6, width, top - bars]);
-  const sum = `A ${shown} is a sum of its token, its position and all that earlier heads and networks added.`;
+  const sum = `A ${shown} is a sum of its token, its position and everything that earlier heads and networks added.`;
   scene.beat(`${sum} Each part adds to the difference from ${average}, or takes away from it.`, ...rows);
   scene.beat(
     `${grey} Bars don’t say what would happen without a part: LayerNorm would then divide by another standard deviation.`,
@@ -154,7 +155,7 @@ function sidesOf(scene, shown, stacks, y, width) {
       p.text(words, rect[0] + rect[2] / 2, y + 13.5, { size: 13, align: "center", weight: on ? 650 : 400 });
       if (on) p.frame(rect[0] + 1, y + 1, rect[2] - 2, 24, p.theme[side], 2);
     });
-    const tip = ["the same difference, by what wrote", `the ${side}, in the ${stacks[i]}`];
+    const tip = ["the same difference, split by what wrote", `the ${side}, in the ${stacks[i]}`];
     scene.button(rect, `Split by the parts of the ${side}${on ? ", shown" : ""}`, { split: side }, tip);
     x += rect[2] + 6;
   });

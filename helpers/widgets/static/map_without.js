@@ -30,7 +30,7 @@ export function withoutOf(view) {
   const button = (act) => make("button", { type: "button", onclick: act });
   const turn = button(() => view.turn(view.place.split("/").slice(0, 4).join("/")));
   turn.className = "mm-turn";
-  const back = button(() => view.rewrite({ off: [] }, "The model translates it again …"));
+  const back = button(() => view.rewrite({ off: [] }, "The model is translating again …"));
   const compare = make("button", { type: "button", onclick: () => view.open("heads") }, "Which heads matter?");
   const strip = make("div", { class: "mm-without", role: "group", "aria-label": "Without a head" });
   const line = (of, [start, changed, end], more = "") =>

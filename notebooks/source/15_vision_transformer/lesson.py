@@ -598,8 +598,8 @@ model_map(wardrobe.trace(pictures.images[0], among=pictures), tour="15")
 # Press a patch to follow it through the model ("4,3" means row 4, column 3), or one of the eight small pictures to see
 # that one read instead. The model misreads two of them. After which layer does its answer go astray?
 #
-# With *Leave out*, a press hides a patch from all tokens, so you can repeat section 5's experiment by hand. How many of
-# the bluest patches can go before the ankle boot is called something else? And how many of the trousers' patches?
+# With *Leave out*, pressing a patch hides it from all tokens, so you can repeat section 5's experiment by hand. How many
+# of the bluest patches can go before the ankle boot is called something else? And how many of the trousers' patches?
 #
 # This branch ends here. The main line goes on from lesson 14 to **lesson 16**, which asks what attention costs once a
 # sequence is far longer than our 50 tokens.

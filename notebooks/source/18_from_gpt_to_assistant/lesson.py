@@ -159,8 +159,8 @@ notebook.claim(followed["the whole template"] > max(list(followed.values())[1:])
 
 # %% [markdown]
 # Below, a single token is missing at the end of the template, and our assistant doesn't answer at all. Press another
-# place in the table to break the template in another way, or to try another message. Which part can it do without most
-# often, and does a message of your own survive?
+# place in the table to break the template in another way, or to try another message. Which part of the
+# template can the assistant do without most often? And does a message of your own survive?
 
 # %% tags=["nbval-ignore-output"]
 ChatBox(
