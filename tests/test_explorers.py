@@ -220,6 +220,12 @@ def test_temperature_ends_in_a_look_up_and_in_a_mixture():
     assert alike.svg.count("stroke-dasharray") == 3  # two curves take turns; the line to pull
     alike.take(dict.fromkeys(("third", "fourth", "fifth"), 2.0))
     assert "at every temperature" in alike.tell()[0]
+    circles = re.findall(r'<circle cx="(\S+)" cy="\S+" r="(\S+)"', alike.svg)
+    assert len({x for x, _ in circles}) == 1  # all at the temperature, and none hides another
+    assert len({radius for _, radius in circles}) == 5
+    near = SoftmaxTemperature(first=4, second=4, third=4, fourth=4, fifth=3.9)
+    assert "a plain mean, because no two scores are more than 0.10 apart" in near.tell()[1]
+    assert "hardly count at a temperature of 10" in SoftmaxTemperature(temperature=10).tell()[1]
     assert "<0.01" in html.unescape(SoftmaxTemperature(fifth=-4.0).svg)
     assert SoftmaxTemperature(temperature=10).numbers["entropy"] > 0.98 * math.log(5)
 

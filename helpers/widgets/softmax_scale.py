@@ -72,7 +72,11 @@ class SoftmaxTemperature(Explorer):
         elif abs(entropy - math.log(top)) < 0.05:
             asked = f"However low the temperature, none of them wins: each gets {number(1 / top)}."
         if entropy > 0.995 * math.log(len(SCORES)):
-            asked = "It’s nearly a plain mean: the scores hardly count any more."
+            spread = best - self.numbers["scores"].min().item()
+            why = f"the scores hardly count at a temperature of {number(self.temperature)}"
+            if spread < 1:
+                why = f"no two scores are more than {number(spread)} apart"
+            asked = f"It’s nearly a plain mean, because {why}."
         return headline, asked
 
     def draw(self):
@@ -114,11 +118,14 @@ class SoftmaxTemperature(Explorer):
             plot.curve(across.tolist(), curves[:, i].tolist(), colour, 2.5, dash)
         now = math.log(self.temperature)
         sheet.line(plot.x(now), 32, plot.x(now), 342, INK, 2, "4 4")
-        way, beside, below = (1 if now < 1.2 else -1), 0, math.inf
-        for weight, colour in sorted(zip(found["weights"].tolist(), COLOURS, strict=True)):
-            beside = beside + 13 * way if below - plot.y(weight) < 11 else 0
-            below = plot.y(weight)
-            sheet.dot(plot.x(now) + beside, below, 6, colour)
+        dots = []  # on the line; one that another would hide is a ring around it
+        for weight, colour in sorted(zip(found["weights"].tolist(), COLOURS, strict=True))[::-1]:
+            y, radius = plot.y(weight), 5
+            if dots:
+                radius = max(radius, dots[-1][1] + 3.5 - (y - dots[-1][0]))
+            dots.append((y, radius, colour))
+        for y, radius, colour in reversed(dots):
+            sheet.dot(plot.x(now), y, radius, colour, line=1)
         pull = track("x", "temperature", (40, 388), (0.02, 10), self.temperature, log=True)
         sheet.handle(40, 32, 348, 310, "Temperature, pulled", number(self.temperature), pull)
         return sheet
