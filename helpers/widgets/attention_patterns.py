@@ -16,7 +16,7 @@ from helpers.widgets.svg import ON_DARK, Sheet, shade, track
 RULES = {
     "all": ("all positions: any pair at once", "Each position reads every other one."),
     "window": ("nearby: phrases, word order", "Each position reads {} to each side."),
-    "strided": ("nearby and steps of {}: picture rows", "News jumps a multiple of {} or nearby."),
+    "strided": ("nearby and steps of {}: picture rows", "News jumps by multiples of {} or nearby."),
     "global": ("nearby and first: sums up a text", "All read position 1, which reads all of them."),
 }
 CAUSAL = RULES | {
