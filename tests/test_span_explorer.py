@@ -1,5 +1,6 @@
 """The widget of lesson 13, with a reader whose logits are known."""
 
+import itertools
 import json
 import re
 
@@ -60,10 +61,15 @@ def test_where_the_text_has_no_answer_the_model_says_so_and_has_a_bar_for_it():
     assert widget.tell()[0] == "The model answers “not in the text”: 1.00."
     assert widget.tell()[1].startswith("Its best span, “Ada met Bob & Eve in Rome”, gets <0.01")
     assert f'height="18.0" fill="{shade(WEIGHTS, 1.0)[0]}"' in widget.svg  # its cell
-    bars = re.findall(r'width="([\d.]+)" height="28.0"', widget.svg)
-    assert [round(float(wide)) for wide in bars] == [344, 0, 0, 0, 0]
-    words.none = 4.0  # the longest bar is as long, however likely it is
-    assert 'width="344.0" height="28.0"' in SpanExplorer(words, QUESTION, TEXT).svg
+    bars = re.findall(r'width="([\d.]+)" height="6.0"', widget.svg)
+    assert [round(float(wide)) for wide in bars[1::2]] == [328, 0, 0, 0, 0]  # of tracks 328 long
+    assert 'width="328.0" height="6.0"' in SpanExplorer(words, QUESTION, TEXT).svg
+    assert widget.numbers["start"].max() < 0.01  # nor does a token get more than its spans
+    for words.none, apart in itertools.product((4.0, 30.0), (False, True)):
+        found = SpanExplorer(words, QUESTION, TEXT, apart=apart).numbers
+        for ends in "start", "end":
+            assert found[ends].sum() + found["none"] == pytest.approx(1)
+        assert apart or found["start"][found["spans"][0][0]] >= found["shares"].max()
     assert ">consta…<" in SpanExplorer(words, QUESTION, "constantinople").svg
 
 

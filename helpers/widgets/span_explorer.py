@@ -5,7 +5,7 @@ import traitlets
 
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import PALE, Sheet, shade, share, track
+from helpers.widgets.svg import PALE, RULE, Sheet, shade, share, track
 
 MOST_TOKENS = 60  # of the text; more could not be told apart
 MAP, WIDE, LEFT, UP = 260, 400, 90, 84  # pixels; the map's corner
@@ -15,6 +15,10 @@ LETTER = 10.6  # pixels, roughly, of a letter of the text
 LONGEST = 20  # tokens of an answer
 CANDIDATES = 4
 NOWHERE = "not in the text"
+
+
+def _short(token):
+    return token if len(token) < 8 else f"{token[:6]}…"
 
 
 class SpanExplorer(Explorer):
@@ -84,16 +88,20 @@ class SpanExplorer(Explorer):
         if self.apart:
             chosen = window.start.argmax().item(), window.end.argmax().item()
         every = torch.cat([scores.flatten(), torch.tensor([window.no_answer])]).softmax(0)
+        shares = every[:-1].view_as(scores)
+        start, end = shares.sum(1), shares.sum(0)  # with “not in the text”, 1 each
+        if self.apart:
+            start, end = ((1 - every[-1]) * one.softmax(0) for one in (window.start, window.end))
         return {
             "window": window,
             "scores": scores,
             "spans": spans,
-            "shares": every[:-1].view_as(scores),
+            "shares": shares,
             "none": every[-1].item(),
             "valid": bool(valid[chosen]),
             "chosen": chosen,
-            "start": window.start.softmax(-1),
-            "end": window.end.softmax(-1),
+            "start": start,
+            "end": end,
         }
 
     def words_of(self, span):
@@ -149,7 +157,7 @@ class SpanExplorer(Explorer):
         sheet.text(LEFT - 8, UP - 8, "start ↓", BLUE, anchor="end")
         sheet.text(LEFT - 8, UP - 30, "end →", ORANGE, anchor="end")
         cell, shares = MAP / n, found["shares"]
-        sheet.pixels(LEFT, UP, MAP, MAP, shares, WEIGHTS, 0, shares.max())
+        sheet.pixels(LEFT, UP, MAP, MAP, shares, WEIGHTS, 0, 1)
         steps = [(LEFT + cell * i, UP + cell * (i + down)) for i in range(n) for down in (0, 1)]
         sheet.path([*steps, (LEFT, UP + MAP)], width=0, fill=GREY, opacity=0.5)
         for i in range(n - LONGEST):
@@ -159,7 +167,7 @@ class SpanExplorer(Explorer):
         x, y = LEFT + cell * end, UP + cell * start
         every = -int(-ROOM // cell)  # names, counted from the marked cell: as there is room
         for i, token in enumerate(found["window"].tokens):
-            token = token if len(token) < 8 else f"{token[:6]}…"
+            token = _short(token)
             sides = (token, 0, i - start, BLUE), (token, 90, i - end, ORANGE)
             for name, turn, off, ink in sides:
                 along, on = cell * (i + 0.5), not off
@@ -185,10 +193,9 @@ class SpanExplorer(Explorer):
         """Say what the colours mean: how likely a span is, or why it is none."""
         sheet.text(LEFT - 8, y + 14, "P(span) 0", GREY, anchor="end")
         sheet.pixels(LEFT, y, 84, 18, torch.linspace(0, 1, 60)[None], WEIGHTS, 0, 1)
-        sheet.text(LEFT + 90, y + 14, share(self.numbers["shares"].max().item()), GREY)
-        none = min(self.numbers["none"] / self.numbers["shares"].max().item(), 1.0)
-        sheet.rect(LEFT + 136, y, 18, 18, shade(WEIGHTS, none), GREY, 1)
-        sheet.text(LEFT + 160, y + 14, NOWHERE, GREY)
+        sheet.text(LEFT + 90, y + 14, "1", GREY)
+        sheet.rect(LEFT + 124, y, 18, 18, shade(WEIGHTS, self.numbers["none"]), GREY, 1)
+        sheet.text(LEFT + 148, y + 14, NOWHERE, GREY)
         sheet.rect(LEFT, y + 24, 18, 18, GREY, opacity=0.5)
         sheet.text(LEFT + 24, y + 38, "end first", GREY)
         if len(self.numbers["scores"]) > LONGEST:
@@ -211,14 +218,13 @@ class SpanExplorer(Explorer):
             if inside:
                 sheet.rect(x, y, width - 2, 24, PURPLE, round=3, opacity=0.35)
             sheet.text(x + (width - 2) / 2, y + 18, token, INK, anchor="middle")
-            sheet.rect(x, y + 26, (width - 2) * float(start / found["start"].max()), 7, BLUE)
-            sheet.rect(x, y + 34, (width - 2) * float(end / found["end"].max()), 7, ORANGE)
+            sheet.bar(x, y + 26, width - 2, 7, start, BLUE)
+            sheet.bar(x, y + 34, width - 2, 7, end, ORANGE)
             x += width
         y += 72
-        sheet.text(0, y, "▬ start", BLUE)
-        sheet.text(84, y, "▬ end", ORANGE)
-        full = " and ".join(share(found[name].max()) for name in ("start", "end"))
-        sheet.text(WIDE, y, f"longest: {full}", GREY, anchor="end")
+        for x, name, place, ink in (0, "start", first, BLUE), (WIDE / 2, "end", last, ORANGE):
+            token = _short(found["window"].tokens[place])
+            sheet.text(x, y, f"▬ {name} {token}: {share(found[name][place])}", ink)
         self._draw_spans(sheet, y + 20)
         sheet.height = y + 34 + ROW * (len(found["spans"]) + 1)
         return sheet
@@ -228,16 +234,17 @@ class SpanExplorer(Explorer):
         found = self.numbers
         every = [(found["shares"][span].item(), span) for span in found["spans"]]
         every = sorted([*every, (found["none"], None)], key=lambda one: -one[0])
-        top, most = y - ROW, every[0][0]
+        top = y - ROW
         for part, span in every:
             top += ROW
             words = self.words_of(span) if span else NOWHERE
             head, tail = words[:15].rpartition(" ")[0], words[-15:].partition(" ")[2]
             shown = words if len(words) <= 28 else f"{head or words[:13]} … {tail or words[-13:]}"
             ink = PURPLE if span else GREY
-            sheet.rect(0, top, (WIDE - 56) * part / most, 28, ink, round=3, opacity=0.35)
-            sheet.text(6, top + 20, shown, bold=span == found["chosen"])
+            sheet.text(6, top + 15, shown, INK if span else GREY, bold=span == found["chosen"])
             sheet.text(WIDE - 6, top + 20, share(part), ink, anchor="end")
+            sheet.bar(6, top + 20, WIDE - 72, 6, part, ink)
             if span:
+                sheet.rect(0, top - 3, WIDE, ROW - 4, stroke=RULE, round=4)
                 ends = {"start": span[0], "end": span[1]}
                 sheet.target(0, top - 4, WIDE, ROW, f"Mark a span: {words}", **ends, apart=False)
