@@ -126,7 +126,7 @@ def test_the_kernels_weights_fill_their_axis_and_every_width_tried_is_marked():
         assert f"axis 0 to {top};" in widget.svg
     assert widget.svg.count("<polyline") == 3  # the whole curve, once its valley is found
     assert len(widget._tried) == 3
-    assert "least so far: 0.337" in widget.svg
+    assert "least: 0.337" in widget.svg
     assert KernelRegression(width=1.0).svg.count("<polyline") == 2
     assert "Least" not in KernelRegression(curve=False).svg
 

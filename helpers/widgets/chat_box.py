@@ -184,7 +184,7 @@ class ChatBox(SentenceExplorer):
                 self._draw_place(sheet, x, TOP + ROW * row, name, message, template)
         if not self._own:
             sheet.text(0, sheet.height - 28, "Type a message of your own above.", GREY)
-        sheet.text(0, sheet.height - 6, "✓ right, ✗ wrong; yours: = same, ≠ different", GREY)
+        sheet.text(0, sheet.height - 6, "✓ right, ✗ wrong; yours: = same, ≠ other", GREY)
         return sheet
 
     def _draw_place(self, sheet, x, y, name, message, template):

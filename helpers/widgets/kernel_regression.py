@@ -147,9 +147,7 @@ class KernelRegression(Explorer):
         sheet.text(0, 100, f"Temperature 2h²: {2 * self.width**2:.3g}", BLUE, bold=True)
         tried = self._tried if self.curve else {}
         least = min(tried.values(), default=math.inf)
-        told = (
-            f"Error by h (pull it), least so far: {number(least, 3)}" if tried else "Error: hidden"
-        )
+        told = f"Error by h (pull it); least: {number(least, 3)}" if tried else "Error: hidden"
         sheet.text(0, 146, told, INK, bold=True)
         limits = math.log(0.02), math.log(5)
         plot = Plot(sheet, 40, 160, 348, 210, limits, (0.25, 1))

@@ -184,7 +184,7 @@ class WardRound(Explorer):
     def _draw_modules(self):
         modules, found = self.numbers["modules"], self.numbers["found"]
         names = Sheet(LIST, 26 + ROW * len(modules), 24 / ROW)
-        names.text(0, 16, "✓ marks where it begins" if found else "Look at a part", bold=True)
+        names.text(0, 16, "✓ it begins here" if found else "Look at a part", bold=True)
         names.text(LIST, 16, "" if found else self.numbers["counted"][0], GREY, anchor="end")
         for i, (path, *_) in enumerate(modules):
             chosen, y = i == self.module, 27.5 + ROW * i

@@ -245,7 +245,7 @@ export class Bars {
         ? `the model ${drawn.mark === "written" ? "wrote" : "drew"} “${drawn.token}” (${percent(drawn.share)})${drawn.token === best.token ? ", the likeliest token" : ` from the ten likeliest${small.hidden ? `; “${best.token}” has ${percent(best.share)}` : ""}`}.`
         : `the model is about to write “${best.token}”.`;
       if (kind === "ViT")
-        return `Start at the blue frame, which shows what the model would answer after each layer: “${best.token}” in the end. Press a patch of the picture: bands, and blue ${from === "top" ? "on the picture" : "in each head’s square"}, show what it takes from the others.`;
+        return `Start at the blue frame: it shows the model’s answer after each layer, “${best.token}” in the end. Press a patch of the picture: bands, and blue ${from === "top" ? "on the picture" : "in each head’s square"}, show what it takes from the others.`;
       if (from === "top") return `${start} Below, ${what}`;
       if (!small.hidden)
         return `${what[0].toUpperCase()}${what.slice(1)} A frame in the small picture marks the part that you see larger below it. Each striped bar is a vector, and every layer adds to it. Tap another part to go there.`;
