@@ -12,6 +12,7 @@ from helpers.pretrained.assistant import load_assistant
 from helpers.pretrained.storyteller import load_storyteller
 from helpers.transformer import decoding
 from helpers.widgets.chat_box import EXAMPLES, TEMPLATES, ChatBox
+from helpers.widgets.svg import BAD
 
 NAMES = {MARKS.end: "<|end|>", MARKS.user: "<|user|>", MARKS.assistant: "<|assistant|>"}
 
@@ -66,6 +67,7 @@ def test_it_says_what_was_cut_and_what_that_changed():
     long.sentence = EXAMPLES["Who?"][0]
     assert "Who is the bride of Thornford?”, not “" in long.tell()[0]
     for reply, did in (
+        (encode("place" * 16), f"writes “{('place' * 12)}…”, not “In.”"),
         ([MARKS.end], "ends its answer at once instead of writing “In.”"),
         ([MARKS.user, MARKS.user], "writes “<|user|> <|user|>”"),
     ):
@@ -87,15 +89,18 @@ def test_the_bytes_of_an_emoji_share_a_box_and_an_end_token_has_its_own():
     assert "&lt;|end|&gt;<" in halves.to_svg()
 
 
-def test_what_the_other_answer_lacks_is_struck_out_and_what_is_new_is_bold():
+def test_what_only_one_answer_has_is_red_and_bold_and_what_is_not_read_is_struck_out():
     widget = chat_box(lambda ids: encode("abc" if MARKS.end in ids else "axcd"))
     assert widget.svg.count("…") == 1  # it hasn't stopped
     assert "<line" not in widget.svg
+    assert BAD not in widget.draw()[1].to_svg()
     widget.template = "no end token"
     sheet = widget.draw()[1].to_svg()
-    assert re.findall(r"middle[^>]*>([^<]*)</text><line", sheet) == ["&lt;|end|&gt;", "b"]
+    assert re.findall(r"middle[^>]*>([^<]*)</text><line", sheet) == ["&lt;|end|&gt;"]
     bold = re.findall(r'middle" font-weight="bold"[^>]*>([^<]*)', sheet)
-    assert [one for one in bold if len(one) == 1] == ["x", "d"]
+    assert [one for one in bold if len(one) == 1] == ["b", "x", "d"]
+    assert sheet.count(f'"{BAD}"') == 3
+    assert "red: in only one" in sheet
 
 
 def test_every_example_is_followed_and_survives_what_the_table_says():

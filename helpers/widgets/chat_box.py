@@ -1,7 +1,7 @@
 """One message in the chat template, right or wrong: what an assistant reads and answers."""
 
 from itertools import zip_longest
-from textwrap import shorten
+from textwrap import wrap
 
 import traitlets
 
@@ -133,12 +133,13 @@ class ChatBox(SentenceExplorer):
             self._decode([i]) for i in whole["prompt"] if i in ROLES and i not in found["prompt"]
         ]
         how = f"Without {' '.join(cut)}" if cut else f"With {self.template}"
-        short = [shorten(answer, QUOTED, placeholder="…") for answer in found["said"]]
-        now, before = (f"“{answer}”" if answer else "nothing" for answer in short)
+        # A long word is broken, too.
+        lines = [wrap(" ".join(answer.split()), QUOTED) for answer in found["said"]]
+        now, before = (f"“{one[0]}{'…' * (len(one) > 1)}”" if one else "nothing" for one in lines)
         did = f"writes {now}, not {before}"
         if found["mark"] in "=✓":
             did = f"still writes {now}"
-        elif not short[0]:
+        elif not lines[0]:
             did = f"ends its answer at once instead of writing {before}"
         marks = [self._tried.get((name, self.template)) for name in EXAMPLES]
         asked = "Press another “?”. Does that answer survive?"
@@ -153,16 +154,20 @@ class ChatBox(SentenceExplorer):
         read = _changes(whole["prompt"], found["prompt"])
         blocks = [self._draw_pieces("Our assistant reads", read, GREY)]
         both = _changes(whole["reply"], found["reply"])
-        before = [(i, " ") for i, mark in both if mark != "+"]  # the right answer isn't marked
+        before = [(i, mark.replace("-", "+")) for i, mark in both if mark != "+"]
         if self.template == WHOLE:
             blocks.append(self._draw_pieces("and writes", before, PURPLE))
         else:
             blocks.append(self._draw_pieces("With the whole template it writes", before, PURPLE))
-            blocks.append(self._draw_pieces("Now it writes", both, PURPLE))
+            now = [(i, mark) for i, mark in both if mark != "-"]  # nothing that isn't written
+            blocks.append(self._draw_pieces("Now it writes", now, PURPLE))
         sheet = Sheet(400, 0)
         for block in blocks:
             sheet.put(block, 0, sheet.height)
             sheet.height += block.height
+        if before != both:
+            sheet.text(0, sheet.height + 10, "red: in only one of the two answers", GREY)
+            sheet.height += 18
         return [self._draw_table(), sheet]
 
     def _draw_table(self):
@@ -170,7 +175,8 @@ class ChatBox(SentenceExplorer):
         sheet = Sheet(400, TOP + ROW * len(TEMPLATES) + 48)
         sheet.text(0, 18, "message:", GREY)
         for row, template in enumerate(TEMPLATES):
-            for i, line in enumerate(template.removeprefix("the ").rsplit(" ", 1)):
+            name = template.removeprefix("the ").replace("'", "’")
+            for i, line in enumerate(name.rsplit(" ", 1)):
                 y = TOP + ROW * row + 15 + 20 * i
                 sheet.text(0, y, line, BLUE if template == WHOLE else INK)
         messages = {name: message for name, (message, _) in EXAMPLES.items()}
@@ -208,7 +214,8 @@ class ChatBox(SentenceExplorer):
             if part and after and after[0] not in ROLES and after[1] == mark:
                 continue  # a byte or three of a longer character
             name = f"{visible(text)} ({len(held)} tokens)" if held[1:] else visible(text)
-            fill = ROLES.get(i, BAD if mark != " " else colour)
+            odd = mark != " " and colour == PURPLE  # in an answer
+            fill = BAD if odd else ROLES.get(i, colour)
             labels.append((name, fill, mark == "+" or i in ROLES, mark == "-"))
             held = []
         ended = not pieces or colour == GREY or pieces[-1][0] == MARKS.end
