@@ -122,6 +122,20 @@ def ink(page, x, y, width, height):
     return (765 - pixels(page, x, y - height / 2, width, height)[:, :3].sum(1)).sum()
 
 
+def record_words(page):
+    """From now on, keep all words that the map paints in the page's `painted`."""
+    page.evaluate(
+        """() => {
+          window.painted = [];
+          const { fillText } = CanvasRenderingContext2D.prototype;
+          CanvasRenderingContext2D.prototype.fillText = function (words, ...more) {
+            window.painted.push(words);
+            return fillText.call(this, words, ...more);
+          };
+        }"""
+    )
+
+
 def in_colour(page, box, colour):
     """Count the pixels of exactly this colour inside a box of the page."""
     found = pixels(page, box["x"], box["y"], box["width"], box["height"])[:, :3]
@@ -1050,10 +1064,17 @@ def test_in_jupyterlab_a_head_is_switched_off_and_both_translations_stand_there(
     page.get_by_role("button", name=re.compile("^Switch head . off")).click()
     expect(strip).to_contain_text("Without 2 heads")
     press(page, "Escape", "Escape")
+    record_words(page)
     open_(page, "^Which heads matter")  # a head more or less by one press
     open_(page, "^Decoder layer 1, cross-attention, head 3: switch it on")
     expect(strip).to_contain_text("Without decoder layer 1, cross-attention, head 2")
     expect(strip).to_contain_text("of the other 35 heads would change a word")
+    page.set_viewport_size({"width": 900, "height": 900})
+    page.wait_for_timeout(500)
+    painted = page.evaluate("painted.join('|')")
+    assert "Each number is how many percentage points" in painted  # with a head off, too
+    assert "…" not in painted
+    assert not re.search(r"[|]0[|][^|]+[|][→↓]", painted)  # no word changes for nothing
     open_(page, "^Decoder layer 1, cross-attention, head 3: switch it off")
     expect(strip).to_contain_text("Without 2 heads")
     press(page, "Escape")

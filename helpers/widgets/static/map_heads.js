@@ -1,8 +1,11 @@
 // The map, its heads side by side: what the translation loses when one of them is switched off alone.
 
-import { NARROW, Scene, percent } from "./map_scene.js";
+import { NARROW, Scene, number, percent } from "./map_scene.js";
 import { KINDS, readPlace, sentenceOf } from "./map_trace.js";
-import { clamp, fitting, spelt } from "./text.js";
+import { clamp, fitting, spelt, textWidth, wrapped } from "./text.js";
+
+const MEANS =
+  "Each number is how many percentage points of probability the token below it loses without that head: the darker, the more. In a framed square, another token takes its place.";
 
 // `asked`: of every head the row that suffers most, its token's share there, and the rank of the token
 // that is likeliest instead, -1 for none; null while it is being measured.
@@ -18,22 +21,25 @@ export function headsScene(model, width, room, { asked }) {
       share,
       instead,
       off: readPlace(place, model).head.off,
-      points: Math.round(100 * (before - share)),
+      points: 100 * (before - share),
     };
   });
   const all = model.stacks.flatMap((stack) =>
     stack.layers[0].filter((one) => one.heads).map((one) => ({ stack, ...one })),
   );
   const columns = width < NARROW ? 1 : all.length;
-  const [gap, top, block] = [18, 26, (width - 18 * (columns - 1)) / columns];
-  const deep = columns > 1 ? room : Math.max(room, 460) / all.length;
+  const [gap, top, block] = [12, 26, (width - 12 * (columns - 1)) / columns];
   const most = Math.max(...model.stacks.map(({ layers }) => layers.length));
-  const high = clamp((deep - top - 8) / most, 34, Math.max(74, room / 6));
+  const means = wrapped(MEANS, width - 8, 13);
+  means.forEach((line, i) => scene.note(line, 0, 8 + 17 * i, "left", width, 13));
+  const first = 17 * means.length + 8;
+  const high = columns > 1 ? clamp((room - first - top - 30) / most, 34, 92) : 66;
+  const deep = top + high * most + 8;
   all.forEach(({ stack, kind, heads }, k) => {
-    const [left, y] = columns > 1 ? [k * (block + gap), 0] : [0, k * deep];
+    const [left, y] = columns > 1 ? [k * (block + gap), first] : [0, first + k * deep];
     const title = kind === "cross-attention" ? KINDS[kind] : `${stack.title}: ${KINDS[kind].toLowerCase()}`;
     scene.label(fitting([title, KINDS[kind]], block / 1.1, 14), left, y + 11, { size: 14, weight: 650, most: block });
-    const wide = (block - 26) / heads.length;
+    const wide = (block - 20) / heads.length;
     const ours = lost.filter(({ place }) => place.includes(`/${kind}/`));
     scene.beat(`${title}. ${changes(ours)}`, [left, y, block, deep]);
     stack.layers.forEach((parts, layer) => {
@@ -45,18 +51,17 @@ export function headsScene(model, width, room, { asked }) {
           const place = `${stack.name}/${layer}/${kind}/${head}`;
           const one = ours.find((each) => each.place === place);
           const said = `${stack.title} layer ${layer + 1}, ${KINDS[kind].toLowerCase()}, head ${head + 1}`;
-          cell(scene, place, said, off, one, [left + 26 + head * wide, line, wide - 4, high - 4]);
+          cell(scene, place, said, off, one, [left + 20 + head * wide, line, wide - 3, high - 3]);
         });
     });
   });
-  const below = top + high * most + 20;
+  const below = first + deep * (columns > 1 ? 1 : all.length) + 8;
   if (columns > 1 && below < room)
     scene.note(`Translation: “${sentenceOf(model.written)}”`, 0, below, "left", width, 14);
-  scene.height = columns > 1 ? room : deep * all.length;
-  const long = "Each number is how many percentage points of probability a token loses without that head.";
+  scene.height = columns > 1 ? room : below;
   const press = "Press heads to switch them off, and see what the others can’t make up for.";
   scene.hint = asked ? changes(lost) : "The model reads its translation again without each head in turn …";
-  if (asked && !lost.some(({ off }) => off)) scene.hint = `${long} ${scene.hint} ${press}`;
+  if (asked && !lost.some(({ off }) => off)) scene.hint += ` ${press}`;
   return scene;
 }
 
@@ -70,10 +75,11 @@ function changes(lost) {
 
 function cell(scene, place, said, off, one, rect) {
   const [x, y, wide, high] = rect;
-  const middle = { size: 12, align: "center", most: wide - 6 };
-  const words = one?.instead
-    ? fitting([`${one.token} → ${one.instead}`, `→ ${one.instead}`], wide - 6, 12)
-    : one?.points > 0 && spelt(one.token);
+  const middle = { size: 12, align: "center", most: wide - 4 };
+  const [before, instead] = [one?.token, one?.instead].map((token) => token && spelt(token));
+  const beside = textWidth(`→ ${instead}`, 12) < wide - 4 || high < 60;
+  const changed = beside ? [before, `→ ${instead}`] : [before, "↓", instead];
+  const words = instead ? changed : one?.points >= 0.5 ? [before] : [];
   scene.paint((p) => {
     const style = off ? { fill: p.theme.paper, edge: p.theme.key, dash: [4, 3] } : { fill: p.theme.masked };
     p.box(...rect, { ...style, radius: 4 });
@@ -83,9 +89,14 @@ function cell(scene, place, said, off, one, rect) {
     p.box(...rect, { fill: p.theme.key, radius: 4 });
     p.context.globalAlpha = 1;
     if (one.instead) p.box(x + 1, y + 1, wide - 2, high - 2, { edge: p.theme.key, line: 2, radius: 4 });
-    const points = one.points > 0 ? `−${one.points}` : "0";
-    p.text(points, x + wide / 2, y + high / 2 - 8, { ...middle, size: 15, weight: 650 });
-    p.text(words || "", x + wide / 2, y + high / 2 + 9, middle);
+    // A word that wins by less than one point was nearly a tie.
+    const points = number(-one.points, instead && Math.abs(one.points) < 1 ? 1 : 0);
+    const from = y + high / 2 - 7 * words.length;
+    p.text(points, x + wide / 2, from, { ...middle, size: 15, weight: 650 });
+    words.forEach((line, i) => {
+      const size = clamp((12 * (wide - 4)) / textWidth(line, 12), 10, 12);
+      p.text(line, x + wide / 2, from + 16 + 14 * i, { ...middle, size });
+    });
   });
   const tip = [said, `click to switch it ${off ? "on" : "off"}`];
   if (one && !off)
